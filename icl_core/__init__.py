@@ -1,1 +1,2 @@
-"""The core of the dashboard: experiments, their training and their figures. Never imports streamlit."""
+"""The core of the dashboard: experiments, their training and their figures. Never imports
+streamlit."""

@@ -1,6 +1,8 @@
-"""Makes the shipped runs: one for every preset that asks for it, and the atlases. What is there already stays as it is.
+"""Makes the shipped runs: one for every preset that asks for it, and the atlases. What is there
+already stays as it is.
 
-The trainings are ordinary jobs, so an interrupted build goes on where it was; their files then move to artifacts/.
+The trainings are ordinary jobs, so an interrupted build goes on where it was; their files then move
+to artifacts/.
 """
 
 import dataclasses
@@ -39,12 +41,14 @@ class WantedRun:
         return f"{self.experiment} ({', '.join(self.presets)})"
 
 
-def build_runs(ids: list[str], presets: list[str] | None, workers: int | None) -> tuple[list[Finding], list[str]]:
-    """Make, refresh and prune the shipped runs of `ids` (all, if none are named) and of `presets` (all, if None), and
-    their atlases unless presets are named.
+def build_runs(
+    ids: list[str], presets: list[str] | None, workers: int | None
+) -> tuple[list[Finding], list[str]]:
+    """Make, refresh and prune the shipped runs of `ids` (all, if none are named) and of `presets`
+    (all, if None), and their atlases unless presets are named.
 
-    What they measured, and a sentence for each that could not be made. Raises `BadSetting` for an unknown experiment
-    or preset. Ctrl-C stops the trainings at a checkpoint.
+    What they measured, and a sentence for each that could not be made. Raises `BadSetting` for an
+    unknown experiment or preset. Ctrl-C stops the trainings at a checkpoint.
     """
     ids = ids or registry.experiment_ids()
     everything = [item for name in ids for item in wanted_runs(name)]
@@ -57,7 +61,9 @@ def build_runs(ids: list[str], presets: list[str] | None, workers: int | None) -
         if item.key not in failed:
             try:
                 header = _ship(item)
-            except Exception as problem:  # whatever an experiment's metrics do wrong: the other runs are shipped
+            except (
+                Exception
+            ) as problem:  # whatever an experiment's metrics do wrong: the other runs are shipped
                 problems.append(f"{item}: {type(problem).__name__}: {problem}")
             else:
                 found += findings.of_run(header)
@@ -70,18 +76,22 @@ def build_runs(ids: list[str], presets: list[str] | None, workers: int | None) -
 
 
 def _map(experiment_id: str, workers: int | None) -> list[str]:
-    """Make what is missing of an experiment's atlas; a sentence for each run that could not be made."""
+    """Make what is missing of an experiment's atlas; a sentence for each run that could not be
+    made."""
     configs = atlas.configs(experiment_id)
     made = {store.key_of(experiment_id, config): config for config in configs}
     missing = [key for key in made if atlas.atlas_header(experiment_id, key) is None]
-    failed = _train([WantedRun(experiment_id, key, made[key], ["atlas"]) for key in missing], workers)
+    failed = _train(
+        [WantedRun(experiment_id, key, made[key], ["atlas"]) for key in missing], workers
+    )
     if not failed:
         atlas.write(experiment_id, configs)
     return list(failed.values())
 
 
 def wanted_runs(experiment_id: str) -> list[WantedRun]:
-    """The runs that the presets of an experiment ship, of as many seeds as they say; equal settings share one."""
+    """The runs that the presets of an experiment ship, of as many seeds as they say; equal settings
+    share one."""
     found: dict[str, WantedRun] = {}
     for preset in registry.experiment(experiment_id).presets:
         if preset.shipped:
@@ -89,13 +99,15 @@ def wanted_runs(experiment_id: str) -> list[WantedRun]:
             if "seeds" in knobs.knobs_of(type(config)):
                 config = dataclasses.replace(config, seeds=preset.seeds)
             key = store.key_of(experiment_id, config)
-            found.setdefault(key, WantedRun(experiment_id, key, config, [])).presets.append(preset.name)
+            found.setdefault(key, WantedRun(experiment_id, key, config, [])).presets.append(
+                preset.name
+            )
     return list(found.values())
 
 
 def _whole(item: WantedRun) -> bool:
-    """Whether the run is there with all its tensors. A damaged shipped file is removed: the workers, who look at
-    headers, would take it for the run and train nothing."""
+    """Whether the run is there with all its tensors. A damaged shipped file is removed: the
+    workers, who look at headers, would take it for the run and train nothing."""
     header = store.default().exact(item.experiment, item.key)
     if header is None or store.default().load(header) is not None:
         return header is not None
@@ -125,7 +137,8 @@ def _train(missing: list[WantedRun], workers: int | None) -> dict[str, str]:
 
 
 def _ship(item: WantedRun) -> Header:
-    """Bring the run into artifacts/, or what is said of it there up to date. Raises `Damaged` if it cannot be read."""
+    """Bring the run into artifacts/, or what is said of it there up to date. Raises `Damaged` if it
+    cannot be read."""
     header = store.default().exact(item.experiment, item.key)
     run = store.default().load(header) if header else None
     if header is None or run is None:
@@ -149,7 +162,8 @@ def _lean(item: WantedRun, tensors: Tensors) -> Tensors:
 
 
 def _same(old: dict[str, Any], new: dict[str, Any]) -> bool:
-    """Whether nothing but rounding differs: another machine's last digit is no reason to rewrite a file."""
+    """Whether nothing but rounding differs: another machine's last digit is no reason to rewrite a
+    file."""
     if old.get("presets") != new["presets"] or len(old.get("metrics", ())) != len(new["metrics"]):
         return False
     return all(

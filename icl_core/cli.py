@@ -24,7 +24,8 @@ BAD_VALUE, FAILED, INTERRUPTED = 2, 1, 130  # exit codes
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code: 0 done, 1 a training or claim failed, 2 bad values, 130 Ctrl-C."""
+    """Run one command; the exit code: 0 done, 1 a training or claim failed, 2 bad values, 130
+    Ctrl-C."""
     options = _parser().parse_args(arguments)
     if getattr(options, "scheduler", None):
         scheduler_address.choose_scheduler(options.scheduler)
@@ -38,7 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m icl_core", description="Train, draw and check the experiments.")
+    parser = argparse.ArgumentParser(
+        prog="python -m icl_core", description="Train, draw and check the experiments."
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def add(name: str, command: Any, about: str) -> argparse.ArgumentParser:
@@ -51,19 +54,35 @@ def _parser() -> argparse.ArgumentParser:
     run = add("run", _run, "train one setting, or load it, and print its metrics")
     _add_setting(run)
     run.add_argument("--json", action="store_true", help="print the metrics as a JSON list")
-    sweep = add("sweep", _sweep, "train a grid of settings and print their metrics; goes on where it was interrupted")
+    sweep = add(
+        "sweep",
+        _sweep,
+        "train a grid of settings and print their metrics; goes on where it was interrupted",
+    )
     _add_setting(sweep)
-    sweep.add_argument("--over", nargs="+", action="extend", required=True, metavar="NAME=VALUE,…", help="the grid")
+    sweep.add_argument(
+        "--over", nargs="+", action="extend", required=True, metavar="NAME=VALUE,…", help="the grid"
+    )
     sweep.add_argument("--seeds", type=int, metavar="N", help="seeds of every run")
     sweep.add_argument("--jobs", type=int, metavar="N", help="trainings at once")
     sweep.add_argument("--json", action="store_true", help="print a JSON list of the cells")
     figure = add("figure", _figure, "draw a run into a file")
     _add_setting(figure)
-    figure.add_argument("--view", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help="what is shown")
+    figure.add_argument(
+        "--view", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help="what is shown"
+    )
     figure.add_argument("--drawing", metavar="NAME", help="only this drawing")
-    figure.add_argument("--out", required=True, type=Path, metavar="FILE", help="ends in .html or .json")
-    text = add("text", partial(_keep, "text"), "count a text of yours and keep the counts; its digest is a setting")
-    text.add_argument("file", type=Path, help=f"in UTF-8, at most {text_counts.LARGEST / 2**20:.0f} MB")
+    figure.add_argument(
+        "--out", required=True, type=Path, metavar="FILE", help="ends in .html or .json"
+    )
+    text = add(
+        "text",
+        partial(_keep, "text"),
+        "count a text of yours and keep the counts; its digest is a setting",
+    )
+    text.add_argument(
+        "file", type=Path, help=f"in UTF-8, at most {text_counts.LARGEST / 2**20:.0f} MB"
+    )
     own = add(
         "matrices",
         partial(_keep, "matrices"),
@@ -74,38 +93,60 @@ def _parser() -> argparse.ArgumentParser:
     listed.add_argument("--json", action="store_true", help="print a JSON list")
     build = add("build", _build, "make the shipped runs; goes on where it was interrupted")
     build.add_argument("experiment", nargs="*")
-    build.add_argument("--preset", action="append", metavar="NAME", help="only presets of this name")
+    build.add_argument(
+        "--preset", action="append", metavar="NAME", help="only presets of this name"
+    )
     build.add_argument("--jobs", type=int, metavar="N", help="trainings at once")
     _add_scheduler(build)
     work = add("work", _work, "train what was asked for; started by the dashboard when needed")
     work.add_argument("--once", action="store_true", help="one job at most")
-    work.add_argument("--server", type=int, metavar="PID", help="wait as long as this process lives")
-    work.add_argument("--slots", type=int, metavar="N", help="do nothing if N workers are there already")
+    work.add_argument(
+        "--server", type=int, metavar="PID", help="wait as long as this process lives"
+    )
+    work.add_argument(
+        "--slots", type=int, metavar="N", help="do nothing if N workers are there already"
+    )
     return parser
 
 
 def _add_setting(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment", help="paper.name, as in `list`")
-    parser.add_argument("--preset", metavar="NAME", help="start from this preset, else from the first")
-    parser.add_argument("--set", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help="change settings")
+    parser.add_argument(
+        "--preset", metavar="NAME", help="start from this preset, else from the first"
+    )
+    parser.add_argument(
+        "--set",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME=VALUE",
+        help="change settings",
+    )
     _add_scheduler(parser)
 
 
 def _add_scheduler(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--scheduler", metavar="tcp://HOST:PORT", help="train on the workers of this Dask scheduler")
+    parser.add_argument(
+        "--scheduler", metavar="tcp://HOST:PORT", help="train on the workers of this Dask scheduler"
+    )
 
 
 def _list(options: argparse.Namespace) -> int:
     for name, paper in registry.papers().items():
         print(f"{paper.title} ({paper.authors}, {paper.year})")
         for module, version in paper.experiments.items():
-            print(f"  {name}.{module:<24} {registry.experiment(f'{name}.{module}').title} (version {version})")
+            print(
+                f"  {name}.{module:<24} {registry.experiment(f'{name}.{module}').title} "
+                f"(version {version})"
+            )
     return 0
 
 
 def _show(options: argparse.Namespace) -> int:
     experiment = registry.experiment(options.experiment)
-    print(f"{experiment.title}\n\n{experiment.about.strip()}\n\nSettings (--set) and their defaults:")
+    print(
+        f"{experiment.title}\n\n{experiment.about.strip()}\n\nSettings (--set) and their defaults:"
+    )
     _show_knobs(experiment.config)
     print("\nView (--view):")
     _show_knobs(experiment.view)
@@ -126,7 +167,9 @@ def _show_knobs(settings_class: type) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     experiment, preset = _preset(options)
-    header = train_or_load(options.experiment, settings_io.parse(experiment.config, _pairs(options.set), preset.config))
+    header = train_or_load(
+        options.experiment, settings_io.parse(experiment.config, _pairs(options.set), preset.config)
+    )
     return _tell(findings.of_run(header), options.json)
 
 
@@ -137,7 +180,11 @@ def _sweep(options: argparse.Namespace) -> int:
     base = settings_io.parse(experiment.config, _pairs(options.set), preset.config)
     asked = sweep.Sweep(setting_grid.parse(options.experiment, options.over, base, options.seeds))
     look = terminal.carry_out(asked, options.jobs)
-    print(_json([terminal.row(each) for each in look.outcomes]) if options.json else terminal.table(look))
+    print(
+        _json([terminal.row(each) for each in look.outcomes])
+        if options.json
+        else terminal.table(look)
+    )
     return 0 if look.counts[sweep.DONE] == len(look.outcomes) else FAILED
 
 
@@ -176,21 +223,29 @@ def _figure(options: argparse.Namespace) -> int:
     experiment, preset = _preset(options)
     names = [drawing.name for drawing in experiment.drawings]
     if options.drawing not in (None, *names):
-        raise BadSetting(f"--drawing must be one of {', '.join(names)}, got {options.drawing!r:.80}")
+        raise BadSetting(
+            f"--drawing must be one of {', '.join(names)}, got {options.drawing!r:.80}"
+        )
     config = settings_io.parse(experiment.config, _pairs(options.set), preset.config)
     view = settings_io.parse(experiment.view, _pairs(options.view), experiment.view(**preset.view))
     header = train_or_load(options.experiment, config)
     run = store.default().load(header)
     if run is None:
         raise Failed("\n".join(store.default().messages()) or f"the run {header.key} is gone")
-    drawn = [d for d in experiment.drawings if options.drawing in (None, d.name) and d.applies(run.config)]
+    drawn = [
+        d
+        for d in experiment.drawings
+        if options.drawing in (None, d.name) and d.applies(run.config)
+    ]
     panels = {drawing.name: drawing.draw(run, view) for drawing in drawn}
     write = export.json_text if options.out.suffix == ".json" else export.html_text
     page = write(experiment.title, experiment.headline(run, view), panels)
     try:
         options.out.write_text(page, encoding="utf-8")
     except OSError as problem:
-        raise BadSetting(f"--out must be a file that can be written, got {problem!s:.200}") from problem
+        raise BadSetting(
+            f"--out must be a file that can be written, got {problem!s:.200}"
+        ) from problem
     return 0
 
 

@@ -1,15 +1,18 @@
-"""A visitor's own matrices of the simplified transformer (Section 4.2): a safetensors file, checked. No torch.
+"""A visitor's own matrices of the simplified transformer (Section 4.2): a safetensors file,
+checked. No torch.
 
-    W_E [N, d]  P [T, d]  W_U [N, d]     embeddings of characters and of positions, and the output's, as rows
+    W_E [N, d]  P [T, d]  W_U [N, d]     embeddings of characters and of positions, and the
+                output's, as rows
     R1 [d, d]                            W_O1 W_V1: what layer 1 makes of the token it attends to
     V2 [d, d]                            W_V2: the values of layer 2
     W_K2 [d, d]  W_O2 [d, d]
     W_K1 [d, d]                          may be left out: then the model has one layer
     W_F [d, d]                           may be left out: then it has no feed-forward layer
 
-Matrices act on columns, and the score of a query x and a key y is x^T W_K y / sqrt d. Row i of W_E and of W_U stands
-for the i-th of the N most frequent characters of the text, in the order of Unicode. The file of a trained run has the
-same under final/ and frozen/, and is taken too. They are kept in float32 by the digest of that.
+Matrices act on columns, and the score of a query x and a key y is x^T W_K y / sqrt d. Row i of W_E
+and of W_U stands for the i-th of the N most frequent characters of the text, in the order of
+Unicode. The file of a trained run has the same under final/ and frozen/, and is taken too. They are
+kept in float32 by the digest of that.
 
 <cache>/matrices/<digest>.safetensors
 """
@@ -30,9 +33,16 @@ from icl_core.machine.folders import cache_folder, read_regular_file
 
 LARGEST = 64 * 2**20  # bytes of a file
 SHAPES = {
-    "W_E": ("N", "d"), "P": ("T", "d"), "W_U": ("N", "d"), "R1": ("d", "d"), "V2": ("d", "d"),
-    "W_K1": ("d", "d"), "W_K2": ("d", "d"), "W_O2": ("d", "d"), "W_F": ("d", "d"),
-}  # fmt: skip
+    "W_E": ("N", "d"),
+    "P": ("T", "d"),
+    "W_U": ("N", "d"),
+    "R1": ("d", "d"),
+    "V2": ("d", "d"),
+    "W_K1": ("d", "d"),
+    "W_K2": ("d", "d"),
+    "W_O2": ("d", "d"),
+    "W_F": ("d", "d"),
+}
 OPTIONAL = ("W_K1", "W_F")
 SIZES = {"N": (4, 256), "T": (32, 256), "d": (16, 512)}
 DECIDED = ("N", "T", "d", "layers", "feed_forward")  # settings of a config
@@ -53,7 +63,9 @@ class Matrices:
     def fields(self) -> dict[str, Any]:
         """The settings of a config that they decide."""
         (N, d), T = self.named["W_E"].shape, len(self.named["P"])
-        return dict(zip(DECIDED, (N, T, d, 1 + ("W_K1" in self.named), "W_F" in self.named), strict=True))
+        return dict(
+            zip(DECIDED, (N, T, d, 1 + ("W_K1" in self.named), "W_F" in self.named), strict=True)
+        )
 
     @cached_property
     def content(self) -> bytes:
@@ -69,7 +81,10 @@ class Matrices:
 def check_size(size: int) -> None:
     """Refuse a file of so many bytes if they are too many."""
     if size > LARGEST:
-        raise BadSetting(f"matrices must be at most {LARGEST:,} bytes ({LARGEST // 2**20} MB), got {size:,} bytes")
+        raise BadSetting(
+            f"matrices must be at most {LARGEST:,} bytes ({LARGEST // 2**20} MB), got {size:,} "
+            "bytes"
+        )
 
 
 def read(content: bytes) -> Matrices:
@@ -79,12 +94,17 @@ def read(content: bytes) -> Matrices:
         parts = dict(deserialize(content))
     except SafetensorError as problem:
         got = f"{len(content):,} bytes that are none" if content else "an empty file"
-        raise BadSetting(f"matrices must be a whole safetensors file, got {got} ({problem!s:.120})") from problem
+        raise BadSetting(
+            f"matrices must be a whole safetensors file, got {got} ({problem!s:.120})"
+        ) from problem
     named = _named(parts)
     missing = [name for name in SHAPES if name not in named and name not in OPTIONAL]
     if missing:
         found = _few(sorted(parts)) or "none"
-        raise BadSetting(f"matrices must be named {', '.join(SHAPES)}; missing: {', '.join(missing)}; got {found}")
+        raise BadSetting(
+            f"matrices must be named {', '.join(SHAPES)}; missing: {', '.join(missing)}; got "
+            f"{found}"
+        )
     taken = {name: named[name] for name in SHAPES if name in named}
     _check_shapes({name: tuple(parts[given]["shape"]) for name, given in taken.items()})
     arrays = {name: _array(name, parts[given]) for name, given in taken.items()}
@@ -115,17 +135,25 @@ def _left_out(names: Iterable[str], taken: Collection[str]) -> tuple[str, ...]:
 def _check_shapes(shapes: Mapping[str, tuple[int, ...]]) -> None:
     for name, shape in shapes.items():
         if len(shape) != 2:
-            raise BadSetting(f"{name} must be a matrix [{', '.join(SHAPES[name])}], got the shape {list(shape)}")
+            raise BadSetting(
+                f"{name} must be a matrix [{', '.join(SHAPES[name])}], got the shape {list(shape)}"
+            )
     sizes = {"N": shapes["W_E"][0], "T": shapes["P"][0], "d": shapes["W_E"][1]}
     for letter, (low, high) in SIZES.items():
         if not low <= sizes[letter] <= high:
-            where = "rows of P" if letter == "T" else f"{'rows' if letter == 'N' else 'columns'} of W_E"
-            raise BadSetting(f"{letter}, the {where}, must be from {low} to {high}, got {sizes[letter]}")
+            where = (
+                "rows of P" if letter == "T" else f"{'rows' if letter == 'N' else 'columns'} of W_E"
+            )
+            raise BadSetting(
+                f"{letter}, the {where}, must be from {low} to {high}, got {sizes[letter]}"
+            )
     for name, shape in shapes.items():
         expected = [sizes[letter] for letter in SHAPES[name]]
         if list(shape) != expected:
             letters = ", ".join(SHAPES[name])
-            raise BadSetting(f"{name} must have the shape [{letters}] = {expected}, got {list(shape)}")
+            raise BadSetting(
+                f"{name} must have the shape [{letters}] = {expected}, got {list(shape)}"
+            )
 
 
 def _array(name: str, part: Mapping[str, Any]) -> np.ndarray:
@@ -141,7 +169,8 @@ def _array(name: str, part: Mapping[str, Any]) -> np.ndarray:
     if bad:
         kind = "NaN" if np.isnan(made).any() else "infinite, or too large for float32"
         raise BadSetting(
-            f"every number of {name} must be finite, got {bad:,} that {'is' if bad == 1 else 'are'} {kind}"
+            f"every number of {name} must be finite, got {bad:,} that "
+            f"{'is' if bad == 1 else 'are'} {kind}"
         )
     return made
 
@@ -150,8 +179,15 @@ def describe(found: Matrices) -> list[str]:
     """What was found in a file: sentences for whoever gave it."""
     has = found.fields
     parts = ["one layer, as there is no W_K¹" if has["layers"] == 1 else "two layers"]
-    parts.append("a feed-forward layer" if has["feed_forward"] else "no feed-forward layer, as there is no W_F")
-    said = [f"{', '.join(found.named)}: N = {has['N']}, T = {has['T']}, d = {has['d']}; {'; '.join(parts)}."]
+    parts.append(
+        "a feed-forward layer"
+        if has["feed_forward"]
+        else "no feed-forward layer, as there is no W_F"
+    )
+    said = [
+        f"{', '.join(found.named)}: N = {has['N']}, T = {has['T']}, d = {has['d']}; "
+        f"{'; '.join(parts)}."
+    ]
     if found.left_out:
         said.append(f"Not read: {_few(found.left_out)}.")
     return said
@@ -174,10 +210,13 @@ def load(digest: str) -> Matrices:
         return _load(path_of(digest), (status.st_mtime_ns, status.st_size))
     except OSError as problem:
         raise NotHere(
-            f"the matrices {digest} must be ones that were given on this computer, got ones that are not here"
+            f"the matrices {digest} must be ones that were given on this computer, got ones "
+            "that are not here"
         ) from problem
     except ValueError as problem:
-        raise NotHere(f"the matrices {digest} must be as they were kept, got others: give the file again") from problem
+        raise NotHere(
+            f"the matrices {digest} must be as they were kept, got others: give the file again"
+        ) from problem
 
 
 @lru_cache(maxsize=4)

@@ -1,4 +1,5 @@
-"""Finds the papers: every folder of `icl_core/papers` with a PAPER. The spine names none of them."""
+"""Finds the papers: every folder of `icl_core/papers` with a PAPER. The spine names
+none of them."""
 
 import importlib
 import logging
@@ -38,7 +39,8 @@ def _paper(name: str) -> Paper | None:
 
 @cache
 def experiment(experiment_id: str) -> Experiment:
-    """The experiment called `paper.name`; `BadSetting` that lists the known ones if there is none. Imports torch."""
+    """The experiment called `paper.name`; `BadSetting` that lists the known ones if there is none.
+    Imports torch."""
     _check(experiment_id)
     return importlib.import_module(f"icl_core.papers.{experiment_id}").EXPERIMENT
 
@@ -57,7 +59,9 @@ def version(experiment_id: str) -> int:
     """The experiment's version of today; `BadSetting` for an unknown one. Imports no experiment."""
     paper, _, name = experiment_id.partition(".")
     found = papers().get(paper)
-    if found and name in found.experiments:  # asked at every look of every job that waits: without a list of all
+    if (
+        found and name in found.experiments
+    ):  # asked at every look of every job that waits: without a list of all
         return found.experiments[name]
     raise _unknown(experiment_id)
 
@@ -73,4 +77,6 @@ def _check(experiment_id: str) -> None:
 
 
 def _unknown(experiment_id: str) -> BadSetting:
-    return BadSetting(f"there is no experiment {experiment_id!r:.80}; there are {', '.join(experiment_ids())}")
+    return BadSetting(
+        f"there is no experiment {experiment_id!r:.80}; there are {', '.join(experiment_ids())}"
+    )

@@ -1,6 +1,8 @@
-"""What a text tells: its characters, how often each occurs and how often each follows each. No torch.
+"""What a text tells: its characters, how often each occurs and how often each follows each. No
+torch.
 
-A visitor's text becomes its counts at once; these are kept by their digest, and the text itself is not.
+A visitor's text becomes its counts at once; these are kept by their digest, and the text itself is
+not.
 
 <cache>/texts/<digest>.json
 """
@@ -25,15 +27,24 @@ LARGEST = 5 * 2**20  # bytes of a text
 MOST, LEAST = 256, 4  # different characters
 _FREQUENT = 8  # characters that are named
 _CODES = 0x110000  # of Unicode
-_INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # controls, format characters, what stands for nothing
+_INVISIBLE = {
+    "Cc",
+    "Cf",
+    "Cs",
+    "Co",
+    "Cn",
+    "Zl",
+    "Zp",
+}  # controls, format characters, what stands for nothing
 _NAMES = {"\t": "tab", "\r": "carriage return", "\0": "null character", "\ufeff": "byte order mark"}
 
 
 @dataclass(frozen=True, eq=False)
 class TextCounts:
-    """The counts of a text. `unigram` [N] and `bigram` [N, N] count `characters`, [i, j] how often j directly follows
-    i. Of a text just read also what was left out: `invisible` characters by name, those beyond the most frequent,
-    `rare`, by themselves, and how many blanks of other kinds count as a space."""
+    """The counts of a text. `unigram` [N] and `bigram` [N, N] count `characters`, [i, j] how often
+    j directly follows i. Of a text just read also what was left out: `invisible` characters by
+    name, those beyond the most frequent, `rare`, by themselves, and how many blanks of other kinds
+    count as a space."""
 
     characters: tuple[str, ...]
     unigram: np.ndarray
@@ -67,11 +78,14 @@ class TextCounts:
 def check_size(size: int) -> None:
     """Refuse a text of so many bytes if they are too many."""
     if size > LARGEST:
-        raise BadSetting(f"a text must be at most {LARGEST:,} bytes ({LARGEST // 2**20} MB), got {size:,} bytes")
+        raise BadSetting(
+            f"a text must be at most {LARGEST:,} bytes ({LARGEST // 2**20} MB), got {size:,} bytes"
+        )
 
 
 def read(content: bytes) -> TextCounts:
-    """The counts of a file, or of what was pasted. `BadSetting` says what was expected and what came."""
+    """The counts of a file, or of what was pasted. `BadSetting` says what was expected and what
+    came."""
     check_size(len(content))
     if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         raise BadSetting("a text must be in UTF-8, got UTF-16: save it as UTF-8")
@@ -88,8 +102,14 @@ def count(text: str) -> TextCounts:
     codes = np.frombuffer(unicodedata.normalize("NFC", text).encode("utf-32-le"), np.uint32)
     often = np.bincount(codes, minlength=_CODES)
     kinds = {chr(code): int(often[code]) for code in often.nonzero()[0]}
-    unseen = {each: n for each, n in kinds.items() if each != "\n" and unicodedata.category(each) in _INVISIBLE}
-    blanks = {each: n for each, n in kinds.items() if each != " " and unicodedata.category(each) == "Zs"}
+    unseen = {
+        each: n
+        for each, n in kinds.items()
+        if each != "\n" and unicodedata.category(each) in _INVISIBLE
+    }
+    blanks = {
+        each: n for each, n in kinds.items() if each != " " and unicodedata.category(each) == "Zs"
+    }
     seen = {each: n for each, n in kinds.items() if each not in unseen and each not in blanks}
     if blanks:
         seen[" "] = seen.get(" ", 0) + sum(blanks.values())
@@ -109,33 +129,46 @@ def _check(seen: Mapping[str, int], unseen: Mapping[str, int]) -> None:
     raise BadSetting(f"a text must have at least {LEAST} different characters, got {got}")
 
 
-def _pairs(codes: np.ndarray, kept: tuple[str, ...], rare: Mapping[str, int], blanks: Mapping[str, int]) -> np.ndarray:
-    """How often each follows each [N, N]. What cannot be seen is as if it were not there; a rare character parts."""
+def _pairs(
+    codes: np.ndarray, kept: tuple[str, ...], rare: Mapping[str, int], blanks: Mapping[str, int]
+) -> np.ndarray:
+    """How often each follows each [N, N]. What cannot be seen is as if it were not there; a rare
+    character parts."""
     index = np.full(_CODES, -1, np.int32)  # not seen
     index[[ord(each) for each in kept]] = np.arange(len(kept))
     index[[ord(each) for each in rare]] = len(kept)
     index[[ord(each) for each in blanks]] = index[ord(" ")]
     at, wide = index[codes], len(kept) + 1
     at = at[at >= 0]
-    pairs = np.bincount(at[:-1].astype(np.int64) * wide + at[1:], minlength=wide**2).reshape(wide, wide)
+    pairs = np.bincount(at[:-1].astype(np.int64) * wide + at[1:], minlength=wide**2).reshape(
+        wide, wide
+    )
     return pairs[:-1, :-1].copy()
 
 
 def _named(unseen: Mapping[str, int]) -> dict[str, int]:
-    named = {_NAMES.get(each, unicodedata.name(each, f"U+{ord(each):04X}").lower()): n for each, n in unseen.items()}
+    named = {
+        _NAMES.get(each, unicodedata.name(each, f"U+{ord(each):04X}").lower()): n
+        for each, n in unseen.items()
+    }
     return dict(sorted(named.items(), key=lambda item: -item[1]))
 
 
 def describe(counts: TextCounts) -> list[str]:
     """What was found in a text, and what was left out of it: sentences for whoever gave it."""
     shares = (
-        f"{shown_characters([each])} {percent(often / counts.length)}" for each, often in counts.frequent(_FREQUENT)
+        f"{shown_characters([each])} {percent(often / counts.length)}"
+        for each, often in counts.frequent(_FREQUENT)
     )
-    said = [f"{counts.length:,} characters, {len(counts.characters)} different. Most frequent: {', '.join(shares)}."]
+    said = [
+        f"{counts.length:,} characters, {len(counts.characters)} different. Most frequent: "
+        f"{', '.join(shares)}."
+    ]
     if counts.rare:
         share = sum(counts.rare.values()) / (counts.length + sum(counts.rare.values()))
         said.append(
-            f"A vocabulary has at most {MOST} different characters, this text has {MOST + len(counts.rare):,}. "
+            f"A vocabulary has at most {MOST} different characters, this text has "
+            f"{MOST + len(counts.rare):,}. "
             f"Left out: the {len(counts.rare):,} rarest, {percent(share)} of the text: "
             f"{shown_characters(list(counts.rare), _FREQUENT)}."
         )
@@ -174,11 +207,13 @@ def load(digest: str) -> TextCounts:
         return _load(path_of(digest), (status.st_mtime_ns, status.st_size))
     except OSError as problem:
         raise NotHere(
-            f"the text {digest} must be one that was given on this computer, got one whose counts are not here"
+            f"the text {digest} must be one that was given on this computer, got one whose "
+            "counts are not here"
         ) from problem
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as problem:
         raise NotHere(
-            f"the counts of the text {digest} must be as they were kept, got others: give the text again"
+            f"the counts of the text {digest} must be as they were kept, got others: give the "
+            "text again"
         ) from problem
 
 
@@ -197,11 +232,17 @@ def _load(path: Path, stamp: tuple[int, int]) -> TextCounts:
 
 
 def _is_of_a_text(made: TextCounts) -> bool:
-    """Whether a text can have such counts: what has the right name may have been written by anybody."""
+    """Whether a text can have such counts: what has the right name may have been written by
+    anybody."""
     size = len(made.characters)
     single = all(isinstance(each, str) and len(each) == 1 for each in made.characters)
     shapes = made.unigram.shape == (size,) and made.bigram.shape == (size, size)
-    if not (LEAST <= size <= MOST and single and list(made.characters) == sorted(set(made.characters)) and shapes):
+    if not (
+        LEAST <= size <= MOST
+        and single
+        and list(made.characters) == sorted(set(made.characters))
+        and shapes
+    ):
         return False
     whole = made.unigram.dtype == made.bigram.dtype == np.int64
     return bool(whole and (made.unigram > 0).all() and (made.bigram >= 0).all() and _follows(made))
@@ -209,7 +250,9 @@ def _is_of_a_text(made: TextCounts) -> bool:
 
 def _follows(made: TextCounts) -> bool:
     """Whether no character is followed, or follows, more often than it occurs."""
-    return bool((made.bigram.sum(1) <= made.unigram).all() and (made.bigram.sum(0) <= made.unigram).all())
+    return bool(
+        (made.bigram.sum(1) <= made.unigram).all() and (made.bigram.sum(0) <= made.unigram).all()
+    )
 
 
 def _digest(content: bytes) -> str:

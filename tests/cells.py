@@ -1,4 +1,5 @@
-"""What holds of every map that explains its cells: it is the one drawn, and its terms make its numbers."""
+"""What holds of every map that explains its cells: it is the one drawn, and its terms make its
+numbers."""
 
 from dataclasses import replace
 
@@ -24,7 +25,11 @@ def shipped(experiment: str, preset: str) -> Run:
 
 def explained(experiment: str, run: Run) -> list[Drawing]:
     """The drawings that explain the cells of this run's maps."""
-    return [each for each in registry.experiment(experiment).drawings if each.explanations and each.applies(run.config)]
+    return [
+        each
+        for each in registry.experiment(experiment).drawings
+        if each.explanations and each.applies(run.config)
+    ]
 
 
 def views(experiment: str, run: Run, **fields) -> list:
@@ -37,7 +42,8 @@ def views(experiment: str, run: Run, **fields) -> list:
 
 
 def check(drawing: Drawing, run: Run, view) -> list[Map]:
-    """The maps are those of the figure, cell by cell; the terms of some cells make what they show."""
+    """The maps are those of the figure, cell by cell; the terms of some cells make what
+    they show."""
     assert drawing.explanations is not None
     figure, maps = drawing.draw(run, view).figure, list(drawing.explanations(run, view))
     assert figure is not None
@@ -45,7 +51,11 @@ def check(drawing: Drawing, run: Run, view) -> list[Map]:
     assert len(drawn) == len(maps) > 0
     for trace, each in zip(drawn, maps, strict=True):
         np.testing.assert_allclose(trace["z"], each.matrix, rtol=1e-5, atol=1e-6)
-        assert each.matrix.shape == (len(each.rows), len(each.columns)) == (len(trace["y"]), len(trace["x"]))
+        assert (
+            each.matrix.shape
+            == (len(each.rows), len(each.columns))
+            == (len(trace["y"]), len(trace["x"]))
+        )
         for row, column in _some(each.matrix):
             _adds_up(each, row, column)
     return maps

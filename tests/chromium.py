@@ -1,4 +1,5 @@
-"""A Chromium for the browser tests: `python tests/chromium.py` finds one or installs one, and prints where it is."""
+"""A Chromium for the browser tests: `python tests/chromium.py` finds one or installs one, and
+prints where it is."""
 
 import os
 import shutil
@@ -14,7 +15,8 @@ APPS = (
 
 
 def find() -> str | None:
-    """The path of a Chromium: on PATH, a macOS application, or Playwright's own; None if there is none."""
+    """The path of a Chromium: on PATH, a macOS application, or Playwright's own; None if there is
+    none."""
     on_path = next(filter(None, map(shutil.which, NAMES)), None)
     return on_path or next((app for app in APPS if Path(app).exists()), None) or _playwrights_own()
 
@@ -32,7 +34,9 @@ def install() -> None:
     if shutil.which("apt-get"):
         sudo = [] if os.geteuid() == 0 else ["sudo"]
         subprocess.run([*sudo, "apt-get", "update", "-q"], check=False)
-        done = subprocess.run([*sudo, "apt-get", "install", "-y", "-q", "--no-install-recommends", "chromium"])
+        done = subprocess.run(
+            [*sudo, "apt-get", "install", "-y", "-q", "--no-install-recommends", "chromium"]
+        )
         # Ubuntu's package only fetches a snap, which does not run everywhere
         if done.returncode == 0 and find():
             return
@@ -44,7 +48,9 @@ def main() -> int:
     if find() is None:
         install()
     path = find()
-    print(path or "no Chromium could be found or installed", file=sys.stdout if path else sys.stderr)
+    print(
+        path or "no Chromium could be found or installed", file=sys.stdout if path else sys.stderr
+    )
     return 0 if path else 1
 
 

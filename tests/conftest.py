@@ -1,4 +1,5 @@
-"""For every test: shapes in signatures are checked as they run, torch has one thread, and no local run is touched."""
+"""For every test: shapes in signatures are checked as they run, torch has one thread, and no local
+run is touched."""
 
 import os
 import sys
@@ -11,18 +12,26 @@ from unittest.mock import patch
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-# Before anything imports the store, which remembers where its cache is. Each process of a test run has its own.
+# Before anything imports the store, which remembers where its cache is. Each process of a test run
+# has its own.
 OWN = tempfile.TemporaryDirectory(prefix="icl-cache-", ignore_cleanup_errors=True)
 os.environ["ICL_CACHE_DIR"] = OWN.name
-os.environ.setdefault("ICL_PAPERS", str(ROOT / "tests" / "papers_extra"))  # before the registry looks for papers
-os.environ["OMP_NUM_THREADS"] = "1"  # of what the tests start too: threads that share a core wait for each other
+os.environ.setdefault(
+    "ICL_PAPERS", str(ROOT / "tests" / "papers_extra")
+)  # before the registry looks for papers
+os.environ["OMP_NUM_THREADS"] = (
+    "1"  # of what the tests start too: threads that share a core wait for each other
+)
 
 from jaxtyping import install_import_hook  # noqa: E402
 
-# Shapes stand in the signatures of models and probes; settings check themselves, with messages of their own.
+# Shapes stand in the signatures of models and probes; settings check themselves, with messages of
+# their own.
 PAPERS = ROOT / "icl_core" / "papers"
 SHAPED = [path for path in PAPERS.rglob("*.py") if "jaxtyping" in path.read_text()]
-install_import_hook([".".join(path.relative_to(ROOT).with_suffix("").parts) for path in SHAPED], "beartype.beartype")
+install_import_hook(
+    [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in SHAPED], "beartype.beartype"
+)
 
 import pytest  # noqa: E402
 import torch  # noqa: E402
@@ -31,12 +40,14 @@ from xdist.scheduler import LoadScopeScheduling  # noqa: E402
 
 BROWSER = "tests/browser/"
 torch.set_num_threads(1)
-# Each page that is opened without a browser reads what every installed package says of itself: once will do.
+# Each page that is opened without a browser reads what every installed package says of itself: once
+# will do.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 
 class OneBrowser(LoadScopeScheduling):
-    """With `-n 2` one process has the browser and its server, first, and the other the rest, file by file."""
+    """With `-n 2` one process has the browser and its server, first, and the other the rest, file
+    by file."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.split("::")[0]
@@ -52,7 +63,8 @@ def pytest_xdist_make_scheduler(config, log):
 
 @pytest.fixture
 def give_up():
-    """Takes an entry out of a table; after the test the table is as it was, in its order: runs are named by it."""
+    """Takes an entry out of a table; after the test the table is as it was, in its order: runs are
+    named by it."""
     with ExitStack() as stack:
 
         def take(table: dict, key: str) -> None:
@@ -63,7 +75,8 @@ def give_up():
 
 
 def pytest_collection_finish():
-    """What has been imported stays: a worker that looks for garbage after each run need not look at it."""
+    """What has been imported stays: a worker that looks for garbage after each run need not look at
+    it."""
     from icl_core.machine import device
 
     device.keep_imports()

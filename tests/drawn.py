@@ -1,4 +1,5 @@
-"""What a drawing of a finished run must not show: a hole, an infinite number, or a word that stands for one."""
+"""What a drawing of a finished run must not show: a hole, an infinite number, or a word that stands
+for one."""
 
 import re
 
@@ -31,7 +32,8 @@ def without_words(panel) -> None:
 
 
 def without_nan(experiment, run, view) -> None:
-    """Draws everything that applies to the run: no curve, bar or map may have a hole, or go beyond all bounds."""
+    """Draws everything that applies to the run: no curve, bar or map may have a hole, or go beyond
+    all bounds."""
     for drawing in experiment.drawings:
         if drawing.applies(run.config):
             panel = drawing.draw(run, view)

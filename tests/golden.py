@@ -1,7 +1,9 @@
-"""What every experiment computes, in a few numbers: `python -m tests.golden` writes golden.json for new versions.
+"""What every experiment computes, in a few numbers: `python -m tests.golden` writes golden.json for
+new versions.
 
-A run of ten steps of the default setting and the metrics on it, rounded to four digits. An entry whose version has not
-been raised is never overwritten: either the change is mended, or the version is raised and the shipped runs are built.
+A run of ten steps of the default setting and the metrics on it, rounded to four digits. An entry
+whose version has not been raised is never overwritten: either the change is mended, or the version
+is raised and the shipped runs are built.
 """
 
 import json
@@ -28,7 +30,8 @@ TEN = 10
 
 
 def entry(experiment_id: str, progress: Recorder | None = None) -> dict[str, Any]:
-    """Version, root mean square and one projection of every tensor of the run, and the value of every metric."""
+    """Version, root mean square and one projection of every tensor of the run, and the value of
+    every metric."""
     experiment = registry.experiment(experiment_id)
     config = ten_steps(experiment)
     before = torch.get_float32_matmul_precision()
@@ -55,7 +58,8 @@ def ten_steps(experiment: Experiment) -> Any:
 
 
 def _numbers(array: np.ndarray) -> list[float | None]:
-    """The size of its entries, and a sum with weights of a fixed seed, which sees signs, order and transposition."""
+    """The size of its entries, and a sum with weights of a fixed seed, which sees signs, order and
+    transposition."""
     known = np.nan_to_num(np.asarray(array, float).ravel())
     weights = np.random.default_rng(7).normal(size=known.size) / known.size**0.5
     return [_rounded(np.sqrt(np.mean(known**2))), _rounded(weights @ known)]
@@ -69,14 +73,24 @@ def complaint(experiment_id: str, known: dict[str, Any] | None, now: dict[str, A
     """A sentence if what is computed `now` is not what golden.json knows; else empty."""
     if known is None or known["version"] != now["version"]:
         had = f"version {known['version']}" if known else "nothing"
-        return f"golden.json knows {had} of {experiment_id}, which is version {now['version']}: python -m tests.golden"
+        return (
+            f"golden.json knows {had} of {experiment_id}, which is version {now['version']}: "
+            "python -m tests.golden"
+        )
     for part in ("run", "metrics"):
         names = sorted(known[part].keys() ^ now[part].keys())
-        differing = [n for n in known[part].keys() & now[part].keys() if not _equal(known[part][n], now[part][n])]
+        differing = [
+            n
+            for n in known[part].keys() & now[part].keys()
+            if not _equal(known[part][n], now[part][n])
+        ]
         if names or differing:
-            told = "; ".join(f"{n} {known[part][n]} → {now[part][n]}" for n in sorted(differing)[:5])
+            told = "; ".join(
+                f"{n} {known[part][n]} → {now[part][n]}" for n in sorted(differing)[:5]
+            )
             return (
-                f"{experiment_id} computes something else than version {now['version']} did: raise its version, or "
+                f"{experiment_id} computes something else than version {now['version']} did: "
+                "raise its version, or "
                 f"mend it ({part}: {told or 'other names: ' + ', '.join(names[:5])})"
             )
     return ""
@@ -85,7 +99,11 @@ def complaint(experiment_id: str, known: dict[str, Any] | None, now: dict[str, A
 def _equal(known: Any, now: Any) -> bool:
     if isinstance(known, list):  # a projection is as exact as the entries it sums
         return now == pytest.approx(known, rel=1e-3, abs=max(1e-6, 1e-3 * known[0]))
-    return known == now if known is None or now is None else now == pytest.approx(known, rel=1e-3, abs=1e-6)
+    return (
+        known == now
+        if known is None or now is None
+        else now == pytest.approx(known, rel=1e-3, abs=1e-6)
+    )
 
 
 def read() -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""A store of its own in a folder of its own, and the throw-away paper: for tests and the processes they start."""
+"""A store of its own in a folder of its own, and the throw-away paper: for tests and the processes
+they start."""
 
 import gc
 import os
@@ -29,13 +30,15 @@ SOON = (
 
 @contextmanager
 def house(folder: Path, monkeypatch) -> Iterator[store.Store]:
-    """The default store of this process and its children, empty, under `folder`; the pace is not measured for it."""
+    """The default store of this process and its children, empty, under `folder`; the pace is not
+    measured for it."""
     monkeypatch.setattr(device, "pace", _pace)
     monkeypatch.setenv("ICL_ARTIFACTS", str(folder / "artifacts"))
     monkeypatch.setenv("ICL_CACHE_DIR", str(folder / "cache"))
     store.default.cache_clear()
     gc.collect()
-    gc.freeze()  # a worker looks for garbage after each run: not in what other tests have imported and left
+    # a worker looks for garbage after each run: not in what other tests have imported and left
+    gc.freeze()
     try:
         yield store.default()
     finally:

@@ -1,8 +1,9 @@
-"""What a run takes of memory beside what its settings are said to need: `python -m tests.memory_used birth.induction
-'{"d": 512}'`, in a process of its own.
+"""What a run takes of memory beside what its settings are said to need: `python -m
+tests.memory_used birth.induction '{"d": 512}'`, in a process of its own.
 
-Prints JSON: bytes `said`, bytes `used` (the peak of this process's own memory above what it had before). Of
-trainings ten steps are made: an optimiser's state is there after the first, a pool of prompts holds eight batches.
+Prints JSON: bytes `said`, bytes `used` (the peak of this process's own memory above what it had
+before). Of trainings ten steps are made: an optimiser's state is there after the first, a pool of
+prompts holds eight batches.
 """
 
 import json
@@ -22,7 +23,8 @@ FEW = 10
 
 
 def largest(experiment: Any, **chosen: Any) -> Any:
-    """The config with every count at its upper end and every number of steps at its lower, but for what is `chosen`."""
+    """The config with every count at its upper end and every number of steps at its lower, but for
+    what is `chosen`."""
     found = values(experiment.presets[0].config)
     for name, knob in knobs_of(experiment.config).items():
         if knob.kind == "slider" and isinstance(knob.default, int) and name != "seed":

@@ -14,7 +14,10 @@ class Recorder:
 
     def __init__(self, stop=None, saved=None, earlier=()):
         self.stop, self.saved, self.reports = stop, saved, []
-        self.ended, self.ended_before = {}, dict(earlier)  # the states of trainings, this run's and a shorter one's
+        self.ended, self.ended_before = (
+            {},
+            dict(earlier),
+        )  # the states of trainings, this run's and a shorter one's
         self.seen = {}  # the curves when it stopped
 
     def resume(self):
@@ -44,8 +47,8 @@ class Recorder:
 
 
 class Watching(Recorder):
-    """A progress that keeps in `shown` what there is to draw of a run that is still going: whenever it holds other
-    tensors than before."""
+    """A progress that keeps in `shown` what there is to draw of a run that is still going: whenever
+    it holds other tensors than before."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,5 @@
-"""Makes README's pictures anew: `python tests/screenshots.py` while the dashboard runs on its usual port."""
+"""Makes README's pictures anew: `python tests/screenshots.py` while the dashboard runs on its usual
+port."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""What takes seconds trains by itself, one setting a visitor at a time, and what nobody watches is given up."""
+"""What takes seconds trains by itself, one setting a visitor at a time, and what nobody watches is
+given up."""
 
 import os
 
@@ -29,7 +30,9 @@ def runs(tmp_path, monkeypatch):
         made.ship(TOY, config, run.tensors, {**header.info, **speed})
         monkeypatch.setattr(spawn, "ensure_workers", lambda count=None: 0)
         monkeypatch.setattr(spawn, "warm", lambda: None)
-        monkeypatch.setattr(menu, "frame", lambda *of, **more: None)  # its links need the files of pages
+        monkeypatch.setattr(
+            menu, "frame", lambda *of, **more: None
+        )  # its links need the files of pages
         yield made
 
 
@@ -131,7 +134,8 @@ def test_a_window_that_was_closed_watches_nothing():
 
 
 def test_a_training_that_ends_while_the_page_is_drawn_is_shown(monkeypatch):
-    """On a busy machine a page takes longer than some trainings: then nothing is left that would tell it of the end."""
+    """On a busy machine a page takes longer than some trainings: then nothing is left that would
+    tell it of the end."""
     monkeypatch.setattr(spawn, "ensure_workers", lambda count=None: worker.work(once=True, slots=1))
     app = visitor(seed="1")
     assert waiting() == [] and queue.state(key(seed=1)).status == "done"
@@ -145,5 +149,7 @@ def test_a_run_that_was_made_and_is_no_longer_kept_is_said_to_be(runs):
     worker.work(once=True, slots=1)
     runs.delete(runs.exact(TOY, key(seed=1)))
     app = visitor(seed="1")
-    assert "This run was made here, but is no longer kept" in " ".join(each.value for each in app.markdown)
+    assert "This run was made here, but is no longer kept" in " ".join(
+        each.value for each in app.markdown
+    )
     assert waiting() == [] and "Train it here" in buttons(app)

@@ -21,7 +21,9 @@ from icl_core.sweeps.setting_grid import parse
 from icl_core.sweeps.sweep import Sweep
 
 OVER = ("d=4,8", "rate=0.05,0.1")
-OVERALL = Claim(id="toy.map", label="runs", kind="ours", text="All are there.", source="here", at_least=4.0)
+OVERALL = Claim(
+    id="toy.map", label="runs", kind="ours", text="All are there.", source="here", at_least=4.0
+)
 
 
 def base():
@@ -96,12 +98,16 @@ def test_what_is_there_is_not_made_again_and_the_file_stays_as_it_is(built, monk
     assert path.stat().st_mtime_ns == before
 
 
-def test_between_the_grids_points_the_nearest_run_is_shown_and_a_whole_one_comes_before_one_of_the_atlas(built):
+def test_between_grid_points_the_nearest_run_is_shown_and_a_whole_one_comes_first(
+    built,
+):
     between = dataclasses.replace(base(), d=7)
     assert built.find(TOY, between) is None
     assert built.nearest(TOY, between).config["d"] == 8
     config = cells()[0]
-    saved = built.save(TOY, config, built.load(built.find(TOY, config)).tensors, {"seconds": 1, "metrics": []})
+    saved = built.save(
+        TOY, config, built.load(built.find(TOY, config)).tensors, {"seconds": 1, "metrics": []}
+    )
     assert built.find(TOY, config) == saved
 
 
@@ -111,7 +117,9 @@ def test_a_sweep_takes_the_runs_of_the_atlas(built):
 
 
 def test_what_is_measured_over_all_runs_is_among_the_findings(built):
-    (found,) = [each for each in findings.of_experiment(TOY, built) if each.metric.claim.id == "toy.map"]
+    (found,) = [
+        each for each in findings.of_experiment(TOY, built) if each.metric.claim.id == "toy.map"
+    ]
     assert (found.metric.value, found.verdict) == (4.0, "found here")
     assert findings.counts(built)["toy"]["ours"] == {"found here": 1}
 
@@ -123,7 +131,8 @@ def test_an_experiment_without_an_atlas_loses_the_file(built, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda b: b[:-1], lambda b: b[:-9] + bytes([b[-9] ^ 1]) + b[-8:], lambda b: b"x" * 99]
+    "damage",
+    [lambda b: b[:-1], lambda b: b[:-9] + bytes([b[-9] ^ 1]) + b[-8:], lambda b: b"x" * 99],
 )
 def test_a_damaged_atlas_counts_as_absent_and_is_said(built, damage):
     header, path = built.find(TOY, cells()[0]), built.atlases.path(TOY)
@@ -135,7 +144,10 @@ def test_a_damaged_atlas_counts_as_absent_and_is_said(built, damage):
 def test_an_atlas_of_another_version_or_experiment_counts_as_absent(built, monkeypatch):
     path = built.atlases.path(TOY)
     path.rename(built.atlases.path("birth.induction"))
-    assert not built.atlases.headers("birth.induction") and "got that of toy.walk" in built.messages()[-1]
+    assert (
+        not built.atlases.headers("birth.induction")
+        and "got that of toy.walk" in built.messages()[-1]
+    )
     built.atlases.path("birth.induction").rename(path)
     assert len(built.atlases.headers(TOY)) == 4
     monkeypatch.setattr(registry, "version", lambda name: 2)
@@ -149,15 +161,21 @@ def test_half_precision_changes_weights_by_a_thousandth_and_curves_only_where_it
     loss = np.geomspace(1, 1e-3, 2000).astype(np.float32)
     kept = thin({"final/W": weights, "curve/gap": tiny, "curve/loss": loss, "final/a": weights[0]})
     assert {name: array.dtype.name for name, array in kept.items()} == {
-        "final/W": "float16", "curve/gap": "float32", "curve/loss": "float16", "final/a": "float32",
-    }  # fmt: skip
+        "final/W": "float16",
+        "curve/gap": "float32",
+        "curve/loss": "float16",
+        "final/a": "float32",
+    }
     assert np.abs(kept["final/W"] - weights).max() <= HALF * np.abs(weights).max()
     np.testing.assert_allclose(kept["curve/loss"], loss, rtol=HALF)
 
 
 def test_what_several_runs_share_is_kept_once():
     frozen = np.ones((300, 300), np.float32)
-    made = [Mapped({"steps": n}, {"metrics": []}, {"frozen/P": frozen, "final/a": np.float32([n])}) for n in range(9)]
+    made = [
+        Mapped({"steps": n}, {"metrics": []}, {"frozen/P": frozen, "final/a": np.float32([n])})
+        for n in range(9)
+    ]
     assert len(pack_atlas(TOY, {}, made, [])) < 2 * frozen.nbytes
 
 

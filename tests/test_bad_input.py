@@ -1,4 +1,5 @@
-"""What is typed at the command line, given as a file, found in the cache or in the environment: a result or a sentence.
+"""What is typed at the command line, given as a file, found in the cache or in the environment: a
+result or a sentence.
 
 Nothing is trained here: a run that would be is only asked for.
 """
@@ -54,15 +55,24 @@ def told(problem: BadSetting) -> None:
 
 
 NAMES = st.sampled_from([TOY, "toy", "toy.none", "birth.induction", ""]) | texts(20)
-PAIRS = st.builds("{}={}".format, st.sampled_from([*knobs_of(CONFIG), "snapshot"]) | texts(10), texts())
+PAIRS = st.builds(
+    "{}={}".format, st.sampled_from([*knobs_of(CONFIG), "snapshot"]) | texts(10), texts()
+)
 WORDS = texts(20).filter(lambda word: not word.startswith("-"))
 FLAGS = st.one_of(
     st.tuples(st.sampled_from(["--set", "--over", "--view"]), PAIRS | WORDS),
-    st.tuples(st.sampled_from(["--seeds", "--jobs", "--slots", "--server", "--preset", "--drawing", "--out"]), WORDS),
+    st.tuples(
+        st.sampled_from(
+            ["--seeds", "--jobs", "--slots", "--server", "--preset", "--drawing", "--out"]
+        ),
+        WORDS,
+    ),
     st.tuples(st.sampled_from(["--json", "--once", "--none", "-x"])),
     st.tuples(texts(20)),
 )
-COMMANDS = st.sampled_from(["list", "show", "run", "sweep", "figure", "text", "matrices", "work", "build", "none", ""])
+COMMANDS = st.sampled_from(
+    ["list", "show", "run", "sweep", "figure", "text", "matrices", "work", "build", "none", ""]
+)
 
 
 @tries(150)
@@ -88,7 +98,9 @@ def test_the_command_line_does_it_or_says_in_a_line_what_was_expected(
 
 @tries(60)
 @given(
-    st.binary(max_size=200) | texts(200).map(lambda text: text.encode()) | texts(40).map(lambda t: t.encode("utf-16"))
+    st.binary(max_size=200)
+    | texts(200).map(lambda text: text.encode())
+    | texts(40).map(lambda t: t.encode("utf-16"))
 )
 def test_any_bytes_are_a_text_or_refused(content):
     try:
@@ -97,7 +109,9 @@ def test_any_bytes_are_a_text_or_refused(content):
         told(problem)
     else:
         assert found.length == found.unigram.sum() > 0 and found.bigram.sum() <= found.length - 1
-        assert all(shows_as_text(escape_markdown(sentence)) for sentence in text_counts.describe(found))
+        assert all(
+            shows_as_text(escape_markdown(sentence)) for sentence in text_counts.describe(found)
+        )
 
 
 WHOLE = save(matrices())
@@ -126,14 +140,20 @@ def mutated(whole: bytes) -> st.SearchStrategy[bytes]:
 
 
 ENTRY = st.fixed_dictionaries(
-    {"dtype": st.sampled_from(["F32", "F16", "I64", "F8_E4M3", "x"]) | JSON,
-     "shape": st.lists(st.integers(-1, 2**70), max_size=3) | JSON,
-     "data_offsets": st.lists(st.integers(-1, 2**64), max_size=3) | JSON}
-)  # fmt: skip
+    {
+        "dtype": st.sampled_from(["F32", "F16", "I64", "F8_E4M3", "x"]) | JSON,
+        "shape": st.lists(st.integers(-1, 2**70), max_size=3) | JSON,
+        "data_offsets": st.lists(st.integers(-1, 2**64), max_size=3) | JSON,
+    }
+)
 
 
 @tries(80)
-@given(mutated(WHOLE) | st.binary(max_size=64) | st.builds(lambda entry: header_with(W_E=entry), ENTRY | JSON))
+@given(
+    mutated(WHOLE)
+    | st.binary(max_size=64)
+    | st.builds(lambda entry: header_with(W_E=entry), ENTRY | JSON)
+)
 def test_any_bytes_are_matrices_or_refused(content):
     try:
         found = own_matrices.read(content)
@@ -141,12 +161,18 @@ def test_any_bytes_are_matrices_or_refused(content):
         told(problem)
     else:
         assert all(np.isfinite(each).all() for each in found.named.values())
-        assert all(shows_as_text(escape_markdown(sentence)) for sentence in own_matrices.describe(found))
+        assert all(
+            shows_as_text(escape_markdown(sentence)) for sentence in own_matrices.describe(found)
+        )
         assert own_matrices.read(found.content).digest == found.digest
 
 
 @tries(60)
-@given(JSON.map(json.dumps).map(str.encode) | st.binary(max_size=60) | st.sampled_from([b"[" * 99999, b'{"a":' * 9999]))
+@given(
+    JSON.map(json.dumps).map(str.encode)
+    | st.binary(max_size=60)
+    | st.sampled_from([b"[" * 99999, b'{"a":' * 9999])
+)
 def test_any_file_of_counts_in_the_cache_is_whole_or_not_here(content):
     """By its own digest, as somebody who can write to the cache would name it."""
     path = text_counts.path_of(text_counts._digest(content))
@@ -163,13 +189,22 @@ COUNTED = json.loads(text_counts.count("abcabd").content)
 @pytest.mark.parametrize(
     "change",
     [
-        {"unigram_counts": [1, 2]}, {"unigram_counts": [[1], [1], [1], [1]]}, {"unigram_counts": [-1, 2, 1, 1]},
-        {"unigram_counts": [float("nan"), 1, 1, 1]}, {"unigram_counts": ["a", "b", "c", "d"]}, {"bigram_counts": []},
-        {"bigram_counts": [[1e308] * 4] * 4}, {"characters": [1, 2, 3, 4]}, {"characters": ["<b>", "b", "c", "d"]},
-        {"characters": "abcd"}, {"characters": ["a", "a", "b", "c"]}, {"more": 1}, {"characters": []},
+        {"unigram_counts": [1, 2]},
+        {"unigram_counts": [[1], [1], [1], [1]]},
+        {"unigram_counts": [-1, 2, 1, 1]},
+        {"unigram_counts": [float("nan"), 1, 1, 1]},
+        {"unigram_counts": ["a", "b", "c", "d"]},
+        {"bigram_counts": []},
+        {"bigram_counts": [[1e308] * 4] * 4},
+        {"characters": [1, 2, 3, 4]},
+        {"characters": ["<b>", "b", "c", "d"]},
+        {"characters": "abcd"},
+        {"characters": ["a", "a", "b", "c"]},
+        {"more": 1},
+        {"characters": []},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_counts_that_no_text_has_are_not_taken(change):
     content = json.dumps({**COUNTED, **change}, separators=(",", ":")).encode()
     path = text_counts.path_of(text_counts._digest(content))
@@ -198,19 +233,25 @@ def test_any_bytes_in_the_place_of_a_run_are_a_run_or_passed_over(runs):
 
 
 REQUEST = st.fixed_dictionaries(
-    {}, optional=dict.fromkeys(("experiment", "version", "config", "asked", "visitor", "turn", "later"), JSON)
+    {},
+    optional=dict.fromkeys(
+        ("experiment", "version", "config", "asked", "visitor", "turn", "later"), JSON
+    ),
 )
 
 
 @tries(60)
 @given(
-    request=REQUEST | JSON, state=st.dictionaries(st.sampled_from(["status", "step", "message", "loss"]), JSON) | JSON
+    request=REQUEST | JSON,
+    state=st.dictionaries(st.sampled_from(["status", "step", "message", "loss"]), JSON) | JSON,
 )
 def test_any_file_of_a_job_is_read_or_set_aside(request, state):
     base = {"experiment": TOY, "version": 1, "config": {}, "asked": 1}
     folder = Job("0" * 20).folder
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "request.json").write_text(json.dumps({**base, **request} if isinstance(request, dict) else request))
+    (folder / "request.json").write_text(
+        json.dumps({**base, **request} if isinstance(request, dict) else request)
+    )
     (folder / "state.json").write_text(json.dumps(state))
     for known in queue.states():
         assert known.key == "0" * 20 and isinstance(known.message, str)
@@ -218,10 +259,13 @@ def test_any_file_of_a_job_is_read_or_set_aside(request, state):
 
 
 READERS = {
-    "ICL_MAX_QUEUED": lambda: limits.check_queued(1), "ICL_MAX_HOURS": lambda: limits.check_length(9.0),
-    "ICL_READ_ONLY": limits.read_only, "ICL_PRECISION": device.precision, "ICL_COMPILE": compiled.wanted,
+    "ICL_MAX_QUEUED": lambda: limits.check_queued(1),
+    "ICL_MAX_HOURS": lambda: limits.check_length(9.0),
+    "ICL_READ_ONLY": limits.read_only,
+    "ICL_PRECISION": device.precision,
+    "ICL_COMPILE": compiled.wanted,
     "ICL_MAX_GIVEN": lambda: documents._check_room(5, "visitor"),
-}  # fmt: skip
+}
 SAID = [word for word in NASTY if "\x00" not in word]
 
 
@@ -236,9 +280,13 @@ def test_any_value_of_a_variable_is_taken_or_named(name, value, monkeypatch):
         assert any(word in str(problem) for word in (name, "limit", "may take"))
 
 
-@pytest.mark.parametrize("name", ["ICL_CACHE_LIMIT", "ICL_CACHE_DIR", "ICL_ARTIFACTS", "ICL_DEVICE", "ICL_SCHEDULER"])
 @pytest.mark.parametrize(
-    "value", ["", "½", "9" * 400, "9" * 5000, "..", "/etc/passwd", EVIL, "\n", "1e400"], ids=range(9)
+    "name", ["ICL_CACHE_LIMIT", "ICL_CACHE_DIR", "ICL_ARTIFACTS", "ICL_DEVICE", "ICL_SCHEDULER"]
+)
+@pytest.mark.parametrize(
+    "value",
+    ["", "½", "9" * 400, "9" * 5000, "..", "/etc/passwd", EVIL, "\n", "1e400"],
+    ids=range(9),
 )
 def test_commands_name_a_variable_that_says_nothing(name, value, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
@@ -261,7 +309,14 @@ def test_every_variable_is_tried():
             if file.endswith(".py"):
                 with open(f"{folder}/{file}", encoding="utf-8") as source:
                     found |= {word for word in _words(source.read()) if word.startswith("ICL_")}
-    others = {"ICL_CACHE_LIMIT", "ICL_CACHE_DIR", "ICL_ARTIFACTS", "ICL_DEVICE", "ICL_SCHEDULER", "ICL_PAPERS"}
+    others = {
+        "ICL_CACHE_LIMIT",
+        "ICL_CACHE_DIR",
+        "ICL_ARTIFACTS",
+        "ICL_DEVICE",
+        "ICL_SCHEDULER",
+        "ICL_PAPERS",
+    }
     assert found == {*READERS, *others}
 
 

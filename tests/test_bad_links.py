@@ -1,4 +1,5 @@
-"""Addresses as nobody should type them: read without a page, and the worst of them as whole pages."""
+"""Addresses as nobody should type them: read without a page, and the worst of them as
+whole pages."""
 
 import re
 from html import unescape
@@ -18,7 +19,18 @@ from pages.ui.look.escape import escape_markdown
 
 PAPERS = ("birth", "memformers", "gdssm")
 OWN = address._OWN
-SHOWN = ("markdown", "caption", "warning", "error", "info", "success", "title", "header", "subheader", "text")
+SHOWN = (
+    "markdown",
+    "caption",
+    "warning",
+    "error",
+    "info",
+    "success",
+    "title",
+    "header",
+    "subheader",
+    "text",
+)
 
 
 class Query(dict[str, str]):
@@ -43,11 +55,19 @@ def query(monkeypatch):
 @pytest.mark.parametrize("name", PAPERS)
 def test_any_address_is_a_setting_and_sentences(name, query):
     paper = registry.papers()[name]
-    fields = {each for module in paper.experiments for cls in _classes(f"{name}.{module}") for each in knobs_of(cls)}
+    fields = {
+        each
+        for module in paper.experiments
+        for cls in _classes(f"{name}.{module}")
+        for each in knobs_of(cls)
+    }
     known = st.sampled_from([*sorted(fields), *OWN])
 
     @tries(80)
-    @given(st.dictionaries(known | texts(20), texts(), max_size=6), st.sampled_from(list(paper.experiments)))
+    @given(
+        st.dictionaries(known | texts(20), texts(), max_size=6),
+        st.sampled_from(list(paper.experiments)),
+    )
     def hold(asked, module):
         query.clear()
         query.update({"experiment": module, **asked})
@@ -80,7 +100,11 @@ def test_nasty_text_shows_as_text(text):
 
 def evil_link(name: str, module: str) -> dict[str, str]:
     """Every parameter of an experiment's page at once, each with markup in it."""
-    own = {field: EVIL for field in OWN if field not in ("experiment", "preset", "projector", "at_once", "lesson")}
+    own = {
+        field: EVIL
+        for field in OWN
+        if field not in ("experiment", "preset", "projector", "at_once", "lesson")
+    }
     fields = {each: EVIL for cls in _classes(f"{name}.{module}") for each in knobs_of(cls)}
     return {**fields, **own, EVIL: EVIL, "experiment": module, "at_once": "false"}
 
@@ -94,13 +118,24 @@ EVIL_PAGES = {
     "lessons": {"lesson": EVIL, EVIL: EVIL},
 }
 NUMBERS = {  # by page, typed text that is drawn
-    "birth": {"drawer": "Your own sequence", "sequence": "<b>ab</b>$x$[a](http://e.x)", "position": "9" * 400},
-    "gdssm": {"experiment": "nonlinear", "points": "nan:nan, 1e400:-inf", "prompt": "nan", "learning_rate": "inf"},
+    "birth": {
+        "drawer": "Your own sequence",
+        "sequence": "<b>ab</b>$x$[a](http://e.x)",
+        "position": "9" * 400,
+    },
+    "gdssm": {
+        "experiment": "nonlinear",
+        "points": "nan:nan, 1e400:-inf",
+        "prompt": "nan",
+        "learning_rate": "inf",
+    },
     "memformers": {"experiment": "theorems", "batch": "-1", "condition": "nan", "n": "1e9"},
 }
 
 
-@pytest.mark.parametrize(("page", "link"), [*EVIL_PAGES.items(), *NUMBERS.items()], ids=lambda each: str(each)[:12])
+@pytest.mark.parametrize(
+    ("page", "link"), [*EVIL_PAGES.items(), *NUMBERS.items()], ids=lambda each: str(each)[:12]
+)
 def test_a_page_shows_no_outside_text_as_markup_no_traceback_and_no_nan(page, link):
     app = opened(page, urlencode(link))
     assert not app.exception and not app.error, [each.value for each in app.error]
@@ -124,15 +159,26 @@ def test_a_page_shows_no_outside_text_as_markup_no_traceback_and_no_nan(page, li
 )
 def test_a_sweep_of_any_length_is_refused_or_what_it_was(asked, said):
     app = opened("memformers", f"drawer=Sweep&{asked}")
-    assert not app.exception and said in " ".join(each.value for each in app.warning).replace("\\", "")
+    assert not app.exception and said in " ".join(each.value for each in app.warning).replace(
+        "\\", ""
+    )
     assert sum(each.label in ("Sweep over", "and over") for each in app.selectbox) in (2, 4)
-    assert app.number_input(key=next(each.key for each in app.number_input if "seeds" in each.key)).value == 1
+    assert (
+        app.number_input(
+            key=next(each.key for each in app.number_input if "seeds" in each.key)
+        ).value
+        == 1
+    )
 
 
 def test_a_sweep_goes_over_choices_and_switches_too():
-    app = opened("gdssm", "experiment=layer&at_once=false&drawer=Sweep&sweep=recurrence=scalar,row;skip=true")
+    app = opened(
+        "gdssm", "experiment=layer&at_once=false&drawer=Sweep&sweep=recurrence=scalar,row;skip=true"
+    )
     assert not app.exception
     found = [each for each in app.button_group if each.label == "Values"]
     assert [each.value for each in found] == [["scalar", "row"], ["true"]]
     found[1].set_value(["true", "false"]).run()
-    assert not app.exception and app.query_params["sweep"] == "recurrence=scalar,row;skip=true,false"
+    assert (
+        not app.exception and app.query_params["sweep"] == "recurrence=scalar,row;skip=true,false"
+    )

@@ -1,4 +1,5 @@
-"""Settings that cannot be, of every experiment: a sentence that says what was expected and what came, or a config."""
+"""Settings that cannot be, of every experiment: a sentence that says what was expected and what
+came, or a config."""
 
 import math
 from dataclasses import replace
@@ -20,13 +21,32 @@ from pages.ui.look.escape import escape_markdown
 
 IDS = registry.experiment_ids()
 LONGEST = 1200  # characters of a sentence on a page: some name every setting there is
-WRONG = (None, True, math.nan, math.inf, -math.inf, 10**400, 1.5, "1", "x", b"x", [], [1], {}, {"a": 1}, (), object)
+WRONG = (
+    None,
+    True,
+    math.nan,
+    math.inf,
+    -math.inf,
+    10**400,
+    1.5,
+    "1",
+    "x",
+    b"x",
+    [],
+    [1],
+    {},
+    {"a": 1},
+    (),
+    object,
+)
 
 
 def said(problem: BadSetting) -> str:
     """The sentence, if it is one that a page can show."""
     sentence = str(problem)
-    assert (0 < len(sentence) < LONGEST and "\n" not in sentence and "got" in sentence) or "there is no" in sentence
+    assert (
+        0 < len(sentence) < LONGEST and "\n" not in sentence and "got" in sentence
+    ) or "there is no" in sentence
     assert shows_as_text(escape_markdown(sentence)), sentence
     return sentence
 
@@ -40,12 +60,18 @@ def near_bounds(knob: Knob) -> list:
     """Its bounds, which it takes, and what lies a hair beyond, which it does not."""
     if isinstance(knob.default, int):
         return [knob.low, knob.high, knob.low - 1, knob.high + 1]
-    return [knob.low, knob.high, math.nextafter(knob.low, -math.inf), math.nextafter(knob.high, math.inf)]
+    return [
+        knob.low,
+        knob.high,
+        math.nextafter(knob.low, -math.inf),
+        math.nextafter(knob.high, math.inf),
+    ]
 
 
 @pytest.mark.parametrize("id", IDS)
 def test_bounds_are_taken_and_what_is_beyond_is_refused(id):
-    """At a bound all other fields are a preset's, so a combination may be refused; beyond it the field itself is."""
+    """At a bound all other fields are a preset's, so a combination may be refused; beyond it the
+    field itself is."""
     experiment = registry.experiment(id)
     bases = [*(preset.config for preset in experiment.presets), experiment.view()]
     for base in bases:
@@ -55,7 +81,10 @@ def test_bounds_are_taken_and_what_is_beyond_is_refused(id):
                 for value in (low, high):
                     knob.check(name, value)
                     try:
-                        assert getattr(replace(base, **{name: value}), name) in (value, knob.default)
+                        assert getattr(replace(base, **{name: value}), name) in (
+                            value,
+                            knob.default,
+                        )
                     except BadSetting as problem:
                         said(problem)
                 for value in beyond:
@@ -74,7 +103,9 @@ def test_a_value_of_a_wrong_type_is_refused_in_one_sentence(id):
                     assert said(problem)
                 else:
                     assert isinstance(getattr(made, name), (type(knob.default), int))
-                    assert not isinstance(getattr(made, name), float) or math.isfinite(getattr(made, name))
+                    assert not isinstance(getattr(made, name), float) or math.isfinite(
+                        getattr(made, name)
+                    )
 
 
 @pytest.mark.parametrize("id", IDS)
@@ -82,7 +113,11 @@ def test_a_value_of_a_wrong_type_is_refused_in_one_sentence(id):
 @given(data=st.data())
 def test_whatever_an_address_says_is_a_setting_or_a_sentence(id, data):
     for cls in classes(id):
-        raw = data.draw(st.dictionaries(st.one_of(st.sampled_from(list(knobs_of(cls))), texts()), texts(), max_size=4))
+        raw = data.draw(
+            st.dictionaries(
+                st.one_of(st.sampled_from(list(knobs_of(cls))), texts()), texts(), max_size=4
+            )
+        )
         try:
             made = parse(cls, raw)
         except BadSetting as problem:
@@ -94,11 +129,16 @@ def test_whatever_an_address_says_is_a_setting_or_a_sentence(id, data):
 
 @pytest.mark.parametrize("id", IDS)
 def test_every_config_within_bounds_is_a_run_or_a_sentence(id):
-    """Drawn at random within all ranges at once: each has a key, an estimate of memory and a cost, all finite."""
+    """Drawn at random within all ranges at once: each has a key, an estimate of memory and a cost,
+    all finite."""
     experiment = registry.experiment(id)
 
     @tries(8)
-    @given(st.fixed_dictionaries({name: within(knob) for name, knob in knobs_of(experiment.config).items()}))
+    @given(
+        st.fixed_dictionaries(
+            {name: within(knob) for name, knob in knobs_of(experiment.config).items()}
+        )
+    )
     def hold(fields):
         try:
             needed = device.estimated(lambda: experiment.config(**fields))
@@ -117,7 +157,9 @@ def within(knob: Knob) -> st.SearchStrategy:
     if knob.kind == "slider":
         ends = st.sampled_from([knob.low, knob.high, knob.default])
         whole = isinstance(knob.default, int)
-        return ends | (st.integers(knob.low, knob.high) if whole else st.floats(knob.low, knob.high))
+        return ends | (
+            st.integers(knob.low, knob.high) if whole else st.floats(knob.low, knob.high)
+        )
     if knob.kind in ("choice", "toggle"):
         return st.sampled_from(list(knob.options) if knob.kind == "choice" else [False, True])
     return st.just(knob.default)
@@ -145,7 +187,10 @@ def test_typed_numbers_are_finite_or_refused(kind, text):
 
 
 @tries(60)
-@given(axes=st.lists(TYPED | st.builds("d={}".format, TYPED), min_size=1, max_size=3), seeds=st.none() | st.integers())
+@given(
+    axes=st.lists(TYPED | st.builds("d={}".format, TYPED), min_size=1, max_size=3),
+    seeds=st.none() | st.integers(),
+)
 def test_a_grid_as_typed_is_one_or_a_sentence(axes, seeds):
     experiment = registry.experiment("toy.walk")
     try:

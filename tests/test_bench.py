@@ -30,11 +30,19 @@ def test_the_authors_loops_take_steps(step):
 
 
 def test_a_row_says_the_ratio_and_both_times():
-    assert timing.compared("a step", 0.61, 0.0044) == ("a step", "140 ×", "plain 0.61 s, here 4.4 ms")
+    assert timing.compared("a step", 0.61, 0.0044) == (
+        "a step",
+        "140 ×",
+        "plain 0.61 s, here 4.4 ms",
+    )
 
 
 def test_ways_take_turns_on_the_same_and_their_first_turn_does_not_count():
     taken = []
-    timing.by_turns([lambda at: taken.append(("A", at)), lambda at: taken.append(("B", at))], 1, lambda turn: (turn,))
+    timing.by_turns(
+        [lambda at: taken.append(("A", at)), lambda at: taken.append(("B", at))],
+        1,
+        lambda turn: (turn,),
+    )
     assert taken == [("A", 0), ("B", 0), ("A", 1), ("B", 1)]
     assert len(timing.by_turns([int, int], 2)) == 2

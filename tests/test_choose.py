@@ -1,4 +1,5 @@
-"""Which knobs the sidebar asks for: those that change something as the others stand, and all of a refused setting."""
+"""Which knobs the sidebar asks for: those that change something as the others stand, and all of a
+refused setting."""
 
 import pytest
 
@@ -17,9 +18,21 @@ def shown(config, refused: str = "") -> set[str]:
     experiment = registry.experiment("gdssm.comparison")
     chosen, view = knobs.values(config), experiment.view()
     setting = address.Setting(
-        "gdssm.comparison", "comparison", experiment, experiment.presets[0], config, chosen, view, (), refused
+        "gdssm.comparison",
+        "comparison",
+        experiment,
+        experiment.presets[0],
+        config,
+        chosen,
+        view,
+        (),
+        refused,
     )
-    return {field for field, knob in knobs.knobs_of(experiment.config).items() if sidebar._asked(setting, knob)}
+    return {
+        field
+        for field, knob in knobs.knobs_of(experiment.config).items()
+        if sidebar._asked(setting, knob)
+    }
 
 
 @pytest.mark.parametrize(("form", "other"), [("authors", "plain"), ("plain", "authors")])
@@ -34,12 +47,16 @@ def test_while_a_setting_is_refused_all_knobs_are_there_to_mend_it():
     assert shown(config, "width must make at least 4 hidden numbers") == set(knobs.values(config))
 
 
-@pytest.mark.parametrize(("preset", "prefix"), [("layer", "one_"), ("1-D", "scalar_"), ("two layers", "several_")])
+@pytest.mark.parametrize(
+    ("preset", "prefix"), [("layer", "one_"), ("1-D", "scalar_"), ("two layers", "several_")]
+)
 def test_a_drawer_asks_for_the_parts_of_the_model_that_it_draws(preset, prefix):
     experiment = registry.experiment("gdssm.layer")
     found = next(each for each in experiment.presets if each.name == preset)
     run, view = Run(found.config, {}), experiment.view()
-    setting = address.Setting("gdssm.layer", "layer", experiment, found, found.config, {}, view, (), "")
+    setting = address.Setting(
+        "gdssm.layer", "layer", experiment, found, found.config, {}, view, (), ""
+    )
     fields = drawers._fields(setting, run, "Graft")
     assert fields and all(field.startswith(prefix) for field in fields)
 
@@ -50,4 +67,6 @@ def test_a_text_stands_in_every_drawer_that_reads_it_and_another_field_in_one_pl
     assert panels.drawers_of(experiment, "followed") == {"The circuit"} and panels.drawers_of(
         experiment, "measure"
     ) == {STAGE}
-    assert panels.drawers_of(registry.experiment("birth.constructed"), "cross_talk") == {STAGE}  # of two drawers
+    assert panels.drawers_of(registry.experiment("birth.constructed"), "cross_talk") == {
+        STAGE
+    }  # of two drawers

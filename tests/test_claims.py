@@ -12,7 +12,16 @@ HERE = SimpleNamespace(d=128, T=256, triggers="random")
 
 
 def claim(**given) -> Claim:
-    return Claim(**{"id": "c", "label": "a label", "kind": "paper", "text": "It is so.", "source": "Figure 1", **given})
+    return Claim(
+        **{
+            "id": "c",
+            "label": "a label",
+            "kind": "paper",
+            "text": "It is so.",
+            "source": "Figure 1",
+            **given,
+        }
+    )
 
 
 @pytest.mark.parametrize(
@@ -51,7 +60,9 @@ def test_a_verdict_is_in_the_words_of_its_kind(kind, words, bound, value, kept):
     ],
 )
 def test_there_is_a_verdict_only_at_the_claims_own_setting(at, is_at):
-    metric = Metric(claim(at=at, setting="the full transformer" if at is None else "", at_least=0.5), 0.6)
+    metric = Metric(
+        claim(at=at, setting="the full transformer" if at is None else "", at_least=0.5), 0.6
+    )
     assert metric.verdict(HERE) == ("reproduced" if is_at else ELSEWHERE)
 
 
@@ -71,7 +82,9 @@ def test_what_was_not_measured_was_not_run(value):
     assert Metric(claim(near=1.0), value).verdict(HERE) == NOT_RUN
 
 
-@pytest.mark.parametrize(("value", "verdict"), [(0.98, NOT_DECIDED), (1.02, NOT_DECIDED), (1.05, "reproduced")])
+@pytest.mark.parametrize(
+    ("value", "verdict"), [(0.98, NOT_DECIDED), (1.02, NOT_DECIDED), (1.05, "reproduced")]
+)
 def test_an_effect_within_two_errors_decides_nothing(value, verdict):
     assert Metric(claim(at_least=1.0), value, error=0.02).verdict(HERE) == verdict
 
@@ -90,16 +103,26 @@ def test_the_setting_is_said_in_words():
         "skip": True,
         "raw": False,
     }
-    words = "d = 128; T = 64 or 256; steps = 5 to 20; steps of a model beside it = 300; optimiser: SGD with momentum; "
+    words = (
+        "d = 128; T = 64 or 256; steps = 5 to 20; steps of a model beside it = 300; optimiser: "
+        "SGD with momentum; "
+    )
     words += "skip connection"
     assert claim(near=0.0, at=at).setting_words(KNOBS) == words
-    assert claim(near=0.0, at=None, setting="the full transformer").setting_words({}) == "the full transformer"
+    assert (
+        claim(near=0.0, at=None, setting="the full transformer").setting_words({})
+        == "the full transformer"
+    )
     assert claim(near=0.0).setting_words({}) == "any setting"
 
 
-@pytest.mark.parametrize("given", [{}, {"near": 1.0, "at_least": 1.0}, {"near": 1.0, "kind": "rumour"}])
+@pytest.mark.parametrize(
+    "given", [{}, {"near": 1.0, "at_least": 1.0}, {"near": 1.0, "kind": "rumour"}]
+)
 def test_a_claim_has_one_bound_and_one_of_three_kinds(given):
-    with pytest.raises(ValueError, match="claim c: one bound and a kind of paper, theory, ours expected"):
+    with pytest.raises(
+        ValueError, match="claim c: one bound and a kind of paper, theory, ours expected"
+    ):
         claim(**given)
 
 
@@ -112,5 +135,7 @@ def test_a_claim_has_one_bound_and_one_of_three_kinds(given):
         (3e-7, 0, "3e−07"),
     ],
 )
-def test_a_measured_value_is_written_out_where_it_has_many_digits_before_its_point(value, error, said):
+def test_a_measured_value_is_written_out_where_it_has_many_digits_before_its_point(
+    value, error, said
+):
     assert verdicts.value_text(Metric(claim(at_least=0.0), value, error)) == said

@@ -1,4 +1,5 @@
-"""A class on one server: visitors take turns, ask for so much, end what is theirs; and a server that only shows."""
+"""A class on one server: visitors take turns, ask for so much, end what is theirs; and a server
+that only shows."""
 
 import os
 import random
@@ -32,7 +33,9 @@ OTHERS = "only who asked for it, or whoever is at the machine"
 def runs(tmp_path, monkeypatch):
     with house(tmp_path, monkeypatch) as made:
         monkeypatch.setattr(spawn, "warm", lambda: None)
-        monkeypatch.setattr(menu, "frame", lambda *of, **more: None)  # its links need the files of pages
+        monkeypatch.setattr(
+            menu, "frame", lambda *of, **more: None
+        )  # its links need the files of pages
         monkeypatch.setattr("pages.ui.controls.training.ensure_workers", lambda: None)
         yield made
 
@@ -64,7 +67,9 @@ class Asked:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_whoever_has_nothing_waiting_is_served_after_one_run_of_everybody_else_at_most(seed: int) -> None:
+def test_whoever_has_nothing_waiting_is_served_after_one_run_of_everybody_else_at_most(
+    seed: int,
+) -> None:
     chance, jobs, served = random.Random(seed), [], []
     for number in range(300):
         waiting = [job for job in jobs if job.status == "queued"]
@@ -132,7 +137,10 @@ def test_jobs_of_before_go_first_and_damaged_turns_are_none(runs) -> None:
 def test_a_visitor_has_so_many_runs_in_the_queue(runs, monkeypatch) -> None:
     monkeypatch.setenv("ICL_MAX_QUEUED", "2")
     keys = ask("a", 1, 2)
-    with pytest.raises(BadSetting, match=r"in training is 2 \(ICL_MAX_QUEUED\), you have 2, and this asks for 1 more"):
+    with pytest.raises(
+        BadSetting,
+        match=r"in training is 2 \(ICL_MAX_QUEUED\), you have 2, and this asks for 1 more",
+    ):
         ask("a", 3)
     ask("a", 2)  # it is there already
     ask("b", 3)
@@ -151,7 +159,9 @@ def test_a_visitor_has_so_many_runs_in_the_queue(runs, monkeypatch) -> None:
 
 def test_a_page_asks_for_no_run_beyond_the_longest(runs, monkeypatch) -> None:
     monkeypatch.setattr(queue, "estimate_seconds", lambda *of: 200 * 3600.0)
-    with pytest.raises(BadSetting, match=r"about 200 h on this machine, the limit is 24 h \(ICL_MAX_HOURS\)"):
+    with pytest.raises(
+        BadSetting, match=r"about 200 h on this machine, the limit is 24 h \(ICL_MAX_HOURS\)"
+    ):
         ask("a", 1)
     sweep = Sweep(parse(TOY, ["d=2,3"], config(), None))
     sweep.ask("a")
@@ -183,7 +193,9 @@ def test_a_run_and_a_text_are_deleted_by_who_asked_for_them(runs, monkeypatch) -
     with pytest.raises(BadSetting, match=r"your texts and matrices may take 0\.0 MiB here"):
         documents.keep("text", count("other words"), "a")
     documents.keep("text", count("other words"), "b")
-    monkeypatch.setattr(runs, "limit", documents.SHARE * sum(each.size for each in documents.all_documents()))
+    monkeypatch.setattr(
+        runs, "limit", documents.SHARE * sum(each.size for each in documents.all_documents())
+    )
     with pytest.raises(BadSetting, match="all texts and matrices may take"):
         documents.keep("text", count("third"))
     documents.delete(kept, "a")
@@ -230,16 +242,22 @@ def test_a_read_only_server_changes_nothing(runs, monkeypatch) -> None:
     app.query_params["seed"] = "5"
     app.run()
     said = " ".join(each.value for each in app.markdown)
-    assert not app.exception and "There is no run of these settings. You see the nearest run" in said
+    assert (
+        not app.exception and "There is no run of these settings. You see the nearest run" in said
+    )
     assert not [each for each in app.button if each.label.startswith(("Train", "Run", "Cancel"))]
     assert "switch" not in [each.key for each in app.toggle]
     listed = opened("runs", "")
-    assert not listed.exception and not [each for each in listed.button if each.label in ("Cancel", "Delete")]
+    assert not listed.exception and not [
+        each for each in listed.button if each.label in ("Cancel", "Delete")
+    ]
     assert listed.header[0].value == "Made here (1)"
     assert files(runs.local) == before
 
 
-@pytest.mark.parametrize(("told", "meant"), [("1", True), ("true", True), ("0", False), ("", False), ("off", False)])
+@pytest.mark.parametrize(
+    ("told", "meant"), [("1", True), ("true", True), ("0", False), ("", False), ("off", False)]
+)
 def test_read_only_is_a_plain_yes_or_no(monkeypatch, told: str, meant: bool) -> None:
     monkeypatch.setenv("ICL_READ_ONLY", told)
     assert limits.read_only() is meant
@@ -265,25 +283,39 @@ def test_a_page_offers_what_its_visitor_may_do(runs, monkeypatch) -> None:
 
 
 def cookie(token: bytes, mask: bytes) -> str:
-    return f"2|{mask.hex()}|{bytes(byte ^ mask[i % 4] for i, byte in enumerate(token)).hex()}|1700000000"
+    masked = bytes(byte ^ mask[i % 4] for i, byte in enumerate(token))
+    return f"2|{mask.hex()}|{masked.hex()}|1700000000"
 
 
-def test_a_visitor_is_a_browser_and_whoever_comes_from_outside_is_not_at_the_machine(monkeypatch) -> None:
+def test_a_visitor_is_a_browser_and_whoever_comes_from_outside_is_not_at_the_machine(
+    monkeypatch,
+) -> None:
     def comes(ip: str | None, cookies: str = "", **headers: str) -> tuple[str, bool]:
         told = {name.replace("_", "-"): value for name, value in headers.items()}
         context = SimpleNamespace(ip_address=ip, headers=told, cookies={"_streamlit_xsrf": cookies})
-        monkeypatch.setattr(visitors, "st", SimpleNamespace(context=context, session_state={"visitor": "window"}))
+        monkeypatch.setattr(
+            visitors, "st", SimpleNamespace(context=context, session_state={"visitor": "window"})
+        )
         return visitors.name(), visitors.is_at_machine()
 
     local = {"Host": "localhost:8501", "Origin": "http://localhost:8501"}
     names = [
-        comes(None, cookie(token, mask), **local)[0] for token in (b"x" * 16, b"y" * 16) for mask in (b"abcd", b"efgh")
+        comes(None, cookie(token, mask), **local)[0]
+        for token in (b"x" * 16, b"y" * 16)
+        for mask in (b"abcd", b"efgh")
     ]
-    assert names[0] == names[1] != names[2] == names[3] and all(owners._NAME.fullmatch(name) for name in names)
+    assert names[0] == names[1] != names[2] == names[3] and all(
+        owners._NAME.fullmatch(name) for name in names
+    )
     assert [comes(None, bad)[0] for bad in ("", "x", "2||00|1", "2|zz|00|1")] == ["window"] * 4
     assert comes(None, **local)[1] and comes(None, Host="[::1]:8501", Origin="http://[::1]:8501")[1]
     assert not comes("192.0.2.1", **local)[1]
-    assert not comes(None, **local, X_Forwarded_For="192.0.2.1")[1]  # through a proxy on this machine
+    assert not comes(None, **local, X_Forwarded_For="192.0.2.1")[
+        1
+    ]  # through a proxy on this machine
     assert not comes(None, Host="icl.example.org", Origin="https://icl.example.org")[1]
     assert not comes(None, Host="localhost:8501", Origin="https://icl.example.org")[1]
-    assert not comes(None, Host="localhost:8501")[1] and not comes(None, Host="[", Origin="http://[")[1]
+    assert (
+        not comes(None, Host="localhost:8501")[1]
+        and not comes(None, Host="[", Origin="http://[")[1]
+    )

@@ -31,7 +31,9 @@ def runs(tmp_path, monkeypatch):
 
 def change(monkeypatch, **parts):
     module = sys.modules[f"icl_core.papers.{TOY}"]
-    monkeypatch.setattr(module, "EXPERIMENT", dataclasses.replace(registry.experiment(TOY), **parts))
+    monkeypatch.setattr(
+        module, "EXPERIMENT", dataclasses.replace(registry.experiment(TOY), **parts)
+    )
     registry.experiment.cache_clear()
 
 
@@ -51,7 +53,15 @@ def test_list_names_every_experiment(capsys):
 def test_show_explains_settings_presets_and_glossary(capsys):
     assert main(["show", TOY]) == 0
     shown = capsys.readouterr().out
-    for text in ("Watch the loss fall", "inputs d: 1 to 64", "rate=0.1", "seed_shown", "classroom", "As in the", "η"):
+    for text in (
+        "Watch the loss fall",
+        "inputs d: 1 to 64",
+        "rate=0.1",
+        "seed_shown",
+        "classroom",
+        "As in the",
+        "η",
+    ):
         assert text in shown
 
 
@@ -62,14 +72,29 @@ def test_run_prints_a_table_and_json(capsys):
     assert main(["run", TOY, *FAST, "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert [row["claim"] for row in rows] == ["toy.recovered", "toy.exact"]
-    expected = {"paper", "experiment", "claim", "kind", "quote", "setting", "preset", "value", "error", "verdict"}
+    expected = {
+        "paper",
+        "experiment",
+        "claim",
+        "kind",
+        "quote",
+        "setting",
+        "preset",
+        "value",
+        "error",
+        "verdict",
+    }
     assert expected <= rows[0].keys()
     assert (rows[0]["kind"], rows[0]["quote"], rows[0]["setting"]) == (
         "paper",
         "the student finds its teacher",
         "any setting",
     )
-    assert (rows[1]["verdict"], rows[1]["experiment"], rows[1]["relation"]) == ("fails", TOY, "at most")
+    assert (rows[1]["verdict"], rows[1]["experiment"], rows[1]["relation"]) == (
+        "fails",
+        TOY,
+        "at most",
+    )
 
 
 @pytest.mark.parametrize(
@@ -82,7 +107,10 @@ def test_run_prints_a_table_and_json(capsys):
         (["run", TOY, "--set", "d"], "a setting must be written NAME=VALUE, got 'd'"),
         (["run", TOY, "--set", "z=1"], "there is no setting 'z'"),
         (["figure", TOY, "--out", "x.png"], "--out must end in .html or .json"),
-        (["figure", TOY, "--out", "x.json", "--drawing", "x"], "--drawing must be one of loss, weights"),
+        (
+            ["figure", TOY, "--out", "x.json", "--drawing", "x"],
+            "--drawing must be one of loss, weights",
+        ),
         (["figure", TOY, "--out", "x.json", "--view", "snapshot=99"], "snapshot must be"),
         (["build", TOY, "--preset", "x"], "--preset must name a shipped preset"),
         (["build", TOY, "--jobs", "-1"], "--jobs must be at least 1, got -1"),
@@ -112,11 +140,28 @@ def test_figure_writes_plotly_json(tmp_path):
     import plotly.graph_objects as go
 
     out = tmp_path / "one.json"
-    assert main(["figure", TOY, *FAST, "--drawing", "weights", "--view", "snapshot=0", "--out", str(out)]) == 0
+    assert (
+        main(
+            [
+                "figure",
+                TOY,
+                *FAST,
+                "--drawing",
+                "weights",
+                "--view",
+                "snapshot=0",
+                "--out",
+                str(out),
+            ]
+        )
+        == 0
+    )
     (drawn,) = json.loads(out.read_text(encoding="utf-8"))
     assert drawn["drawing"] == "weights" and drawn["caption"].startswith("At first")
     student, teacher = go.Figure(drawn["figure"]).data
-    assert set(student.y["bdata"]) == {"A"} != set(teacher.y["bdata"])  # zeros: it has learned nothing yet
+    assert (
+        set(student.y["bdata"]) == {"A"} != set(teacher.y["bdata"])
+    )  # zeros: it has learned nothing yet
 
 
 def test_claims_that_no_run_has_measured_are_not_run(capsys, runs):
@@ -127,7 +172,9 @@ def test_claims_that_no_run_has_measured_are_not_run(capsys, runs):
     capsys.readouterr()
     main(["claims", "--json"])
     rows = [row for row in json.loads(capsys.readouterr().out) if row["paper"] == "toy"]
-    assert [row["claim"] for row in rows] == ["toy.recovered", "toy.exact"] and rows[0]["experiment"] == TOY
+    assert [row["claim"] for row in rows] == ["toy.recovered", "toy.exact"] and rows[0][
+        "experiment"
+    ] == TOY
     assert main(["claims"]) == 0 and "teacher found" in capsys.readouterr().out
 
 
@@ -139,7 +186,9 @@ def test_a_finding_is_kept_by_id_and_value_and_its_words_stand_in_the_experiment
     experiment = registry.experiment(TOY)
     expected = experiment.metrics(runs.load(header))[0]
     (finding, _) = findings.of_run(header)
-    assert finding.metric == expected and finding.verdict == expected.verdict(runs.load(header).config)
+    assert finding.metric == expected and finding.verdict == expected.verdict(
+        runs.load(header).config
+    )
 
 
 def test_metrics_measure_declared_claims_only(runs, changed):
@@ -148,7 +197,9 @@ def test_metrics_measure_declared_claims_only(runs, changed):
     changed(claims=registry.experiment(TOY).claims[:1])
     with pytest.raises(KeyError, match=r"toy\.exact"):
         findings.measure(registry.experiment(TOY), run)
-    assert [finding.metric.claim.id for finding in findings.of_run(runs.headers(TOY)[0])] == ["toy.recovered"]
+    assert [finding.metric.claim.id for finding in findings.of_run(runs.headers(TOY)[0])] == [
+        "toy.recovered"
+    ]
 
 
 def test_a_claim_is_what_it_is_at_the_worst_run_at_its_setting(capsys, runs, changed):
@@ -158,10 +209,14 @@ def test_a_claim_is_what_it_is_at_the_worst_run_at_its_setting(capsys, runs, cha
     measured = registry.experiment(TOY).metrics
     claims = {claim.id: claim for claim in registry.experiment(TOY).claims}
     changed(
-        metrics=lambda run: [dataclasses.replace(metric, claim=claims[metric.claim.id]) for metric in measured(run)]
+        metrics=lambda run: [
+            dataclasses.replace(metric, claim=claims[metric.claim.id]) for metric in measured(run)
+        ]
     )
     assert main(["build", TOY]) == 0 and main(["run", TOY, "--set", "d=8", "steps=10"]) == 0
-    found = {each.first.metric.claim.id: each for each in findings.summaries(findings.collect(runs))}
+    found = {
+        each.first.metric.claim.id: each for each in findings.summaries(findings.collect(runs))
+    }
     assert found["toy.recovered"].verdict == "reproduced"
     assert [finding.presets for finding in found["toy.recovered"].here] == [("classroom",)]
     assert [finding.presets for finding in found["toy.recovered"].elsewhere] == [("paper",)]
@@ -175,10 +230,17 @@ def test_a_run_made_here_counts_where_no_shipped_one_is_at_the_setting(runs, cha
     by_id = {claim.id: claim for claim in claims}
     changed(
         claims=claims,
-        metrics=lambda run: [dataclasses.replace(metric, claim=by_id[metric.claim.id]) for metric in measured(run)],
+        metrics=lambda run: [
+            dataclasses.replace(metric, claim=by_id[metric.claim.id]) for metric in measured(run)
+        ],
     )
-    assert main(["build", TOY, "--preset", "classroom"]) == 0 and main(["run", TOY, "--set", "d=3"]) == 0
-    (found,) = [each for each in findings.summaries(findings.collect(runs)) if each.here and each.elsewhere]
+    assert (
+        main(["build", TOY, "--preset", "classroom"]) == 0
+        and main(["run", TOY, "--set", "d=3"]) == 0
+    )
+    (found,) = [
+        each for each in findings.summaries(findings.collect(runs)) if each.here and each.elsewhere
+    ]
     assert found.verdict == "reproduced" and found.here[0].header.origin == "local"
 
 
@@ -239,14 +301,18 @@ def test_build_names_metrics_that_fail_and_ships_the_rest(capsys, runs, changed)
     changed(metrics=lambda run: measured(run) if run.config.d == 16 else 1 / 0)
     assert main(["build", TOY]) == 1
     assert "toy.walk (classroom): ZeroDivisionError" in capsys.readouterr().err
-    assert [header.origin for header in runs.headers(TOY) if header.config["d"] == 16] == ["shipped"]
+    assert [header.origin for header in runs.headers(TOY) if header.config["d"] == 16] == [
+        "shipped"
+    ]
 
 
 def test_build_brings_what_is_said_of_a_run_up_to_date(runs, changed):
     assert main(["build", TOY, "--preset", "classroom"]) == 0
     digest = runs.headers(TOY)[0].digest
     measured = registry.experiment(TOY).metrics
-    changed(metrics=lambda run: [dataclasses.replace(metric, error=0.5) for metric in measured(run)])
+    changed(
+        metrics=lambda run: [dataclasses.replace(metric, error=0.5) for metric in measured(run)]
+    )
     assert main(["build", TOY, "--preset", "classroom"]) == 0
     (header,) = runs.headers(TOY)
     assert header.digest == digest and header.info["metrics"][0]["error"] == 0.5
@@ -262,7 +328,9 @@ def test_build_names_a_training_that_failed(capsys, changed):
 
 def test_equal_presets_share_a_run_and_what_is_not_shipped_has_none(changed):
     first = registry.experiment(TOY).presets[0]
-    unshipped = dataclasses.replace(first, name="slow", config=registry.experiment(TOY).config(d=2), shipped=False)
+    unshipped = dataclasses.replace(
+        first, name="slow", config=registry.experiment(TOY).config(d=2), shipped=False
+    )
     changed(presets=(first, dataclasses.replace(first, name="figure 1"), unshipped))
     (item,) = build.wanted_runs(TOY)
     assert item.presets == ["classroom", "figure 1"]
@@ -285,11 +353,15 @@ def test_ctrl_c_cancels_a_run_and_interrupts_a_build_or_sweep(tmp_path, command,
         longer = path.read_text(encoding="utf-8").replace("papers.toy", "papers.long")
         path.write_text(longer.replace("Config(),", "Config(steps=1_000_000),"), encoding="utf-8")
     arguments = [sys.executable, "-m", "icl_core", command[0], "long.walk", *command[1:]]
-    # as from a terminal: a shell that runs the tests in its background has its children ignore Ctrl-C
+    # as from a terminal: a shell that runs the tests in its background has its children ignore
+    # Ctrl-C
     heed = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)  # noqa: E731
     environment = {**os.environ, "ICL_PAPERS": str(papers)}
     process = subprocess.Popen(arguments, cwd=ROOT, env=environment, preexec_fn=heed)
-    wait_for(lambda: any(known.status == "running" and known.step > 3 for known in queue.states()), "a running job")
+    wait_for(
+        lambda: any(known.status == "running" and known.step > 3 for known in queue.states()),
+        "a running job",
+    )
     process.send_signal(signal.SIGINT)
     assert process.wait(90) == 130
     wait_for(lambda: after in [known.status for known in queue.states()], "the job to end")

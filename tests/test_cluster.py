@@ -1,6 +1,8 @@
-"""Trainings on a Dask cluster: a scheduler and workers started with Dask's own commands, on loopback.
+"""Trainings on a Dask cluster: a scheduler and workers started with Dask's own commands, on
+loopback.
 
-One worker is killed in mid-run; the run that comes of it is the one that is trained here, bit for bit.
+One worker is killed in mid-run; the run that comes of it is the one that is trained here, bit for
+bit.
 """
 
 import itertools
@@ -32,11 +34,16 @@ from icl_core.runs import store
 from icl_core.runs.file import Damaged, read, read_record
 from pages.ui.controls import training
 
-SOON = "from icl_core.jobs import job_progress\njob_progress.FIRST_CHECKPOINT = job_progress.CHECKPOINT = 0.0\n"
+SOON = (
+    "from icl_core.jobs import job_progress\njob_progress.FIRST_CHECKPOINT = "
+    "job_progress.CHECKPOINT = 0.0\n"
+)
 TIMING = ("seconds", "pace", "date")
 
 
-wait_for = partial(wait, seconds=300)  # five processes begin here, and other tests may go on beside them
+wait_for = partial(
+    wait, seconds=300
+)  # five processes begin here, and other tests may go on beside them
 
 
 def config(**values):
@@ -50,14 +57,18 @@ class Machines:
         self.folder, self._stack, self.workers = folder, stack, {}
         (folder / "soon.py").write_text(SOON)
         told = folder / "scheduler.json"
-        self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(told))
+        self._start(
+            "scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(told)
+        )
         wait_for(lambda: told.exists() and told.read_text().endswith("}"), "the scheduler")
         self.address = json.loads(told.read_text())["address"]
 
     def add(self, name: str, source: Path = ROOT) -> None:
         more = "--no-nanny", "--nthreads", "1", "--preload", str(self.folder / "soon.py")
         where = "--local-directory", str(self.folder / name)
-        self.workers[name] = self._start("worker", self.address, *more, *where, PYTHONPATH=str(source))
+        self.workers[name] = self._start(
+            "worker", self.address, *more, *where, PYTHONPATH=str(source)
+        )
 
     def has(self, name: str, key: str) -> bool:
         """Whether the worker has the job in hand."""
@@ -65,7 +76,9 @@ class Machines:
 
     def _start(self, *what: str, **env: str) -> subprocess.Popen:
         # as `dask scheduler` and `dask worker` do
-        log = self._stack.enter_context((self.folder / f"{what[0]}-{len(self.workers)}.log").open("w"))
+        log = self._stack.enter_context(
+            (self.folder / f"{what[0]}-{len(self.workers)}.log").open("w")
+        )
         command = [sys.executable, "-m", "dask", *what, "--no-dashboard"]
         env = {**os.environ, "ICL_PAPERS": str(EXTRA), "PYTHONPATH": str(ROOT), **env}
         process = subprocess.Popen(command, cwd=self.folder, env=env, stdout=log, stderr=log)
@@ -76,7 +89,8 @@ class Machines:
 
 @pytest.fixture(scope="module")
 def machines(tmp_path_factory):
-    """The cluster, a store of its own for these tests, and the process that hands its jobs out, once it is started."""
+    """The cluster, a store of its own for these tests, and the process that hands its jobs out,
+    once it is started."""
     folder = tmp_path_factory.mktemp("cluster")
     with pytest.MonkeyPatch.context() as patch, house(folder / "home", patch), ExitStack() as stack:
         made = Machines(folder, stack)
@@ -100,8 +114,8 @@ def done(key: str) -> bool:
 
 
 def looked(key: str) -> Run | None:
-    """The curves so far. The process that hands jobs out ends where it has none: one that was about to, as this was
-    asked for, has to be started again."""
+    """The curves so far. The process that hands jobs out ends where it has none: one that was about
+    to, as this was asked for, has to be started again."""
     spawn.ensure_workers()
     return queue.partial_curves(key)
 
@@ -113,11 +127,15 @@ def test_a_scheduler_that_is_not_there_is_named_and_the_job_waits(tmp_path, monk
     monkeypatch.setattr(dispatcher, "_signals", lambda: lambda: False)
     with house(tmp_path, monkeypatch):
         key = queue.submit(TOY, config())
-        with ThreadPoolExecutor() as beside:  # a browser of other tests may have this thread's event loop
+        with (
+            ThreadPoolExecutor() as beside
+        ):  # a browser of other tests may have this thread's event loop
             beside.submit(dispatcher.dispatch).result()
         known = queue.state(key)
         assert (known.status, known.position) == ("queued", 1)
-        assert known.message.startswith("expected a Dask scheduler at tcp://127.0.0.1:9, got: Timed out")
+        assert known.message.startswith(
+            "expected a Dask scheduler at tcp://127.0.0.1:9, got: Timed out"
+        )
         assert training.describe(known) == f"Waiting: {known.message}"
         assert known.message in capsys.readouterr().err
         monkeypatch.delenv("ICL_SCHEDULER")
@@ -129,7 +147,10 @@ def test_a_scheduler_that_hangs_up_is_named_once(tmp_path, monkeypatch, capsys):
     tries = itertools.count(40_000)
 
     async def fails(*_, **__):
-        raise OSError(f"in <TCP (closed) local=tcp://127.0.0.1:{next(tries)}>: ConnectionResetError: reset by peer")
+        raise OSError(
+            f"in <TCP (closed) local=tcp://127.0.0.1:{next(tries)}>: ConnectionResetError: "
+            "reset by peer"
+        )
 
     monkeypatch.setattr(distributed.Client, "_start", fails)
     monkeypatch.setenv("ICL_SCHEDULER", "tcp://127.0.0.1:9")
@@ -138,13 +159,17 @@ def test_a_scheduler_that_hangs_up_is_named_once(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(dispatcher, "_signals", lambda: lambda: next(tries) > 40_010)
     with house(tmp_path, monkeypatch), ThreadPoolExecutor() as beside:
         beside.submit(dispatcher.dispatch).result()
-    said = "expected a Dask scheduler at tcp://127.0.0.1:9, got: ConnectionResetError: reset by peer\n"
+    said = (
+        "expected a Dask scheduler at tcp://127.0.0.1:9, got: ConnectionResetError: reset by peer\n"
+    )
     assert capsys.readouterr().err == said
 
 
 def test_a_worker_of_another_version_is_refused_and_the_job_goes_elsewhere(machines):
     other = machines.folder / "other"
-    shutil.copytree(ROOT / "icl_core", other / "icl_core", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "icl_core", other / "icl_core", ignore=shutil.ignore_patterns("__pycache__")
+    )
     with (other / "icl_core" / "device.py").open("a") as file:
         file.write("# of another day\n")
     machines.add("refused", other)
@@ -152,24 +177,36 @@ def test_a_worker_of_another_version_is_refused_and_the_job_goes_elsewhere(machi
     spawn.ensure_workers()
     wait_for(lambda: "is refused" in queue.state(key).message, "the refusal")
     known = queue.state(key)
-    assert f"icl_core {code()['icl_core'][:12]} was expected" in known.message and known.status == "queued"
+    assert (
+        f"icl_core {code()['icl_core'][:12]} was expected" in known.message
+        and known.status == "queued"
+    )
     machines.add("first")
     machines.add("second")
     wait_for(lambda: done(key), "another worker")
     assert store.default().exact(TOY, key).info["metrics"]
-    assert scheduler_address.read_status().workers >= 1 and not (machines.folder / "refused" / "icl").exists()
+    assert (
+        scheduler_address.read_status().workers >= 1
+        and not (machines.folder / "refused" / "icl").exists()
+    )
 
 
-def test_the_job_of_a_killed_worker_goes_on_elsewhere_and_comes_out_the_same(machines, tmp_path, monkeypatch):
+def test_the_job_of_a_killed_worker_goes_on_elsewhere_and_comes_out_the_same(
+    machines, tmp_path, monkeypatch
+):
     wanted = config(steps=600, d=7, seeds=2)  # seconds, as every step writes a checkpoint
     key = queue.submit(TOY, wanted)
     kept = Job(key).checkpoint
-    wait_for(lambda: (looked(key), kept.exists() and read_record(kept)["step"] > 0)[1], "a checkpoint")
+    wait_for(
+        lambda: (looked(key), kept.exists() and read_record(kept)["step"] > 0)[1], "a checkpoint"
+    )
     (name,) = [name for name in ("first", "second") if machines.has(name, key)]
     machines.workers[name].kill()
     wait_for(lambda: Job(key).state().get("first_step", 0) > 0, "another worker to go on")
     wait_for(lambda: done(key), "the run")
-    files = [path for path in (store.default().local / "runs").iterdir() if path.name.startswith(key)]
+    files = [
+        path for path in (store.default().local / "runs").iterdir() if path.name.startswith(key)
+    ]
     assert len(files) == 1
     record, tensors = read(files[0])
     with house(tmp_path, monkeypatch) as here, monkeypatch.context() as patch:
@@ -180,17 +217,26 @@ def test_the_job_of_a_killed_worker_goes_on_elsewhere_and_comes_out_the_same(mac
     assert {name: record[name] for name in record if name not in (*TIMING, "seal")} == {
         name: mine[name] for name in mine if name not in (*TIMING, "seal")
     }
-    assert tensors.keys() == same.keys() and all(np.array_equal(tensors[name], same[name]) for name in same)
+    assert tensors.keys() == same.keys() and all(
+        np.array_equal(tensors[name], same[name]) for name in same
+    )
 
 
 def test_a_run_is_seen_live_and_cancelled_and_its_worker_is_free_again(machines):
     key, after = (queue.submit(TOY, config(steps=steps, seed=1)) for steps in (1_000_000, 20))
-    wait_for(lambda: (run := looked(key)) is not None and "curve/loss" in run.tensors, "the first curves")
+    wait_for(
+        lambda: (run := looked(key)) is not None and "curve/loss" in run.tensors, "the first curves"
+    )
     known = queue.state(key)
-    assert known.status == "running" and known.total == 1_000_000 and queue.state(after).position == 1
+    assert (
+        known.status == "running" and known.total == 1_000_000 and queue.state(after).position == 1
+    )
     queue.cancel(key)
     wait_for(lambda: queue.state(key).status == "cancelled", "the job to stop")
-    wait_for(lambda: not Job(key).checkpoint.exists(), "the checkpoint to go, which it does once that is told")
+    wait_for(
+        lambda: not Job(key).checkpoint.exists(),
+        "the checkpoint to go, which it does once that is told",
+    )
     assert store.default().exact(TOY, key) is None
     wait_for(lambda: done(after), "the next job")
 
@@ -207,7 +253,9 @@ def test_who_ends_the_process_here_finds_a_checkpoint_of_the_last_steps(machines
 def test_the_command_line_hands_its_runs_to_the_scheduler_that_it_names(monkeypatch):
     monkeypatch.setenv("ICL_SCHEDULER", "")
     chosen = []
-    monkeypatch.setattr("icl_core.cli.train_or_load", lambda *_: chosen.append(scheduler_address.scheduler()))
+    monkeypatch.setattr(
+        "icl_core.cli.train_or_load", lambda *_: chosen.append(scheduler_address.scheduler())
+    )
     monkeypatch.setattr("icl_core.cli.findings.of_run", lambda header: [])
     main(["run", TOY, "--scheduler", "tcp://somewhere:8786"])
     assert chosen == ["tcp://somewhere:8786"]
@@ -218,14 +266,19 @@ def test_a_parcel_holds_files_and_leads_nowhere_else(tmp_path, monkeypatch):
     assert transfer.unpack(transfer.pack(files)) == files
     with pytest.raises(Damaged, match="expected a parcel"):
         transfer.unpack(b"no parcel")
-    with house(tmp_path, monkeypatch), pytest.raises(Damaged, match="within the folder of the parcel"):
+    with (
+        house(tmp_path, monkeypatch),
+        pytest.raises(Damaged, match="within the folder of the parcel"),
+    ):
         transfer.lay_out({"../elsewhere": b""})
 
 
 def test_what_differs_between_two_machines_is_said_in_words():
     here = code()
     assert differs(here, here) == "" and here["torch"][0].isdigit() and "+" not in here["torch"]
-    assert differs(here, {**here, "torch": "1.0"}) == f"torch {here['torch']} was expected, 1.0 came"
+    assert (
+        differs(here, {**here, "torch": "1.0"}) == f"torch {here['torch']} was expected, 1.0 came"
+    )
 
 
 def test_dask_is_imported_only_where_a_scheduler_is_set():
@@ -235,6 +288,9 @@ def test_dask_is_imported_only_where_a_scheduler_is_set():
         "remote_job",
         "remote_worker",
     }
-    modules = "icl_core.cli, icl_core.cluster.dispatcher, icl_core.jobs.worker, pages.ui.controls.training"
+    modules = (
+        "icl_core.cli, icl_core.cluster.dispatcher, icl_core.jobs.worker, "
+        "pages.ui.controls.training"
+    )
     check = f"import sys, {modules}; sys.exit('distributed' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check], cwd=ROOT).returncode == 0

@@ -1,4 +1,5 @@
-"""What every experiment obeys, run on all that the registry finds: shipped papers and the throw-away one."""
+"""What every experiment obeys, run on all that the registry finds: shipped papers and the
+throw-away one."""
 
 import dataclasses
 import json
@@ -69,9 +70,12 @@ def test_config_and_view_share_no_name_and_take_none_of_the_address(experiment):
     }
 
 
-@pytest.mark.parametrize("typed", ["", "?", "0", "1, 2, x", "1/0", "1:2:3", "-1e400:nan", "9" * 30, "\x00"])
+@pytest.mark.parametrize(
+    "typed", ["", "?", "0", "1, 2, x", "1/0", "1:2:3", "-1e400:nan", "9" * 30, "\x00"]
+)
 def test_what_a_visitor_types_is_taken_or_refused_with_a_sentence(experiment, typed):
-    """A view may only find when it draws that it cannot show this: that is `CannotDraw`, asked elsewhere."""
+    """A view may only find when it draws that it cannot show this: that is `CannotDraw`, asked
+    elsewhere."""
     for settings_class in (experiment.config, experiment.view):
         for field, knob in knobs_of(settings_class).items():
             if knob.kind == "text":
@@ -93,11 +97,15 @@ def test_a_views_knob_depends_on_what_the_config_has(experiment):
     own = knobs_of(experiment.config).values()
     for knob in [*knobs_of(experiment.view).values(), *own]:
         if knob.at_most and knob in own:
-            assert knob.default <= getattr(experiment.config(), knob.at_most) <= knob.high, knob.label
+            assert knob.default <= getattr(experiment.config(), knob.at_most) <= knob.high, (
+                knob.label
+            )
         elif knob.at_most:
             bound = knobs_of(experiment.config)[knob.at_most]
             assert isinstance(bound.default, int) and bound.high <= knob.high, knob.label
-        assert not knob.shown_if or isinstance(getattr(experiment.config(), knob.shown_if), bool), knob.label
+        assert not knob.shown_if or isinstance(getattr(experiment.config(), knob.shown_if), bool), (
+            knob.label
+        )
 
 
 def test_it_explains_itself(experiment):
@@ -152,13 +160,17 @@ def test_every_shipped_preset_has_its_run():
 def test_shipped_metrics_are_those_recomputed(header):
     run = store.default().load(header)
     experiment = registry.experiment(header.experiment)
-    recomputed = {record["claim"]: record for record in findings.measure(experiment, run)}  # declared claims only
+    recomputed = {
+        record["claim"]: record for record in findings.measure(experiment, run)
+    }  # declared claims only
     kept = {record["claim"]: record for record in run.info["metrics"]}
     assert kept.keys() == recomputed.keys()
     for claim, record in recomputed.items():
         assert kept[claim]["value"] == pytest.approx(record["value"], rel=0.01, abs=2e-5)
         error = record["error"]
-        assert kept[claim]["error"] == (error if error is None else pytest.approx(error, rel=0.01, abs=2e-5))
+        assert kept[claim]["error"] == (
+            error if error is None else pytest.approx(error, rel=0.01, abs=2e-5)
+        )
         for told in ("kind", "unfinished", "verdict"):
             assert kept[claim][told] == record[told], (claim, told)
         assert bool(kept[claim]["reason"]) == bool(record["reason"]), claim  # in today's words
@@ -203,14 +215,17 @@ def test_a_stage_has_two_to_six_seats_and_few_drawers(id):
         shown = [each for each in experiment.drawings if each.applies(preset.config)]
         stage = [each for each in shown if each.place == STAGE]
         assert 2 <= sum(2 if each.wide else 1 for each in stage) <= 6, preset.name
-        assert len({each.place for each in shown} - {STAGE}) <= 5, "with View, Numbers, Evidence and Why there are 9"
+        assert len({each.place for each in shown} - {STAGE}) <= 5, (
+            "with View, Numbers, Evidence and Why there are 9"
+        )
     if "snapshot" in knobs_of(experiment.view):
         assert any(each.moving and each.place == STAGE for each in experiment.drawings)
 
 
 @pytest.mark.parametrize("id", SHOWN)
 def test_the_clock_moves_a_figure_but_not_its_axes_and_colours(id):
-    """What the browser is sent is the difference between snapshots: `frames` refuses other traces."""
+    """What the browser is sent is the difference between snapshots: `frames` refuses
+    other traces."""
     experiment, run, view = of_first(id)
     for drawing in experiment.drawings:
         if drawing.place == STAGE and drawing.applies(run.config):
@@ -218,19 +233,26 @@ def test_the_clock_moves_a_figure_but_not_its_axes_and_colours(id):
             shown = [drawing.draw(run, view(index)).figure for index in steps]
             if shown[0] is not None:
                 clock_frames([figure.to_dict() for figure in shown])
-                assert len({json.dumps(_scales(figure), default=str) for figure in shown}) == 1, drawing.name
+                assert len({json.dumps(_scales(figure), default=str) for figure in shown}) == 1, (
+                    drawing.name
+                )
 
 
 def _scales(figure):
     """The ranges of a figure's axes and colours."""
-    scales = {name: part for name, part in figure.layout.items() if name.startswith(("xaxis", "yaxis", "coloraxis"))}
+    scales = {
+        name: part
+        for name, part in figure.layout.items()
+        if name.startswith(("xaxis", "yaxis", "coloraxis"))
+    }
     kept = ("range", "type", "cmin", "cmax", "colorscale")
     return {name: {key: part.get(key) for key in kept} for name, part in sorted(scales.items())}
 
 
 @pytest.mark.parametrize("id", SHOWN)
 def test_a_drawing_names_the_knobs_that_it_depends_on(id):
-    """A field that some drawing names and this one does not changes nothing here: else a kept figure would be wrong."""
+    """A field that some drawing names and this one does not changes nothing here: else a kept
+    figure would be wrong."""
     experiment, run, view = of_first(id)
     named = {field for drawing in experiment.drawings for field in drawing.knobs}
     for drawing in (each for each in experiment.drawings if each.applies(run.config)):
@@ -264,7 +286,9 @@ def _drawn(drawing, run, view) -> str:
 def test_artifacts_stay_small():
     root = Path(__file__).parents[1] / "artifacts"
     sizes = {path: path.stat().st_size for path in root.rglob("*.safetensors")}
-    sizes = {path: size for path, size in sizes.items() if "cache" not in path.relative_to(root).parts}
+    sizes = {
+        path: size for path, size in sizes.items() if "cache" not in path.relative_to(root).parts
+    }
     assert sum(sizes.values()) < 56 * 2**20
     assert sum(size for path, size in sizes.items() if path.parent.name == "atlas") < 9 * 2**20
 
@@ -285,7 +309,9 @@ def test_a_shipped_atlas_has_all_its_runs_and_only_declared_claims(id):
 def test_runs_of_an_atlas_draw_on_the_stage_and_measure_what_the_whole_ones_did(id):
     """Of all its runs four, far apart; half precision may move a metric by a hundredth."""
     experiment = registry.experiment(id)
-    for header in list(store.default().atlases.headers(id).values())[:: len(atlas.configs(id)) // 4]:
+    for header in list(store.default().atlases.headers(id).values())[
+        :: len(atlas.configs(id)) // 4
+    ]:
         run = store.default().load(header)
         for snapshot in range(len(run.snapshot_steps)):
             view = experiment.view(snapshot=snapshot)
@@ -295,7 +321,9 @@ def test_runs_of_an_atlas_draw_on_the_stage_and_measure_what_the_whole_ones_did(
                     assert drawing.draw(run, view).title
         kept = {record["claim"]: record["value"] for record in run.info["metrics"]}
         for record in findings.measure(experiment, run):
-            assert kept[record["claim"]] == pytest.approx(record["value"], rel=0.01, abs=0.01), record["claim"]
+            assert kept[record["claim"]] == pytest.approx(record["value"], rel=0.01, abs=0.01), (
+                record["claim"]
+            )
 
 
 @pytest.mark.parametrize("paper", registry.papers().values(), ids=lambda paper: paper.name)

@@ -59,19 +59,25 @@ def test_what_is_set_to_nothing_is_not_set(three_gpus, monkeypatch):
     monkeypatch.setenv("ICL_PRECISION", "")
     device.choose(1)
     assert (
-        device.current_device() == torch.device("cuda:1") and device.workers() == 3 and device.precision() == "highest"
+        device.current_device() == torch.device("cuda:1")
+        and device.workers() == 3
+        and device.precision() == "highest"
     )
 
 
 def test_an_unknown_precision_is_refused(monkeypatch):
     monkeypatch.setenv("ICL_PRECISION", "low")
-    with pytest.raises(ValueError, match="ICL_PRECISION must be one of medium, high, highest, got 'low'"):
+    with pytest.raises(
+        ValueError, match="ICL_PRECISION must be one of medium, high, highest, got 'low'"
+    ):
         device.set_threads(1)
 
 
 def test_what_does_not_fit_the_memory_is_refused_with_both_sizes(monkeypatch):
     monkeypatch.setattr(device, "memory", lambda: 2**30)
-    with pytest.raises(ValueError, match=r"batch 9 must fit the memory of .*, 1\.0 GiB; got an estimated 2\.0 GiB"):
+    with pytest.raises(
+        ValueError, match=r"batch 9 must fit the memory of .*, 1\.0 GiB; got an estimated 2\.0 GiB"
+    ):
         device.check_memory(2**31, "batch 9")
     device.check_memory(2**30, "batch 9")
 

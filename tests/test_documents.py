@@ -25,7 +25,9 @@ def test_all_that_is_kept_is_listed_and_nothing_else(tmp_path, monkeypatch):
         (tmp_path / "cache" / "texts" / "notes.json").write_text("{}")
         (found,) = documents.all_documents()
         assert (found.of, found.digest, found.size) == ("text", digest, found.path.stat().st_size)
-        assert documents.is_used_by({"text": digest, "N": 9}, found) and not documents.is_used_by({"text": ""}, found)
+        assert documents.is_used_by({"text": digest, "N": 9}, found) and not documents.is_used_by(
+            {"text": ""}, found
+        )
         documents.delete(found)
         documents.delete(found)  # another window was quicker
         assert documents.all_documents() == []
@@ -42,10 +44,16 @@ def test_the_page_of_runs_names_what_uses_it_and_deletes_it(tmp_path, monkeypatc
         said = [each.value for each in app.markdown]
         assert not app.exception and "Given by you (2)" in [each.value for each in app.header]
         used = next(each for each in said if digest in each)
-        assert "Used by 1 run\\: birth.induction · text your own" in used and "that run is away until" in used
+        assert (
+            "Used by 1 run\\: birth.induction · text your own" in used
+            and "that run is away until" in used
+        )
         assert "63 characters, 36 different" in used and "](http" not in used and "<b>" not in used
         other = next(each for each in said if spare in each and "Used by" not in each)
-        assert "No run uses it." in other and "must be as they were kept, got others\\: give the text again" in other
+        assert (
+            "No run uses it." in other
+            and "must be as they were kept, got others\\: give the text again" in other
+        )
         next(each for each in app.button if each.key == f"delete text {digest}").click()
         app.run()
         assert "Given by you (1)" in [each.value for each in app.header] and runs.headers() == []
@@ -55,8 +63,12 @@ def test_what_a_training_uses_cannot_be_deleted(tmp_path, monkeypatch):
     with house(tmp_path, monkeypatch):
         monkeypatch.setattr("pages.ui.controls.training.ensure_workers", lambda: None)
         digest = documents.keep("text", count(GIVEN))
-        queue.submit("birth.induction", registry.experiment("birth.induction").config(text=digest, N=20))
-        button = next(each for each in opened("runs", "").button if each.key == f"delete text {digest}")
+        queue.submit(
+            "birth.induction", registry.experiment("birth.induction").config(text=digest, N=20)
+        )
+        button = next(
+            each for each in opened("runs", "").button if each.key == f"delete text {digest}"
+        )
         assert button.disabled and load(digest).length
 
 
@@ -70,9 +82,19 @@ def test_the_command_line_checks_a_file_and_says_what_to_set(tmp_path, monkeypat
     assert own_matrices.load(digest).fields["d"] == d
     text = documents.keep("text", count("the quick brown fox jumps over the lazy dog"))
     config = registry.experiment(ID).config
-    for named in ({"matrices": digest}, {"matrices": digest, "K": "3"}, {"matrices": digest, "text": text}):
+    for named in (
+        {"matrices": digest},
+        {"matrices": digest, "K": "3"},
+        {"matrices": digest, "text": text},
+    ):
         found = parse(config, named)
-        assert (found.N, found.T, found.d, found.feed_forward, found.K) == (N, T, d, False, int(named.get("K", "5")))
+        assert (found.N, found.T, found.d, found.feed_forward, found.K) == (
+            N,
+            T,
+            d,
+            False,
+            int(named.get("K", "5")),
+        )
     with pytest.raises(BadSetting, match="d must be 16, as your matrices have it, got 32"):
         parse(config, {"matrices": digest, "d": "32"})
     with pytest.raises(BadSetting, match="must be ones that were given on this computer"):

@@ -36,19 +36,25 @@ def steps_made(monkeypatch):
     from icl_core.training import divergence
 
     seen, check = [], divergence.check
-    monkeypatch.setattr(divergence, "check", lambda step, *rest: (seen.append(step), check(step, *rest)))
+    monkeypatch.setattr(
+        divergence, "check", lambda step, *rest: (seen.append(step), check(step, *rest))
+    )
     return seen
 
 
 def test_a_longer_job_goes_on_where_a_shorter_one_ended(runs, monkeypatch, tmp_path):
     trained(config(steps=20))
-    assert warm_start.has_end(TOY, config(steps=20)) and not warm_start.has_end(TOY, config(steps=40))
+    assert warm_start.has_end(TOY, config(steps=20)) and not warm_start.has_end(
+        TOY, config(steps=40)
+    )
     seen = steps_made(monkeypatch)
     longer = trained(config(steps=40))
     assert seen == list(range(20, 40))
     with house(tmp_path / "another", monkeypatch):
         whole = trained(config(steps=40))
-    assert longer.keys() == whole.keys() and all(longer[name].tobytes() == whole[name].tobytes() for name in whole)
+    assert longer.keys() == whole.keys() and all(
+        longer[name].tobytes() == whole[name].tobytes() for name in whole
+    )
 
 
 def test_the_longest_shorter_run_is_taken_and_other_settings_are_not(runs, monkeypatch):
@@ -74,16 +80,25 @@ def test_old_ends_make_room(runs, monkeypatch):
     (end,) = Job(store.key_of(TOY, config(steps=20))).ends.iterdir()
     monkeypatch.setattr(warm_start, "LARGEST", 3 * end.stat().st_size // 2)
     trained(config(steps=22))
-    assert not warm_start.has_end(TOY, config(steps=20)) and warm_start.has_end(TOY, config(steps=22))
+    assert not warm_start.has_end(TOY, config(steps=20)) and warm_start.has_end(
+        TOY, config(steps=22)
+    )
     monkeypatch.setattr(warm_start, "LARGEST", 1)
     trained(config(steps=24))
-    assert not warm_start.has_end(TOY, config(steps=24)) and warm_start.has_end(TOY, config(steps=22))
+    assert not warm_start.has_end(TOY, config(steps=24)) and warm_start.has_end(
+        TOY, config(steps=22)
+    )
 
 
 def test_only_what_can_be_asked_for_is_longer():
     assert [each.steps for each in warm_start.longer(TOY, config(steps=20))] == [40, 100, 200]
-    assert [each.steps for each in warm_start.longer("birth.induction", Birth(steps=1000))] == [2000]
-    assert warm_start.longer("gdssm.corrections", registry.experiment("gdssm.corrections").config()) == []
+    assert [each.steps for each in warm_start.longer("birth.induction", Birth(steps=1000))] == [
+        2000
+    ]
+    assert (
+        warm_start.longer("gdssm.corrections", registry.experiment("gdssm.corrections").config())
+        == []
+    )
     frozen = Birth(steps=600, freeze_until=300)
     assert [each.steps for each in warm_start.shorter("birth.induction", frozen)] == [
         300
@@ -98,7 +113,12 @@ SMALL = {"d": 3, "n": 4, "layers": 2, "batch": 50, "schedule": "halved"}
     [
         (induction, lambda steps: Birth(N=16, d=32, T=32, K=3, batch=16, steps=steps, seeds=2)),
         (methods, lambda steps: Methods(**SMALL, batches="resampled", steps=steps)),
-        (methods, lambda steps: Methods(**SMALL, batches="common", variant="token shared", seeds=2, steps=steps)),
+        (
+            methods,
+            lambda steps: Methods(
+                **SMALL, batches="common", variant="token shared", seeds=2, steps=steps
+            ),
+        ),
     ],
 )
 def test_weights_are_those_of_a_run_that_was_asked_for_so_long(run, of):
@@ -112,4 +132,6 @@ def test_weights_are_those_of_a_run_that_was_asked_for_so_long(run, of):
 def test_a_rate_that_falls_over_the_whole_training_does_not_go_on():
     goes_on = registry.experiment("memformers.methods").goes_on
     assert goes_on(Methods(schedule="constant", steps=1000)) and not goes_on(Methods(steps=1000))
-    assert not goes_on(Methods(schedule="constant", steps=20, batch=100))  # its pool is smaller than a longer one's
+    assert not goes_on(
+        Methods(schedule="constant", steps=20, batch=100)
+    )  # its pool is smaller than a longer one's

@@ -1,4 +1,5 @@
-"""A machine whose memory runs out, or whose GPU is lost: the job says so, its checkpoint stays, others go on."""
+"""A machine whose memory runs out, or whose GPU is lost: the job says so, its checkpoint stays,
+others go on."""
 
 import numpy as np
 import pytest
@@ -14,7 +15,10 @@ from icl_core.jobs.folder import Job
 from icl_core.machine import device
 from icl_core.papers.birth.shared.settings import Config as Birth
 
-FULL = "CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 139.80 GiB\nadvice"
+FULL = (
+    "CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 139.80 "
+    "GiB\nadvice"
+)
 LOST = "CUDA error: unspecified launch failure\nCUDA kernel errors might be asynchronously reported"
 
 
@@ -26,7 +30,8 @@ def runs(tmp_path, monkeypatch):
 
 @pytest.fixture
 def breaks(runs, monkeypatch):
-    """From the call on, step 10 of a training raises that problem, of a class and words, right behind a checkpoint."""
+    """From the call on, step 10 of a training raises that problem, of a class and words, right
+    behind a checkpoint."""
     monkeypatch.setattr(worker, "measure_pace", lambda: None)
     for name in ("FIRST_CHECKPOINT", "CHECKPOINT"):
         monkeypatch.setattr(job_progress, name, 0.0)
@@ -35,7 +40,9 @@ def breaks(runs, monkeypatch):
     def reports(self, done, *rest):
         report(self, done, *rest)
         if done == 10 and planted:
-            raise planted[0][0](planted[0][1])  # a new one: it holds the training's frames, and so its lock
+            raise planted[0][0](
+                planted[0][1]
+            )  # a new one: it holds the training's frames, and so its lock
 
     monkeypatch.setattr(job_progress.JobProgress, "report", reports)
     return lambda *problem: planted.append(problem) if problem else planted.clear()
@@ -63,8 +70,16 @@ def real(make) -> BaseException:
         (torch.OutOfMemoryError(FULL), MEMORY),
         (torch.AcceleratorError("CUDA error: out of memory"), MEMORY),
         (torch.AcceleratorError(LOST), GPU),
-        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), MEMORY),
-        (RuntimeError("CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasSgemm`"), GPU),
+        (
+            RuntimeError(
+                "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"
+            ),
+            MEMORY,
+        ),
+        (
+            RuntimeError("CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasSgemm`"),
+            GPU,
+        ),
         (real(lambda: torch.ones(2) @ torch.ones(3)), ""),
         (ValueError("CUDA error"), ""),
     ],
@@ -78,8 +93,14 @@ def test_where_memory_ran_out_the_job_fails_in_words_and_goes_on_when_asked_agai
     breaks(torch.OutOfMemoryError, FULL)
     work()
     told = queue.state(broken)
-    assert told.status == "failed" and Job(broken).checkpoint.exists() and not Job(broken).live.exists()
-    assert "ran out: 20.00 GiB more were asked for" in told.message and "are free now" in told.message
+    assert (
+        told.status == "failed"
+        and Job(broken).checkpoint.exists()
+        and not Job(broken).live.exists()
+    )
+    assert (
+        "ran out: 20.00 GiB more were asked for" in told.message and "are free now" in told.message
+    )
     assert "The last checkpoint is kept" in told.message and "advice" not in told.message
     breaks()
     work()
@@ -87,9 +108,17 @@ def test_where_memory_ran_out_the_job_fails_in_words_and_goes_on_when_asked_agai
     began = []
     with pytest.MonkeyPatch.context() as patch:
         resume = job_progress.JobProgress.resume
-        patch.setattr(job_progress.JobProgress, "resume", lambda self: began.append(self.first_step) or resume(self))
+        patch.setattr(
+            job_progress.JobProgress,
+            "resume",
+            lambda self: began.append(self.first_step) or resume(self),
+        )
         assert ask() == broken and work() == 1
-    assert queue.state(broken).status == "done" and began == [10] and not Job(broken).checkpoint.exists()
+    assert (
+        queue.state(broken).status == "done"
+        and began == [10]
+        and not Job(broken).checkpoint.exists()
+    )
 
 
 def test_the_batch_that_would_fit_is_the_estimates_or_half(monkeypatch):
@@ -120,7 +149,10 @@ def test_a_lost_gpu_ends_the_worker_and_the_next_goes_on(runs, breaks):
     breaks(torch.AcceleratorError, LOST)
     assert worker.work(slots=1) == 0  # and did not wait for more
     told = queue.state(key)
-    assert told.status == "interrupted" and told.message == "the GPU was lost: CUDA error: unspecified launch failure"
+    assert (
+        told.status == "interrupted"
+        and told.message == "the GPU was lost: CUDA error: unspecified launch failure"
+    )
     assert Job(key).checkpoint.exists()
     breaks()
     assert work() == 1 and queue.state(key).status == "done"
@@ -132,14 +164,19 @@ def test_a_gpu_that_is_lost_three_times_at_one_place_fails_the_job(runs, breaks)
     for _ in range(train.DEATHS + 1):
         work()
     told = queue.state(key)
-    assert told.status == "failed" and "killed 3 times without getting beyond step 10; the GPU was lost" in told.message
+    assert (
+        told.status == "failed"
+        and "killed 3 times without getting beyond step 10; the GPU was lost" in told.message
+    )
 
 
 def test_a_gpu_lost_among_the_metrics_fails_no_metric(runs, monkeypatch):
     key, problems = ask(), [torch.AcceleratorError(LOST)]
     measure = findings.measure
     monkeypatch.setattr(
-        findings, "measure", lambda *of: (_ for _ in ()).throw(problems.pop()) if problems else measure(*of)
+        findings,
+        "measure",
+        lambda *of: (_ for _ in ()).throw(problems.pop()) if problems else measure(*of),
     )
     work()
     assert queue.state(key).status == "interrupted" and not runs.headers()
@@ -148,11 +185,15 @@ def test_a_gpu_lost_among_the_metrics_fails_no_metric(runs, monkeypatch):
 
 
 @pytest.mark.parametrize(("said", "ends"), [(LOST, True), (FULL, False)], ids=["lost", "full"])
-def test_a_helper_whose_gpu_is_lost_ends_and_one_without_memory_gives_it_back(runs, monkeypatch, said, ends):
+def test_a_helper_whose_gpu_is_lost_ends_and_one_without_memory_gives_it_back(
+    runs, monkeypatch, said, ends
+):
     key, released = ask(), []
     monkeypatch.setattr(device, "release", lambda: released.append(1) or 1)
     monkeypatch.setattr(
-        phase_helper.SharedTrainings, "begin", lambda *of: (_ for _ in ()).throw(torch.AcceleratorError(said))
+        phase_helper.SharedTrainings,
+        "begin",
+        lambda *of: (_ for _ in ()).throw(torch.AcceleratorError(said)),
     )
     if ends:
         with pytest.raises(faults.GpuLost):
@@ -163,12 +204,19 @@ def test_a_helper_whose_gpu_is_lost_ends_and_one_without_memory_gives_it_back(ru
 
 
 @pytest.mark.parametrize(("where", "expected"), [("cuda", "highest"), ("cpu", "medium")])
-def test_metrics_have_whole_products_on_a_gpu_and_what_was_set_on_a_cpu(monkeypatch, where, expected):
+def test_metrics_have_whole_products_on_a_gpu_and_what_was_set_on_a_cpu(
+    monkeypatch, where, expected
+):
     before = torch.get_float32_matmul_precision()
     monkeypatch.setattr(device, "current_device", lambda: torch.device(where))
     found = []
     experiment = type(
-        "E", (), {"claims": (), "metrics": lambda run: found.append(torch.get_float32_matmul_precision()) or []}
+        "E",
+        (),
+        {
+            "claims": (),
+            "metrics": lambda run: found.append(torch.get_float32_matmul_precision()) or [],
+        },
     )
     try:
         torch.set_float32_matmul_precision("medium")

@@ -1,5 +1,5 @@
-"""Each kind of fault, injected once; fifty times each, by a chance of its own each time, are `pytest -m long`, or
-`python -m tests.faults`."""
+"""Each kind of fault, injected once; fifty times each, by a chance of its own each time, are
+`pytest -m long`, or `python -m tests.faults`."""
 
 import subprocess
 import sys
@@ -8,12 +8,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-NAMES = sorted(path.stem.removeprefix("fault_") for path in (ROOT / "tests" / "faults").glob("fault_*.py"))
+NAMES = sorted(
+    path.stem.removeprefix("fault_") for path in (ROOT / "tests" / "faults").glob("fault_*.py")
+)
 
 
 def inject(*more: str) -> None:
     found = subprocess.run(
-        [sys.executable, "-m", "tests.faults", *more], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "tests.faults", *more],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert found.returncode == 0, found.stdout + found.stderr
 

@@ -1,4 +1,5 @@
-"""The figures keep their promises: shared scales, shown characters, fixed axes, small films, two themes."""
+"""The figures keep their promises: shared scales, shown characters, fixed axes, small films, two
+themes."""
 
 import json
 import time
@@ -14,7 +15,9 @@ from icl_core.figures.frames import clock_frames
 from icl_core.figures.line_plots import stagger
 from icl_core.figures.style import INK, PAPER, TO_DARK
 
-ALPHABET = figures.visible_characters(list("\n abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.,:;!?-'&$3"))
+ALPHABET = figures.visible_characters(
+    list("\n abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.,:;!?-'&$3")
+)
 RANDOM = np.random.default_rng(0)
 
 
@@ -76,8 +79,13 @@ def test_band_is_safe_from_missing_values(band):
 
 def test_log_axes_say_so_and_hold_bands_that_reach_zero():
     curve = Curve("loss", [1, 10], [[1e-3, 1.0], [1e-3, 9.0], [0.5, 1.0]])
-    figure = figures.curves([curve], "layers", "loss", log_x=True, log_y=True, marks=[(3, "here", "trained")], at=2)
-    assert "log scale" in figure.plotly().layout.yaxis.title.text and figure.plotly().layout.xaxis.range == (0, 1)
+    figure = figures.curves(
+        [curve], "layers", "loss", log_x=True, log_y=True, marks=[(3, "here", "trained")], at=2
+    )
+    assert (
+        "log scale" in figure.plotly().layout.yaxis.title.text
+        and figure.plotly().layout.xaxis.range == (0, 1)
+    )
     assert (figure.plotly().data[0].y > 0).all()
 
 
@@ -104,11 +112,22 @@ def test_attention_leaves_the_future_blank_and_draws_a_trace_for_each_kind_of_bo
 def test_attention_pair_says_where_predictions_are_wrong():
     right, known = np.array([True, False, True, False]), np.array([True, True, False, False])
     predictions = Predictions(list("xyzx"), np.array([0.2, 0.5, 0.9, 0.1]), right, known)
-    bars = figures.attention_pair(np.eye(4), np.eye(4), list("abcd"), [], predictions).plotly().data[-1]
+    bars = (
+        figures.attention_pair(np.eye(4), np.eye(4), list("abcd"), [], predictions)
+        .plotly()
+        .data[-1]
+    )
     assert list(bars.marker.opacity) == [1, 1, 0.35, 0.35]
-    assert [("✗" in text, "wrong" in hint) for text, hint in zip(bars.text, bars.customdata, strict=True)] == [
-        (False, False), (True, True), (False, False), (False, True)  # no mark where it could not have known
-    ]  # fmt: skip
+    assert [
+        ("✗" in text, "wrong" in hint)
+        for text, hint in zip(bars.text, bars.customdata, strict=True)
+    ] == [
+        # no mark where it could not have known
+        (False, False),
+        (True, True),
+        (False, False),
+        (False, True),
+    ]
 
 
 def states(count: int = 5) -> list[dict]:
@@ -117,7 +136,11 @@ def states(count: int = 5) -> list[dict]:
     found = []
     for index in range(count):
         figure = figures.curves([curve], "step", "loss", at=index)
-        figure.add_trace(figures.small_map(RANDOM.normal(size=(4, 4)), (None, None), ("", ""), "score", 3.0).data[0])
+        figure.add_trace(
+            figures.small_map(
+                RANDOM.normal(size=(4, 4)), (None, None), ("", ""), "score", 3.0
+            ).data[0]
+        )
         found.append(figure.update_layout(title={"text": f"step {index}"}).to_dict())
     return found
 
@@ -126,7 +149,9 @@ def test_a_frame_holds_what_moves_and_brings_every_state_to_every_other():
     every = states()
     made = clock_frames(every)
     curve, moving, heat = range(3)
-    assert all(frame["traces"] == [moving, heat] and frame["layout"].keys() == {"title"} for frame in made)
+    assert all(
+        frame["traces"] == [moving, heat] and frame["layout"].keys() == {"title"} for frame in made
+    )
     assert all(set(frame["data"][1]) == {"type", "z"} for frame in made)
     for frame, wanted in zip(made, every, strict=True):
         state = {**every[2], "data": [dict(trace) for trace in every[2]["data"]]}
@@ -151,7 +176,9 @@ def test_themed_changes_colours_and_keeps_data():
     light = figures.heatmap(RANDOM.normal(size=(65, 65)), ALPHABET, ALPHABET, "score")
     dark = figures.themed(light, dark=True)
     assert np.array_equal(dark.plotly().data[0].z, light.plotly().data[0].z)
-    assert dark.plotly().layout.font.color == TO_DARK[INK] and light.plotly().layout.font.color == INK
+    assert (
+        dark.plotly().layout.font.color == TO_DARK[INK] and light.plotly().layout.font.color == INK
+    )
     assert dark.plotly().layout.coloraxis.colorscale != light.plotly().layout.coloraxis.colorscale
     assert figures.themed(dark, dark=False).to_dict() == light.to_dict()
     assert figures.themed(light, dark=False) is light
@@ -160,11 +187,15 @@ def test_themed_changes_colours_and_keeps_data():
 def test_themed_reaches_the_colour_of_a_part_of_a_text():
     ticks = {"ticktext": [f'<span style="color:{INK}">#1d2126</span>']}
     dark = figures.themed(Figure(layout={"yaxis": ticks}), dark=True)
-    assert dark.layout["yaxis"]["ticktext"] == [f'<span style="color:{TO_DARK[INK]}">#1d2126</span>']
+    assert dark.layout["yaxis"]["ticktext"] == [
+        f'<span style="color:{TO_DARK[INK]}">#1d2126</span>'
+    ]
 
 
 def test_themed_reaches_every_trace():
-    predictions = Predictions(["a"] * 200, np.full(200, 0.5), np.arange(200) % 2 == 0, np.ones(200, bool))
+    predictions = Predictions(
+        ["a"] * 200, np.full(200, 0.5), np.arange(200) % 2 == 0, np.ones(200, bool)
+    )
     pair = figures.attention_pair(np.eye(200), np.eye(200), ["a"] * 200, [], predictions)
     assert PAPER not in figures.themed(pair, dark=True).plotly().data[-1].marker.color
 
@@ -175,7 +206,11 @@ def test_no_two_colours_change_into_one():
 
 def test_bars_name_what_was_not_run():
     figure = figures.bars(
-        ["before", "after"], [0.9, np.nan], "accuracy", errors=[0.01, np.nan], lines=[("Bayes", 0.98, "floor")]
+        ["before", "after"],
+        [0.9, np.nan],
+        "accuracy",
+        errors=[0.01, np.nan],
+        lines=[("Bayes", 0.98, "floor")],
     )
     assert list(figure.plotly().data[0].text) == ["0.9", "not run"]
 
@@ -206,7 +241,9 @@ def test_a_short_log_axis_has_its_numbers_written_out(limits, labels):
 
 
 def test_a_long_log_axis_has_powers_of_ten():
-    drawn = figures.curves([Curve("a", [0, 1], (1e-6, 10.0))], "x", "y", log_y=True, y_range=(1e-6, 10.0))
+    drawn = figures.curves(
+        [Curve("a", [0, 1], (1e-6, 10.0))], "x", "y", log_y=True, y_range=(1e-6, 10.0)
+    )
     assert drawn.plotly().layout.yaxis.ticktext is None and drawn.plotly().layout.yaxis.dtick == 1
 
 
@@ -217,7 +254,8 @@ def test_the_mean_over_seeds_leaves_out_what_has_no_value():
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"), [(-1.2346, "−1.235"), (-0.0001, "0.000"), (float("nan"), "–"), (float("inf"), "–")]
+    ("value", "shown"),
+    [(-1.2346, "−1.235"), (-0.0001, "0.000"), (float("nan"), "–"), (float("inf"), "–")],
 )
 def test_a_number_is_written_with_a_true_minus(value, shown):
     assert figures.number_text(value) == shown
@@ -228,6 +266,8 @@ def test_a_projectors_figure_has_larger_type_and_more_room_and_the_same_data():
     drawn = figures.curves(series, "step", "loss", lines=[("floor", 1.0, "floor")])
     larger = figures.enlarged(drawn)
     assert larger.data == drawn.data and larger.layout["height"] == drawn.layout["height"]
-    assert larger.layout["xaxis"]["tickfont"]["size"] >= 14 > drawn.layout["xaxis"]["tickfont"]["size"]
+    assert (
+        larger.layout["xaxis"]["tickfont"]["size"] >= 14 > drawn.layout["xaxis"]["tickfont"]["size"]
+    )
     assert larger.layout["annotations"][0]["font"]["size"] >= 14
     assert larger.layout["margin"]["l"] > drawn.layout["margin"]["l"]

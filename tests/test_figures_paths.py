@@ -1,4 +1,5 @@
-"""Paths stay over exact contour lines in a picture that no explosion moves; maps share one scale."""
+"""Paths stay over exact contour lines in a picture that no explosion moves; maps share
+one scale."""
 
 import json
 import re
@@ -23,7 +24,9 @@ def track(kind: str, x: list[float], y: list[float], bowl: Bowl = BOWL) -> Track
     return Track(kind, x, y, kind, bowl.loss(np.stack([x, y], -1)))
 
 
-def descended(rate: float, count: int = 8, kind: str = "gradient descent", bowl: Bowl = BOWL) -> Track:
+def descended(
+    rate: float, count: int = 8, kind: str = "gradient descent", bowl: Bowl = BOWL
+) -> Track:
     """Gradient descent from the origin: it explodes where rate is over 2."""
     points = [np.zeros(2)]
     for _ in range(count):
@@ -46,7 +49,9 @@ def named(figure: go.Figure, name: str) -> list:
 def contour(figure: go.Figure) -> np.ndarray:
     """The contour lines' points, [halves, points, 2]."""
     trace = figure.plotly().data[0]
-    pieces = np.array([[x, y] for x, y in zip(trace.x, trace.y, strict=True) if x is not None], dtype=float)
+    pieces = np.array(
+        [[x, y] for x, y in zip(trace.x, trace.y, strict=True) if x is not None], dtype=float
+    )
     halves = sum(x is None for x in trace.x)
     return pieces.reshape(halves, -1, 2)
 
@@ -61,7 +66,9 @@ def test_contour_points_lie_on_their_level_and_levels_grow():
     assert np.allclose(ratios, ratios[0]) and ratios[0] > 1.5
 
 
-@pytest.mark.parametrize("curvature", [np.diag([1, 0]), VALLEY.curvature, np.diag([1, 1e-9]), np.diag([1e-14, 3])])
+@pytest.mark.parametrize(
+    "curvature", [np.diag([1, 0]), VALLEY.curvature, np.diag([1, 1e-9]), np.diag([1e-14, 3])]
+)
 @pytest.mark.parametrize("centre", [TARGET, (300.0, -50.0)])
 def test_a_valley_without_an_end_gives_finite_lines_on_their_level(curvature, centre):
     bowl = Bowl(curvature, centre)
@@ -89,7 +96,10 @@ def test_start_and_target_are_inside_and_the_axes_have_one_scale():
     figure = drawn(descended(1.8), bowl=Bowl(BOWL.curvature, (3.0, 1.0)))
     for point in ((0, 0), (3, 1)):
         assert ((ranges(figure)[:, 0] < point) & (point < ranges(figure)[:, 1])).all()
-    assert figure.plotly().layout.yaxis.scaleanchor == "x" and figure.plotly().layout.yaxis.scaleratio == 1
+    assert (
+        figure.plotly().layout.yaxis.scaleanchor == "x"
+        and figure.plotly().layout.yaxis.scaleratio == 1
+    )
 
 
 def test_an_explosion_leaves_the_range_as_it_is_and_sends_no_huge_numbers():
@@ -157,7 +167,9 @@ def test_maps_share_one_symmetric_scale_and_keep_blanks():
 
 
 def test_maps_write_every_number_over_its_cell():
-    figure = figures.maps(["a"], [[[1.0, -0.001], [np.nan, -2.5]]], list("pq"), list("rs"), "weight", written=True)
+    figure = figures.maps(
+        ["a"], [[[1.0, -0.001], [np.nan, -2.5]]], list("pq"), list("rs"), "weight", written=True
+    )
     numbers = figure.plotly().data[1]
     written = list(zip(numbers.y, numbers.x, numbers.text, strict=True))
     assert written == [("p", "r", "1.00"), ("p", "s", "0.00"), ("q", "s", "−2.50")]
@@ -165,7 +177,8 @@ def test_maps_write_every_number_over_its_cell():
 
 def luminance(colour: np.ndarray) -> float:
     return float(
-        np.where(colour <= 0.03928, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
+        np.where(colour <= 0.03928, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4)
+        @ [0.2126, 0.7152, 0.0722]
     )
 
 
@@ -186,10 +199,17 @@ def test_numbers_are_legible_on_every_cell_in_both_themes(theme):
 def test_maps_of_several_sizes_stay_square_and_grow_by_rows():
     matrices = [np.eye(size) for size in (2, 3, 2, 3, 2)]
     figure = figures.maps(list("abcde"), matrices, None, None, "weight", columns=3)
-    assert list(figure.plotly().data[0].y) == ["1", "2"] and list(figure.plotly().data[1].y) == ["1", "2", "3"]
+    assert list(figure.plotly().data[0].y) == ["1", "2"] and list(figure.plotly().data[1].y) == [
+        "1",
+        "2",
+        "3",
+    ]
     row = figures.maps(list("abc"), matrices[:3], None, None, "weight", columns=3)
     assert row.plotly().layout.height < figure.plotly().layout.height
-    assert all(figure.plotly().layout[f"yaxis{end}"].scaleanchor == f"x{end}" for end in ("", "2", "3", "4", "5"))
+    assert all(
+        figure.plotly().layout[f"yaxis{end}"].scaleanchor == f"x{end}"
+        for end in ("", "2", "3", "4", "5")
+    )
 
 
 def test_wide_numbers_take_fewer_columns():
@@ -206,7 +226,12 @@ def test_maps_refuse_nothing_and_numbers_without_room(matrices):
 @pytest.mark.parametrize(
     "figure",
     [
-        drawn(descended(1.8), descended(1.0, kind="nesterov"), descended(0.5, kind="conjugate gradient"), at=2),
+        drawn(
+            descended(1.8),
+            descended(1.0, kind="nesterov"),
+            descended(0.5, kind="conjugate gradient"),
+            at=2,
+        ),
         figures.maps(list("abcd"), triangles(), None, None, "coefficient", written=True),
     ],
 )

@@ -1,4 +1,5 @@
-"""What moves the charts of a stage: a chart that was let go is never taken for the one that stands there still."""
+"""What moves the charts of a stage: a chart that was let go is never taken for the one that stands
+there still."""
 
 import json
 
@@ -27,6 +28,11 @@ def test_a_chart_that_was_let_go_is_made_anew_of_the_same_figure() -> None:
 
 def test_a_number_that_is_not_finite_is_none_in_what_the_browser_reads() -> None:
     for value in (float("nan"), float("inf")):
-        whole = json.loads(playback.pack_figure("seat", "run", "film", panel(value)), parse_constant=lambda name: 1 / 0)
+        whole = json.loads(
+            playback.pack_figure("seat", "run", "film", panel(value)),
+            parse_constant=lambda name: 1 / 0,
+        )
         assert whole["whole"]["data"][0]["y"] == [1.0, None]
-        assert json.loads(playback.pack_states("seat", "run", "film", [panel(2.0), panel(value)]))["frames"]
+        assert json.loads(playback.pack_states("seat", "run", "film", [panel(2.0), panel(value)]))[
+            "frames"
+        ]

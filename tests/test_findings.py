@@ -28,12 +28,16 @@ def header(origin="shipped", **info):
 
 
 def finding(verdict="reproduced", claim=None, at=None, **measured):
-    return Finding(TOY, Metric(**{"claim": claim or claims()[0], "value": 0.5, **measured}), verdict, at)
+    return Finding(
+        TOY, Metric(**{"claim": claim or claims()[0], "value": 0.5, **measured}), verdict, at
+    )
 
 
 def test_a_row_says_whose_claim_it_is_and_what_came_out_where():
     claim = dataclasses.replace(claims()[0], at={"d": 8})
-    told = finding(claim=claim, at=header(presets=["classroom", "paper"]), value=0.99, error=0.25, reason="so")
+    told = finding(
+        claim=claim, at=header(presets=["classroom", "paper"]), value=0.99, error=0.25, reason="so"
+    )
     assert told.row() == {
         "paper": "toy",
         "experiment": TOY,
@@ -74,18 +78,28 @@ def test_a_row_says_why_and_where_it_fails_that_nobody_knows(verdict, measured, 
 def test_what_is_no_number_is_none_in_rows_and_records(value):
     row = finding(NOT_RUN, value=value, error=value).row()
     assert (row["value"], row["error"], row["run"], row["preset"]) == (None, None, "", "")
-    (kept,) = findings.records_of(registry.experiment(TOY), [Metric(claims()[0], value, value)], None)
+    (kept,) = findings.records_of(
+        registry.experiment(TOY), [Metric(claims()[0], value, value)], None
+    )
     assert (kept["value"], kept["error"]) == (None, None)
 
 
 def test_a_record_keeps_all_that_was_measured_and_comes_back():
     experiment = registry.experiment(TOY)
     metric = Metric(claims()[1], -1.0, 0.25, "still falling", "of this")
-    kept = {"claim": "toy.exact", "kind": "theory", "value": -1.0, "error": 0.25, "unfinished": "still falling"}
+    kept = {
+        "claim": "toy.exact",
+        "kind": "theory",
+        "value": -1.0,
+        "error": 0.25,
+        "unfinished": "still falling",
+    }
     assert findings.records_of(experiment, [metric], experiment.config()) == [
         {**kept, "reason": "of this", "verdict": NOT_DECIDED}
     ]
-    at = dataclasses.replace(header(metrics=findings.records_of(experiment, [metric], experiment.config())), config={})
+    at = dataclasses.replace(
+        header(metrics=findings.records_of(experiment, [metric], experiment.config())), config={}
+    )
     assert findings.of_run(at) == [Finding(TOY, metric, NOT_DECIDED, at)]
 
 
@@ -98,7 +112,11 @@ def test_what_was_infinite_keeps_its_verdict_though_no_value_is_kept():
 
 def test_a_run_is_measured_by_its_experiment_and_judged_at_its_settings():
     experiment = registry.experiment(TOY)
-    tensors = {"final/weights": np.eye(2), "final/teacher": np.eye(2), "curve/loss": np.array([[1.0, 0.5]])}
+    tensors = {
+        "final/weights": np.eye(2),
+        "final/teacher": np.eye(2),
+        "curve/loss": np.array([[1.0, 0.5]]),
+    }
     found = findings.measure(experiment, Run(experiment.config(), tensors))
     assert [(each["claim"], each["value"], each["verdict"]) for each in found] == [
         ("toy.recovered", 1.0, "reproduced"),
@@ -108,7 +126,11 @@ def test_a_run_is_measured_by_its_experiment_and_judged_at_its_settings():
 
 def test_a_run_is_measured_anew_only_where_its_file_keeps_that_in_an_older_form():
     experiment = registry.experiment(TOY)
-    tensors = {"final/weights": np.eye(2), "final/teacher": np.eye(2), "curve/loss": np.array([[1.0, 0.5]])}
+    tensors = {
+        "final/weights": np.eye(2),
+        "final/teacher": np.eye(2),
+        "curve/loss": np.array([[1.0, 0.5]]),
+    }
     run, old = Run(experiment.config(), tensors), [{"claim": "toy.recovered", "value": 0.7}]
     kept = [{**each, "value": 0.7} for each in findings.measure(experiment, run)]
 
@@ -124,17 +146,25 @@ def test_what_a_file_keeps_is_judged_at_the_settings_of_its_run(monkeypatch):
     mine = dataclasses.replace(toy, claims=[dataclasses.replace(claims()[0], at={"steps": 30})])
     monkeypatch.setattr(registry, "experiment", lambda name: mine)
     kept = findings.records_of(mine, [Metric(mine.claims[0], 1.0)], toy.config())
-    found = [findings.of_run(dataclasses.replace(header(metrics=kept), config={"steps": steps})) for steps in (30, 40)]
+    found = [
+        findings.of_run(dataclasses.replace(header(metrics=kept), config={"steps": steps}))
+        for steps in (30, 40)
+    ]
     assert [each.verdict for (each,) in found] == ["reproduced", ELSEWHERE]
     store = SimpleNamespace(atlases=SimpleNamespace(whole={TOY: header(metrics=kept)}.get))
-    assert [each.metric.value for each in findings.of_atlas(TOY, store)] == [1.0]  # pyright: ignore[reportArgumentType]
+    # pyright: ignore[reportArgumentType]
+    assert [each.metric.value for each in findings.of_atlas(TOY, store)] == [1.0]
     assert findings.of_atlas("another", store) == []  # pyright: ignore[reportArgumentType]
 
 
 def test_a_record_of_a_claim_that_is_no_longer_declared_is_left_out_and_the_others_stay():
     kept = {"value": 1.0, "error": None, "unfinished": "", "reason": "", "verdict": "reproduced"}
-    found = findings.of_run(header(metrics=[{**kept, "claim": "toy.gone"}, {**kept, "claim": "toy.recovered"}]))
-    assert [(each.metric.claim.id, each.verdict) for each in found] == [("toy.recovered", "reproduced")]
+    found = findings.of_run(
+        header(metrics=[{**kept, "claim": "toy.gone"}, {**kept, "claim": "toy.recovered"}])
+    )
+    assert [(each.metric.claim.id, each.verdict) for each in found] == [
+        ("toy.recovered", "reproduced")
+    ]
     assert findings.of_run(header()) == []  # its metrics failed
 
 
@@ -142,7 +172,9 @@ def test_the_least_favourable_verdict_comes_first_and_none_comes_last():
     order = ["fails", NOT_DECIDED, "reproduced", NOT_RUN]
     assert sorted([NOT_RUN, "reproduced", "fails", NOT_DECIDED], key=findings.verdict_rank) == order
     assert (
-        findings.verdict_rank(ELSEWHERE) == findings.verdict_rank(NOT_RUN) > max(map(findings.verdict_rank, order[:3]))
+        findings.verdict_rank(ELSEWHERE)
+        == findings.verdict_rank(NOT_RUN)
+        > max(map(findings.verdict_rank, order[:3]))
     )
     here = tuple(finding(verdict, at=header()) for verdict in order[:3])
     assert Summary(here, ()).verdict == "fails" and Summary((), here).verdict == NOT_RUN
@@ -159,7 +191,10 @@ def test_a_summary_counts_shipped_runs_at_the_setting_and_those_made_here_where_
         finding(NOT_RUN, first),
     ]
     failing, kept = findings.summaries([at_hand[3], *at_hand])
-    assert (failing.here, failing.elsewhere) == ((at_hand[0],), (at_hand[1],)) and failing.verdict == "fails"
+    assert (failing.here, failing.elsewhere) == (
+        (at_hand[0],),
+        (at_hand[1],),
+    ) and failing.verdict == "fails"
     assert kept.here == (at_hand[3], at_hand[3]) and kept.elsewhere == (at_hand[4],)
 
 
@@ -169,10 +204,18 @@ def test_a_claim_counts_once_at_its_worst_and_runs_made_here_do_not(tmp_path, mo
         config = registry.experiment(TOY).config
         verdicts = [("reproduced", "holds"), ("not decided", ELSEWHERE), ("reproduced", "holds")]
         for seed, told in enumerate(verdicts):
-            records = [{"claim": c.id, "kind": c.kind, "verdict": v} for c, v in zip(claims(), told, strict=True)]
+            records = [
+                {"claim": c.id, "kind": c.kind, "verdict": v}
+                for c, v in zip(claims(), told, strict=True)
+            ]
             runs.ship(TOY, config(seed=seed), {}, {"metrics": records})
         runs.ship(TOY, config(seed=8), {}, {"metrics": [{"claim": "toy.old", "kind": "ours"}]})
-        runs.save(TOY, config(seed=9), {}, {"metrics": [{"claim": "toy.exact", "kind": "theory", "verdict": "fails"}]})
+        runs.save(
+            TOY,
+            config(seed=9),
+            {},
+            {"metrics": [{"claim": "toy.exact", "kind": "theory", "verdict": "fails"}]},
+        )
         assert findings.counts(runs) == {
             "toy": {"paper": {"not decided": 1}, "theory": {"holds": 1}, "ours": {NOT_RUN: 1}}
         }
@@ -180,7 +223,14 @@ def test_a_claim_counts_once_at_its_worst_and_runs_made_here_do_not(tmp_path, mo
 
 def test_every_claim_without_a_run_is_not_run(tmp_path, monkeypatch):
     with house(tmp_path, monkeypatch) as runs:
-        kept = {"claim": "toy.exact", "value": 0.0, "error": None, "unfinished": "", "reason": "", "verdict": "holds"}
+        kept = {
+            "claim": "toy.exact",
+            "value": 0.0,
+            "error": None,
+            "unfinished": "",
+            "reason": "",
+            "verdict": "holds",
+        }
         runs.ship(TOY, registry.experiment(TOY).config(), {}, {"metrics": [kept]})
         found = findings.of_experiment(TOY, runs)
         assert [(each.metric.claim.id, each.verdict) for each in found] == [
@@ -211,13 +261,15 @@ def test_a_table_has_columns_of_one_width_and_the_words_at_the_end(bound, said):
     head, *lines = claims_table.table(rows).splitlines()
     width = max(len(said), len("≤ 0"), len("bound"))
     assert head == (
-        f"experiment  preset     claim          value    {'bound':<{width}}  verdict         kind    "
+        f"experiment  preset     claim          value    {'bound':<{width}}  verdict         "
+        "kind    "
         "source; setting; quote; why"
     )
     assert lines == [
         f"toy.walk    classroom  teacher found  0.1235   {said:<{width}}  not reproduced  paper   "
         "Section 1; any setting; “the student finds its teacher”; not known",
-        f"toy.walk               last loss      not run  {'≤ 0':<{width}}  not run         theory  exact; any setting",
+        f"toy.walk               last loss      not run  {'≤ 0':<{width}}  not run         "
+        "theory  exact; any setting",
         f"toy.walk    012345     last loss      0        {'≤ 0':<{width}}  holds           theory  "
         "exact; any setting; as proved",
     ]
@@ -230,7 +282,10 @@ def test_a_table_has_columns_of_one_width_and_the_words_at_the_end(bound, said):
         ((("holds", ""), ("holds", "")), []),
         ((("fails", "so <b>"), ("fails", "so <b>")), ["Why: so &lt;b&gt;"]),
         ((("fails", "so"), ("fails", "")), ["Why, in first: so", "Why, in second: not known"]),
-        ((("fails", ""), ("not decided", "of one seed")), ["Why, in first: not known", "Why, in second: of one seed"]),
+        (
+            (("fails", ""), ("not decided", "of one seed")),
+            ["Why, in first: not known", "Why, in second: of one seed"],
+        ),
         ((("holds", ""), ("not decided", "of one seed")), ["Why, in second: of one seed"]),
         ((("fails", "so"), ("holds", ""), ("fails", "so")), ["Why, in first, third: so"]),
     ],
@@ -239,7 +294,9 @@ def test_a_page_names_the_run_of_each_reason_where_they_differ(runs, said, monke
     page = []
     monkeypatch.setattr(evidence.st, "html", page.append)
     named = zip(("first", "second", "third"), runs, strict=False)
-    found = tuple(finding(verdict, at=header(presets=[name]), reason=why) for name, (verdict, why) in named)
+    found = tuple(
+        finding(verdict, at=header(presets=[name]), reason=why) for name, (verdict, why) in named
+    )
     evidence.show([Summary(found, ())])
     text = re.sub("</?a.*?>", "", page[0])
     assert re.findall("(?<=<br>)Why.*?(?=<)", text) == said
@@ -249,7 +306,9 @@ def test_a_page_names_the_run_of_each_reason_where_they_differ(runs, said, monke
 def test_what_is_not_decided_says_why_before_all_else(monkeypatch):
     page = []
     monkeypatch.setattr(evidence.st, "html", page.append)
-    evidence.show([Summary((finding("not decided", at=header(), unfinished="one seed", reason="so"),), ())])
+    evidence.show(
+        [Summary((finding("not decided", at=header(), unfinished="one seed", reason="so"),), ())]
+    )
     assert "Why: one seed<" in page[0]
 
 
@@ -258,7 +317,9 @@ def test_what_all_runs_of_an_atlas_say_is_said_to_be_theirs(monkeypatch):
     monkeypatch.setattr(evidence.st, "html", page.append)
     evidence.show([Summary((finding(at=header("atlas")), finding(at=header("local"))), ())])
     assert (
-        "in <a" in page[0] and ">all runs of the included sweep</a>; 0.5 in a run made here, 012345 (1 seed)" in page[0]
+        "in <a" in page[0]
+        and ">all runs of the included sweep</a>; 0.5 in a run made here, 012345 (1 seed)"
+        in page[0]
     )
 
 

@@ -19,7 +19,11 @@ def project(tmp_path):
     for name in ("icl_core", "pages", ".streamlit"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=ignored)
     shutil.copy(ROOT / "app.py", tmp_path)
-    shutil.copytree(ROOT / "tests" / "papers_extra" / "toy", tmp_path / "icl_core" / "papers" / "toy", ignore=ignored)
+    shutil.copytree(
+        ROOT / "tests" / "papers_extra" / "toy",
+        tmp_path / "icl_core" / "papers" / "toy",
+        ignore=ignored,
+    )
     page = (ROOT / "pages" / "birth.py").read_text().replace("birth", "toy")
     (tmp_path / "pages" / "toy.py").write_text(page)
     return tmp_path
@@ -29,7 +33,11 @@ def command(project: Path, *arguments: str) -> str:
     environment = {name: value for name, value in os.environ.items() if name != "ICL_PAPERS"}
     environment["ICL_CACHE_DIR"] = str(project / "cache")
     done = subprocess.run(
-        [sys.executable, "-m", "icl_core", *arguments], cwd=project, env=environment, capture_output=True, text=True
+        [sys.executable, "-m", "icl_core", *arguments],
+        cwd=project,
+        env=environment,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -1,4 +1,5 @@
-"""The front page: it draws without torch what a paper's page draws with it, and works without a single run."""
+"""The front page: it draws without torch what a paper's page draws with it, and works without a
+single run."""
 
 import subprocess
 import sys
@@ -40,12 +41,21 @@ def example(**more: np.ndarray) -> Run:
     """A run that holds two snapshots of what a model makes of "abab"."""
     uniform = np.tril(np.ones((4, 4))) / np.arange(1, 5)[:, None]
     maps = np.stack([uniform, np.eye(4, k=-1)]).astype(np.float16)
-    return Run(None, {
-        "names/sequence": names("abab"), "names/characters": names("xab"), "snapshot/step": np.array([0, 9]),
-        "reading/attention1": maps, "reading/attention2": maps, "reading/predicted": np.array([[0] * 4, [0, 0, 2, 1]]),
-        "reading/probability": np.full((2, 4), 0.5, np.float16),
-        "example/in_context": np.array([False, False, True, True]), "example/truth": np.array([-1, -1, 2, 1]), **more,
-    })  # fmt: skip
+    return Run(
+        None,
+        {
+            "names/sequence": names("abab"),
+            "names/characters": names("xab"),
+            "snapshot/step": np.array([0, 9]),
+            "reading/attention1": maps,
+            "reading/attention2": maps,
+            "reading/predicted": np.array([[0] * 4, [0, 0, 2, 1]]),
+            "reading/probability": np.full((2, 4), 0.5, np.float16),
+            "example/in_context": np.array([False, False, True, True]),
+            "example/truth": np.array([-1, -1, 2, 1]),
+            **more,
+        },
+    )
 
 
 def test_the_front_page_draws_without_torch():
@@ -56,7 +66,9 @@ def test_what_a_run_holds_of_its_example_is_read_as_it_was_kept():
     before, after = (head_maps.at_snapshot(example(), index) for index in (0, 1))
     assert before.right == (0, 2) and after.right == (2, 2)
     assert before.where == after.where == [(2, 1, "correct output"), (3, 2, "correct output")]
-    assert head_maps.first(before).title.endswith("36%") and head_maps.first(after).title.endswith("100%")
+    assert head_maps.first(before).title.endswith("36%") and head_maps.first(after).title.endswith(
+        "100%"
+    )
     assert head_maps.second(after).title == "Layer 2 · what followed: 2 of 2 right"
 
 
@@ -75,10 +87,14 @@ def test_an_opening_shows_what_the_page_of_its_experiment_shows(paper):
     count = range(len(run.snapshot_steps))
     for name, draw in paper.opening.panels.items():
         panels = [draw(run, index) for index in count]
-        assert len(clock_frames([panel.figure.to_dict() for panel in panels])) == len(count)  # the same traces in all
+        assert len(clock_frames([panel.figure.to_dict() for panel in panels])) == len(
+            count
+        )  # the same traces in all
         for index in (0, len(count) - 1):
             page = drawings[name].draw(run, experiment.view(snapshot=index)).figure.data[0]["z"]
-            np.testing.assert_allclose(panels[index].figure.data[0]["z"], page, atol=0.03)  # kept in half precision
+            np.testing.assert_allclose(
+                panels[index].figure.data[0]["z"], page, atol=0.03
+            )  # kept in half precision
     assert len({paper.opening.headline(run, index) for index in count}) > len(count) / 2
 
 
@@ -86,7 +102,9 @@ def test_an_opening_shows_what_the_page_of_its_experiment_shows(paper):
 def test_the_front_page_works_without_its_runs(tmp_path, monkeypatch, state):
     with house(tmp_path, monkeypatch):
         if state == "damaged":
-            for header in store.Store(store.ARTIFACTS, tmp_path / "other").headers(OPENINGS[0].opening.run[0]):
+            for header in store.Store(store.ARTIFACTS, tmp_path / "other").headers(
+                OPENINGS[0].opening.run[0]
+            ):
                 target = tmp_path / "artifacts" / header.path.relative_to(store.ARTIFACTS)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 content = header.path.read_bytes()
@@ -95,12 +113,19 @@ def test_the_front_page_works_without_its_runs(tmp_path, monkeypatch, state):
         assert not page.exception
         said = [caption.value for caption in page.caption]
         assert any(text.startswith("The film appears once") for text in said), said
-        assert sum(text.startswith("The picture appears once") for text in said) == len(registry.papers()) - 1
-        assert [header.value for header in page.header][-1] == "What the papers claim, and what comes out here"
+        assert (
+            sum(text.startswith("The picture appears once") for text in said)
+            == len(registry.papers()) - 1
+        )
+        assert [header.value for header in page.header][
+            -1
+        ] == "What the papers claim, and what comes out here"
 
 
 def test_a_bar_counts_the_papers_own_claims_alone():
-    told = verdicts.bar("A paper", {"paper": {"reproduced": 3, "not reproduced": 1}, "ours": {"found here": 9}}, 8)
+    told = verdicts.bar(
+        "A paper", {"paper": {"reproduced": 3, "not reproduced": 1}, "ours": {"found here": 9}}, 8
+    )
     assert "width: 50%" in told and "flex: 3" in told and "flex: 9" not in told
     assert told.index("✓ 3") < told.index("✗ 1")
     assert "The paper: ✓ reproduced 3, ✗ not reproduced 1 · Ours: ✓ found here 9" in told

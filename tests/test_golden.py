@@ -1,5 +1,5 @@
-"""What an experiment computes belongs to its version: nothing may change and leave the shipped numbers standing. The
-same short runs are drawn while they go on."""
+"""What an experiment computes belongs to its version: nothing may change and leave the shipped
+numbers standing. The same short runs are drawn while they go on."""
 
 import os
 from pathlib import Path
@@ -30,7 +30,8 @@ def test_what_a_version_computes_does_not_change(made):
 
 
 def test_a_run_that_is_still_going_can_be_drawn(made):
-    """Whatever it has reached: its first curves, a phase that has ended, the beginning of the next."""
+    """Whatever it has reached: its first curves, a phase that has ended, the beginning
+    of the next."""
     name, _, shown = made
     experiment = registry.experiment(name)
     config = golden.ten_steps(experiment)
@@ -38,16 +39,20 @@ def test_a_run_that_is_still_going_can_be_drawn(made):
     assert shown or not live
     for tensors in shown:
         for drawing in live:
-            assert drawing.draw(Run(config, tensors, finished=False), experiment.view()).title, drawing.name
+            assert drawing.draw(Run(config, tensors, finished=False), experiment.view()).title, (
+                drawing.name
+            )
 
 
 def test_another_recall_is_noticed(monkeypatch):
-    """The probe's value is what all panels of an induction head show: half of it must not pass as the same version."""
+    """The probe's value is what all panels of an induction head show: half of it must not pass as
+    the same version."""
     recall = probes.recall
     monkeypatch.setattr(probes, "recall", lambda *given: recall(*given) / 2)
     known = golden.read()["birth.induction"]
     said = golden.complaint("birth.induction", known, golden.entry("birth.induction"))
     version = known["version"]
     assert said.startswith(
-        f"birth.induction computes something else than version {version} did: raise its version, or mend it"
+        f"birth.induction computes something else than version {version} did: raise its "
+        "version, or mend it"
     )

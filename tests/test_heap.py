@@ -1,5 +1,5 @@
-"""What malloc keeps: told rightly, given back where it is much more than was in use, in a process started as workers
-are."""
+"""What malloc keeps: told rightly, given back where it is much more than was in use, in a process
+started as workers are."""
 
 import os
 import subprocess
@@ -36,7 +36,10 @@ def told(code: str) -> list[int]:
     environment = {**os.environ, **spawn._REUSED, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", HOLES + code]
     return [
-        int(word) for word in subprocess.run(command, env=environment, check=True, capture_output=True).stdout.split()
+        int(word)
+        for word in subprocess.run(
+            command, env=environment, check=True, capture_output=True
+        ).stdout.split()
     ]
 
 
@@ -83,7 +86,8 @@ def test_where_malloc_tells_nothing_a_run_goes_on(monkeypatch):
 
 
 def test_what_cannot_be_given_back_is_not_asked_for_again(monkeypatch):
-    """A look at other memory than malloc's, as of a GPU's driver, trims once, and again only when more is held."""
+    """A look at other memory than malloc's, as of a GPU's driver, trims once, and again only when
+    more is held."""
     sizes, trims = [2**31], []
     monkeypatch.setattr(malloc, "resident_bytes", lambda: sizes[-1])
     monkeypatch.setattr(malloc, "allocated_bytes", lambda: 0)

@@ -1,4 +1,5 @@
-"""What a browser still sends of widgets that the page has dropped changes nothing; what a visitor changes does."""
+"""What a browser still sends of widgets that the page has dropped changes nothing; what a visitor
+changes does."""
 
 from types import SimpleNamespace
 
@@ -85,7 +86,9 @@ def test_what_is_written_is_written_upon_what_was_written_before(late_page):
     late_page.query_params.from_dict({"a": "1"})
     told = []
     late_page.query_params.from_dict = told.append
-    pending_address.write({"a": "1"})  # a link to where the browser is still: it may be about to leave it
+    pending_address.write(
+        {"a": "1"}
+    )  # a link to where the browser is still: it may be about to leave it
     assert told == [{"a": "1"}]
 
 
@@ -117,7 +120,9 @@ def test_a_widget_is_told_only_what_it_does_not_show(monkeypatch):
             told.append((key, value))
             super().__setitem__(key, value)
 
-    monkeypatch.setattr(widget_events.st, "session_state", Session({"knob": 3, widget_events._OPTIONS: {}}))
+    monkeypatch.setattr(
+        widget_events.st, "session_state", Session({"knob": 3, widget_events._OPTIONS: {}})
+    )
     widget_events.set_widget("knob", 3)  # it is new here
     for value, *of in ((3,), (4,), (4,), (4, "more options"), (4, "more options")):
         widget_events.set_widget("knob", value, *of)
@@ -125,13 +130,17 @@ def test_a_widget_is_told_only_what_it_does_not_show(monkeypatch):
     assert told == [("knob", 3), ("knob", 4), ("knob", 4), ("other", 1)]
 
 
-@pytest.mark.parametrize(("shown", "written"), [(TOY, ["snapshot", "step"]), ("birth.induction", [])])
+@pytest.mark.parametrize(
+    ("shown", "written"), [(TOY, ["snapshot", "step"]), ("birth.induction", [])]
+)
 def test_a_clock_that_is_gone_sets_no_step(monkeypatch, shown, written):
     experiment, told = registry.experiment(TOY), []
     monkeypatch.setattr(address.st, "session_state", {"id": shown})
     monkeypatch.setattr(address, "write_all", told.extend)
     monkeypatch.setattr(playback, "step", lambda key: 40)
-    stage._rested(SimpleNamespace(id=TOY, experiment=experiment, preset=experiment.presets[0]), [0, 40])
+    stage._rested(
+        SimpleNamespace(id=TOY, experiment=experiment, preset=experiment.presets[0]), [0, 40]
+    )
     assert told == written
 
 

@@ -9,7 +9,11 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 CORE = sorted((ROOT / "icl_core").rglob("*.py"))
-PAPERS = sorted(path.name for path in (ROOT / "icl_core" / "papers").iterdir() if (path / "__init__.py").exists())
+PAPERS = sorted(
+    path.name
+    for path in (ROOT / "icl_core" / "papers").iterdir()
+    if (path / "__init__.py").exists()
+)
 
 
 def imported(path: Path) -> set[str]:
@@ -24,7 +28,9 @@ def imported(path: Path) -> set[str]:
 
 
 def within(names: set[str], *packages: str) -> list[str]:
-    return sorted(name for name in names if any(name == p or name.startswith(p + ".") for p in packages))
+    return sorted(
+        name for name in names if any(name == p or name.startswith(p + ".") for p in packages)
+    )
 
 
 @pytest.mark.parametrize("path", CORE, ids=lambda path: str(path.relative_to(ROOT)))
@@ -42,13 +48,17 @@ def test_a_paper_imports_no_other_paper(paper: str) -> None:
 def test_the_spine_names_no_paper() -> None:
     for path in CORE:
         if "papers" not in path.relative_to(ROOT / "icl_core").parts:
-            assert not within(imported(path), *(f"icl_core.papers.{paper}" for paper in PAPERS)), path
+            assert not within(imported(path), *(f"icl_core.papers.{paper}" for paper in PAPERS)), (
+                path
+            )
             assert not any(f'"{paper}"' in path.read_text() for paper in PAPERS), path
 
 
 def test_pages_do_no_tensor_arithmetic_and_build_no_figure() -> None:
     for path in [ROOT / "app.py", *(ROOT / "pages").rglob("*.py")]:
-        assert not within(imported(path), "torch", "numpy", "plotly", "safetensors", "diskcache"), path
+        assert not within(imported(path), "torch", "numpy", "plotly", "safetensors", "diskcache"), (
+            path
+        )
 
 
 def test_pages_are_short_and_define_no_class() -> None:
@@ -60,10 +70,15 @@ def test_pages_are_short_and_define_no_class() -> None:
 
 @pytest.mark.parametrize("module", ["icl_core.registry", "icl_core.runs.store", "icl_core.figures"])
 def test_the_front_page_needs_no_torch(module: str) -> None:
-    code = f"import sys, {module}\nfrom icl_core import registry\nregistry.papers()\nassert 'torch' not in sys.modules"
+    code = (
+        f"import sys, {module}\nfrom icl_core import registry\nregistry.papers()\nassert "
+        "'torch' not in sys.modules"
+    )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
 
 def test_nothing_on_disk_is_unpickled() -> None:
     for path in [*CORE, ROOT / "app.py", *(ROOT / "pages").rglob("*.py")]:
-        assert not within(imported(path), "pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"), path
+        assert not within(
+            imported(path), "pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"
+        ), path

@@ -1,4 +1,5 @@
-"""One job a config, whoever asks; it can be watched, cancelled, killed and resumed, and the result is the same."""
+"""One job a config, whoever asks; it can be watched, cancelled, killed and resumed, and the result
+is the same."""
 
 import dataclasses
 import os
@@ -51,7 +52,9 @@ def start_worker(*arguments: str) -> subprocess.Popen:
 
 def content(path):
     record, tensors = read(path)
-    return pack(tensors, {name: value for name, value in record.items() if name not in (*TIMING, "digest")})
+    return pack(
+        tensors, {name: value for name, value in record.items() if name not in (*TIMING, "digest")}
+    )
 
 
 def test_a_job_is_trained_and_its_metrics_are_kept(runs):
@@ -66,9 +69,18 @@ def test_a_job_is_trained_and_its_metrics_are_kept(runs):
         "toy.exact",
     ]
     assert header.info["threads"] == 1 and header.info["precision"] in ("medium", "high", "highest")
-    assert header.info["version"] == 1 and "torch" in header.info["packages"] and header.info["pace"] > 0
+    assert (
+        header.info["version"] == 1
+        and "torch" in header.info["packages"]
+        and header.info["pace"] > 0
+    )
     assert runs.load(header)["curve/loss"].shape == (1, 7)
-    assert sorted(path.name for path in Job(key).folder.iterdir()) == ["ends", "lock", "request.json", "state.json"]
+    assert sorted(path.name for path in Job(key).folder.iterdir()) == [
+        "ends",
+        "lock",
+        "request.json",
+        "state.json",
+    ]
 
 
 def test_asking_again_makes_no_second_job(runs):
@@ -95,7 +107,11 @@ def test_settings_out_of_range_are_not_queued():
         queue.submit(TOY, {"steps": -1})
     with pytest.raises(ValueError, match="there is no experiment"):
         queue.submit("toy.none", {})
-    assert queue.states() == [] and queue.state("nobody") is None and queue.partial_curves("nobody") is None
+    assert (
+        queue.states() == []
+        and queue.state("nobody") is None
+        and queue.partial_curves("nobody") is None
+    )
     queue.cancel("nobody")
 
 
@@ -128,7 +144,9 @@ def broken(monkeypatch):
     def breaks(part):
         module = sys.modules[f"icl_core.papers.{TOY}"]
         registry.experiment.cache_clear()
-        patch.setattr(module, "EXPERIMENT", dataclasses.replace(module.EXPERIMENT, **{part: unlucky}))
+        patch.setattr(
+            module, "EXPERIMENT", dataclasses.replace(module.EXPERIMENT, **{part: unlucky})
+        )
 
     with monkeypatch.context() as patch:
         yield breaks
@@ -147,7 +165,9 @@ def test_a_finished_training_is_kept_even_if_its_metrics_fail(broken, runs):
     key = queue.submit(TOY, config())
     worker.work(once=True, slots=1)
     info = runs.find(TOY, config()).info
-    assert info["metrics"] == [] and info["message"] == "the metrics failed: RuntimeError: out of luck"
+    assert (
+        info["metrics"] == [] and info["message"] == "the metrics failed: RuntimeError: out of luck"
+    )
     assert queue.state(key).status == "done" and queue.state(key).message == info["message"]
 
 
@@ -178,17 +198,30 @@ def test_a_queued_job_can_be_cancelled_and_asked_for_again():
 def test_a_running_job_is_seen_live_and_can_be_cancelled(runs):
     key = queue.submit(TOY, config(steps=1_000_000))
     process = start_worker()
-    wait_for(lambda: (run := queue.partial_curves(key)) is not None and "curve/loss" in run.tensors, "the first curves")
+    wait_for(
+        lambda: (run := queue.partial_curves(key)) is not None and "curve/loss" in run.tensors,
+        "the first curves",
+    )
     run, known = queue.partial_curves(key), queue.state(key)
-    assert not run.finished and run.config == config(steps=1_000_000) and run["curve/loss"].shape[0] == 1
+    assert (
+        not run.finished
+        and run.config == config(steps=1_000_000)
+        and run["curve/loss"].shape[0] == 1
+    )
     assert known.status == "running" and known.total == 1_000_000 and known.pid == process.pid
     experiment = registry.experiment(TOY)
-    panels = [drawing.draw(run, experiment.view()) for drawing in experiment.drawings if drawing.live]
+    panels = [
+        drawing.draw(run, experiment.view()) for drawing in experiment.drawings if drawing.live
+    ]
     assert panels[0].figure.plotly().data
     queue.cancel(key)
     wait_for(lambda: queue.state(key).status == "cancelled", "the job to stop")
     assert process.wait(90) == 0
-    assert not Job(key).checkpoint.exists() and queue.partial_curves(key) is None and runs.headers() == []
+    assert (
+        not Job(key).checkpoint.exists()
+        and queue.partial_curves(key) is None
+        and runs.headers() == []
+    )
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
@@ -209,7 +242,9 @@ def test_a_killed_worker_is_resumed_and_the_file_is_the_same(runs, tmp_path, mon
 
     from_checkpoint = []
     resume = JobProgress.resume
-    monkeypatch.setattr(JobProgress, "resume", lambda self: from_checkpoint.append(self.first_step) or resume(self))
+    monkeypatch.setattr(
+        JobProgress, "resume", lambda self: from_checkpoint.append(self.first_step) or resume(self)
+    )
     assert worker.work(once=True, slots=9) == 1
     assert queue.state(key).status == "done" and from_checkpoint == [reached]
     interrupted = content(runs.find(TOY, wanted).path)
@@ -231,12 +266,15 @@ def test_ensure_workers_starts_one_for_what_waits_and_the_dead_ones_job():
 
 
 def test_a_warm_worker_takes_what_is_asked_for_and_ends_with_its_server(runs, monkeypatch):
-    """It is the only one, however often a server starts, and it does not end while the server lives."""
+    """It is the only one, however often a server starts, and it does not end while the server
+    lives."""
     popen, started = subprocess.Popen, []
     server = popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     with monkeypatch.context() as patch:
         patch.setattr(spawn.os, "getpid", lambda: server.pid)
-        patch.setattr(spawn.subprocess, "Popen", lambda *given, **more: started.append(popen(*given, **more)))
+        patch.setattr(
+            spawn.subprocess, "Popen", lambda *given, **more: started.append(popen(*given, **more))
+        )
         spawn.warm()
         wait_for(lambda: spawn._taken(0), "the worker to take its slot")
         spawn.warm()
@@ -277,7 +315,12 @@ def test_the_thread_count_of_the_checkpoint_is_used_again():
     again = JobProgress(Job(key), identity, threads=1, stopped=never, mine=always)
     assert again.threads == 2 and again.first_step == 5 and again.resume()["x"] == 1.0
     for change in ({"version": 2}, {"device": "another"}):
-        assert JobProgress(Job(key), {**identity, **change}, threads=1, stopped=never, mine=always).resume() is None
+        assert (
+            JobProgress(
+                Job(key), {**identity, **change}, threads=1, stopped=never, mine=always
+            ).resume()
+            is None
+        )
     Job(key).cancel.touch()
     with pytest.raises(Cancelled):
         again.report(6, 20, 0.1, dict, dict)
@@ -336,7 +379,9 @@ def test_a_look_of_long_ago_does_not_count():
 
 def test_a_running_job_that_is_left_ends_as_that(monkeypatch):
     key, report = queue.submit(TOY, config()), JobProgress.report
-    monkeypatch.setattr(JobProgress, "report", lambda self, *of: (queue.unwatch(key, "a"), report(self, *of)))
+    monkeypatch.setattr(
+        JobProgress, "report", lambda self, *of: (queue.unwatch(key, "a"), report(self, *of))
+    )
     worker.work(once=True, slots=1)
     assert queue.state(key).status == "left"
 

@@ -1,4 +1,5 @@
-"""Jobs on a full disk, with odd files, removed locks, other versions: nothing is lost, and nobody waits for ever."""
+"""Jobs on a full disk, with odd files, removed locks, other versions: nothing is lost, and nobody
+waits for ever."""
 
 import errno
 import json
@@ -14,7 +15,17 @@ from filelock import FileLock, Timeout
 from house import TOY, house
 
 from icl_core import registry
-from icl_core.jobs import code_version, folder, forget, job_progress, queue, spawn, terminal, train, worker
+from icl_core.jobs import (
+    code_version,
+    folder,
+    forget,
+    job_progress,
+    queue,
+    spawn,
+    terminal,
+    train,
+    worker,
+)
 from icl_core.jobs.folder import Job, hold_lock
 from icl_core.jobs.terminal import watch_all
 from icl_core.runs.file import pack, read_record
@@ -46,12 +57,15 @@ def often(monkeypatch):
     for name in ("FIRST_CHECKPOINT", "CHECKPOINT", "TELL"):
         monkeypatch.setattr(job_progress, name, 0.0)
     report = job_progress.JobProgress.report
-    monkeypatch.setattr(job_progress.JobProgress, "report", lambda self, *of: (report(self, *of), self.tell()))
+    monkeypatch.setattr(
+        job_progress.JobProgress, "report", lambda self, *of: (report(self, *of), self.tell())
+    )
 
 
 @pytest.fixture
 def fill(monkeypatch, often):
-    """From the call on, the disk takes no file whose name begins so; gives back what the states said since then."""
+    """From the call on, the disk takes no file whose name begins so; gives back what the states
+    said since then."""
     write, full, said = folder.write_whole, [], []
 
     def writes(path, content):
@@ -114,7 +128,11 @@ def test_a_state_that_cannot_be_written_ends_no_training(fill, monkeypatch, runs
     train_all()
     assert runs.find(TOY, config()).key == key
     fill("nothing")
-    assert queue.state(key).status == "interrupted" and train_all() == 1 and queue.state(key).status == "done"
+    assert (
+        queue.state(key).status == "interrupted"
+        and train_all() == 1
+        and queue.state(key).status == "done"
+    )
 
 
 def test_the_curves_and_a_reserve_make_room_for_the_state(monkeypatch):
@@ -129,7 +147,9 @@ def test_the_curves_and_a_reserve_make_room_for_the_state(monkeypatch):
     assert Job(key).state()["message"] == "the disk is full"
 
 
-def test_a_run_that_finds_no_room_waits_with_its_checkpoint_and_is_tried_later_and_later(runs, monkeypatch, often):
+def test_a_run_that_finds_no_room_waits_with_its_checkpoint_and_is_tried_later_and_later(
+    runs, monkeypatch, often
+):
     key = queue.submit(TOY, config())
     started, now = [], [1e9]
     monkeypatch.setattr(spawn, "_start_worker", started.append)
@@ -141,7 +161,9 @@ def test_a_run_that_finds_no_room_waits_with_its_checkpoint_and_is_tried_later_a
         for _ in range(6):
             assert train_all() == 1
             known = queue.state(key)
-            assert known.status == "interrupted" and known.message.startswith("the disk is full; the run will be kept")
+            assert known.status == "interrupted" and known.message.startswith(
+                "the disk is full; the run will be kept"
+            )
             assert "the disk is full" in training.describe(known)
             assert read_record(Job(key).checkpoint)["step"] == 20
             assert train_all() == 0 and spawn.ensure_workers(1) == 0 and not started
@@ -149,10 +171,16 @@ def test_a_run_that_finds_no_room_waits_with_its_checkpoint_and_is_tried_later_a
             now[0] = known.retry_at
     assert pauses == [15, 30, 60, 120, 240, 240]
     assert spawn.ensure_workers(1) == 1
-    assert train_all() == 1 and queue.state(key).status == "done" and runs.find(TOY, config()).key == key
+    assert (
+        train_all() == 1
+        and queue.state(key).status == "done"
+        and runs.find(TOY, config()).key == key
+    )
 
 
-@pytest.mark.parametrize(("free", "said"), [(0, "the disk is full"), (2**30, "nothing can be written: disk I/O error")])
+@pytest.mark.parametrize(
+    ("free", "said"), [(0, "the disk is full"), (2**30, "nothing can be written: disk I/O error")]
+)
 def test_a_database_that_fails_on_a_full_disk_is_told_as_that(monkeypatch, free, said):
     monkeypatch.setattr(folder.shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
     assert folder.write_problem(OSError("disk I/O error")) == said
@@ -215,15 +243,22 @@ ODD_STATES = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new"), [("toy.walk", "toy.galk"), ('"seed": 1', '"seed": 3'), ('n": 1', 'n": 9')])
+@pytest.mark.parametrize(
+    ("old", "new"), [("toy.walk", "toy.galk"), ('"seed": 1', '"seed": 3'), ('n": 1', 'n": 9')]
+)
 def test_a_request_for_another_run_than_its_key_is_set_aside(runs, old, new):
-    """One bit, and a job would wait for ever for an experiment that is to come, or give another run."""
+    """One bit, and a job would wait for ever for an experiment that is to come, or give another
+    run."""
     key = queue.submit(TOY, config(seed=1))
     path = Job(key).folder / "request.json"
     before = path.read_text()
     path.write_text(before.replace(old, new))
     assert path.read_text() != before and queue.state(key) is None and not path.exists()
-    assert queue.submit(TOY, config(seed=1)) == key and train_all() == 1 and queue.state(key).status == "done"
+    assert (
+        queue.submit(TOY, config(seed=1)) == key
+        and train_all() == 1
+        and queue.state(key).status == "done"
+    )
 
 
 @pytest.mark.parametrize("text", ODD_REQUESTS)
@@ -235,7 +270,11 @@ def test_an_odd_request_is_set_aside_with_a_message_and_the_rest_goes_on(runs, t
     assert not path.exists() and len(list((runs.local / "aside").iterdir())) == 1
     assert any(f"{odd}/request.json was set aside" in message for message in runs.messages())
     assert train_all() == 1 and queue.state(key).status == "done"
-    assert queue.submit(TOY, config(seed=1)) == odd and train_all() == 1 and queue.state(odd).status == "done"
+    assert (
+        queue.submit(TOY, config(seed=1)) == odd
+        and train_all() == 1
+        and queue.state(odd).status == "done"
+    )
 
 
 @pytest.mark.parametrize("text", ODD_STATES)
@@ -273,7 +312,9 @@ def test_the_file_of_a_run_is_neither_curves_nor_a_checkpoint(runs):
     key = queue.submit(TOY, config(seed=1))
     record = {**read_record(made.path), "config": Job(key).request()["config"]}
     for path in (Job(key).live, Job(key).checkpoint):
-        path.write_bytes(pack({}, {name: value for name, value in record.items() if name != "digest"}))
+        path.write_bytes(
+            pack({}, {name: value for name, value in record.items() if name != "digest"})
+        )
     assert queue.partial_curves(key) is None
     assert train_all() == 1 and queue.state(key).status == "done"
 
@@ -327,7 +368,9 @@ def test_a_worker_that_lost_its_lock_stops_without_writing(runs, often, monkeypa
     key, files = queue.submit(TOY, config()), []
 
     def look() -> dict[str, bytes]:
-        return {path.name: path.read_bytes() for path in Job(key).folder.iterdir() if path.is_file()}
+        return {
+            path.name: path.read_bytes() for path in Job(key).folder.iterdir() if path.is_file()
+        }
 
     def taken_over():
         (Job(key).folder / "lock").unlink()
@@ -359,7 +402,9 @@ def test_what_failed_is_remembered_longer_for_nothing_else_tells_of_it(keep_one)
     keys = [queue.submit(TOY, config(seed=seed, rate=10.0, steps=200)) for seed in range(2)]
     for _ in keys:
         train_all()
-    assert [(known.key, known.status) for known in queue.states()] == [(key, "failed") for key in keys]
+    assert [(known.key, known.status) for known in queue.states()] == [
+        (key, "failed") for key in keys
+    ]
 
 
 def test_old_jobs_are_forgotten_while_nobody_can_ask(keep_one, monkeypatch):

@@ -1,4 +1,5 @@
-"""What stays of jobs that have ended, whose they are, and who takes them: also where many ask and nobody waits."""
+"""What stays of jobs that have ended, whose they are, and who takes them: also where many ask and
+nobody waits."""
 
 import json
 import os
@@ -28,7 +29,9 @@ def runs(tmp_path, monkeypatch):
     with house(tmp_path, monkeypatch) as made:
         monkeypatch.setattr(spawn, "warm", lambda: None)
         monkeypatch.setattr("pages.ui.controls.training.ensure_workers", lambda: None)
-        monkeypatch.setattr(menu, "frame", lambda *of, **more: None)  # its links need the files of pages
+        monkeypatch.setattr(
+            menu, "frame", lambda *of, **more: None
+        )  # its links need the files of pages
         yield made
 
 
@@ -61,7 +64,9 @@ def test_what_nobody_waited_for_is_forgotten_as_others_ask_though_no_worker_ends
 
 
 def test_the_latest_to_end_stays_and_those_that_nobody_waited_for_go_first(keep_one):
-    many = [ended(queue.submit(TOY, config(seed=seed), later=True), 100.0 + seed) for seed in range(3)]
+    many = [
+        ended(queue.submit(TOY, config(seed=seed), later=True), 100.0 + seed) for seed in range(3)
+    ]
     left = ended(queue.submit(TOY, config(seed=8)), 500.0, "left")
     single = ended(queue.submit(TOY, config(seed=9)), 400.0)
     worker.forget_old()
@@ -70,7 +75,9 @@ def test_the_latest_to_end_stays_and_those_that_nobody_waited_for_go_first(keep_
 
 def test_asking_forgets_neither_what_is_asked_for_nor_what_was_trained(keep_one):
     done = [ended(queue.submit(TOY, config(seed=seed)), 100.0 + seed) for seed in range(2)]
-    again, other = (ended(queue.submit(TOY, config(seed=seed)), 50.0 + seed, "cancelled") for seed in (2, 3))
+    again, other = (
+        ended(queue.submit(TOY, config(seed=seed)), 50.0 + seed, "cancelled") for seed in (2, 3)
+    )
     queue.submit(TOY, config(seed=2))
     assert {each.key: each.status for each in queue.states()} == {
         again: "queued", other: "cancelled", **dict.fromkeys(done, "done"),
@@ -90,7 +97,10 @@ def test_a_folder_in_which_nothing_was_asked_for_goes_after_a_while(runs):
     for path in (Job(looked).folder, Job(asked).folder, noted, helped):
         os.utime(path, (1e9, 1e9))
     worker.forget_old()
-    there = [path.exists() for path in (Job(looked).folder, Job(fresh).folder, Job(asked).folder, noted, helped)]
+    there = [
+        path.exists()
+        for path in (Job(looked).folder, Job(fresh).folder, Job(asked).folder, noted, helped)
+    ]
     assert there == [False, True, True, True, False]
 
 
@@ -113,12 +123,16 @@ def test_whose_name_was_just_noted_is_known_whatever_the_clock_says(runs, monkey
     monkeypatch.setattr(owners, "MOST", 3)
     for number in range(3):
         owners.add(f"{number:02}", "a")
-        os.utime(runs.local / "owners" / f"{number:02}", (4e9, 4e9))  # a clock that was set back since
+        os.utime(
+            runs.local / "owners" / f"{number:02}", (4e9, 4e9)
+        )  # a clock that was set back since
     owners.add("03", "b")
     assert owners.owners_of("03") == {"b"}
 
 
-def test_owners_of_what_somebody_asks_for_just_now_are_known_though_it_is_not_there_yet(monkeypatch):
+def test_owners_of_what_somebody_asks_for_just_now_are_known_though_it_is_not_there_yet(
+    monkeypatch,
+):
     monkeypatch.setattr(owners, "MOST", 1)
     for number in range(3):
         owners.add(f"{number:02}", "a")
@@ -157,7 +171,9 @@ def test_who_asks_for_a_run_while_it_is_given_up_gets_it_and_owns_it(runs, monke
         return done
 
     with monkeypatch.context() as patch:
-        patch.setattr(*((runs, "save") if where == "save" else (train.JobProgress, "check")), cancelled)
+        patch.setattr(
+            *((runs, "save") if where == "save" else (train.JobProgress, "check")), cancelled
+        )
         worker.work(once=True, slots=1)
     assert owners.owners_of(key) == {"b"}
     assert queue.state(key).status == ("done" if where == "save" else "queued")
@@ -167,7 +183,8 @@ def test_who_asks_for_a_run_while_it_is_given_up_gets_it_and_owns_it(runs, monke
 def of_a_cluster(key: str) -> None:
     """Keep the run of a job as what a worker elsewhere gave back."""
     job, content = Job(key), pack(TENSORS, {**(Job(key).request() or {}), **INFO})
-    home = remote_job.RemoteJob(None, job, remote_job.Worker("", ""), lambda: True, lambda: True)  # pyright: ignore[reportArgumentType]
+    # pyright: ignore[reportArgumentType]
+    home = remote_job.RemoteJob(None, job, remote_job.Worker("", ""), lambda: True, lambda: True)
     home._keep({"state.json": json.dumps({"status": "done"}).encode(), "run.safetensors": content})
 
 
@@ -191,7 +208,9 @@ def test_nobody_gives_a_run_up_between_the_last_look_and_its_end(runs, monkeypat
 def test_a_run_that_is_deleted_is_its_who_asks_for_it_next(runs, monkeypatch):
     header, delete = runs.save(TOY, config(), TENSORS, INFO), runs._made.delete
     owners.add(header.key, "a")
-    monkeypatch.setattr(runs._made, "delete", lambda key: (delete(key), queue.submit(TOY, config(), visitor="b")))
+    monkeypatch.setattr(
+        runs._made, "delete", lambda key: (delete(key), queue.submit(TOY, config(), visitor="b"))
+    )
     runs.delete(header, "a")
     assert owners.owners_of(header.key) == {"b"}
 
@@ -224,13 +243,18 @@ def test_what_goes_with_nothing_goes_alone(monkeypatch, later, known):
     with monkeypatch.context() as patch, first.lock:
         if not known:
             patch.setattr(registry, "experiment", {}.__getitem__)
-        assert batched_jobs._shape(first.job) == (None, 1) and batched_jobs.batch_with(first, 1) == []
+        assert (
+            batched_jobs._shape(first.job) == (None, 1) and batched_jobs.batch_with(first, 1) == []
+        )
 
 
 def test_a_lock_makes_its_folder_for_its_owner_alone(runs):
     with hold_lock(runs.local / "jobs" / "slot-0.lock") as mine:
         assert mine
-    assert [path.stat().st_mode & 0o777 for path in (runs.local, runs.local / "jobs")] == [0o700, 0o700]
+    assert [path.stat().st_mode & 0o777 for path in (runs.local, runs.local / "jobs")] == [
+        0o700,
+        0o700,
+    ]
 
 
 def test_the_page_of_runs_shows_a_run_that_is_made_here_and_comes_with_the_project(runs):
@@ -271,7 +295,11 @@ def test_an_interrupted_command_leaves_what_visitors_wait_for():
         queue.submit(TOY, config(seed=seed))
     for key in (theirs, both, mine):
         queue.interrupt(key)
-    assert [queue.state(key).status for key in (theirs, both, mine)] == ["queued", "queued", "cancelled"]
+    assert [queue.state(key).status for key in (theirs, both, mine)] == [
+        "queued",
+        "queued",
+        "cancelled",
+    ]
     assert owners.owners_of(both) == {"a"}
 
 

@@ -1,4 +1,5 @@
-"""What all workers use together fits the machine: a job waits for room, and memory is given back after a run."""
+"""What all workers use together fits the machine: a job waits for room, and memory is given back
+after a run."""
 
 from contextlib import ExitStack
 
@@ -88,7 +89,8 @@ def test_memory_is_given_back_after_every_run(monkeypatch):
 
 
 def test_workers_keep_few_compiled_products(monkeypatch):
-    """With oneDNN's own 1,024 a worker of birth.dimension grew to 20 GB, as every batch has another number of rows."""
+    """With oneDNN's own 1,024 a worker of birth.dimension grew to 20 GB, as every batch has another
+    number of rows."""
     started = []
     monkeypatch.setattr(spawn.subprocess, "Popen", lambda command, env, **more: started.append(env))
     spawn.jobs_folder().mkdir(parents=True)

@@ -1,4 +1,5 @@
-"""The parts of a job one by one: what its files may say, whose turn it is, when it is tried again, what is told."""
+"""The parts of a job one by one: what its files may say, whose turn it is, when it is tried again,
+what is told."""
 
 import errno
 import json
@@ -93,21 +94,28 @@ def config(**values):
 )
 def test_a_request_of_another_form_is_none(part):
     assert reading.is_request(REQUEST) and not reading.is_request({**REQUEST, **part})
-    assert reading.is_request({**REQUEST, "version": 2, "later": True, "visitor": "a", "turn": 0, "asked": -(2**63)})
+    assert reading.is_request(
+        {**REQUEST, "version": 2, "later": True, "visitor": "a", "turn": 0, "asked": -(2**63)}
+    )
     assert not any(map(reading.is_request, ([], None, {}, {"experiment": TOY, "asked": 1})))
 
 
 @pytest.mark.parametrize("value", [-1, math.nan, math.inf, "1", None, 2**64, [1]], ids=str)
 @pytest.mark.parametrize("name", reading._COUNTS)
 def test_a_count_of_a_state_is_a_number_from_zero_on(name, value):
-    assert reading.is_state({"status": "running", name: 0}) and reading.is_state({"status": "running", name: 1.5})
+    assert reading.is_state({"status": "running", name: 0}) and reading.is_state(
+        {"status": "running", name: 1.5}
+    )
     assert not reading.is_state({"status": "running", name: value})
 
 
 @pytest.mark.parametrize(
     ("told", "fits"),
     [
-        *(({"status": status}, True) for status in ("queued", "interrupted", "running", "done", "failed", "left")),
+        *(
+            ({"status": status}, True)
+            for status in ("queued", "interrupted", "running", "done", "failed", "left")
+        ),
         ({"status": "cancelled", "loss": math.nan, "seconds_left": math.inf}, True),
         ({"status": "running", "seconds_left": None, "message": "", "phase": "a"}, True),
         ({"status": "running", "seconds_left": "soon"}, False),
@@ -128,12 +136,21 @@ def test_a_file_that_does_not_fit_is_set_aside_under_the_name_of_its_job(runs, t
     path = tmp_path / "key" / "state.json"
     assert reading.read_json(path, reading.is_state, "a state") is None and runs.messages() == []
     write_whole(path, b'{"status": "queued"}')
-    assert reading.read_json(path, reading.is_state, "a state") == {"status": "queued"} and path.exists()
+    assert (
+        reading.read_json(path, reading.is_state, "a state") == {"status": "queued"}
+        and path.exists()
+    )
     path.write_bytes(b"{")
     assert reading.read_json(path, reading.is_state, "a state") is None and not path.exists()
     (aside,) = (runs.local / "aside").iterdir()
-    assert aside.name.startswith("key-state-") and aside.suffix == ".json" and aside.read_bytes() == b"{"
-    assert runs.messages() == [f"{path} was set aside in {aside.parent}: expected a state, got something else."]
+    assert (
+        aside.name.startswith("key-state-")
+        and aside.suffix == ".json"
+        and aside.read_bytes() == b"{"
+    )
+    assert runs.messages() == [
+        f"{path} was set aside in {aside.parent}: expected a state, got something else."
+    ]
 
 
 @pytest.mark.parametrize(
@@ -158,13 +175,27 @@ def test_a_job_is_due_when_it_was_asked_for_and_has_not_ended():
 
 @pytest.mark.parametrize(
     ("tries", "pause"),
-    [(0, 15.0), (1, 30.0), (3, 120.0), (4, 240.0), (9, LONGEST_PAUSE), (1024, LONGEST_PAUSE), (10**19, LONGEST_PAUSE)],
+    [
+        (0, 15.0),
+        (1, 30.0),
+        (3, 120.0),
+        (4, 240.0),
+        (9, LONGEST_PAUSE),
+        (1024, LONGEST_PAUSE),
+        (10**19, LONGEST_PAUSE),
+    ],
 )
 def test_a_run_without_room_is_tried_again_later_and_later_but_never_too_late(now, tries, pause):
     job = Job(queue.submit(TOY, config()))
     told = train.postponed(job, tries, OSError(errno.ENOSPC, "No space left on device"))
-    assert (told["tries"], told["retry_at"], told["status"]) == (tries + 1, NOW + pause, "interrupted")
-    assert told["seconds_left"] is None and "the disk is full; the run will be kept" in told["message"]
+    assert (told["tries"], told["retry_at"], told["status"]) == (
+        tries + 1,
+        NOW + pause,
+        "interrupted",
+    )
+    assert (
+        told["seconds_left"] is None and "the disk is full; the run will be kept" in told["message"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -179,7 +210,9 @@ def test_a_run_without_room_is_tried_again_later_and_later_but_never_too_late(no
 def test_why_nothing_could_be_written_is_said_in_words(monkeypatch, number, free, full):
     monkeypatch.setattr(folder.shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
     said = folder.write_problem(OSError(number, "what it says"))
-    assert said == ("the disk is full" if full else f"nothing can be written: [Errno {number}] what it says")
+    assert said == (
+        "the disk is full" if full else f"nothing can be written: [Errno {number}] what it says"
+    )
 
 
 def test_who_is_asked_to_end_is_told_as_what():
@@ -223,7 +256,9 @@ def test_asking_changes_a_number_and_a_reserve_shows_that_there_is_room():
 
 
 def job(visitor="", turn=1, later=False, status="queued"):
-    return SimpleNamespace(visitor=visitor, turn=turn, later=later, status=status, ended=status in reading.ENDED)
+    return SimpleNamespace(
+        visitor=visitor, turn=turn, later=later, status=status, ended=status in reading.ENDED
+    )
 
 
 @pytest.mark.parametrize(
@@ -245,22 +280,40 @@ def test_a_turn_is_one_after_the_visitors_last_and_never_before_that_being_serve
 
 
 def test_a_visitors_runs_are_counted_until_they_have_ended():
-    jobs = [job("a"), job("a", later=True), job("a", status="running"), job("a", status="failed"), job("b")]
-    assert (turns.count_jobs("a", jobs), turns.count_jobs("b", jobs), turns.count_jobs("c", jobs)) == (3, 1, 0)
+    jobs = [
+        job("a"),
+        job("a", later=True),
+        job("a", status="running"),
+        job("a", status="failed"),
+        job("b"),
+    ]
+    assert (
+        turns.count_jobs("a", jobs),
+        turns.count_jobs("b", jobs),
+        turns.count_jobs("c", jobs),
+    ) == (3, 1, 0)
 
 
 def test_what_is_foretold_is_the_weighted_mean_of_the_logarithms(runs):
-    """By hand: each known run counts by the inverse square of its distance, one made here four times."""
-    experiment, asked, known = registry.experiment(TOY), config(d=10), [(config(d=2), 3.0), (config(d=30), 50.0)]
+    """By hand: each known run counts by the inverse square of its distance, one made here four
+    times."""
+    experiment, asked, known = (
+        registry.experiment(TOY),
+        config(d=10),
+        [(config(d=2), 3.0), (config(d=30), 50.0)],
+    )
     for (made, seconds), keep in zip(known, (runs.ship, runs.save), strict=True):
         keep(TOY, made, {}, {"seconds": seconds, "device": device.describe()})
     apart = [
-        settings_io.distance(experiment.config, stored_settings(asked), stored_settings(made)) for made, _ in known
+        settings_io.distance(experiment.config, stored_settings(asked), stored_settings(made))
+        for made, _ in known
     ]
     weights = [each / (far + NEAR) ** 2 for each, far in zip((1.0, MADE_HERE), apart, strict=True)]
     logs = [math.log(seconds / experiment.cost(made)) for made, seconds in known]
     pace = math.exp(sum(map(lambda w, log: w * log, weights, logs)) / sum(weights))
-    assert estimate.estimate_seconds(TOY, asked) == pytest.approx(FIGURES + pace * experiment.cost(asked), rel=1e-9)
+    assert estimate.estimate_seconds(TOY, asked) == pytest.approx(
+        FIGURES + pace * experiment.cost(asked), rel=1e-9
+    )
 
 
 def test_runs_made_together_do_not_count_for_one_that_goes_alone_where_others_are_known(runs):
@@ -273,7 +326,9 @@ def test_runs_made_together_do_not_count_for_one_that_goes_alone_where_others_ar
     assert both == pytest.approx(3.0 + FIGURES)  # the geometric mean
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b'{"seconds": "x"}', b'{"seconds": null}'])
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b"{}", b'{"seconds": "x"}', b'{"seconds": null}']
+)
 def test_a_pace_that_cannot_be_read_is_none(content):
     write_whole(jobs_folder() / "pace.json", content)
     assert estimate.machine_pace() is None
@@ -286,13 +341,18 @@ def test_a_pace_is_measured_anew_after_a_day(monkeypatch):
     for age, expected in ((0, 1.0), (estimate.OLD - 100, 1.0), (estimate.OLD + 100, 2.0)):
         if path.exists():
             changed = path.stat().st_mtime
-            monkeypatch.setattr(estimate.time, "time", lambda changed=changed, age=age: changed + age)
+            monkeypatch.setattr(
+                estimate.time, "time", lambda changed=changed, age=age: changed + age
+            )
         estimate.measure_pace()
         assert estimate.machine_pace() == expected
 
 
 def test_a_training_is_begun_by_one_and_its_steps_are_counted_by_the_others():
-    made, identity = Job(queue.submit(TOY, config())), {"experiment": TOY, "version": 1, "config": {}}
+    made, identity = (
+        Job(queue.submit(TOY, config())),
+        {"experiment": TOY, "version": 1, "config": {}},
+    )
     mine, other = SharedTrainings(made, identity), SharedTrainings(made, identity)
     assert mine.untouched(["a", "b"]) == ["a", "b"] and mine.begin("a") and not other.begin("a")
     mine.step("a", 7)
@@ -317,7 +377,12 @@ def test_what_a_page_is_told_while_a_run_goes_on(monkeypatch):
     told._step, told.total, told.loss = 30, 120, 0.5
     told.enter("walking", 20, 5)  # at 110
     state = made.state()
-    assert (state["step"], state["total"], state["loss"], state["status"]) == (30, 120, 0.5, "running")
+    assert (state["step"], state["total"], state["loss"], state["status"]) == (
+        30,
+        120,
+        0.5,
+        "running",
+    )
     assert state["seconds_left"] == pytest.approx(10 * 90 / 30)
     assert (state["phase"], state["phase_step"], state["phase_steps"]) == ("walking", 5, 5)
     told._step = 10
@@ -347,12 +412,16 @@ def test_what_a_training_took_is_told_with_what_it_made():
 
 def test_a_longer_run_is_known_by_its_steps(monkeypatch):
     asked = [each.steps for each in warm_start.longer(TOY, config(steps=30))]
-    assert asked == [60, 150, 300] and [each.steps for each in warm_start.longer(TOY, config(steps=200_000))] == [
+    assert asked == [60, 150, 300] and [
+        each.steps for each in warm_start.longer(TOY, config(steps=200_000))
+    ] == [
         400_000,
         1_000_000,
     ]
     assert [each.steps for each in warm_start.shorter(TOY, config(steps=100))] == [50, 20, 10]
-    assert [each.steps for each in warm_start.shorter(TOY, config(steps=30))] == [15]  # 6 and 3 are below the range
+    assert [each.steps for each in warm_start.shorter(TOY, config(steps=30))] == [
+        15
+    ]  # 6 and 3 are below the range
     assert [each.steps for each in warm_start.shorter(TOY, config(steps=155))] == [31]
 
 
@@ -363,7 +432,10 @@ def test_the_ends_of_the_oldest_runs_go_first_and_the_newest_stay(monkeypatch):
         warm_start.write_end(path, bytes(10))
         if path.exists():
             os.utime(path.parent, (number, number))
-    assert sorted(path.parts[-3] for path in jobs_folder().glob("*/ends/*.safetensors")) == ["job2", "job3"]
+    assert sorted(path.parts[-3] for path in jobs_folder().glob("*/ends/*.safetensors")) == [
+        "job2",
+        "job3",
+    ]
     warm_start.write_end(jobs_folder() / "job4" / "ends" / "a.safetensors", bytes(26))
     assert not (jobs_folder() / "job4").exists()
     warm_start.write_end(jobs_folder() / "job0" / "ends" / "a.safetensors", bytes(25))
@@ -374,11 +446,15 @@ def test_the_ends_of_the_oldest_runs_go_first_and_the_newest_stay(monkeypatch):
 def started(monkeypatch):
     """The commands of the workers that would have been started."""
     commands = []
-    monkeypatch.setattr(spawn.subprocess, "Popen", lambda command, **options: commands.append((command, options)))
+    monkeypatch.setattr(
+        spawn.subprocess, "Popen", lambda command, **options: commands.append((command, options))
+    )
     return commands
 
 
-def test_a_worker_is_started_apart_from_the_page_and_with_a_log_that_begins_anew_when_it_is_long(started, monkeypatch):
+def test_a_worker_is_started_apart_from_the_page_and_with_a_log_that_begins_anew_when_it_is_long(
+    started, monkeypatch
+):
     monkeypatch.setenv("PYTHONPATH", "elsewhere")
     monkeypatch.setattr(spawn, "_LONGEST_LOG", 10)
     queue.submit(TOY, config())
@@ -392,10 +468,14 @@ def test_a_worker_is_started_apart_from_the_page_and_with_a_log_that_begins_anew
     assert command == [sys.executable, "-m", "icl_core", "work", "--slots", "3", "--server", "7"]
     assert options["start_new_session"] and options["stdin"] == subprocess.DEVNULL
     assert options["env"]["PYTHONPATH"] == os.pathsep.join([str(spawn.ROOT), "elsewhere"])
-    assert options["env"]["MALLOC_MMAP_MAX_"] == "0" and options["env"]["HOME"] == os.environ["HOME"]
+    assert (
+        options["env"]["MALLOC_MMAP_MAX_"] == "0" and options["env"]["HOME"] == os.environ["HOME"]
+    )
 
 
-def test_so_many_workers_are_started_as_jobs_wait_and_slots_are_free_and_not_twice(started, monkeypatch):
+def test_so_many_workers_are_started_as_jobs_wait_and_slots_are_free_and_not_twice(
+    started, monkeypatch
+):
     assert spawn.ensure_workers(4) == 0  # nothing waits
     for seed in range(3):
         queue.submit(TOY, config(seed=seed))
@@ -404,7 +484,11 @@ def test_so_many_workers_are_started_as_jobs_wait_and_slots_are_free_and_not_twi
         assert spawn.ensure_workers(4) == 2 == len(started)
     assert spawn.ensure_workers(4) == 0  # these may not have taken their slots yet
     os.utime(jobs_folder() / spawn.STARTED, (0, 0))
-    assert spawn.ensure_workers(2) == 2 and spawn.trainings(7) == 7 and spawn.where() == "on this machine"
+    assert (
+        spawn.ensure_workers(2) == 2
+        and spawn.trainings(7) == 7
+        and spawn.where() == "on this machine"
+    )
 
 
 def test_a_worker_is_kept_warm_unless_one_is_there(started, monkeypatch):
@@ -420,8 +504,15 @@ def test_a_worker_is_kept_warm_unless_one_is_there(started, monkeypatch):
 def test_a_job_of_what_is_not_here_or_not_yet_waits():
     state = queue.JobState("k", TOY, {}, "queued", version=registry.version(TOY))
     ready = [{}, {"status": "interrupted"}, {"version": 0}]
-    waits = [{"status": "running"}, {"status": "done"}, {"version": 2}, {"experiment": "no.such", "version": 1}]
-    assert [queue.is_ready(queue.replace(state, **each)) for each in (*ready, *waits)] == [True] * 3 + [False] * 4
+    waits = [
+        {"status": "running"},
+        {"status": "done"},
+        {"version": 2},
+        {"experiment": "no.such", "version": 1},
+    ]
+    assert [queue.is_ready(queue.replace(state, **each)) for each in (*ready, *waits)] == [
+        True
+    ] * 3 + [False] * 4
 
 
 @pytest.mark.parametrize(
@@ -435,14 +526,21 @@ def test_a_job_of_what_is_not_here_or_not_yet_waits():
     ids=str,
 )
 def test_a_run_that_ends_soon_needs_no_other_worker(told, spare):
-    assert spawn._spare(queue.JobState("k", TOY, {}, **{"status": "running", "spare": 2, **told})) == spare
+    assert (
+        spawn._spare(queue.JobState("k", TOY, {}, **{"status": "running", "spare": 2, **told}))
+        == spare
+    )
 
 
 def test_what_keeps_jobs_waiting_is_said_once_and_in_order(monkeypatch):
     written = []
-    monkeypatch.setattr(terminal.tqdm, "write", lambda message, file: written.append((message, file is sys.stderr)))
     monkeypatch.setattr(
-        scheduler_address, "read_status", lambda: scheduler_address.ClusterStatus(refused=["one was refused"])
+        terminal.tqdm, "write", lambda message, file: written.append((message, file is sys.stderr))
+    )
+    monkeypatch.setattr(
+        scheduler_address,
+        "read_status",
+        lambda: scheduler_address.ClusterStatus(refused=["one was refused"]),
     )
     states = [
         queue.JobState("a", TOY, {}, "queued", message="z is full"),
@@ -458,7 +556,8 @@ def test_what_keeps_jobs_waiting_is_said_once_and_in_order(monkeypatch):
 
 @pytest.fixture
 def bar(monkeypatch):
-    """What the bar in the terminal showed, look by look; a worker of this process trains in between."""
+    """What the bar in the terminal showed, look by look; a worker of this process trains in
+    between."""
     shown = []
 
     class Bar:
@@ -520,7 +619,9 @@ def test_a_terminal_says_how_a_training_ended(bar, monkeypatch, told, said):
         terminal._watch("k", TOY)
 
 
-def test_a_run_that_is_there_is_not_asked_for_and_one_that_is_not_is_trained(runs, bar, monkeypatch):
+def test_a_run_that_is_there_is_not_asked_for_and_one_that_is_not_is_trained(
+    runs, bar, monkeypatch
+):
     def trained(*of):
         runs.save(TOY, config(), {"x": np.ones(1)}, {})
         Job(store.key_of(TOY, config())).tell(status="done")
@@ -535,7 +636,9 @@ def test_a_run_that_is_there_is_not_asked_for_and_one_that_is_not_is_trained(run
         terminal.train_or_load(TOY, config())
 
 
-def test_a_terminal_that_is_interrupted_gives_its_run_up_unless_others_want_it(bar, monkeypatch, capsys):
+def test_a_terminal_that_is_interrupted_gives_its_run_up_unless_others_want_it(
+    bar, monkeypatch, capsys
+):
     def interrupted(*of):
         raise KeyboardInterrupt
 
@@ -560,20 +663,35 @@ def test_what_differs_is_said_in_order_and_what_is_missing_as_nothing():
     )
 
 
-def test_what_is_told_of_a_cluster_is_kept_for_its_scheduler_and_what_is_not_that_is_nothing(monkeypatch):
+def test_what_is_told_of_a_cluster_is_kept_for_its_scheduler_and_what_is_not_that_is_nothing(
+    monkeypatch,
+):
     news = scheduler_address.ClusterStatus(3, "so", ["a", "b"])
     scheduler_address.write_status(news)
     assert scheduler_address.read_status() == scheduler_address.ClusterStatus()  # none is in use
     monkeypatch.setenv("ICL_SCHEDULER", " tcp://here ")
     assert scheduler_address.scheduler() == "tcp://here"
     scheduler_address.write_status(news)
-    assert scheduler_address.read_status() == news and spawn.where() == "on the cluster" and spawn.trainings() == 3
+    assert (
+        scheduler_address.read_status() == news
+        and spawn.where() == "on the cluster"
+        and spawn.trainings() == 3
+    )
     good = {"workers": 3, "message": "so", "refused": ["a", "b"]}
     path = scheduler_address.lock_path().with_suffix(".json")
     assert json.loads(path.read_bytes()) == good
-    for bad in ({**good, "workers": "3"}, {**good, "message": 1}, {**good, "refused": [1]}, {"workers": 3}, []):
+    for bad in (
+        {**good, "workers": "3"},
+        {**good, "message": 1},
+        {**good, "refused": [1]},
+        {"workers": 3},
+        [],
+    ):
         path.write_text(json.dumps(bad))
-        assert scheduler_address.read_status() == scheduler_address.ClusterStatus() and spawn.trainings() == 1
+        assert (
+            scheduler_address.read_status() == scheduler_address.ClusterStatus()
+            and spawn.trainings() == 1
+        )
     monkeypatch.setenv("ICL_SCHEDULER", "tcp://there")
     assert scheduler_address.lock_path().with_suffix(".json") != path
 
@@ -584,15 +702,24 @@ def test_a_run_goes_on_from_the_ends_of_one_that_differs_in_its_steps_alone():
     assert transfer._goes_on(of, {**of, "config": ten}) and transfer._goes_on(
         of, {**of, "config": {"d": 1, "steps": 50}}
     )
-    for other in ({**of, "config": three}, of, {**of, "config": {**ten, "d": 2}}, {"experiment": "x.y", "config": ten}):
+    for other in (
+        {**of, "config": three},
+        of,
+        {**of, "config": {**ten, "d": 2}},
+        {"experiment": "x.y", "config": ten},
+    ):
         assert not transfer._goes_on(of, other)
 
 
 def test_a_parcel_is_laid_out_where_it_belongs_or_not_at_all(runs):
     files = {"jobs/a/state.json": b"{}", "x": b""}
     placed = transfer.lay_out(transfer.unpack(transfer.pack(files)))
-    assert {path.relative_to(store.default().local).as_posix(): path.read_bytes() for path in placed} == files
-    with pytest.raises(Damaged, match=r"expected a path within the folder of the parcel, got '\.\./x'"):
+    assert {
+        path.relative_to(store.default().local).as_posix(): path.read_bytes() for path in placed
+    } == files
+    with pytest.raises(
+        Damaged, match=r"expected a path within the folder of the parcel, got '\.\./x'"
+    ):
         transfer.lay_out({"../x": b""})
     with pytest.raises(Damaged, match="expected a parcel"):
         transfer.unpack(b"no parcel")
@@ -610,7 +737,11 @@ def test_a_worker_steps_back_as_a_session_if_it_is_its_own(own):
     ).stdout
     before, after, niceness = said.splitlines()
     assert int(niceness) == min(os.nice(0) + dispatcher.NICE, 19)
-    if own and before and Path("/proc/sys/kernel/sched_autogroup_enabled").read_text().strip() == "1":
+    if (
+        own
+        and before
+        and Path("/proc/sys/kernel/sched_autogroup_enabled").read_text().strip() == "1"
+    ):
         assert after.endswith(f" nice {dispatcher.NICE}")
     else:
         assert after == before

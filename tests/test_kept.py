@@ -1,4 +1,5 @@
-"""What is computed once for all visitors: by its name, as far as memory allows, and never what went wrong."""
+"""What is computed once for all visitors: by its name, as far as memory allows, and never what went
+wrong."""
 
 from threading import Event, Thread
 

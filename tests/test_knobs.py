@@ -2,7 +2,16 @@
 
 import pytest
 
-from icl_core.contract.knobs import BadSetting, choice, knobs_of, settings, slider, text, toggle, values
+from icl_core.contract.knobs import (
+    BadSetting,
+    choice,
+    knobs_of,
+    settings,
+    slider,
+    text,
+    toggle,
+    values,
+)
 from icl_core.contract.settings_io import differences, from_stored, parse, to_stored
 
 
@@ -49,10 +58,19 @@ def test_a_refused_combination():
         ({"d": "3.5"}, "d must be a whole number from 2 to 64, got '3.5'"),
         ({"rate": "inf"}, "rate must be a number from 0.001 to 1.0, got inf"),
         ({"rate": "9" * 400}, "rate must be a number from 0.001 to 1.0, got inf"),
-        ({"d": "9" * 400}, "d must be a whole number from 2 to 64, got 9{80}$"),  # more than a float can hold
-        ({"d": "9" * 5000}, "d must be a whole number from 2 to 64, got '9{79}$"),  # more than Python reads
+        (
+            {"d": "9" * 400},
+            "d must be a whole number from 2 to 64, got 9{80}$",
+        ),  # more than a float can hold
+        (
+            {"d": "9" * 5000},
+            "d must be a whole number from 2 to 64, got '9{79}$",
+        ),  # more than Python reads
         ({"on": "maybe"}, "on must be true or false, got 'maybe'"),
-        ({"colour": "red"}, "there is no setting 'colour'; the settings are d, rate, law, words, on"),
+        (
+            {"colour": "red"},
+            "there is no setting 'colour'; the settings are d, rate, law, words, on",
+        ),
     ],
 )
 def test_unreadable_text_is_refused(raw, expected):
@@ -93,7 +111,9 @@ class Renamed:
 
 def test_a_renamed_field_is_read_and_kept_under_its_former_name():
     made = Renamed(learning_rate=0.5)
-    assert to_stored(made) == {"rate": 0.5, "d": 8} and from_stored(Renamed, to_stored(made)) == made
+    assert (
+        to_stored(made) == {"rate": 0.5, "d": 8} and from_stored(Renamed, to_stored(made)) == made
+    )
     assert parse(Renamed, {"rate": "0.5"}) == parse(Renamed, {"learning_rate": "0.5"}) == made
     with pytest.raises(BadSetting, match="learning_rate must be a number"):
         from_stored(Renamed, {"rate": 7.0, "d": 8})

@@ -1,4 +1,5 @@
-"""Lessons: what they fix, hide and ask for is there; their answers are right for the shipped run, others are not."""
+"""Lessons: what they fix, hide and ask for is there; their answers are right for the shipped run,
+others are not."""
 
 import re
 from pathlib import Path
@@ -14,7 +15,9 @@ from icl_core.runs import store
 
 ROOT = Path(__file__).parents[1]
 LESSONS = registry.lessons()
-TAUGHT = [(name, exercise.name) for name, (_, each) in LESSONS.items() for exercise in each.exercises]
+TAUGHT = [
+    (name, exercise.name) for name, (_, each) in LESSONS.items() for exercise in each.exercises
+]
 OWN = {"The model", "View", "Numbers", "Evidence", "Why"}  # drawers that every experiment may have
 
 
@@ -44,8 +47,12 @@ def test_what_a_lesson_fixes_and_hides_is_there(taught):
     for field, value in found.fixed.items():
         owner = preset.config if field in knobs_of(experiment.config) else view
         knobs_of(type(owner))[field].check(field, value)
-        assert getattr(owner, field) == value  # so that its run is there, and beats start from what it fixes
-    drawers = {each.place for each in experiment.drawings if each.applies(preset.config)} - {STAGE} | OWN
+        assert (
+            getattr(owner, field) == value
+        )  # so that its run is there, and beats start from what it fixes
+    drawers = {each.place for each in experiment.drawings if each.applies(preset.config)} - {
+        STAGE
+    } | OWN
     assert set(found.hidden) <= {*CONTROLS, *drawers}
 
 
@@ -54,13 +61,21 @@ def test_what_it_hides_or_fixes_no_beat_needs(taught):
     beats = {beat.name: beat for beat in experiment.story.beats}
     assert set(found.predict) <= beats.keys() and all(beats[name].ask for name in found.predict)
     for beat in beats.values():
-        assert beat.drawer not in found.hidden and not set(beat.view) & found.fixed.keys(), beat.name
+        assert beat.drawer not in found.hidden and not set(beat.view) & found.fixed.keys(), (
+            beat.name
+        )
 
 
 def test_the_notes_show_what_there_is(taught):
     found, experiment, preset = taught
-    view, drawings = experiment.view(**preset.view), {each.name: each for each in experiment.drawings}
-    assert found.working and found.minutes == found.working + sum(note.minutes for note in found.notes) <= 90
+    view, drawings = (
+        experiment.view(**preset.view),
+        {each.name: each for each in experiment.drawings},
+    )
+    assert (
+        found.working
+        and found.minutes == found.working + sum(note.minutes for note in found.notes) <= 90
+    )
     assert len(found.able) == 3
     for note in found.notes:
         assert note.ask.endswith("?") and note.they_say and note.tell.endswith((".", "”.", ".”"))
@@ -74,7 +89,9 @@ def test_three_exercises_that_say_how_exact(taught):
     found, _, _ = taught
     assert len({each.name for each in found.exercises}) == 3
     for each in found.exercises:
-        assert any(word in each.ask for word in ("Within", "within", "decimal", "Exactly")), each.ask
+        assert any(word in each.ask for word in ("Within", "within", "decimal", "Exactly")), (
+            each.ask
+        )
         assert each.hint.endswith((".", "?")) and each.unit
 
 
@@ -88,23 +105,35 @@ def test_the_answer_of_the_run_is_right_and_guesses_are_not(name: str, exercise:
     assert "nan" not in said and said.endswith(".")
     guesses = ["0", "1", "0.5", "2", "3", "10", "50", "100", "1000", "", "x", "nan", "inf"]
     assert not any(each.accepts(run, guess) for guess in guesses)
-    assert not each.accepts(run, f"{right * 1.1 + each.within:.6g}") and each.within <= abs(right) / 20
+    assert (
+        not each.accepts(run, f"{right * 1.1 + each.within:.6g}") and each.within <= abs(right) / 20
+    )
 
 
 @pytest.mark.parametrize(
     ("typed", "numbers"),
     [
-        ("0.87", (0.87,)), (" 50.5 % ", (50.5,)), ("\N{MINUS SIGN}0,127", (-127.0, -0.127)),
+        ("0.87", (0.87,)),
+        (" 50.5 % ", (50.5,)),
+        ("\N{MINUS SIGN}0,127", (-127.0, -0.127)),
         ("49,152", (49152.0, 49.152)),
-        ("49 152", (49152.0,)), ("1,000,000", (1e6,)), (".5", (0.5,)), ("1e3", ()), ("nan", ()), ("", ()), ("1/16", ()),
+        ("49 152", (49152.0,)),
+        ("1,000,000", (1e6,)),
+        (".5", (0.5,)),
+        ("1e3", ()),
+        ("nan", ()),
+        ("", ()),
+        ("1/16", ()),
     ],
-)  # fmt: skip
+)
 def test_numbers_are_read_as_people_write_them(typed: str, numbers: tuple[float, ...]):
     assert readings(typed) == numbers
 
 
 def test_an_answer_on_the_edge_counts():
-    each = Exercise("x", "How many? Within 1.", "pairs", lambda run: 10.0, 1, lambda run: "So.", "Look.")
+    each = Exercise(
+        "x", "How many? Within 1.", "pairs", lambda run: 10.0, 1, lambda run: "So.", "Look."
+    )
     assert each.accepts(None, "11") and each.accepts(None, "9") and not each.accepts(None, "11.01")
     assert each.answer(None) == "10. So."
 
@@ -146,12 +175,18 @@ def warned(app: AppTest) -> list[str]:
 def test_whatever_a_link_says_the_lesson_holds(name: str):
     paper, found = LESSONS[name]
     held = {"f": "3"} if "f" in found.fixed else {"seed": "7"}
-    fixed = {field: str(not value) for field, value in found.fixed.items() if isinstance(value, bool)}
+    fixed = {
+        field: str(not value) for field, value in found.fixed.items() if isinstance(value, bool)
+    }
     app = opened(paper.name, {"lesson": name, "preset": "none", **held, **fixed})
     assert not app.exception and not app.error
     assert len(warned(app)) == 1 + len(held) + len(fixed)
-    assert all(said.startswith("In this lesson ") and said.endswith("is not used.") for said in warned(app))
-    assert not any("nearest one" in each.value for each in app.markdown)  # the lesson's own run is on screen
+    assert all(
+        said.startswith("In this lesson ") and said.endswith("is not used.") for said in warned(app)
+    )
+    assert not any(
+        "nearest one" in each.value for each in app.markdown
+    )  # the lesson's own run is on screen
     knobs = {each.key.rpartition(":")[2]: each.disabled for each in sliders(app)}
     assert "settings" in found.hidden or {*held, *fixed} & knobs.keys()
     assert all(disabled for field, disabled in knobs.items() if field in (*held, *fixed))
@@ -167,7 +202,9 @@ def test_a_lesson_survives_what_leaves_all_other_settings_and_not_another_experi
     assert not any(each.disabled for each in sliders(app))
 
 
-@pytest.mark.parametrize(("page", "asked"), [("birth", "nothing"), ("memformers", "induction-head")])
+@pytest.mark.parametrize(
+    ("page", "asked"), [("birth", "nothing"), ("memformers", "induction-head")]
+)
 def test_a_lesson_that_is_not_here_is_told_with_those_there_are(page: str, asked: str):
     said = warned(opened(page, {"lesson": asked}))
     assert len(said) == 1 and said[0].startswith(f"There is no lesson '{asked}' on this page")

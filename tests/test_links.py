@@ -1,5 +1,5 @@
-"""Links as a visitor may mistype them, opened without a browser: what the core refuses is named once, and nothing else
-is lost."""
+"""Links as a visitor may mistype them, opened without a browser: what the core refuses is named
+once, and nothing else is lost."""
 
 import json
 import re
@@ -33,12 +33,16 @@ def opened(page: str, link: str) -> AppTest:
 
 def titles(app: AppTest) -> list[str]:
     """The titles of the panels on stage."""
-    return re.findall(r'data-title="[^"]*">([^<]*)<', " ".join(each.proto.body for each in app.get("html")))
+    return re.findall(
+        r'data-title="[^"]*">([^<]*)<', " ".join(each.proto.body for each in app.get("html"))
+    )
 
 
 def at(app: AppTest) -> int:
     """The snapshot at which the clock stands."""
-    clock = next(each for each in app.get("bidi_component") if each.proto.component_name == "icl_clock")
+    clock = next(
+        each for each in app.get("bidi_component") if each.proto.component_name == "icl_clock"
+    )
     return json.loads(clock.proto.json)["at"]
 
 
@@ -49,15 +53,26 @@ def at(app: AppTest) -> int:
         (
             "birth",
             f"d=4000&seed={MANY}",
-            ["d must be a whole number from 16 to 512, got 4000", "seed must be a whole number from 0 to 99, got 99"],
+            [
+                "d must be a whole number from 16 to 512, got 4000",
+                "seed must be a whole number from 0 to 99, got 99",
+            ],
         ),
         (
             "memformers",
             "experiment=methods&spectrum=own&own=" + quote("1, 1, 0, 1, 1"),
             ["eigenvalues must be numbers from 1e-06 to 1e+06, got '0'"],
         ),
-        ("memformers", "experiment=methods&sigma2=0", ["sigma2 must be a number from 0.01 to 100.0, got 0"]),
-        ("memformers", "experiment=mixture&weights=" + quote("0.2, 0.3, 0.6"), ["weights must sum to 1, got 1.1"]),
+        (
+            "memformers",
+            "experiment=methods&sigma2=0",
+            ["sigma2 must be a number from 0.01 to 100.0, got 0"],
+        ),
+        (
+            "memformers",
+            "experiment=mixture&weights=" + quote("0.2, 0.3, 0.6"),
+            ["weights must sum to 1, got 1.1"],
+        ),
         (
             "gdssm",
             "N=0&f=99&r=nan&seed_shown=9&points=" + quote("1e400:1"),
@@ -72,7 +87,10 @@ def at(app: AppTest) -> int:
         (
             "gdssm",
             "preset=1-D&layers=3&r=9",
-            ["recurrence must be scalar with several layers and scalar labels, got row", "r must be a number from 0.1"],
+            [
+                "recurrence must be scalar with several layers and scalar labels, got row",
+                "r must be a number from 0.1",
+            ],
         ),
         ("gdssm", "r=1e400", ["r must be a number from 0.1 to 4.0, got inf"]),
         ("gdssm", "alpha=1e400", ["alpha must be a number from 0.1 to 3.0, got inf"]),
@@ -81,19 +99,29 @@ def at(app: AppTest) -> int:
             "experiment=corrections&times=9&r=0",
             ["times must be a number from -1.0 to 3.0, got 9", "r must be a number"],
         ),
-        ("gdssm", "experiment=sizes&pairs=" + quote("0, -3"), ["pairs must be whole numbers from 1 to 80, got '0'"]),
+        (
+            "gdssm",
+            "experiment=sizes&pairs=" + quote("0, -3"),
+            ["pairs must be whole numbers from 1 to 80, got '0'"],
+        ),
         ("gdssm", "experiment=none", ["experiment must be one of"]),
         ("gdssm", "colour=red", ["no setting 'colour'"]),
     ],
 )
-def test_what_is_out_of_range_is_named_once_and_all_is_drawn(page: str, link: str, said: list[str]) -> None:
+def test_what_is_out_of_range_is_named_once_and_all_is_drawn(
+    page: str, link: str, said: list[str]
+) -> None:
     app = opened(page, link)
-    warnings = [re.sub(r"\\(\W)", r"\1", warning.value) for warning in app.warning]  # without escapes
+    warnings = [
+        re.sub(r"\\(\W)", r"\1", warning.value) for warning in app.warning
+    ]  # without escapes
     assert not app.exception and not app.error
     for message in said:
         assert sum(message in warning for warning in warnings) == 1, warnings
     assert len(warnings) == len(said)
-    assert not any("nearest run" in each.value for each in app.markdown)  # no run of another setting is there
+    assert not any(
+        "nearest run" in each.value for each in app.markdown
+    )  # no run of another setting is there
     assert len(app.get("plotly_chart")) >= 1 and len(titles(app)) >= 2  # the stage
 
 
@@ -107,11 +135,15 @@ def _with_first_drawing(monkeypatch, id: str, draw) -> None:
     experiment = registry.experiment(id)
     first, *others = experiment.drawings
     changed = replace(experiment, drawings=(replace(first, draw=draw), *others))
-    monkeypatch.setattr(registry, "experiment", lambda asked: changed if asked == id else experiment)
+    monkeypatch.setattr(
+        registry, "experiment", lambda asked: changed if asked == id else experiment
+    )
     st.cache_resource.clear()
 
 
-@pytest.mark.parametrize("name", ["corrections", "layer"])  # a still panel, one that the clock moves
+@pytest.mark.parametrize(
+    "name", ["corrections", "layer"]
+)  # a still panel, one that the clock moves
 def test_a_fault_in_a_drawing_is_shown_as_one_logged_and_takes_no_other_panel_with_it(
     monkeypatch, caplog, name
 ) -> None:
@@ -130,7 +162,9 @@ def test_what_a_view_cannot_show_is_said_as_advice(monkeypatch) -> None:
 
     _with_first_drawing(monkeypatch, "gdssm.corrections", refuse)
     app = opened("gdssm", "experiment=corrections")
-    assert [warning.value for warning in app.warning] == ["nothing to see at this step"] and not app.error
+    assert [warning.value for warning in app.warning] == [
+        "nothing to see at this step"
+    ] and not app.error
 
 
 @pytest.mark.parametrize(
@@ -158,9 +192,13 @@ def test_a_link_names_a_step_and_shows_the_last_snapshot_not_beyond_it() -> None
     steps = store.default().load(header, typed=False).snapshot_steps
     for asked in (31, 32, 100):
         assert at(opened("birth", f"step={asked}")) == sum(step <= asked for step in steps) - 1
-    assert at(opened("birth", "step=0")) == 0 and at(opened("birth", "step=999")) == at(opened("birth", ""))
+    assert at(opened("birth", "step=0")) == 0 and at(opened("birth", "step=999")) == at(
+        opened("birth", "")
+    )
     app = opened("birth", "step=-1")
-    assert ["step must be a whole number from 0" in warning.value for warning in app.warning] == [True]
+    assert ["step must be a whole number from 0" in warning.value for warning in app.warning] == [
+        True
+    ]
 
 
 @pytest.mark.parametrize("id", ["birth.induction", "gdssm.sizes"])
@@ -177,7 +215,12 @@ def test_the_python_of_export_runs(id: str, monkeypatch) -> None:
 @pytest.mark.parametrize(
     ("page", "cell", "said"),
     [
-        ("birth", "w_k2", "a map, a row and a column, as first:1:1, the map one of first, second, w_k1, w_k2, w_o2"),
+        (
+            "birth",
+            "w_k2",
+            "a map, a row and a column, as first:1:1, the map one of first, second, w_k1, w_k2, "
+            "w_o2",
+        ),
         ("birth", "w_k2:0:1", "a row from 1 to 65 and a column from 1 to 65 of w_k2"),
         ("birth", "second:x:11", "a row from 1 to 10 and a column from 1 to 10 of second"),
         ("birth", "accuracy:1:1", "a map, a row and a column"),
@@ -188,7 +231,9 @@ def test_the_python_of_export_runs(id: str, monkeypatch) -> None:
 def test_a_cell_that_is_none_is_named(page: str, cell: str, said: str) -> None:
     app = opened(page, f"drawer=Numbers&cell={quote(cell)}")
     warnings = [re.sub(r"\\(\W)|\u2060", r"\1", warning.value) for warning in app.warning]
-    assert [f"cell must be {said}" in warning and f"got '{cell}'" in warning for warning in warnings] == [True]
+    assert [
+        f"cell must be {said}" in warning and f"got '{cell}'" in warning for warning in warnings
+    ] == [True]
     assert not app.exception and not app.error
     assert app.subheader  # a number is explained all the same
 

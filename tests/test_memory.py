@@ -1,4 +1,5 @@
-"""What settings are said to need of memory and what a run takes, in a process of its own, started as workers are."""
+"""What settings are said to need of memory and what a run takes, in a process of its own, started
+as workers are."""
 
 import json
 import os
@@ -16,8 +17,11 @@ from icl_core.papers.memformers.shared.settings import memory
 from tests.memory_used import largest
 
 FACTOR = 1.5
-BESIDE = 150 * 2**20  # bytes that a small run may take beside what is said: torch's own part outweighs it
-# A gigabyte or so each, as measuring more of them at once would itself be a load; less where the whole needs less.
+BESIDE = (
+    150 * 2**20
+)  # bytes that a small run may take beside what is said: torch's own part outweighs it
+# A gigabyte or so each, as measuring more of them at once would itself be a load; less where the
+# whole needs less.
 CASES = {
     "birth.constructed": {"seeds": 1, "beside": 10},
     "birth.counting": {"T": 256, "d": 64, "batch": 64, "seeds": 1},
@@ -41,15 +45,20 @@ CASES = {
     "memformers.theorems": {"d": 8, "pool": 17},
     "memformers.variances": {"layers": 2, "seeds": 2},
 }
-# MiB said and used, where less may be used. Of the construction's 153 are in use; the holes between them vary.
+# MiB said and used, where less may be used. Of the construction's 153 are in use; the holes between
+# them vary.
 LESS = {"birth.constructed": "412, and 219 to 383 from run to run"}
-SMALL = {"birth.laboratory": {"N": 128, "seeds": 2}}  # at its largest, but for seeds, which go one by one
+SMALL = {
+    "birth.laboratory": {"N": 128, "seeds": 2}
+}  # at its largest, but for seeds, which go one by one
 
 
 def used(id: str, chosen: dict) -> dict[str, int]:
     environment = {**spawn._REUSED, **spawn._FEW_SHAPES, **os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "tests.memory_used", id, json.dumps(chosen)]
-    told = subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True).stdout
+    told = subprocess.run(
+        command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True
+    ).stdout
     return json.loads(told.splitlines()[-1])
 
 
@@ -75,7 +84,8 @@ def test_every_experiment_is_measured():
 
 @pytest.mark.parametrize("id", [id for id in registry.experiment_ids() if not id.startswith("toy")])
 def test_the_largest_setting_has_an_estimate_or_is_refused(id, monkeypatch):
-    """All counts at their upper ends at once; on a machine of a gigabyte what is said to need more is refused."""
+    """All counts at their upper ends at once; on a machine of a gigabyte what is said to need more
+    is refused."""
     experiment = registry.experiment(id)
     said = device.estimated(lambda: largest(experiment))
     monkeypatch.setattr(device, "memory", lambda: 2**30)
@@ -88,15 +98,23 @@ def test_the_largest_setting_has_an_estimate_or_is_refused(id, monkeypatch):
 
 def test_the_test_set_counts_where_the_batch_is_small():
     """Of GD-SSM's layers and of the counting model it is the larger part."""
-    layer, counting = registry.experiment("gdssm.layer").config, registry.experiment("birth.counting").config
+    layer, counting = (
+        registry.experiment("gdssm.layer").config,
+        registry.experiment("birth.counting").config,
+    )
     assert device.estimated(lambda: layer(layers=2, f=20, N=40, batch=16)) > 4 * 20971 * 41 * 20 * 3
     assert device.estimated(lambda: counting(T=256, batch=16)) > 4 * 512 * 256 * 256 * 5
-    assert device.estimated(lambda: registry.experiment("gdssm.corrections").config(f=20, N=40)) > 2**27
+    assert (
+        device.estimated(lambda: registry.experiment("gdssm.corrections").config(f=20, N=40))
+        > 2**27
+    )
 
 
 def test_more_prompts_need_more_memory_in_proportion():
     """So that the batch that is said to fit does."""
     config = registry.experiment("memformers.convergence").config(d=20, n=100, batch=4000, seeds=5)
     steps = [memory(config, prompts) for prompts in (0, 1000, 2000, 20_000)]
-    assert steps[2] - steps[1] == steps[1] - steps[0] and steps[3] - steps[0] == 20 * (steps[1] - steps[0])
+    assert steps[2] - steps[1] == steps[1] - steps[0] and steps[3] - steps[0] == 20 * (
+        steps[1] - steps[0]
+    )
     assert steps[3] - steps[0] >= 4 * 8 * 20_000 * 5 * 20**2  # the pool holds eight batches

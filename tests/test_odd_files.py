@@ -1,4 +1,5 @@
-"""A link, a pipe or a folder in place of a lock, of what somebody tells a worker, or of the database stops nobody."""
+"""A link, a pipe or a folder in place of a lock, of what somebody tells a worker, or of the
+database stops nobody."""
 
 import os
 import subprocess
@@ -45,7 +46,9 @@ def test_in_place_of_what_a_job_is_held_and_ended_by(make, name):
 
 
 @ODD
-@pytest.mark.parametrize("name", ["queue.lock", "slot-0.lock", "reserve", "workers.log", "pace.json", folder.ASKED])
+@pytest.mark.parametrize(
+    "name", ["queue.lock", "slot-0.lock", "reserve", "workers.log", "pace.json", folder.ASKED]
+)
 def test_in_place_of_what_all_jobs_share(make, name, monkeypatch):
     key, started = queue.submit(TOY, config()), []
     path = folder.jobs_folder() / name
@@ -112,7 +115,9 @@ def test_in_place_of_the_database(runs, make, name):
     path.unlink(missing_ok=True)
     make(path)
     again = store.Store(runs.shipped, runs.local)
-    assert [header.key for header in again.headers(TOY)] == [kept.key] and again.load(kept) is not None
+    assert [header.key for header in again.headers(TOY)] == [kept.key] and again.load(
+        kept
+    ) is not None
     (message,) = again.messages()
     assert "was damaged and set aside; the index was made anew" in message
     again.save(TOY, config(seed=1), TENSORS, INFO)

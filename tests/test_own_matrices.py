@@ -1,4 +1,5 @@
-"""A visitor's own matrices: which are taken, which are refused and why, and what becomes of them as a run."""
+"""A visitor's own matrices: which are taken, which are refused and why, and what becomes of them as
+a run."""
 
 from dataclasses import replace
 from functools import partial
@@ -29,7 +30,9 @@ SIZES = {"N": N, "T": T, "d": d}
 def given(**changed):
     """Random matrices by name, with some changed; None leaves one out."""
     draw = partial(np.random.default_rng(0).normal, 0, d**-0.5)
-    shapes = {name: [SIZES[each] for each in letters] for name, letters in own_matrices.SHAPES.items()}
+    shapes = {
+        name: [SIZES[each] for each in letters] for name, letters in own_matrices.SHAPES.items()
+    }
     made = {name: draw(size=shape).astype(np.float32) for name, shape in shapes.items()}
     return {name: array for name, array in {**made, **changed}.items() if array is not None}
 
@@ -61,8 +64,15 @@ def test_what_may_be_left_out_and_what_is_not_read_is_said():
     found = read(save(given(W_K1=None, W_F=None, other=np.zeros(3))))
     assert found.fields == {**SIZES, "layers": 1, "feed_forward": False}
     said = " ".join(describe(found))
-    assert "one layer, as there is no W_K¹; no feed-forward layer, as there is no W_F. Not read: other." in said
-    run = {**{f"final/{name}": each for name, each in given().items()}, "curve/a": np.zeros(3), "curve/b": np.zeros(3)}
+    assert (
+        "one layer, as there is no W_K¹; no feed-forward layer, as there is no W_F. Not read: "
+        "other." in said
+    )
+    run = {
+        **{f"final/{name}": each for name, each in given().items()},
+        "curve/a": np.zeros(3),
+        "curve/b": np.zeros(3),
+    }
     assert describe(read(save(run)))[-1] == "Not read: the rest of the run's file."
 
 
@@ -75,17 +85,25 @@ def test_what_may_be_left_out_and_what_is_not_read_is_said():
         (b"\0" * (LARGEST + 1), r"at most 67,108,864 bytes \(64 MB\), got 67,108,865 bytes"),
         (save({}), "missing: W_E, P, W_U, R1, V2, W_K2, W_O2; got none"),
         (save(given(W_O2=None)), "missing: W_O2; got P, R1, V2"),
-        (save({**given(), "final/W_O2": np.zeros((d, d))}), "W_O2 must be there once, got W_O2 and final/W_O2"),
-        (save(given(W_K2=np.zeros((d, d + 1)))), r"W_K2 must have the shape \[d, d\] = \[16, 16\], got \[16, 17\]"),
-        (save(given(W_U=np.zeros((N + 1, d)))), r"W_U must have the shape \[N, d\] = \[10, 16\], got \[11, 16\]"),
+        (save({**given(), "final/W_O2": np.zeros((d, d))}), "W_O2 must be there once, got W_O2 "
+                                                            "and final/W_O2"),
+        (save(given(W_K2=np.zeros((d, d + 1)))), r"W_K2 must have the shape \[d, d\] = \[16, "
+                                                 r"16\], got \[16, 17\]"),
+        (save(given(W_U=np.zeros((N + 1, d)))), r"W_U must have the shape \[N, d\] = \[10, "
+                                                r"16\], got \[11, 16\]"),
         (save(given(P=np.zeros(T))), r"P must be a matrix \[T, d\], got the shape \[32\]"),
         (save(given(P=np.zeros((T - 1, d)))), "T, the rows of P, must be from 32 to 256, got 31"),
         (save(given(W_E=np.zeros((257, d)))), "N, the rows of W_E, must be from 4 to 256, got 257"),
-        (save(given(W_E=np.zeros((N, 513)))), "d, the columns of W_E, must be from 16 to 512, got 513"),
-        (save(given(**with_number(np.nan))), "every number of W_O2 must be finite, got 1 that is NaN"),
-        (save(given(**with_number(-np.inf, "P"))), "every number of P must be finite, got 1 that is infinite"),
-        (save(given(**with_number(1e300))), "W_O2 must be finite, got 1 that is infinite, or too large for float32"),
-        (save(given(R1=np.zeros((d, d), np.int32))), "R1 must be float16, bfloat16, float32 or float64, got I32"),
+        (save(given(W_E=np.zeros((N, 513)))), "d, the columns of W_E, must be from 16 to 512, "
+                                              "got 513"),
+        (save(given(**with_number(np.nan))), "every number of W_O2 must be finite, got 1 that "
+                                             "is NaN"),
+        (save(given(**with_number(-np.inf, "P"))), "every number of P must be finite, got 1 "
+                                                   "that is infinite"),
+        (save(given(**with_number(1e300))), "W_O2 must be finite, got 1 that is infinite, or "
+                                            "too large for float32"),
+        (save(given(R1=np.zeros((d, d), np.int32))), "R1 must be float16, bfloat16, float32 or "
+                                                     "float64, got I32"),
     ],
 )  # fmt: skip
 def test_what_is_no_such_file_is_refused_with_what_was_expected_and_what_came(content, said):
@@ -98,7 +116,9 @@ def test_matrices_are_kept_by_their_digest_and_damaged_ones_are_said_to_be(here)
     digest = documents.keep("matrices", found)
     (file,) = here.iterdir()
     assert file.stem == digest and file.stat().st_mode & 0o077 == 0
-    assert all(np.array_equal(array, found.named[name]) for name, array in load(digest).named.items())
+    assert all(
+        np.array_equal(array, found.named[name]) for name, array in load(digest).named.items()
+    )
     assert read(file.read_bytes()).digest == digest
     file.write_bytes(file.read_bytes()[:-1] + b"!")
     with pytest.raises(NotHere, match="must be as they were kept, got others: give the file again"):
@@ -116,7 +136,10 @@ def test_where_nothing_can_be_written_a_sentence_says_so(here):
 def of_file(content, K=3):
     """The config of matrices in a file."""
     experiment, digest = registry.experiment(ID), documents.keep("matrices", read(content))
-    base, fit = {**vars(experiment.config(K=K)), "matrices": digest}, knobs_of(experiment.config)["matrices"].fit
+    base, fit = (
+        {**vars(experiment.config(K=K)), "matrices": digest},
+        knobs_of(experiment.config)["matrices"].fit,
+    )
     assert fit
     return experiment.config(**{**base, **fit(base)})
 
@@ -125,7 +148,9 @@ def test_settings_must_be_theirs_and_those_of_a_training_tell_nothing_apart(here
     made = of_file(save(given()))
     assert (made.N, made.T, made.d, made.layers, made.feed_forward) == (N, T, d, 2, True)
     assert made.positions == "all" and of_file(save(given(W_F=None))).positions == "in_context"
-    assert made.updates == 0 and to_stored(replace(made, seeds=3, steps=600, freeze_W_K1=True)) == to_stored(made)
+    assert made.updates == 0 and to_stored(
+        replace(made, seeds=3, steps=600, freeze_W_K1=True)
+    ) == to_stored(made)
     for wrong, said in (
         ({"d": 128}, "d must be 16, as your matrices have it, got 128"),
         ({"feed_forward": False}, "feed_forward must be True, as your matrices have it, got False"),
@@ -151,10 +176,16 @@ def measured(config):
 
 def measures(run):
     """The last evaluation of a run: recalls, losses, accuracies."""
-    found = {name: array[0, -1] for name, array in run.tensors.items() if name.startswith("curve/") and array.ndim == 2}
+    found = {
+        name: array[0, -1]
+        for name, array in run.tensors.items()
+        if name.startswith("curve/") and array.ndim == 2
+    }
     if run.config.layers == 1:  # it has no W_K1
         found = {name: value for name, value in found.items() if "W_K1" not in name}
-    return found | {name: array[0] for name, array in run.tensors.items() if name.startswith("evaluated/")}
+    return found | {
+        name: array[0] for name, array in run.tensors.items() if name.startswith("evaluated/")
+    }
 
 
 @pytest.mark.parametrize("layers", [1, 2])
@@ -166,12 +197,18 @@ def test_the_file_of_a_trained_run_shows_the_same_recalls(tmp_path, monkeypatch,
         saved = runs.save(ID, trained.config, trained.tensors, {"metrics": []})
         own = of_file(saved.path.read_bytes(), K=2)
         found = measured(own)
-        assert found.snapshot_steps == [0] and not [name for name in found.tensors if name.startswith("batch/")]
+        assert found.snapshot_steps == [0] and not [
+            name for name in found.tensors if name.startswith("batch/")
+        ]
         wanted, got = measures(trained), measures(found)
         assert wanted.keys() == got.keys() and wanted == pytest.approx(got, abs=1e-6)
         for name in ("W_O2", "W_K2", *(["W_K1"] if layers == 2 else [])):
             assert np.array_equal(found[f"final/{name}"], trained[f"final/{name}"])
-        assert measured(of_file(store.default().save(ID, own, found.tensors, {"metrics": []}).path.read_bytes(), K=2))
+        assert measured(
+            of_file(
+                store.default().save(ID, own, found.tensors, {"metrics": []}).path.read_bytes(), K=2
+            )
+        )
 
 
 @pytest.mark.parametrize("left_out", [{}, {"W_F": None}, {"W_K1": None, "W_F": None}])
@@ -181,20 +218,31 @@ def test_they_are_drawn_as_a_trained_run_is_and_no_claim_speaks_of_them(here, le
     for drawing in experiment.drawings:
         if drawing.applies(config):
             panel = drawing.draw(run, experiment.view())
-            assert panel.title and (panel.figure is not None or panel.table is not None), drawing.name
+            assert panel.title and (panel.figure is not None or panel.table is not None), (
+                drawing.name
+            )
             told = f"{panel.title} {panel.note} {panel.caption}"
             assert "Step " not in told and " trained" not in told, drawing.name
     with pytest.raises(CannotDraw, match="have no initial value"):
         grafts.draw(run, experiment.view(graft_W_O2="initial"))
-    shown, said = probes.probes_panel(run, experiment.view()), experiment.headline(run, experiment.view())
+    shown, said = (
+        probes.probes_panel(run, experiment.view()),
+        experiment.headline(run, experiment.view()),
+    )
     assert f", {shown.title.removeprefix('Right in context: ')} of the" in said
     assert dict(shown.data.values)["W_O2"] == float(run["curve/recall_W_O2"][0, 0])
     kinds = {box.kind for box in experiment.diagram(config).boxes}
     assert kinds == {"given", "computed", "sum"}
-    assert experiment.headline(run, experiment.view()).startswith("With your matrices, which are not trained here, ")
+    assert experiment.headline(run, experiment.view()).startswith(
+        "With your matrices, which are not trained here, "
+    )
     found = experiment.metrics(run)
     assert len(found) >= 3 and {each.verdict(config) for each in found} == {ELSEWHERE}
-    assert not experiment.milestones(run) and not experiment.goes_on(config) and experiment.cost(config) > 0
+    assert (
+        not experiment.milestones(run)
+        and not experiment.goes_on(config)
+        and experiment.cost(config) > 0
+    )
     assert not any(claim.is_at(config) for claim in experiment.claims if claim.at)
 
 
@@ -212,7 +260,9 @@ def test_without_them_a_run_is_away_and_with_them_there_again(tmp_path, monkeypa
 def test_a_link_whose_matrices_are_not_here_says_so_and_offers_the_trained_ones(here):
     app = opened("birth", "matrices=0123456789abcdef&d=64&at_once=false")
     assert not app.exception and not app.error
-    assert ["must be ones that were given on this computer" in each.value for each in app.warning] == [True]
+    assert [
+        "must be ones that were given on this computer" in each.value for each in app.warning
+    ] == [True]
     next(each for each in app.button if each.label == "Take trained ones instead").click()
     app.run()
     assert not app.warning and not {"matrices", "d"} & set(app.query_params)

@@ -1,4 +1,5 @@
-"""A visitor's own text: what is counted, what is left out and named, what is refused, and what becomes of a run."""
+"""A visitor's own text: what is counted, what is left out and named, what is refused, and what
+becomes of a run."""
 
 import json
 import random
@@ -18,7 +19,9 @@ from icl_core.papers.birth.shared.train import task_of
 from icl_core.runs import documents, header, store
 from icl_core.text_counts import LARGEST, count, describe, load, read
 
-GERMAN = "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich, Straße für Straße.\n" * 20
+GERMAN = (
+    "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich, Straße für Straße.\n" * 20
+)
 IDS = ("birth.induction", "birth.transformer", "birth.length", "birth.constructed")
 
 
@@ -55,7 +58,10 @@ def test_of_a_large_alphabet_the_256_most_frequent_are_kept():
     found = count(often)
     assert len(found.characters) == 256 == len(found.bigram) and len(found.rare) == 44
     assert found.bigram.sum() == 3 * 256 - 1  # rare ones part what stands beside them
-    assert "has at most 256 different characters, this text has 300. Left out: the 44 rarest, 5%" in describe(found)[1]
+    assert (
+        "has at most 256 different characters, this text has 300. Left out: the 44 rarest, 5%"
+        in describe(found)[1]
+    )
 
 
 def test_an_accent_is_put_together_with_its_letter():
@@ -68,7 +74,10 @@ def test_an_accent_is_put_together_with_its_letter():
         (b"", "at least 4 different characters, got an empty one"),
         (b"aaaa", "at least 4 different characters, got 1: 'a'"),
         (b"\x00\x01", "at least 4 different characters, got none that can be seen"),
-        (b"abc\nd\xe4e", "in UTF-8, got the byte 0xE4 in line 2, which cannot stand there: save it as UTF-8"),
+        (
+            b"abc\nd\xe4e",
+            "in UTF-8, got the byte 0xE4 in line 2, which cannot stand there: save it as UTF-8",
+        ),
         ("abcd".encode("utf-16"), "in UTF-8, got UTF-16: save it as UTF-8"),
         (b"x" * (LARGEST + 1), r"at most 5,242,880 bytes \(5 MB\), got 5,242,881 bytes"),
     ],
@@ -82,7 +91,11 @@ def test_counts_are_kept_by_their_digest_and_the_text_is_not(here):
     found = count(GERMAN)
     digest = documents.keep("text", found)
     (file,) = here.iterdir()
-    assert file.name == f"{digest}.json" and "Boxk" not in file.read_text() and file.stat().st_mode & 0o077 == 0
+    assert (
+        file.name == f"{digest}.json"
+        and "Boxk" not in file.read_text()
+        and file.stat().st_mode & 0o077 == 0
+    )
     again = load(digest)
     assert again.characters == found.characters and np.array_equal(again.bigram, found.bigram)
     assert documents.keep("text", count(GERMAN.replace("\n", "\r\n"))) == digest
@@ -92,7 +105,9 @@ def test_counts_are_kept_by_their_digest_and_the_text_is_not(here):
 def test_damaged_counts_are_said_to_be_and_are_whole_again_with_the_text(here, damage):
     digest = documents.keep("text", count(GERMAN))
     content = (here / f"{digest}.json").read_bytes()
-    (here / f"{digest}.json").write_bytes(content.replace(b"[", b"[1,", 1) if damage is None else damage)
+    (here / f"{digest}.json").write_bytes(
+        content.replace(b"[", b"[1,", 1) if damage is None else damage
+    )
     with pytest.raises(NotHere, match="must be as they were kept, got others: give the text again"):
         load(digest)
     documents.keep("text", count(GERMAN))
@@ -112,7 +127,11 @@ def test_the_text_becomes_the_task(here, id):
     made = config(text=digest, **fit)
     if hasattr(made, "triggers"):
         task = task_of(made)
-        assert task.characters == load(digest).characters and "ö" in task.characters and "X" not in task.characters
+        assert (
+            task.characters == load(digest).characters
+            and "ö" in task.characters
+            and "X" not in task.characters
+        )
     assert made.N == made.alphabet == len(load(digest).characters)
     for wrong, said in (
         ({"N": made.N + 1}, "as many different characters as your text has"),
@@ -123,7 +142,9 @@ def test_the_text_becomes_the_task(here, id):
         with pytest.raises(BadSetting, match=said):
             replace(made, **wrong)
     if hasattr(made, "triggers"):
-        with pytest.raises(BadSetting, match="N must be at least 6 where triggers are rare ones, got 5"):
+        with pytest.raises(
+            BadSetting, match="N must be at least 6 where triggers are rare ones, got 5"
+        ):
             replace(made, N=5, K=1, triggers="fixed rare")
     with pytest.raises(BadSetting, match="Tiny Shakespeare has, got 66"):
         config(N=66)
@@ -151,7 +172,10 @@ def test_a_field_that_was_added_is_kept_only_where_it_is_not_the_default():
 
 
 def test_a_claim_does_not_speak_of_texts_that_there_were_not_when_it_was_written(here):
-    experiment, digest = registry.experiment("birth.induction"), documents.keep("text", count(GERMAN))
+    experiment, digest = (
+        registry.experiment("birth.induction"),
+        documents.keep("text", count(GERMAN)),
+    )
     for preset in experiment.presets:
         own = replace(preset.config, text=digest, N=len(load(digest).characters))
         assert not any(claim.is_at(own) for claim in experiment.claims if claim.at)
@@ -184,7 +208,9 @@ def test_the_command_line_counts_a_file_and_says_what_to_set(here, tmp_path, cap
 def test_a_link_whose_text_is_not_here_says_so_and_offers_the_other(here):
     app = opened("birth", "text=0123456789abcdef&d=64&at_once=false")
     assert not app.exception and not app.error
-    assert ["must be one that was given on this computer" in each.value for each in app.warning] == [True]
+    assert [
+        "must be one that was given on this computer" in each.value for each in app.warning
+    ] == [True]
     next(each for each in app.button if each.label == "Take Tiny Shakespeare instead").click()
     app.run()
     assert not app.warning and "text" not in app.query_params and app.query_params["d"] == "64"

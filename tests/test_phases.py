@@ -1,4 +1,5 @@
-"""Several trainings in one run: their order, what they show while they go on, and resumption after a kill."""
+"""Several trainings in one run: their order, what they show while they go on, and resumption after
+a kill."""
 
 from dataclasses import replace
 from functools import partial
@@ -58,7 +59,9 @@ def one(name: str, start: float) -> Phase:
         weights, generator = torch.tensor([start, -start]), torch.Generator().manual_seed(1)
 
         def gradient(step):
-            return {"w": weights - torch.randn(2, generator=generator)}, {"loss": (weights**2).numpy()}
+            return {"w": weights - torch.randn(2, generator=generator)}, {
+                "loss": (weights**2).numpy()
+            }
 
         problem = loop.Problem(
             {"w": weights},
@@ -76,7 +79,11 @@ def one(name: str, start: float) -> Phase:
 
 
 def run(progress) -> phases.Made:
-    return phases.run([one("a", 1.0), one("b", 2.0)], progress, lambda made: {f"{n}/curve": np.ones(1) for n in made})
+    return phases.run(
+        [one("a", 1.0), one("b", 2.0)],
+        progress,
+        lambda made: {f"{n}/curve": np.ones(1) for n in made},
+    )
 
 
 def test_every_training_gets_its_curves_with_a_value_a_seed():
@@ -96,10 +103,12 @@ def test_every_training_is_named_with_its_own_steps_and_what_follows_it():
     first, second = one("a", 1.0), replace(one("b", 2.0), label="the other one")
     phases.run([first, second], progress, lambda made: {})
     assert progress.entered == [
-        ("a", 0, STEPS), ("a: evaluating", 0, 0),
-        ("the other one", STEPS, STEPS), ("the other one: evaluating", 0, 0),
+        ("a", 0, STEPS),
+        ("a: evaluating", 0, 0),
+        ("the other one", STEPS, STEPS),
+        ("the other one: evaluating", 0, 0),
         ("evaluating", 0, 0),
-    ]  # fmt: skip
+    ]
     alone = Checkpointed()
     phases.run([first], alone, lambda made: {})
     assert alone.entered == [("", 0, STEPS), ("evaluating", 0, 0), ("evaluating", 0, 0)]
@@ -108,7 +117,11 @@ def test_every_training_is_named_with_its_own_steps_and_what_follows_it():
 def test_nothing_is_shown_before_anything_is_recorded():
     progress = Checkpointed()
     run(progress)
-    assert progress.shown[0] == {} and set(progress.shown[1]) == {"a/curve"} and "b/curve" in progress.shown[-1]
+    assert (
+        progress.shown[0] == {}
+        and set(progress.shown[1]) == {"a/curve"}
+        and "b/curve" in progress.shown[-1]
+    )
 
 
 @pytest.mark.parametrize("at", [3, STEPS + 2])
@@ -162,7 +175,8 @@ def given(*names: str) -> Phase:
 
 @pytest.mark.parametrize("at", [None, STEPS + 2, 2 * STEPS + 3, 3 * STEPS + 3])
 def test_a_phase_is_handed_what_the_phases_it_names_have_made(at):
-    """Also where these were made before a kill: in the second training, in the third, in the last."""
+    """Also where these were made before a kill: in the second training, in the third,
+    in the last."""
     plan = [one("a", 1.0), one("b", 2.0), given("b"), given("b", "a")]
     whole, saved = phases.run(plan, Checkpointed(), lambda made: {}), None
     if at is not None:

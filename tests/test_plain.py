@@ -8,9 +8,15 @@ from pages.ui.look.escape import escape_markdown
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("learning_rate must be from 0.1 to 4.0, got '9'", "learning_rate must be from 0.1 to 4.0, got '9'"),
+        (
+            "learning_rate must be from 0.1 to 4.0, got '9'",
+            "learning_rate must be from 0.1 to 4.0, got '9'",
+        ),
         ("![x](y)", r"!\[x\](y)"),
-        ("a `code` *b* _c_ <d> $e$ ~f~ #g &amp;", r"a \`code\` \*b\* \_c\_ \<d\> \$e\$ \~f\~ \#g \&amp;"),
+        (
+            "a `code` *b* _c_ <d> $e$ ~f~ #g &amp;",
+            r"a \`code\` \*b\* \_c\_ \<d\> \$e\$ \~f\~ \#g \&amp;",
+        ),
         ("http://a :bug: www.b", "http\\:\u2060//a \\:\u2060bug\\: www\u2060.b"),
         ("pairs x:y, as 0.5:1", r"pairs x\:y, as 0.5\:1"),  # may be copied
         ("a\n\n# b\n=", r"a \# b ="),

@@ -14,10 +14,20 @@ from pages.ui.controls.training import describe
         ({"status": "queued", "position": 1}, "Starting"),
         ({"status": "queued", "position": 3}, "Number 3 in the queue"),
         ({"status": "running"}, "Starting"),  # the worker has it and has not reported yet
-        ({"status": "running", "step": 2, "total": 8, "loss": 0.5}, "Training: step 2 of 8 · loss 0.5"),
+        (
+            {"status": "running", "step": 2, "total": 8, "loss": 0.5},
+            "Training: step 2 of 8 · loss 0.5",
+        ),
         ({"status": "running", "step": 2, "total": 8, "loss": math.nan}, "Training: step 2 of 8"),
         (
-            {"status": "running", "step": 7, "total": 8, "phase": "seed 2 of 2", "phase_step": 3, "phase_steps": 4},
+            {
+                "status": "running",
+                "step": 7,
+                "total": 8,
+                "phase": "seed 2 of 2",
+                "phase_step": 3,
+                "phase_steps": 4,
+            },
             "Seed 2 of 2: step 3 of 4",
         ),
         ({"status": "running", "step": 8, "total": 8, "phase": "evaluating"}, "Evaluating"),

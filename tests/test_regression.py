@@ -1,5 +1,5 @@
-"""In-context regression against oracles that share none of its code (numpy, scipy, torch's optimisers, loops), and
-against the exact expectations known for the standard setting."""
+"""In-context regression against oracles that share none of its code (numpy, scipy, torch's
+optimisers, loops), and against the exact expectations known for the standard setting."""
 
 import math
 from itertools import pairwise
@@ -48,8 +48,11 @@ def pool(prompts: int, d: int = 5, n: int = 20, seed: int = 0) -> tuple[torch.Te
     return white, coloured(white, D) if d == len(D) else white
 
 
-def targets(d: int, prompts: int, source: torch.Generator, eigenvalues=None, dtype=torch.float32) -> torch.Tensor:
-    """True weights w* ~ N(0, Sigma^-1) in the eigenbasis of Sigma; N(0, I), the whitened ones, without eigenvalues."""
+def targets(
+    d: int, prompts: int, source: torch.Generator, eigenvalues=None, dtype=torch.float32
+) -> torch.Tensor:
+    """True weights w* ~ N(0, Sigma^-1) in the eigenbasis of Sigma; N(0, I), the whitened ones,
+    without eigenvalues."""
     white = torch.randn(d, prompts, generator=source, dtype=dtype)
     return white if eigenvalues is None else white * eigenvalues.to(white).rsqrt()[:, None]
 
@@ -72,7 +75,9 @@ def test_the_matrices_of_a_covariance():
     matrix = sigma.root @ sigma.root
     torch.testing.assert_close(sigma.inverse_root @ sigma.inverse_root, sigma.inverse)
     torch.testing.assert_close(sigma.inverse, torch.linalg.inv(matrix))
-    torch.testing.assert_close(sigma.rotation @ matrix @ sigma.rotation.T, torch.diag(D))  # rows: eigenvectors
+    torch.testing.assert_close(
+        sigma.rotation @ matrix @ sigma.rotation.T, torch.diag(D)
+    )  # rows: eigenvectors
     torch.testing.assert_close(sigma.root, sigma.root.T)
 
 
@@ -88,20 +93,26 @@ def test_rotations_are_orthogonal_and_prefer_no_direction(d):
     source, draws = generator(1), 2000
     U = torch.stack([rotation(d, source) for _ in range(draws)])
     torch.testing.assert_close(U @ U.mT, torch.eye(d, dtype=f64).expand(draws, d, d))
-    assert (U.mean(0) * math.sqrt(draws * d)).abs().max() < 4.5  # entries have mean 0 and variance 1 / d
+    assert (
+        U.mean(0) * math.sqrt(draws * d)
+    ).abs().max() < 4.5  # entries have mean 0 and variance 1 / d
     assert ((U.square().mean(0) - 1 / d) * math.sqrt(draws) * d).abs().max() < 6
     assert abs(U.det().mean()) < 0.1
 
 
 def test_geometric_eigenvalues():
-    torch.testing.assert_close(geometric(4, 8.0, 1.0), torch.tensor([1, 0.5, 0.25, 0.125], dtype=f64))
+    torch.testing.assert_close(
+        geometric(4, 8.0, 1.0), torch.tensor([1, 0.5, 0.25, 0.125], dtype=f64)
+    )
     assert geometric(1, 100.0, 2.0).tolist() == [1.0]
     steep, even, flat = (geometric(9, 100.0, decay) for decay in (0.3, 1.0, 3.0))
     assert (steep[1:-1] < even[1:-1]).all() and (even[1:-1] < flat[1:-1]).all()
     assert steep[-1] == flat[-1] == pytest.approx(0.01)
 
 
-@pytest.mark.parametrize("wrong", [(0, 2.0, 1.0), (3, 0.5, 1.0), (3, math.nan, 1.0), (3, 1e7, 1.0), (3, 2.0, 0.0)])
+@pytest.mark.parametrize(
+    "wrong", [(0, 2.0, 1.0), (3, 0.5, 1.0), (3, math.nan, 1.0), (3, 1e7, 1.0), (3, 2.0, 0.0)]
+)
 def test_geometric_refuses(wrong):
     with pytest.raises(ValueError, match="must be"):
         geometric(*wrong)
@@ -142,8 +153,12 @@ def test_second_and_fourth_moments_of_the_samples():
     S = grams(3, n, prompts, generator(0), f64)
     off = ~torch.eye(3, dtype=torch.bool)
     torch.testing.assert_close(S.mean(-1), torch.eye(3, dtype=f64), atol=0.02, rtol=0)
-    torch.testing.assert_close(S.var(-1)[off], torch.full((6,), 1 / n, dtype=f64), atol=0, rtol=0.05)
-    torch.testing.assert_close(S.var(-1).diagonal(), torch.full((3,), 2 / n, dtype=f64), atol=0, rtol=0.05)
+    torch.testing.assert_close(
+        S.var(-1)[off], torch.full((6,), 1 / n, dtype=f64), atol=0, rtol=0.05
+    )
+    torch.testing.assert_close(
+        S.var(-1).diagonal(), torch.full((3,), 2 / n, dtype=f64), atol=0, rtol=0.05
+    )
 
 
 @pytest.mark.parametrize("dtype, tolerance", [(torch.float32, 1e-6), (f64, 1e-14)])
@@ -152,9 +167,13 @@ def test_gram_is_the_product_of_each_prompt(dtype, tolerance):
     S = gram(U)
     assert S.dtype == dtype
     for p in range(9):
-        torch.testing.assert_close(S[:, :, p], U[:, :, p] @ U[:, :, p].T / 6, atol=tolerance, rtol=tolerance)
+        torch.testing.assert_close(
+            S[:, :, p], U[:, :, p] @ U[:, :, p].T / 6, atol=tolerance, rtol=tolerance
+        )
     eigenvalues = D[:4]
-    torch.testing.assert_close(coloured(S, eigenvalues), gram(U * eigenvalues.to(dtype).sqrt()[:, None, None]))
+    torch.testing.assert_close(
+        coloured(S, eigenvalues), gram(U * eigenvalues.to(dtype).sqrt()[:, None, None])
+    )
 
 
 def test_grams_in_chunks_and_from_a_seed():
@@ -194,7 +213,9 @@ def test_momentum_and_nesterov_are_those_of_torch(look_ahead):
         torch.testing.assert_close(iterates[step], theta.detach() + back)
 
 
-def scipy_iterates(S: np.ndarray, b: np.ndarray, steps: int, M: np.ndarray | None = None) -> np.ndarray:
+def scipy_iterates(
+    S: np.ndarray, b: np.ndarray, steps: int, M: np.ndarray | None = None
+) -> np.ndarray:
     seen: list[np.ndarray] = []
     sparse.cg(S, b, rtol=0, atol=0, maxiter=steps, M=M, callback=lambda x: seen.append(x.copy()))
     return np.array(seen)
@@ -244,9 +265,13 @@ def test_conjugate_gradient_on_fewer_examples_than_dimensions(dtype, tolerance, 
     found = conjugate_gradient(gram(X), target, 30)
     assert all(torch.isfinite(each).all() for each in (found.iterates, found.alpha, found.gamma))
     assert (found.iterates[:, :, :3] == 0).all() and (found.alpha[:, :3] == 0).all()
-    assert (found.alpha[-1] == 0).all() and found.iterates[-1].equal(found.iterates[-2])  # all have stopped
+    assert (found.alpha[-1] == 0).all() and found.iterates[-1].equal(
+        found.iterates[-2]
+    )  # all have stopped
     y = torch.einsum("dnp,dp->pn", X, target)
-    least = (torch.linalg.pinv(X.permute(2, 1, 0)) @ y[..., None])[..., 0].T  # of all that fit those of least norm
+    least = (torch.linalg.pinv(X.permute(2, 1, 0)) @ y[..., None])[
+        ..., 0
+    ].T  # of all that fit those of least norm
     spread = torch.linalg.eigvalsh(gram(X).permute(2, 0, 1))[:, -n]
     well = spread > 0.02  # of the rest rounding leaves little
     torch.testing.assert_close(found.iterates[-1][:, well], least[:, well], atol=tolerance, rtol=0)
@@ -264,7 +289,11 @@ def test_no_steps_give_the_start():
 
 def test_the_identity_as_target_shows_the_error_of_any_target():
     (_, S), target = pool(4), targets(5, 4, generator(1), D, f64)
-    for method, settings in ((gradient_descent, (0.7,)), (momentum, (0.3, 0.6)), (nesterov, (0.4, 0.9))):
+    for method, settings in (
+        (gradient_descent, (0.7,)),
+        (momentum, (0.3, 0.6)),
+        (nesterov, (0.4, 0.9)),
+    ):
         C = error_maps(method, S, 3, *settings)  # [iterates, d, d, prompts]
         error = torch.einsum("lijp,jp->lip", C, target)
         torch.testing.assert_close(method(S, target, 3, *settings), target - error)
@@ -322,7 +351,9 @@ def test_the_floor_is_what_a_direct_minimisation_finds(degree, white):
         value = (C.square() * weights).sum((1, 2)).mean()
         return value.item(), torch.autograd.grad(value, at)[0].numpy()
 
-    found = optimize.minimize(loss, np.zeros(degree), jac=True, method="BFGS", options={"gtol": 1e-11, "maxiter": 500})
+    found = optimize.minimize(
+        loss, np.zeros(degree), jac=True, method="BFGS", options={"gtol": 1e-11, "maxiter": 500}
+    )
     assert best_polynomial(S, eigenvalues, degree).loss == pytest.approx(found.fun, rel=1e-8)
 
 
@@ -336,7 +367,9 @@ def test_floors_fall_and_their_roots_make_layers(white):
     assert all(after < before for before, after in pairwise(losses))
     assert losses[3] == pytest.approx(best_polynomial(S, eigenvalues, 3).loss, rel=1e-9)
     for degree, each in enumerate(found):
-        assert each.roots.shape == (degree,) and not each.roots.is_complex() and (each.roots > 0).all()
+        assert (
+            each.roots.shape == (degree,) and not each.roots.is_complex() and (each.roots > 0).all()
+        )
         C = evaluate(each, S)
         eye = layers = torch.eye(5, dtype=f64)  # of every prompt
         for root in each.roots:
@@ -372,27 +405,41 @@ def test_tuned_methods_lie_between_the_floor_and_gradient_descent(steps):
     plain = mean_loss(gradient_descent, S, steps, rate)
     floor = best_polynomial(S, D, steps).loss
     tuned = [best_momentum(S, D, steps), best_nesterov(S, D, steps)]
-    found = [mean_loss(method, S, steps, *at) for method, at in zip((momentum, nesterov), tuned, strict=True)]
+    found = [
+        mean_loss(method, S, steps, *at)
+        for method, at in zip((momentum, nesterov), tuned, strict=True)
+    ]
     assert all(floor - 1e-12 <= loss <= plain + 1e-12 for loss in found)
-    assert steps > 1 or found == pytest.approx([floor, floor], rel=1e-10)  # one step: all are the same method
+    assert steps > 1 or found == pytest.approx(
+        [floor, floor], rel=1e-10
+    )  # one step: all are the same method
     assert all(0 <= beta <= 0.999 for _, beta in tuned)
 
 
 def test_tuned_settings_are_what_a_direct_minimisation_finds():
     S, steps = pool(300)[1], 4
-    for method, found in ((momentum, best_momentum(S, D, steps)), (nesterov, best_nesterov(S, D, steps))):
+    for method, found in (
+        (momentum, best_momentum(S, D, steps)),
+        (nesterov, best_nesterov(S, D, steps)),
+    ):
 
         def loss(at: np.ndarray, method=method) -> float:
             return mean_loss(method, S, steps, float(at[0]), float(at[1]))
 
-        polished = optimize.minimize(loss, found, method="Nelder-Mead", options={"xatol": 1e-7, "fatol": 1e-12})
+        polished = optimize.minimize(
+            loss, found, method="Nelder-Mead", options={"xatol": 1e-7, "fatol": 1e-12}
+        )
         assert loss(np.array(found)) <= polished.fun * (1 + 1e-9)
         grid = min(
-            loss(np.array([rate, beta])) for rate in (0.2, 0.4, 0.6, 0.8, 1.0, 1.2) for beta in (0, 0.3, 0.6, 0.9)
+            loss(np.array([rate, beta]))
+            for rate in (0.2, 0.4, 0.6, 0.8, 1.0, 1.2)
+            for beta in (0, 0.3, 0.6, 0.9)
         )
         assert loss(np.array(found)) < grid
     rate = best_rate(S, D, steps)
-    line = optimize.minimize_scalar(lambda r: mean_loss(gradient_descent, S, steps, float(r)), bounds=(0.5, 1.2))
+    line = optimize.minimize_scalar(
+        lambda r: mean_loss(gradient_descent, S, steps, float(r)), bounds=(0.5, 1.2)
+    )
     assert mean_loss(gradient_descent, S, steps, rate) <= line.fun * (1 + 1e-9)
 
 
@@ -408,7 +455,8 @@ KNOWN = {
     "A = a Sigma^-1": (0.143, -1.018, -2.01, -2.90),
     "conjugate gradient": (0.687, 0.147, -0.607, -1.603),
     "preconditioned": (-0.10, -1.78, -3.76, -6.39),
-    # Their rates are the authors' 0.03 and 0.005 for gradients summed, not averaged, over all 20 examples.
+    # Their rates are the authors' 0.03 and 0.005 for gradients summed, not averaged, over all 20
+    # examples.
     "nesterov": (0.90, 0.47, 0.22, 0.01),
     "momentum": (1.48, 1.24, 0.96, 0.75),
 }
@@ -421,7 +469,10 @@ def measured() -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
     S, found = coloured(white, D), {}
     for name, at, eigenvalues in (("A = a I", S, D), ("A = a Sigma^-1", white, None)):
         best = floors(at, eigenvalues, (1, 2, 3, 4))
-        loss, error = (torch.tensor(each, dtype=f64) for each in zip(*[(b.loss, b.error) for b in best], strict=True))
+        loss, error = (
+            torch.tensor(each, dtype=f64)
+            for each in zip(*[(b.loss, b.error) for b in best], strict=True)
+        )
         found[name] = loss.log(), error / loss
     for name, at, eigenvalues in (("conjugate gradient", S, D), ("preconditioned", white, None)):
         target = targets(5, 65536, source, eigenvalues)
@@ -435,7 +486,10 @@ def measured() -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
 @pytest.mark.parametrize("name", KNOWN)
 def test_the_known_expectations(measured, name):
     log, error = measured[name]
-    assert ((log - torch.tensor(KNOWN[name], dtype=f64)).abs() < 3 * error + 0.005).all(), (log, error)
+    assert ((log - torch.tensor(KNOWN[name], dtype=f64)).abs() < 3 * error + 0.005).all(), (
+        log,
+        error,
+    )
 
 
 def test_no_linear_method_is_below_its_floor_and_conjugate_gradient_is(measured):

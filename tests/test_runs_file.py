@@ -22,7 +22,9 @@ RECORD = {"experiment": TOY, "version": 1, "config": {"d": 1.0, "rate": 0.5}, **
 def test_equal_runs_give_equal_bytes_and_the_digest_ignores_time():
     one = pack(TENSORS, RECORD)
     assert one == pack(dict(reversed(TENSORS.items())), dict(reversed(RECORD.items())))
-    assert digest(TENSORS, RECORD) == digest(TENSORS, {**RECORD, "seconds": 2, "config": {"rate": 0.5, "d": 1}})
+    assert digest(TENSORS, RECORD) == digest(
+        TENSORS, {**RECORD, "seconds": 2, "config": {"rate": 0.5, "d": 1}}
+    )
     for name, other in (("experiment", "x"), ("version", 2), ("config", {"d": 2})):
         assert digest(TENSORS, RECORD) != digest(TENSORS, {**RECORD, name: other})
 
@@ -35,7 +37,10 @@ def test_another_process_writes_the_same_bytes():
     path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
     said = {
         subprocess.run(
-            [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, check=True, capture_output=True
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONPATH": path},
+            check=True,
+            capture_output=True,
         ).stdout.decode()
         for _ in range(2)
     }
@@ -56,7 +61,10 @@ def test_files_of_the_former_form_are_read_and_checked(tmp_path):
     now.write_bytes(pack(TENSORS, RECORD))
     record, tensors = read(path)
     assert record == read_record(path) == read_record(now) and record["config"] == RECORD["config"]
-    assert all(np.array_equal(tensors[name], TENSORS[name], equal_nan=name.startswith("curve")) for name in TENSORS)
+    assert all(
+        np.array_equal(tensors[name], TENSORS[name], equal_nan=name.startswith("curve"))
+        for name in TENSORS
+    )
     path.write_bytes(path.read_bytes().replace(b"1.5", b"2.5"))
     with pytest.raises(Damaged, match="their hash differs"):
         read_record(path)
@@ -119,7 +127,13 @@ def test_a_file_is_synced_then_named_then_its_folder_is_synced(tmp_path, monkeyp
     assert done == ["file", "name", "folder"] and (tmp_path / "a" / "x").read_bytes() == b"content"
     done.clear()
     write_whole(tmp_path / "b" / "c" / "x", b"content")
-    assert done == ["folder", "folder", "file", "name", "folder"]  # the new folders' own names first
+    assert done == [
+        "folder",
+        "folder",
+        "file",
+        "name",
+        "folder",
+    ]  # the new folders' own names first
 
 
 def test_files_and_folders_are_for_their_owner_alone(tmp_path):
@@ -132,7 +146,9 @@ def test_files_and_folders_are_for_their_owner_alone(tmp_path):
 def test_drafts_of_writers_that_are_gone_are_swept(tmp_path):
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    left, old, fresh = (tmp_path / f".run.safetensors.{pid}-7" for pid in (gone.pid, os.getpid(), os.getppid()))
+    left, old, fresh = (
+        tmp_path / f".run.safetensors.{pid}-7" for pid in (gone.pid, os.getpid(), os.getppid())
+    )
     for path in (left, old, fresh, tmp_path / ".hidden", tmp_path / "run.safetensors"):
         path.write_bytes(b"half")
     os.utime(old, (0, 0))

@@ -1,4 +1,5 @@
-"""Which run is shown where several could be, the form of a file to the byte, and which runs make room for others."""
+"""Which run is shown where several could be, the form of a file to the byte, and which runs make
+room for others."""
 
 import dataclasses
 import json
@@ -22,7 +23,12 @@ from icl_core.runs.disk import write_whole
 from icl_core.runs.file import Damaged, _seal, canonical, pack, read, unpack
 from icl_core.runs.header import key_of_record, stored_settings
 
-RECORD = {"experiment": TOY, "version": 1, "config": {"rate": 0.5, "d": 2.0}, "metrics": [{"b": 1, "a": 2}]}
+RECORD = {
+    "experiment": TOY,
+    "version": 1,
+    "config": {"rate": 0.5, "d": 2.0},
+    "metrics": [{"b": 1, "a": 2}],
+}
 
 
 @pytest.fixture
@@ -38,7 +44,12 @@ def config(**values):
 def charted(runs, *configs):
     """An atlas of these runs."""
     base = stored_settings(config())
-    packed = pack_atlas(TOY, base, [Mapped(stored_settings(each), {"seconds": 1.0}, TENSORS) for each in configs], [])
+    packed = pack_atlas(
+        TOY,
+        base,
+        [Mapped(stored_settings(each), {"seconds": 1.0}, TENSORS) for each in configs],
+        [],
+    )
     write_whole(runs.atlases.path(TOY), packed)
 
 
@@ -55,7 +66,9 @@ def test_of_runs_equally_near_a_shipped_one_is_shown_then_one_made_here_then_the
 
 
 @pytest.mark.parametrize("seeds", [range(1, 7), range(6, 0, -1)])
-def test_of_runs_equally_near_and_of_one_origin_it_is_always_the_same_in_whatever_order_they_came(runs, seeds):
+def test_of_runs_equally_near_and_of_one_origin_it_is_always_the_same_in_whatever_order_they_came(
+    runs, seeds
+):
     made = [runs.save(TOY, config(seed=seed), TENSORS, INFO) for seed in seeds]
     assert runs.nearest(TOY, config()).key == min(header.key for header in made)
 
@@ -73,7 +86,9 @@ def test_the_record_is_one_key_of_sorted_json_and_tensors_begin_where_they_can_b
     header = json.loads(content[8 : 8 + length])
     (told,) = header.pop("__metadata__").values()
     assert list(json.loads(told)) == sorted(json.loads(told)) and "\n" not in told
-    assert list(json.loads(told)["config"]) == ["d", "rate"] and list(json.loads(told)["metrics"][0]) == ["a", "b"]
+    assert list(json.loads(told)["config"]) == ["d", "rate"] and list(
+        json.loads(told)["metrics"][0]
+    ) == ["a", "b"]
     assert length % 8 == 0
     for name, entry in header.items():
         start, end = entry["data_offsets"]
@@ -103,7 +118,9 @@ def test_a_file_without_what_names_a_run_is_none(missing):
     del kept[missing], kept["seal"]
     header["__metadata__"]["run"] = json.dumps({**kept, "seal": _seal(kept)}, sort_keys=True)
     packed = json.dumps(header).encode()
-    with pytest.raises(Damaged, match="expected a run's experiment, version, config in the metadata, got "):
+    with pytest.raises(
+        Damaged, match="expected a run's experiment, version, config in the metadata, got "
+    ):
         unpack(len(packed).to_bytes(8, "little") + packed + content[8 + length :])
 
 
@@ -129,15 +146,21 @@ def failing(monkeypatch, times, problem):
     return tried
 
 
-def test_a_cache_that_others_create_is_tried_ten_times_with_ever_longer_pauses(tmp_path, monkeypatch, pauses):
+def test_a_cache_that_others_create_is_tried_ten_times_with_ever_longer_pauses(
+    tmp_path, monkeypatch, pauses
+):
     tried = failing(monkeypatch, 9, "database is locked")
     bytes_disk.create(tmp_path / "runs", 1000).close()
     assert len(tried) == 10 and pauses == [0.05 * 2**n for n in range(9)]
     assert tried[-1]["disk"] is bytes_disk.BytesDisk and tried[-1]["size_limit"] == 1000
 
 
-@pytest.mark.parametrize(("problem", "tries"), [("database is locked", 10), ("unable to open database file", 1)])
-def test_a_cache_that_stays_locked_is_given_up_and_another_fault_at_once(tmp_path, monkeypatch, pauses, problem, tries):
+@pytest.mark.parametrize(
+    ("problem", "tries"), [("database is locked", 10), ("unable to open database file", 1)]
+)
+def test_a_cache_that_stays_locked_is_given_up_and_another_fault_at_once(
+    tmp_path, monkeypatch, pauses, problem, tries
+):
     tried = failing(monkeypatch, 99, problem)
     with pytest.raises(sqlite3.OperationalError, match=problem):
         bytes_disk.create(tmp_path / "runs", 1000)
@@ -196,14 +219,20 @@ def test_files_are_told_by_name_the_oldest_first_and_nothing_else_is(cache):
     for age, name in enumerate([*names, "notes.txt", "a.safetensors", ".a-0000000a.safetensors"]):
         write_whole(cache.folder / name, b"x")
         os.utime(cache.folder / name, (1000 - min(age, 1), 1000 - min(age, 1)))
-    assert cache.files() == [(name[0], cache.folder / name) for name in (names[2], names[1], names[0])]
+    assert cache.files() == [
+        (name[0], cache.folder / name) for name in (names[2], names[1], names[0])
+    ]
 
 
 def test_a_run_is_read_with_its_tensors_in_order_and_none_can_be_written(tmp_path):
     (tmp_path / "x").write_bytes(pack(TENSORS, RECORD))
     record, tensors = read(tmp_path / "x")
-    assert {name: record[name] for name in RECORD} == RECORD and not any(t.flags.writeable for t in tensors.values())
-    assert all(np.array_equal(tensors[n], TENSORS[n], equal_nan=n.startswith("curve")) for n in TENSORS)
+    assert {name: record[name] for name in RECORD} == RECORD and not any(
+        t.flags.writeable for t in tensors.values()
+    )
+    assert all(
+        np.array_equal(tensors[n], TENSORS[n], equal_nan=n.startswith("curve")) for n in TENSORS
+    )
 
 
 def test_settings_are_plain_in_whatever_form_they_come():
@@ -217,7 +246,9 @@ def test_what_an_atlas_keeps_in_half_precision_comes_in_single_and_cannot_be_wri
     halves = {"final/W": np.linspace(0, 1, 8, dtype=np.float16), "final/a": np.arange(3)}
     write_whole(
         runs.atlases.path(TOY),
-        pack_atlas(TOY, {}, [Mapped(stored_settings(config(seed=1)), {"seconds": 1.0}, halves)], []),
+        pack_atlas(
+            TOY, {}, [Mapped(stored_settings(config(seed=1)), {"seconds": 1.0}, halves)], []
+        ),
     )
     run = runs.load(runs.find(TOY, config(seed=1)))
     assert run["final/W"].dtype == np.float32 and run["final/a"].dtype == halves["final/a"].dtype
@@ -227,7 +258,8 @@ def test_what_an_atlas_keeps_in_half_precision_comes_in_single_and_cannot_be_wri
 
 def test_the_least_size_is_that_of_the_largest_run_that_is_greater_in_nothing(runs):
     sizes = [
-        runs.ship(TOY, config(d=d, seed=d), {"x": np.zeros(1000 * d)}, INFO).path.stat().st_size for d in (4, 5, 6)
+        runs.ship(TOY, config(d=d, seed=d), {"x": np.zeros(1000 * d)}, INFO).path.stat().st_size
+        for d in (4, 5, 6)
     ]
     assert runs.least_size(TOY, config(d=5)) == sizes[1] and runs.least_size(TOY, config(d=3)) == 0
     headers = runs.headers(TOY)
@@ -241,13 +273,19 @@ def test_of_those_who_asked_the_oldest_are_forgotten_a_tenth_at_a_time(runs, mon
     for number in range(21):
         owners.add(f"{number:02}", "a")
         os.utime(runs.local / "owners" / f"{number:02}", (number, number))
-    assert owners.owners_of("00") == owners.owners_of("02") == set() and owners.owners_of("03") == {"a"}
-    assert len(list((runs.local / "owners").iterdir())) == 18  # so that not every one that comes makes room
+    assert owners.owners_of("00") == owners.owners_of("02") == set() and owners.owners_of("03") == {
+        "a"
+    }
+    assert (
+        len(list((runs.local / "owners").iterdir())) == 18
+    )  # so that not every one that comes makes room
 
 
 def test_so_much_room_is_said_to_be_missing():
     documents._check("a run", [2**19, 2**19], 2**20)
-    with pytest.raises(BadSetting, match=r"^a run may take 1\.0 MiB here, they would take 1\.5 MiB with this one; "):
+    with pytest.raises(
+        BadSetting, match=r"^a run may take 1\.0 MiB here, they would take 1\.5 MiB with this one; "
+    ):
         documents._check("a run", [2**20, 2**19], 2**20)
 
 
@@ -262,7 +300,9 @@ def test_a_run_that_needs_more_memory_than_there_is_is_left_for_who_has_it(runs,
         (told,) = runs.messages()
         assert header.path.name in told and "must fit the memory of" in told
     runs._headers._seen.clear()
-    assert header.path.exists() and [each.key for each in runs.headers("birth.induction")] == [header.key]
+    assert header.path.exists() and [each.key for each in runs.headers("birth.induction")] == [
+        header.key
+    ]
     loaded = runs.load(header)
     assert loaded and loaded.config == large
 
@@ -299,7 +339,9 @@ def test_a_run_of_an_atlas_is_given_away_as_a_file_of_its_own(runs):
     charted(runs, config(), config(seed=1))
     mapped = runs.find(TOY, config(seed=1))
     record, tensors = unpack(runs.content(mapped))
-    assert record["config"] == stored_settings(config(seed=1)) and key_of_record(record) == mapped.key
+    assert (
+        record["config"] == stored_settings(config(seed=1)) and key_of_record(record) == mapped.key
+    )
     assert tensors.keys() == TENSORS.keys()
     ours = runs.save(TOY, config(seed=2), TENSORS, INFO)
     assert runs.content(ours) == ours.path.read_bytes()

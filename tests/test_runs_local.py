@@ -42,7 +42,9 @@ def keys(runs):
     return {header.key for header in runs.headers(TOY)}
 
 
-@pytest.mark.parametrize(("word", "damaged"), [(b"NEW.size", b"LEW.size"), (b"access_time REAL", b"acbess_time REAL")])
+@pytest.mark.parametrize(
+    ("word", "damaged"), [(b"NEW.size", b"LEW.size"), (b"access_time REAL", b"acbess_time REAL")]
+)
 @pytest.mark.parametrize("when", ["same process", "another"])
 def test_an_index_whose_schema_makes_no_sense_is_made_anew(runs, configs, word, damaged, when):
     saved = runs.save(TOY, configs[0], TENSORS, INFO)
@@ -59,7 +61,9 @@ def test_an_index_whose_schema_makes_no_sense_is_made_anew(runs, configs, word, 
     assert "the index was made anew" in " ".join(runs.messages())
 
 
-def test_runs_are_found_by_their_files_where_neither_the_index_nor_its_fault_can_be_read(runs, configs, monkeypatch):
+def test_runs_are_found_by_their_files_where_neither_the_index_nor_its_fault_can_be_read(
+    runs, configs, monkeypatch
+):
     saved = runs.save(TOY, configs[0], TENSORS, INFO)
 
     def unreadable():
@@ -70,7 +74,9 @@ def test_runs_are_found_by_their_files_where_neither_the_index_nor_its_fault_can
     assert runs._made.paths() == {saved.key: saved.path}
 
 
-@pytest.mark.parametrize("damage", [b"no database " * 1000, b"", None], ids=["foreign", "empty", "gone"])
+@pytest.mark.parametrize(
+    "damage", [b"no database " * 1000, b"", None], ids=["foreign", "empty", "gone"]
+)
 @pytest.mark.parametrize("when", ["same process", "another"])
 def test_a_lost_index_is_made_anew_from_the_files(runs, configs, damage, when):
     saved = [runs.save(TOY, config, TENSORS, INFO) for config in configs]
@@ -171,7 +177,8 @@ def below_a_file(folder, monkeypatch):
 
 
 def read_only(folder, monkeypatch):
-    """As a cache on a read-only medium, or of another user, who lets us read. Root may write: so it is said only."""
+    """As a cache on a read-only medium, or of another user, who lets us read. Root may write: so it
+    is said only."""
     monkeypatch.setattr(os, "access", lambda path, mode: not str(path).startswith(str(folder)))
 
 
@@ -215,7 +222,8 @@ def test_a_damaged_stray_beside_a_whole_run_takes_it_not_away(runs, configs):
 
 @pytest.mark.parametrize("seen", [False, True], ids=["not yet seen", "seen"])
 def test_an_index_that_is_cut_off_in_use_ends_no_process_and_loses_no_run(runs, configs, seen):
-    """What is mapped into memory would end it, as the system has nothing to give for what is missing."""
+    """What is mapped into memory would end it, as the system has nothing to give for what is
+    missing."""
     kept = runs.save(TOY, configs[0], TENSORS, INFO)
     assert not seen or keys(runs) == {kept.key}
     files = list((runs.local / "runs").glob("cache.db*"))
@@ -253,10 +261,14 @@ def test_an_index_of_an_earlier_version_is_used_as_it_is_while_that_has_it_open(
 def test_processes_that_open_an_index_together_do_not_wait_for_each_other(runs, configs, before):
     folder = as_before(runs) if before else runs.local / "runs"
     code = (
-        "import sys; from pathlib import Path; from icl_core.runs import bytes_disk\nsys.stdin.read(1)\n"
+        "import sys; from pathlib import Path; from icl_core.runs import "
+        "bytes_disk\nsys.stdin.read(1)\n"
         f"for _ in range(20): bytes_disk.create(Path({str(folder)!r}), 10**6).close()\n"
     )
-    opening = [subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, cwd=ROOT) for _ in range(3)]
+    opening = [
+        subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, cwd=ROOT)
+        for _ in range(3)
+    ]
     for each in opening:
         each.stdin.write(b".")
         each.stdin.flush()
@@ -266,7 +278,8 @@ def test_processes_that_open_an_index_together_do_not_wait_for_each_other(runs, 
 
 
 def test_a_change_that_was_cut_short_is_no_damage(runs, configs):
-    """A process that is killed as it writes leaves half a change, and beside it what was there before."""
+    """A process that is killed as it writes leaves half a change, and beside it what was there
+    before."""
     saved = [runs.save(TOY, config, TENSORS, INFO) for config in configs[:2]]
     runs.close()
     database = runs.local / "runs" / "cache.db"

@@ -1,4 +1,5 @@
-"""What is told of an experiment is true of the run that its first preset ships, and leads somewhere."""
+"""What is told of an experiment is true of the run that its first preset ships, and leads
+somewhere."""
 
 import gc
 import os
@@ -59,11 +60,19 @@ def test_every_sentence_is_said_of_the_run(told):
     experiment, run, view = told
     for beat in experiment.story.beats:
         here = storytelling.seen_at(beat, run, view)
-        texts = [storytelling.sentence_of(beat.say, run, here), beat.do, storytelling.sentence_of(beat.then, run, here)]
+        texts = [
+            storytelling.sentence_of(beat.say, run, here),
+            beat.do,
+            storytelling.sentence_of(beat.then, run, here),
+        ]
         if beat.ask:
             assert len(beat.ask.choices) == 3 and len(set(beat.ask.choices)) == 3
             assert beat.ask.right(run, here) in range(3)
-            texts += [beat.ask.ask, storytelling.sentence_of(beat.ask.answer, run, here), beat.ask.why]
+            texts += [
+                beat.ask.ask,
+                storytelling.sentence_of(beat.ask.answer, run, here),
+                beat.ask.why,
+            ]
             assert beat.ask.ask.endswith("?") and beat.ask.why
         assert texts[0] and bool(beat.do) == (beat.done is not None)
         assert all(text == "" or text[-1] in ".?)”" for text in texts), texts
@@ -74,11 +83,20 @@ def test_every_sentence_is_said_of_the_run(told):
 def test_every_try_leads_to_a_setting_that_can_be(told):
     experiment, _, _ = told
     presets = {preset.name: preset for preset in experiment.presets}
-    places = {drawing.place for drawing in experiment.drawings} - {STAGE} | {"View", "Numbers", "Evidence", "Why"}
+    places = {drawing.place for drawing in experiment.drawings} - {STAGE} | {
+        "View",
+        "Numbers",
+        "Evidence",
+        "Why",
+    }
     assert experiment.story.tries
     for each in experiment.story.tries:
         preset = presets[each.preset] if each.preset else experiment.presets[0]
-        config = {name: value for name, value in each.fields.items() if name in knobs_of(experiment.config)}
+        config = {
+            name: value
+            for name, value in each.fields.items()
+            if name in knobs_of(experiment.config)
+        }
         replace(preset.config, **config)
         view = experiment.view(**preset.view)
         replace(view, **{name: value for name, value in each.fields.items() if name not in config})
@@ -96,7 +114,9 @@ def test_the_task_comes_in_two_sentences_with_an_example(told):
     assert len(task.example.pieces) >= 2 and any(kind for _, kind in task.example.pieces)
 
 
-@pytest.mark.parametrize("paper", [each.name for each in registry.papers().values() if each.name != "toy"])
+@pytest.mark.parametrize(
+    "paper", [each.name for each in registry.papers().values() if each.name != "toy"]
+)
 def test_tours_pass_by_what_there_is(paper):
     found = registry.papers()[paper]
     assert set(found.tour) <= set(found.experiments) and found.highlights
@@ -111,7 +131,8 @@ def _run(losses: list[float]) -> Run:
 
 
 @pytest.mark.parametrize(
-    ("at", "index"), [(FIRST, 0), (LAST, 3), (10, 1), (11, 2), (99, 3), (None, None), (lambda run: 20.0, 2)]
+    ("at", "index"),
+    [(FIRST, 0), (LAST, 3), (10, 1), (11, 2), (99, 3), (None, None), (lambda run: 20.0, 2)],
 )
 def test_a_beat_plays_to_the_first_snapshot_that_shows_it(at, index):
     assert storytelling.snapshot_of(Beat("x", "It is.", at), _run([1.0])) == index
@@ -127,7 +148,10 @@ def test_a_beat_plays_to_the_first_snapshot_that_shows_it(at, index):
 )  # fmt: skip
 def test_where_something_first_holds_and_from_where_on(holds, at, on):
     steps = [0, 10, 20, 40]
-    assert storytelling.first_at(steps, holds) == at and storytelling.first_from(np.array(steps), np.array(holds)) == on
+    assert (
+        storytelling.first_at(steps, holds) == at
+        and storytelling.first_from(np.array(steps), np.array(holds)) == on
+    )
 
 
 def test_a_word_that_names_no_step_is_refused():
@@ -167,7 +191,9 @@ def test_a_beat_whose_rule_finds_nothing_is_left_out():
 
 def test_a_rule_looks_at_a_run_once_and_holds_no_run():
     asked, run, other = [], _run([1.0]), _run([1.0])
-    beat = Beat("x", "It is.", lambda run: asked.append(id(run)))  # it finds nothing, which is found once, too
+    beat = Beat(
+        "x", "It is.", lambda run: asked.append(id(run))
+    )  # it finds nothing, which is found once, too
     assert [storytelling.step_of(beat, each) for each in (run, run, other, other)] == [None] * 4
     assert asked == [id(run), id(other)]
     gone = weakref.ref(other)

@@ -1,6 +1,8 @@
-"""Nothing from outside is run, no name leads out of the store, and what is kept here is its owner's alone.
+"""Nothing from outside is run, no name leads out of the store, and what is kept here is its owner's
+alone.
 
-What is told elsewhere is not told again: rows of the cache (test_store), parcels (test_cluster), owners (test_class).
+What is told elsewhere is not told again: rows of the cache (test_store), parcels (test_cluster),
+owners (test_class).
 """
 
 import ast
@@ -35,7 +37,14 @@ from icl_core.text_counts import count
 
 SOURCES = [*CORE, ROOT / "app.py", *sorted((ROOT / "pages").rglob("*.py"))]
 RUNS_CODE = {"eval", "exec", "compile", "__import__", "execfile", "input"}
-LOADS = {("torch", "load"), ("np", "load"), ("numpy", "load"), ("yaml", "load"), ("os", "system"), ("os", "popen")}
+LOADS = {
+    ("torch", "load"),
+    ("np", "load"),
+    ("numpy", "load"),
+    ("yaml", "load"),
+    ("os", "system"),
+    ("os", "popen"),
+}
 OUTSIDE = ("..", "../x", "../../x", "/etc", "a/b", "a/../../x", "", ".", "a\0b", "x" * 5000)
 
 
@@ -51,9 +60,19 @@ def test_the_server_answers_this_machine_alone():
     with (ROOT / ".streamlit" / "config.toml").open("rb") as file:
         options = tomllib.load(file)
     server = options["server"]
-    assert server["address"] == "localhost" and set(server["allowedHosts"]) == {"localhost", "127.0.0.1", "::1"}
-    assert not {"enableCORS", "enableXsrfProtection", "enableStaticServing", "corsAllowedOrigins"} & server.keys()
-    assert options["browser"]["gatherUsageStats"] is False and options["client"]["showErrorDetails"] == "none"
+    assert server["address"] == "localhost" and set(server["allowedHosts"]) == {
+        "localhost",
+        "127.0.0.1",
+        "::1",
+    }
+    assert (
+        not {"enableCORS", "enableXsrfProtection", "enableStaticServing", "corsAllowedOrigins"}
+        & server.keys()
+    )
+    assert (
+        options["browser"]["gatherUsageStats"] is False
+        and options["client"]["showErrorDetails"] == "none"
+    )
 
 
 def calls(path) -> list[tuple[str, str]]:
@@ -72,7 +91,8 @@ def calls(path) -> list[tuple[str, str]]:
 
 
 def test_no_text_is_run_and_no_object_is_read():
-    """Dask alone sends functions, its own workers' and ours (`cluster/pool.py`), to those whom the user names."""
+    """Dask alone sends functions, its own workers' and ours (`cluster/pool.py`), to those whom the
+    user names."""
     for path in SOURCES:
         named = calls(path)
         assert not [name for of, name in named if not of and name in RUNS_CODE], path
@@ -81,7 +101,9 @@ def test_no_text_is_run_and_no_object_is_read():
         assert not modules or path.name == "registry.py", path
 
 
-@pytest.mark.parametrize("name", ["os.path", "os.system", "..x", "birth.induction.run", "birth", "", "\0", "shared.x"])
+@pytest.mark.parametrize(
+    "name", ["os.path", "os.system", "..x", "birth.induction.run", "birth", "", "\0", "shared.x"]
+)
 def test_a_name_imports_nothing_but_experiments(name):
     registry.experiment_ids()
     before = set(sys.modules)
@@ -118,7 +140,8 @@ def use_everything() -> None:
 
 
 def fill(runs) -> str:
-    """A cache with a file of every kind; the key of a job that waits with all that a training leaves."""
+    """A cache with a file of every kind; the key of a job that waits with all that a training
+    leaves."""
     config = registry.experiment(TOY).config
     queue.submit(TOY, config(steps=20), visitor="a")
     worker.work(once=True, slots=1)
@@ -127,7 +150,12 @@ def fill(runs) -> str:
     key = queue.submit(TOY, config(steps=40), visitor="a")
     queue.watch(key, "page")
     whole = next((runs.local / "runs").glob("*.safetensors"))
-    for name in ("checkpoint.safetensors", "live.safetensors", "phases/a.safetensors", "ends/a.safetensors"):
+    for name in (
+        "checkpoint.safetensors",
+        "live.safetensors",
+        "phases/a.safetensors",
+        "ends/a.safetensors",
+    ):
         (Job(key).folder / name).parent.mkdir(exist_ok=True)
         shutil.copy(whole, Job(key).folder / name)
     return key
@@ -139,7 +167,12 @@ def test_a_pickle_in_the_place_of_any_file_is_never_loaded(runs, tmp_path):
     with pytest.raises(FileNotFoundError):  # it would explode
         pickle.loads(pickle.dumps(Bomb(tmp_path / "none" / "x")))
     fill(runs)
-    files = [path for folder in (runs.local, runs.shipped) for path in sorted(folder.rglob("*")) if path.is_file()]
+    files = [
+        path
+        for folder in (runs.local, runs.shipped)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    ]
     assert len(files) >= 10 and {path.suffix for path in files} >= {".json", ".safetensors", ".db"}
     for path in files:
         before = path.read_bytes() if path.exists() else b""
@@ -152,8 +185,16 @@ def test_a_pickle_in_the_place_of_any_file_is_never_loaded(runs, tmp_path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(before)
     for name in ("sitecustomize.py", "torch.py", "x.pkl", "x.pt", "conftest.py", "__init__.py"):
-        for folder in (runs.local, runs.local / "runs", runs.local / "jobs", runs.shipped, runs.shipped / "toy"):
-            (folder / name).write_bytes(payload if name.endswith(("pkl", "pt")) else b"import os; os.mkdir('exploded')")
+        for folder in (
+            runs.local,
+            runs.local / "runs",
+            runs.local / "jobs",
+            runs.shipped,
+            runs.shipped / "toy",
+        ):
+            (folder / name).write_bytes(
+                payload if name.endswith(("pkl", "pt")) else b"import os; os.mkdir('exploded')"
+            )
     use_everything()
     assert not marker.exists()
 
@@ -185,9 +226,15 @@ def test_no_name_leads_out_of_the_store(runs, tmp_path, name):
     (tmp_path / "x").mkdir()
     before = sorted(tmp_path.rglob("*"))
     uses = (
-        queue.state, queue.cancel, queue.interrupt, queue.partial_curves, Job, lambda name: owners.add(name, "a"),
-        lambda name: owners.add("a", name or "/"), lambda name: transfer.lay_out({f"../{name}": b""}),
-    )  # fmt: skip
+        queue.state,
+        queue.cancel,
+        queue.interrupt,
+        queue.partial_curves,
+        Job,
+        lambda name: owners.add(name, "a"),
+        lambda name: owners.add("a", name or "/"),
+        lambda name: transfer.lay_out({f"../{name}": b""}),
+    )
     for use in uses:
         with suppress(ValueError, OSError, Damaged):
             use(name)
@@ -242,13 +289,24 @@ def test_the_log_of_workers_is_for_its_owner_alone(runs, monkeypatch):
 def test_what_a_run_and_a_job_say_is_drawn_as_text(runs):
     """Titles, messages and machines with markup, in files that are whole otherwise."""
     config = registry.experiment("gdssm.corrections").config
-    says = {"message": EVIL, "device": EVIL, "date": EVIL, "presets": [EVIL], "seconds": 1.0, "metrics": []}
+    says = {
+        "message": EVIL,
+        "device": EVIL,
+        "date": EVIL,
+        "presets": [EVIL],
+        "seconds": 1.0,
+        "metrics": [],
+    }
     runs.save("gdssm.corrections", config(seed=7), {"x": np.zeros(2)}, says)
     key = queue.submit("gdssm.corrections", config(seed=8))
     Job(key).tell(status="failed", message=EVIL, phase=EVIL)
     request = json.loads((Job(key).folder / "request.json").read_text())
     (Job(key).folder / "request.json").write_text(json.dumps({**request, "visitor": EVIL}))
-    for page, link in (("runs", ""), ("gdssm", "experiment=corrections&seed=8&at_once=false"), ("claims", "")):
+    for page, link in (
+        ("runs", ""),
+        ("gdssm", "experiment=corrections&seed=8&at_once=false"),
+        ("claims", ""),
+    ):
         app = opened(page, link)
         assert not app.exception
         for kind in ("markdown", "caption", "warning", "error", "info"):
@@ -266,7 +324,9 @@ def test_a_database_of_another_kind_is_no_way_in(runs, tmp_path):
     with sqlite3.connect(runs.local / "runs" / "cache.db") as database:
         database.execute("UPDATE Cache SET key = ?", ("'; DROP TABLE Cache; --",))
         database.execute("ALTER TABLE Cache RENAME TO Other")
-        database.execute(f"CREATE VIEW Cache AS SELECT * FROM Other WHERE load_extension('{tmp_path}/x') IS NULL")
+        database.execute(
+            f"CREATE VIEW Cache AS SELECT * FROM Other WHERE load_extension('{tmp_path}/x') IS NULL"
+        )
     database.close()
     use_everything()
     assert [header.key for header in runs.headers(TOY)]

@@ -9,7 +9,10 @@ import torch
 from icl_core.training import several_seeds
 from icl_core.training.weights import Weights
 
-PARAMETERS = {"w": torch.tensor([[1.0, 2.0], [3.0, -1.0]]), "b": torch.tensor([0.5, -2.0])}  # two seeds
+PARAMETERS = {
+    "w": torch.tensor([[1.0, 2.0], [3.0, -1.0]]),
+    "b": torch.tensor([0.5, -2.0]),
+}  # two seeds
 
 
 def losses(w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -20,10 +23,15 @@ def test_a_seeds_gradient_is_that_of_its_own_loss():
     leaves = several_seeds.leaves(PARAMETERS)
     found = several_seeds.gradients(losses(**leaves), leaves)
     for seed in range(2):
-        alone = {name: tensor[seed : seed + 1].clone().requires_grad_() for name, tensor in PARAMETERS.items()}
+        alone = {
+            name: tensor[seed : seed + 1].clone().requires_grad_()
+            for name, tensor in PARAMETERS.items()
+        }
         losses(**alone).sum().backward()
         for name, tensor in alone.items():
-            assert tensor.grad is not None and torch.equal(found[name][seed : seed + 1], tensor.grad), name
+            assert tensor.grad is not None and torch.equal(
+                found[name][seed : seed + 1], tensor.grad
+            ), name
     assert not PARAMETERS["w"].requires_grad
 
 
@@ -60,5 +68,7 @@ def test_weights_by_name_leave_out_what_a_model_does_not_have():
     one = Some(torch.ones(2))
     assert list(one.tensors()) == ["a"] and one.tensors()["a"] is one.a
     both = one.with_(b=torch.zeros(1)).to(torch.float64)
-    assert list(both.tensors()) == ["a", "b"] and both.b is not None and both.b.dtype == torch.float64
+    assert (
+        list(both.tensors()) == ["a", "b"] and both.b is not None and both.b.dtype == torch.float64
+    )
     assert one.b is None and one.a.dtype == torch.float32

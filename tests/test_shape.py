@@ -1,4 +1,5 @@
-"""The house: every experiment is a folder of the same files, nothing is long, no import runs in a circle or upwards."""
+"""The house: every experiment is a folder of the same files, nothing is long, no import runs in a
+circle or upwards."""
 
 import ast
 from pathlib import Path
@@ -6,7 +7,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-APP = [ROOT / "app.py", *sorted((ROOT / "pages").rglob("*.py")), *sorted((ROOT / "icl_core").rglob("*.py"))]
+APP = [
+    ROOT / "app.py",
+    *sorted((ROOT / "pages").rglob("*.py")),
+    *sorted((ROOT / "icl_core").rglob("*.py")),
+]
 PAPERS = ROOT / "icl_core" / "papers"
 EXTRA = ROOT / "tests" / "papers_extra"
 SHARED = "shared"
@@ -29,7 +34,9 @@ MODULES = {module(path): path for path in APP}
 def imports(path: Path, late: bool = True) -> set[str]:
     """The project's modules that a file imports; without those inside functions if not `late`."""
     tree = ast.parse(path.read_text())
-    nodes = ast.walk(tree) if late else [node for top in tree.body for node in _outside_functions(top)]
+    nodes = (
+        ast.walk(tree) if late else [node for top in tree.body for node in _outside_functions(top)]
+    )
     found: set[str] = set()
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -44,39 +51,63 @@ def imports(path: Path, late: bool = True) -> set[str]:
 def _outside_functions(node: ast.AST) -> list[ast.AST]:
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return []
-    return [node, *(inner for child in ast.iter_child_nodes(node) for inner in _outside_functions(child))]
+    return [
+        node,
+        *(inner for child in ast.iter_child_nodes(node) for inner in _outside_functions(child)),
+    ]
 
 
 def functions() -> list[int]:
     """The lines of every function of the app, its signature and docstring among them."""
     nodes = [node for path in APP for node in ast.walk(ast.parse(path.read_text()))]
-    return [node.end_lineno - node.lineno + 1 for node in nodes if isinstance(node, ast.FunctionDef)]
+    return [
+        node.end_lineno - node.lineno + 1 for node in nodes if isinstance(node, ast.FunctionDef)
+    ]
 
 
-@pytest.mark.parametrize("folder", EXPERIMENTS, ids=lambda folder: f"{folder.parent.name}.{folder.name}")
+@pytest.mark.parametrize(
+    "folder", EXPERIMENTS, ids=lambda folder: f"{folder.parent.name}.{folder.name}"
+)
 def test_every_experiment_has_the_same_files(folder: Path):
-    names = {path.stem for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    names = {
+        path.stem
+        for path in folder.iterdir()
+        if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
     assert names >= EVERY
     assert names & {"train", "run"}
 
 
-@pytest.mark.parametrize("folder", EXPERIMENTS, ids=lambda folder: f"{folder.parent.name}.{folder.name}")
+@pytest.mark.parametrize(
+    "folder", EXPERIMENTS, ids=lambda folder: f"{folder.parent.name}.{folder.name}"
+)
 def test_no_experiment_imports_another(folder: Path):
     others = [module(other / "__init__.py") for other in EXPERIMENTS if other != folder]
     for path in folder.rglob("*.py"):
-        assert not [name for name in imports(path) if name.startswith(tuple(f"{o}." for o in others)) or name in others]
+        assert not [
+            name
+            for name in imports(path)
+            if name.startswith(tuple(f"{o}." for o in others)) or name in others
+        ]
 
 
-@pytest.mark.parametrize("folder", sorted(PAPERS.glob(f"*/{SHARED}")), ids=lambda folder: folder.parent.name)
+@pytest.mark.parametrize(
+    "folder", sorted(PAPERS.glob(f"*/{SHARED}")), ids=lambda folder: folder.parent.name
+)
 def test_what_is_shared_imports_no_experiment(folder: Path):
     paper = module(folder.parent / "__init__.py")
     for path in folder.rglob("*.py"):
-        assert not [name for name in imports(path) if name.startswith(f"{paper}.") and SHARED not in name.split(".")]
+        assert not [
+            name
+            for name in imports(path)
+            if name.startswith(f"{paper}.") and SHARED not in name.split(".")
+        ]
 
 
 def test_no_import_runs_in_a_circle():
     arrows = {name: imports(path, late=False) for name, path in MODULES.items()}
-    # a package's own __init__ names what is in it: only arrows between files of different names count
+    # a package's own __init__ names what is in it: only arrows between files of different names
+    # count
     left = dict(arrows)
     while left:
         free = [name for name, to in left.items() if not (to - {name}) & left.keys()]
@@ -107,19 +138,39 @@ def test_no_arrow_points_upwards():
     assert {name.split(".")[1] for name, _ in inside} == height.keys()
     for name, path in inside:
         for other in imports(path):
-            if other.startswith("icl_core.") and other != "icl_core.papers":  # the registry looks into that folder
-                assert height[other.split(".")[1]] <= height[name.split(".")[1]], f"{name} imports {other}"
+            if (
+                other.startswith("icl_core.") and other != "icl_core.papers"
+            ):  # the registry looks into that folder
+                assert height[other.split(".")[1]] <= height[name.split(".")[1]], (
+                    f"{name} imports {other}"
+                )
 
 
-DRAWS = {f"torch.{name}" for name in (
-    "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "normal", "multinomial", "bernoulli"
-)}  # fmt: skip
+DRAWS = {
+    f"torch.{name}"
+    for name in (
+        "rand",
+        "randn",
+        "randint",
+        "randperm",
+        "rand_like",
+        "randn_like",
+        "normal",
+        "multinomial",
+        "bernoulli",
+    )
+}
 
 
 def test_nothing_is_drawn_without_a_generator():
     """Else a test would see other numbers in another order of the tests."""
-    for path in [*APP, *(path for path in (ROOT / "tests").rglob("*.py") if "bench" not in path.parts)]:
-        calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    for path in [
+        *APP,
+        *(path for path in (ROOT / "tests").rglob("*.py") if "bench" not in path.parts),
+    ]:
+        calls = [
+            node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)
+        ]
         for call in calls:
             if ast.unparse(call.func) in DRAWS:
                 given = {each.arg for each in call.keywords}  # None: among others

@@ -1,4 +1,5 @@
-"""Several workers at one run: each training is done once, by one of them, and the run is the same as by one alone."""
+"""Several workers at one run: each training is done once, by one of them, and the run is the same
+as by one alone."""
 
 import shutil
 import threading
@@ -42,8 +43,11 @@ def helper(job, stopped=never, wanted=never) -> HelperProgress:
     return HelperProgress(job, SharedTrainings(job, identity_of(job.request())), stopped, wanted)
 
 
-def plan(log: list[tuple[str, str]], who: str, hold: dict[str, threading.Event] | None = None) -> list[Phase]:
-    """Three trainings and one that needs two of them; `log` notes who did which, `hold` what each waits for."""
+def plan(
+    log: list[tuple[str, str]], who: str, hold: dict[str, threading.Event] | None = None
+) -> list[Phase]:
+    """Three trainings and one that needs two of them; `log` notes who did which, `hold` what each
+    waits for."""
 
     def train(name, *handed):
         *given, resumed, report = handed
@@ -98,7 +102,9 @@ def test_what_a_helper_left_is_taken_up_from_its_checkpoint(job):
     log: list[tuple[str, str]] = []
     stopping = iter([False, False, True])
     with pytest.raises(Stopped):
-        phases.run(plan(log, "helper"), helper(job, stopped=lambda: next(stopping, True)), lambda made: {})
+        phases.run(
+            plan(log, "helper"), helper(job, stopped=lambda: next(stopping, True)), lambda made: {}
+        )
     SharedTrainings(job, {}).leave()
     found = phases.run(plan(log, "own"), own(job), lambda made: {})
     assert log[0] == ("helper", "a") and ("own", "a") in log
@@ -111,7 +117,9 @@ def test_a_training_in_hand_is_nobody_elses_and_a_foreign_file_is_none(job):
     one.step("a", 3)
     assert other.steps() == 3 and one.steps() == 0
     one.give("a", {"w": np.ones(2)}, 1.5)
-    assert not other.begin("a") and other.found("a")["w"].tolist() == [1, 1] and other.seconds == 1.5
+    assert (
+        not other.begin("a") and other.found("a")["w"].tolist() == [1, 1] and other.seconds == 1.5
+    )
     other.found("a")
     assert other.seconds == 1.5 and other.steps() == 0  # counted once
     assert SharedTrainings(job, {**one.identity, "version": 99}).found("a") is None
@@ -162,9 +170,13 @@ def test_a_helper_writes_nothing_for_a_job_that_is_forgotten(job, what):
     assert not job.folder.exists()
 
 
-def test_an_idle_worker_helps_at_a_run_that_another_has_in_hand_and_goes_when_a_job_waits(job, monkeypatch):
+def test_an_idle_worker_helps_at_a_run_that_another_has_in_hand_and_goes_when_a_job_waits(
+    job, monkeypatch
+):
     asked = []
-    monkeypatch.setattr(worker, "assist", lambda job, stopped, wanted: asked.append((job.key, wanted())) or 1)
+    monkeypatch.setattr(
+        worker, "assist", lambda job, stopped, wanted: asked.append((job.key, wanted())) or 1
+    )
     with hold_lock(job.folder / "lock"):
         job.tell(status="running", spare=2)
         assert worker._assist_one(never) and asked == [(job.key, False)]
@@ -193,7 +205,9 @@ def test_what_is_shown_is_in_the_order_of_the_plan(job):
         taken = own_progress.take([phase.name for phase in steps[:3]])
         assert taken.name == ("b" if live else "a")
     made = {"b": {"final/w": np.ones(1)}}
-    report = phases._reporter(steps, steps[2], 4, Showing(seen), made, lambda found: seen.append(list(found)) or {}, "")
+    report = phases._reporter(
+        steps, steps[2], 4, Showing(seen), made, lambda found: seen.append(list(found)) or {}, ""
+    )
     report(State(step=1, curve={"step": [0]}), dict)
     made["a"] = {"final/w": np.ones(1)}
     report(State(step=2, curve={"step": [0]}), dict)
@@ -219,7 +233,9 @@ def test_the_time_left_is_by_the_steps_that_are_made_here(job, monkeypatch):
     clock[0] = made_at + 10.0
     made.report(26_000, 50_000, 1.0, dict, dict)
     told = job.state()
-    assert told["step"] == 26_000 and 200 < told["seconds_left"] < 300  # a thousand steps in ten seconds
+    assert (
+        told["step"] == 26_000 and 200 < told["seconds_left"] < 300
+    )  # a thousand steps in ten seconds
 
 
 def test_what_a_checkpoint_holds_of_others_is_not_counted_twice(job):
@@ -235,7 +251,9 @@ def test_what_a_checkpoint_holds_of_others_is_not_counted_twice(job):
 def test_what_a_helper_ended_while_nobody_was_here_is_not_counted_twice(job):
     first = JobProgress(job, identity_of(job.request()), 1, lambda: True, lambda: True)
     with pytest.raises(Stopped):
-        first.report(150, 500, 1.0, dict, lambda: {"now/c/step": np.ones(1)})  # a hundred of a, fifty of c
+        first.report(
+            150, 500, 1.0, dict, lambda: {"now/c/step": np.ones(1)}
+        )  # a hundred of a, fifty of c
     helper = SharedTrainings(job, identity_of(job.request()))
     assert helper.begin("b")
     helper.step("b", 100)
@@ -245,14 +263,18 @@ def test_what_a_helper_ended_while_nobody_was_here_is_not_counted_twice(job):
     again.enter("c", 200, 100)
     again.report(250, 500, 1.0, dict, dict)
     again.tell()
-    assert job.state()["step"] == 250 and job.state()["seconds_left"] is None  # nothing has been made here yet
+    assert (
+        job.state()["step"] == 250 and job.state()["seconds_left"] is None
+    )  # nothing has been made here yet
     again.report(260, 500, 1.0, dict, dict)
     again.tell()
     assert job.state()["seconds_left"] is not None
 
 
 def test_what_a_helper_had_begun_does_not_change_the_pace(job, monkeypatch):
-    SharedTrainings(job, identity_of(job.request())).step("b", 100)  # of which its checkpoint holds 80
+    SharedTrainings(job, identity_of(job.request())).step(
+        "b", 100
+    )  # of which its checkpoint holds 80
     made, clock = own(job), [job_progress.time.monotonic()]
     monkeypatch.setattr(job_progress.time, "monotonic", lambda: clock[0])
     made.enter("a", 0, 400)
@@ -263,4 +285,6 @@ def test_what_a_helper_had_begun_does_not_change_the_pace(job, monkeypatch):
     made.enter("b", 400, 400)
     made.report(481, 800, 1.0, dict, dict)
     made.tell()
-    assert job.state()["step"] == 481 and job.state()["seconds_left"] == pytest.approx(39.9 * 319 / 399)
+    assert job.state()["step"] == 481 and job.state()["seconds_left"] == pytest.approx(
+        39.9 * 319 / 399
+    )

@@ -65,7 +65,10 @@ def test_safetensors_itself_reads_the_file(runs, config):
     from safetensors.numpy import load
 
     loaded = load(runs.save(TOY, config, TENSORS, INFO).path.read_bytes())
-    assert all(np.array_equal(loaded[name], TENSORS[name], equal_nan=name.startswith("curve")) for name in TENSORS)
+    assert all(
+        np.array_equal(loaded[name], TENSORS[name], equal_nan=name.startswith("curve"))
+        for name in TENSORS
+    )
 
 
 def test_a_dtype_the_file_cannot_hold_is_refused(runs, config):
@@ -158,12 +161,16 @@ def test_only_local_runs_can_be_deleted(runs, config):
 
 
 def test_the_longest_unused_run_goes_first(tmp_path, config):
-    size = len(pack(TENSORS, {"experiment": TOY, "version": 1, "config": knobs.values(config), **INFO}))
+    size = len(
+        pack(TENSORS, {"experiment": TOY, "version": 1, "config": knobs.values(config), **INFO})
+    )
     small = store.Store(tmp_path / "artifacts", tmp_path / "cache", limit=int(2.5 * size))
     first, second, third = (dataclasses.replace(config, seed=seed) for seed in (1, 2, 3))
     small.save(TOY, first, TENSORS, INFO)
     small.save(TOY, second, TENSORS, INFO)
-    assert small.headers() and small.load(small.find(TOY, first)) is not None  # looking is no use, loading is
+    assert (
+        small.headers() and small.load(small.find(TOY, first)) is not None
+    )  # looking is no use, loading is
     small.save(TOY, third, TENSORS, INFO)
     assert [bool(small.find(TOY, one)) for one in (first, second, third)] == [True, False, True]
     with pytest.raises(knobs.BadSetting, match="must fit ICL_CACHE_LIMIT"):
@@ -173,13 +180,17 @@ def test_the_longest_unused_run_goes_first(tmp_path, config):
 
 
 def test_runs_used_in_a_future_that_never_came_go_before_new_ones(tmp_path, config):
-    size = len(pack(TENSORS, {"experiment": TOY, "version": 1, "config": knobs.values(config), **INFO}))
+    size = len(
+        pack(TENSORS, {"experiment": TOY, "version": 1, "config": knobs.values(config), **INFO})
+    )
     small = store.Store(tmp_path / "artifacts", tmp_path / "cache", limit=int(2.5 * size))
     configs = [dataclasses.replace(config, seed=seed) for seed in range(4)]
     for one in configs[:2]:
         small.save(TOY, one, TENSORS, INFO)
     with closing(sqlite3.connect(tmp_path / "cache" / "runs" / "cache.db")) as database, database:
-        database.execute("UPDATE Cache SET access_time = access_time + 1e6")  # the clock is set back
+        database.execute(
+            "UPDATE Cache SET access_time = access_time + 1e6"
+        )  # the clock is set back
     for one in configs[2:]:
         small.save(TOY, one, TENSORS, INFO)
     assert [bool(small.find(TOY, one)) for one in configs] == [False, False, True, True]
@@ -187,7 +198,8 @@ def test_runs_used_in_a_future_that_never_came_go_before_new_ones(tmp_path, conf
 
 
 @pytest.mark.parametrize(
-    ("text", "size"), [("1000", 1000), ("2GiB", 2**31), ("1.5 kB", 1500), ("3M", 3 * 10**6), ("5B", 5)]
+    ("text", "size"),
+    [("1000", 1000), ("2GiB", 2**31), ("1.5 kB", 1500), ("3M", 3 * 10**6), ("5B", 5)],
 )
 def test_sizes_are_read(text, size):
     assert room.size_limit(text) == size
@@ -239,10 +251,14 @@ def pickled():
     ],
     ids=str,
 )
-def test_rows_that_are_not_ours_are_refused_and_never_unpickled(runs, config, tmp_path, monkeypatch, columns):
+def test_rows_that_are_not_ours_are_refused_and_never_unpickled(
+    runs, config, tmp_path, monkeypatch, columns
+):
     monkeypatch.chdir(tmp_path)
     header = runs.save(TOY, config, TENSORS, INFO)
-    assert runs.find(TOY, config)  # the files were looked through: only the index tells of them from now on
+    assert runs.find(
+        TOY, config
+    )  # the files were looked through: only the index tells of them from now on
     runs.close()
     planted = {name: pickled() if value == "pickled" else value for name, value in columns.items()}
     plant(runs.local / "runs" / "cache.db", **planted)
@@ -257,10 +273,17 @@ def test_rows_that_are_not_ours_are_refused_and_never_unpickled(runs, config, tm
 
 def test_the_disk_refuses_pickles_both_ways(tmp_path):
     disk = BytesDisk(str(tmp_path))
-    for refused in (lambda: disk.put(1), lambda: disk.put(("a",)), lambda: disk.get(b"\x80", False)):
+    for refused in (
+        lambda: disk.put(1),
+        lambda: disk.put(("a",)),
+        lambda: disk.get(b"\x80", False),
+    ):
         with pytest.raises(Refused):
             refused()
-    for refused in (lambda: disk.store({}, False, key="a"), lambda: disk.fetch(4, "a.val", None, False)):
+    for refused in (
+        lambda: disk.store({}, False, key="a"),
+        lambda: disk.fetch(4, "a.val", None, False),
+    ):
         with pytest.raises(Refused):
             refused()
     outside = tmp_path.with_suffix(".txt")
@@ -272,7 +295,9 @@ def test_the_disk_refuses_pickles_both_ways(tmp_path):
             disk.fetch(2, name, None, False)
 
 
-def test_a_database_that_fails_is_said_and_the_run_is_loaded_all_the_same(runs, config, monkeypatch):
+def test_a_database_that_fails_is_said_and_the_run_is_loaded_all_the_same(
+    runs, config, monkeypatch
+):
     def locked(*_, **__):
         raise sqlite3.OperationalError("database is locked")
 
@@ -281,7 +306,9 @@ def test_a_database_that_fails_is_said_and_the_run_is_loaded_all_the_same(runs, 
     monkeypatch.setattr(diskcache.Cache, "delete", locked)
     assert runs.load(header) is not None
     runs.delete(header)
-    assert runs.messages() == [f"The cache of runs in {runs.local / 'runs'} could not be changed: database is locked."]
+    assert runs.messages() == [
+        f"The cache of runs in {runs.local / 'runs'} could not be changed: database is locked."
+    ]
     monkeypatch.setattr(diskcache.Cache, "set", locked)
     with pytest.raises(OSError, match="could not be written"):
         runs.save(TOY, config, TENSORS, INFO)
@@ -316,10 +343,13 @@ def test_many_can_create_the_cache_at_once(tmp_path):
 def test_the_front_page_finds_and_loads_without_torch(runs, config):
     runs.ship(TOY, config, TENSORS, {**INFO, "presets": ["classroom"]})
     code = (
-        "import sys; from icl_core.findings import findings\nfrom icl_core.runs import store\ns = store.default()\n"
+        "import sys; from icl_core.findings import findings\nfrom icl_core.runs import store\ns "
+        "= store.default()\n"
         f"run = s.load(s.preset('{TOY}', 'classroom'), typed=False)\n"
-        f"assert run.config.steps == 50 and not findings.counts(s) and s.find('{TOY}', run.config)\n"
-        "assert 'torch' not in sys.modules and not [n for n in sys.modules if n.startswith('icl_core.papers.toy.')]"
+        f"assert run.config.steps == 50 and not findings.counts(s) and s.find('{TOY}', "
+        "run.config)\n"
+        "assert 'torch' not in sys.modules and not [n for n in sys.modules if "
+        "n.startswith('icl_core.papers.toy.')]"
     )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 

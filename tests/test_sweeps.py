@@ -33,15 +33,21 @@ def runs(tmp_path, monkeypatch):
 
 
 def toy(*words, seeds=None, **fields):
-    return setting_grid.parse(TOY, words, registry.experiment(TOY).config(**{"steps": 20, **fields}), seeds)
+    return setting_grid.parse(
+        TOY, words, registry.experiment(TOY).config(**{"steps": 20, **fields}), seeds
+    )
 
 
 def test_a_grid_has_every_combination_and_what_it_does_not_name_from_the_base():
     found = toy("rate=0.5,0.1", "d=2,3,4", seeds=2)
     assert [axis.values for axis in found.axes] == [(0.1, 0.5), (2, 3, 4)]
-    assert [dict(cell.at) for cell in found.cells] == [{"rate": r, "d": d} for r in (0.1, 0.5) for d in (2, 3, 4)]
+    assert [dict(cell.at) for cell in found.cells] == [
+        {"rate": r, "d": d} for r in (0.1, 0.5) for d in (2, 3, 4)
+    ]
     assert all((cell.config.steps, cell.config.seeds) == (20, 2) for cell in found.cells)
-    assert [dict(cell.at) for cell in toy(*found.text().split()).cells] == [dict(cell.at) for cell in found.cells]
+    assert [dict(cell.at) for cell in toy(*found.text().split()).cells] == [
+        dict(cell.at) for cell in found.cells
+    ]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +64,10 @@ def test_a_grid_has_every_combination_and_what_it_does_not_name_from_the_base():
         (["d="], "d must have 1 to 400 values, got 0"),
         (["d=2,2"], "d must have each value once, got 2 twice"),
         (["d=2", "d=3"], "a sweep must name each knob once, got d twice"),
-        ([f"d={','.join(map(str, range(1, 65)))}", "steps=10,11,12,13,14,15,16"], "at most 400 cells, got 448"),
+        (
+            [f"d={','.join(map(str, range(1, 65)))}", "steps=10,11,12,13,14,15,16"],
+            "at most 400 cells, got 448",
+        ),
     ],
     ids=lambda value: " ".join(value)[:30] if isinstance(value, list) else "",
 )
@@ -68,8 +77,12 @@ def test_a_grid_that_cannot_be_is_refused_with_a_sentence(words, message):
 
 
 def test_texts_cannot_be_swept_and_seeds_only_counted_where_there_are_some():
-    speed, corrections = (registry.experiment(name) for name in ("memformers.speed", "gdssm.corrections"))
-    with pytest.raises(BadSetting, match="a swept knob must be a number, a choice, a switch, got rates, a text"):
+    speed, corrections = (
+        registry.experiment(name) for name in ("memformers.speed", "gdssm.corrections")
+    )
+    with pytest.raises(
+        BadSetting, match="a swept knob must be a number, a choice, a switch, got rates, a text"
+    ):
         setting_grid.parse("memformers.speed", ["rates=0.1,0.2"], speed.config())
     with pytest.raises(BadSetting, match="no seeds to count, got 3"):
         setting_grid.parse("gdssm.corrections", ["f=2,3"], corrections.config(), 3)
@@ -78,11 +91,20 @@ def test_texts_cannot_be_swept_and_seeds_only_counted_where_there_are_some():
 def typed(chance):
     """Something like a grid, with what people get wrong."""
     bad = ("65", "-1", "nan", "", "x", "inf", "2", "1e-3", "0.1")
-    values = {"d": ("2", " 3", "64"), "rate": ("0.1", "1", "1e-3"), "steps": ("10", "20"), "seeds": ("2",), "": bad}
+    values = {
+        "d": ("2", " 3", "64"),
+        "rate": ("0.1", "1", "1e-3"),
+        "steps": ("10", "20"),
+        "seeds": ("2",),
+        "": bad,
+    }
     words = [
-        (name, values[chance.choice((name, name, ""))]) for name in chance.choices(list(values), (5, 5, 5, 1, 1), k=2)
+        (name, values[chance.choice((name, name, ""))])
+        for name in chance.choices(list(values), (5, 5, 5, 1, 1), k=2)
     ]
-    return [f"{name}={','.join(chance.choices(known, k=chance.randint(1, 2)))}" for name, known in words]
+    return [
+        f"{name}={','.join(chance.choices(known, k=chance.randint(1, 2)))}" for name, known in words
+    ]
 
 
 @pytest.mark.parametrize("number", range(4))
@@ -98,7 +120,11 @@ def check_or_refuse(words):
     except BadSetting as problem:
         assert str(problem)
         return False
-    assert len(found.cells) == math.prod(len(axis.values) for axis in found.axes) <= setting_grid.MOST_CELLS
+    assert (
+        len(found.cells)
+        == math.prod(len(axis.values) for axis in found.axes)
+        <= setting_grid.MOST_CELLS
+    )
     for cell in found.cells:
         for field, knob in knobs_of(type(cell.config)).items():
             knob.check(field, getattr(cell.config, field))
@@ -118,9 +144,14 @@ def test_every_run_is_made_once_and_nothing_is_repeated(runs, capsys):
     assert main(["sweep", TOY, *OVER, "--json"]) == 1  # two diverge
     rows = json.loads(capsys.readouterr().out)
     assert [row["status"] for row in rows] == ["done", "failed", "done", "failed"]
-    assert rows[0]["settings"] == {"d": 2, "rate": 0.1} and rows[0]["metrics"]["toy.recovered"]["value"] > 0.9
+    assert (
+        rows[0]["settings"] == {"d": 2, "rate": 0.1}
+        and rows[0]["metrics"]["toy.recovered"]["value"] > 0.9
+    )
     assert "it diverged at step" in rows[1]["message"] and not rows[1]["metrics"]
-    assert runs.trained == 4 and {row["run"] for row in rows if row["run"]} == {h.key for h in runs.headers(TOY)}
+    assert runs.trained == 4 and {row["run"] for row in rows if row["run"]} == {
+        h.key for h in runs.headers(TOY)
+    }
     assert main(["sweep", TOY, *OVER]) == 1 and runs.trained == 4
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["d", "rate", "toy.recovered", "toy.exact"]
@@ -167,7 +198,10 @@ def test_a_run_that_can_never_be_kept_is_a_failed_cell(runs):
     sweep = Sweep(toy("d=2,3"))
     sweep.ask()
     assert [each.status for each in sweep.look().outcomes] == [DONE, FAILED]
-    assert "ICL_CACHE_LIMIT" in sweep.look().outcomes[1].message and queue.states()[-1].status == "done"
+    assert (
+        "ICL_CACHE_LIMIT" in sweep.look().outcomes[1].message
+        and queue.states()[-1].status == "done"
+    )
 
 
 def test_it_tells_how_long_it_takes_and_can_be_cancelled(runs):
@@ -189,7 +223,9 @@ def test_single_runs_go_before_those_of_a_sweep(runs):
     single = queue.submit(TOY, toy("d=9").cells[0].config)
     hurried = queue.submit(TOY, toy("d=4").cells[0].config)
     order = [each.key for each in queue.states()]
-    assert {order[0], order[1]} == {single, hurried} and [each.position for each in queue.states()] == [1, 2, 3, 4]
+    assert {order[0], order[1]} == {single, hurried} and [
+        each.position for each in queue.states()
+    ] == [1, 2, 3, 4]
     assert store.key_of(TOY, toy("d=4").cells[0].config) == hurried
 
 
@@ -206,5 +242,8 @@ def test_a_run_that_somebody_else_began_and_left_is_asked_for_again(runs, monkey
 
 def test_a_refused_sweep_asks_for_nothing(runs, capsys):
     assert main(["sweep", TOY, "--over", "d=1,65"]) == 2
-    assert "d must be a whole number from 1 to 64, got 65" in capsys.readouterr().err and not queue.states()
+    assert (
+        "d must be a whole number from 1 to 64, got 65" in capsys.readouterr().err
+        and not queue.states()
+    )
     assert main(["sweep", TOY, "--over", "d=2", "--jobs", "0"]) == 2 and not queue.states()

@@ -1,4 +1,5 @@
-"""Maps of sweeps: what is missing is blank, what failed is crossed, where we are is marked, theory is dotted."""
+"""Maps of sweeps: what is missing is blank, what failed is crossed, where we are is marked, theory
+is dotted."""
 
 import dataclasses
 from pathlib import Path
@@ -20,8 +21,11 @@ from icl_core.sweeps.sweep import DONE, FAILED, MISSING, Outcome, SweepStatus
 CLAIM = "toy.recovered"
 
 
-def swept(*words, of=lambda at: 0.5, failed=(), missing=(), id=TOY, claim=CLAIM, error=None, **fields):
-    """A grid and a look at it: every cell measures `of` its values, but for those that are named by their index."""
+def swept(
+    *words, of=lambda at: 0.5, failed=(), missing=(), id=TOY, claim=CLAIM, error=None, **fields
+):
+    """A grid and a look at it: every cell measures `of` its values, but for those that are named by
+    their index."""
     found = setting_grid.parse(id, words, registry.experiment(id).config(**fields))
 
     def outcome(index, cell):
@@ -41,7 +45,9 @@ def traces(panel):
 
 
 def test_a_map_leaves_what_is_missing_blank_and_crosses_what_failed():
-    found, look = swept("d=2,4,8", "rate=0.1,1", of=lambda at: at["d"] * at["rate"], failed=(5,), missing=(2,))
+    found, look = swept(
+        "d=2,4,8", "rate=0.1,1", of=lambda at: at["d"] * at["rate"], failed=(5,), missing=(2,)
+    )
     panel = draw_map(found, look, MapChoice(CLAIM, "d", "rate"))
     drawn = traces(panel)
     wanted = [[0.2, np.nan, 0.8], [2.0, 4.0, np.nan]]  # rates from below, d to the right
@@ -51,43 +57,68 @@ def test_a_map_leaves_what_is_missing_blank_and_crosses_what_failed():
     assert told[5] == "d = 8, rate = 1<br>failed: the &lt;loss&gt; is gone"
     assert told[2] == "d = 4, rate = 0.1<br>not asked for" and told[1] == "d = 2, rate = 1<br>2"
     assert (
-        panel.title == "Teacher found: from 0.2 (inputs d = 2, step size η = 0.1) to 4 (inputs d = 4, step size η = 1)"
+        panel.title
+        == "Teacher found: from 0.2 (inputs d = 2, step size η = 0.1) to 4 (inputs d = 4, step "
+        "size η = 1)"
     )
-    assert "(log scale)" in panel.figure.layout["xaxis"]["title"]["text"]  # 2, 4, 8 and the knob of rate
+    assert (
+        "(log scale)" in panel.figure.layout["xaxis"]["title"]["text"]
+    )  # 2, 4, 8 and the knob of rate
     assert list(panel.data["status"]) == ["done", "done", "missing", "done", "done", "failed"]
     themed(panel.figure, True).plotly()
 
 
 def test_a_curve_has_a_band_where_there_are_errors_and_the_setting_on_screen():
     found, look = swept("d=2,5,8", of=lambda at: at["d"] / 10, failed=(1,), error=0.05)
-    panel = draw_map(found, look, MapChoice(CLAIM, "d", here=registry.experiment(TOY).config(d=4, seeds=2)))
+    panel = draw_map(
+        found, look, MapChoice(CLAIM, "d", here=registry.experiment(TOY).config(d=4, seeds=2))
+    )
     drawn = traces(panel)
     line = drawn["teacher found"]
-    assert np.array_equal(line["y"], [0.2, np.nan, 0.8], equal_nan=True) and list(line["x"]) == [2, 5, 8]
+    assert np.array_equal(line["y"], [0.2, np.nan, 0.8], equal_nan=True) and list(line["x"]) == [
+        2,
+        5,
+        8,
+    ]
     assert any(trace.get("fill") == "toself" for trace in panel.figure.data)
     assert list(drawn["failed"]["x"]) == [5] and drawn["runs"]["text"][1].endswith("is gone")
     assert [shape["x0"] for shape in panel.figure.layout["shapes"]] == [4]
     assert panel.title == "Teacher found: from 0.2 (inputs d = 2) to 0.8 (inputs d = 8)"
 
 
-@pytest.mark.parametrize(("fields", "marked"), [({}, True), ({"d": 64}, False), ({"steps": 20}, False)])
+@pytest.mark.parametrize(
+    ("fields", "marked"), [({}, True), ({"d": 64}, False), ({"steps": 20}, False)]
+)
 def test_the_setting_on_screen_is_marked_where_it_lies_on_the_map(fields, marked):
     found, look = swept("d=2,4,16", "rate=0.1,1")
     here = dataclasses.replace(registry.experiment(TOY).config(), **fields)
-    assert bool(draw_map(found, look, MapChoice(CLAIM, "d", "rate", here=here)).figure.layout.get("shapes")) == marked
+    assert (
+        bool(
+            draw_map(found, look, MapChoice(CLAIM, "d", "rate", here=here)).figure.layout.get(
+                "shapes"
+            )
+        )
+        == marked
+    )
 
 
 def test_of_more_axes_the_others_stand_still():
-    found, look = swept("d=2,3", "rate=0.1,1", "steps=20,30,40", of=lambda at: at["steps"] + at["d"])
+    found, look = swept(
+        "d=2,3", "rate=0.1,1", "steps=20,30,40", of=lambda at: at["steps"] + at["d"]
+    )
     drawn = traces(draw_map(found, look, MapChoice(CLAIM, "steps", "d", {"rate": 1.0})))
     assert np.array_equal(drawn["heatmap"]["z"], [[22, 32, 42], [23, 33, 43]])
     assert [found.cells[index].at["rate"] for index in drawn["runs"]["customdata"]] == 6 * [1.0]
-    assert np.array_equal(traces(draw_map(found, look, MapChoice(CLAIM, "d")))["teacher found"]["y"], [22, 23])
+    assert np.array_equal(
+        traces(draw_map(found, look, MapChoice(CLAIM, "d")))["teacher found"]["y"], [22, 23]
+    )
 
 
 def test_names_and_single_values_can_be_axes():
     id, claim = "birth.induction", "recall-W_O2"
-    found, look = swept("triggers=random,fixed", "freeze_W_F=false,true", "d=64", id=id, claim=claim)
+    found, look = swept(
+        "triggers=random,fixed", "freeze_W_F=false,true", "d=64", id=id, claim=claim
+    )
     panel = draw_map(found, look, MapChoice(claim, "triggers", "freeze_W_F"))
     assert panel.figure.layout["xaxis"]["ticktext"] == ["random", "fixed"]
     assert panel.figure.layout["yaxis"]["ticktext"] == ["off", "on"]
@@ -109,32 +140,58 @@ def test_small_numbers_share_a_unit_and_long_ones_are_shortened_to_fit():
     assert list(drawn["numbers"]["text"]) == ["20", "40", "80", "200", "400"]
     assert list(drawn["numbers on strong"]["text"]) == ["800"]
     bar = panel.figure.layout["coloraxis"]["colorbar"]
-    assert bar["title"]["text"].replace("\N{NO-BREAK SPACE}", " ") == "teacher found, in units of 10⁻⁶"
-    assert bar["ticktext"] == ["20", "410", "800"] and panel.title.startswith("Teacher found: from 2·10⁻⁵ (")
-    found, look = swept("d=2,3,4,5,6,7,8,9", "rate=0.1,1", of=lambda at: 0.12345 * at["d"] if at["d"] < 9 else -150)
+    assert (
+        bar["title"]["text"].replace("\N{NO-BREAK SPACE}", " ") == "teacher found, in units of 10⁻⁶"
+    )
+    assert bar["ticktext"] == ["20", "410", "800"] and panel.title.startswith(
+        "Teacher found: from 2·10⁻⁵ ("
+    )
+    found, look = swept(
+        "d=2,3,4,5,6,7,8,9", "rate=0.1,1", of=lambda at: 0.12345 * at["d"] if at["d"] < 9 else -150
+    )
     texts = list(traces(draw_map(found, look, MapChoice(CLAIM, "d", "rate")))["numbers"]["text"])
     assert texts[:3] == ["0.25", "0.37", "0.49"]  # each as long as fits
-    found, look = swept("d=2,3", "rate=0.1,1", of=lambda at: 5 if at["d"] == 2 else 5e7)  # no unit serves both
+    found, look = swept(
+        "d=2,3", "rate=0.1,1", of=lambda at: 5 if at["d"] == 2 else 5e7
+    )  # no unit serves both
     assert (
         "units"
-        not in draw_map(found, look, MapChoice(CLAIM, "d", "rate")).figure.layout["coloraxis"]["colorbar"]["title"]
+        not in draw_map(found, look, MapChoice(CLAIM, "d", "rate")).figure.layout["coloraxis"][
+            "colorbar"
+        ]["title"]
     )
 
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.0241, "0.0241"), (-0.5, "−0.5"), (-0.0, "0"), (1234, "1230"), (999.9, "1000"), (7.934e-5, "7.93·10⁻⁵"),
-     (-2e-10, "−2·10⁻¹⁰"), (3.4e12, "3.4·10¹²")],
-)  # fmt: skip
+    [
+        (0.0241, "0.0241"),
+        (-0.5, "−0.5"),
+        (-0.0, "0"),
+        (1234, "1230"),
+        (999.9, "1000"),
+        (7.934e-5, "7.93·10⁻⁵"),
+        (-2e-10, "−2·10⁻¹⁰"),
+        (3.4e12, "3.4·10¹²"),
+    ],
+)
 def test_a_number_is_written_as_people_write_it(value, text):
     assert significant(value) == text
 
 
 @pytest.mark.parametrize(
     ("values", "unit"),
-    [([0.1, 5], 0), ([2e-3, 8e-5], -3), ([9999.0, 1.0], 0), ([2e6, 4e7], 6), ([5.0, 5e7], 0), ([0.0, 0.0], 0),
-     ([np.nan, -3e-4, 0.0], -6), ([5e-324], 0)],
-)  # fmt: skip
+    [
+        ([0.1, 5], 0),
+        ([2e-3, 8e-5], -3),
+        ([9999.0, 1.0], 0),
+        ([2e6, 4e7], 6),
+        ([5.0, 5e7], 0),
+        ([0.0, 0.0], 0),
+        ([np.nan, -3e-4, 0.0], -6),
+        ([5e-324], 0),
+    ],
+)
 def test_a_unit_serves_all_or_there_is_none(values, unit):
     assert unit_of(np.array(values)) == unit
 
@@ -155,21 +212,29 @@ def test_theory_is_the_experiments_own_formula():
     assert np.allclose(line["y"], wanted) and list(line["x"]) == list(range(2, 21))
     contours = traces(draw_map(found, look, MapChoice(claim, "f", "N")))["closed form"]
     assert contours["z"].shape == (19, 9)
-    assert contours["z"][0, 0] == pytest.approx(1 - closed_forms.best_loss(2, 2) / closed_forms.zero_loss(2))
+    assert contours["z"][0, 0] == pytest.approx(
+        1 - closed_forms.best_loss(2, 2) / closed_forms.zero_loss(2)
+    )
     claims = {each.id: each for each in registry.experiment(id).claims}
-    for theory in registry.experiment(id).theory:  # at the paper's size it is the claim's own number
+    for theory in registry.experiment(
+        id
+    ).theory:  # at the paper's size it is the claim's own number
         assert theory.of(registry.experiment(id).config()) == claims[theory.claim].bound
     assert "closed form" not in traces(draw_map(found, look, MapChoice("a2-transposes", "N")))
 
 
-def test_a_number_of_its_own_has_contours_over_every_map_and_stops_where_a_setting_is_refused(monkeypatch):
+def test_a_number_of_its_own_has_contours_over_every_map_and_stops_where_a_setting_is_refused(
+    monkeypatch,
+):
     own = Theory("N over d squared", lambda config: config.N / config.d**2)
     laboratory = dataclasses.replace(registry.experiment("birth.laboratory"), theory=(own,))
     monkeypatch.setattr(registry, "experiment", lambda name: laboratory)
     found, look = swept("d=32,64,128", "N=16,32,64", id="birth.laboratory", claim="frequent-first")
     panel = draw_map(found, look, MapChoice("frequent-first", "d", "N"))
     contours = traces(panel)["N over d squared"]
-    assert contours["z"][0, 0] == pytest.approx(16 / 32**2) and np.isnan(contours["z"][-1, 0])  # N = 64, d = 32
+    assert contours["z"][0, 0] == pytest.approx(16 / 32**2) and np.isnan(
+        contours["z"][-1, 0]
+    )  # N = 64, d = 32
     assert panel.caption.endswith("Dotted: N over d squared, by theory.")
     assert "N over d squared" not in traces(draw_map(found, look, MapChoice("frequent-first", "d")))
 

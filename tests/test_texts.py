@@ -1,4 +1,5 @@
-"""Every sentence that the app can say, held to one notation and to the words that the project has settled on."""
+"""Every sentence that the app can say, held to one notation and to the words that the project has
+settled on."""
 
 import ast
 import re
@@ -26,20 +27,30 @@ GIVEN_UP = {
     r" ,| ;|\.\.\.|,,| {2,}\S": "spacing; … is one character",
     r"\b(\w+) \1\b(?<!0 0)": "a word twice",
 }
-PASSED = re.compile(r"^\s*[{\[(<.#*]|://|var\(|px|viewBox|SELECT|PRAGMA|--|```|\$\$")  # code, CSS, formulas
+PASSED = re.compile(
+    r"^\s*[{\[(<.#*]|://|var\(|px|viewBox|SELECT|PRAGMA|--|```|\$\$"
+)  # code, CSS, formulas
 
 
 @cache
 def sentences(path: Path) -> list[tuple[int, str]]:
-    """The texts of a file of three words or more, no docstrings; {} stands for what an f-string puts in."""
+    """The texts of a file of three words or more, no docstrings; {} stands for what an f-string
+    puts in."""
     return list(_found(path))
 
 
 def _found(path: Path) -> Iterator[tuple[int, str]]:
     tree = ast.parse(path.read_text())
     docstrings = {id(first) for first in map(_docstring, ast.walk(tree)) if first is not None}
-    inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    shapes = {id(part) for node in ast.walk(tree) for hint in _hints(node) for part in ast.walk(hint)}
+    inside = {
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.JoinedStr)
+        for part in node.values
+    }
+    shapes = {
+        id(part) for node in ast.walk(tree) for hint in _hints(node) for part in ast.walk(hint)
+    }
     for node in ast.walk(tree):
         text = _text(node) if id(node) not in docstrings | inside | shapes else ""
         if len(text.split()) >= 3 and not PASSED.search(text):
@@ -50,7 +61,9 @@ def _text(node: ast.AST) -> str:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):
-        return "".join(each.value if isinstance(each, ast.Constant) else "{}" for each in node.values)
+        return "".join(
+            each.value if isinstance(each, ast.Constant) else "{}" for each in node.values
+        )
     return ""
 
 
@@ -58,12 +71,19 @@ def _hints(node: ast.AST) -> list[ast.AST]:
     """The types that a node declares or puts together, in which a string is a shape."""
     if isinstance(node, ast.Subscript):
         return [node.slice]
-    return [hint for name in ("annotation", "returns") if (hint := getattr(node, name, None)) is not None]
+    return [
+        hint
+        for name in ("annotation", "returns")
+        if (hint := getattr(node, name, None)) is not None
+    ]
 
 
 def _docstring(node: ast.AST) -> ast.AST | None:
     """The docstring of a function or class; an experiment's module shows its own to the visitor."""
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)) and node.body:
+    if (
+        isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module))
+        and node.body
+    ):
         first = node.body[0]
         return first.value if isinstance(first, ast.Expr) else None
     return None
@@ -71,7 +91,11 @@ def _docstring(node: ast.AST) -> ast.AST | None:
 
 def _wrong(path: Path, pattern: str) -> list[str]:
     found = re.compile(pattern, re.IGNORECASE if pattern.islower() else 0)
-    return [f"{path.relative_to(ROOT)}:{line}: {text:.120}" for line, text in sentences(path) if found.search(text)]
+    return [
+        f"{path.relative_to(ROOT)}:{line}: {text:.120}"
+        for line, text in sentences(path)
+        if found.search(text)
+    ]
 
 
 @pytest.mark.parametrize("pattern", GIVEN_UP, ids=lambda pattern: GIVEN_UP[pattern][:40])

@@ -1,4 +1,5 @@
-"""Several trainings as one program: each is what it is alone, to the last bit, whatever becomes of the others."""
+"""Several trainings as one program: each is what it is alone, to the last bit, whatever becomes of
+the others."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -44,7 +45,10 @@ def gradient(weights: torch.Tensor, x: torch.Tensor):
 
 def problem(rate: float, seed: int = 0, ceiling: float = float("inf")) -> loop.Problem:
     """Two rows that find a teacher, with a rate of their own and inputs of their seed."""
-    generator, w = torch.Generator().manual_seed(seed), torch.tensor([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
+    generator, w = (
+        torch.Generator().manual_seed(seed),
+        torch.tensor([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]),
+    )
     return loop.Problem(
         {"w": w},
         lambda step: gradient(w, drawn(generator)),
@@ -68,7 +72,9 @@ def all_at_once(members: list[batched.Member], seeds: list[int]) -> dict[int, ba
             rows = torch.cat([x[leader].expand(2, -1, -1) for leader in leaders])
             return gradient(parameters["w"], rows)
 
-        return batched.Whole(step, lambda _: {"away": (parameters["w"] - TEACHER).abs().sum(1).numpy()}, leaders)
+        return batched.Whole(
+            step, lambda _: {"away": (parameters["w"] - TEACHER).abs().sum(1).numpy()}, leaders
+        )
 
     return dict(batched.train(members, join, STEPS, AT))
 
@@ -114,20 +120,29 @@ def test_each_learns_what_it_learns_alone():
         lone = problem(rate, seed)
         assert same(found[index], alone(lone))
         assert torch.equal(problems[index].parameters["w"], lone.parameters["w"])
-        assert torch.equal(problems[index].generators[0].get_state(), lone.generators[0].get_state()) or index > 1
+        assert (
+            torch.equal(problems[index].generators[0].get_state(), lone.generators[0].get_state())
+            or index > 1
+        )
 
 
 def test_one_that_is_cancelled_and_one_that_diverges_leave_the_others_alone():
     kept: dict[str, np.ndarray] = {}
     ceilings = (float("inf"), float("inf"), 3.0, float("inf"))  # the third's loss comes above it
-    problems = [problem(rate, ceiling=ceiling) for rate, ceiling in zip(RATES, ceilings, strict=True)]
+    problems = [
+        problem(rate, ceiling=ceiling) for rate, ceiling in zip(RATES, ceilings, strict=True)
+    ]
     reports = [nothing, stopping(7, kept, Cancelled), nothing, nothing]
-    found = all_at_once([batched.Member(p, {}, r) for p, r in zip(problems, reports, strict=True)], [0] * 4)
+    found = all_at_once(
+        [batched.Member(p, {}, r) for p, r in zip(problems, reports, strict=True)], [0] * 4
+    )
     assert isinstance(found[1], Cancelled) and isinstance(found[2], Diverged)
     with pytest.raises(Diverged, match=str(found[2])):
         alone(problem(RATES[2], ceiling=3.0))
     assert same(found[0], alone(problem(RATES[0]))) and same(found[3], alone(problem(RATES[3])))
-    assert same(alone(problem(RATES[1]), resumed=kept), alone(problem(RATES[1])))  # as if it had never had company
+    assert same(
+        alone(problem(RATES[1]), resumed=kept), alone(problem(RATES[1]))
+    )  # as if it had never had company
 
 
 def test_checkpoints_go_from_one_to_many_and_back_and_who_is_behind_catches_up():
@@ -135,7 +150,9 @@ def test_checkpoints_go_from_one_to_many_and_back_and_who_is_behind_catches_up()
     for at, own, rate in zip((5, 20), kept, RATES, strict=False):
         with pytest.raises(Interrupted):
             alone(problem(rate), report=stopping(at, own))
-    members = [batched.Member(problem(rate), own, nothing) for rate, own in zip(RATES, kept, strict=False)]
+    members = [
+        batched.Member(problem(rate), own, nothing) for rate, own in zip(RATES, kept, strict=False)
+    ]
     members[2] = replace(members[2], report=stopping(30, kept[2]))
     found = all_at_once(members, [0] * 3)
     assert isinstance(found[2], Interrupted) and kept[2]["step"][0] == 30
@@ -154,10 +171,21 @@ def test_other_digits_than_alone_are_refused(monkeypatch):
 EXPERIMENTS: Mapping[str, tuple[dict, list[dict]]] = {
     "memformers.convergence": (
         {"steps": 30, "batch": 200, "spectrum": "geometric"},
-        [{"condition": 4.0}, {"condition": 50.0, "learning_rate": 0.02, "initial": 0.2}, {"seed": 3, "sigma2": 2.0}],
+        [
+            {"condition": 4.0},
+            {"condition": 50.0, "learning_rate": 0.02, "initial": 0.2},
+            {"seed": 3, "sigma2": 2.0},
+        ],
     ),
     "memformers.convergence two seeds": (
-        {"steps": 20, "batch": 100, "seeds": 2, "variant": "lfom", "batches": "fixed", "objective": "mean"},
+        {
+            "steps": 20,
+            "batch": 100,
+            "seeds": 2,
+            "variant": "lfom",
+            "batches": "fixed",
+            "objective": "mean",
+        },
         [{"learning_rate": 0.1}, {"learning_rate": 0.02}],
     ),
     "gdssm.layer": (
@@ -186,7 +214,10 @@ def test_runs_that_are_made_as_one_equal_those_made_alone_bit_for_bit(name):
         assert list(run) == list(lone)
         for tensor, array in lone.items():
             mine = np.asarray(run[tensor])
-            assert (mine.dtype, mine.shape) == (array.dtype, array.shape) and mine.tobytes() == array.tobytes(), tensor
+            assert (mine.dtype, mine.shape) == (
+                array.dtype,
+                array.shape,
+            ) and mine.tobytes() == array.tobytes(), tensor
 
 
 LAYER = registry.experiment("gdssm.layer").config(steps=20, f=4, batch=64)
@@ -199,7 +230,9 @@ def runs(tmp_path, monkeypatch):
 
 
 def ask(*rates: float, later: bool = True) -> list[str]:
-    return [queue.submit("gdssm.layer", replace(LAYER, learning_rate=rate), later) for rate in rates]
+    return [
+        queue.submit("gdssm.layer", replace(LAYER, learning_rate=rate), later) for rate in rates
+    ]
 
 
 def statuses(keys: list[str]) -> list[str]:
@@ -213,12 +246,19 @@ def test_jobs_of_one_shape_are_taken_at_once_and_each_is_a_run_of_its_own(runs, 
     keys = ask(0.02, 0.1, 0.003)
     other = queue.submit("gdssm.layer", replace(LAYER, f=5), later=True)  # another shape
     single = ask(0.05, later=False)[0]
-    assert worker.work(once=True, slots=1) == 1 and statuses([single]) == ["done"]  # nobody waits for others' runs
-    assert worker.work(once=True, slots=1) == 3 and statuses([*keys, other]) == ["done"] * 3 + ["queued"]
+    assert worker.work(once=True, slots=1) == 1 and statuses([single]) == [
+        "done"
+    ]  # nobody waits for others' runs
+    assert worker.work(once=True, slots=1) == 3 and statuses([*keys, other]) == ["done"] * 3 + [
+        "queued"
+    ]
     headers = {header.key: header for header in runs.headers("gdssm.layer")}
     for key, rate in zip(keys, (0.02, 0.1, 0.003), strict=True):
         assert headers[key].config["rate"] == rate and headers[key].info["together"] == 3
-        assert headers[key].info["metrics"] and sorted(p.name for p in Job(key).folder.iterdir())[-1] == "state.json"
+        assert (
+            headers[key].info["metrics"]
+            and sorted(p.name for p in Job(key).folder.iterdir())[-1] == "state.json"
+        )
     assert "together" not in headers[single].info and 3 in seen
     lone = registry.experiment("gdssm.layer").run(replace(LAYER, learning_rate=0.1), Recorder())
     kept = read(headers[keys[1]].path)[1]
@@ -227,10 +267,17 @@ def test_jobs_of_one_shape_are_taken_at_once_and_each_is_a_run_of_its_own(runs, 
 
 def test_two_workers_share_what_waits(runs):
     keys = ask(0.02, 0.1, 0.003, 0.004)
-    assert worker.work(once=True, slots=2) == 2 and sorted(statuses(keys)) == ["done", "done", "queued", "queued"]
+    assert worker.work(once=True, slots=2) == 2 and sorted(statuses(keys)) == [
+        "done",
+        "done",
+        "queued",
+        "queued",
+    ]
 
 
-def test_one_job_is_cancelled_the_others_are_stopped_and_go_on_and_nothing_is_lost(runs, monkeypatch):
+def test_one_job_is_cancelled_the_others_are_stopped_and_go_on_and_nothing_is_lost(
+    runs, monkeypatch
+):
     keys, report = ask(0.02, 0.1, 0.003), JobProgress.report
     stop: list[str] = []
 
@@ -247,14 +294,24 @@ def test_one_job_is_cancelled_the_others_are_stopped_and_go_on_and_nothing_is_lo
     monkeypatch.setattr(JobProgress, "report", reported)
     assert worker.work(once=True, slots=1) == 3
     assert statuses(keys) == ["cancelled", "interrupted", "interrupted"]
-    assert not Job(keys[0]).checkpoint.exists() and all(Job(key).checkpoint.exists() for key in keys[1:])
+    assert not Job(keys[0]).checkpoint.exists() and all(
+        Job(key).checkpoint.exists() for key in keys[1:]
+    )
     monkeypatch.setattr(JobProgress, "report", report)
     first = []
     resume = JobProgress.resume
-    monkeypatch.setattr(JobProgress, "resume", lambda self: first.append(self.first_step) or resume(self))
-    assert worker.work(once=True, slots=1) == 2 and statuses(keys) == ["cancelled", "done", "done"] and min(first) >= 15
+    monkeypatch.setattr(
+        JobProgress, "resume", lambda self: first.append(self.first_step) or resume(self)
+    )
+    assert (
+        worker.work(once=True, slots=1) == 2
+        and statuses(keys) == ["cancelled", "done", "done"]
+        and min(first) >= 15
+    )
     lone = registry.experiment("gdssm.layer").run(replace(LAYER, learning_rate=0.1), Recorder())
-    kept = read(next(header.path for header in runs.headers("gdssm.layer") if header.key == keys[1]))[1]
+    kept = read(
+        next(header.path for header in runs.headers("gdssm.layer") if header.key == keys[1])
+    )[1]
     assert all(kept[name].tobytes() == array.tobytes() for name, array in lone.items())
 
 

@@ -23,9 +23,15 @@ def quadratic(rate: float, adam: bool) -> loop.Problem:
         return {"w": x.T @ residual / 16}, {"in_context_loss": float(residual.square().mean())}
 
     def make(parameters):
-        return torch.optim.AdamW(parameters, rate) if adam else torch.optim.SGD(parameters, rate, momentum=0.9)
+        return (
+            torch.optim.AdamW(parameters, rate)
+            if adam
+            else torch.optim.SGD(parameters, rate, momentum=0.9)
+        )
 
-    return loop.Problem({"w": w}, gradient, lambda step: {"norm": float(w.norm())}, make, (generator,))
+    return loop.Problem(
+        {"w": w}, gradient, lambda step: {"norm": float(w.norm())}, make, (generator,)
+    )
 
 
 def train(problem, steps=40, resumed=None, report=lambda state, save: None):
@@ -83,11 +89,14 @@ def test_a_parameter_without_gradient_stays():
     assert torch.equal(problem.parameters["w"], torch.zeros(3))
 
 
-def test_the_curves_of_several_seeds_have_the_seeds_first_and_are_nan_where_the_training_has_not_come():
+def test_curves_of_several_seeds_have_seeds_first_and_are_nan_where_no_training_has_come():
     curve = {"step": [0, 1], "loss": [[1.0, 2.0], [3.0, 4.0]], "d": [5.0, 6.0]}
     state = loop.State(1, {"loss": [[7.0, 8.0]]}, curve)
     found = state.curves()
-    assert found["curve/step"].tolist() == [0, 1] and found["curve/loss"].tolist() == [[1, 3], [2, 4]]
+    assert found["curve/step"].tolist() == [0, 1] and found["curve/loss"].tolist() == [
+        [1, 3],
+        [2, 4],
+    ]
     whole = state.curves([0, 1, 2])
     assert whole["curve/step"].tolist() == [0, 1, 2] and whole["curve/d"][:2].tolist() == [5, 6]
     assert whole["curve/loss"].shape == (2, 3) and np.isnan(whole["curve/loss"][:, 2]).all()
@@ -97,13 +106,17 @@ def test_the_curves_of_several_seeds_have_the_seeds_first_and_are_nan_where_the_
 
 def test_what_is_kept_of_snapshots():
     snapshots = [{"w": np.full((2, 3), value, np.float32)} for value in (1 / 3, 2 / 3, 1)]
-    state = loop.State(curve={"step": [0, 5, 9], "loss": [[3, 5], [2, 4], [1, 1]]}, snapshots=snapshots)
+    state = loop.State(
+        curve={"step": [0, 5, 9], "loss": [[3, 5], [2, 4], [1, 1]]}, snapshots=snapshots
+    )
     kept = state.kept([0, 2], np.float16)
     assert kept["snapshot/step"].tolist() == [0, 9]
     assert kept["snapshot/w"].shape == (2, 2, 3) and kept["snapshot/w"].dtype == np.float16
     assert kept["snapshot/w"][1].tolist() == np.ones((2, 3)).tolist()
     assert [each.tolist() for each in state.moving("loss")] == [[4, 3, 1]]
-    assert kept["final/w"].dtype == np.float32 and np.array_equal(kept["final/w"], state.snapshots[-1]["w"])
+    assert kept["final/w"].dtype == np.float32 and np.array_equal(
+        kept["final/w"], state.snapshots[-1]["w"]
+    )
 
 
 def test_the_cosine_falls_from_one_to_zero_after_its_warm_up():
@@ -120,7 +133,9 @@ def test_evaluations_cover_both_ends_and_are_nested(steps):
     for times in (2, 5, 10):
         longer = loop.evaluations(times * steps, 5, 20)
         assert set(at[:-1]) <= set(longer)
-        assert len(longer) < 25 + 10 * (1 + np.log2(max(1, times * steps / 100)))  # a few for each doubling
+        assert len(longer) < 25 + 10 * (
+            1 + np.log2(max(1, times * steps / 100))
+        )  # a few for each doubling
 
 
 def test_a_longer_training_at_a_constant_rate_begins_with_the_shorter_one_bit_for_bit():

@@ -1,10 +1,11 @@
-"""Hands what waits to the workers of a Dask cluster, in place of workers here: one process, `python -m icl_core work`
-where `ICL_SCHEDULER` names a scheduler.
+"""Hands what waits to the workers of a Dask cluster, in place of workers here: one process, `python
+-m icl_core work` where `ICL_SCHEDULER` names a scheduler.
 
-The folder of jobs stays what all pages and command lines read. A job is given to a worker that is free, and no sooner:
-so its place in the queue is true, and one that is asked for meanwhile goes before the runs of a sweep. This process
-holds its lock, and writes its state, its curves and its checkpoints as they come. When the worker is lost, or this
-process, the job goes on from the last of these.
+The folder of jobs stays what all pages and command lines read. A job is given to a worker that is
+free, and no sooner: so its place in the queue is true, and one that is asked for meanwhile goes
+before the runs of a sweep. This process holds its lock, and writes its state, its curves and its
+checkpoints as they come. When the worker is lost, or this process, the job goes on from the last of
+these.
 """
 
 import asyncio
@@ -33,7 +34,8 @@ _WHERE = re.compile(r"in <[^>]*>: ")  # Dask's words for the connection change w
 
 
 def work(once: bool = False, slots: int | None = None, server: int | None = None) -> None:
-    """Train what waits, or hand it to a cluster if there is one: `python -m icl_core work`. See `worker.work`."""
+    """Train what waits, or hand it to a cluster if there is one: `python -m icl_core work`. See
+    `worker.work`."""
     _step_back()
     if scheduler_address.scheduler():
         dispatch(server)
@@ -42,8 +44,9 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
 
 
 def _step_back() -> None:
-    """Let the dashboard answer first, also while all cores train. Where Linux shares the processor among sessions, a
-    niceness counts within its session only, and the session, here one of our own, has another."""
+    """Let the dashboard answer first, also while all cores train. Where Linux shares the processor
+    among sessions, a niceness counts within its session only, and the session, here one of our own,
+    has another."""
     with suppress(OSError, AttributeError):
         os.nice(NICE)
         if os.getsid(0) == os.getpid():
@@ -51,8 +54,9 @@ def _step_back() -> None:
 
 
 def dispatch(server: int | None = None) -> None:
-    """Hand out what waits until nothing has for some seconds and `server`, a process, has ended. SIGTERM and Ctrl-C
-    stop every job at a checkpoint. Does nothing where another process does this."""
+    """Hand out what waits until nothing has for some seconds and `server`, a process, has ended.
+    SIGTERM and Ctrl-C stop every job at a checkpoint. Does nothing where another process does this.
+    """
     private_folder(jobs_folder())
     with hold_lock(scheduler_address.lock_path()) as mine:
         if mine:
@@ -73,8 +77,16 @@ async def _connected(stopped: Callable[[], bool], waited_for: Callable[[], bool]
                     return
             found = time.monotonic()
         except ImportError as problem:
-            return _say(f"ICL_SCHEDULER needs Dask: pip install -r icl_core/cluster/requirements-dask.txt ({problem})")
-        except (OSError, ValueError, TypeError, RuntimeError) as problem:  # of addresses and TLS, too
+            return _say(
+                "ICL_SCHEDULER needs Dask: pip install -r "
+                f"icl_core/cluster/requirements-dask.txt ({problem})"
+            )
+        except (
+            OSError,
+            ValueError,
+            TypeError,
+            RuntimeError,
+        ) as problem:  # of addresses and TLS, too
             _say(f"expected a Dask scheduler at {address}, got: {_WHERE.sub('', str(problem))}")
         await asyncio.sleep(PAUSE)
 

@@ -1,4 +1,5 @@
-"""The way of one job through Dask: handed to one worker, followed while it trains, its run checked and kept here."""
+"""The way of one job through Dask: handed to one worker, followed while it trains, its run checked
+and kept here."""
 
 import asyncio
 import json
@@ -41,24 +42,42 @@ class Worker:
 
 
 class RemoteJob:
-    """A job on its way. `mine` tells whether we still have its lock, `there` whether the worker is still that one."""
+    """A job on its way. `mine` tells whether we still have its lock, `there` whether the worker is
+    still that one."""
 
     def __init__(
-        self, client: Client, job: Job, worker: Worker, mine: Callable[[], bool], there: Callable[[], bool]
+        self,
+        client: Client,
+        job: Job,
+        worker: Worker,
+        mine: Callable[[], bool],
+        there: Callable[[], bool],
     ) -> None:
-        self.job, self.worker, self._client, self._mine, self._there = job, worker, client, mine, there
+        self.job, self.worker, self._client, self._mine, self._there = (
+            job,
+            worker,
+            client,
+            mine,
+            there,
+        )
         self._request = job.request() or {}
         self._ticket = f"{self._request['experiment']}-{job.key}-{uuid.uuid4().hex[:8]}"
         self._told = ""
 
     async def make(self, code: dict[str, str], stopped: Callable[[], bool]) -> None:
-        """Have the job done, and keep what has come of it. Raises `Lost`, and what went wrong on the worker."""
+        """Have the job done, and keep what has come of it. Raises `Lost`, and what went wrong on
+        the worker."""
         queue = await Queue(self._ticket, client=self._client, maxsize=NEWS)
         what = {"key": self.job.key, "request": self._request, "me": self.worker.me, "code": code}
         future = self._client.submit(
-            remote_worker.carry_out, self._ticket, json.dumps(what), transfer.pack(transfer.outward(self.job)),
-            key=self._ticket, workers=[self.worker.address], pure=False,
-        )  # fmt: skip
+            remote_worker.carry_out,
+            self._ticket,
+            json.dumps(what),
+            transfer.pack(transfer.outward(self.job)),
+            key=self._ticket,
+            workers=[self.worker.address],
+            pure=False,
+        )
         try:
             self._keep(transfer.unpack(await self._followed(future, queue, stopped)))
         finally:
@@ -68,7 +87,8 @@ class RemoteJob:
                 queue.close()
 
     async def _followed(self, future: Future, queue: Queue, stopped: Callable[[], bool]) -> bytes:
-        """What the worker gives back in the end; until then its news are told here, and to it what is asked."""
+        """What the worker gives back in the end; until then its news are told here, and to it what
+        is asked."""
         news, end = asyncio.ensure_future(queue.get()), asyncio.ensure_future(future.result())
         try:
             while True:
@@ -80,7 +100,9 @@ class RemoteJob:
                     news = asyncio.ensure_future(queue.get())
                 if not self._there():
                     raise WorkerLost
-                await self._ask(remote_worker.STOP if stopped() or not self._mine() else self.job.cancelled())
+                await self._ask(
+                    remote_worker.STOP if stopped() or not self._mine() else self.job.cancelled()
+                )
         finally:
             news.cancel()
             end.cancel()
@@ -90,7 +112,11 @@ class RemoteJob:
         if what and what != self._told:
             self._told = what
             await self._client.run(
-                remote_worker.tell, self._ticket, what, workers=[self.worker.address], on_error="ignore"
+                remote_worker.tell,
+                self._ticket,
+                what,
+                workers=[self.worker.address],
+                on_error="ignore",
             )
 
     def _relay(self, news: transfer.Files) -> None:
@@ -98,9 +124,13 @@ class RemoteJob:
         with suppress(OSError):
             self._write(transfer.CHECKPOINT, self.job.checkpoint, news)
             told = self._state(news[transfer.STATE]) if transfer.STATE in news else {}
-            if told.get("status") == "running" and self._mine():  # of the end we tell once we have all of it
+            if (
+                told.get("status") == "running" and self._mine()
+            ):  # of the end we tell once we have all of it
                 self.job.tell(**told)
-            self._write(transfer.LIVE, self.job.live, news)  # a job that has curves is no longer told to be waiting
+            self._write(
+                transfer.LIVE, self.job.live, news
+            )  # a job that has curves is no longer told to be waiting
 
     def _write(self, name: str, path: Path, news: transfer.Files) -> None:
         if name in news and self._mine() and self._is_ours(news[name]):
@@ -114,11 +144,16 @@ class RemoteJob:
         return False
 
     def _state(self, content: bytes) -> dict[str, Any]:
-        """The state that the worker tells. This process stands for its own, and nobody here can help it."""
+        """The state that the worker tells. This process stands for its own, and nobody here can
+        help it."""
         told = json.loads(content)
         if not is_state(told):
             raise Damaged("expected the state of a job")
-        here = {"pid": os.getpid(), "born": psutil.Process().create_time()} if told["status"] == "running" else {}
+        here = (
+            {"pid": os.getpid(), "born": psutil.Process().create_time()}
+            if told["status"] == "running"
+            else {}
+        )
         return {**told, **here, "spare": 0}
 
     def _keep(self, outcome: transfer.Files) -> None:
@@ -138,15 +173,17 @@ class RemoteJob:
             self.job.tell(**last)
 
     def _kept(self, last: dict[str, Any], outcome: transfer.Files) -> dict[str, Any] | None:
-        """Keep a run, and tell that it is done, `last`; the state that could not be told, or is another. Raises
-        `Damaged` for another run."""
+        """Keep a run, and tell that it is done, `last`; the state that could not be told, or is
+        another. Raises `Damaged` for another run."""
         if status := self.job.cancelled():
             return {"status": status}
         record, tensors = unpack(outcome.pop(transfer.RUN, b""))
         if key_of_record(record) != self.job.key:
             raise Damaged(f"expected the run {self.job.key}, got {key_of_record(record)}")
         try:
-            header = store.default().save(record["experiment"], self._request["config"], tensors, info_of(record))
+            header = store.default().save(
+                record["experiment"], self._request["config"], tensors, info_of(record)
+            )
         except BadSetting as problem:
             return {**last, "status": "failed", "message": str(problem)}
         except OSError as problem:

@@ -1,7 +1,9 @@
-"""What a worker of Dask does: trains a job as a worker here would, in a folder of its own that is thrown away, and
-tells the process that gave it the job how far it is. `icl_core.cluster.dispatcher` calls these functions by name.
+"""What a worker of Dask does: trains a job as a worker here would, in a folder of its own that is
+thrown away, and tells the process that gave it the job how far it is. `icl_core.cluster.dispatcher`
+calls these functions by name.
 
-One training at a time in a process: start as many as there are cores, `dask worker --nworkers 8 --nthreads 1`.
+One training at a time in a process: start as many as there are cores, `dask worker --nworkers 8
+--nthreads 1`.
 """
 
 import json
@@ -47,15 +49,17 @@ def introduce() -> str:
 
 
 def tell(ticket: str, what: str) -> None:
-    """Have the training with that ticket stop at a checkpoint, STOP, or end with one of CANCELLED."""
+    """Have the training with that ticket stop at a checkpoint, STOP, or end with one of
+    CANCELLED."""
     _told[ticket] = what
 
 
 def carry_out(ticket: str, order: str, luggage: bytes) -> bytes:
     """Train a job; a parcel with its last state, its run if it is done, else its checkpoint.
 
-    `order` is JSON: the job's `key` and `request`, the process that is meant, `me`, and the `code` that is wanted. What
-    is new while it trains goes into the queue that is called as the ticket, a parcel each. Raises `Moved` or `Refused`.
+    `order` is JSON: the job's `key` and `request`, the process that is meant, `me`, and the `code`
+    that is wanted. What is new while it trains goes into the queue that is called as the ticket, a
+    parcel each. Raises `Moved` or `Refused`.
     """
     wanted = json.loads(order)
     if wanted["me"] != ME:
@@ -71,14 +75,17 @@ def carry_out(ticket: str, order: str, luggage: bytes) -> bytes:
             with _relayed(job, queue, ticket):
                 try:
                     train_job(job, lambda: _told.get(ticket) == STOP, lambda: _heeds(job, ticket))
-                except GpuLost:  # nothing can be computed here any more: Dask must see this worker as lost
+                except (
+                    GpuLost
+                ):  # nothing can be computed here any more: Dask must see this worker as lost
                     os._exit(1)
             return transfer.pack(_outcome(job))
 
 
 @cache
 def _settle() -> None:
-    """Give this process a store of its own, within the folder that Dask removes when the worker ends."""
+    """Give this process a store of its own, within the folder that Dask removes when the worker
+    ends."""
     from icl_core.jobs.estimate import measure_pace
     from icl_core.machine import device
 
@@ -105,7 +112,8 @@ def _unpacked(job: Job, request: dict, luggage: bytes) -> Iterator[None]:
 
 
 def _heeds(job: Job, ticket: str) -> bool:
-    """The job is ours as long as we have it; this is asked often, so what was told is heeded here."""
+    """The job is ours as long as we have it; this is asked often, so what was told is
+    heeded here."""
     if _told.get(ticket) in CANCELLED:
         with suppress(OSError):
             job.give_up(_told[ticket])
@@ -123,7 +131,9 @@ def _relayed(job: Job, queue: Queue, ticket: str) -> Iterator[None]:
             if news := _news(job, seen):
                 try:
                     queue.put(transfer.pack(news), timeout=SILENCE)
-                except Exception:  # whatever is wrong with the connection: who gave the job has it done elsewhere
+                except (
+                    Exception
+                ):  # whatever is wrong with the connection: who gave the job has it done elsewhere
                     tell(ticket, STOP)
                     return
 
@@ -159,4 +169,6 @@ def _outcome(job: Job) -> transfer.Files:
     header = store.default().exact((job.request() or {})["experiment"], job.key)
     if header and job.state()["status"] == "done":
         found[transfer.RUN] = header.path.read_bytes()
-    return found | {f"ends/{path.name}": path.read_bytes() for path in job.ends.glob("*.safetensors")}
+    return found | {
+        f"ends/{path.name}": path.read_bytes() for path in job.ends.glob("*.safetensors")
+    }

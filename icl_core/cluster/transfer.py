@@ -1,5 +1,5 @@
-"""What travels between the store and the machine that trains: files, by their paths in the folder for what is made
-here, packed into the bytes of one safetensors file. Nothing in a parcel is code.
+"""What travels between the store and the machine that trains: files, by their paths in the folder
+for what is made here, packed into the bytes of one safetensors file. Nothing in a parcel is code.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,12 @@ from icl_core.runs.disk import write_whole
 from icl_core.runs.file import Damaged
 
 Files = dict[str, bytes]
-STATE, LIVE, CHECKPOINT, RUN = "state.json", "live.safetensors", "checkpoint.safetensors", "run.safetensors"
+STATE, LIVE, CHECKPOINT, RUN = (
+    "state.json",
+    "live.safetensors",
+    "checkpoint.safetensors",
+    "run.safetensors",
+)
 
 
 def pack(files: Mapping[str, bytes]) -> bytes:
@@ -48,23 +53,31 @@ def outward(job: Job) -> Files:
 def _needed(job: Job) -> Iterator[Path]:
     request = job.request() or {}
     yield from (job.folder / STATE, job.checkpoint)
-    yield from (each.path for each in documents.all_documents() if documents.is_used_by(request["config"], each))
+    yield from (
+        each.path
+        for each in documents.all_documents()
+        if documents.is_used_by(request["config"], each)
+    )
     for folder in jobs_folder().glob("*/ends"):
         if _goes_on(request, Job(folder.parent.name).request() or {}):
             yield from folder.glob("*.safetensors")
 
 
 def _goes_on(request: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
-    """Whether a run may go on from the ends of another one. Without the experiment: to import it takes seconds."""
+    """Whether a run may go on from the ends of another one. Without the experiment: to import it
+    takes seconds."""
     config, shorter = request["config"], before.get("config", {})
     steps, reached = config.get(warm_start.FIELD, 0), shorter.get(warm_start.FIELD, 0)
-    same = before.get("experiment") == request["experiment"] and {**shorter, warm_start.FIELD: steps} == config
+    same = (
+        before.get("experiment") == request["experiment"]
+        and {**shorter, warm_start.FIELD: steps} == config
+    )
     return same and steps in [times * reached for times in warm_start.TIMES]
 
 
 def lay_out(files: Mapping[str, bytes]) -> list[Path]:
-    """Put the files of a parcel where they belong, here; where they are. Raises `Damaged` for a path that leads out of
-    the folder."""
+    """Put the files of a parcel where they belong, here; where they are. Raises `Damaged` for a
+    path that leads out of the folder."""
     root, placed = store.default().local.resolve(), []
     for name, content in files.items():
         path = (root / name).resolve()

@@ -1,1 +1,2 @@
-"""What an experiment is made of: settings, runs, claims, panels and the story told of them. No torch."""
+"""What an experiment is made of: settings, runs, claims, panels and the story told of them. No
+torch."""

@@ -18,12 +18,14 @@ NOT_DECIDED, ELSEWHERE, NOT_RUN = "not decided", "elsewhere", "not run"
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """One statement that a run can bear out or not. Written once, in its experiment's `claims`, by keyword.
+    """One statement that a run can bear out or not. Written once, in its experiment's `claims`, by
+    keyword.
 
-    `kind` says whose it is: the "paper"'s (then `quote` has its words), "theory" that is exact, or "ours". The value
-    must be `near` a number (within `tolerance`), or `at_least` or `at_most` one; exactly one of the three is given.
-    `at` names the setting the claim speaks of: fields of the config with their value, or with a tuple or range of
-    values; empty for any setting. `setting` says in words what the fields cannot; `at` None: no setting here is it.
+    `kind` says whose it is: the "paper"'s (then `quote` has its words), "theory" that is exact, or
+    "ours". The value must be `near` a number (within `tolerance`), or `at_least` or `at_most` one;
+    exactly one of the three is given. `at` names the setting the claim speaks of: fields of the
+    config with their value, or with a tuple or range of values; empty for any setting. `setting`
+    says in words what the fields cannot; `at` None: no setting here is it.
     """
 
     id: str
@@ -40,15 +42,26 @@ class Claim:
     tolerance: float = 0.0
 
     def __post_init__(self) -> None:
-        given = [name for name in ("near", "at_least", "at_most") if getattr(self, name) is not None]
+        given = [
+            name for name in ("near", "at_least", "at_most") if getattr(self, name) is not None
+        ]
         if len(given) != 1 or self.kind not in VERDICTS:
             kinds = ", ".join(VERDICTS)
-            raise ValueError(f"claim {self.id}: one bound and a kind of {kinds} expected, got {given}, {self.kind!r}")
+            raise ValueError(
+                f"claim {self.id}: one bound and a kind of {kinds} expected, got {given}, "
+                f"{self.kind!r}"
+            )
 
     @property
     def relation(self) -> str:
         """How the value must stand to `bound`: "near", "at least" or "at most"."""
-        return "near" if self.near is not None else "at least" if self.at_least is not None else "at most"
+        return (
+            "near"
+            if self.near is not None
+            else "at least"
+            if self.at_least is not None
+            else "at most"
+        )
 
     @property
     def bound(self) -> float:
@@ -62,11 +75,15 @@ class Claim:
 
     def is_at(self, config: Any) -> bool:
         """Whether `config` is the setting that the claim speaks of."""
-        return self.at is not None and agree(config, self.at) and not (self.at and _beyond(config, self.at))
+        return (
+            self.at is not None
+            and agree(config, self.at)
+            and not (self.at and _beyond(config, self.at))
+        )
 
     def setting_words(self, knobs: Mapping[str, Knob]) -> str:
-        """The setting for a reader, in the words of the config's knobs: "d = 128; triggers: random, new in every
-        sequence"."""
+        """The setting for a reader, in the words of the config's knobs: "d = 128; triggers: random,
+        new in every sequence"."""
         parts = [_worded(knobs[name], wanted) for name, wanted in (self.at or {}).items()]
         return "; ".join(filter(None, [self.setting, *parts])) or "any setting"
 
@@ -77,10 +94,13 @@ def agree(config: Any, setting: Mapping[str, Any]) -> bool:
 
 
 def _beyond(config: Any, setting: Mapping[str, Any]) -> bool:
-    """Whether a field that was added since the setting was written has another value than everything had before."""
+    """Whether a field that was added since the setting was written has another value than
+    everything had before."""
     known = knobs_of(type(config)) if is_dataclass(config) else {}
     return any(
-        knob.added and getattr(config, name) != knob.default for name, knob in known.items() if name not in setting
+        knob.added and getattr(config, name) != knob.default
+        for name, knob in known.items()
+        if name not in setting
     )
 
 
@@ -106,9 +126,9 @@ def _worded(knob: Knob, wanted: Any) -> str:
 class Metric:
     """A claim with what one run measured for it.
 
-    `value` None or NaN: not measured. `error` is a standard error, over seeds or tasks. `unfinished` says why the
-    training does not decide it, "still falling by .02 over the last tenth"; `reason` why the value is what it is,
-    where this run has measured that.
+    `value` None or NaN: not measured. `error` is a standard error, over seeds or tasks.
+    `unfinished` says why the training does not decide it, "still falling by .02 over the last
+    tenth"; `reason` why the value is what it is, where this run has measured that.
     """
 
     claim: Claim
@@ -118,7 +138,8 @@ class Metric:
     reason: str = ""
 
     def verdict(self, config: Any) -> str:
-        """The claim's verdict in a run of `config`; outside the claim's own setting there is none."""
+        """The claim's verdict in a run of `config`; outside the claim's own setting
+        there is none."""
         if self.value is None or math.isnan(self.value):
             return NOT_RUN
         if not self.claim.is_at(config):

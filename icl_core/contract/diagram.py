@@ -1,4 +1,5 @@
-"""The diagram of a model: what flows into what, and where its matrices stand. Values only; `figures.scheme` draws it.
+"""The diagram of a model: what flows into what, and where its matrices stand. Values only;
+`figures.scheme` draws it.
 
 Boxes are placed by their centres, in units of a tenth of a line of text; y goes down.
 """
@@ -16,12 +17,14 @@ class Box:
 
     name    its id in arrows
     label   what stands in it: a symbol
-    kind    one of KINDS: "trained" (learned here), "given" (by a visitor), "construction" (written down),
+    kind    one of KINDS: "trained" (learned here), "given" (by a visitor), "construction" (written
+            down),
             "frozen" (random, as it began), "computed" (from what comes in), "sum" (a small circle)
     says    what it is, in a few words: under its label, and for a screen reader
     opens   the drawing that shows it: on the stage or in a drawer
     view    view fields that this drawing needs for it
-    part    which of that drawing's maps is its own, for the small picture in the box; None: no picture
+    part    which of that drawing's maps is its own, for the small picture in the box; None: no
+            picture
     rows    the first of that map's rows that are its own, and the one after the last; None: all
     """
 

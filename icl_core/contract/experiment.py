@@ -1,4 +1,5 @@
-"""What an experiment is: values that say what to compute, what to draw of it, and what the paper claims.
+"""What an experiment is: values that say what to compute, what to draw of it, and what the paper
+claims.
 
     Config --run--> Run --metrics--> [Metric(claim, value, error)]
                      |
@@ -31,7 +32,8 @@ class CannotDraw(Exception):
 class Panel:
     """A title that states the finding, a figure or a table, and a caption that says what to see.
 
-    `data` is the table behind the figure, for reading and export. `note` is a line under the figure.
+    `data` is the table behind the figure, for reading and export. `note` is a line under the
+    figure.
     """
 
     title: str
@@ -47,15 +49,16 @@ STAGE = "stage"
 
 @dataclass(frozen=True)
 class Drawing:
-    """A way to draw a run, and where it stands: on the stage, 2 to 6 panels that show the mechanism at once, or in the
-    drawer called `place`, which is drawn when it is opened.
+    """A way to draw a run, and where it stands: on the stage, 2 to 6 panels that show the mechanism
+    at once, or in the drawer called `place`, which is drawn when it is opened.
 
-    `knobs` are the View fields that it depends on; a field that no drawing names is one that all depend on. They stand
-    in the drawer whose drawings name them; those of the stage alone, or of two drawers, in the page's menu "View", but
-    texts in both.
-    `moving`: it changes with the view's `snapshot`; on the stage it then has the same traces at every snapshot.
-    `live`: it can draw a run that is still going (its curves so far, no snapshots). `wide`: it needs both columns.
-    `applies`: whether there is such a thing to draw under a config. `explanations`: its maps, with how their numbers are made.
+    `knobs` are the View fields that it depends on; a field that no drawing names is one that all
+    depend on. They stand in the drawer whose drawings name them; those of the stage alone, or of
+    two drawers, in the page's menu "View", but texts in both. `moving`: it changes with the view's
+    `snapshot`; on the stage it then has the same traces at every snapshot. `live`: it can draw a
+    run that is still going (its curves so far, no snapshots). `wide`: it needs both columns.
+    `applies`: whether there is such a thing to draw under a config. `explanations`: its maps, with
+    how their numbers are made.
     """
 
     name: str
@@ -71,9 +74,9 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Theory:
-    """What theory says of a setting before anything is trained. `of` gives what it expects of the metric of the claim
-    called `claim`: a line through its curve over one knob, contours over two; without a claim it is a number of its own
-    and has contours over every map."""
+    """What theory says of a setting before anything is trained. `of` gives what it expects of the
+    metric of the claim called `claim`: a line through its curve over one knob, contours over two;
+    without a claim it is a number of its own and has contours over every map."""
 
     label: str
     of: Callable[[Any], float]
@@ -82,14 +85,18 @@ class Theory:
 
 @dataclass(frozen=True)
 class Atlas:
-    """Grids of settings whose runs are shipped, thinned: within them a slider shows a trained model at once.
+    """Grids of settings whose runs are shipped, thinned: within them a slider shows a trained model
+    at once.
 
-    `grids` are settings that all runs of a grid share, and its axes as a sweep reads them, "d=32,64,128". `findings`
-    takes what every run has measured, by claim, with its config, and measures claims over all of them.
+    `grids` are settings that all runs of a grid share, and its axes as a sweep reads them,
+    "d=32,64,128". `findings` takes what every run has measured, by claim, with its config, and
+    measures claims over all of them.
     """
 
     grids: tuple[tuple[Any, tuple[str, ...]], ...]
-    findings: Callable[[Sequence[tuple[Any, Mapping[str, float]]]], list[Metric]] = lambda measured: []
+    findings: Callable[[Sequence[tuple[Any, Mapping[str, float]]]], list[Metric]] = (
+        lambda measured: []
+    )
 
 
 GROUPS = ("Classroom", "Paper's setting", "Figures", "Beyond the paper")
@@ -97,8 +104,8 @@ GROUPS = ("Classroom", "Paper's setting", "Figures", "Beyond the paper")
 
 @dataclass(frozen=True)
 class Preset:
-    """A named setting. `seeds` is how many seeds its shipped run holds (the config itself asks for one). `group` is one
-    of GROUPS. `view` sets view knobs, by name."""
+    """A named setting. `seeds` is how many seeds its shipped run holds (the config itself asks for
+    one). `group` is one of GROUPS. `view` sets view knobs, by name."""
 
     name: str
     title: str
@@ -112,12 +119,15 @@ class Preset:
 
 @dataclass(frozen=True)
 class Batching:
-    """How several runs are made as one tensor program: those of one sweep that differ in a rate, say.
+    """How several runs are made as one tensor program: those of one sweep that differ in a rate,
+    say.
 
     alike  what the configs of runs that can go together have in common
     most   how many go together with a run of this config; 1: it goes alone
-    run    their configs, each with its progress: each by its index as it ends, with what `Experiment.run` would have
-           given, to the last bit, or the exception that ended it. If it raises one itself, they go one by one
+    run    their configs, each with its progress: each by its index as it ends, with what
+           `Experiment.run` would have
+           given, to the last bit, or the exception that ended it. If it raises one itself, they go
+           one by one
     """
 
     alike: Callable[[Any], Hashable]
@@ -127,12 +137,15 @@ class Batching:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One experiment: one folder of a paper, whose `__init__` ends in `EXPERIMENT = Experiment(...)`.
+    """One experiment: one folder of a paper, whose `__init__` ends in `EXPERIMENT =
+    Experiment(...)`.
 
     name       the folder's name; with the paper's it makes the id, "birth.induction"
     about      the module's docstring: what you see, what to try
-    config     settings class of what is computed; the cache key. A field `seeds`, if any, counts seeds
-    view       settings class of what is drawn. A field `snapshot`, if any, is the index of the snapshot shown
+    config     settings class of what is computed; the cache key. A field `seeds`, if any, counts
+               seeds
+    view       settings class of what is drawn. A field `snapshot`, if any, is the index of the
+               snapshot shown
     run        config and progress to tensors; the only thing that may take more than a second
     claims     what its metrics may measure
     metrics    a finished run to its metrics; kept in the run's file
@@ -141,8 +154,10 @@ class Experiment:
     headline   one sentence: what you see in this run
     cost       work in giga-operations, for the estimate of time
     upgrade    the tensors of a run that was kept in an older form to those of today's
-    milestones the training steps at which parts of the mechanism are first seen in a run, by their short names
-    goes_on    whether a run of this config is the beginning of one of more `steps`: no rate depends on their number
+    milestones the training steps at which parts of the mechanism are first seen in a run, by their
+    short names
+    goes_on    whether a run of this config is the beginning of one of more `steps`: no rate depends
+               on their number
     batching   how several runs are made as one, if they can be
     story      what is told of the first preset's run: task, beats with questions, tries
     diagram    the model of a config: what flows into what, with its matrices in place
@@ -174,10 +189,12 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Opening:
-    """What plays on top of the front page: a shipped run at each of its snapshots, drawn without torch.
+    """What plays on top of the front page: a shipped run at each of its snapshots, drawn without
+    torch.
 
-    `run` names its experiment and preset. `say` tells a stranger in two sentences what there is to see; `headline` and
-    the `panels`, by name, take the run and the index of a snapshot. A panel has the same traces at each.
+    `run` names its experiment and preset. `say` tells a stranger in two sentences what there is to
+    see; `headline` and the `panels`, by name, take the run and the index of a snapshot. A panel has
+    the same traces at each.
     """
 
     title: str
@@ -191,13 +208,14 @@ class Opening:
 class Paper:
     """A paper: `PAPER = Paper(...)` in the folder's `__init__`, which imports no torch.
 
-    `experiments` maps the names of its folders to their versions, in the order of the page. Raise a version when the
-    same config would give another result: older runs become invisible. `glossary` rows: code name, symbol, meaning.
-    `picture` draws the front page's live picture from a shipped run, without torch: (experiment, preset, draw).
-    `opening` is what plays there; of several papers that have one, the first's. `tour` names the experiments of a tour
-    through the paper, in its order (all, if none is named); `highlights` its share of the tour through all papers, each
-    an experiment and one of its beats; `bridge` is said at the first of these, to those who come from the paper before.
-    `lesson` is the lesson that is ready for it.
+    `experiments` maps the names of its folders to their versions, in the order of the page. Raise a
+    version when the same config would give another result: older runs become invisible. `glossary`
+    rows: code name, symbol, meaning. `picture` draws the front page's live picture from a shipped
+    run, without torch: (experiment, preset, draw). `opening` is what plays there; of several papers
+    that have one, the first's. `tour` names the experiments of a tour through the paper, in its
+    order (all, if none is named); `highlights` its share of the tour through all papers, each an
+    experiment and one of its beats; `bridge` is said at the first of these, to those who come from
+    the paper before. `lesson` is the lesson that is ready for it.
     """
 
     name: str

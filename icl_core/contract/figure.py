@@ -1,7 +1,8 @@
 """A figure as plain dictionaries, as plotly.js takes them.
 
-Plotly's own objects check and copy every property they are given, which took nine tenths of the time of a drawing.
-These have the same methods and do neither; a contract test has plotly check every figure of every experiment.
+Plotly's own objects check and copy every property they are given, which took nine tenths of the
+time of a drawing. These have the same methods and do neither; a contract test has plotly check
+every figure of every experiment.
 """
 
 import base64
@@ -49,7 +50,8 @@ class Figure:
         return self.add_trace(Trace(**properties))
 
     def update_layout(self, *given: Mapping[str, Any], **more: Any) -> "Figure":
-        """Adds properties of the layout, to nested ones too; a list takes the place of what was there."""
+        """Adds properties of the layout, to nested ones too; a list takes the place of what was
+        there."""
         for each in (*given, more):
             merge(self.layout, each)
         return self
@@ -91,7 +93,8 @@ class Figure:
 
 
 def merge(into: dict[str, Any], given: Mapping[str, Any]) -> None:
-    """Puts `given` into a dictionary, key by key where both hold dictionaries. What is put in is not shared."""
+    """Puts `given` into a dictionary, key by key where both hold dictionaries. What is put in is
+    not shared."""
     for key, value in given.items():
         if isinstance(value, Mapping):
             inner = into.get(key)
@@ -102,8 +105,8 @@ def merge(into: dict[str, Any], given: Mapping[str, Any]) -> None:
 
 
 def sendable(value: Any) -> Any:
-    """A copy in which numbers in arrays are base64, as plotly.js reads them, and all else is JSON, which has no number
-    that is not finite."""
+    """A copy in which numbers in arrays are base64, as plotly.js reads them, and all else is JSON,
+    which has no number that is not finite."""
     if isinstance(value, (str, float, int)):  # most are: asked first
         if isinstance(value, float) and not isfinite(value):
             return None
@@ -126,5 +129,9 @@ def _packed(array: np.ndarray) -> dict[str, str]:
 def _narrow(whole: np.ndarray) -> np.ndarray:
     """Whole numbers in as few bytes as hold them; plotly.js has none of eight."""
     kinds = (np.int8, np.uint8, np.int16, np.uint16, np.int32)
-    fits = (kind for kind in kinds if np.iinfo(kind).min <= whole.min() and whole.max() <= np.iinfo(kind).max)
+    fits = (
+        kind
+        for kind in kinds
+        if np.iinfo(kind).min <= whole.min() and whole.max() <= np.iinfo(kind).max
+    )
     return whole.astype(next(fits, np.float64))

@@ -1,6 +1,8 @@
-"""A lesson on one experiment: what students may touch, what they predict first, exercises, a lecturer's notes.
+"""A lesson on one experiment: what students may touch, what they predict first, exercises, a
+lecturer's notes.
 
-Values only, and no torch: the page of lessons lists them. What a run has to tell is found when it is asked for.
+Values only, and no torch: the page of lessons lists them. What a run has to tell is found when it
+is asked for.
 """
 
 import math
@@ -18,7 +20,8 @@ CONTROLS = (PRESETS, SETTINGS, TRAIN, EXPERIMENTS)  # what a lesson may hide bes
 
 
 def readings(text: str) -> tuple[float, ...]:
-    """The numbers that a text may stand for: none, one, or two where its comma may part thousands or decimals."""
+    """The numbers that a text may stand for: none, one, or two where its comma may part thousands
+    or decimals."""
     plain = text.strip().rstrip("%").strip().replace("\N{MINUS SIGN}", "-").replace(" ", "")
     if not _NUMBER.fullmatch(plain):
         return ()
@@ -49,7 +52,9 @@ class Exercise:
 
     def accepts(self, run: Run, given: str) -> bool:
         """Whether what was typed counts as right."""
-        return any(abs(each - self.right(run)) <= self.within * (1 + 1e-9) for each in readings(given))
+        return any(
+            abs(each - self.right(run)) <= self.within * (1 + 1e-9) for each in readings(given)
+        )
 
     def answer(self, run: Run) -> str:
         """The answer, with how it comes about."""
@@ -60,7 +65,8 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Note:
-    """A part of a lecture: how long it takes, what to ask, what students will say, what to tell them, what to show."""
+    """A part of a lecture: how long it takes, what to ask, what students will say, what to tell
+    them, what to show."""
 
     minutes: int
     ask: str
@@ -74,9 +80,11 @@ class Lesson:
     """A lesson: `PAPER.lesson`, opened by `lesson=<name>` in the address of its paper's page.
 
     able        what students will be able to do, each a sentence's end after "You will be able to"
-    experiment  the experiment's name in its paper, and `preset`, its first, whose run the beats and exercises speak of
+    experiment  the experiment's name in its paper, and `preset`, its first, whose run the beats and
+                exercises speak of
     working     the minutes that students have for the exercises, after the notes
-    fixed       fields of the config and the view that it sets; their widgets show it and do not move
+    fixed       fields of the config and the view that it sets; their widgets show it and do not
+                move
     hidden      what it leaves out: of CONTROLS, and drawers by name
     predict     beats whose question must be answered before the script goes on
     """

@@ -1,4 +1,5 @@
-"""Lists of numbers as a visitor types them, parted by commas or blanks: "1, 2, 3" or "1/3 1/3 1/3"."""
+"""Lists of numbers as a visitor types them, parted by commas or blanks: "1, 2, 3" or
+"1/3 1/3 1/3"."""
 
 import math
 import re
@@ -21,9 +22,11 @@ def number(piece: str) -> float:
     return value if math.isfinite(value) else math.nan
 
 
-def numbers(name: str, text: str, fewest: int, most: int, low: float, high: float, whole: bool = False) -> list[float]:
-    """The numbers in `text`. Raises `BadSetting`, which calls the list `name`, unless there are `fewest` to `most` of
-    them, each from `low` to `high`."""
+def numbers(
+    name: str, text: str, fewest: int, most: int, low: float, high: float, whole: bool = False
+) -> list[float]:
+    """The numbers in `text`. Raises `BadSetting`, which calls the list `name`, unless there are
+    `fewest` to `most` of them, each from `low` to `high`."""
     found, kind = pieces(text), "whole numbers" if whole else "numbers"
     if not fewest <= len(found) <= most:
         wanted = str(fewest) if fewest == most else f"{fewest} to {most}"
@@ -41,7 +44,8 @@ def whole_numbers(name: str, text: str, most: int, low: int, high: int) -> list[
 
 
 def shares(name: str, text: str, count: int) -> list[float]:
-    """`count` shares of a whole: from 0 to 1, and one in sum. Raises `BadSetting` as `numbers` does."""
+    """`count` shares of a whole: from 0 to 1, and one in sum. Raises `BadSetting` as `numbers`
+    does."""
     values = numbers(name, text, count, count, 0.0, 1.0)
     if not math.isclose(sum(values), 1.0, abs_tol=1e-6):
         raise BadSetting(f"{name} must sum to 1, got {sum(values):g}")

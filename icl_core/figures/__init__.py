@@ -1,4 +1,5 @@
-"""Figures that two drawings or more need, and the look that all share, light and dark. Numpy and plotly only.
+"""Figures that two drawings or more need, and the look that all share, light and dark. Numpy and
+plotly only.
 
     curves, bars, spectrum      over steps, sizes or names, with bands, reference lines and marks
     heatmap, triple, maps       matrices in square cells, zero in the middle
@@ -7,9 +8,9 @@
     swept_curve, swept_map      one number of many runs, over one setting or two
     small_map, small_maps, small_attention  for the stage, which the page's clock moves
 
-Each gives a figure for a light background; `themed` makes the dark one, `enlarged` a projector's. What only one drawing
-has, it builds itself of traces, with the parts in `style` (colours, layout, axis, legend), `grid` (square-celled maps)
-and `references`.
+Each gives a figure for a light background; `themed` makes the dark one, `enlarged` a projector's.
+What only one drawing has, it builds itself of traces, with the parts in `style` (colours, layout,
+axis, legend), `grid` (square-celled maps) and `references`.
 """
 
 from icl_core.figures.attention_maps import Predictions, attention, attention_pair

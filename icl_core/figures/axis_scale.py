@@ -1,4 +1,5 @@
-"""The values of a setting as an axis: where each stands, by factors where the setting is spaced so."""
+"""The values of a setting as an axis: where each stands, by factors where the setting
+is spaced so."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,8 +14,9 @@ MOST = 12  # values that are written
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """An axis over `values`, ascending numbers, or names one after the other. Where a figure puts them is their place:
-    of numbers themselves, or if `log` their logarithm; of names their index."""
+    """An axis over `values`, ascending numbers, or names one after the other. Where a figure puts
+    them is their place: of numbers themselves, or if `log` their logarithm; of names their index.
+    """
 
     title: str
     values: Sequence[Any]
@@ -46,12 +48,17 @@ class Scale:
         return np.array([2 * places[0] - middles[0], *middles, 2 * places[-1] - middles[-1]])
 
     def between(self, count: int) -> list[Any]:
-        """Numbers from the first to the last at equal distances on the axis, whole if the values are."""
+        """Numbers from the first to the last at equal distances on the axis, whole if the values
+        are."""
         low, high = self.places[[0, -1]]
         found = 10 ** np.linspace(low, high, count) if self.log else np.linspace(low, high, count)
         whole = isinstance(self.values[0], int)
-        inside = np.clip(found, self.values[0], self.values[-1])  # a power of ten may miss by a last digit
-        return list(dict.fromkeys(round(value) if whole else float(value) for value in inside.tolist()))
+        inside = np.clip(
+            found, self.values[0], self.values[-1]
+        )  # a power of ten may miss by a last digit
+        return list(
+            dict.fromkeys(round(value) if whole else float(value) for value in inside.tolist())
+        )
 
     def axis(self, **more: Any) -> dict[str, Any]:
         """The axis as a layout takes it, with some of the values written."""

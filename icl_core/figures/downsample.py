@@ -10,7 +10,8 @@ SIDE = 68  # cells along a side: a few more than 64, so that an alphabet of 65 i
 def block_means_of(
     matrix: np.ndarray, rows: Sequence[str], columns: Sequence[str]
 ) -> tuple[np.ndarray, Sequence[str], Sequence[str]]:
-    """A matrix [rows, columns] and its labels; with more than 68 a side as means over square blocks."""
+    """A matrix [rows, columns] and its labels; with more than 68 a side as means over square
+    blocks."""
     block = block_of(matrix)
     if block == 1:
         return matrix, rows, columns
@@ -25,7 +26,9 @@ def block_of(matrix: np.ndarray) -> int:
 def means(matrix: np.ndarray, block: int) -> np.ndarray:
     """Means over `block` x `block` cells of [rows, columns]; the last ones over what is there."""
     rows, columns = (range(0, size, block) for size in matrix.shape)
-    total = np.add.reduceat(np.add.reduceat(np.nan_to_num(matrix, posinf=0, neginf=0), rows, axis=0), columns, axis=1)
+    total = np.add.reduceat(
+        np.add.reduceat(np.nan_to_num(matrix, posinf=0, neginf=0), rows, axis=0), columns, axis=1
+    )
     high, wide = (np.minimum(block, size - np.arange(0, size, block)) for size in matrix.shape)
     return (total / (high[:, None] * wide)).astype(np.float32)
 

@@ -5,11 +5,14 @@ from typing import Any
 
 
 def clock_frames(figures: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """For each state of a figure (`Figure.to_dict`) a frame of plotly's that brings it there from any other: what
-    differs between any two of them, and nothing else. ValueError if they do not have the same traces."""
+    """For each state of a figure (`Figure.to_dict`) a frame of plotly's that brings it there from
+    any other: what differs between any two of them, and nothing else. ValueError if they do not
+    have the same traces."""
     kinds = {tuple(trace["type"] for trace in figure["data"]) for figure in figures}
     if len(kinds) > 1:
-        raise ValueError(f"a figure must have the same traces at every snapshot, got {sorted(kinds)}")
+        raise ValueError(
+            f"a figure must have the same traces at every snapshot, got {sorted(kinds)}"
+        )
     states = zip(*(each["data"] for each in figures), strict=True)
     moving = {index: _differing(every) for index, every in enumerate(states)}
     traces = [index for index, keys in moving.items() if keys]

@@ -6,8 +6,8 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """A number to some significant digits as people write it, with a power of ten where it is very small or large:
-    0.0241, 1230, 7.93·10⁻⁵."""
+    """A number to some significant digits as people write it, with a power of ten where it is very
+    small or large: 0.0241, 1230, 7.93·10⁻⁵."""
     rounded = float(f"{value:.{digits}g}") + 0.0  # no minus before a zero
     number, _, power = f"{rounded:.6g}".partition("e")
     return number.replace("-", "\N{MINUS SIGN}") + (f"·{power_of_ten(int(power))}" if power else "")
@@ -19,8 +19,8 @@ def power_of_ten(exponent: int) -> str:
 
 
 def unit_of(values: np.ndarray) -> int:
-    """The power of ten in which small numbers, or large ones, are written, so that they are short: 0 for most, and
-    where they spread so far that none serves all."""
+    """The power of ten in which small numbers, or large ones, are written, so that they are short:
+    0 for most, and where they spread so far that none serves all."""
     sizes = np.abs(values[np.isfinite(values) & (values != 0)])
     if not len(sizes) or 0.01 <= sizes.max() < 1e6:
         return 0

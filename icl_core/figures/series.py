@@ -17,9 +17,9 @@ EDGE = "#57511a"  # yellow is invisible on white without an edge
 class Curve:
     """A line over x [points] and the spread of its seeds around it.
 
-    y is [seeds, points] or [points], NaN where a run has not arrived yet. `kind` names a thing of `COLOURS` or is
-    a colour. `band`: one standard deviation, or from the lowest to the highest seed; `error` [points], a half
-    width, takes its place.
+    y is [seeds, points] or [points], NaN where a run has not arrived yet. `kind` names a thing of
+    `COLOURS` or is a colour. `band`: one standard deviation, or from the lowest to the highest
+    seed; `error` [points], a half width, takes its place.
     """
 
     name: str
@@ -36,7 +36,8 @@ class Curve:
         return mean_of(self.y)
 
     def spread(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """The band's lower and upper edge, [points] each; None for a single seed without an error."""
+        """The band's lower and upper edge, [points] each; None for a single seed
+        without an error."""
         mean, y = self.mean(), np.atleast_2d(np.asarray(self.y, dtype=float))
         if self.error is not None:
             return mean - np.asarray(self.error), mean + np.asarray(self.error)
@@ -50,14 +51,18 @@ class Curve:
 
 
 def mean_of(seeds: Any) -> np.ndarray:
-    """The mean over the seeds that have a finite value, [seeds, points] or [points] to [points]; NaN where none has."""
+    """The mean over the seeds that have a finite value, [seeds, points] or [points] to [points];
+    NaN where none has."""
     y = np.atleast_2d(np.asarray(seeds, dtype=float))
     known = np.isfinite(y)
-    return np.where(known.any(0), np.where(known, y, 0).sum(0) / np.maximum(known.sum(0), 1), np.nan)
+    return np.where(
+        known.any(0), np.where(known, y, 0).sum(0) / np.maximum(known.sum(0), 1), np.nan
+    )
 
 
 def curve_traces(curve: Curve, log_y: bool = False, **where: Any) -> list[Trace]:
-    """The traces of one curve: its band, an edge if it is pale, its line. `where` names the axes."""
+    """The traces of one curve: its band, an edge if it is pale, its line. `where` names
+    the axes."""
     x, y = np.asarray(curve.x, dtype=float), curve.mean()
     shared = {"legendgroup": curve.name, **where}
     mode = "lines+markers" if curve.markers or np.isfinite(y).sum() == 1 else "lines"
@@ -65,7 +70,9 @@ def curve_traces(curve: Curve, log_y: bool = False, **where: Any) -> list[Trace]
     silent = {"hoverinfo": "skip", "showlegend": False, **shared}
     edge = Trace(x=x, y=y, mode="lines", line={"color": EDGE, "width": width + 1}, **silent)
     line = Trace(x=x, y=y, name=curve.name, mode=mode, marker={"size": 7}, **shared)
-    line.update(line={"color": colour(curve.kind), "width": width, "dash": dash}, hovertemplate="%{y:.3g}")
+    line.update(
+        line={"color": colour(curve.kind), "width": width, "dash": dash}, hovertemplate="%{y:.3g}"
+    )
     return [*_band(curve, x, log_y, silent), *([edge] if curve.kind == "nesterov" else []), line]
 
 
@@ -75,27 +82,37 @@ def _band(curve: Curve, x: np.ndarray, log_y: bool, silent: dict[str, Any]) -> l
     if edges is None:
         return []
     low, high = edges
-    low = np.maximum(low, curve.mean() / 10) if log_y else low  # a band that reaches zero has no place on a log axis
+    low = (
+        np.maximum(low, curve.mean() / 10) if log_y else low
+    )  # a band that reaches zero has no place on a log axis
     seen = np.isfinite(low) & np.isfinite(high)
     outline = np.concatenate([low[seen], high[seen][::-1]])
     around = np.concatenate([x[seen], x[seen][::-1]])
-    polygon = Trace(x=around, y=outline, mode="lines", line={"width": 0, "color": colour(curve.kind)}, **silent)
+    polygon = Trace(
+        x=around, y=outline, mode="lines", line={"width": 0, "color": colour(curve.kind)}, **silent
+    )
     return [polygon.update(fill="toself", fillcolor=colour(curve.kind), opacity=0.2)]
 
 
-def moving_marker(series: Sequence[Curve], at: float, y_range: tuple[float, float], **where: Any) -> Trace:
-    """The moving marker: a thin vertical at x = `at`, with a dot where each curve crosses it. y_range in data units."""
+def moving_marker(
+    series: Sequence[Curve], at: float, y_range: tuple[float, float], **where: Any
+) -> Trace:
+    """The moving marker: a thin vertical at x = `at`, with a dot where each curve crosses it.
+    y_range in data units."""
     crossings = [np.interp(at, np.asarray(curve.x, dtype=float), curve.mean()) for curve in series]
     y = np.array([y_range[0], *crossings, y_range[1]], dtype=np.float32)
     colours = [INK, *(colour(curve.kind) for curve in series), INK]
     marker = {"opacity": 1, "size": [0, *[11] * len(series), 0], "color": colours}
     trace = Trace(x=np.full(len(y), at, dtype=np.float32), y=y, mode="lines+markers", **where)
-    trace.update(line={"color": INK, "width": 1.5}, marker={**marker, "line": {"color": INK, "width": 1.5}})
+    trace.update(
+        line={"color": INK, "width": 1.5}, marker={**marker, "line": {"color": INK, "width": 1.5}}
+    )
     return trace.update(hoverinfo="skip", showlegend=False, name="step shown", cliponaxis=False)
 
 
 def extent(arrays: Iterable[np.ndarray], log: bool, pad: float) -> tuple[float, float]:
-    """The range, in data units, that holds all finite (on a log axis: positive) values with `pad` of it to spare."""
+    """The range, in data units, that holds all finite (on a log axis: positive) values with `pad`
+    of it to spare."""
     values = np.concatenate([np.ravel(array) for array in arrays] or [np.empty(0)])
     values = values[np.isfinite(values) & ((values > 0) | (not log))]
     if not len(values):
@@ -106,7 +123,9 @@ def extent(arrays: Iterable[np.ndarray], log: bool, pad: float) -> tuple[float, 
     return (float(10**low), float(10**high)) if log else (float(low), float(high))
 
 
-def value_range(series: Sequence[Curve], log_y: bool, more: Sequence[float] = ()) -> tuple[float, float]:
+def value_range(
+    series: Sequence[Curve], log_y: bool, more: Sequence[float] = ()
+) -> tuple[float, float]:
     """The y range that holds the curves' means and bands, and `more` values."""
     edges = [edge for curve in series for edge in (curve.mean(), *(curve.spread() or ()))]
     if log_y:  # the part of a band that the log axis cannot hold does not count
@@ -115,7 +134,8 @@ def value_range(series: Sequence[Curve], log_y: bool, more: Sequence[float] = ()
 
 
 def axis_range(limits: tuple[float, float], log: bool) -> dict[str, Any]:
-    """`limits` in data units as an axis' type and range, which on a log axis is in powers of ten."""
+    """`limits` in data units as an axis' type and range, which on a log axis is in
+    powers of ten."""
     if not log:
         return {"type": "linear", "range": list(limits)}
     low, high = (float(np.log10(value)) for value in limits)
@@ -123,15 +143,19 @@ def axis_range(limits: tuple[float, float], log: bool) -> dict[str, Any]:
 
 
 def _ticks(low: float, high: float) -> dict[str, Any]:
-    """Ticks of a log axis from 10^low to 10^high: powers of ten, or over up to two of them 1, 2, 5, 10, … written out.
-    Plotly's own would be a single label or a crowd of digits."""
+    """Ticks of a log axis from 10^low to 10^high: powers of ten, or over up to two of them 1, 2, 5,
+    10, … written out. Plotly's own would be a single label or a crowd of digits."""
     if high - low > 2 or low < -4 or high > 4:
         return {"dtick": max(1, round((high - low) / 6))} if high - low > 1.2 else {}
     digits = (1, 2, 5) if high - low > 0.7 else (1, 1.5, 2, 3, 4, 5, 6, 8)
     powers = range(math.floor(low), math.ceil(high) + 1)
     values = [float(f"{digit}e{power}") for power in powers for digit in digits]
     inside = [value for value in values if low <= math.log10(value) <= high]
-    return {"tickvals": inside, "ticktext": [f"{value:g}" for value in inside]} if len(inside) > 1 else {}
+    return (
+        {"tickvals": inside, "ticktext": [f"{value:g}" for value in inside]}
+        if len(inside) > 1
+        else {}
+    )
 
 
 def dots(points: np.ndarray, name: str) -> Trace:

@@ -1,4 +1,5 @@
-"""One look: colours, line styles, axes and labels that every figure shares, and the change to a dark background."""
+"""One look: colours, line styles, axes and labels that every figure shares, and the change to a
+dark background."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,7 +9,8 @@ import numpy as np
 
 from icl_core.contract.figure import Figure
 
-# Each colour of the paper and the ink is spelled once per theme, and no other thing has it: `themed` swaps them.
+# Each colour of the paper and the ink is spelled once per theme, and no other thing has it:
+# `themed` swaps them.
 INK, FAINT, GRID, LINE, PAPER = "#1d2126", "#5c6470", "#e2e5ea", "#000000", "#ffffff"
 NEGATIVE_TO_POSITIVE = ("#053061", "#2f79b5", "#a5cee3", "#efeeed", "#f7b799", "#ca4741", "#67001f")
 NONE_TO_ALL = (PAPER, "#cfe1f2", "#85bcdc", "#3a8ac2", "#1860a8")
@@ -35,16 +37,32 @@ COLOURS = {
     "other output": "#009E73",
     "seed": "#8fb8d8",
 } | {f"layer {number + 1}": colour for number, colour in enumerate(LAYERS)}
-DASHES = {"gradient descent": "dash", "momentum": "dash", "nesterov": "dash", "floor": "dot", "seed": "dot"}
+DASHES = {
+    "gradient descent": "dash",
+    "momentum": "dash",
+    "nesterov": "dash",
+    "floor": "dot",
+    "seed": "dot",
+}
 WIDTHS = {"trained": 3.0, "conjugate gradient": 1.5}
 
 TEXT, TICKS = 15, 13
-LARGER, LEAST = 1.12, 14  # on a projector, for its back row: times what it is, and no text in fewer pixels
+LARGER, LEAST = (
+    1.12,
+    14,
+)  # on a projector, for its back row: times what it is, and no text in fewer pixels
 MONO = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 CONFIG: dict[str, Any] = {
     "displaylogo": False,
     "responsive": True,
-    "modeBarButtonsToRemove": ["pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d", "select2d", "lasso2d"],
+    "modeBarButtonsToRemove": [
+        "pan2d",
+        "zoomIn2d",
+        "zoomOut2d",
+        "autoScale2d",
+        "select2d",
+        "lasso2d",
+    ],
     "toImageButtonOptions": {"format": "png", "scale": 2},
 }
 
@@ -59,7 +77,11 @@ def layout(height: int, margin: Mapping[str, int] | None = None, **more: Any) ->
     return {
         "height": height,
         "margin": {"l": 58, "r": 14, "t": 12, "b": 50} | dict(margin or {}),
-        "font": {"family": "Inter, Source Sans Pro, system-ui, sans-serif", "size": TEXT, "color": INK},
+        "font": {
+            "family": "Inter, Source Sans Pro, system-ui, sans-serif",
+            "size": TEXT,
+            "color": INK,
+        },
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "hovermode": "closest",
@@ -89,7 +111,14 @@ def legend(y: float) -> dict[str, Any]:
 
 def note(text: str, x: float, y: float, **more: Any) -> dict[str, Any]:
     """A text in the figure's own coordinates (0 to 1), without an arrow."""
-    return {"text": text, "x": x, "y": y, "xref": "paper", "yref": "paper", "showarrow": False} | more
+    return {
+        "text": text,
+        "x": x,
+        "y": y,
+        "xref": "paper",
+        "yref": "paper",
+        "showarrow": False,
+    } | more
 
 
 def visible_characters(chars: Sequence[str]) -> list[str]:
@@ -110,8 +139,11 @@ def colourscale(colours: Sequence[str]) -> list[list[Any]]:
 
 
 def largest_magnitude(*matrices: np.ndarray) -> float:
-    """The largest finite |value| in any of the matrices, for a scale that they share; 1 if there is none."""
-    tops = [np.abs(matrix[np.isfinite(matrix)]).max(initial=0) for matrix in map(np.asarray, matrices)]
+    """The largest finite |value| in any of the matrices, for a scale that they share; 1 if there is
+    none."""
+    tops = [
+        np.abs(matrix[np.isfinite(matrix)]).max(initial=0) for matrix in map(np.asarray, matrices)
+    ]
     return float(max(tops, default=0)) or 1.0
 
 
@@ -119,9 +151,12 @@ _IN_TEXT = re.compile(r"(?<=color:)#\w{6}")
 
 
 def _swapped(value: Any, colours: Mapping[str, str]) -> Any:
-    """`value` with every colour replaced, also that of a part of a text; numbers and arrays go through untouched."""
+    """`value` with every colour replaced, also that of a part of a text; numbers and arrays go
+    through untouched."""
     if isinstance(value, str):
-        return _IN_TEXT.sub(lambda found: colours.get(found[0], found[0]), colours.get(value, value))
+        return _IN_TEXT.sub(
+            lambda found: colours.get(found[0], found[0]), colours.get(value, value)
+        )
     if isinstance(value, dict):
         return {key: _swapped(item, colours) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -130,12 +165,15 @@ def _swapped(value: Any, colours: Mapping[str, str]) -> Any:
 
 
 def themed(figure: Figure, dark: bool) -> Figure:
-    """A copy of the figure for a dark (or light) background: the same data and layout in other colours."""
+    """A copy of the figure for a dark (or light) background: the same data and layout in other
+    colours."""
     theme = "dark" if dark else "light"
     if figure.layout.get("meta", {}).get("theme") == theme:
         return figure
     colours = TO_DARK if dark else TO_LIGHT
-    found = Figure([_swapped(trace, colours) for trace in figure.data], _swapped(figure.layout, colours))
+    found = Figure(
+        [_swapped(trace, colours) for trace in figure.data], _swapped(figure.layout, colours)
+    )
     return found.update_layout(meta={"theme": theme})
 
 
@@ -147,11 +185,16 @@ def enlarged(figure: Figure) -> Figure:
 def _enlarged(value: Any, key: str = "") -> Any:
     if isinstance(value, dict):
         within = key if key == "margin" or key.endswith("font") else ""
-        return {name: _enlarged(item, f"{within}.{name}" if within else name) for name, item in value.items()}
+        return {
+            name: _enlarged(item, f"{within}.{name}" if within else name)
+            for name, item in value.items()
+        }
     if isinstance(value, list | tuple):
         return [_enlarged(item) for item in value]
     if isinstance(value, int | float) and key.endswith("font.size"):
         return max(LEAST, value * LARGER)
-    if isinstance(value, int | float) and (key.startswith("margin.") or key in ("xshift", "yshift", "standoff")):
+    if isinstance(value, int | float) and (
+        key.startswith("margin.") or key in ("xshift", "yshift", "standoff")
+    ):
         return value * LARGER
     return value

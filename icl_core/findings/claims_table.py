@@ -5,11 +5,23 @@ from typing import Any
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The rows for a reader's eye; what each claim says, where and of which setting stands at the end of its row."""
-    lines = [(("experiment", "preset", "claim", "value", "bound", "verdict", "kind"), "source; setting; quote; why")]
+    """The rows for a reader's eye; what each claim says, where and of which setting stands at the
+    end of its row."""
+    lines = [
+        (
+            ("experiment", "preset", "claim", "value", "bound", "verdict", "kind"),
+            "source; setting; quote; why",
+        )
+    ]
     for row in rows:
         value = "not run" if row["value"] is None else f"{row['value']:.4g}"
-        told = (row["experiment"], row["preset"] or row["run"][:6], row["label"], value, _bound(row))
+        told = (
+            row["experiment"],
+            row["preset"] or row["run"][:6],
+            row["label"],
+            value,
+            _bound(row),
+        )
         quote = f"“{row['quote']}”" if row["quote"] else ""
         said = filter(None, (row["source"], row["setting"], quote, row["reason"]))
         lines.append(((*told, row["verdict"], row["kind"]), "; ".join(said)))

@@ -9,7 +9,8 @@ from icl_core.contract.experiment import Panel
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <style>body {{ font-family: sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }}
-table {{ border-collapse: collapse }} th, td {{ padding: .2rem .6rem; text-align: left }}</style></head>
+table {{ border-collapse: collapse }}
+th, td {{ padding: .2rem .6rem; text-align: left }}</style></head>
 <body><h1>{title}</h1><p>{headline}</p>
 {panels}
 </body></html>
@@ -23,20 +24,35 @@ def html_text(title: str, headline: str, panels: Mapping[str, Panel]) -> str:
         parts.append(f"<h2>{html.escape(panel.title)}</h2><p>{html.escape(panel.caption)}</p>")
         if panel.figure is not None:
             shown = panel.figure.plotly()
-            parts.append(shown.to_html(full_html=False, include_plotlyjs=not loaded, div_id=f"drawing-{name}"))
+            parts.append(
+                shown.to_html(
+                    full_html=False, include_plotlyjs=not loaded, div_id=f"drawing-{name}"
+                )
+            )
             loaded = True
         if panel.table is not None:
             parts.append(panel.table.to_html(index=False, border=0))
         parts.append(f"<p>{html.escape(panel.note)}</p>" if panel.note else "")
-    return _PAGE.format(title=html.escape(title), headline=html.escape(headline), panels="\n".join(filter(None, parts)))
+    return _PAGE.format(
+        title=html.escape(title),
+        headline=html.escape(headline),
+        panels="\n".join(filter(None, parts)),
+    )
 
 
 def json_text(title: str, headline: str, panels: Mapping[str, Panel]) -> str:
-    """A list, one object a drawing: drawing, title, caption, note, figure (plotly's JSON or null), table (rows)."""
+    """A list, one object a drawing: drawing, title, caption, note, figure (plotly's JSON or null),
+    table (rows)."""
     objects = []
     for name, panel in panels.items():
-        figure = None if panel.figure is None else json.loads(panel.figure.plotly().to_json() or "null")
-        table = None if panel.table is None else json.loads(panel.table.to_json(orient="records") or "null")
+        figure = (
+            None if panel.figure is None else json.loads(panel.figure.plotly().to_json() or "null")
+        )
+        table = (
+            None
+            if panel.table is None
+            else json.loads(panel.table.to_json(orient="records") or "null")
+        )
         said = {"drawing": name, "title": panel.title, "caption": panel.caption, "note": panel.note}
         objects.append({**said, "figure": figure, "table": table})
     return json.dumps(objects, ensure_ascii=False)

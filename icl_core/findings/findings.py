@@ -1,6 +1,8 @@
-"""What runs have measured for the claims: records in their files, findings for tables and pages, verdicts.
+"""What runs have measured for the claims: records in their files, findings for tables and pages,
+verdicts.
 
-A run's file holds an id, a value and a verdict for each claim; the words of a claim stand in its experiment alone.
+A run's file holds an id, a value and a verdict for each claim; the words of a claim stand in its
+experiment alone.
 """
 
 import math
@@ -17,7 +19,11 @@ from icl_core.runs.file import Damaged
 from icl_core.runs.store import Header, Store, typed_config
 
 # The least favourable first: a claim is what it is at the worst of the runs at its setting.
-RANK = (*(failed for _, failed in VERDICTS.values()), NOT_DECIDED, *(kept for kept, _ in VERDICTS.values()))
+RANK = (
+    *(failed for _, failed in VERDICTS.values()),
+    NOT_DECIDED,
+    *(kept for kept, _ in VERDICTS.values()),
+)
 
 
 FAILED = tuple(failed for _, failed in VERDICTS.values())
@@ -25,7 +31,8 @@ FAILED = tuple(failed for _, failed in VERDICTS.values())
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim of an experiment with what one run measured for it; `header` is None where no run did."""
+    """A claim of an experiment with what one run measured for it; `header` is None where no run
+    did."""
 
     experiment: str
     metric: Metric
@@ -44,17 +51,21 @@ class Finding:
 
     @property
     def why(self) -> str:
-        """What was measured of the reason for its verdict, or that it is not known why it fails; else empty."""
+        """What was measured of the reason for its verdict, or that it is not known why it fails;
+        else empty."""
         measured = self.metric.unfinished or self.metric.reason
         return measured or ("not known" if self.verdict in FAILED else "")
 
     @property
     def setting(self) -> str:
         """The setting that the claim speaks of, in words."""
-        return self.metric.claim.setting_words(knobs_of(registry.experiment(self.experiment).config))
+        return self.metric.claim.setting_words(
+            knobs_of(registry.experiment(self.experiment).config)
+        )
 
     def row(self) -> dict[str, Any]:
-        """For JSON and tables: whose claim, in which words, at which setting, and what came out where."""
+        """For JSON and tables: whose claim, in which words, at which setting, and what came out
+        where."""
         claim, metric = self.metric.claim, self.metric
         return {
             "paper": self.paper,
@@ -78,7 +89,8 @@ class Finding:
 
 
 def measure(experiment: Experiment, run: Run) -> list[dict[str, Any]]:
-    """The metrics of a run as JSON, for its file. Raises `KeyError` for a claim that is not declared."""
+    """The metrics of a run as JSON, for its file. Raises `KeyError` for a claim that is not
+    declared."""
     from icl_core.machine import device  # imports torch
 
     with device.exact():
@@ -86,7 +98,9 @@ def measure(experiment: Experiment, run: Run) -> list[dict[str, Any]]:
     return records_of(experiment, measured, run.config)
 
 
-def records_of(experiment: Experiment, metrics: Iterable[Metric], config: Any) -> list[dict[str, Any]]:
+def records_of(
+    experiment: Experiment, metrics: Iterable[Metric], config: Any
+) -> list[dict[str, Any]]:
     """The same of metrics that were measured already, with their verdicts at `config`."""
     declared = {claim.id: claim for claim in experiment.claims}
     return [
@@ -104,10 +118,11 @@ def records_of(experiment: Experiment, metrics: Iterable[Metric], config: Any) -
 
 
 def of_run(header: Header, run: Run | None = None) -> list[Finding]:
-    """What one run measured, or `run`, the same one loaded, measures where its file keeps that in an older form.
+    """What one run measured, or `run`, the same one loaded, measures where its file keeps that in
+    an older form.
 
-    A claim that is no longer declared is left out, and so is a run whose settings are out of range today. Imports the
-    experiment, hence torch.
+    A claim that is no longer declared is left out, and so is a run whose settings are out of range
+    today. Imports the experiment, hence torch.
     """
     experiment = registry.experiment(header.experiment)
     declared = {claim.id: claim for claim in experiment.claims}
@@ -121,16 +136,22 @@ def of_run(header: Header, run: Run | None = None) -> list[Finding]:
     found = []
     for record in records:
         if "verdict" in record and (claim := declared.get(record["claim"])):
-            metric = Metric(claim, *(record[name] for name in ("value", "error", "unfinished", "reason")))
-            verdict = record["verdict"] if metric.value is None else metric.verdict(config)  # it was infinite
+            metric = Metric(
+                claim, *(record[name] for name in ("value", "error", "unfinished", "reason"))
+            )
+            verdict = (
+                record["verdict"] if metric.value is None else metric.verdict(config)
+            )  # it was infinite
             found.append(Finding(header.experiment, metric, verdict, header))
     return found
 
 
 def of_experiment(name: str, store: Store) -> list[Finding]:
-    """What all known runs of an experiment have measured and, together, those of its atlas, and every claim that none
-    has. Imports it, hence torch."""
-    found = [finding for header in store.headers(name) for finding in of_run(header)] + of_atlas(name, store)
+    """What all known runs of an experiment have measured and, together, those of its atlas, and
+    every claim that none has. Imports it, hence torch."""
+    found = [finding for header in store.headers(name) for finding in of_run(header)] + of_atlas(
+        name, store
+    )
     known = {finding.metric.claim.id for finding in found}
     absent = (claim for claim in registry.experiment(name).claims if claim.id not in known)
     return [*found, *(Finding(name, Metric(claim, None), NOT_RUN) for claim in absent)]
@@ -148,7 +169,8 @@ def collect(store: Store) -> list[Finding]:
 
 @dataclass(frozen=True)
 class Summary:
-    """One claim with its verdict over all runs at its setting, the least favourable, and the runs elsewhere beside."""
+    """One claim with its verdict over all runs at its setting, the least favourable, and the runs
+    elsewhere beside."""
 
     here: tuple[Finding, ...]
     elsewhere: tuple[Finding, ...]
@@ -165,7 +187,8 @@ class Summary:
 
 
 def summaries(findings: Iterable[Finding]) -> list[Summary]:
-    """The findings by claim, failing first. Runs made here count only where no shipped run is at the setting."""
+    """The findings by claim, failing first. Runs made here count only where no shipped run is at
+    the setting."""
     groups = defaultdict(list)
     for finding in findings:
         groups[finding.experiment, finding.metric.claim.id].append(finding)
@@ -173,17 +196,27 @@ def summaries(findings: Iterable[Finding]) -> list[Summary]:
     for group in groups.values():
         at = [f for f in group if f.verdict not in (ELSEWHERE, NOT_RUN)]
         here = [f for f in at if f.header and f.header.origin == "shipped"] or at
-        made.append(Summary(tuple(here), tuple(f for f in group if f.verdict in (ELSEWHERE, NOT_RUN))))
+        made.append(
+            Summary(tuple(here), tuple(f for f in group if f.verdict in (ELSEWHERE, NOT_RUN)))
+        )
     return sorted(made, key=lambda summary: verdict_rank(summary.verdict))
 
 
 def counts(store: Store) -> Mapping[str, Mapping[str, Mapping[str, int]]]:
-    """How many claims have which verdict in the shipped runs and atlases, by paper and kind. Reads files alone: no
-    torch."""
-    worst: dict[tuple[str, str, str], str] = {}  # NOT_RUN, the last of all, for a claim with no run at its setting
-    for header in (*store.headers(), *filter(None, map(store.atlases.whole, registry.experiment_ids()))):
+    """How many claims have which verdict in the shipped runs and atlases, by paper and kind. Reads
+    files alone: no torch."""
+    worst: dict[
+        tuple[str, str, str], str
+    ] = {}  # NOT_RUN, the last of all, for a claim with no run at its setting
+    for header in (
+        *store.headers(),
+        *filter(None, map(store.atlases.whole, registry.experiment_ids())),
+    ):
         for record in header.info.get("metrics", ()) if header.origin != "local" else ():
-            key, verdict = (header.experiment, record["claim"], record["kind"]), record.get("verdict", NOT_RUN)
+            key, verdict = (
+                (header.experiment, record["claim"], record["kind"]),
+                record.get("verdict", NOT_RUN),
+            )
             verdict = NOT_RUN if verdict == ELSEWHERE else verdict  # an older form has none
             worst[key] = min(worst.get(key, NOT_RUN), verdict, key=verdict_rank)
     found = defaultdict(lambda: defaultdict(Counter))

@@ -1,4 +1,5 @@
-"""What the workers of this machine use together: a job waits until its memory, as estimated, fits beside the others'.
+"""What the workers of this machine use together: a job waits until its memory, as estimated, fits
+beside the others'.
 
 Nobody overtakes one that waits for this: it would wait for ever. On GPUs each worker has its own.
 """
@@ -15,19 +16,23 @@ WAITS = "it needs more memory than is left beside what is in training"
 
 
 def fits(key: str) -> bool:
-    """Whether this machine has room for one more training of the job. For the first of all there is: a setting that is
-    larger than the machine is refused when it is made."""
+    """Whether this machine has room for one more training of the job. For the first of all there
+    is: a setting that is larger than the machine is refused when it is made."""
     from icl_core.machine import device  # imports torch
 
     if device.current_device().type != "cpu":
         return True
-    used = sum(needed(Job(known.key)) * _trainings(Job(known.key)) for known in queue.states() if _in_hand(known, key))
+    used = sum(
+        needed(Job(known.key)) * _trainings(Job(known.key))
+        for known in queue.states()
+        if _in_hand(known, key)
+    )
     return not used or used + needed(Job(key)) <= device.memory()
 
 
 def say_that_it_waits(known: queue.JobState) -> None:
-    """Have the page say why a job waits though a worker is free. Raises `OSError`. Within the queue's lock: since
-    `known` was seen, it may have been cancelled or begun."""
+    """Have the page say why a job waits though a worker is free. Raises `OSError`. Within the
+    queue's lock: since `known` was seen, it may have been cancelled or begun."""
     job = Job(known.key)
     told = job.state()
     if told["status"] == "queued" and told.get("message") != WAITS and not job.locked():
@@ -35,7 +40,8 @@ def say_that_it_waits(known: queue.JobState) -> None:
 
 
 def needed(job: Job) -> int:
-    """Estimated bytes of one of its trainings; 0 for a job that cannot be trained, which says so when it is."""
+    """Estimated bytes of one of its trainings; 0 for a job that cannot be trained, which says so
+    when it is."""
     from icl_core.machine import device  # imports torch
 
     request: dict[str, Any] = job.request() or {}
@@ -47,9 +53,14 @@ def needed(job: Job) -> int:
 
 
 def _in_hand(known: queue.JobState, key: str) -> bool:
-    """Whether a worker has it, other than the job `key` that is about to be taken; it may not have said so yet."""
+    """Whether a worker has it, other than the job `key` that is about to be taken; it may not have
+    said so yet."""
     if known.status in WAITING:
-        return known.key != key and (Job(known.key).folder / "lock").exists() and Job(known.key).locked()
+        return (
+            known.key != key
+            and (Job(known.key).folder / "lock").exists()
+            and Job(known.key).locked()
+        )
     return not known.ended
 
 

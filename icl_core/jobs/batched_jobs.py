@@ -1,7 +1,9 @@
-"""Several jobs that wait, of one experiment and of equal shape, made as one tensor program: the runs of a sweep.
+"""Several jobs that wait, of one experiment and of equal shape, made as one tensor program: the
+runs of a sweep.
 
-Each is a job as ever, with its own lock, state, checkpoint and run, and ends by itself: one that is cancelled, fails or
-cannot be kept is no trouble of the others. Their checkpoints are those that they would have alone.
+Each is a job as ever, with its own lock, state, checkpoint and run, and ends by itself: one that is
+cancelled, fails or cannot be kept is no trouble of the others. Their checkpoints are those that
+they would have alone.
 """
 
 import math
@@ -41,8 +43,9 @@ def take_job(key: str) -> HeldJob | None:
 
 
 def batch_with(first: HeldJob, slots: int) -> list[HeldJob]:
-    """What goes together with a job: runs of sweeps that wait and are of its shape, no more than leave their share of
-    what waits to other workers that have nothing to do. Nobody who asks for a single run waits for others'."""
+    """What goes together with a job: runs of sweeps that wait and are of its shape, no more than
+    leave their share of what waits to other workers that have nothing to do. Nobody who asks for a
+    single run waits for others'."""
     known = queue.states()
     waiting = [state for state in known if state.key != first.job.key and queue.is_ready(state)]
     like, most = _shape(first.job)
@@ -65,8 +68,8 @@ def batch_with(first: HeldJob, slots: int) -> list[HeldJob]:
 
 
 def _shape(job: Job) -> tuple[Any, int]:
-    """What the job has in common with those that it can go with, and how many go together; 1: it goes alone, as one
-    that has taken down its worker does."""
+    """What the job has in common with those that it can go with, and how many go together; 1: it
+    goes alone, as one that has taken down its worker does."""
     request = job.request() or {}
     if not request.get("later") or job.state().get("deaths", 0):
         return None, 1
@@ -77,7 +80,9 @@ def _shape(job: Job) -> tuple[Any, int]:
         return None, 1
     if not experiment.batching:
         return None, 1
-    return (request["experiment"], experiment.batching.alike(config)), experiment.batching.most(config)
+    return (request["experiment"], experiment.batching.alike(config)), experiment.batching.most(
+        config
+    )
 
 
 @malloc.bounded_heap()
@@ -100,12 +105,18 @@ def train_together(jobs: Sequence[HeldJob], stopped: Callable[[], bool]) -> None
         traceback.print_exc()
     for index, found in left.items():
         found.progress.leave()
-        conclude(found.job, jobs[index].mine, lambda job=found.job: {**job.state(), "status": "interrupted"})
+        conclude(
+            found.job,
+            jobs[index].mine,
+            lambda job=found.job: {**job.state(), "status": "interrupted"},
+        )
         train_job(jobs[index].job, stopped, jobs[index].mine)
         jobs[index].lock.close()
 
 
-def _begin(begun: dict[int, BegunJob], index: int, each: HeldJob, stopped: Callable[[], bool]) -> dict[str, Any] | None:
+def _begin(
+    begun: dict[int, BegunJob], index: int, each: HeldJob, stopped: Callable[[], bool]
+) -> dict[str, Any] | None:
     found = begin_job(each.job, stopped, each.mine)
     if found is None:
         return {"status": "done"}

@@ -16,13 +16,14 @@ _CORE = Path(__file__).resolve().parents[1]
 
 
 def code() -> dict[str, str]:
-    """What is on this machine now: a digest of the source as it is on disk, and the versions of the packages, without
-    what a build for another device adds to them."""
+    """What is on this machine now: a digest of the source as it is on disk, and the versions of the
+    packages, without what a build for another device adds to them."""
     return {"icl_core": _source(), **{name: version(name).partition("+")[0] for name in PACKAGES}}
 
 
 def differs(wanted: Mapping[str, str], found: Mapping[str, str]) -> str:
-    """What is not as it is wanted, in words: "torch 2.13.0 was expected, 2.12.1 came"; empty if all is."""
+    """What is not as it is wanted, in words: "torch 2.13.0 was expected, 2.12.1 came"; empty if all
+    is."""
     return "; ".join(
         f"{name} {each:.12} was expected, {found.get(name, 'nothing'):.12} came"
         for name, each in wanted.items()

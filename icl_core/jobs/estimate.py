@@ -1,8 +1,8 @@
 """How long a run will take here: by the runs that are known, those of like settings first.
 
-What a run costs is counted in operations, of which a second makes more or fewer with every setting: small products are
-mostly waiting. So the seconds an operation takes are those of the nearest runs. Seconds are of CPU time: what else goes
-on does not stretch them.
+What a run costs is counted in operations, of which a second makes more or fewer with every setting:
+small products are mostly waiting. So the seconds an operation takes are those of the nearest runs.
+Seconds are of CPU time: what else goes on does not stretch them.
 """
 
 import json
@@ -33,13 +33,17 @@ def estimate_seconds(experiment_id: str, config: Any) -> float | None:
     return estimates(experiment_id, [config], alone=True)[0]
 
 
-def estimates(experiment_id: str, configs: Sequence[Any], alone: bool = False) -> list[float | None]:
-    """`estimate` of each of `configs`; what is known is read once for all. Some runs are made with others as one, and
-    take less each: these do not count for what goes `alone`."""
+def estimates(
+    experiment_id: str, configs: Sequence[Any], alone: bool = False
+) -> list[float | None]:
+    """`estimate` of each of `configs`; what is known is read once for all. Some runs are made with
+    others as one, and take less each: these do not count for what goes `alone`."""
     from icl_core.machine import device  # imports torch
 
     experiment = registry.experiment(experiment_id)
-    known = [header for header in store.default().headers(experiment_id) if header.info.get("seconds")]
+    known = [
+        header for header in store.default().headers(experiment_id) if header.info.get("seconds")
+    ]
     known = [header for header in known if header.info.get("device") == device.describe()] or known
     if alone:
         known = [header for header in known if header.info.get("together", 1) == 1] or known
@@ -48,7 +52,9 @@ def estimates(experiment_id: str, configs: Sequence[Any], alone: bool = False) -
     return [_estimate(experiment, config, known, logs) for config in configs]
 
 
-def _estimate(experiment: Experiment, config: Any, known: Sequence[Header], logs: Sequence[float]) -> float | None:
+def _estimate(
+    experiment: Experiment, config: Any, known: Sequence[Header], logs: Sequence[float]
+) -> float | None:
     if not known:
         return None
     values = stored_settings(config)
@@ -71,7 +77,8 @@ def _seconds(experiment: Experiment, header: Header, mine: float | None) -> floa
 
 @lru_cache(4096)
 def _cost(cost: Callable[[Any], float], config: Any) -> float:
-    """Of a known run: the same whenever it is asked for, and every page asks for those of all its runs."""
+    """Of a known run: the same whenever it is asked for, and every page asks for those of all its
+    runs."""
     return cost(config)
 
 
@@ -83,7 +90,9 @@ def machine_pace() -> float | None:
 
 def _is_pace(value: Any) -> bool:
     return (
-        isinstance(value, dict) and isinstance(value.get("seconds"), (int, float)) and 0 < value["seconds"] < math.inf
+        isinstance(value, dict)
+        and isinstance(value.get("seconds"), (int, float))
+        and 0 < value["seconds"] < math.inf
     )
 
 
@@ -94,4 +103,6 @@ def measure_pace() -> None:
     path = jobs_folder() / "pace.json"
     with suppress(OSError):
         if not plain_file(path) or time.time() - path.stat().st_mtime > OLD:
-            write_whole(path, json.dumps({"seconds": device.pace(), "device": device.describe()}).encode())
+            write_whole(
+                path, json.dumps({"seconds": device.pace(), "device": device.describe()}).encode()
+            )

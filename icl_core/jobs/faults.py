@@ -18,15 +18,21 @@ class GpuLost(Exception):
 
 
 def fault_kind(problem: BaseException) -> str:
-    """MEMORY where it ran out, on a GPU or a CPU; GPU where a kernel failed, after which its process computes nothing
-    any more; empty for everything else."""
+    """MEMORY where it ran out, on a GPU or a CPU; GPU where a kernel failed, after which its
+    process computes nothing any more; empty for everything else."""
     import torch
 
     said = str(problem)
     of_torch = isinstance(problem, RuntimeError)
-    if isinstance(problem, (MemoryError, torch.OutOfMemoryError)) or (of_torch and any(word in said for word in _FULL)):
+    if isinstance(problem, (MemoryError, torch.OutOfMemoryError)) or (
+        of_torch and any(word in said for word in _FULL)
+    ):
         return MEMORY
-    return GPU if isinstance(problem, torch.AcceleratorError) or (of_torch and "CUDA error" in said) else ""
+    return (
+        GPU
+        if isinstance(problem, torch.AcceleratorError) or (of_torch and "CUDA error" in said)
+        else ""
+    )
 
 
 def first_line(problem: BaseException) -> str:
@@ -35,8 +41,8 @@ def first_line(problem: BaseException) -> str:
 
 
 def memory_message(config: Any, said: str) -> str:
-    """Gives back what memory this process can, and tells what was expected, what was asked for and which batch would
-    fit. `said` is the problem's own first line."""
+    """Gives back what memory this process can, and tells what was expected, what was asked for and
+    which batch would fit. `said` is the problem's own first line."""
     from icl_core.machine import device
 
     free, needed = device.release(), device.estimated(lambda: replace(config))
@@ -45,22 +51,31 @@ def memory_message(config: Any, said: str) -> str:
     short = needed > free
     batch = largest_batch(config, free) if short else half_batch(config)
     advice = (
-        f"a batch of {batch} {'is estimated to' if short else 'may'} fit" if batch else "its settings are too large"
+        f"a batch of {batch} {'is estimated to' if short else 'may'} fit"
+        if batch
+        else "its settings are too large"
     )
-    return f"the memory of {device.describe()} ran out: {expected}{asked}{_size(free)} are free now; {advice}"
+    return (
+        f"the memory of {device.describe()} ran out: {expected}{asked}{_size(free)} are free "
+        f"now; {advice}"
+    )
 
 
 def largest_batch(config: Any, free: int) -> int:
-    """The largest batch below the config's that is estimated to fit into `free` bytes; 0 if none is."""
+    """The largest batch below the config's that is estimated to fit into `free` bytes; 0 if none
+    is."""
     from icl_core.machine import device
 
     batches = _batches(config)
-    fitting = bisect_right(batches, free, key=lambda batch: device.estimated(lambda: replace(config, batch=batch)))
+    fitting = bisect_right(
+        batches, free, key=lambda batch: device.estimated(lambda: replace(config, batch=batch))
+    )
     return batches[fitting - 1] if fitting else 0
 
 
 def half_batch(config: Any) -> int:
-    """The largest batch up to half of the config's, for where the estimate is too low; 0 if there is none."""
+    """The largest batch up to half of the config's, for where the estimate is too low; 0 if there
+    is none."""
     return max((batch for batch in _batches(config) if 2 * batch <= config.batch), default=0)
 
 

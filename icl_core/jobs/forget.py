@@ -1,4 +1,5 @@
-"""Which jobs that have ended stay, for their messages and for what a longer run goes on from: the latest."""
+"""Which jobs that have ended stay, for their messages and for what a longer run goes on from: the
+latest."""
 
 import shutil
 import time
@@ -13,20 +14,22 @@ _UNASKED = 60.0  # seconds after which a folder that only somebody's look has ma
 
 
 def forget_ended(ended: Mapping[str, str]) -> None:
-    """Drop all but the latest of these jobs, which have ended: their status by key. Under the queue's lock: nobody asks
-    for one meanwhile."""
+    """Drop all but the latest of these jobs, which have ended: their status by key. Under the
+    queue's lock: nobody asks for one meanwhile."""
     failed = [key for key, status in ended.items() if status == "failed"]
     others = [key for key, status in ended.items() if status != "failed"]
     for some, most in ((failed, KEPT_FAILED), (others, KEPT)):
         if len(some) > most:
-            order = sorted(some, key=lambda key: (ended[key] != "left", *_end(key)))  # nobody waited for those first
+            order = sorted(
+                some, key=lambda key: (ended[key] != "left", *_end(key))
+            )  # nobody waited for those first
             for key in order[:-most]:
                 shutil.rmtree(Job(key).folder, ignore_errors=True)
 
 
 def forget_unrequested() -> None:
-    """Drop the folders in which nothing is asked for: a page looked, and its request was refused, or a helper left
-    something for a job that was forgotten. Under the queue's lock."""
+    """Drop the folders in which nothing is asked for: a page looked, and its request was refused,
+    or a helper left something for a job that was forgotten. Under the queue's lock."""
     with suppress(OSError):
         for folder in jobs_folder().iterdir():
             with suppress(OSError):  # a file, or gone meanwhile
@@ -36,7 +39,8 @@ def forget_unrequested() -> None:
 
 
 def _end(key: str) -> tuple[bool, float]:
-    """When it ended; in a future that never came, before a clock was set back, counts as long ago."""
+    """When it ended; in a future that never came, before a clock was set back, counts
+    as long ago."""
     with suppress(OSError):
         at = (Job(key).folder / "state.json").stat().st_mtime
         return at <= time.time() + _UNASKED, at

@@ -1,4 +1,5 @@
-"""What a running experiment reports to: writes its state for the pages and its checkpoint for the next worker."""
+"""What a running experiment reports to: writes its state for the pages and its checkpoint for the
+next worker."""
 
 import math
 import os
@@ -22,7 +23,10 @@ from icl_core.runs.file import Damaged, pack, read
 
 FIRST_CHECKPOINT = 4.0  # seconds of training
 CHECKPOINT = 8.0  # seconds between checkpoints
-SOON, TELL = 0.15, 0.5  # seconds between states and curves on disk, in a run's first seconds and later
+SOON, TELL = (
+    0.15,
+    0.5,
+)  # seconds between states and curves on disk, in a run's first seconds and later
 LOOK = 0.1  # seconds between looks whether somebody cancelled
 THREADS = 1  # tiny models want one; two on busy cores are several times slower
 
@@ -49,17 +53,30 @@ def identity_of(request: dict[str, Any]) -> dict[str, Any]:
 
 
 class JobProgress:
-    """The `Progress` of a job. `identity` is what a checkpoint must agree with: experiment, version, config, device and
-    precision. Elsewhere, or less exactly, the same step would give other digits: a mixture that nobody can repeat.
+    """The `Progress` of a job. `identity` is what a checkpoint must agree with: experiment,
+    version, config, device and precision. Elsewhere, or less exactly, the same step would give
+    other digits: a mixture that nobody can repeat.
 
-    `stopped` tells whether the worker shall end, `mine` whether it still has the job's lock. A file that cannot be
-    written ends no training: the one before stays, and the next is tried at its time.
+    `stopped` tells whether the worker shall end, `mine` whether it still has the job's lock. A file
+    that cannot be written ends no training: the one before stays, and the next is tried at its
+    time.
     """
 
     def __init__(
-        self, job: Job, identity: dict[str, Any], threads: int, stopped: Callable[[], bool], mine: Callable[[], bool]
+        self,
+        job: Job,
+        identity: dict[str, Any],
+        threads: int,
+        stopped: Callable[[], bool],
+        mine: Callable[[], bool],
     ) -> None:
-        self.job, self.identity, self.threads, self._stopped, self._mine = job, identity, threads, stopped, mine
+        self.job, self.identity, self.threads, self._stopped, self._mine = (
+            job,
+            identity,
+            threads,
+            stopped,
+            mine,
+        )
         self.first_step, self.total, self.loss, self.deaths, self.tries = 0, 0, math.nan, 0, 0
         self._born = psutil.Process().create_time()
         self.together = 1  # runs that this process makes as one
@@ -69,12 +86,18 @@ class JobProgress:
         self._before = 0.0  # seconds of computing by earlier workers
         self._state: Tensors | None = None
         self._read_checkpoint()
-        self._given = self.first_step + self._shared.steps()  # steps that were not made in the time since `_start`
+        self._given = (
+            self.first_step + self._shared.steps()
+        )  # steps that were not made in the time since `_start`
         from icl_core.machine import device  # imports torch
 
         self._clock, self._start = device.clock, time.monotonic()
         self._began = self._clock()
-        self._look, self._tell_at, self._checkpoint_at = self._start, self._start, self._start + FIRST_CHECKPOINT
+        self._look, self._tell_at, self._checkpoint_at = (
+            self._start,
+            self._start,
+            self._start + FIRST_CHECKPOINT,
+        )
 
     def resume(self) -> Tensors | None:
         """The state of the last checkpoint."""
@@ -92,8 +115,13 @@ class JobProgress:
                     return NextTraining(name, made)
             for name in trainings:
                 if self._shared.begin(name):
-                    self._given -= theirs - self._shared.steps()  # where it goes on is counted at the first report
-                    self._spare, self._taken_at = len(self._shared.untouched(trainings)), self._clock()
+                    self._given -= (
+                        theirs - self._shared.steps()
+                    )  # where it goes on is counted at the first report
+                    self._spare, self._taken_at = (
+                        len(self._shared.untouched(trainings)),
+                        self._clock(),
+                    )
                     return NextTraining(name, resumed=self._shared.part(name))
             self._spare = 0
             self.enter("waiting for other cores")
@@ -118,11 +146,18 @@ class JobProgress:
         self.tell()
 
     def report(
-        self, done: int, total: int, loss: float, live: Callable[[], Tensors], state: Callable[[], Tensors]
+        self,
+        done: int,
+        total: int,
+        loss: float,
+        live: Callable[[], Tensors],
+        state: Callable[[], Tensors],
     ) -> None:
-        """See `Progress` in the contract. By the clock, not by steps: these take microseconds or seconds. Raises
-        `BadSetting` once the curves alone are more than the cache can keep."""
-        if self._entered:  # a training may go on from where another process, or a shorter run, has left it
+        """See `Progress` in the contract. By the clock, not by steps: these take microseconds or
+        seconds. Raises `BadSetting` once the curves alone are more than the cache can keep."""
+        if (
+            self._entered
+        ):  # a training may go on from where another process, or a shorter run, has left it
             self._given += done - max(self._step, self._phase[1])
             self._entered = False
         self._step, self.total, self.loss = done, total, float(loss)
@@ -140,10 +175,15 @@ class JobProgress:
         if now >= self._tell_at:
             self.tell()
             with suppress(OSError):
-                store.default().check_room(self._write(self.job.live, live()))  # the run will be larger still
-            # Writing may take long on a slow disk: never more than a tenth of the time, all runs of a program together.
+                store.default().check_room(
+                    self._write(self.job.live, live())
+                )  # the run will be larger still
+            # Writing may take long on a slow disk: never more than a tenth of the time, all runs of
+            # a program together.
             pause = min(TELL * self.together**0.5, max(SOON, (now - self._start) / 10))
-            self._tell_at = max(now + pause, time.monotonic() + 10 * self.together * (time.monotonic() - now))
+            self._tell_at = max(
+                now + pause, time.monotonic() + 10 * self.together * (time.monotonic() - now)
+            )
 
     def check(self) -> None:
         """Raise `Cancelled` if somebody asked for that, `Lost` if the job is no longer ours."""
@@ -193,16 +233,25 @@ class JobProgress:
             self._write(self.job.checkpoint, state)
             self._trouble = ""
         except OSError as problem:
-            self._trouble = f"{write_problem(problem)}; the training goes on, but stopping it now would lose some steps"
+            self._trouble = (
+                f"{write_problem(problem)}; the training goes on, but stopping it now would "
+                "lose some steps"
+            )
 
     def _write(self, path: Path, tensors: Tensors) -> int:
-        circumstances = {"step": self._step, "total": self.total, "loss": self.loss, "threads": self.threads}
+        circumstances = {
+            "step": self._step,
+            "total": self.total,
+            "loss": self.loss,
+            "threads": self.threads,
+        }
         record = {**self.identity, **circumstances, "seconds": self.seconds()}
         write_whole(path, content := pack(tensors, record))
         return len(content)
 
     def _read_checkpoint(self) -> None:
-        """Go on from the checkpoint; a damaged one, or one of another version or device, is no use: start anew."""
+        """Go on from the checkpoint; a damaged one, or one of another version or device, is no use:
+        start anew."""
         if not plain_file(self.job.checkpoint):
             return
         from icl_core.training import phases  # imports torch

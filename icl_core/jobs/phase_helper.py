@@ -1,4 +1,5 @@
-"""A worker that has nothing of its own helps another: it trains what that one's run has left, training by training."""
+"""A worker that has nothing of its own helps another: it trains what that one's run has left,
+training by training."""
 
 import time
 import traceback
@@ -10,7 +11,14 @@ from icl_core.contract.experiment import Cancelled, NextTraining, Tensors
 from icl_core.contract.settings_io import from_stored
 from icl_core.jobs import faults
 from icl_core.jobs.folder import Job
-from icl_core.jobs.job_progress import CHECKPOINT, FIRST_CHECKPOINT, LOOK, THREADS, Stopped, identity_of
+from icl_core.jobs.job_progress import (
+    CHECKPOINT,
+    FIRST_CHECKPOINT,
+    LOOK,
+    THREADS,
+    Stopped,
+    identity_of,
+)
 from icl_core.jobs.shared import SharedTrainings
 from icl_core.jobs.warm_start import Ends
 from icl_core.machine import malloc
@@ -21,10 +29,15 @@ class NothingLeft(Exception):
 
 
 class HelperProgress:
-    """The `Progress` of a worker that helps at a job. It shows nothing: the job's own worker does."""
+    """The `Progress` of a worker that helps at a job. It shows nothing: the job's own
+    worker does."""
 
     def __init__(
-        self, job: Job, shared: SharedTrainings, stopped: Callable[[], bool], wanted: Callable[[], bool]
+        self,
+        job: Job,
+        shared: SharedTrainings,
+        stopped: Callable[[], bool],
+        wanted: Callable[[], bool],
     ) -> None:
         from icl_core.machine import device  # imports torch
 
@@ -39,7 +52,8 @@ class HelperProgress:
         return None
 
     def take(self, trainings: Sequence[str]) -> NextTraining:
-        """See `Progress` in the contract. Raises `NothingLeft` also once this worker is wanted elsewhere."""
+        """See `Progress` in the contract. Raises `NothingLeft` also once this worker is wanted
+        elsewhere."""
         self._check()
         for name in trainings:
             made = self.shared.found(name)
@@ -72,14 +86,23 @@ class HelperProgress:
         self._first = first if steps else self._first
 
     def report(
-        self, done: int, total: int, loss: float, live: Callable[[], Tensors], state: Callable[[], Tensors]
+        self,
+        done: int,
+        total: int,
+        loss: float,
+        live: Callable[[], Tensors],
+        state: Callable[[], Tensors],
     ) -> None:
         """See `Progress` in the contract."""
         now = time.monotonic()
         if self._stopped() or now >= self._checkpoint_at:
             self._check()
             prefix = f"now/{self._name}/"
-            found = {key.removeprefix(prefix): part for key, part in state().items() if key.startswith(prefix)}
+            found = {
+                key.removeprefix(prefix): part
+                for key, part in state().items()
+                if key.startswith(prefix)
+            }
             self.shared.keep(self._name, found)
             self._checkpoint_at = time.monotonic() + CHECKPOINT
         if self._stopped():
@@ -97,9 +120,9 @@ class HelperProgress:
 
 @malloc.bounded_heap()
 def assist(job: Job, stopped: Callable[[], bool], wanted: Callable[[], bool]) -> int:
-    """Train what the run of `job` has left, until nothing is or this worker is `wanted` elsewhere; the number of
-    trainings. What goes wrong here goes wrong with the job's own worker, too, and is told by that one. Raises `GpuLost`
-    where this one must end."""
+    """Train what the run of `job` has left, until nothing is or this worker is `wanted` elsewhere;
+    the number of trainings. What goes wrong here goes wrong with the job's own worker, too, and is
+    told by that one. Raises `GpuLost` where this one must end."""
     from icl_core.machine import device  # imports torch
 
     request: dict[str, Any] = job.request() or {}

@@ -1,4 +1,5 @@
-"""Reads what may not be what it should: a job's file of another form, a pipe, a folder is set aside with a message."""
+"""Reads what may not be what it should: a job's file of another form, a pipe, a folder is set aside
+with a message."""
 
 import json
 import math
@@ -18,9 +19,20 @@ WAITING = ("queued", "interrupted")
 CANCELLED = ("cancelled", "left")  # by a visitor; by nobody's watching it any more
 ENDED = ("done", "failed", *CANCELLED)
 _COUNTS = (
-    "step", "total", "phase_step", "phase_steps", "spare", "seconds", "pid", "born", "first_step", "deaths", "tries",
-    "retry_at", "together",
-)  # fmt: skip
+    "step",
+    "total",
+    "phase_step",
+    "phase_steps",
+    "spare",
+    "seconds",
+    "pid",
+    "born",
+    "first_step",
+    "deaths",
+    "tries",
+    "retry_at",
+    "together",
+)
 TOLD = ("status", "message", "phase", "loss", "seconds_left", *_COUNTS)  # what a state may say
 
 
@@ -41,7 +53,8 @@ def read_json(path: Path, fits: Callable[[Any], bool], expected: str) -> dict[st
 
 
 def plain_file(path: Path) -> bool:
-    """Whether there is a file to read. A pipe, on which a reader would wait for ever, or a folder is set aside."""
+    """Whether there is a file to read. A pipe, on which a reader would wait for ever, or a folder
+    is set aside."""
     try:
         plain = stat.S_ISREG(path.stat().st_mode)
     except OSError:
@@ -73,11 +86,14 @@ def _set_aside(path: Path, expected: str) -> None:
     with suppress(OSError):  # where it cannot be moved it is ignored all the same
         aside.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.rename(path, aside / f"{path.parent.name}-{path.stem}-{time.time_ns()}{path.suffix}")
-    store.default().tell(f"{path} was set aside in {aside}: expected {expected}, got something else.")
+    store.default().tell(
+        f"{path} was set aside in {aside}: expected {expected}, got something else."
+    )
 
 
 def is_request(value: Any) -> bool:
-    """Whether `value` says what was asked for: an experiment, its settings and when, its version and turn, if told."""
+    """Whether `value` says what was asked for: an experiment, its settings and when, its version
+    and turn, if told."""
     return (
         isinstance(value, dict)
         and isinstance(value.get("experiment"), str)
@@ -114,4 +130,6 @@ def _is_count(value: Any) -> bool:
 
 def _is_flat(value: Any) -> bool:
     """A setting is a number, a word or a list of these."""
-    return not any(isinstance(item, (list, dict)) for item in (value if isinstance(value, list) else [value]))
+    return not any(
+        isinstance(item, (list, dict)) for item in (value if isinstance(value, list) else [value])
+    )

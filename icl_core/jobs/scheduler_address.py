@@ -1,6 +1,7 @@
 """A Dask cluster in place of this machine's cores: where its scheduler is, and what is told of it.
 
-One process here, `icl_core.cluster.dispatcher`, hands the jobs to it; what it tells stands in a file for all to read.
+One process here, `icl_core.cluster.dispatcher`, hands the jobs to it; what it tells stands in a
+file for all to read.
 """
 
 import hashlib
@@ -18,8 +19,8 @@ from icl_core.runs.disk import write_whole
 
 @dataclass(frozen=True)
 class ClusterStatus:
-    """How many trainings the cluster can do at once; `message`, if nothing can be trained there now, why; and a
-    sentence for each of its machines that was refused."""
+    """How many trainings the cluster can do at once; `message`, if nothing can be trained there
+    now, why; and a sentence for each of its machines that was refused."""
 
     workers: int = 0
     message: str = ""
@@ -48,7 +49,8 @@ def read_status() -> ClusterStatus:
 
 
 def write_status(news: ClusterStatus) -> None:
-    """Say how the cluster is, unless that has been said. A full disk costs no more than the message."""
+    """Say how the cluster is, unless that has been said. A full disk costs no more than the
+    message."""
     if news != read_status():
         with suppress(OSError):
             write_whole(_path("json"), json.dumps(asdict(news)).encode())

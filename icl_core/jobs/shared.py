@@ -1,4 +1,5 @@
-"""The trainings of one job, done by several workers: each by one of them, with the digits that one alone would get.
+"""The trainings of one job, done by several workers: each by one of them, with the digits that one
+alone would get.
 
 <job>/phases/<training>.lock  .step (of the one that is at it)  .part.safetensors (its checkpoint)
              <training>.safetensors (what it made)
@@ -19,8 +20,9 @@ from icl_core.runs.file import Damaged, pack, read
 
 
 class SharedTrainings:
-    """What one of the workers sees and does. `identity` is what a file must agree with: see `JobProgress`. A file that
-    cannot be written costs only that another worker trains the same again."""
+    """What one of the workers sees and does. `identity` is what a file must agree with: see
+    `JobProgress`. A file that cannot be written costs only that another worker trains the same
+    again."""
 
     def __init__(self, job: Job, identity: dict[str, Any]) -> None:
         self.folder, self.identity = job.phases, identity
@@ -45,12 +47,15 @@ class SharedTrainings:
         return known[1]
 
     def begin(self, name: str) -> bool:
-        """Take a training; False if another worker has it. Where locks cannot be written no other takes it either."""
+        """Take a training; False if another worker has it. Where locks cannot be written no other
+        takes it either."""
         with suppress(OSError):
             private_folder(self.folder)
         lock = self._path(name, "lock")
         mine = self._mine.enter_context(hold_lock(lock)) is not None or not os.access(lock, os.W_OK)
-        if mine and self._read(self._path(name, "safetensors")) is None:  # nothing made of it, or nothing that is whole
+        if (
+            mine and self._read(self._path(name, "safetensors")) is None
+        ):  # nothing made of it, or nothing that is whole
             self.step(name, 0)
             self._merged.add(name)
             return True
@@ -75,7 +80,10 @@ class SharedTrainings:
     def give(self, name: str, tensors: Tensors, seconds: float) -> None:
         """Leave to the others what the training in hand made, in so many seconds of computing."""
         with suppress(OSError):
-            write_whole(self._path(name, "safetensors"), pack(tensors, {**self.identity, "seconds": seconds}))
+            write_whole(
+                self._path(name, "safetensors"),
+                pack(tensors, {**self.identity, "seconds": seconds}),
+            )
             self._path(name, "part.safetensors").unlink(missing_ok=True)
         self._mine.close()
 

@@ -18,27 +18,31 @@ _STARTING = 4.0  # seconds in which a worker that was started may not have taken
 STARTED = "started"  # a file that is touched whenever a worker is started
 _LONGEST_LOG = 2**20  # bytes
 _WORTH = 5.0  # seconds that a run must still take for another worker to be started for it
-# glibc gives large tensors back and asks for fresh pages at every step: a step of Mamba on 256 × 3 prompts of 21 tokens
-# took 410 ms, and 130 ms where freed memory is kept. Other systems do not read these.
+# glibc gives large tensors back and asks for fresh pages at every step: a step of Mamba on 256 × 3
+# prompts of 21 tokens took 410 ms, and 130 ms where freed memory is kept. Other systems do not read
+# these.
 _REUSED = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**40)}
-# oneDNN keeps a product's program and its scratch memory for each shape, 1,024 of them. Batches whose number of counted
-# positions changes at every step made a worker of birth.dimension 20 GB large; with 64 steps are as fast.
+# oneDNN keeps a product's program and its scratch memory for each shape, 1,024 of them. Batches
+# whose number of counted positions changes at every step made a worker of birth.dimension 20 GB
+# large; with 64 steps are as fast.
 _FEW_SHAPES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64", "LRU_CACHE_CAPACITY": "64"}
 
 
 def ensure_workers(count: int | None = None) -> int:
-    """Start workers for the jobs that wait, `count` at most at once (else as many as the device serves); where a
-    scheduler is set, the one process that hands them to it.
+    """Start workers for the jobs that wait, `count` at most at once (else as many as the device
+    serves); where a scheduler is set, the one process that hands them to it.
 
-    The number started: none where none could write a file, or for jobs that must wait. Cheap enough to be called at
-    every look at a job. Raises `BadSetting` for a count below 1.
+    The number started: none where none could write a file, or for jobs that must wait. Cheap enough
+    to be called at every look at a job. Raises `BadSetting` for a count below 1.
     """
     check_count(count)
     if limits.read_only():
         return 0
     known = queue.states()
     waiting = sum(map(queue.is_ready, known)) + sum(map(_spare, known))
-    running = len({job.pid for job in known if job.status == "running"})  # workers: some make several as one
+    running = len(
+        {job.pid for job in known if job.status == "running"}
+    )  # workers: some make several as one
     if not waiting or not os.access(jobs_folder(), os.W_OK):
         return 0
     count = _slots(count)
@@ -58,8 +62,8 @@ def ensure_workers(count: int | None = None) -> int:
 
 
 def warm() -> None:
-    """Start a worker that waits for this process with everything imported, unless one is there or nothing can be
-    written. What is asked for then trains at once."""
+    """Start a worker that waits for this process with everything imported, unless one is there or
+    nothing can be written. What is asked for then trains at once."""
     if limits.read_only():
         return
     count = _slots()
@@ -70,8 +74,13 @@ def warm() -> None:
 
 
 def trainings(count: int | None = None) -> int:
-    """How many trainings can go on at once: as many as were asked for, or as there are workers for."""
-    return max(1, scheduler_address.read_status().workers) if scheduler_address.scheduler() else _slots(count)
+    """How many trainings can go on at once: as many as were asked for, or as there are
+    workers for."""
+    return (
+        max(1, scheduler_address.read_status().workers)
+        if scheduler_address.scheduler()
+        else _slots(count)
+    )
 
 
 def where() -> str:
@@ -94,13 +103,19 @@ def check_count(count: int | None) -> None:
 
 
 def _spare(job: queue.JobState) -> int:
-    """How many more workers a job that is going on can use: none if it ends before they could begin."""
+    """How many more workers a job that is going on can use: none if it ends before they could
+    begin."""
     return job.spare if job.status == "running" and (job.seconds_left or 0) > _WORTH else 0
 
 
 def slot_lock(slot: int) -> Path:
-    """The lock that a worker holds as long as it lives; slot n trains on the n-th GPU, if there are several."""
-    return scheduler_address.lock_path() if scheduler_address.scheduler() else jobs_folder() / f"slot-{slot}.lock"
+    """The lock that a worker holds as long as it lives; slot n trains on the n-th GPU, if there are
+    several."""
+    return (
+        scheduler_address.lock_path()
+        if scheduler_address.scheduler()
+        else jobs_folder() / f"slot-{slot}.lock"
+    )
 
 
 def _taken(slot: int) -> bool:

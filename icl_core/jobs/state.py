@@ -9,7 +9,8 @@ from icl_core.jobs.reading import ENDED
 
 @dataclass(frozen=True)
 class JobState:
-    """How far a job is. `position` counts from 1 in the queue, 0 once it runs; seconds of training so far and left."""
+    """How far a job is. `position` counts from 1 in the queue, 0 once it runs; seconds of training
+    so far and left."""
 
     key: str
     experiment: str

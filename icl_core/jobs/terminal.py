@@ -22,7 +22,8 @@ class Failed(Exception):
 
 
 def train_or_load(experiment_id: str, config: Any) -> Header:
-    """The run of `config`, trained if need be with a progress bar on stderr. Raises `Failed`; Ctrl-C cancels."""
+    """The run of `config`, trained if need be with a progress bar on stderr. Raises `Failed`;
+    Ctrl-C cancels."""
     header = store.default().find(experiment_id, config)
     if header is None:
         try:
@@ -33,17 +34,24 @@ def train_or_load(experiment_id: str, config: Any) -> Header:
             _watch(key, experiment_id)
         except KeyboardInterrupt:
             ended = queue.cancel(key, visitor="")
-            print("cancelled" if ended else "it goes on for others who asked for it", file=sys.stderr)
+            print(
+                "cancelled" if ended else "it goes on for others who asked for it", file=sys.stderr
+            )
             raise
         header = store.default().find(experiment_id, config)
     if header is None:
-        raise Failed("\n".join(store.default().messages()) or "the run was made but is no longer in the cache")
+        raise Failed(
+            "\n".join(store.default().messages())
+            or "the run was made but is no longer in the cache"
+        )
     return header
 
 
 def _watch(key: str, experiment_id: str) -> None:
     said: set[str] = set()
-    with tqdm(desc=experiment_id, unit="step", file=sys.stderr, disable=None) as bar:  # None: no bar into a file
+    with tqdm(
+        desc=experiment_id, unit="step", file=sys.stderr, disable=None
+    ) as bar:  # None: no bar into a file
         while (known := queue.state(key)) is not None and not known.ended:
             spawn.ensure_workers()
             queue.watch(key, f"terminal-{os.getpid()}")
@@ -60,8 +68,8 @@ def _watch(key: str, experiment_id: str) -> None:
 
 
 def print_obstacle(known: list[queue.JobState], said: set[str]) -> None:
-    """Say what keeps a job waiting, a full disk for one, or a machine from training it, unless it is among `said`.
-    Also where no bar is drawn."""
+    """Say what keeps a job waiting, a full disk for one, or a machine from training it, unless it
+    is among `said`. Also where no bar is drawn."""
     waits = {state.message for state in known if state.status in WAITING and state.message}
     for message in sorted({*waits, *scheduler_address.read_status().refused} - said):
         tqdm.write(message, file=sys.stderr)
@@ -81,7 +89,9 @@ def watch_all(keys: list[str], workers: int | None) -> None:
             ended = sum(state.ended for state in known)
             running = [state for state in known if state.status == "running"]
             print_obstacle(known, said)
-            words = (f"{state.experiment} {state.step / max(state.total, 1):.0%}" for state in running)
+            words = (
+                f"{state.experiment} {state.step / max(state.total, 1):.0%}" for state in running
+            )
             bar.set_postfix_str(", ".join(words), refresh=False)
             bar.update(ended - bar.n)
             bar.refresh()

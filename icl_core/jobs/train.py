@@ -25,7 +25,9 @@ from icl_core.machine import malloc
 from icl_core.runs import store
 
 DEATHS = 3  # workers that a job may take down at one place before it counts as failed
-FIRST_PAUSE = 15.0  # seconds until a run for which there is no room is tried again; doubled every time
+FIRST_PAUSE = (
+    15.0  # seconds until a run for which there is no room is tried again; doubled every time
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,18 +42,24 @@ class BegunJob:
 
 @malloc.bounded_heap()
 def train_job(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> None:
-    """One job from request to its end, whatever that is. Raises `GpuLost` where the worker can do no other."""
+    """One job from request to its end, whatever that is. Raises `GpuLost` where the worker can do
+    no other."""
 
     def work() -> dict[str, Any] | None:
         begun = begin_job(job, stopped, mine)
-        return finish_job(begun, begun.experiment.run(begun.config, begun.progress)) if begun else {"status": "done"}
+        return (
+            finish_job(begun, begun.experiment.run(begun.config, begun.progress))
+            if begun
+            else {"status": "done"}
+        )
 
     conclude(job, mine, work)
 
 
 def conclude(job: Job, mine: Callable[[], bool], work: Callable[[], dict[str, Any] | None]) -> None:
-    """Do the work of a job and tell the state that it gives, or what it came to an end by; None: it goes on, or its
-    end has been told. A worker that has lost the job's lock writes nothing. Raises `GpuLost`."""
+    """Do the work of a job and tell the state that it gives, or what it came to an end by; None: it
+    goes on, or its end has been told. A worker that has lost the job's lock writes nothing. Raises
+    `GpuLost`."""
     fault = ""
     try:
         last = work()
@@ -65,7 +73,9 @@ def conclude(job: Job, mine: Callable[[], bool], work: Callable[[], dict[str, An
     except (Diverged, BadSetting) as problem:
         traceback.print_exc()
         last = {"status": "failed", "message": str(problem)}
-    except Exception as problem:  # whatever an experiment does wrong is the job's failure, not the worker's
+    except (
+        Exception
+    ) as problem:  # whatever an experiment does wrong is the job's failure, not the worker's
         traceback.print_exc()
         fault, said = faults.fault_kind(problem), faults.first_line(problem)
         last = {"status": "failed", "message": f"{type(problem).__name__}: {problem}"}
@@ -92,7 +102,9 @@ def begin_job(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -
     experiment = registry.experiment(experiment_id)
     config = from_stored(experiment.config, request["config"])
     if store.key_of(experiment_id, config) != job.key:
-        raise BadSetting(f"{experiment_id} has changed since this run was asked for; ask for it again")
+        raise BadSetting(
+            f"{experiment_id} has changed since this run was asked for; ask for it again"
+        )
     if store.default().exact(experiment_id, job.key):
         return None
 
@@ -106,7 +118,8 @@ def begin_job(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -
 
 
 def finish_job(begun: BegunJob, tensors: Tensors) -> dict[str, Any] | None:
-    """Measure and keep the run of a job, and tell that it is done; the state that could not be told, or is another."""
+    """Measure and keep the run of a job, and tell that it is done; the state that could not be
+    told, or is another."""
     job, progress = begun.job, begun.progress
     progress.enter("computing the metrics")
     measured = _measured(begun.experiment, Run(begun.config, tensors, _info(progress)))
@@ -117,7 +130,12 @@ def finish_job(begun: BegunJob, tensors: Tensors) -> dict[str, Any] | None:
         header = store.default().save(asked["experiment"], asked["config"], tensors, info)
     except OSError as problem:
         return postponed(job, progress.tries, problem)
-    reached = {"step": progress.total, "total": progress.total, "loss": progress.loss, "seconds": info["seconds"]}
+    reached = {
+        "step": progress.total,
+        "total": progress.total,
+        "loss": progress.loss,
+        "seconds": info["seconds"],
+    }
     last = {"status": "done", "message": info.get("message", ""), **reached}
     with suppress(OSError), queue_lock():  # nobody gives it up, or asks for it again, meanwhile
         try:
@@ -131,28 +149,51 @@ def finish_job(begun: BegunJob, tensors: Tensors) -> dict[str, Any] | None:
 
 
 def _faulty(job: Job, fault: str, said: str) -> dict[str, Any]:
-    """The state of a job that a fault of the machine has ended. Where the GPU is lost it is left as by a worker that
-    was killed: the next one goes on, and counts that as a death. Its checkpoint stays in both cases."""
+    """The state of a job that a fault of the machine has ended. Where the GPU is lost it is left as
+    by a worker that was killed: the next one goes on, and counts that as a death. Its checkpoint
+    stays in both cases."""
     if fault == faults.GPU:
         message = f"the GPU was lost: {said}"
-        return {**job.state(), "status": "running", "seconds_left": None, "message": message, "fault": message}
+        return {
+            **job.state(),
+            "status": "running",
+            "seconds_left": None,
+            "message": message,
+            "fault": message,
+        }
     request = job.request() or {}
     config = from_stored(registry.experiment(request["experiment"]).config, request["config"])
     kept = plain_file(job.checkpoint)
-    goes_on = ". The last checkpoint is kept: the same run, asked for again, goes on from there" if kept else ""
-    return {"status": "failed", "message": faults.memory_message(config, said) + goes_on, "kept": kept}
+    goes_on = (
+        ". The last checkpoint is kept: the same run, asked for again, goes on from there"
+        if kept
+        else ""
+    )
+    return {
+        "status": "failed",
+        "message": faults.memory_message(config, said) + goes_on,
+        "kept": kept,
+    }
 
 
 def postponed(job: Job, tries: int, problem: OSError) -> dict[str, Any]:
-    """The state of a job whose run could not be kept. Its checkpoint stays; it is tried again, later and later."""
+    """The state of a job whose run could not be kept. Its checkpoint stays; it is tried again,
+    later and later."""
     pause = min(FIRST_PAUSE * 2.0 ** min(tries, 64), LONGEST_PAUSE)  # it may have waited for days
     later = {"tries": tries + 1, "retry_at": time.time() + pause}
     message = f"{write_problem(problem)}; the run will be kept once there is room"
-    return {**job.state(), "status": "interrupted", "seconds_left": None, "message": message, **later}
+    return {
+        **job.state(),
+        "status": "interrupted",
+        "seconds_left": None,
+        "message": message,
+        **later,
+    }
 
 
 def _count_deaths(job: Job, progress: JobProgress) -> None:
-    """A job that takes its worker down again and again (memory, most often) must not do so for ever."""
+    """A job that takes its worker down again and again (memory, most often) must not do so for
+    ever."""
     told = job.state()
     progress.tries = told.get("tries", 0)
     if told["status"] == "running":
@@ -161,26 +202,35 @@ def _count_deaths(job: Job, progress: JobProgress) -> None:
     if progress.deaths >= DEATHS:
         why = told.get("fault") or "is the setting too large for this machine's memory?"
         raise BadSetting(
-            f"the worker was killed {progress.deaths} times without getting beyond step {progress.first_step}; {why}"
+            f"the worker was killed {progress.deaths} times without getting beyond step "
+            f"{progress.first_step}; {why}"
         )
 
 
 def _measured(experiment: Experiment, run: Run) -> dict[str, Any]:
-    """The metrics, for the run's file. If they fail the training is kept all the same, with a message instead, but
-    where another process can compute them from the checkpoint."""
+    """The metrics, for the run's file. If they fail the training is kept all the same, with a
+    message instead, but where another process can compute them from the checkpoint."""
     try:
         return {"metrics": findings.measure(experiment, run)}
-    except Exception as problem:  # a fault of the experiment, which may be mended without training again
+    except (
+        Exception
+    ) as problem:  # a fault of the experiment, which may be mended without training again
         if faults.fault_kind(problem) == faults.GPU:
             raise
         traceback.print_exc()
-        return {"metrics": [], "message": f"the metrics failed: {type(problem).__name__}: {problem}"}
+        return {
+            "metrics": [],
+            "message": f"the metrics failed: {type(problem).__name__}: {problem}",
+        }
 
 
 def _info(progress: JobProgress) -> dict[str, Any]:
     return {
         **{name: progress.identity[name] for name in ("version", "device", "precision")},
-        "packages": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
+        "packages": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in PACKAGES},
+        },
         "threads": progress.threads,
         "seconds": round(progress.seconds(), 3),
         **({"together": progress.together} if progress.together > 1 else {}),

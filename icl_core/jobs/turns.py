@@ -1,9 +1,11 @@
-"""Whose turn it is: visitors who share the workers take one run each in turn, however many each has asked for.
+"""Whose turn it is: visitors who share the workers take one run each in turn, however many each has
+asked for.
 
-Each job gets the number of its turn when it is asked for: one more than the last of its visitor's jobs that wait or
-train, but never less than the turn that is being served. So nobody saves up turns by not asking, a visitor with one job
-is served before the second job of everybody else, and a job's place never falls behind those that its visitor asks for
-later. Jobs for `later`, as those of sweeps are, take turns behind all others.
+Each job gets the number of its turn when it is asked for: one more than the last of its visitor's
+jobs that wait or train, but never less than the turn that is being served. So nobody saves up turns
+by not asking, a visitor with one job is served before the second job of everybody else, and a job's
+place never falls behind those that its visitor asks for later. Jobs for `later`, as those of sweeps
+are, take turns behind all others.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,5 +1,6 @@
-"""Where the trainings of a run ended, so that a longer run can go on from there: at a rate that does not depend on the
-length it ends in the weights that it would have had from the start, bit for bit.
+"""Where the trainings of a run ended, so that a longer run can go on from there: at a rate that
+does not depend on the length it ends in the weights that it would have had from the start, bit for
+bit.
 
     <job>/ends/<training>.safetensors
 """
@@ -28,8 +29,9 @@ FIELD = "steps"
 
 
 class Ends:
-    """The ends of one job's trainings, and those of the shorter runs that it can go on from. `identity` is what a file
-    must agree with: see `JobProgress`. A file that cannot be written costs only that a longer run starts anew."""
+    """The ends of one job's trainings, and those of the shorter runs that it can go on from.
+    `identity` is what a file must agree with: see `JobProgress`. A file that cannot be written
+    costs only that a longer run starts anew."""
 
     def __init__(self, identity: dict[str, Any]) -> None:
         self._identity = identity
@@ -41,7 +43,8 @@ class Ends:
             write_end(path, pack(state(), self._identity))
 
     def earlier(self, training: str) -> Tensors:
-        """The state in which that training of the longest shorter run ended; empty if there is none."""
+        """The state in which that training of the longest shorter run ended; empty if there is
+        none."""
         name, config = self._identity["experiment"], self._going_on()
         for known in shorter(name, config) if config else ():
             path, wanted = (
@@ -72,7 +75,8 @@ def write_end(path: Path, content: bytes) -> None:
 
 
 def shorter(experiment_id: str, config: Any) -> list[Any]:
-    """The settings of the runs that one of `config` is 2, 5 or 10 times as long as, the longest first."""
+    """The settings of the runs that one of `config` is 2, 5 or 10 times as long as, the longest
+    first."""
     found, steps = [], getattr(config, FIELD)
     for times in TIMES:
         with suppress(BadSetting):
@@ -92,7 +96,8 @@ def longer(experiment_id: str, config: Any) -> list[Any]:
 
 
 def has_end(experiment_id: str, config: Any) -> bool:
-    """Whether the run of `config` was made here, to its end, and left what a longer one goes on from."""
+    """Whether the run of `config` was made here, to its end, and left what a longer one goes on
+    from."""
     job = Job(store.key_of(experiment_id, config))
     done = registry.experiment(experiment_id).goes_on(config) and job.state()["status"] == "done"
     return done and any(job.ends.glob("*.safetensors"))

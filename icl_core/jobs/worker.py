@@ -1,6 +1,7 @@
 """A worker: takes the oldest job that waits, trains it, keeps the run. `python -m icl_core work`.
 
-SIGTERM and Ctrl-C leave a checkpoint; so does SIGKILL, of some seconds before. The next worker goes on from it.
+SIGTERM and Ctrl-C leave a checkpoint; so does SIGKILL, of some seconds before. The next worker goes
+on from it.
 """
 
 import signal
@@ -26,11 +27,13 @@ IDLE = 5.0  # seconds without a job after which a worker ends
 
 
 def work(once: bool = False, slots: int | None = None, server: int | None = None) -> int:
-    """Train what waits until nothing has for some seconds; `once`: one job at most, with those that go together with
-    it, and no waiting; `server`: a process for which it waits with everything imported, and with which it ends.
+    """Train what waits until nothing has for some seconds; `once`: one job at most, with those that
+    go together with it, and no waiting; `server`: a process for which it waits with everything
+    imported, and with which it ends.
 
-    Does nothing if all `slots` have their worker already, and ends when the code on disk is no longer what it runs: the
-    next worker reads it anew. The number of jobs taken. Raises `BadSetting` for less than one slot.
+    Does nothing if all `slots` have their worker already, and ends when the code on disk is no
+    longer what it runs: the next worker reads it anew. The number of jobs taken. Raises
+    `BadSetting` for less than one slot.
     """
     spawn.check_count(slots)
     if limits.read_only():
@@ -46,7 +49,9 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
         stopped = stack.enter_context(_signals())
         waited_for = _served(server)
         idle_since = time.monotonic()
-        stack.enter_context(suppress(GpuLost))  # this process is of no more use; the next worker goes on
+        stack.enter_context(
+            suppress(GpuLost)
+        )  # this process is of no more use; the next worker goes on
         while not stopped() and source_mtimes() == code:
             heard = request_counter()
             if made := _work_one(stopped, slots):
@@ -64,7 +69,8 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
 
 
 def _served(server: int | None) -> Callable[[], bool]:
-    """Whether the process `server` is there. Everything is imported now, so that its pages need not wait for that."""
+    """Whether the process `server` is there. Everything is imported now, so that its pages need not
+    wait for that."""
     from icl_core.machine import device  # imports torch
 
     device.prepare()
@@ -99,12 +105,16 @@ def _take_slot(stack: ExitStack, slots: int) -> bool:
 
 @contextmanager
 def _signals() -> Iterator[Callable[[], bool]]:
-    """Tells whether SIGTERM or Ctrl-C came. They are looked for between steps: torch is never interrupted."""
+    """Tells whether SIGTERM or Ctrl-C came. They are looked for between steps: torch is never
+    interrupted."""
     came = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield came.is_set
         return
-    before = {number: signal.signal(number, lambda *_: came.set()) for number in (signal.SIGTERM, signal.SIGINT)}
+    before = {
+        number: signal.signal(number, lambda *_: came.set())
+        for number in (signal.SIGTERM, signal.SIGINT)
+    }
     try:
         yield came.is_set
     finally:
@@ -131,7 +141,9 @@ def _work_one(stopped: Callable[[], bool], slots: int) -> int:
                     stack.enter_context(other.lock)
                 with suppress(OSError):
                     spawn.ensure_workers(slots)  # there may be more than we can do alone
-                train_together(jobs, stopped) if len(jobs) > 1 else train_job(first.job, stopped, first.mine)
+                train_together(jobs, stopped) if len(jobs) > 1 else train_job(
+                    first.job, stopped, first.mine
+                )
             forget_old()
             return len(jobs)
     return 0
@@ -145,10 +157,13 @@ def _give_back() -> None:
 
 
 def _assist_one(stopped: Callable[[], bool]) -> bool:
-    """Help at a run that another worker has in hand, until a job waits; whether there was anything to do."""
+    """Help at a run that another worker has in hand, until a job waits; whether there was anything
+    to do."""
     wanted = lambda: any(map(queue.is_ready, queue.states()))  # noqa: E731
     busy = [
-        known for known in queue.states() if known.status == "running" and known.spare and admission.fits(known.key)
+        known
+        for known in queue.states()
+        if known.status == "running" and known.spare and admission.fits(known.key)
     ]
     return any(assist(Job(known.key), stopped, wanted) for known in busy)
 

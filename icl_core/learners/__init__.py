@@ -1,15 +1,43 @@
-"""In-context linear regression and its classical solvers, over many prompts at once (the last axis everywhere)."""
+"""In-context linear regression and its classical solvers, over many prompts at once (the last axis
+everywhere)."""
 
 from icl_core.learners.covariance import Covariance, geometric, parse_eigenvalues, rotation
 from icl_core.learners.linear import error_maps, expected_loss, sampled_loss, weight
 from icl_core.learners.polynomial import Polynomial, evaluate, floors
 from icl_core.learners.prompts import coloured, covariates, gram, grams
-from icl_core.learners.solvers import Conjugate, conjugate_gradient, gradient_descent, momentum, nesterov, product
+from icl_core.learners.solvers import (
+    Conjugate,
+    conjugate_gradient,
+    gradient_descent,
+    momentum,
+    nesterov,
+    product,
+)
 from icl_core.learners.tuned import best_momentum, best_nesterov, best_rate
 
 __all__ = [
-    "Conjugate", "Covariance", "Polynomial", "best_momentum", "best_nesterov", "best_rate", "coloured",
-    "conjugate_gradient", "covariates", "error_maps", "evaluate", "expected_loss", "floors", "geometric",
-    "gradient_descent", "gram", "grams", "momentum", "nesterov", "parse_eigenvalues", "product", "rotation",
-    "sampled_loss", "weight",
-]  # fmt: skip
+    "Conjugate",
+    "Covariance",
+    "Polynomial",
+    "best_momentum",
+    "best_nesterov",
+    "best_rate",
+    "coloured",
+    "conjugate_gradient",
+    "covariates",
+    "error_maps",
+    "evaluate",
+    "expected_loss",
+    "floors",
+    "geometric",
+    "gradient_descent",
+    "gram",
+    "grams",
+    "momentum",
+    "nesterov",
+    "parse_eigenvalues",
+    "product",
+    "rotation",
+    "sampled_loss",
+    "weight",
+]

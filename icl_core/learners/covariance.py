@@ -1,4 +1,5 @@
-"""The covariance of the covariates: its eigenvalues, its rotation and the matrices made of them, all in float64."""
+"""The covariance of the covariates: its eigenvalues, its rotation and the matrices made of them,
+all in float64."""
 
 import math
 from dataclasses import dataclass
@@ -10,14 +11,18 @@ from torch import Tensor
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.number_lists import numbers
 
-LARGEST = 1e6  # eigenvalues lie within this factor of one and of each other: float32 tells no more apart
+LARGEST = (
+    1e6  # eigenvalues lie within this factor of one and of each other: float32 tells no more apart
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Covariance:
-    """Sigma = U^T diag(eigenvalues) U. `ValueError` for eigenvalues that are not positive or shapes that differ.
+    """Sigma = U^T diag(eigenvalues) U. `ValueError` for eigenvalues that are not positive or shapes
+    that differ.
 
-    U x are the coordinates of x in the eigenbasis, in which the methods of this package are computed.
+    U x are the coordinates of x in the eigenbasis, in which the methods of this package are
+    computed.
     """
 
     eigenvalues: Float[Tensor, "d"]
@@ -25,9 +30,13 @@ class Covariance:
 
     def __post_init__(self) -> None:
         if not bool((torch.isfinite(self.eigenvalues) & (self.eigenvalues > 0)).all()):
-            raise ValueError(f"eigenvalues must be positive and finite, got {self.eigenvalues.tolist()}")
+            raise ValueError(
+                f"eigenvalues must be positive and finite, got {self.eigenvalues.tolist()}"
+            )
         if self.rotation.shape != (self.d, self.d):
-            raise ValueError(f"rotation must have shape {(self.d, self.d)}, got {tuple(self.rotation.shape)}")
+            raise ValueError(
+                f"rotation must have shape {(self.d, self.d)}, got {tuple(self.rotation.shape)}"
+            )
 
     @property
     def d(self) -> int:
@@ -45,7 +54,8 @@ class Covariance:
 
     @property
     def inverse_root(self) -> Float[Tensor, "d d"]:
-        """The symmetric Sigma^(-1/2): u = inverse_root x whitens x; w* ~ N(0, Sigma^-1) is inverse_root times white."""
+        """The symmetric Sigma^(-1/2): u = inverse_root x whitens x; w* ~ N(0, Sigma^-1) is
+        inverse_root times white."""
         return self._power(-0.5)
 
     def _power(self, exponent: float) -> Float[Tensor, "d d"]:
@@ -55,14 +65,20 @@ class Covariance:
 
 def rotation(d: int, generator: torch.Generator) -> Float[Tensor, "d d"]:
     """A random orthogonal matrix, Haar distributed, reflections included; float64."""
-    Q, R = torch.linalg.qr(torch.randn(d, d, generator=generator, dtype=torch.float64, device=generator.device))
-    return Q * torch.where(R.diagonal() < 0, -1.0, 1.0)  # QR fixes its signs by a convention: that would not be Haar
+    Q, R = torch.linalg.qr(
+        torch.randn(d, d, generator=generator, dtype=torch.float64, device=generator.device)
+    )
+    return Q * torch.where(
+        R.diagonal() < 0, -1.0, 1.0
+    )  # QR fixes its signs by a convention: that would not be Haar
 
 
 def geometric(d: int, condition: float, decay: float) -> Float[Tensor, "d"]:
-    """Eigenvalues condition^-((i / (d - 1))^decay), i = 0..d-1: from 1 down to 1 / condition; float64.
+    """Eigenvalues condition^-((i / (d - 1))^decay), i = 0..d-1: from 1 down to 1 / condition;
+    float64.
 
-    `decay` 1 makes equal factors, above 1 most stay near 1, below 1 most are small. One dimension has eigenvalue 1.
+    `decay` 1 makes equal factors, above 1 most stay near 1, below 1 most are small. One dimension
+    has eigenvalue 1.
     """
     if d < 1:
         raise ValueError(f"d must be at least 1, got {d}")
@@ -75,14 +91,19 @@ def geometric(d: int, condition: float, decay: float) -> Float[Tensor, "d"]:
 
 
 def parse_eigenvalues(text: str, d: int) -> Float[Tensor, "d"]:
-    """Eigenvalues as typed, "1, 1, 1/4, 1/16, 1": numbers or fractions set apart by commas or blanks; float64.
+    """Eigenvalues as typed, "1, 1, 1/4, 1/16, 1": numbers or fractions set apart by commas or
+    blanks; float64.
 
-    Raises `BadSetting` unless they are d numbers from 1e-6 to 1e6 of which none is over 1e6 times another.
+    Raises `BadSetting` unless they are d numbers from 1e-6 to 1e6 of which none is over 1e6 times
+    another.
     """
-    values = torch.tensor(numbers("eigenvalues", text, d, d, 1 / LARGEST, LARGEST), dtype=torch.float64)
+    values = torch.tensor(
+        numbers("eigenvalues", text, d, d, 1 / LARGEST, LARGEST), dtype=torch.float64
+    )
     ratio = float(values.max() / values.min())
     if ratio > LARGEST * (1 + 1e-9):
         raise BadSetting(
-            f"the ratio of largest to smallest eigenvalue must be from 1 to {LARGEST:.0f}, got {ratio:.3g}"
+            f"the ratio of largest to smallest eigenvalue must be from 1 to {LARGEST:.0f}, got "
+            f"{ratio:.3g}"
         )
     return values

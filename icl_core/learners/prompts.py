@@ -1,8 +1,9 @@
-"""Prompts: covariates and Gram matrices. Prompts are the last axis, so that every loop runs over memory
-in order; a batched matrix product of such small matrices is several times slower.
+"""Prompts: covariates and Gram matrices. Prompts are the last axis, so that every loop runs over
+memory in order; a batched matrix product of such small matrices is several times slower.
 
-One pool of whitened Gram matrices serves every covariance: the classical methods commute with rotations, so all is
-computed in the eigenbasis of Sigma, where `coloured` turns the whitened matrices into those of any eigenvalues.
+One pool of whitened Gram matrices serves every covariance: the classical methods commute with
+rotations, so all is computed in the eigenbasis of Sigma, where `coloured` turns the whitened
+matrices into those of any eigenvalues.
 """
 
 import torch
@@ -33,13 +34,17 @@ def gram(U: Float[Tensor, "d n prompts"]) -> Grams:
     return S / n
 
 
-def grams(d: int, n: int, prompts: int, generator: torch.Generator, dtype: torch.dtype = torch.float32) -> Grams:
-    """Whitened Gram matrices of fresh prompts, drawn chunk by chunk, each into its place: joined, they would be there
-    twice."""
+def grams(
+    d: int, n: int, prompts: int, generator: torch.Generator, dtype: torch.dtype = torch.float32
+) -> Grams:
+    """Whitened Gram matrices of fresh prompts, drawn chunk by chunk, each into its place: joined,
+    they would be there twice."""
     chunk = max(CHUNK // (d * n), 1)
     made = torch.empty(d, d, max(prompts, 0), dtype=dtype, device=generator.device)
     for start in range(0, max(prompts, 1), chunk):
-        made[..., start : start + chunk] = gram(covariates(d, n, min(chunk, prompts - start), generator, dtype))
+        made[..., start : start + chunk] = gram(
+            covariates(d, n, min(chunk, prompts - start), generator, dtype)
+        )
     return made
 
 

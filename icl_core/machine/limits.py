@@ -1,11 +1,17 @@
-"""What visitors may ask of this machine, by environment variables, so that a class can share one server."""
+"""What visitors may ask of this machine, by environment variables, so that a class can share one
+server."""
 
 import math
 import os
 
 from icl_core.contract.knobs import BadSetting
 
-QUEUED, HOURS, GIVEN, READ_ONLY = "ICL_MAX_QUEUED", "ICL_MAX_HOURS", "ICL_MAX_GIVEN", "ICL_READ_ONLY"
+QUEUED, HOURS, GIVEN, READ_ONLY = (
+    "ICL_MAX_QUEUED",
+    "ICL_MAX_HOURS",
+    "ICL_MAX_GIVEN",
+    "ICL_READ_ONLY",
+)
 DEFAULTS = {QUEUED: 100, HOURS: 24.0}  # of a page's visitor; the command line has no bounds
 NOTHING_IS_KEPT = f"this server is read-only ({READ_ONLY}): nothing is trained, kept or deleted"
 
@@ -22,18 +28,24 @@ def check_writable() -> None:
 
 
 def check_queued(jobs: int, more: int = 1) -> None:
-    """Raise `BadSetting` if a visitor with that many `jobs` that wait or run may not ask for so many `more`."""
+    """Raise `BadSetting` if a visitor with that many `jobs` that wait or run may not ask for so
+    many `more`."""
     most = _number(QUEUED)
     if jobs + more > most:
         asked = f"you have {jobs}, and this asks for {more} more"
-        raise BadSetting(f"the limit of runs waiting or in training is {most:.0f} ({QUEUED}), {asked}")
+        raise BadSetting(
+            f"the limit of runs waiting or in training is {most:.0f} ({QUEUED}), {asked}"
+        )
 
 
 def check_length(seconds: float | None) -> None:
-    """Raise `BadSetting` for a training that is expected to take too long. One that nobody can tell is let through."""
+    """Raise `BadSetting` for a training that is expected to take too long. One that nobody can tell
+    is let through."""
     hours, most = (seconds or 0.0) / 3600, _number(HOURS)
     if hours > most:
-        raise BadSetting(f"it would take about {hours:,.3g} h on this machine, the limit is {most:g} h ({HOURS})")
+        raise BadSetting(
+            f"it would take about {hours:,.3g} h on this machine, the limit is {most:g} h ({HOURS})"
+        )
 
 
 def _number(name: str) -> float:

@@ -1,8 +1,9 @@
-"""What malloc keeps of freed memory, which a worker asks it to: never much more than a run has had in use.
+"""What malloc keeps of freed memory, which a worker asks it to: never much more than a run has had
+in use.
 
-glibc before 2.38 finds room for an aligned block, as tensors are, only in a hole that is larger than the block: one
-that was freed does not serve for the next of its size. The holes add up: a run with 330 MiB in use at most came to hold
-0.6, 1.6 or 5 GiB, another number each time.
+glibc before 2.38 finds room for an aligned block, as tensors are, only in a hole that is larger
+than the block: one that was freed does not serve for the next of its size. The holes add up: a run
+with 330 MiB in use at most came to hold 0.6, 1.6 or 5 GiB, another number each time.
 """
 
 import ctypes
@@ -13,7 +14,8 @@ from functools import cache
 
 import psutil
 
-SHARE = 1.5  # of what was in use at most; with 1.25 and half as much beside, steps took up to a fifth longer
+# of what was in use at most; with 1.25 and half as much beside, steps took up to a fifth longer
+SHARE = 1.5
 SPARE = 256 * 2**20  # bytes
 _LOOK = 0.2  # seconds
 
@@ -27,9 +29,10 @@ class _Told(ctypes.Structure):
 
 @contextmanager
 def bounded_heap() -> Iterator[None]:
-    """Meanwhile, this process holds at most `SHARE` times what it has had in use at once, and `SPARE`, but for what is
-    taken between two looks and what is no malloc's. Where malloc does not tell what is in use (all but glibc from 2.33
-    on), or no thread can be started to look, it is left alone: a run may then take more than its settings say."""
+    """Meanwhile, this process holds at most `SHARE` times what it has had in use at once, and
+    `SPARE`, but for what is taken between two looks and what is no malloc's. Where malloc does not
+    tell what is in use (all but glibc from 2.33 on), or no thread can be started to look, it is
+    left alone: a run may then take more than its settings say."""
     over = threading.Event()
     watch = threading.Thread(target=_watch, args=(over,), daemon=True)
     with suppress(RuntimeError):
@@ -51,8 +54,8 @@ def _watch(over: threading.Event) -> None:
 
 
 def trim_if_due(most: int) -> int:
-    """Trim if more is held than what was in use at `most` so far, or is now, allows for; what counts as that from now
-    on: what cannot be given back is in use."""
+    """Trim if more is held than what was in use at `most` so far, or is now, allows for; what
+    counts as that from now on: what cannot be given back is in use."""
     most = max(most, allocated_bytes() or 0)
     if resident_bytes() > SHARE * most + SPARE:
         trim()
@@ -71,7 +74,8 @@ def allocated_bytes() -> int | None:
 
 
 def resident_bytes() -> int:
-    """Bytes of this process's memory that are no file's. Of libraries the system takes back what it likes."""
+    """Bytes of this process's memory that are no file's. Of libraries the system takes back what it
+    likes."""
     info = psutil.Process().memory_info()
     return info.rss - getattr(info, "shared", 0)
 

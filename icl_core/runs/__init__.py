@@ -1,1 +1,2 @@
-"""Runs at rest: their files and headers, the cache of those made here, the store that finds them all."""
+"""Runs at rest: their files and headers, the cache of those made here, the store that finds them
+all."""

@@ -1,6 +1,8 @@
-"""Atlases: of an experiment one file in artifacts/atlas/, the runs of a grid, thinned to what a stage shows of them.
+"""Atlases: of an experiment one file in artifacts/atlas/, the runs of a grid, thinned to what a
+stage shows of them.
 
-The file is packed and checked as that of a run is. Its record lists the runs; a tensor that several have is there once.
+The file is packed and checked as that of a run is. Its record lists the runs; a tensor that several
+have is there once.
 """
 
 import hashlib
@@ -36,10 +38,14 @@ class Mapped:
 
 
 def thin(tensors: Tensors) -> dict[str, np.ndarray]:
-    """What a stage needs of a run: few snapshots, large matrices in half precision, curves where that hardly shows."""
+    """What a stage needs of a run: few snapshots, large matrices in half precision, curves where
+    that hardly shows."""
     few = thinned(tensors, SNAPSHOTS)
     size = sum(array.nbytes for name, array in few.items() if name.startswith("snapshot/"))
-    return {name: _halved(name, array) for name, array in (few if size <= MOST else thinned(few, FEWER)).items()}
+    return {
+        name: _halved(name, array)
+        for name, array in (few if size <= MOST else thinned(few, FEWER)).items()
+    }
 
 
 def _halved(name: str, array: np.ndarray) -> np.ndarray:
@@ -52,10 +58,13 @@ def _halved(name: str, array: np.ndarray) -> np.ndarray:
 
 
 def pack_atlas(
-    experiment_id: str, base: Mapping[str, Any], runs: Iterable[Mapped], metrics: Iterable[Mapping[str, Any]]
+    experiment_id: str,
+    base: Mapping[str, Any],
+    runs: Iterable[Mapped],
+    metrics: Iterable[Mapping[str, Any]],
 ) -> bytes:
-    """The file's bytes: the runs, thinned already, and what was measured over all of them; `base` is what
-    the runs of its first grid share. `TypeError` as `pack`."""
+    """The file's bytes: the runs, thinned already, and what was measured over all of them; `base`
+    is what the runs of its first grid share. `TypeError` as `pack`."""
     pool: dict[str, np.ndarray] = {}
     places: dict[str, str] = {}  # of a content its place in the pool
     cells = []
@@ -69,7 +78,9 @@ def pack_atlas(
 
 def _place(array: np.ndarray, pool: dict[str, np.ndarray], places: dict[str, str]) -> str:
     whole = np.ascontiguousarray(array)
-    content = hashlib.sha256(f"{whole.dtype.name}{whole.shape}".encode() + whole.tobytes()).hexdigest()
+    content = hashlib.sha256(
+        f"{whole.dtype.name}{whole.shape}".encode() + whole.tobytes()
+    ).hexdigest()
     if content not in places:
         places[content] = f"{len(pool):x}"
         pool[places[content]] = array
@@ -87,7 +98,8 @@ class Atlases:
         return self.folder / f"{experiment_id}.safetensors"
 
     def headers(self, experiment_id: str) -> Mapping[str, Header]:
-        """The runs of an experiment's atlas by key, if it is of the experiment's present version."""
+        """The runs of an experiment's atlas by key, if it is of the experiment's
+        present version."""
         return self._known(experiment_id)[1]
 
     def whole(self, experiment_id: str) -> Header | None:
@@ -95,7 +107,8 @@ class Atlases:
         return self._known(experiment_id)[0]
 
     def tensors(self, header: Header) -> tuple[int, dict[str, np.ndarray]] | None:
-        """The form of a run's tensors and these, floats in single precision; None if the file is damaged or gone."""
+        """The form of a run's tensors and these, floats in single precision; None if the file is
+        damaged or gone."""
         try:
             record, pool = _content(header.path, stamp(header.path))
             cell = next(each for each in record["cells"] if key_of_record(each) == header.key)
@@ -124,14 +137,17 @@ class Atlases:
 
 
 @lru_cache(maxsize=32)
-def _listed(path: Path, experiment_id: str, changed: tuple[int, int]) -> tuple[Header, dict[str, Header]]:
+def _listed(
+    path: Path, experiment_id: str, changed: tuple[int, int]
+) -> tuple[Header, dict[str, Header]]:
     record = read_record(path)
     if record["experiment"] != experiment_id:
         raise Damaged(f"expected the atlas of {experiment_id}, got that of {record['experiment']}")
     cells = [{name: cell[name] for name in cell if name != "at"} for cell in record.pop("cells")]
     whole = header_of(record, key_of_record(record), ORIGIN, path)
     return whole, {
-        key: header_of(cell, key, ORIGIN, path) for key, cell in zip(map(key_of_record, cells), cells, strict=True)
+        key: header_of(cell, key, ORIGIN, path)
+        for key, cell in zip(map(key_of_record, cells), cells, strict=True)
     }
 
 

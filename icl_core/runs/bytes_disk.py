@@ -1,7 +1,9 @@
-"""A diskcache that cannot be made to run code: keys are text, values are files in its folder, nothing is unpickled.
+"""A diskcache that cannot be made to run code: keys are text, values are files in its folder,
+nothing is unpickled.
 
-diskcache unpickles what its database says is a pickle (CVE-2025-69872, no fixed release). Whoever can write into the
-folder could so run code in the dashboard. `BytesDisk` refuses pickles both ways, and paths that leave the folder.
+diskcache unpickles what its database says is a pickle (CVE-2025-69872, no fixed release). Whoever
+can write into the folder could so run code in the dashboard. `BytesDisk` refuses pickles both ways,
+and paths that leave the folder.
 """
 
 import re
@@ -16,7 +18,9 @@ from diskcache.core import ENOVAL, MODE_BINARY
 
 from icl_core.runs.disk import private_folder
 
-_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,120}")  # no separator, no leading dot: it stays in the folder
+_NAME = re.compile(
+    r"[0-9A-Za-z][0-9A-Za-z._-]{0,120}"
+)  # no separator, no leading dot: it stays in the folder
 
 
 class Refused(ValueError):
@@ -45,24 +49,32 @@ class BytesDisk(diskcache.Disk):
     def fetch(self, mode: int, filename: str, value: Any, read: bool) -> Any:
         """The value from its file."""
         if mode != MODE_BINARY:
-            raise Refused(f"a value must be a file of bytes (mode {MODE_BINARY}), got mode {mode}: refused, not read")
+            raise Refused(
+                f"a value must be a file of bytes (mode {MODE_BINARY}), got mode {mode}: "
+                "refused, not read"
+            )
         return super().fetch(mode, within(filename), None, read)
 
     def remove(self, file_path: str) -> None:
-        """Delete a value's file. A name that leads out of the folder is left alone, and its row can go."""
+        """Delete a value's file. A name that leads out of the folder is left alone, and its row can
+        go."""
         with suppress(Refused):
             super().remove(within(file_path))
 
 
 class Index(diskcache.Cache):
-    """A diskcache of which no part is mapped into memory: a process dies of SIGBUS where what is mapped is cut off."""
+    """A diskcache of which no part is mapped into memory: a process dies of SIGBUS where what is
+    mapped is cut off."""
 
     def reset(self, key: str, value: Any = ENOVAL, update: bool = True) -> Any:
-        """As it was, but for the journal, which diskcache would map ("wal"), and would ask for until it is so: two
-        processes that have one open in memory would wait for each other. Here it is asked once to be a file."""
+        """As it was, but for the journal, which diskcache would map ("wal"), and would ask for
+        until it is so: two processes that have one open in memory would wait for each other. Here
+        it is asked once to be a file."""
         if key != "sqlite_journal_mode":
             return super().reset(key, value, update)
-        with suppress(sqlite3.OperationalError):  # others have it open, or write: it stays as it is meanwhile
+        with suppress(
+            sqlite3.OperationalError
+        ):  # others have it open, or write: it stays as it is meanwhile
             self._sql("PRAGMA journal_mode = truncate").fetchall()
         return value
 
@@ -82,11 +94,13 @@ def within(filename: Any) -> str:
 
 
 def create(folder: Path, limit: int) -> diskcache.Cache:
-    """Open the cache in `folder`. Several processes that create it at once lock each other out: they try again."""
+    """Open the cache in `folder`. Several processes that create it at once lock each other out:
+    they try again."""
     private_folder(folder).chmod(0o700)
     (folder / "cache.db").touch(mode=0o600)  # the files that SQLite puts beside it take its mode
     options = {"eviction_policy": "least-recently-used", "cull_limit": 0, "disk_min_file_size": 0}
-    # Nothing waits for the disk: after a power cut the index is looked over, or made anew from the files.
+    # Nothing waits for the disk: after a power cut the index is looked over, or made anew from the
+    # files.
     options |= {"sqlite_mmap_size": 0, "sqlite_synchronous": 0}
     for attempt in range(10):
         try:

@@ -15,7 +15,8 @@ _OLD = 3600.0  # seconds after which a draft is nobody's
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that a reader sees all of it or its predecessor, also after a kill or a power cut."""
+    """Write a file so that a reader sees all of it or its predecessor, also after a kill or a power
+    cut."""
     private_folder(path.parent)
     draft = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
     try:
@@ -30,9 +31,12 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def write_note(path: Path, text: str) -> None:
-    """Write a few characters for their owner alone, not synced. A link in that place is not followed: `OSError`."""
+    """Write a few characters for their owner alone, not synced. A link in that place is not
+    followed: `OSError`."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
-    with open(path, "w", encoding="utf-8", opener=lambda name, _: os.open(name, flags, 0o600)) as file:
+    with open(
+        path, "w", encoding="utf-8", opener=lambda name, _: os.open(name, flags, 0o600)
+    ) as file:
         file.write(text)
 
 
@@ -51,19 +55,23 @@ def delete_drafts(folder: Path) -> None:
     for path in folder.glob(".*"):
         match = _DRAFT.fullmatch(path.name)
         with suppress(OSError):
-            if match and (not psutil.pid_exists(int(match[1])) or time.time() - path.stat().st_mtime > _OLD):
+            if match and (
+                not psutil.pid_exists(int(match[1])) or time.time() - path.stat().st_mtime > _OLD
+            ):
                 path.unlink()
 
 
 def is_odd(path: Path) -> bool:
-    """Whether a link, a pipe, on which a reader would wait for ever, or a folder lies there: no file of ours is one."""
+    """Whether a link, a pipe, on which a reader would wait for ever, or a folder lies there: no
+    file of ours is one."""
     with suppress(OSError):
         return not stat.S_ISREG(path.lstat().st_mode)
     return False
 
 
 def unwritable(folder: Path) -> Path | None:
-    """What keeps files from being written into `folder`: the part of its path that is no folder of ours."""
+    """What keeps files from being written into `folder`: the part of its path that is no folder of
+    ours."""
     there = next(above for above in (folder, *folder.absolute().parents) if os.path.lexists(above))
     return None if os.path.isdir(there) and os.access(there, os.R_OK | os.W_OK | os.X_OK) else there
 

@@ -1,6 +1,8 @@
-"""What visitors gave, counts of texts and matrices: kept on this computer, for their owner alone; listed, deleted.
+"""What visitors gave, counts of texts and matrices: kept on this computer, for their owner alone;
+listed, deleted.
 
-All of it takes a quarter of ICL_CACHE_LIMIT at most, and what one visitor of a page gave ICL_MAX_GIVEN.
+All of it takes a quarter of ICL_CACHE_LIMIT at most, and what one visitor of a page gave
+ICL_MAX_GIVEN.
 """
 
 import os
@@ -18,14 +20,18 @@ from icl_core.machine import limits
 from icl_core.runs import owners, room, store
 from icl_core.runs.disk import unwritable, write_whole
 
-KINDS: Mapping[str, ModuleType] = {"text": text_counts, "matrices": own_matrices}  # by what a knob is `of`
+KINDS: Mapping[str, ModuleType] = {
+    "text": text_counts,
+    "matrices": own_matrices,
+}  # by what a knob is `of`
 SHARE, GIVEN = 4, "256MiB"  # of the cache's limit for all; for a visitor
 _KEPT = {"text": "the counts of a text are", "matrices": "matrices are"}
 
 
 @dataclass(frozen=True)
 class Document:
-    """One that is kept: its kind, its digest, its file, when it was given, in seconds since 1970, and its bytes."""
+    """One that is kept: its kind, its digest, its file, when it was given, in seconds since 1970,
+    and its bytes."""
 
     of: str
     digest: str
@@ -35,14 +41,18 @@ class Document:
 
 
 def keep(of: str, found: Any, visitor: str = "") -> str:
-    """Keep what was read of a document that `visitor` gave, the command line if it has no name; its digest.
+    """Keep what was read of a document that `visitor` gave, the command line if it has no name; its
+    digest.
 
-    Raises `OSError` with a sentence if it cannot be written, `BadSetting` if it may not be or there is no room.
+    Raises `OSError` with a sentence if it cannot be written, `BadSetting` if it may not be or there
+    is no room.
     """
     limits.check_writable()
     path = KINDS[of].kept_at(found.digest)
     if (place := unwritable(path.parent)) is not None:
-        raise OSError(f"{_KEPT[of]} kept on this computer: {place} must be a folder that can be written to")
+        raise OSError(
+            f"{_KEPT[of]} kept on this computer: {place} must be a folder that can be written to"
+        )
     if not path.exists():
         _check_room(len(found.content), visitor)
     owners.add(found.digest, visitor)
@@ -51,9 +61,11 @@ def keep(of: str, found: Any, visitor: str = "") -> str:
 
 
 def keep_file(of: str, path: Path) -> list[str]:
-    """Keep what is in a file, a "text" or "matrices": what it holds, and the setting that names it, in sentences.
+    """Keep what is in a file, a "text" or "matrices": what it holds, and the setting that names it,
+    in sentences.
 
-    Raises `BadSetting` for a file that cannot be read or is none of its kind, and where it may not be kept.
+    Raises `BadSetting` for a file that cannot be read or is none of its kind, and where it may not
+    be kept.
     """
     kind = KINDS[of]
     if "\0" in str(path):  # of which Python says no more than that it is a bad value
@@ -72,7 +84,11 @@ def keep_file(of: str, path: Path) -> list[str]:
 
 def _check_room(size: int, visitor: str) -> None:
     kept = all_documents()
-    _check("all texts and matrices", [*(each.size for each in kept), size], store.default().limit // SHARE)
+    _check(
+        "all texts and matrices",
+        [*(each.size for each in kept), size],
+        store.default().limit // SHARE,
+    )
     if visitor:
         mine = [each.size for each in kept if visitor in owners.owners_of(each.digest)]
         limit = room.size_limit(os.environ.get(limits.GIVEN) or GIVEN, limits.GIVEN)
@@ -83,7 +99,8 @@ def _check(what: str, sizes: list[int], limit: int) -> None:
     if sum(sizes) > limit:
         mega = 2**20
         raise BadSetting(
-            f"{what} may take {limit / mega:.1f} MiB here, they would take {sum(sizes) / mega:.1f} MiB with this one; "
+            f"{what} may take {limit / mega:.1f} MiB here, they would take "
+            f"{sum(sizes) / mega:.1f} MiB with this one; "
             "delete some on the page of runs"
         )
 
@@ -104,8 +121,9 @@ def _every() -> Iterator[Document]:
 
 
 def delete(document: Document, visitor: str | None = None) -> None:
-    """Delete it, unless others gave it than `visitor`; None is whoever is at the machine. Runs that use it are away
-    until it is given again. Raises `OSError` if it cannot be deleted, `BadSetting` where the visitor may not."""
+    """Delete it, unless others gave it than `visitor`; None is whoever is at the machine. Runs that
+    use it are away until it is given again. Raises `OSError` if it cannot be deleted, `BadSetting`
+    where the visitor may not."""
     limits.check_writable()
     if owners.other_owners(document.digest, visitor):
         return owners.remove(document.digest, visitor)

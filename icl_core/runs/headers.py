@@ -12,7 +12,8 @@ from icl_core.runs.local import LocalRuns
 
 
 class Headers:
-    """The headers of the runs in `shipped` and of those `made` here; `tell` gets sentences for the visitor."""
+    """The headers of the runs in `shipped` and of those `made` here; `tell` gets sentences for the
+    visitor."""
 
     def __init__(self, shipped: Path, made: LocalRuns, tell: Callable[[str], None]) -> None:
         self.shipped, self.made, self._tell = shipped, made, tell
@@ -52,7 +53,8 @@ class Headers:
         return self._valid(seen[1]) if seen[1] else None
 
     def set_aside(self, path: Path, key: str, origin: str, problem: Damaged) -> None:
-        """Shipped files are not touched, only remembered as useless; those made here are moved away."""
+        """Shipped files are not touched, only remembered as useless; those made here are moved
+        away."""
         if origin == "local":
             self.made.set_aside(path, key, problem)
             self._seen.pop(path, None)
@@ -68,8 +70,11 @@ class Headers:
         return header
 
     def _valid(self, header: Header) -> Header | None:
-        """The header, unless its settings cannot be had today. Known only once the experiment is imported."""
-        if not registry.imported(header.experiment) or header.info["version"] != registry.version(header.experiment):
+        """The header, unless its settings cannot be had today. Known only once the experiment is
+        imported."""
+        if not registry.imported(header.experiment) or header.info["version"] != registry.version(
+            header.experiment
+        ):
             return header
         try:
             typed_config(header)

@@ -1,4 +1,5 @@
-"""The runs made here, and what keeps them whole: the index made anew when it is lost, damaged files set aside.
+"""The runs made here, and what keeps them whole: the index made anew when it is lost, damaged files
+set aside.
 
 <folder>/runs/<key>-<random>.safetensors  runs/cache.db  aside/  jobs/
 """
@@ -21,7 +22,8 @@ from icl_core.runs.room import too_large
 
 
 class LocalRuns:
-    """The runs in `folder`; `tell` gets sentences for the visitor. Only `save` and `delete` raise."""
+    """The runs in `folder`; `tell` gets sentences for the visitor. Only `save` and
+    `delete` raise."""
 
     def __init__(self, folder: Path, limit: int, tell: Callable[[str], None]) -> None:
         self.folder, self._tell = folder, tell
@@ -36,13 +38,16 @@ class LocalRuns:
             place = unwritable(folder)
             if place is not None:
                 return (
-                    f"Nothing can be trained or kept here: {place} must be a folder that this user may write to. "
-                    "Runs that come with the project are shown all the same; ICL_CACHE_DIR names another folder."
+                    f"Nothing can be trained or kept here: {place} must be a folder that this "
+                    "user may write to. "
+                    "Runs that come with the project are shown all the same; ICL_CACHE_DIR "
+                    "names another folder."
                 )
         return ""
 
     def paths(self) -> dict[str, Path]:
-        """The file of every run's key; the files are looked through once a process, and when the index is lost."""
+        """The file of every run's key; the files are looked through once a process, and when the
+        index is lost."""
         try:
             if not self._mended and self._cache.damaged():  # by a power cut, say
                 self._renew()
@@ -57,8 +62,8 @@ class LocalRuns:
             return dict(self._cache.files())  # read-only, say: the files' names tell their keys too
 
     def save(self, record: Record, tensors: Mapping[str, np.ndarray]) -> Header:
-        """Keep a run. Raises `BadSetting` if it is larger than the limit, `OSError` if it cannot be written, and as
-        `pack`."""
+        """Keep a run. Raises `BadSetting` if it is larger than the limit, `OSError` if it cannot be
+        written, and as `pack`."""
         key, content = key_of_record(record), pack(tensors, record)
         if refused := too_large(len(content), self._cache.limit):
             raise BadSetting(refused)
@@ -70,7 +75,8 @@ class LocalRuns:
             path = self._cache.put(key, content)
         except FAILED as problem:
             raise OSError(
-                f"the run {key} could not be written to {self._cache.folder}: {problem_text(problem)}"
+                f"the run {key} could not be written to {self._cache.folder}: "
+                f"{problem_text(problem)}"
             ) from problem
         return header_of(read_record(path), key, "local", path)
 
@@ -80,8 +86,8 @@ class LocalRuns:
             self._cache.use(key)
 
     def delete(self, key: str) -> None:
-        """Forget the run and delete its file, which makes room also where the index can change no more. Raises
-        `OSError` if it cannot be deleted."""
+        """Forget the run and delete its file, which makes room also where the index can change no
+        more. Raises `OSError` if it cannot be deleted."""
         path = self.paths().get(key)
         self._cache.remove(key)
         if path is not None:
@@ -111,11 +117,15 @@ class LocalRuns:
                 # the database last: what is beside it would be taken for that of the next one
                 for file in sorted(self._cache.folder.glob("cache.db*"), reverse=True):
                     self._moved(file)
-                self._tell(f"{self._cache.database} was damaged and set aside; the index was made anew from the runs.")
+                self._tell(
+                    f"{self._cache.database} was damaged and set aside; the index was made anew "
+                    "from the runs."
+                )
         self._mend()
 
     def _mend(self) -> None:
-        """Take in whole runs that the index lacks, after a kill, say; set damaged ones aside; sweep drafts."""
+        """Take in whole runs that the index lacks, after a kill, say; set damaged ones aside; sweep
+        drafts."""
         self._mended = True
         if not self.unwritable():
             delete_drafts(self._cache.folder)
@@ -131,9 +141,12 @@ class LocalRuns:
         return True
 
     def _moved(self, path: Path) -> Path | None:
-        """Where the file went; None if it could not be moved: another process was quicker or we may not."""
+        """Where the file went; None if it could not be moved: another process was quicker or we may
+        not."""
         if limits.read_only():
             return None
         with suppress(OSError):
-            return path.rename(private_folder(self.folder / "aside") / f"{path.stem}-{time.time_ns()}{path.suffix}")
+            return path.rename(
+                private_folder(self.folder / "aside") / f"{path.stem}-{time.time_ns()}{path.suffix}"
+            )
         return None

@@ -1,4 +1,5 @@
-"""Who asked for a run, or gave a text or matrices: they alone, and whoever is at the machine, give it up again.
+"""Who asked for a run, or gave a text or matrices: they alone, and whoever is at the machine, give
+it up again.
 
     <local>/owners/<key or digest>/<visitor>
 
@@ -42,15 +43,18 @@ def is_allowed(what: str, visitor: str | None) -> bool:
 
 
 def other_owners(what: str, visitor: str | None) -> set[str]:
-    """For whom it stays if `visitor` gives it up. Whoever is at the machine, None, decides for all. Raises `BadSetting`
-    for somebody who has not asked for it."""
+    """For whom it stays if `visitor` gives it up. Whoever is at the machine, None, decides for all.
+    Raises `BadSetting` for somebody who has not asked for it."""
     if not is_allowed(what, visitor):
-        raise BadSetting("only who asked for it, or whoever is at the machine, can cancel or delete it")
+        raise BadSetting(
+            "only who asked for it, or whoever is at the machine, can cancel or delete it"
+        )
     return set() if visitor is None else owners_of(what) - {visitor}
 
 
 def remove(what: str, visitor: str | None) -> None:
-    """`visitor` wants it no more. To be said once it has ended: what cannot be ended is still theirs to end."""
+    """`visitor` wants it no more. To be said once it has ended: what cannot be ended is still
+    theirs to end."""
     if visitor is not None:
         (_folder(what) / _checked(visitor or _HERE)).unlink(missing_ok=True)
 
@@ -73,9 +77,15 @@ def _checked(name: str) -> str:
 def _make_room(folder: Path, spared: str) -> None:
     names = os.listdir(folder)
     if len(names) > MOST:
-        gone = {folder / name: (folder / name).stat().st_mtime for name in set(names) - _present() - {spared}}
+        gone = {
+            folder / name: (folder / name).stat().st_mtime
+            for name in set(names) - _present() - {spared}
+        }
         # what somebody is asking for just now is not there yet
-        oldest = sorted((path for path, at in gone.items() if abs(time.time() - at) > _FRESH), key=gone.__getitem__)
+        oldest = sorted(
+            (path for path, at in gone.items() if abs(time.time() - at) > _FRESH),
+            key=gone.__getitem__,
+        )
         for path in oldest[: len(names) - MOST + MOST // 10]:
             shutil.rmtree(path, ignore_errors=True)
 

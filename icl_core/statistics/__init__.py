@@ -1,1 +1,2 @@
-"""Means, standard errors, crossings and trends of measured curves. Imports nothing of the project."""
+"""Means, standard errors, crossings and trends of measured curves. Imports nothing of
+the project."""

@@ -1,4 +1,5 @@
-"""The atlas of an experiment: which runs it has, how it is made of them. `icl_core.runs.atlas` is its file."""
+"""The atlas of an experiment: which runs it has, how it is made of them. `icl_core.runs.atlas` is
+its file."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,16 +22,24 @@ from icl_core.sweeps.setting_grid import Grid, parse
 def grids(experiment_id: str) -> tuple[Grid, ...]:
     """The grids of an experiment's atlas; none if it has no atlas."""
     planned = registry.experiment(experiment_id).atlas
-    return tuple(parse(experiment_id, over, base) for base, over in planned.grids) if planned else ()
+    return (
+        tuple(parse(experiment_id, over, base) for base, over in planned.grids) if planned else ()
+    )
 
 
 def configs(experiment_id: str) -> list[Any]:
-    """The settings in the atlas, each once: all of its grids but those that the experiment refuses."""
-    return list(dict.fromkeys(cell.config for each in grids(experiment_id) for cell in each.cells if cell.config))
+    """The settings in the atlas, each once: all of its grids but those that the
+    experiment refuses."""
+    return list(
+        dict.fromkeys(
+            cell.config for each in grids(experiment_id) for cell in each.cells if cell.config
+        )
+    )
 
 
 def ready_values(experiment_id: str, config: Any) -> dict[str, list[Any]]:
-    """Of every knob that the atlas has an axis for, the values at which it has the run of `config` otherwise."""
+    """Of every knob that the atlas has an axis for, the values at which it has the run of `config`
+    otherwise."""
     known = store.default().atlases.headers(experiment_id)
     found: dict[str, list[Any]] = {}
     for axis in (axis for each in grids(experiment_id) for axis in each.axes if known):
@@ -50,24 +59,29 @@ def _key(experiment_id: str, config: Any, field: str, value: Any) -> str:
 
 
 def atlas_header(experiment_id: str, key: str) -> Header | None:
-    """The run that an atlas takes: one of the atlas that is there, so that it stays as it is, else a whole one."""
+    """The run that an atlas takes: one of the atlas that is there, so that it stays as it is, else
+    a whole one."""
     kept = store.default()
     return kept.atlases.headers(experiment_id).get(key) or kept.exact(experiment_id, key)
 
 
 def write(experiment_id: str, settings: Sequence[Any]) -> None:
-    """Write the atlas of runs that are all there, or delete one that has become empty. Whole runs that were made for it
-    are deleted. Raises `Damaged` for a run that cannot be read."""
+    """Write the atlas of runs that are all there, or delete one that has become empty. Whole runs
+    that were made for it are deleted. Raises `Damaged` for a run that cannot be read."""
     kept, planned = store.default(), registry.experiment(experiment_id).atlas
     path = kept.atlases.path(experiment_id)
     if planned is None or not settings:
         path.unlink(missing_ok=True)
         return
-    headers = [atlas_header(experiment_id, store.key_of(experiment_id, config)) for config in settings]
+    headers = [
+        atlas_header(experiment_id, store.key_of(experiment_id, config)) for config in settings
+    ]
     runs = [_mapped(each) for each in headers]
     measured = [(config, _values(run)) for config, run in zip(settings, runs, strict=True)]
     base = planned.grids[0][0]
-    metrics = findings.records_of(registry.experiment(experiment_id), planned.findings(measured), base)
+    metrics = findings.records_of(
+        registry.experiment(experiment_id), planned.findings(measured), base
+    )
     content = pack_atlas(experiment_id, settings_io.to_stored(base), runs, metrics)
     if not path.exists() or path.read_bytes() != content:
         path.parent.mkdir(parents=True, exist_ok=True)

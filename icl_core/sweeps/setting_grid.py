@@ -1,4 +1,5 @@
-"""A grid of settings: every value of one knob with every value of the others, on top of settings that all share."""
+"""A grid of settings: every value of one knob with every value of the others, on top of settings
+that all share."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,12 +14,17 @@ from icl_core.contract.settings_io import current_name
 
 MOST_AXES, MOST_CELLS = 4, 400
 REPEATS = ("seed", "seeds")  # they repeat a cell and make no other
-SWEPT = {"slider": "a number", "choice": "a choice", "toggle": "a switch"}  # kinds of knobs that can be swept
+SWEPT = {
+    "slider": "a number",
+    "choice": "a choice",
+    "toggle": "a switch",
+}  # kinds of knobs that can be swept
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A knob that is swept, with its values: numbers ascending, choices in the order they were given."""
+    """A knob that is swept, with its values: numbers ascending, choices in the order they were
+    given."""
 
     field: str
     knob: Knob
@@ -27,8 +33,8 @@ class Axis:
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One place of a grid: its value on each axis, by field. `config` is None where the experiment refuses these
-    settings; `refused` then says why."""
+    """One place of a grid: its value on each axis, by field. `config` is None where the experiment
+    refuses these settings; `refused` then says why."""
 
     at: Mapping[str, Any]
     config: Any
@@ -60,10 +66,12 @@ class Grid:
 
 
 def parse(experiment_id: str, words: Sequence[str], base: Any, seeds: int | None = None) -> Grid:
-    """The grid over `base` that words like "d=32,64,128" ask for, each cell with `seeds` if that is given.
+    """The grid over `base` that words like "d=32,64,128" ask for, each cell with `seeds` if that is
+    given.
 
-    Raises `BadSetting` for a knob that there is not, that cannot be swept or comes twice, for a value that it cannot
-    have, and for too many of either. A combination that the experiment refuses is a cell all the same.
+    Raises `BadSetting` for a knob that there is not, that cannot be swept or comes twice, for a
+    value that it cannot have, and for too many of either. A combination that the experiment refuses
+    is a cell all the same.
     """
     known = knobs_of(registry.experiment(experiment_id).config)
     if not 1 <= len(words) <= MOST_AXES:
@@ -89,12 +97,19 @@ def _axis(word: str, known: Mapping[str, Knob]) -> Axis:
         raise BadSetting(f"a swept knob must be written NAME=VALUE,VALUE, got {word!r:.80}")
     field = current_name(known, name)
     if field in REPEATS:
-        raise BadSetting(f"a sweep must be over knobs other than {' and '.join(REPEATS)}, got {field}")
+        raise BadSetting(
+            f"a sweep must be over knobs other than {' and '.join(REPEATS)}, got {field}"
+        )
     if field not in known:
-        raise BadSetting(f"there is no setting {name!r:.80}; those that can be swept are {', '.join(can_sweep(known))}")
+        raise BadSetting(
+            f"there is no setting {name!r:.80}; those that can be swept are "
+            f"{', '.join(can_sweep(known))}"
+        )
     knob = known[field]
     if knob.kind not in SWEPT:
-        raise BadSetting(f"a swept knob must be {', '.join(SWEPT.values())}, got {field}, a {knob.kind}")
+        raise BadSetting(
+            f"a swept knob must be {', '.join(SWEPT.values())}, got {field}, a {knob.kind}"
+        )
     return Axis(field, knob, _values(field, knob, given))
 
 

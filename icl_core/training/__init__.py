@@ -1,1 +1,2 @@
-"""How models are trained here: the loop, the phases of a run, several seeds at once, weights by name."""
+"""How models are trained here: the loop, the phases of a run, several seeds at once, weights by
+name."""

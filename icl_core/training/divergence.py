@@ -11,7 +11,8 @@ from icl_core.contract.experiment import Diverged
 
 
 def check(step: int, loss: Any, gradients: Mapping[str, Tensor], ceiling: float) -> None:
-    """Raise `Diverged` where the loss or its gradient is no longer finite, or the loss above the ceiling."""
+    """Raise `Diverged` where the loss or its gradient is no longer finite, or the loss above the
+    ceiling."""
     largest = float(np.max(loss))
     finite = all(bool(torch.isfinite(gradient.sum())) for gradient in gradients.values())
     if not finite or largest == float("inf"):
@@ -20,5 +21,9 @@ def check(step: int, loss: Any, gradients: Mapping[str, Tensor], ceiling: float)
         why = f"the loss is {largest:.3g}, above {ceiling:.3g}"
     else:
         return
-    smaller = "a smaller learning rate" if step else "fewer layers or smaller numbers, as this is before any step"
+    smaller = (
+        "a smaller learning rate"
+        if step
+        else "fewer layers or smaller numbers, as this is before any step"
+    )
     raise Diverged(f"it diverged at step {step}: {why}; try {smaller}")

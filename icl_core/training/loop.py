@@ -1,4 +1,5 @@
-"""The training loop: fresh batches, an optimiser from torch, curves, snapshots, resumption bit for bit."""
+"""The training loop: fresh batches, an optimiser from torch, curves, snapshots, resumption bit for
+bit."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +22,8 @@ class Problem:
     """What the loop trains.
 
     parameters  name to tensor, changed in place
-    gradient    of the step to the gradients by name (a name left out is frozen in this step) and the fresh batch's
+    gradient    of the step to the gradients by name (a name left out is frozen in this step) and
+                the fresh batch's
                 measures, taken before the step
     evaluate    of the step to held-out measures and probes
     optimiser   torch.optim class with its settings, made on the list of parameters
@@ -44,35 +46,56 @@ class State:
     """All that is needed to go on from a step; goes to disk and back without loss."""
 
     step: int = 0
-    batch: dict[str, list[Any]] = field(default_factory=dict)  # a value a step, [seeds] where seeds train together
+    batch: dict[str, list[Any]] = field(
+        default_factory=dict
+    )  # a value a step, [seeds] where seeds train together
     curve: dict[str, list[Any]] = field(default_factory=dict)  # a value an evaluation
-    snapshots: list[dict[str, np.ndarray]] = field(default_factory=list)  # one an evaluation, or none
+    snapshots: list[dict[str, np.ndarray]] = field(
+        default_factory=list
+    )  # one an evaluation, or none
 
     def curves(self, at: Sequence[int] | None = None) -> dict[str, np.ndarray]:
-        """`curve/step` and of every measure `curve/…`, [seeds, evaluations] or, of a single model, [evaluations].
+        """`curve/step` and of every measure `curve/…`, [seeds, evaluations] or, of a single model,
+        [evaluations].
 
         With `at`, all evaluations of the training, NaN for those that are still to come.
         """
-        found = _arrays("curve", {name: rows for name, rows in self.curve.items() if name != "step"})
+        found = _arrays(
+            "curve", {name: rows for name, rows in self.curve.items() if name != "step"}
+        )
         if at is not None:
             found = {name: padded(array, len(at)) for name, array in found.items()}
-        return {"curve/step": np.array(self.curve.get("step", []) if at is None else at, np.int64), **found}
+        return {
+            "curve/step": np.array(self.curve.get("step", []) if at is None else at, np.int64),
+            **found,
+        }
 
     def batches(self) -> dict[str, np.ndarray]:
-        """Of every measure of the fresh batches `batch/…`, [seeds, steps] or, of a single model, [steps]."""
+        """Of every measure of the fresh batches `batch/…`, [seeds, steps] or, of a single model,
+        [steps]."""
         return _arrays("batch", self.batch)
 
     def kept(self, at: Sequence[int], precision: type = np.float32) -> dict[str, np.ndarray]:
-        """`snapshot/step` of the evaluations `at`; of every parameter `snapshot/…` [snapshots, …], as precise as asked
-        for, and the last one as `final/…`."""
+        """`snapshot/step` of the evaluations `at`; of every parameter `snapshot/…` [snapshots, …],
+        as precise as asked for, and the last one as `final/…`."""
         last, some = self.snapshots[-1], [self.snapshots[index] for index in at]
-        stacked = {f"snapshot/{name}": np.stack([each[name] for each in some]).astype(precision) for name in last}
+        stacked = {
+            f"snapshot/{name}": np.stack([each[name] for each in some]).astype(precision)
+            for name in last
+        }
         steps = np.array([self.curve["step"][index] for index in at], np.int64)
-        return {"snapshot/step": steps, **stacked, **{f"final/{name}": array for name, array in last.items()}}
+        return {
+            "snapshot/step": steps,
+            **stacked,
+            **{f"final/{name}": array for name, array in last.items()},
+        }
 
     def moving(self, *measures: str) -> list[np.ndarray]:
         """Curves [evaluations], the mean over seeds: along these `spread` lays snapshots."""
-        return [np.array(self.curve[name], float).reshape(len(self.curve["step"]), -1).mean(1) for name in measures]
+        return [
+            np.array(self.curve[name], float).reshape(len(self.curve["step"]), -1).mean(1)
+            for name in measures
+        ]
 
 
 def _arrays(kind: str, measures: Mapping[str, list[Any]]) -> dict[str, np.ndarray]:
@@ -80,10 +103,12 @@ def _arrays(kind: str, measures: Mapping[str, list[Any]]) -> dict[str, np.ndarra
 
 
 def evaluations(steps: int, every: int, dense: int = 60) -> list[int]:
-    """The steps at which held-out measures, probes and snapshots are taken: first every `every`-th, `dense` of them,
-    then twice as far apart whenever the training is twice as long; and a few early ones.
+    """The steps at which held-out measures, probes and snapshots are taken: first every `every`-th,
+    `dense` of them, then twice as far apart whenever the training is twice as long; and a few early
+    ones.
 
-    They are nested: but for its last, those of a training are among those of any longer one, so that it can go on.
+    They are nested: but for its last, those of a training are among those of any longer one, so
+    that it can go on.
     """
     found, apart = {0, 1, 2, 5}, every
     while (done := max(found) if apart > every else 0) < steps:
@@ -93,8 +118,8 @@ def evaluations(steps: int, every: int, dense: int = 60) -> list[int]:
 
 
 def spread(curves: Sequence[np.ndarray], count: int = SNAPSHOTS) -> list[int]:
-    """At most `count` of the evaluations, at equal distances along the curves [evaluations] of a mechanism, the first
-    and the last among them: many where it forms, few where nothing happens.
+    """At most `count` of the evaluations, at equal distances along the curves [evaluations] of a
+    mechanism, the first and the last among them: many where it forms, few where nothing happens.
 
     The curves count alike, smoothed a little, as noise is no way to go; and so does time.
     """
@@ -110,12 +135,15 @@ def spread(curves: Sequence[np.ndarray], count: int = SNAPSHOTS) -> list[int]:
     found = [0]
     for place, wanted in enumerate(np.linspace(0, path[-1], count)[1:-1], start=1):
         near = int(np.abs(path - wanted).argmin())
-        found.append(min(max(near, found[-1] + 1), total - count + place))  # as many as are left fit behind it
+        found.append(
+            min(max(near, found[-1] + 1), total - count + place)
+        )  # as many as are left fit behind it
     return [*found, total - 1]
 
 
 def cosine(steps: int, warm_up: float = 0.0) -> Callable[[int], float]:
-    """A schedule that falls to zero as a cosine; `warm_up` is the share of the steps over which it rises first."""
+    """A schedule that falls to zero as a cosine; `warm_up` is the share of the steps over which it
+    rises first."""
 
     def factor(step: int) -> float:
         risen = min(1.0, (step + 1) / (warm_up * steps)) if warm_up else 1.0
@@ -132,10 +160,11 @@ def train(
     report: Callable[[State, Callable[[], dict[str, np.ndarray]]], None],
     keep: bool = True,
 ) -> State:
-    """Train for `steps` updates from the start or from `resumed`, a result of the callable given to `report`.
+    """Train for `steps` updates from the start or from `resumed`, a result of the callable given to
+    `report`.
 
-    With `keep` there is a snapshot of every evaluation. `report(state, save)` is called before every step. Raises
-    `Diverged` at the first loss that is not finite.
+    With `keep` there is a snapshot of every evaluation. `report(state, save)` is called before
+    every step. Raises `Diverged` at the first loss that is not finite.
     """
     optimiser = problem.optimiser(list(problem.parameters.values()))
     state = restore(problem, optimiser, resumed) if resumed else State()
@@ -143,19 +172,24 @@ def train(
     rates = [group["lr"] for group in optimiser.param_groups]
     while True:
         step = state.step
-        # A checkpoint is taken before anything of the step is recorded, so that nothing is recorded twice.
+        # A checkpoint is taken before anything of the step is recorded, so that nothing is recorded
+        # twice.
         report(state, lambda: save(problem, optimiser, state))
         if step in evaluate_at:
             record(state.curve, {"step": step, **problem.evaluate(step)})
             if keep:  # to numpy by copy: the parameters change in place
-                state.snapshots.append({n: p.detach().cpu().numpy().copy() for n, p in problem.parameters.items()})
+                state.snapshots.append(
+                    {n: p.detach().cpu().numpy().copy() for n, p in problem.parameters.items()}
+                )
         if step == steps:
             return state
         gradients, measures = problem.gradient(step)
         record(state.batch, measures)
         divergence.check(step, measures[problem.loss], gradients, problem.ceiling)
         for name, parameter in problem.parameters.items():
-            parameter.grad = gradients.get(name)  # torch's optimisers pass over a parameter without gradient
+            parameter.grad = gradients.get(
+                name
+            )  # torch's optimisers pass over a parameter without gradient
         for group, rate in zip(optimiser.param_groups, rates, strict=True):
             group["lr"] = rate * problem.schedule(step)
         optimiser.step()
@@ -185,7 +219,9 @@ def save(problem: Problem, optimiser: torch.optim.Optimizer, state: State) -> di
     return saved
 
 
-def restore(problem: Problem, optimiser: torch.optim.Optimizer, saved: Mapping[str, np.ndarray]) -> State:
+def restore(
+    problem: Problem, optimiser: torch.optim.Optimizer, saved: Mapping[str, np.ndarray]
+) -> State:
     """The state that was saved; parameters, generators and optimiser are set to what they were."""
     state = State(step=int(saved["step"][0]))
     held: dict[int, dict[str, Tensor]] = {}

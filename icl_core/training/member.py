@@ -15,7 +15,8 @@ from icl_core.training.loop import Problem, State
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """A training as `loop.train` is given it; its optimiser is Adam, its parameters have the seeds first."""
+    """A training as `loop.train` is given it; its optimiser is Adam, its parameters have the seeds
+    first."""
 
     problem: Problem
     resumed: Tensors
@@ -26,11 +27,19 @@ class Going:
     """A member on its way."""
 
     def __init__(self, member: Member) -> None:
-        self.problem, self.report, self.generators = member.problem, member.report, member.problem.generators
+        self.problem, self.report, self.generators = (
+            member.problem,
+            member.report,
+            member.problem.generators,
+        )
         self.parameters = list(self.problem.parameters.values())
         self.optimiser = self.problem.optimiser(self.parameters)
         self.rate, self.seeds = self.optimiser.param_groups[0]["lr"], len(self.parameters[0])
-        self.state = loop.restore(self.problem, self.optimiser, member.resumed) if member.resumed else State()
+        self.state = (
+            loop.restore(self.problem, self.optimiser, member.resumed)
+            if member.resumed
+            else State()
+        )
         for each in self.parameters:  # as Adam begins
             zeros = {name: torch.zeros_like(each) for name in ("exp_avg", "exp_avg_sq")}
             self.optimiser.state.setdefault(each, {"step": torch.tensor(0.0), **zeros})
@@ -38,7 +47,9 @@ class Going:
     def save(self) -> dict[str, np.ndarray]:
         """All that is needed to go on, as `loop.train` saves it."""
         self._count()
-        return loop.save(replace(self.problem, generators=self.generators), self.optimiser, self.state)
+        return loop.save(
+            replace(self.problem, generators=self.generators), self.optimiser, self.state
+        )
 
     def draw_itself(self) -> None:
         """Bring its own generators to where those are that drew for it."""
@@ -47,7 +58,8 @@ class Going:
         self.generators = self.problem.generators
 
     def alone(self) -> tuple[Mapping[str, Tensor], list[Tensor]]:
-        """The gradient of the next step and the parameters after it, as this training makes them alone."""
+        """The gradient of the next step and the parameters after it, as this training makes them
+        alone."""
         before = [each.get_state() for each in self.problem.generators]
         gradient = self.problem.gradient(self.state.step)[0]
         for generator, state in zip(self.problem.generators, before, strict=True):

@@ -1,4 +1,5 @@
-"""A run of several trainings, one after the other or shared with other processes. A killed one goes on where it was."""
+"""A run of several trainings, one after the other or shared with other processes. A killed one goes
+on where it was."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,8 +20,9 @@ Report = Callable[[State, Callable[[], dict[str, np.ndarray]]], None]
 class Phase:
     """One training. `train(*given, resumed, report)` is `loop.train` and what is made of its state.
 
-    `name` holds no slash. `curves` turns the state of the one in training into what `train` would return of it.
-    `given` names earlier phases whose results `train` is handed first. `label` is its name for people.
+    `name` holds no slash. `curves` turns the state of the one in training into what `train` would
+    return of it. `given` names earlier phases whose results `train` is handed first. `label` is its
+    name for people.
     """
 
     name: str
@@ -41,12 +43,16 @@ class Wanted:
     report: Report
 
 
-def run(plan: Sequence[Phase], progress: Progress, show: Callable[[Made], Tensors], loss: str = "loss") -> Made:
-    """Train all phases, in order where `progress` does not share them, and go on from a checkpoint if there is one.
+def run(
+    plan: Sequence[Phase], progress: Progress, show: Callable[[Made], Tensors], loss: str = "loss"
+) -> Made:
+    """Train all phases, in order where `progress` does not share them, and go on from a checkpoint
+    if there is one.
 
-    `show` makes the curves of a run that is still going from what there is so far; `loss` names the measure of a
-    batch that is shown as progress, for several seeds their mean. What a checkpoint holds of phases that are not in
-    the plan is left: one of another form is none, and the run starts anew.
+    `show` makes the curves of a run that is still going from what there is so far; `loss` names the
+    measure of a batch that is shown as progress, for several seeds their mean. What a checkpoint
+    holds of phases that are not in the plan is left: one of another form is none, and the run
+    starts anew.
     """
     asking, made = _trainings(plan, progress, show, loss), None
     while True:
@@ -59,12 +65,17 @@ def run(plan: Sequence[Phase], progress: Progress, show: Callable[[Made], Tensor
 
 def run_together(
     plans: Sequence[tuple[Phase, Progress, Callable[[Made], Tensors]]],
-    train: Callable[[Mapping[int, Wanted]], Iterable[tuple[int, dict[str, np.ndarray] | Exception]]],
+    train: Callable[
+        [Mapping[int, Wanted]], Iterable[tuple[int, dict[str, np.ndarray] | Exception]]
+    ],
     loss: str = "loss",
 ) -> Iterator[tuple[int, Made | Exception]]:
-    """Several runs of one phase each, as `run`: each by its index as it ends, with what it made or what ended it.
-    `train` does the trainings that are wanted, as one."""
-    asking = {index: _trainings([phase], progress, show, loss) for index, (phase, progress, show) in enumerate(plans)}
+    """Several runs of one phase each, as `run`: each by its index as it ends, with what it made or
+    what ended it. `train` does the trainings that are wanted, as one."""
+    asking = {
+        index: _trainings([phase], progress, show, loss)
+        for index, (phase, progress, show) in enumerate(plans)
+    }
     wanted: dict[int, Wanted] = {}
     for index, asks in asking.items():
         found = _next(asks, None)
@@ -73,7 +84,12 @@ def run_together(
         else:
             yield index, found
     for index, made in train(wanted) if wanted else ():
-        yield index, made if isinstance(made, Exception) else cast(Made | Exception, _next(asking[index], made))
+        yield (
+            index,
+            made
+            if isinstance(made, Exception)
+            else cast(Made | Exception, _next(asking[index], made)),
+        )
 
 
 _Asking = Generator[Wanted, dict[str, np.ndarray] | None, Made]
@@ -89,7 +105,9 @@ def _next(asking: _Asking, made: dict[str, np.ndarray] | None) -> Wanted | Made 
         return why
 
 
-def _trainings(plan: Sequence[Phase], progress: Progress, show: Callable[[Made], Tensors], loss: str) -> _Asking:
+def _trainings(
+    plan: Sequence[Phase], progress: Progress, show: Callable[[Made], Tensors], loss: str
+) -> _Asking:
     """Asks for the trainings of a plan one by one, is sent what each made, and returns it all."""
     resumed, names = progress.resume() or {}, {phase.name for phase in plan}
     made, current = (_unfold(kind, resumed, names) for kind in ("phase", "now"))
@@ -103,7 +121,9 @@ def _trainings(plan: Sequence[Phase], progress: Progress, show: Callable[[Made],
         phase, before = ready[taken.name], _steps(phase for phase in plan if phase.name in made)
         progress.enter(_label(plan, phase), before, phase.steps)
         report = _reporter(plan, phase, before, progress, made, show, loss)
-        resumed = current.get(phase.name) or dict(taken.resumed) or dict(progress.earlier(phase.name))
+        resumed = (
+            current.get(phase.name) or dict(taken.resumed) or dict(progress.earlier(phase.name))
+        )
         found = yield Wanted(phase, tuple(made[name] for name in phase.given), resumed, report)
         made[phase.name] = found or {}
         progress.give(phase.name, made[phase.name])
@@ -138,7 +158,9 @@ def _reporter(
 
     def report(state: State, save: Callable[[], dict[str, np.ndarray]]) -> None:
         def live() -> Tensors:
-            sofar = _in_order(plan, {**made, phase.name: phase.curves(state)} if state.curve else made)
+            sofar = _in_order(
+                plan, {**made, phase.name: phase.curves(state)} if state.curve else made
+            )
             return show(sofar) if sofar else {}
 
         def whole() -> Tensors:
@@ -155,12 +177,19 @@ def _reporter(
 
 
 def _in_order(plan: Sequence[Phase], made: Made) -> Made:
-    """What is made, up to the first training of which there is nothing: where several share a run, it may be any."""
-    return {phase.name: made[phase.name] for phase in takewhile(lambda phase: phase.name in made, plan)}
+    """What is made, up to the first training of which there is nothing: where several share a run,
+    it may be any."""
+    return {
+        phase.name: made[phase.name] for phase in takewhile(lambda phase: phase.name in made, plan)
+    }
 
 
 def _fold(kind: str, made: Made) -> dict[str, np.ndarray]:
-    return {f"{kind}/{name}/{inner}": array for name, tensors in made.items() for inner, array in tensors.items()}
+    return {
+        f"{kind}/{name}/{inner}": array
+        for name, tensors in made.items()
+        for inner, array in tensors.items()
+    }
 
 
 def kept(state: Tensors) -> set[str]:

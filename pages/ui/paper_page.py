@@ -53,13 +53,16 @@ def show(name: str) -> None:
 
 
 def _side(setting: Setting, found: Any, pending: Pending | None) -> None:
-    """The sidebar: presets, settings, where the run comes from; in a lesson what it leaves of them."""
+    """The sidebar: presets, settings, where the run comes from; in a lesson what it
+    leaves of them."""
     lesson.show_in_sidebar(setting)
     if not lesson_rules.is_hidden(setting.lesson, PRESETS):
         sidebar.presets(setting)
     if not lesson_rules.is_hidden(setting.lesson, SETTINGS):
         sidebar.config_knobs(setting)
-    if not lesson_rules.is_hidden(setting.lesson, TRAIN) and not (found is None and limits.read_only()):
+    if not lesson_rules.is_hidden(setting.lesson, TRAIN) and not (
+        found is None and limits.read_only()
+    ):
         with st.container(key="run", gap="small"):
             _run_line(setting, found, pending)
             if not limits.read_only():
@@ -68,25 +71,50 @@ def _side(setting: Setting, found: Any, pending: Pending | None) -> None:
 
 def _header(paper: Paper, setting: Setting, shown: Any, claims: Sequence[findings.Summary]) -> None:
     """One line: whose page it is, which experiment, how the claims fared, and the menu."""
-    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="header"):
-        with st.container(horizontal=True, width="content", vertical_alignment="center", key="title"):
+    with st.container(
+        horizontal=True,
+        horizontal_alignment="distribute",
+        vertical_alignment="center",
+        key="header",
+    ):
+        with st.container(
+            horizontal=True, width="content", vertical_alignment="center", key="title"
+        ):
             st.title(menu.short_title(paper.name), anchor=False, width="content")
-            if len(paper.experiments) > 1 and not lesson_rules.is_hidden(setting.lesson, EXPERIMENTS):
-                titles = {name: registry.experiment(f"{paper.name}.{name}").title for name in paper.experiments}
+            if len(paper.experiments) > 1 and not lesson_rules.is_hidden(
+                setting.lesson, EXPERIMENTS
+            ):
+                titles = {
+                    name: registry.experiment(f"{paper.name}.{name}").title
+                    for name in paper.experiments
+                }
                 key = f"experiment of {paper.name}"
-                widgets.select("Experiment", key, titles, "experiment", {"experiment": setting.name})
-        with st.container(horizontal=True, width="content", vertical_alignment="center", key="tools"):
+                widgets.select(
+                    "Experiment", key, titles, "experiment", {"experiment": setting.name}
+                )
+        with st.container(
+            horizontal=True, width="content", vertical_alignment="center", key="tools"
+        ):
             lesson.leave_button(setting)
             if claims and not lesson_rules.is_hidden(setting.lesson, drawers.EVIDENCE):
-                st.button(f"{verdicts.summary_line(claims)} ▸", key="verdicts", type="tertiary", on_click=_evidence)
-            # opened, it is drawn anew: what the link holds may have changed below it, where the page is a fragment
+                st.button(
+                    f"{verdicts.summary_line(claims)} ▸",
+                    key="verdicts",
+                    type="tertiary",
+                    on_click=_evidence,
+                )
+            # opened, it is drawn anew: what the link holds may have changed below it, where the
+            # page is a fragment
             with st.popover("⋯", help="Share, export, projector", key="more", on_change="rerun"):
                 sharing.tools(setting, shown)
 
 
 def _claims(setting: Setting, shown: Any, run: Run | None) -> list[findings.Summary]:
-    """The experiment's claims over all its runs; the one on screen is measured anew if its file is of an older form."""
-    others = [each for each in findings.of_experiment(setting.id, store.default()) if each.header != shown]
+    """The experiment's claims over all its runs; the one on screen is measured anew if its file is
+    of an older form."""
+    others = [
+        each for each in findings.of_experiment(setting.id, store.default()) if each.header != shown
+    ]
     return findings.summaries([*(findings.of_run(shown, run) if shown else ()), *others])
 
 
@@ -98,7 +126,10 @@ def _warnings(setting: Setting) -> None:
     for message in (*setting.warnings, *store.default().messages()):
         st.warning(escape_markdown(message))
     if setting.refused:
-        st.warning(f"{escape_markdown(setting.refused)}. You still see the last setting that could be computed.")
+        st.warning(
+            f"{escape_markdown(setting.refused)}. You still see the last setting that could be "
+            "computed."
+        )
         uploads.offer(setting)
 
 
@@ -108,7 +139,10 @@ def _run_line(setting: Setting, found: Any, pending: Pending | None) -> None:
         trains = getattr(setting.config, "trains", True)  # a visitor's own matrices are not
         made = "Trained here" if trains else "Measured here, not trained"
         origin = {"shipped": "Comes with the project", "atlas": _MAPPED}.get(found.origin, made)
-        time, device = training.duration(found.info.get("seconds")), found.info.get("device", "this machine")
+        time, device = (
+            training.duration(found.info.get("seconds")),
+            found.info.get("device", "this machine"),
+        )
         st.caption(f"{origin}: {time} on {escape_markdown(device)}.")
         if found.info.get("message"):
             st.warning(escape_markdown(found.info["message"]))
@@ -121,7 +155,11 @@ def _run_line(setting: Setting, found: Any, pending: Pending | None) -> None:
 
 
 def _main(
-    setting: Setting, shown: Any, run: Run | None, claims: Sequence[findings.Summary], pending: Pending | None
+    setting: Setting,
+    shown: Any,
+    run: Run | None,
+    claims: Sequence[findings.Summary],
+    pending: Pending | None,
 ) -> None:
     if run is None and pending is not None:
         job = training.pending_job(pending)
@@ -132,14 +170,17 @@ def _main(
         told = "This experiment has no run yet."
         st.info(told if limits.read_only() else f"{told} Train it, and its figures appear here.")
     elif run is None:
-        st.warning("The file of this run is damaged or gone. Load the page again to see what is left.")
+        st.warning(
+            "The file of this run is damaged or gone. Load the page again to see what is left."
+        )
     else:
         # A refused setting keeps the last good figures, at full strength.
         stage.show(setting, run, claims, pending)
 
 
 def _loaded(header: Any) -> Run | None:
-    """A run, if its file is whole; if not, it is looked for anew each time: trained again, it has the same digest."""
+    """A run, if its file is whole; if not, it is looked for anew each time: trained again, it has
+    the same digest."""
     with suppress(LookupError):
         return _load(header.digest, header)
     return None
@@ -155,8 +196,8 @@ def _load(digest: str, header: Any) -> Run:
 
 @st.cache_resource(show_spinner=False)
 def _get_ready() -> None:
-    """Once a server: how fast and to which last digit a view is computed must not depend on the cores, and a worker is
-    there before it is asked for."""
+    """Once a server: how fast and to which last digit a view is computed must not depend on the
+    cores, and a worker is there before it is asked for."""
     from icl_core.machine import device  # imports torch
 
     device.set_threads(1)
@@ -166,7 +207,8 @@ def _get_ready() -> None:
 
 
 def _pending(setting: Setting, found: Any, shown: Any) -> Pending | None:
-    """What is to be done for a setting without a run, begun if that takes seconds; what was begun before is not."""
+    """What is to be done for a setting without a run, begun if that takes seconds; what was begun
+    before is not."""
     key = store.key_of(setting.id, setting.config)
     auto_train.drop_job(key)
     if found is not None or setting.refused:
@@ -181,6 +223,9 @@ def _named(setting: Setting, shown: Any) -> str:
     known = knobs.knobs_of(setting.experiment.config)
     fields = [field for field in known if getattr(nearest, field) != getattr(setting.config, field)]
     return (
-        ", ".join(f"{known[field].label} = {known[field].said(getattr(nearest, field))}" for field in fields)
+        ", ".join(
+            f"{known[field].label} = {known[field].said(getattr(nearest, field))}"
+            for field in fields
+        )
         or "other seeds"
     )

@@ -1,5 +1,6 @@
-"""A training step of each paper as its authors' published code takes it, written anew and plainly in torch: what they
-compute and in which order, from their repositories. Their probes, logs and evaluations are left out.
+"""A training step of each paper as its authors' published code takes it, written anew and plainly
+in torch: what they compute and in which order, from their repositories. Their probes, logs and
+evaluations are left out.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +14,8 @@ from icl_core.papers.birth.shared.task import Task
 
 
 def birth(task: Task, d: int, batch: int) -> Callable[[], None]:
-    """albietz/transformer-birth, the simplified model with embeddings and output frozen, loss on repeated outputs.
+    """albietz/transformer-birth, the simplified model with embeddings and output frozen, loss on
+    repeated outputs.
 
     Sequences are drawn token by token; their 60 processes that do so are counted as one.
     """
@@ -30,7 +32,9 @@ def birth(task: Task, d: int, batch: int) -> Callable[[], None]:
         return torch.softmax(scores, -1) @ (h @ W_V.T) @ W_O.T
 
     def step() -> None:
-        tokens, counts = (torch.tensor(part) for part in zip(*_sequences(task, batch, rng), strict=True))
+        tokens, counts = (
+            torch.tensor(part) for part in zip(*_sequences(task, batch, rng), strict=True)
+        )
         optimiser.zero_grad()
         h = embedding[tokens[:, :-1]] + places
         h = h + attend(h, W_K1, W_V1, W_O1)
@@ -43,7 +47,9 @@ def birth(task: Task, d: int, batch: int) -> Callable[[], None]:
     return step
 
 
-def _sequences(task: Task, batch: int, rng: np.random.Generator) -> list[tuple[list[int], list[int]]]:
+def _sequences(
+    task: Task, batch: int, rng: np.random.Generator
+) -> list[tuple[list[int], list[int]]]:
     """Tokens, and at each trigger how often it has come."""
     letters, unigram, bigram = list(range(task.N)), task.unigram.numpy(), list(task.bigram.numpy())
     found = []
@@ -64,9 +70,12 @@ def _sequences(task: Task, batch: int, rng: np.random.Generator) -> list[tuple[l
     return found
 
 
-def memformers(d: int, n: int, layers: int, batch: int, eigenvalues: Sequence[float]) -> Callable[[], None]:
-    """The authors' notebooks: prompts as tokens, batch first, attention with padded matrices, registers that are mixed
-    by Γ, each matrix's gradient clipped by its norm as a Python number, AdamW. The batch stays for 100 steps."""
+def memformers(
+    d: int, n: int, layers: int, batch: int, eigenvalues: Sequence[float]
+) -> Callable[[], None]:
+    """The authors' notebooks: prompts as tokens, batch first, attention with padded matrices,
+    registers that are mixed by Γ, each matrix's gradient clipped by its norm as a Python number,
+    AdamW. The batch stays for 100 steps."""
     A = nn.Parameter(1e-4 * torch.randn(layers, d, d))
     Gamma = nn.Parameter(torch.eye(layers))
     optimiser = torch.optim.AdamW([A, Gamma], lr=0.01, betas=(0.99, 0.9), weight_decay=0)
@@ -103,10 +112,14 @@ def memformers(d: int, n: int, layers: int, batch: int, eigenvalues: Sequence[fl
 
 
 def gdssm(f: int, N: int, batch: int) -> Callable[[], None]:
-    """Efficient-Scalable-Machine-Learning/gd-ssm, vector labels: windows of three tokens, a decay exp(Λ dt) for every
-    entry of the state, an output mixing C of every window's state, a vector D that reads the window; Adam for Λ and
-    dt, AdamW for the rest. Their scan over a column of the state is one over all columns here; JAX compiles theirs."""
-    Lambda, step_size = nn.Parameter(-0.5 * torch.ones(f, f)), nn.Parameter(torch.full((f, 1), -4.0))
+    """Efficient-Scalable-Machine-Learning/gd-ssm, vector labels: windows of three tokens, a decay
+    exp(Λ dt) for every entry of the state, an output mixing C of every window's state, a vector D
+    that reads the window; Adam for Λ and dt, AdamW for the rest. Their scan over a column of the
+    state is one over all columns here; JAX compiles theirs."""
+    Lambda, step_size = (
+        nn.Parameter(-0.5 * torch.ones(f, f)),
+        nn.Parameter(torch.full((f, 1), -4.0)),
+    )
     w_q, C, D = (nn.Parameter(0.1 * torch.randn(*shape)) for shape in ((3, 3), (f, f), (3,)))
     slow = torch.optim.Adam([Lambda, step_size], lr=1e-4)
     fast = torch.optim.AdamW([w_q, C, D], lr=2e-4, weight_decay=0.05)

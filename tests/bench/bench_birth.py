@@ -1,9 +1,10 @@
 """Birth of a Transformer: the fast gradient and sampler beside the equations written down plainly.
 
-The plain gradient is autograd through `plain_loss`, full T x T scores in both layers, float32 at default precision;
-the plain sampler draws token by token with numpy. The paper's batch is 512: there the plain version's T x T maps
-outgrow cache and allocator. The plain side runs in a process of its own, which has not been told to keep freed memory.
-Every round has a fresh batch, as in training.
+The plain gradient is autograd through `plain_loss`, full T x T scores in both layers, float32 at
+default precision; the plain sampler draws token by token with numpy. The paper's batch is 512:
+there the plain version's T x T maps outgrow cache and allocator. The plain side runs in a process
+of its own, which has not been told to keep freed memory. Every round has a fresh batch, as in
+training.
 """
 
 import multiprocessing
@@ -54,17 +55,23 @@ def plain_sample(task: Task, batch: int, rng: np.random.Generator) -> list[list[
     sequences = []
     for _ in range(batch):
         triggers = rng.choice(task.N, task.K, replace=False, p=unigram)
-        output = dict(zip(triggers.tolist(), rng.integers(task.N, size=task.K).tolist(), strict=True))
+        output = dict(
+            zip(triggers.tolist(), rng.integers(task.N, size=task.K).tolist(), strict=True)
+        )
         sequence = [int(rng.choice(task.N, p=unigram))]
         while len(sequence) < task.T + 1:
             here = sequence[-1]
-            sequence.append(output[here] if here in output else int(rng.choice(task.N, p=bigram[here])))
+            sequence.append(
+                output[here] if here in output else int(rng.choice(task.N, p=bigram[here]))
+            )
         sequences.append(sequence)
     return sequences
 
 
 def setting(positions: str, seed: int, sequences: int) -> tuple[Weights, Batch]:
-    weights = initialise(65, D, T, torch.Generator().manual_seed(0), "paper", with_F=positions == "all")
+    weights = initialise(
+        65, D, T, torch.Generator().manual_seed(0), "paper", with_F=positions == "all"
+    )
     return weights, sample(make_task(K=5, T=T), sequences, torch.Generator().manual_seed(seed))
 
 
@@ -78,11 +85,20 @@ def plain_side(pipe: Any) -> None:
             pipe.send(seconds(loop))
         else:
             weights, batch = setting(*order)
-            pipe.send(seconds(lambda weights=weights, batch=batch, of=order[0]: plain_gradient(weights, batch, of)))
+            pipe.send(
+                seconds(
+                    lambda weights=weights, batch=batch, of=order[0]: plain_gradient(
+                        weights, batch, of
+                    )
+                )
+            )
 
 
-def alternated(pipe: Any, order: Callable[[int], Any], fast: Callable[[int], float], rounds: int) -> list[float]:
-    """Median seconds of the other process and of this one, by turns; the first turns do not count."""
+def alternated(
+    pipe: Any, order: Callable[[int], Any], fast: Callable[[int], float], rounds: int
+) -> list[float]:
+    """Median seconds of the other process and of this one, by turns; the first turns do
+    not count."""
     times = []
     for turn in range(rounds + 1):
         pipe.send(order(turn))
@@ -102,9 +118,13 @@ def gradient_row(pipe: Any, positions: str, sequences: int) -> Row:
 def authors_row(pipe: Any) -> Row:
     weights, generator = train.begun(PAPER)
     step = timing.stepper(train.problem(PAPER, weights, generator, lambda index: {}))
-    times = alternated(pipe, lambda turn: "authors", lambda turn: seconds(step), ROUNDS[PAPER.batch])
+    times = alternated(
+        pipe, lambda turn: "authors", lambda turn: seconds(step), ROUNDS[PAPER.batch]
+    )
     note = "; drawing and update included"
-    return compared(f"Birth: training step, the authors' loop, {PAPER.batch} sequences", *times, "theirs", note)
+    return compared(
+        f"Birth: training step, the authors' loop, {PAPER.batch} sequences", *times, "theirs", note
+    )
 
 
 def precision_rows() -> Iterator[Row]:
@@ -116,23 +136,37 @@ def precision_rows() -> Iterator[Row]:
         for precision in ("highest", "medium"):
             torch.set_float32_matmul_precision(precision)
             got = loss_and_gradient(weights, batch, positions)[0]
-            error = max(float((got[name] - exact[name]).norm() / exact[name].norm()) for name in exact)
-            yield f"Birth: error of the gradient, loss on {name}, {precision}", f"{error:.0e}", "against float64"
+            error = max(
+                float((got[name] - exact[name]).norm() / exact[name].norm()) for name in exact
+            )
+            yield (
+                f"Birth: error of the gradient, loss on {name}, {precision}",
+                f"{error:.0e}",
+                "against float64",
+            )
     torch.set_float32_matmul_precision(before)
 
 
 def rows() -> Iterator[Row]:
     """See the head of this file."""
     here, there = multiprocessing.Pipe()
-    process = multiprocessing.get_context("spawn").Process(target=plain_side, args=(there,), daemon=True)
+    process = multiprocessing.get_context("spawn").Process(
+        target=plain_side, args=(there,), daemon=True
+    )
     process.start()
     for sequences in ROUNDS:
         for positions in PLACES:
             yield gradient_row(here, positions, sequences)
     yield authors_row(here)
     here.send(None)
-    task, generator, rng = make_task(K=5, T=T), torch.Generator().manual_seed(0), np.random.default_rng(0)
-    times = by_turns([lambda: plain_sample(task, 512, rng), lambda: sample(task, 512, generator)], 3)
+    task, generator, rng = (
+        make_task(K=5, T=T),
+        torch.Generator().manual_seed(0),
+        np.random.default_rng(0),
+    )
+    times = by_turns(
+        [lambda: plain_sample(task, 512, rng), lambda: sample(task, 512, generator)], 3
+    )
     yield compared("Birth: drawing 512 sequences", *times)
     if timing.thorough:
         yield from precision_rows()

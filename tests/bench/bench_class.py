@@ -1,8 +1,10 @@
-"""A class on one server: what 30 visitors wait for who move sliders for two minutes while two trainings run.
+"""A class on one server: what 30 visitors wait for who move sliders for two minutes while two
+trainings run.
 
-Each is a window of its own on a paper's main experiment, moves one slider of its atlas to another position of the grid,
-reads until the answer is complete, and thinks two to six seconds. The trainings are two long ones, on the same cores.
-What the browsers of the class take to draw is not in it.
+Each is a window of its own on a paper's main experiment, moves one slider of its atlas to another
+position of the grid, reads until the answer is complete, and thinks two to six seconds. The
+trainings are two long ones, on the same cores. What the browsers of the class take to draw is not
+in it.
 """
 
 import asyncio
@@ -24,7 +26,10 @@ from tests.bench.visitors import THINKS, Visit, visitor
 
 VISITORS, SECONDS, FEW = 30, 120.0, 30.0  # without `--all` it takes half a minute
 OPENED = ("birth.induction", "memformers.methods", "gdssm.layer")
-LONG, TRAINED = "fastest, paper size", ("seed=90", "seed=91")  # of the first of them: runs that nobody has
+LONG, TRAINED = (
+    "fastest, paper size",
+    ("seed=90", "seed=91"),
+)  # of the first of them: runs that nobody has
 
 
 def visit(experiment_id: str) -> Visit:
@@ -39,11 +44,14 @@ def visit(experiment_id: str) -> Visit:
 
 @contextmanager
 def training(process: psutil.Process) -> Iterator[None]:
-    """Two trainings in the cache of the server. Raises `RuntimeError` if one of them does not last."""
+    """Two trainings in the cache of the server. Raises `RuntimeError` if one of them
+    does not last."""
     command = [sys.executable, "-m", "icl_core", "run", OPENED[0], "--preset", LONG, "--set"]
     environment = {**os.environ, "ICL_CACHE_DIR": process.environ()["ICL_CACHE_DIR"]}
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    started = [subprocess.Popen([*command, each], cwd=ROOT, env=environment, **quiet) for each in TRAINED]
+    started = [
+        subprocess.Popen([*command, each], cwd=ROOT, env=environment, **quiet) for each in TRAINED
+    ]
     try:
         yield
         if any(each.poll() is not None for each in started):
@@ -69,8 +77,13 @@ def rows() -> Iterator[Row]:
         stack.enter_context(training(process))
         taken = sorted(asyncio.run(visited(address, SECONDS if timing.thorough else FEW)))
         remark = (
-            f"{len(taken)} moves of {VISITORS} visitors, one each {THINKS[0]:.0f} to {THINKS[1]:.0f} s, two trainings"
+            f"{len(taken)} moves of {VISITORS} visitors, one each {THINKS[0]:.0f} to "
+            f"{THINKS[1]:.0f} s, two trainings"
         )
         yield "a class: a slider to its answer, median", said(statistics.median(taken)), remark
         late = taken[int(0.99 * (len(taken) - 1))]
-        yield "a class: a slider to its answer, 99th percentile", said(late), f"the slowest {said(taken[-1])}"
+        yield (
+            "a class: a slider to its answer, 99th percentile",
+            said(late),
+            f"the slowest {said(taken[-1])}",
+        )

@@ -1,8 +1,9 @@
 """GD-SSM: the linear-attention form beside the recurrence as a loop over tokens.
 
-One gradient of a GD-SSM on tasks of f = 10, N = 40, 64 of them, float32. Plain is autograd through the recurrence, one
-state after the other; fast is the form that trains. With `--all` also the tasks a second of every model of the
-comparison, and what bounds it: where twice as many tasks take hardly longer, the number of operations, not their size.
+One gradient of a GD-SSM on tasks of f = 10, N = 40, 64 of them, float32. Plain is autograd through
+the recurrence, one state after the other; fast is the form that trains. With `--all` also the tasks
+a second of every model of the comparison, and what bounds it: where twice as many tasks take hardly
+longer, the number of operations, not their size.
 """
 
 from collections.abc import Callable, Iterator
@@ -38,7 +39,9 @@ COMPARED = {
 }
 
 
-def plain_gradient(weights: models.Model, recurrent: Callable, tasks: Tasks) -> dict[str, torch.Tensor]:
+def plain_gradient(
+    weights: models.Model, recurrent: Callable, tasks: Tasks
+) -> dict[str, torch.Tensor]:
     """Through the loop over tokens, the answer at the last of them."""
     leaves = {name: tensor.detach().requires_grad_() for name, tensor in weights.tensors().items()}
     changed = weights.with_(**leaves)
@@ -57,9 +60,14 @@ def form_row(name: str, config: Config, recurrent: Callable) -> Row:
     weights, tasks = models.initial(config, [0]), fresh(config)
     slow, fast = plain_gradient(weights, recurrent, tasks), gradient(weights, tasks)[0]
     gap = max(float((slow[n] - fast[n]).norm() / slow[n].norm().clamp(min=1e-12)) for n in slow)
-    ways: list[Work] = [lambda tasks: plain_gradient(weights, recurrent, tasks), lambda tasks: gradient(weights, tasks)]
+    ways: list[Work] = [
+        lambda tasks: plain_gradient(weights, recurrent, tasks),
+        lambda tasks: gradient(weights, tasks),
+    ]
     times = by_turns(ways, ROUNDS, lambda turn: (fresh(config, turn),))
-    return compared(f"GD-SSM: gradient, {name}", *times, "loop", f"; the gradients agree to {gap:.0e}")
+    return compared(
+        f"GD-SSM: gradient, {name}", *times, "loop", f"; the gradients agree to {gap:.0e}"
+    )
 
 
 def authors_row() -> Row:
@@ -73,7 +81,9 @@ def authors_row() -> Row:
 
 def seeds_row(config: Config) -> Row:
     """Five seeds in one pass against one."""
-    ways: list[Work] = [lambda n=n: gradient(models.initial(config, list(range(n))), fresh(config)) for n in (1, 5)]
+    ways: list[Work] = [
+        lambda n=n: gradient(models.initial(config, list(range(n))), fresh(config)) for n in (1, 5)
+    ]
     one, five = by_turns(ways, 3 * ROUNDS)
     what = f"GD-SSM: five seeds in one pass, N = {config.N}, {config.batch} tasks"
     return what, f"{short(five / one)} times one", f"one {said(one)}, five {said(five)}"

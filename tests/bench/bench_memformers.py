@@ -1,8 +1,8 @@
 """Memformers: the iteration in R^d beside attention over tokens written down plainly.
 
-One gradient of the LFOM Memformer (a number Γ a pair of layers, full A, L = 4, d = 5, n = 20), float32, the log of
-the batch mean with sampled queries on both sides. The plain one is autograd through Z [b, d + 1, n + 1] and its
-n × n attention, batch first, as the paper writes it.
+One gradient of the LFOM Memformer (a number Γ a pair of layers, full A, L = 4, d = 5, n = 20),
+float32, the log of the batch mean with sampled queries on both sides. The plain one is autograd
+through Z [b, d + 1, n + 1] and its n × n attention, batch first, as the paper writes it.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,8 @@ SIZE = "L = 4, d = 5, n = 20"
 def plain_gradient(
     parameters: Parameters, unit: torch.Tensor, Z: torch.Tensor, label: torch.Tensor
 ) -> tuple[float, Parameters]:
-    """Equations 2.3 to 2.8, 3.3 and 3.4 as they stand. Z [b, d + 1, n + 1], label [b] the query's."""
+    """Equations 2.3 to 2.8, 3.3 and 3.4 as they stand. Z [b, d + 1, n + 1], label [b]
+    the query's."""
     A, Gamma = (parameters[name][0].clone().requires_grad_() for name in ("A", "Gamma"))
     d, n = Z.shape[1] - 1, Z.shape[2] - 1
     M = torch.ones(n + 1).diag()
@@ -41,7 +42,9 @@ def plain_gradient(
         registers.append(P @ Z @ M @ (Z.mT @ Q @ Z))
         Z = Z + sum(Gamma[layer, j] * register for j, register in enumerate(registers)) / n
     loss = (-Z[:, d, n] - label).square().mean()
-    return loss.item(), dict(zip(("A", "Gamma"), torch.autograd.grad(loss.log(), (A, Gamma)), strict=True))
+    return loss.item(), dict(
+        zip(("A", "Gamma"), torch.autograd.grad(loss.log(), (A, Gamma)), strict=True)
+    )
 
 
 def setting(config: Config, batch: int, seed: int) -> tuple[Parameters, torch.Tensor, Batch]:
@@ -55,11 +58,14 @@ def setting(config: Config, batch: int, seed: int) -> tuple[Parameters, torch.Te
 
 
 def by_tokens(root: torch.Tensor, batch: Batch) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Σ's mean eigenvalue, Z_0 [b, d + 1, n + 1] and the query's label [b] of the first seed's prompts."""
+    """Σ's mean eigenvalue, Z_0 [b, d + 1, n + 1] and the query's label [b] of the first seed's
+    prompts."""
     assert batch.U is not None and batch.query is not None
     U, query, target = batch.U[0], batch.query[0], batch.target[0, :, 0]
     X = root[0] @ torch.cat([U, query[:, None]], 1).permute(2, 0, 1)  # [b, d, n + 1]
-    y = torch.cat([(U * target[:, None]).sum(0), torch.zeros(1, batch.prompts)]).T[:, None]  # [b, 1, n + 1]
+    y = torch.cat([(U * target[:, None]).sum(0), torch.zeros(1, batch.prompts)]).T[
+        :, None
+    ]  # [b, 1, n + 1]
     return root[0].square().sum() / len(root[0]), torch.cat([X, y], 1), (query * target).sum(0)
 
 
@@ -74,7 +80,8 @@ def often(work: Work) -> Work:
 
 
 def gradient_rows(prompts: int) -> Iterator[Row]:
-    """Plain against fast with sampled queries, the same loss; and fast as it trains, with the query integrated out."""
+    """Plain against fast with sampled queries, the same loss; and fast as it trains, with the query
+    integrated out."""
 
     def fresh(turn: int) -> tuple:
         parameters, root, batch = setting(CONFIG, prompts, turn)
@@ -86,11 +93,21 @@ def gradient_rows(prompts: int) -> Iterator[Row]:
     ways: list[Work] = [
         lambda parameters, root, batch, tokens: plain_gradient(parameters, *tokens),
         often(fast),
-        often(lambda parameters, root, batch, tokens: fast(parameters, root, replace(batch, query=None), tokens)),
+        often(
+            lambda parameters, root, batch, tokens: fast(
+                parameters, root, replace(batch, query=None), tokens
+            )
+        ),
     ]
     plain, sampled, integrated = by_turns(ways, ROUNDS[prompts], fresh)
-    yield compared(f"Memformers: gradient, {prompts:,} prompts, queries sampled", plain, sampled / OFTEN)
-    yield compared(f"Memformers: gradient, {prompts:,} prompts, queries integrated out", plain, integrated / OFTEN)
+    yield compared(
+        f"Memformers: gradient, {prompts:,} prompts, queries sampled", plain, sampled / OFTEN
+    )
+    yield compared(
+        f"Memformers: gradient, {prompts:,} prompts, queries integrated out",
+        plain,
+        integrated / OFTEN,
+    )
 
 
 def authors_row(prompts: int) -> Row:
@@ -111,10 +128,18 @@ def seeds_row(prompts: int) -> Row:
         config = replace(CONFIG, seeds=seeds)
         parameters, root, batch = setting(config, prompts, 0)
         asked = replace(batch, query=None)
-        ways.append(often(lambda c=config, p=parameters, r=root, a=asked: loss_and_gradient(p, c, r, a, "log")))
+        ways.append(
+            often(
+                lambda c=config, p=parameters, r=root, a=asked: loss_and_gradient(p, c, r, a, "log")
+            )
+        )
     one, five = by_turns(ways, 3 * ROUNDS[prompts])
     remark = f"one {said(one / OFTEN)}, five {said(five / OFTEN)}"
-    return f"Memformers: five seeds in one pass, {prompts:,} prompts", f"{short(five / one)} times one", remark
+    return (
+        f"Memformers: five seeds in one pass, {prompts:,} prompts",
+        f"{short(five / one)} times one",
+        remark,
+    )
 
 
 def agreement_row() -> Row:

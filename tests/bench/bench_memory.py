@@ -1,7 +1,8 @@
 """What the server keeps of its visitors: resident memory a visitor, and after many reruns.
 
-A visitor has a window on an experiment, its drawer open. Reruns are moves of a view knob, there and back; a hundred,
-with `--all` a thousand. The worker that waits for trainings is a process of its own, and is counted apart.
+A visitor has a window on an experiment, its drawer open. Reruns are moves of a view knob, there and
+back; a hundred, with `--all` a thousand. The worker that waits for trainings is a process of its
+own, and is counted apart.
 """
 
 import gc
@@ -34,12 +35,20 @@ def rows() -> Iterator[Row]:
         page, _ = windows.enter_context(window(chromium, f"{address}/{GRAFT}"))
         first = mebibytes(process)
         workers = sum(map(mebibytes, process.children(recursive=True)))
-        yield "the server with its first visitor", f"{first:.0f} MiB", f"and {workers:.0f} MiB of the worker that waits"
+        yield (
+            "the server with its first visitor",
+            f"{first:.0f} MiB",
+            f"and {workers:.0f} MiB of the worker that waits",
+        )
         with ExitStack() as more:
             for _ in range(VISITORS):
                 more.enter_context(window(chromium, f"{address}/{GRAFT}"))
             each = (mebibytes(process) - first) / VISITORS
-            yield "server memory a visitor", f"{each:.1f} MiB", f"the mean of {VISITORS} more, all at once"
+            yield (
+                "server memory a visitor",
+                f"{each:.1f} MiB",
+                f"the mean of {VISITORS} more, all at once",
+            )
         for index in range(WARM_UP):
             turn(page, VIEW_KNOB, key(index))
         before, count = mebibytes(process), MANY if timing.thorough else FEW
@@ -57,8 +66,8 @@ def key(index: int) -> str:
 
 
 def heap() -> Iterator[Row]:
-    """What Python itself keeps after many reruns: the page drawn in this process, every allocation counted; a slider
-    goes to and fro between two runs of the atlas."""
+    """What Python itself keeps after many reruns: the page drawn in this process, every allocation
+    counted; a slider goes to and fro between two runs of the atlas."""
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=300)
     app.switch_page("pages/birth.py")
     app.query_params["at_once"] = "false"

@@ -1,7 +1,7 @@
 """What the server does for a visitor: opening a shipped run, and each panel from view to JSON.
 
-For the first shipped run of each length, medians of five after one warm-up, of processor time. The row of all names
-the slowest; with `--all` every panel has its own.
+For the first shipped run of each length, medians of five after one warm-up, of processor time. The
+row of all names the slowest; with `--all` every panel has its own.
 """
 
 import json
@@ -23,7 +23,8 @@ ROUNDS = 5
 
 
 def size(config: dict) -> str:
-    """What makes a run of an experiment slow to draw: its positions, or its dimension and layers."""
+    """What makes a run of an experiment slow to draw: its positions, or its dimension
+    and layers."""
     names = ("T",) if "T" in config else ("d", "layers")
     return ", ".join(f"{name} = {config[name]}" for name in names if name in config)
 
@@ -32,7 +33,9 @@ def first_runs() -> Iterator[tuple[str, Header]]:
     """The first shipped run of each length of each experiment, with its name."""
     for experiment_id in registry.experiment_ids():
         headers = [h for h in store.default().headers(experiment_id) if h.origin == "shipped"]
-        for length, header in sorted({size(header.config): header for header in reversed(headers)}.items()):
+        for length, header in sorted(
+            {size(header.config): header for header in reversed(headers)}.items()
+        ):
             yield ", ".join(filter(None, (experiment_id, length))), header
 
 

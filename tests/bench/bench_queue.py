@@ -26,5 +26,7 @@ def rows() -> Iterator[Row]:
         assert len(queue.states()) == WAITING
         store.default().close()
         store.default.cache_clear()
-    remark = f"of {VISITORS} visitors; processor time, median of {LOOKS}, the slowest {said(max(waits))}"
+    remark = (
+        f"of {VISITORS} visitors; processor time, median of {LOOKS}, the slowest {said(max(waits))}"
+    )
     yield f"a look at {WAITING:,} runs that wait", said(statistics.median(waits)), remark

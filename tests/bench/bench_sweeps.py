@@ -1,11 +1,13 @@
-"""What a sweep gains by making several runs as one program, and how the cost of a step grows; run by hand:
+"""What a sweep gains by making several runs as one program, and how the cost of a step grows; run
+by hand:
 
     python tests/bench/bench_sweeps.py
 
-Each job from its request to its run on the disk, by a worker in this process: training, evaluation, metrics, files. One
-by one against several at once: 20, as many as a worker takes; 16 by one process, and 8 by each of two. They take turns,
-after a run to warm up, and processor time is compared, which waiting for a core does not lengthen. Then what a training
-step takes when a setting doubles, the median of some steps of a run.
+Each job from its request to its run on the disk, by a worker in this process: training, evaluation,
+metrics, files. One by one against several at once: 20, as many as a worker takes; 16 by one
+process, and 8 by each of two. They take turns, after a run to warm up, and processor time is
+compared, which waiting for a core does not lengthen. Then what a training step takes when a setting
+doubles, the median of some steps of a run.
 """
 
 import math
@@ -31,7 +33,11 @@ from tests.recorder import Interrupted, Recorder
 
 Row = tuple[str, str, str]  # what, its ratio, and the numbers in words
 SWEPT = {  # by experiment, the classroom preset's fields, the knob that is swept, its values
-    "memformers.convergence": ({"spectrum": "geometric"}, "condition", [2.0 * 1.3**index for index in range(20)]),
+    "memformers.convergence": (
+        {"spectrum": "geometric"},
+        "condition",
+        [2.0 * 1.3**index for index in range(20)],
+    ),
     "gdssm.layer": ({}, "learning_rate", [0.004 * 1.2**index for index in range(20)]),
 }
 COMPANIES = {20: "one process", 16: "one process", 8: "each of two processes"}
@@ -48,7 +54,8 @@ DOUBLED = {  # by experiment, fields that others need, and the settings that dou
     ),
 }
 STEPS = 40
-# a worker that has imported everything waits for a line; told are the experiment, and of how many workers it is one
+# a worker that has imported everything waits for a line; told are the experiment, and of how many
+# workers it is one
 WORKER = """
 import sys
 from icl_core import device, registry
@@ -82,7 +89,10 @@ def throughput(name: str) -> Iterator[Row]:
     lone = statistics.median(times[1])
     for company, process in COMPANIES.items():
         each = statistics.median(times[company])
-        text = f"{60 / lone:.0f} runs a minute one by one, {60 / each:.0f} where {process} makes {company} as one"
+        text = (
+            f"{60 / lone:.0f} runs a minute one by one, {60 / each:.0f} where {process} makes "
+            f"{company} as one"
+        )
         yield f"a sweep of {name}, {company} runs as one", f"{lone / each:.1f}", text
 
 
@@ -96,7 +106,9 @@ def on_the_clock(name: str) -> Iterator[Row]:
                 queue.submit(name, replace(base, **{knob: value}), later=True)
             command = [sys.executable, "-c", WORKER, name, str(count)]
             pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-            workers = [stack.enter_context(subprocess.Popen(command, **pipes)) for _ in range(count)]
+            workers = [
+                stack.enter_context(subprocess.Popen(command, **pipes)) for _ in range(count)
+            ]
             for each in workers:
                 each.stdout.readline()
             start = time.perf_counter()
@@ -151,19 +163,27 @@ class Timed(Recorder):
 
 
 def step(name: str, **fields) -> float:
-    """Milliseconds of a training step: those with an evaluation are the longer ones, and too few to count."""
+    """Milliseconds of a training step: those with an evaluation are the longer ones, and too few to
+    count."""
     experiment, progress = registry.experiment(name), Timed()
     with suppress(Interrupted):
-        experiment.run(replace(experiment.presets[0].config, **{**fields, "steps": 10 * STEPS}), progress)
-    taken = [later - earlier for earlier, later in zip(progress.times, progress.times[1:], strict=False)]
+        experiment.run(
+            replace(experiment.presets[0].config, **{**fields, "steps": 10 * STEPS}), progress
+        )
+    taken = [
+        later - earlier for earlier, later in zip(progress.times, progress.times[1:], strict=False)
+    ]
     return 1000 * statistics.median(taken[5:])
 
 
 def growth(name: str, fields: dict, knob: str, values: tuple[int, ...]) -> Row:
-    """How the cost of a step grows with a setting: the exponent between the last two of its values."""
+    """How the cost of a step grows with a setting: the exponent between the last two of
+    its values."""
     found = [step(name, **{**fields, knob: value}) for value in values]
     exponent = math.log2(found[-1] / found[-2])
-    text = f"{', '.join(f'{each:.2g}' for each in found)} ms at {knob} = {', '.join(map(str, values))}"
+    text = (
+        f"{', '.join(f'{each:.2g}' for each in found)} ms at {knob} = {', '.join(map(str, values))}"
+    )
     return f"a step of {name} in {knob}", f"{knob}^{exponent:.1f}", text
 
 

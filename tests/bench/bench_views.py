@@ -1,7 +1,8 @@
 """What a visitor waits for and receives, in a real browser: pages, the clock, knobs, a training.
 
-Every page with figures is opened first on a new server and once more in a new window; the clock is dragged through all
-snapshots, and moved by one; a view knob is moved, and a knob of the training, whose run nobody has made.
+Every page with figures is opened first on a new server and once more in a new window; the clock is
+dragged through all snapshots, and moved by one; a view knob is moved, and a knob of the training,
+whose run nobody has made.
 """
 
 import os
@@ -63,7 +64,8 @@ def kilobytes(count: float) -> str:
 
 
 def opening_rows(browser: Browser, address: str, page_name: str) -> Iterator[Row]:
-    """Cold, on a new server, and warm, in a new window: what is seen when, and what that took to send."""
+    """Cold, on a new server, and warm, in a new window: what is seen when, and what that took to
+    send."""
     for which in ("a new server", "a new window"):
         with window(browser) as (page, wire):
             start = time.perf_counter()
@@ -73,7 +75,11 @@ def opening_rows(browser: Browser, address: str, page_name: str) -> Iterator[Row
             page.wait_for_function(ALL)
             every = time.perf_counter() - start
             page.wait_for_timeout(SETTLED)
-            yield f"page /{page_name}, {which}: all charts", said(every), f"the first after {said(first)}"
+            yield (
+                f"page /{page_name}, {which}: all charts",
+                said(every),
+                f"the first after {said(first)}",
+            )
     sent = f"{kilobytes(wire.http)} by HTTP, {kilobytes(wire.socket)} by the socket"
     yield f"page /{page_name}, first load: bytes", kilobytes(wire.http + wire.socket), sent
 
@@ -95,11 +101,16 @@ def step_row(browser: Browser, address: str) -> Row:
         page.locator(".clock input").press("ArrowLeft")
         page.wait_for_timeout(SETTLED)
         page.wait_for_function(ALL)
-        return "one snapshot step: bytes", kilobytes(wire.socket + wire.http), "/birth, the server's answer to it"
+        return (
+            "one snapshot step: bytes",
+            kilobytes(wire.socket + wire.http),
+            "/birth, the server's answer to it",
+        )
 
 
 def knob_rows(browser: Browser, address: str, process: psutil.Process) -> Iterator[Row]:
-    """A view knob: time on the clock, the server's processor time in the mean, as its ticks are coarse, and bytes."""
+    """A view knob: time on the clock, the server's processor time in the mean, as its ticks are
+    coarse, and bytes."""
     waits, sent = [], []
     with window(browser, f"{address}/{GRAFT}") as (page, wire):
         before = process.cpu_times()
@@ -118,21 +129,32 @@ def knob_rows(browser: Browser, address: str, process: psutil.Process) -> Iterat
 
 
 def atlas_row(browser: Browser, address: str) -> Row:
-    """A knob of the atlas from run to run: the first time, when the server draws them, and again."""
+    """A knob of the atlas from run to run: the first time, when the server draws them,
+    and again."""
     waits = []
     with window(browser, f"{address}/{ATLAS}") as (page, _):
         for move in range(MOVES):
             page.evaluate(MOVED)
-            page.get_by_role("slider", name=ATLAS_KNOB).press("ArrowLeft" if move % 2 else "ArrowRight")
+            page.get_by_role("slider", name=ATLAS_KNOB).press(
+                "ArrowLeft" if move % 2 else "ArrowRight"
+            )
             waits.append(page.evaluate("window.benchMoved"))
             page.wait_for_timeout(SETTLED)
     firsts, every = zip(*waits, strict=True)
-    again = f"their first after {said(statistics.median(firsts) / 1e3)}; the first move {said(every[0] / 1e3)}"
-    return "a slider in the atlas to all charts", said(statistics.median(every) / 1e3), f"median of {MOVES}; {again}"
+    again = (
+        f"their first after {said(statistics.median(firsts) / 1e3)}; the first move "
+        f"{said(every[0] / 1e3)}"
+    )
+    return (
+        "a slider in the atlas to all charts",
+        said(statistics.median(every) / 1e3),
+        f"median of {MOVES}; {again}",
+    )
 
 
 def training(page: Page) -> tuple[float, float]:
-    """Seconds from a slider's release to the first curve of the training that it begins, and to all its figures."""
+    """Seconds from a slider's release to the first curve of the training that it begins, and to all
+    its figures."""
     page.wait_for_timeout(SETTLED)
     start = time.perf_counter()
     page.get_by_role("slider", name=TRAINING_KNOB).press("ArrowRight")
@@ -159,4 +181,8 @@ def rows() -> Iterator[Row]:
             with window(chromium, f"{address}/gdssm") as (page, _):
                 firsts, ends = zip(*(training(page) for _ in range(TRAININGS)), strict=True)
             remark = f"its first curve after {said(statistics.median(firsts))}; /gdssm, {load}"
-            yield "a training knob to the figures of a new run", said(statistics.median(ends)), remark
+            yield (
+                "a training knob to the figures of a new run",
+                said(statistics.median(ends)),
+                remark,
+            )

@@ -20,13 +20,15 @@ ROOT = Path(__file__).parents[2]
 FIRST = "document.querySelector('.stPlotlyChart .main-svg')"
 ALL = (
     "document.querySelector('[data-testid=stApp][data-test-script-state=notRunning]') && "
-    "[...document.querySelectorAll('.stPlotlyChart')].every(chart => chart.querySelector('.main-svg'))"
+    "[...document.querySelectorAll('.stPlotlyChart')].every(chart => "
+    "chart.querySelector('.main-svg'))"
 )
 SETTLED = 3000  # milliseconds until the last of what a page sends by itself has come
 
 
 class Wire:
-    """The bytes that a window received: by HTTP as they came, compressed or not, and by its socket."""
+    """The bytes that a window received: by HTTP as they came, compressed or not, and by
+    its socket."""
 
     def __init__(self, page: Page) -> None:
         self.http = self.socket = 0
@@ -50,7 +52,9 @@ class Wire:
 def browser() -> Iterator[Browser]:
     """A headless Chromium."""
     with sync_playwright() as playwright:
-        yield playwright.chromium.launch(executable_path=chromium.find(), args=["--no-sandbox", "--disable-gpu"])
+        yield playwright.chromium.launch(
+            executable_path=chromium.find(), args=["--no-sandbox", "--disable-gpu"]
+        )
 
 
 @contextmanager
@@ -59,7 +63,15 @@ def server() -> Iterator[tuple[str, psutil.Process]]:
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}", "--server.headless=true"]
+    command = [
+        sys.executable,
+        "-m",
+        "streamlit",
+        "run",
+        "app.py",
+        f"--server.port={port}",
+        "--server.headless=true",
+    ]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cache:
         environment = {**os.environ, "ICL_CACHE_DIR": cache}
         started = subprocess.Popen(
@@ -68,7 +80,10 @@ def server() -> Iterator[tuple[str, psutil.Process]]:
         try:
             address = f"http://localhost:{port}"
             while True:
-                with suppress(OSError), urllib.request.urlopen(f"{address}/_stcore/health", timeout=5):
+                with (
+                    suppress(OSError),
+                    urllib.request.urlopen(f"{address}/_stcore/health", timeout=5),
+                ):
                     break
                 time.sleep(0.05)
             yield address, psutil.Process(started.pid)

@@ -21,9 +21,11 @@ def seconds(work: Work, *arguments: object) -> float:
     return time.process_time() - start
 
 
-def by_turns(ways: Sequence[Work], rounds: int, fresh: Callable[[int], tuple] = lambda turn: ()) -> list[float]:
-    """The median seconds of each way; all take turns, each time on what `fresh` makes for it, as a training does on
-    its batches. The first turns, to warm up, do not count."""
+def by_turns(
+    ways: Sequence[Work], rounds: int, fresh: Callable[[int], tuple] = lambda turn: ()
+) -> list[float]:
+    """The median seconds of each way; all take turns, each time on what `fresh` makes for it, as a
+    training does on its batches. The first turns, to warm up, do not count."""
     times = []
     for turn in range(rounds + 1):
         given = fresh(turn)
@@ -47,7 +49,8 @@ def short(value: float) -> str:
 
 
 def stepper(problem: Problem) -> Work:
-    """A training step as `loop.train` takes it: fresh batch, gradient, update; without checkpoints and evaluations."""
+    """A training step as `loop.train` takes it: fresh batch, gradient, update; without checkpoints
+    and evaluations."""
     optimiser = problem.optimiser(list(problem.parameters.values()))
     steps = iter(range(10**9))
 

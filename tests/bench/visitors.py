@@ -1,6 +1,8 @@
-"""Visitors without a browser: windows that speak Streamlit's protocol, move sliders, and note how long the server took.
+"""Visitors without a browser: windows that speak Streamlit's protocol, move sliders, and note how
+long the server took.
 
-A window sends what a browser sends, its address and the sliders that were moved, and reads all that comes back.
+A window sends what a browser sends, its address and the sliders that were moved, and reads all that
+comes back.
 """
 
 import asyncio
@@ -71,10 +73,12 @@ class Visit:
 async def visitor(
     address: str, visit: Visit, rng: random.Random, begin: asyncio.Barrier, seconds: float
 ) -> list[float]:
-    """Open a page; when all have, move sliders for so many seconds. How long each answer took. Raises `RuntimeError`
-    if the page showed a fault."""
+    """Open a page; when all have, move sliders for so many seconds. How long each answer took.
+    Raises `RuntimeError` if the page showed a fault."""
     socket = address.replace("http", "ws", 1) + "/_stcore/stream"
-    async with connect(socket, subprotocols=["streamlit"], origin=address, max_size=None) as open_socket:  # type: ignore
+    async with connect(
+        socket, subprotocols=["streamlit"], origin=address, max_size=None
+    ) as open_socket:  # type: ignore
         window, taken = Window(open_socket, visit.page, visit.query), []
         await window.answer()
         known = sorted(set(visit.grid) & set(window.sliders))

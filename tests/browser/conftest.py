@@ -1,4 +1,5 @@
-"""A real server on a free port with a cache of its own and the throw-away paper, and a real browser."""
+"""A real server on a free port with a cache of its own and the throw-away paper, and a real
+browser."""
 
 import os
 import shutil
@@ -38,7 +39,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(ROOT / "app.py", folder)
     for name in ("pages", ".streamlit"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "pages" / "toy.py").write_text('from pages.ui.paper_page import show\n\nshow("toy")\n')
+    (folder / "pages" / "toy.py").write_text(
+        'from pages.ui.paper_page import show\n\nshow("toy")\n'
+    )
     return folder
 
 
@@ -51,7 +54,9 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "PYTHONPATH": str(ROOT),
     }
     environment = {**os.environ, **own}
-    subprocess.run([sys.executable, "-m", "icl_core", "run", "toy.walk"], cwd=ROOT, env=environment, check=True)
+    subprocess.run(
+        [sys.executable, "-m", "icl_core", "run", "toy.walk"], cwd=ROOT, env=environment, check=True
+    )
     return environment
 
 
@@ -66,7 +71,9 @@ def servers() -> Iterator[dict[str, subprocess.Popen]]:
 
 
 @pytest.fixture(scope="session")
-def serve(site: Path, environment: dict[str, str], servers: dict[str, subprocess.Popen]) -> Callable[..., str]:
+def serve(
+    site: Path, environment: dict[str, str], servers: dict[str, subprocess.Popen]
+) -> Callable[..., str]:
     """Start another server, at a free port if at none that is named; gives its address."""
 
     def start(port: int = 0) -> str:
@@ -82,7 +89,9 @@ def serve(site: Path, environment: dict[str, str], servers: dict[str, subprocess
         ]
         log = (site / f"{port}.log").open("wb")
         address = f"http://localhost:{port}"
-        server = subprocess.Popen(command, cwd=site, env=environment, stdout=log, stderr=subprocess.STDOUT)
+        server = subprocess.Popen(
+            command, cwd=site, env=environment, stdout=log, stderr=subprocess.STDOUT
+        )
         servers[address] = server
         until(lambda: _healthy(port, server), "the server answers")
         return address
@@ -109,7 +118,8 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def profile(browser: Browser, server: str) -> BrowserContext:
-    """What windows share, as a visitor's do. One of them stays, so that the process that loads the pages does."""
+    """What windows share, as a visitor's do. One of them stays, so that the process that loads the
+    pages does."""
     profile = browser.new_context()
     profile.new_page().goto(f"{server}/{PROBES[0]}")
     return profile
@@ -117,7 +127,8 @@ def profile(browser: Browser, server: str) -> BrowserContext:
 
 @pytest.fixture
 def window(browser: Browser, profile: BrowserContext) -> Iterator[Callable[..., Page]]:
-    """Opens a window of given width and colours; at the end of the test none may have logged an error."""
+    """Opens a window of given width and colours; at the end of the test none may have logged an
+    error."""
     pages, errors = [], []
 
     def complain(message: ConsoleMessage) -> None:
@@ -143,7 +154,8 @@ def window(browser: Browser, profile: BrowserContext) -> Iterator[Callable[..., 
 
 
 def until(condition: Callable[[], bool], what: str, seen: Callable[[], str] = str) -> None:
-    """Poll until `condition` holds; fails after the deadline, naming `what`, with what is `seen` then."""
+    """Poll until `condition` holds; fails after the deadline, naming `what`, with what is `seen`
+    then."""
     end = time.monotonic() + DEADLINE
     while not condition():
         assert time.monotonic() < end, f"timed out: {what}. {seen()}"

@@ -1,4 +1,5 @@
-"""What a test does in a window: go somewhere and wait until it is drawn. Every wait has the window's deadline."""
+"""What a test does in a window: go somewhere and wait until it is drawn. Every wait has the
+window's deadline."""
 
 from collections.abc import Callable
 from re import Pattern
@@ -6,11 +7,13 @@ from re import Pattern
 from conftest import until
 from playwright.sync_api import Locator, Page, expect
 
-DRAWN = """() => document.querySelector('[data-testid="stApp"][data-test-script-state="notRunning"]')
+DRAWN = """() =>
+  document.querySelector('[data-testid="stApp"][data-test-script-state="notRunning"]')
     && document.querySelector("h1")
     && [...document.querySelectorAll(".stPlotlyChart, [class*='st-key-chart-']")]
         .every(chart => chart.querySelector(".main-svg"))
-    && [...document.querySelectorAll("style")].some(style => style.textContent.includes(".block-container"))"""
+    && [...document.querySelectorAll("style")].some(style =>
+      style.textContent.includes(".block-container"))"""
 SNAPSHOTS = """() => [...document.querySelectorAll('[class*="st-key-chart-"] .js-plotly-plot')]
     .map(plot => plot.layout.meta?.snapshot).filter(each => each !== undefined)"""
 expect.set_options(timeout=60_000)
@@ -24,14 +27,16 @@ def go(page: Page, address: str) -> Page:
 
 def settled(page: Page) -> Page:
     """Wait until the script has ended, the style is applied and every plot is drawn."""
-    page.wait_for_function(DRAWN)  # looks at every frame; waiting for a locator looks twice a second
+    page.wait_for_function(
+        DRAWN
+    )  # looks at every frame; waiting for a locator looks twice a second
     assert page.locator('[class*="st-key-fault-"]').count() == 0, "a fault is on the page"
     return page
 
 
 def reached(page: Page, address: str | Pattern[str] | Callable[[str], bool]) -> Page:
-    """Wait until the page has the address and the script that gave it to it has ended: in the middle of a run, what
-    leaves the page and what takes its place may both be there."""
+    """Wait until the page has the address and the script that gave it to it has ended: in the
+    middle of a run, what leaves the page and what takes its place may both be there."""
     page.wait_for_url(address)
     return settled(page)
 
@@ -57,16 +62,20 @@ def step(page: Page, label: str, key: str) -> None:
 
 
 def watch(page: Page, start: str) -> None:
-    """Note every title or caption that begins so from now on, also one that stands for a moment only: `watched`."""
+    """Note every title or caption that begins so from now on, also one that stands for a moment
+    only: `watched`."""
     page.evaluate(
         """start => {
             window.titles = [];
             const look = () => {
-                const all = [...document.querySelectorAll('h3, [data-testid=stCaptionContainer] p')];
+                const all = [...document.querySelectorAll('h3,
+                  [data-testid=stCaptionContainer] p')];
                 const title = all.find(each => each.textContent.startsWith(start));
-                if (title && window.titles.at(-1) !== title.textContent) window.titles.push(title.textContent);
+                if (title &&
+                  window.titles.at(-1) !== title.textContent) window.titles.push(title.textContent);
             };
-            new MutationObserver(look).observe(document.body, {subtree: true, childList: true, characterData: true});
+            new MutationObserver(look).observe(document.body, {subtree: true, childList: true,
+              characterData: true});
             look();
         }""",
         start,
@@ -79,14 +88,16 @@ def watched(page: Page) -> list[str]:
 
 
 def tall(window: Callable[..., Page]) -> Page:
-    """A window in which the whole stage is in sight: what is not, is moved when it comes into sight."""
+    """A window in which the whole stage is in sight: what is not, is moved when it comes into
+    sight."""
     tab = window()
     tab.set_viewport_size({"width": 1400, "height": 1000})
     return tab
 
 
 def together(tab: Page, at: int | None = None) -> int:
-    """The snapshot that every moving panel shows, once they show the same, and the clock's; once it is `at`."""
+    """The snapshot that every moving panel shows, once they show the same, and the clock's; once it
+    is `at`."""
     found: list[int] = []
 
     def one() -> bool:

@@ -11,10 +11,13 @@ from wire import Wire
 # whether nothing can be moved once the page is enabled again, and what was seen, in its order
 CONNECTED = """() => {
     window.seen = [];
-    const app = document.querySelector("[data-testid=stApp]"), main = document.querySelector("[data-testid=stMain]");
+    const app = document.querySelector("[data-testid=stApp]"),
+      main = document.querySelector("[data-testid=stMain]");
     const look = () => {
-        window.seen.push([app.dataset.testConnectionState, app.dataset.testScriptState, main.isConnected, main.inert]);
-        if (app.dataset.testConnectionState === "CONNECTED") setTimeout(() => (window.held ??= main.inert));
+        window.seen.push([app.dataset.testConnectionState, app.dataset.testScriptState,
+          main.isConnected, main.inert]);
+        if (app.dataset.testConnectionState === "CONNECTED") setTimeout(() =>
+          (window.held ??= main.inert));
     };
     const watch = new MutationObserver(look);
     for (const each of [app, main]) watch.observe(each, {attributes: true});
@@ -37,14 +40,20 @@ def test_a_page_goes_on_with_a_new_server_from_the_first_move(
     servers[address].wait(timeout=20)
     expect(tab.get_by_role("slider", name="inputs d")).to_be_disabled()
     script = tab.get_by_role("dialog").locator("code")
-    assert script.evaluate("told => getComputedStyle(told, '::after').content") == '"streamlit run app.py"'
+    assert (
+        script.evaluate("told => getComputedStyle(told, '::after').content")
+        == '"streamlit run app.py"'
+    )
     for page in (tab, other):
         expect(page.get_by_role("dialog")).to_be_visible()
         page.evaluate(CONNECTED)
     serve(int(address.rpartition(":")[2]))
     for page in (tab, other):
         page.wait_for_function("window.held !== undefined")
-        told = f"a move would be lost that is made before the server has run the page: {page.evaluate('window.seen')}"
+        told = (
+            "a move would be lost that is made before the server has run the page: "
+            f"{page.evaluate('window.seen')}"
+        )
         assert page.evaluate("window.held"), told
         page.wait_for_function("!document.querySelector('[data-testid=stMain]').inert")
     settled(tab)
@@ -54,9 +63,14 @@ def test_a_page_goes_on_with_a_new_server_from_the_first_move(
     tab.close()
 
 
-def test_a_page_without_a_network_says_so_and_hears_what_was_changed(server: str, browser: Browser) -> None:
+def test_a_page_without_a_network_says_so_and_hears_what_was_changed(
+    server: str, browser: Browser
+) -> None:
     far = server.replace("localhost", "localhost.")  # with its dot it is the name of some machine
-    for address, said in ((server, ""), (far, "No network. Your changes will show as soon as it is back.")):
+    for address, said in (
+        (server, ""),
+        (far, "No network. Your changes will show as soon as it is back."),
+    ):
         visit = browser.new_context()
         tab = go(visit.new_page(), f"{address}/toy?at_once=false&d=12")
         tab.wait_for_load_state("networkidle")
@@ -71,11 +85,17 @@ def test_a_page_without_a_network_says_so_and_hears_what_was_changed(server: str
         visit.close()
 
 
-def test_a_page_that_streamlit_has_given_up_on_loads_itself_anew(server: str, browser: Browser) -> None:
+def test_a_page_that_streamlit_has_given_up_on_loads_itself_anew(
+    server: str, browser: Browser
+) -> None:
     tab = browser.new_page()  # a window of the others' would count what it complains of
     wire = Wire(tab)
     go(tab, f"{server}/toy?at_once=false&d=12").evaluate("window.given_up = true")
-    wire.tell(ForwardMsg(ref_hash="of what it does not have", metadata=ForwardMsgMetadata(cacheable=False)))
+    wire.tell(
+        ForwardMsg(
+            ref_hash="of what it does not have", metadata=ForwardMsgMetadata(cacheable=False)
+        )
+    )
     tab.wait_for_function("!window.given_up")
     step(settled(tab), "inputs d", "ArrowRight")
     reached(tab, "**d=13*")

@@ -16,7 +16,9 @@ def type_sequence(page: Page, text: str) -> None:
     field.press("Enter")
 
 
-def test_a_typed_sequence_is_shown_and_a_foreign_character_is_named(server: str, window: Window) -> None:
+def test_a_typed_sequence_is_shown_and_a_foreign_character_is_named(
+    server: str, window: Window
+) -> None:
     tab = go(window(), f"{server}/birth?drawer={quote('Your own sequence')}")
     panel = tab.locator(".st-key-drawer")
     title = panel.get_by_role("heading", level=3).first
@@ -28,5 +30,7 @@ def test_a_typed_sequence_is_shown_and_a_foreign_character_is_named(server: str,
     expect(title).to_contain_text("predictions are right")
     assert title.inner_text() != sampled
     type_sequence(tab, "naïve")
-    expect(panel.get_by_text("the sequence must be made of the vocabulary's").first).to_contain_text("got 'ï'")
+    expect(
+        panel.get_by_text("the sequence must be made of the vocabulary's").first
+    ).to_contain_text("got 'ï'")
     expect(tab.get_by_test_id("stException")).to_have_count(0)

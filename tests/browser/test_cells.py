@@ -1,4 +1,5 @@
-"""Linked maps and one number: what the pointer does on a map, what the keyboard does in the drawer."""
+"""Linked maps and one number: what the pointer does on a map, what the keyboard does in
+the drawer."""
 
 from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
@@ -22,7 +23,8 @@ OUTLINED = """name => {
     if (!path) return [];
     return path.split("M").slice(1).map(part => {
         const [, top, height] = part.match(/^[^ ]+ ([^h]+)h[^v]+v([^h]+)h/).map(Number);
-        return Math.round(plot._fullLayout.yaxis.p2l(top + height / 2 - plot._fullLayout.yaxis._offset));
+        const {yaxis} = plot._fullLayout;
+        return Math.round(yaxis.p2l(top + height / 2 - yaxis._offset));
     });
 }"""
 
@@ -64,13 +66,19 @@ def test_the_row_under_the_pointer_is_outlined_in_every_map_and_a_click_opens_it
 ) -> None:
     tab = go(window(), f"{server}/birth")
 
-    def pointed() -> bool:  # at the third c of abcXabcXab, wherever it stands while the page settles
+    def pointed() -> (
+        bool
+    ):  # at the third c of abcXabcXab, wherever it stands while the page settles
         point(tab, "second", 6, 3)
         return outlined(tab, "first") == outlined(tab, "second") == [6]
 
     until(pointed, "its row, in both maps of attention")
-    assert outlined(tab, "w_k1") == [6] and len(outlined(tab, "w_k2")) == 1  # its position, its character
-    letters = tab.evaluate("document.querySelector('.st-key-chart-w_k2 .js-plotly-plot').data[0].meta.rows.character")
+    assert (
+        outlined(tab, "w_k1") == [6] and len(outlined(tab, "w_k2")) == 1
+    )  # its position, its character
+    letters = tab.evaluate(
+        "document.querySelector('.st-key-chart-w_k2 .js-plotly-plot').data[0].meta.rows.character"
+    )
     assert letters[outlined(tab, "w_k2")[0]] == "c"
     tab.mouse.move(5, 5)
     until(lambda: outlined(tab, "first") == [], "nothing is outlined where no map is pointed at")
@@ -108,7 +116,9 @@ def test_a_touch_outlines_nothing_until_it_taps(server: str, window: Window) -> 
     tab.touchscreen.tap(*place(tab, "state", 1, 2))
     reached(tab, "**cell=state*")
     assert asked(tab) == "state:2:3"
-    expect(tab.locator(".st-key-one-number h3")).to_contain_text("State after 10 pairs, row 2, column 3")
+    expect(tab.locator(".st-key-one-number h3")).to_contain_text(
+        "State after 10 pairs, row 2, column 3"
+    )
 
 
 def test_cells_are_kept_side_by_side_and_in_the_link(server: str, window: Window) -> None:

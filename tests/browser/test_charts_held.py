@@ -1,4 +1,5 @@
-"""The charts of the stage stay where a slider leads to another run: they show it as a page opened there does."""
+"""The charts of the stage stay where a slider leads to another run: they show it as a page opened
+there does."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,12 +11,14 @@ from playwright.sync_api import Page
 Window = Callable[..., Page]
 HERE = "/gdssm?experiment=layer&layers=2"
 
-CHARTS = """() => [...document.querySelectorAll('[class*=st-key-chart-] .js-plotly-plot')].map(plot => {
+CHARTS = """() =>
+  [...document.querySelectorAll('[class*=st-key-chart-] .js-plotly-plot')].map(plot => {
     const {film, snapshot} = plot.layout?.meta ?? {}, full = plot._fullLayout ?? {};
     const axes = Object.entries(full).filter(([name]) => /^[xy]axis[0-9]*$/.test(name));
     const ends = ({range}) => range.map(end => Number(end).toFixed(6));
     const shown = axes.map(([name, axis]) => [name, plot.layout[name]?.ticktext, ends(axis)]);
-    return {film, snapshot, kept: Boolean(plot.iclMine), data: JSON.stringify(plot.data), axes: JSON.stringify(shown),
+    return {film, snapshot, kept: Boolean(plot.iclMine), data: JSON.stringify(plot.data),
+      axes: JSON.stringify(shown),
         said: plot.closest('[data-testid=stPlotlyChart]').ariaLabel,
         texts: JSON.stringify((plot.layout?.annotations ?? []).map(({text}) => text))}; })"""
 
@@ -30,13 +33,22 @@ def charts(tab: Page) -> list[dict[str, Any]]:
     return tab.evaluate(CHARTS)
 
 
-def test_charts_stay_and_show_the_other_run_as_a_fresh_page_does(server: str, window: Window) -> None:
+def test_charts_stay_and_show_the_other_run_as_a_fresh_page_does(
+    server: str, window: Window
+) -> None:
     tab = opened(go(window(), server + HERE))
     before = charts(tab)
     assert len(before) > 2 and not any(each["kept"] for each in before)
-    tab.evaluate("() => document.querySelectorAll('.js-plotly-plot').forEach(plot => { plot.iclMine = true; })")
+    tab.evaluate(
+        "() => document.querySelectorAll('.js-plotly-plot').forEach(plot => { plot.iclMine = "
+        "true; })"
+    )
     tab.get_by_role("slider", name="layers").first.press("ArrowRight")
-    others = lambda: sum(now["film"] != was["film"] for now, was in zip(charts(tab), before, strict=True))  # noqa: E731
+
+    def others() -> int:
+        pairs = zip(charts(tab), before, strict=True)
+        return sum(now["film"] != was["film"] for now, was in pairs)
+
     until(lambda: others() == len(before), "every chart shows another run")
     moved = charts(settled(tab))
     fresh = charts(opened(go(window(), tab.url)))

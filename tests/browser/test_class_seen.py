@@ -9,7 +9,9 @@ Window = Callable[..., Page]
 SETTING = "toy?steps=1000000&seed=11&at_once=false"
 
 
-def test_only_who_asked_may_cancel_and_it_goes_on_for_the_other(server: str, window: Window) -> None:
+def test_only_who_asked_may_cancel_and_it_goes_on_for_the_other(
+    server: str, window: Window
+) -> None:
     one, other = (window(extra_http_headers={"X-Forwarded-For": f"192.0.2.{n}"}) for n in (1, 2))
     train(go(one, f"{server}/{SETTING}"))
     expect(one.get_by_role("button", name="Cancel")).to_be_visible()

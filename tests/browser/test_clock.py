@@ -1,4 +1,5 @@
-"""What the clock and the server tell each other: late, twice, never; a visitor goes back meanwhile."""
+"""What the clock and the server tell each other: late, twice, never; a visitor goes
+back meanwhile."""
 
 from collections.abc import Callable
 
@@ -14,12 +15,14 @@ def slider(tab: Page) -> Locator:
     return tab.get_by_role("slider", name="training step shown")
 
 
-# What the server says once the page has a new address comes late and all at once; the visitor has gone back meanwhile.
+# What the server says once the page has a new address comes late and all at once; the visitor has
+# gone back meanwhile.
 BACK_MEANWHILE = """
     const push = history.pushState, listen = WebSocket.prototype.addEventListener;
     let held = null;
     WebSocket.prototype.addEventListener = function (what, hear, ...more) {
-        const later = (event) => (held && what === "message" ? held.push(() => hear(event)) : hear(event));
+        const later = (event) => (held && what === "message" ? held.push(() =>
+          hear(event)) : hear(event));
         listen.call(this, what, later, ...more);
     };
     window.backMeanwhile = () => void (history.pushState = function (...given) {
@@ -58,7 +61,9 @@ def test_the_same_rest_is_heard_again_after_a_step_back(server: str, window: Win
 
 
 @pytest.mark.parametrize("to", ["toy", "claims"])
-def test_a_rest_that_is_lost_leaves_the_clock_where_the_visitor_goes(server: str, window: Window, to: str) -> None:
+def test_a_rest_that_is_lost_leaves_the_clock_where_the_visitor_goes(
+    server: str, window: Window, to: str
+) -> None:
     tab = window()
     wire = Wire(tab)
     go(tab, f"{server}/{to}")

@@ -1,4 +1,5 @@
-"""The front page in a browser: what stands in its first screen, and the film that plays by itself."""
+"""The front page in a browser: what stands in its first screen, and the film that plays
+by itself."""
 
 from collections.abc import Callable
 
@@ -12,7 +13,9 @@ SHOWN = """() => [...document.querySelectorAll('[class*="st-key-seat-"] .js-plot
 TOPS = "boxes => boxes.map(box => box.getBoundingClientRect()).map(box => [box.top, box.bottom])"
 
 
-def test_the_film_stands_in_the_first_screen_and_the_doors_begin(server: str, window: Window) -> None:
+def test_the_film_stands_in_the_first_screen_and_the_doors_begin(
+    server: str, window: Window
+) -> None:
     tab = go(window(), server)
     film = tab.locator('[class*="st-key-chart-"]').evaluate_all(TOPS)
     doors = tab.locator('[class*="st-key-card-"]').evaluate_all(TOPS)
@@ -29,7 +32,9 @@ def test_it_stands_still_for_a_visitor_who_wants_no_motion(server: str, window: 
     go(tab, server)
     slider = tab.get_by_role("slider", name="training step shown")
     expect(tab.locator(".headline")).to_contain_text("Step")
-    expect(slider).to_have_value(str(tab.evaluate("() => document.querySelector('.clock input').max")))
+    expect(slider).to_have_value(
+        str(tab.evaluate("() => document.querySelector('.clock input').max"))
+    )
     expect(tab.get_by_role("button", name="Play")).to_be_visible()
     for key, place in (("Home", "0"), ("ArrowRight", "1"), ("ArrowRight", "2")):
         wire.hold()
@@ -47,5 +52,7 @@ def test_it_plays_by_itself_once(server: str, window: Window) -> None:
     expect(tab.get_by_role("button", name="Stop", exact=True)).to_be_visible()
     last = int(tab.evaluate("() => document.querySelector('.clock input').max"))
     tab.wait_for_function(f"({SHOWN})().every(shown => shown > 0 && shown < {last})")
-    expect(tab.get_by_role("button", name="Play", exact=True)).to_be_visible()  # it has played to its end
+    expect(
+        tab.get_by_role("button", name="Play", exact=True)
+    ).to_be_visible()  # it has played to its end
     tab.wait_for_function(f"({SHOWN})().every(shown => shown === {last})")

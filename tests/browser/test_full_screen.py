@@ -8,15 +8,19 @@ from driver import go, reached, settled
 from playwright.sync_api import Locator, Page
 
 Window = Callable[..., Page]
-SIZE = """plot => { const box = plot.getBoundingClientRect(), {yaxis, width, height} = plot._fullLayout;
+SIZE = """plot => { const box = plot.getBoundingClientRect(), {yaxis, width,
+  height} = plot._fullLayout;
     return [box.width, box.height, width, height, yaxis._length].map(Math.round); }"""
 
 ALONE = """plot => [[60, 300], [60, 840], [700, 600], [1340, 600]].every(
-    ([x, y]) => document.elementFromPoint(x, y)?.closest('[data-testid=stFullScreenFrame]')?.contains(plot))"""
+    ([x, y]) => document.elementFromPoint(x,
+      y)?.closest('[data-testid=stFullScreenFrame]')?.contains(plot))"""
 
 TOOLS = """plots => plots.map(plot => {
-    const boxes = what => [...plot.querySelectorAll(what)].map(part => part.getBoundingClientRect());
-    const drawn = boxes('.legend, .colorbar, .plot, .annotation').filter(box => box.height).map(box => box.top);
+    const boxes = what => [...plot.querySelectorAll(what)].map(part =>
+      part.getBoundingClientRect());
+    const drawn = boxes('.legend, .colorbar, .plot, .annotation').filter(box =>
+      box.height).map(box => box.top);
     return [Math.max(...boxes('.modebar-btn').map(box => box.bottom)), Math.min(...drawn)]; })"""
 
 
@@ -44,9 +48,14 @@ def test_a_chart_fills_the_screen_and_comes_back_as_it_was(
     last = int(clock.input_value())
     tab.keyboard.press("ArrowLeft")
     if "chart" in place:
-        until(lambda: plot.evaluate("plot => plot.layout?.meta?.snapshot") == last - 1, "the clock moves it")
+        until(
+            lambda: plot.evaluate("plot => plot.layout?.meta?.snapshot") == last - 1,
+            "the clock moves it",
+        )
         reached(tab, "**step=*")  # the server has heard, and draws what follows the clock
-    assert int(clock.input_value()) == last - ("chart" in place)  # a chart that the server draws leaves the screen
+    assert int(clock.input_value()) == last - (
+        "chart" in place
+    )  # a chart that the server draws leaves the screen
     assert min(plot.evaluate(SIZE)[:2]) > 800
     tab.keyboard.press("Escape")
     until(lambda: plot.evaluate(SIZE) == before, f"it stands where it stood, {before}")
@@ -65,8 +74,12 @@ def test_a_map_keeps_its_size_when_the_window_changes_twice(server: str, window:
     until(lambda: plot.evaluate(SIZE) == before, "it is what it was")
 
 
-@pytest.mark.parametrize("page", ["birth", "memformers", "gdssm", "birth?drawer=All+curves", "gdssm?drawer=All+curves"])
-def test_the_tools_of_a_chart_cover_nothing_that_is_drawn(server: str, window: Window, page: str) -> None:
+@pytest.mark.parametrize(
+    "page", ["birth", "memformers", "gdssm", "birth?drawer=All+curves", "gdssm?drawer=All+curves"]
+)
+def test_the_tools_of_a_chart_cover_nothing_that_is_drawn(
+    server: str, window: Window, page: str
+) -> None:
     tab = go(window(), f"{server}/{page}")
     tab.locator(".st-key-drawer .main-svg" if "drawer" in page else ".main-svg").first.wait_for()
     settled(tab)

@@ -24,11 +24,15 @@ def test_one_feature_and_one_pair_train_and_draw(server: str, window: Window) ->
     expect(tab.get_by_text("Trained here: about")).to_be_visible()
     expect(tab.get_by_role("heading", name="After 1 of 1 pairs")).to_be_visible()
     expect(tab.get_by_role("slider", name="prompt")).to_have_count(1)
-    expect(tab.get_by_role("slider", name="pairs read")).to_have_count(0)  # one pair leaves nothing to choose
+    expect(tab.get_by_role("slider", name="pairs read")).to_have_count(
+        0
+    )  # one pair leaves nothing to choose
     quiet(tab)
 
 
-def test_on_a_phone_a_row_of_maps_on_the_stage_scrolls_instead_of_shrinking(server: str, window: Window) -> None:
+def test_on_a_phone_a_row_of_maps_on_the_stage_scrolls_instead_of_shrinking(
+    server: str, window: Window
+) -> None:
     seat = go(window(390), f"{server}/gdssm").locator('[class*="st-key-seat-wide-"]')
     width = "seat => seat.querySelector('.main-svg').getBoundingClientRect().width"
     until(lambda: seat.evaluate(width) >= 840, "the maps have the room that they need")
@@ -57,9 +61,14 @@ def typed(field: Locator, text: str) -> None:
 
 
 def test_points_that_are_none_are_named_beside_their_field(server: str, window: Window) -> None:
-    tab = go(window(), f"{server}/gdssm?preset={quote('one feature')}&drawer={quote('Your own points')}")
+    tab = go(
+        window(), f"{server}/gdssm?preset={quote('one feature')}&drawer={quote('Your own points')}"
+    )
     panel = tab.locator(".st-key-drawer")
-    field, title = panel.get_by_role("textbox", name="points x:y"), panel.get_by_role("heading", level=3)
+    field, title = (
+        panel.get_by_role("textbox", name="points x:y"),
+        panel.get_by_role("heading", level=3),
+    )
     typed(field, "1:2, -1:-2")
     expect(title).to_contain_text("least squares 2.00")
     for text, said in (
@@ -84,6 +93,8 @@ def test_sizes_that_are_none_are_named_and_the_figures_stay(server: str, window:
     field = tab.get_by_role("textbox", name="context pairs N")
     for text, piece in (("0, -3", "0"), ("x", "x")):
         typed(field, text)
-        expect(tab.get_by_text(f"pairs must be whole numbers from 1 to 80, got '{piece}'")).to_be_visible()
+        expect(
+            tab.get_by_text(f"pairs must be whole numbers from 1 to 80, got '{piece}'")
+        ).to_be_visible()
         expect(field).to_have_value(text)
         quiet(tab)

@@ -1,4 +1,5 @@
-"""A training from its button to its figures: to the end, cancelled, reloaded, in two windows, on another server."""
+"""A training from its button to its figures: to the end, cancelled, reloaded, in two windows, on
+another server."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -36,7 +37,8 @@ def test_a_run_trains_to_its_figures(server: str, window: Window) -> None:
 def tops(tab: Page) -> list[float]:
     """Where the seats of the stage begin."""
     return tab.evaluate(
-        "[...document.querySelectorAll('[class*=st-key-seat-]')].map(s => s.getBoundingClientRect().top)"
+        "[...document.querySelectorAll('[class*=st-key-seat-]')].map(s => "
+        "s.getBoundingClientRect().top)"
     )
 
 
@@ -57,14 +59,20 @@ def chart(tab: Page, seat: str) -> Locator:
     return tab.locator(f".st-key-seat-{seat} .stPlotlyChart").locator("visible=true")
 
 
-def test_its_curves_grow_in_their_seat_nothing_jumps_and_cancel_stops_it(server: str, window: Window) -> None:
+def test_its_curves_grow_in_their_seat_nothing_jumps_and_cancel_stops_it(
+    server: str, window: Window
+) -> None:
     tab = go(window(), f"{server}/{SLOW}&seed=2")
     expect(tab.locator(".clock")).to_be_visible()  # it brings the style of what stands there
     expect(tab.locator(".says").last).to_be_visible()
     before = still(tab)
     train(tab)
-    expect(tab.locator(".st-key-seat-loss:has([data-live]) .js-plotly-plot .main-svg").first).to_be_visible()
-    expect(tab.locator(".st-key-seat-weights [data-live]")).to_have_count(0)  # it is not live: the run before stays
+    expect(
+        tab.locator(".st-key-seat-loss:has([data-live]) .js-plotly-plot .main-svg").first
+    ).to_be_visible()
+    expect(tab.locator(".st-key-seat-weights [data-live]")).to_have_count(
+        0
+    )  # it is not live: the run before stays
     expect(chart(tab, "loss")).to_have_css("opacity", "1")
     expect(chart(tab, "weights")).to_have_css("opacity", "0.45")
     expect(tab.locator(".clock")).to_be_hidden()  # the progress stands there
@@ -79,7 +87,9 @@ def test_its_curves_grow_in_their_seat_nothing_jumps_and_cancel_stops_it(server:
     assert still(tab) == approx(before, abs=1)
 
 
-def test_a_setting_of_seconds_trains_when_its_slider_is_released(server: str, window: Window) -> None:
+def test_a_setting_of_seconds_trains_when_its_slider_is_released(
+    server: str, window: Window
+) -> None:
     tab = go(window(), f"{server}/toy?d=20")
     expect(tab.get_by_text("Trained here: about")).to_be_visible()  # nobody has pressed a button
     step(tab, "inputs d", "ArrowRight")
@@ -143,7 +153,10 @@ def test_another_server_finds_the_job_and_the_runs_page_cancels_it(
 
 def worker(environment: dict[str, str]) -> psutil.Process:
     """The process that trains."""
-    states = [json.loads(path.read_text()) for path in Path(environment["ICL_CACHE_DIR"]).rglob("state.json")]
+    states = [
+        json.loads(path.read_text())
+        for path in Path(environment["ICL_CACHE_DIR"]).rglob("state.json")
+    ]
     return psutil.Process(next(state["pid"] for state in states if state["status"] == "running"))
 
 

@@ -1,4 +1,5 @@
-"""Lessons in the browser: they open, ask for a prediction, check answers. A diagram's matrix opens its panel."""
+"""Lessons in the browser: they open, ask for a prediction, check answers. A diagram's matrix opens
+its panel."""
 
 from collections.abc import Callable
 
@@ -20,7 +21,9 @@ def enter(tab: Page, number: int, text: str) -> None:
 
 
 @pytest.mark.parametrize("name", LESSONS)
-def test_a_lesson_opens_from_its_page_with_less_on_it(server: str, window: Window, name: str) -> None:
+def test_a_lesson_opens_from_its_page_with_less_on_it(
+    server: str, window: Window, name: str
+) -> None:
     paper, lesson = LESSONS[name]
     tab = go(window(), f"{server}/lessons")
     card = tab.locator(f".st-key-lesson-{name}")
@@ -64,7 +67,9 @@ def test_a_prediction_comes_before_what_it_is_about(server: str, window: Window)
     hidden = tab.locator(".st-key-seat-w_o2 > *").first
     expect(hidden).to_have_css("visibility", HIDDEN)
     tab.locator(".st-key-choices button").last.click()
-    expect(tab.locator(".st-key-says").first).to_contain_text("Then layer 2 learns")  # the beat of the link
+    expect(tab.locator(".st-key-says").first).to_contain_text(
+        "Then layer 2 learns"
+    )  # the beat of the link
     expect(hidden).to_have_css("visibility", SHOWN)
     expect(on).to_be_enabled()
 
@@ -72,7 +77,9 @@ def test_a_prediction_comes_before_what_it_is_about(server: str, window: Window)
 def test_a_lesson_that_is_not_here_is_told(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/birth?lesson=learned-steps")
     told = tab.get_by_test_id("stAlert")
-    expect(told).to_contain_text("There is no lesson 'learned-steps' on this page; the lessons are ")
+    expect(told).to_contain_text(
+        "There is no lesson 'learned-steps' on this page; the lessons are "
+    )
     expect(told).to_contain_text("learned-steps (Memformers)")
     expect(tab.get_by_role("button", name="Leave the lesson")).to_have_count(0)
 
@@ -84,7 +91,9 @@ def test_a_matrix_of_the_diagram_opens_its_panel(server: str, window: Window) ->
     diagram.get_by_role("button", name="register R₂").press("Enter")
     reached(tab, "**marks=learned*")
     expect(tab.locator(".st-key-seat-learned")).to_have_css("outline-style", "solid")
-    tab.wait_for_function("document.querySelector('[data-testid=stMain]').scrollTop === 0")  # no click while it scrolls
+    tab.wait_for_function(
+        "document.querySelector('[data-testid=stMain]').scrollTop === 0"
+    )  # no click while it scrolls
     settled(tab)
     diagram.get_by_role("button", name="A₃").click()
     reached(tab, "**drawer=Trained+beside+constructed*layer=3*")

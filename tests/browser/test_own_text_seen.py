@@ -16,7 +16,9 @@ def test_a_text_becomes_the_task(server: str, window: Callable[..., Page]) -> No
     expect(tab.get_by_text("got the byte 0xE4 in line 1")).to_be_visible()
     tab.get_by_label("Paste a text").fill(TEXT)
     tab.get_by_label("Paste a text").press("Control+Enter")
-    expect(tab.get_by_text(f"{len(TEXT):,} characters, {len(set(TEXT))} different. Most frequent: ")).to_be_visible()
+    expect(
+        tab.get_by_text(f"{len(TEXT):,} characters, {len(set(TEXT))} different. Most frequent: ")
+    ).to_be_visible()
     tab.get_by_role("button", name="Use this text").click()
     reached(tab, f"**text=*N={len(set(TEXT))}*")
     tab.keyboard.press("Escape")

@@ -1,4 +1,5 @@
-"""Every page there is: drawn, accessible, quiet, and as wide as its window; wide and light, narrow and dark."""
+"""Every page there is: drawn, accessible, quiet, and as wide as its window; wide and light, narrow
+and dark."""
 
 from collections.abc import Callable
 from http.client import HTTPConnection
@@ -13,15 +14,22 @@ from playwright.sync_api import Page, expect
 ROOT = Path(__file__).parents[2]
 PAGES = ["", "toy", *sorted(path.stem for path in (ROOT / "pages").glob("*.py"))]
 # What is about to be drawn anew fades for a moment: contrast is judged as it stands.
-STILL = "* { transition: none !important; animation: none !important } [data-stale] { opacity: 1 !important }"
+STILL = (
+    "* { transition: none !important; animation: none !important } [data-stale] { opacity: 1 "
+    "!important }"
+)
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
-RULES = {"runOnly": {"type": "tag", "values": TAGS}, "resultTypes": ["violations"]}  # nothing is said of what passes
+RULES = {
+    "runOnly": {"type": "tag", "values": TAGS},
+    "resultTypes": ["violations"],
+}  # nothing is said of what passes
 
 # The titles of panels whose figure is higher than the box that it stands in.
 CUT = """() => [...document.querySelectorAll('.stPlotlyChart')].filter(plot =>
     plot.getBoundingClientRect().bottom
     > plot.closest('[data-testid=stElementContainer]').getBoundingClientRect().bottom + 1
-).map(plot => plot.closest('[class*=st-key-panel-], [class*=st-key-seat-]')?.querySelector('h3')?.textContent)"""
+).map(plot => plot.closest('[class*=st-key-panel-],
+  [class*=st-key-seat-]')?.querySelector('h3')?.textContent)"""
 
 Window = Callable[..., Page]
 
@@ -58,7 +66,10 @@ def test_what_the_address_says_is_shown_as_text(server: str, window: Window) -> 
     said = warnings.all_inner_texts()
     shown = "".join(said).replace("\u2060", "")
     assert len(said) == 2 and shown.count(IMAGE) == 2 and MARKUP[:78] in shown
-    assert warnings.locator("img, a, strong, em, code, .katex, [data-testid=stIconMaterial]").count() == 0
+    assert (
+        warnings.locator("img, a, strong, em, code, .katex, [data-testid=stIconMaterial]").count()
+        == 0
+    )
     assert tab.locator("img").count() == 0
     assert not any(url.startswith(f"http://{HOST}") for url in asked)
 
@@ -68,7 +79,11 @@ def test_a_name_that_is_not_ours_gets_no_websocket(server: str, host: str, statu
     port = urlsplit(server).port
     connection = HTTPConnection("localhost", port, timeout=60)
     headers = {"Host": f"{host}:{port}", "Origin": f"http://{host}:{port}", "Connection": "Upgrade"}
-    websocket = {"Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "c2l4dGVlbiBieXRlcyEhIQ=="}
+    websocket = {
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "c2l4dGVlbiBieXRlcyEhIQ==",
+    }
     connection.request("GET", "/_stcore/stream", headers={**headers, **websocket})
     assert connection.getresponse().status == status
     connection.close()
@@ -83,15 +98,21 @@ def test_the_menu_leads_to_every_page(server: str, window: Window) -> None:
         expect(tab.get_by_test_id("stException")).to_have_count(0)
 
 
-@pytest.mark.parametrize("page", ["memformers", "claims"])  # of runs and the toy other tests open the first page
-def test_a_page_opens_by_its_link_on_a_fresh_server(serve: Callable[[], str], window: Window, page: str) -> None:
+@pytest.mark.parametrize(
+    "page", ["memformers", "claims"]
+)  # of runs and the toy other tests open the first page
+def test_a_page_opens_by_its_link_on_a_fresh_server(
+    serve: Callable[[], str], window: Window, page: str
+) -> None:
     tab = go(window(), f"{serve()}/{page}")
     expect(tab.get_by_role("heading", level=1)).to_be_visible()
     expect(tab.get_by_text("Page not found")).to_have_count(0)
     expect(tab.get_by_test_id("stException")).to_have_count(0)
 
 
-def test_claims_stand_by_experiment_and_a_chosen_verdict_opens_them(server: str, window: Window) -> None:
+def test_claims_stand_by_experiment_and_a_chosen_verdict_opens_them(
+    server: str, window: Window
+) -> None:
     tab = go(window(), f"{server}/claims")
     claims = tab.locator(".claims li")
     expect(tab.locator("summary").first).to_be_visible()

@@ -1,4 +1,5 @@
-"""The address is the state: links, Back, bad values, presets, and what is shown for a setting without a run."""
+"""The address is the state: links, Back, bad values, presets, and what is shown for a setting
+without a run."""
 
 import re
 from collections.abc import Callable
@@ -56,9 +57,15 @@ def test_back_goes_back_through_the_settings(server: str, window: Window) -> Non
 
 def test_bad_values_are_named_and_nothing_else_is_lost(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/toy?d=zz&rate=99&colour=red&snapshot=2")
-    for said in ("d must be a whole number", "rate must be a number from 0.001 to 10.0", "no setting 'colour'"):
+    for said in (
+        "d must be a whole number",
+        "rate must be a number from 0.001 to 10.0",
+        "no setting 'colour'",
+    ):
         expect(tab.get_by_text(said)).to_be_visible()
-    expect(tab.locator(".clock output")).to_have_text("2 of 300")  # the third: the first ones are dense
+    expect(tab.locator(".clock output")).to_have_text(
+        "2 of 300"
+    )  # the third: the first ones are dense
     step(tab, "training step shown", "ArrowLeft")
     reached(tab, "**/toy?step=1")
 
@@ -72,7 +79,9 @@ def test_an_unknown_experiment_or_preset_is_named(server: str, window: Window) -
 
 def test_a_preset_is_chosen_by_its_pill(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/toy?d=11")
-    expect(tab.get_by_text("Trained here: about")).to_be_visible()  # until then the sidebar is still moving
+    expect(
+        tab.get_by_text("Trained here: about")
+    ).to_be_visible()  # until then the sidebar is still moving
     tab.get_by_role("radio", name="Paper's setting").click()
     tab.get_by_role("radio", name="As in the paper").or_(
         tab.get_by_role("button", name="As in the paper")

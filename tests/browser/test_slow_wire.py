@@ -7,7 +7,9 @@ from playwright.sync_api import Page, expect
 from wire import Wire
 
 
-def test_what_is_moved_while_the_page_is_drawn_stays_moved(server: str, window: Callable[..., Page]) -> None:
+def test_what_is_moved_while_the_page_is_drawn_stays_moved(
+    server: str, window: Callable[..., Page]
+) -> None:
     tab = window()
     wire = Wire(tab)
     go(tab, f"{server}/birth?drawer=Graft")
@@ -15,7 +17,9 @@ def test_what_is_moved_while_the_page_is_drawn_stays_moved(server: str, window: 
     wire.hold()
     whole.click()
     wire.ran(1)
-    tab.locator(".st-key-drawer").get_by_role("radio", name="zero").nth(2).click()  # a move in its address of before
+    tab.locator(".st-key-drawer").get_by_role("radio", name="zero").nth(
+        2
+    ).click()  # a move in its address of before
     wire.ran(2)
     wire.let_through(1)
     whole.click()
@@ -28,7 +32,10 @@ def test_what_is_moved_while_the_page_is_drawn_stays_moved(server: str, window: 
 def test_what_is_drawn_anew_shows_what_was_chosen(server: str, window: Callable[..., Page]) -> None:
     """Widgets whose place was folded up while the page ran: a browser begins them again."""
     tab = go(window(), f"{server}/birth?drawer=Sweep")
-    number, drawers = tab.get_by_role("combobox", name="Number shown"), tab.locator(".st-key-drawers")
+    number, drawers = (
+        tab.get_by_role("combobox", name="Number shown"),
+        tab.locator(".st-key-drawers"),
+    )
     number.scroll_into_view_if_needed()
     number.click()
     tab.get_by_role("option").nth(1).click()
@@ -45,4 +52,9 @@ def test_what_is_drawn_anew_shows_what_was_chosen(server: str, window: Callable[
     expect(tab.get_by_role("switch", name="Projector")).to_be_checked()
     tab.keyboard.press("Escape")
     drawers.get_by_role("radio", name="Why").click()
-    reached(tab, lambda address: "drawer=Why" in address and "metric=" in address and "projector=1" in address)
+    reached(
+        tab,
+        lambda address: (
+            "drawer=Why" in address and "metric=" in address and "projector=1" in address
+        ),
+    )

@@ -1,4 +1,5 @@
-"""The stage: what stands in the first screen, and the one clock that moves all of it without the server."""
+"""The stage: what stands in the first screen, and the one clock that moves all of it without the
+server."""
 
 from collections.abc import Callable
 
@@ -13,17 +14,25 @@ from icl_core.contract.experiment import STAGE, Experiment
 Window = Callable[..., Page]
 EXPERIMENTS = [id for id in registry.experiment_ids() if not id.startswith("toy.")]
 SMALLEST = """() => Math.min(...[...document.querySelectorAll('[class*="st-key-chart-"] svg text')]
-    .filter(text => text.textContent.trim()).map(text => parseFloat(getComputedStyle(text).fontSize)))"""
+    .filter(text => text.textContent.trim()).map(text =>
+      parseFloat(getComputedStyle(text).fontSize)))"""
 PAINTED = """() => Object.fromEntries([...document.querySelectorAll('[class*="st-key-chart-"]')]
-    .map(box => [box.className, box.querySelector('.js-plotly-plot')]).filter(([, plot]) => plot.iclPainted)
-    .map(([name, plot]) => [name, [...plot.querySelectorAll('image')].map(image => image.href.baseVal)]))"""
+    .map(box => [box.className, box.querySelector('.js-plotly-plot')]).filter(([, plot]) =>
+      plot.iclPainted)
+    .map(([name, plot]) => [name, [...plot.querySelectorAll('image')].map(image =>
+      image.href.baseVal)]))"""
 TOP = "box => box.getBoundingClientRect().top"
-TOPS = """() => [...document.querySelectorAll('[class*="st-key-chart-"]')].map(chart => chart.getBoundingClientRect())
+TOPS = """() => [...document.querySelectorAll('[class*="st-key-chart-"]')].map(chart =>
+  chart.getBoundingClientRect())
     .map(box => [box.top, box.bottom])"""
 
 
 def _first_screen(boxes: list[tuple[float, float]]) -> bool:
-    return bool(boxes) and min(top for top, _ in boxes) < 260 and max(bottom for _, bottom in boxes) < 900
+    return (
+        bool(boxes)
+        and min(top for top, _ in boxes) < 260
+        and max(bottom for _, bottom in boxes) < 900
+    )
 
 
 @pytest.mark.parametrize("id", EXPERIMENTS)
@@ -38,7 +47,11 @@ def test_the_stage_is_the_first_screen_every_drawer_opens_and_a_projector_is_fil
         boxes[:] = tab.evaluate(TOPS)
         return _first_screen(boxes)
 
-    until(placed, "the stage starts above 260 px and ends above 900 px", lambda: f"{boxes} {tab.inner_text('body')}")
+    until(
+        placed,
+        "the stage starts above 260 px and ends above 900 px",
+        lambda: f"{boxes} {tab.inner_text('body')}",
+    )
     assert tab.locator(".js-plotly-plot").count() <= 8
     expect(tab.locator(".headline")).to_contain_text(".")
     _every_drawer_opens(tab, registry.experiment(id))
@@ -59,7 +72,9 @@ def _every_drawer_opens(tab: Page, experiment: Experiment) -> None:
         tab.get_by_test_id("stMain").get_by_text(drawer, exact=True).click()
         for drawing in (each for each in shown if each.place == drawer):
             key = f"panel-{'wide' if drawing.wide else 'half'}-{drawing.name}".replace(" ", "-")
-            drawn = tab.locator(f".st-key-{key}").locator(".main-svg, table, [data-testid=stDataFrame]")
+            drawn = tab.locator(f".st-key-{key}").locator(
+                ".main-svg, table, [data-testid=stDataFrame]"
+            )
             drawn.locator("visible=true").first.wait_for()
         settled(tab)
 
@@ -77,16 +92,23 @@ def _fills_the_projector(boxes: list[tuple[float, float]]) -> bool:
     return min(top for top, _ in boxes) > 0 and max(bottom for _, bottom in boxes) < 720
 
 
-def test_one_clock_moves_every_panel_and_asks_the_server_for_nothing(server: str, window: Window) -> None:
+def test_one_clock_moves_every_panel_and_asks_the_server_for_nothing(
+    server: str, window: Window
+) -> None:
     tab = tall(window)
     received: list[int] = []
-    tab.on("websocket", lambda socket: socket.on("framereceived", lambda frame: received.append(len(frame))))
+    tab.on(
+        "websocket",
+        lambda socket: socket.on("framereceived", lambda frame: received.append(len(frame))),
+    )
     go(tab, f"{server}/birth")
     last = together(tab)
     slider = tab.get_by_role("slider", name="training step shown")
     received.clear()
     for place in (0, 3, last - 1):
-        slider.evaluate("(input, at) => { input.value = at; input.dispatchEvent(new Event('input')); }", place)
+        slider.evaluate(
+            "(input, at) => { input.value = at; input.dispatchEvent(new Event('input')); }", place
+        )
         together(tab, place)
     said = tab.locator(".headline").inner_text()
     assert not received  # while it is dragged
@@ -97,7 +119,9 @@ def test_one_clock_moves_every_panel_and_asks_the_server_for_nothing(server: str
     until(lambda: not tab.evaluate(PAINTED), "what was painted is drawn")
     drawn = tab.evaluate(PAINTED.replace("plot.iclPainted", "true"))
     assert painted.items() <= drawn.items()  # the same pictures
-    slider.evaluate("(input, at) => { input.value = at; input.dispatchEvent(new Event('input')); }", last - 3)
+    slider.evaluate(
+        "(input, at) => { input.value = at; input.dispatchEvent(new Event('input')); }", last - 3
+    )
     tab.get_by_role("button", name="Play").click()
     tab.wait_for_url("**/birth")  # it has played to its end, which is the page's own
     assert together(tab, last) and tab.locator(".headline").inner_text() != said
@@ -114,13 +138,19 @@ def test_keys_step_and_play(server: str, window: Window) -> None:
     together(tab, start)
     tab.keyboard.press(" ")
     expect(tab.get_by_role("button", name="Stop")).to_be_visible()
-    tab.get_by_role("slider", name="training step shown").press(" ")  # a click leaves the focus there
+    tab.get_by_role("slider", name="training step shown").press(
+        " "
+    )  # a click leaves the focus there
     expect(tab.get_by_role("button", name="Play")).to_be_visible()
 
 
-def test_where_the_browser_cannot_move_the_charts_the_server_does(server: str, window: Window) -> None:
+def test_where_the_browser_cannot_move_the_charts_the_server_does(
+    server: str, window: Window
+) -> None:
     tab = tall(window)
-    tab.add_init_script("Object.defineProperty(window, 'Plotly', {get: () => undefined, set: () => {}})")
+    tab.add_init_script(
+        "Object.defineProperty(window, 'Plotly', {get: () => undefined, set: () => {}})"
+    )
     go(tab, f"{server}/birth")
     title = tab.locator("[data-title=second]")
     before = title.inner_text()
@@ -140,7 +170,8 @@ def test_a_page_that_is_pressed_stays_where_it_is(server: str, window: Window) -
         """() => {
             const press = () => {
                 window.changed = performance.now();
-                if (window.pressed || !document.querySelector(".st-key-drawer [role=radio]")) return;
+                if (window.pressed ||
+                  !document.querySelector(".st-key-drawer [role=radio]")) return;
                 window.pressed = true;
                 document.body.dispatchEvent(new PointerEvent("pointerdown", { bubbles: true }));
             };
@@ -156,10 +187,14 @@ def test_a_page_that_is_pressed_stays_where_it_is(server: str, window: Window) -
 def test_an_open_drawer_is_in_the_link_and_is_drawn_alone(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/birth")
     expect(tab.locator(".st-key-drawer")).to_have_count(0)
-    tab.get_by_role("radio", name="Graft").or_(tab.get_by_role("button", name="Graft")).first.click()
+    tab.get_by_role("radio", name="Graft").or_(
+        tab.get_by_role("button", name="Graft")
+    ).first.click()
     reached(tab, "**/birth?drawer=Graft")
     expect(tab.locator(".st-key-drawer .js-plotly-plot")).to_have_count(2)
     until(lambda: tab.locator(".st-key-drawer").evaluate(TOP) < 600, "it has come into sight")
-    tab.get_by_role("button", name="The paper, here:").or_(tab.get_by_role("button", name="Ours, here:")).first.click()
+    tab.get_by_role("button", name="The paper, here:").or_(
+        tab.get_by_role("button", name="Ours, here:")
+    ).first.click()
     reached(tab, "**/birth?drawer=Evidence")
     expect(tab.locator(".st-key-drawer .claims li").first).to_be_visible()

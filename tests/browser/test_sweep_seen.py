@@ -1,4 +1,5 @@
-"""A sweep is chosen, trained and seen on its map as it comes; a click on a run puts it on the stage."""
+"""A sweep is chosen, trained and seen on its map as it comes; a click on a run puts it on the
+stage."""
 
 from collections.abc import Callable
 
@@ -10,7 +11,8 @@ PLACE = """index => {
     const box = plot.getBoundingClientRect(), { xaxis, yaxis } = plot._fullLayout;
     const runs = plot._fullData.find(trace => trace.name === 'runs');
     const at = [...runs.customdata].indexOf(index);
-    return [box.left + xaxis._offset + xaxis.l2p(runs.x[at]), box.top + yaxis._offset + yaxis.l2p(runs.y[at])];
+    return [box.left + xaxis._offset + xaxis.l2p(runs.x[at]),
+      box.top + yaxis._offset + yaxis.l2p(runs.y[at])];
 }"""
 
 

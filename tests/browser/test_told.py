@@ -1,4 +1,5 @@
-"""The script in the browser: beats play and outline, questions hide and answer, tours lead through a paper."""
+"""The script in the browser: beats play and outline, questions hide and answer, tours lead through
+a paper."""
 
 from collections.abc import Callable
 from urllib.parse import quote_plus
@@ -20,26 +21,39 @@ def beats(tab: Page, name: str) -> None:
 
 
 def says(tab: Page, text: str) -> None:
-    expect(tab.locator(".st-key-says").first).to_contain_text(text)  # two, while one takes the other's place
+    expect(tab.locator(".st-key-says").first).to_contain_text(
+        text
+    )  # two, while one takes the other's place
 
 
 @pytest.mark.parametrize("paper", PAPERS)
-def test_a_tour_leads_through_the_beats_of_a_paper_by_one_key(server: str, window: Window, paper: str) -> None:
-    """Of the last paper through all, of the others from the last but one experiment on: that what their beats speak of
-    is there, a test of the scripts says."""
+def test_a_tour_leads_through_the_beats_of_a_paper_by_one_key(
+    server: str, window: Window, paper: str
+) -> None:
+    """Of the last paper through all, of the others from the last but one experiment on: that what
+    their beats speak of is there, a test of the scripts says."""
     found = registry.papers()[paper]
     names = found.tour or tuple(found.experiments)
-    stops = [(name, beat) for name in names for beat in registry.experiment(f"{paper}.{name}").story.beats]
+    stops = [
+        (name, beat)
+        for name in names
+        for beat in registry.experiment(f"{paper}.{name}").story.beats
+    ]
     if paper != PAPERS[-1]:
         before = [at for at, (name, _) in enumerate(stops) if name == names[-2]]
         stops = stops[before[-1] :]
     name, first = stops[0]
     drawer = quote_plus(first.drawer)
-    tab = go(window(), f"{server}/{paper}?experiment={name}&beat={first.name}&tour={paper}&drawer={drawer}")
+    tab = go(
+        window(),
+        f"{server}/{paper}?experiment={name}&beat={first.name}&tour={paper}&drawer={drawer}",
+    )
     expect(tab.locator(".headline")).to_contain_text(".")  # now it hears keys
     for index, (_, beat) in enumerate(stops):
         reached(tab, lambda url, beat=beat: f"beat={beat.name}" in url.split("?")[-1].split("&"))
-        expect(tab.locator(".st-key-next button").first).to_contain_text("Next" if index + 1 < len(stops) else "Done")
+        expect(tab.locator(".st-key-next button").first).to_contain_text(
+            "Next" if index + 1 < len(stops) else "Done"
+        )
         if beat.ask:
             says(tab, beat.ask.ask)
             tab.locator(".st-key-choices button").first.click()
@@ -47,7 +61,9 @@ def test_a_tour_leads_through_the_beats_of_a_paper_by_one_key(server: str, windo
         for mark in beat.marks:
             panel = f'[class~="st-key-seat-{mark}"], [class~="st-key-seat-wide-{mark}"], '
             panel += f'[class~="st-key-panel-half-{mark}"], [class~="st-key-panel-wide-{mark}"]'
-            expect(tab.locator(panel.replace(" ", "-").replace("-[", " [")).first).to_have_css("outline-style", "solid")
+            expect(tab.locator(panel.replace(" ", "-").replace("-[", " [")).first).to_have_css(
+                "outline-style", "solid"
+            )
         settled(tab)
         tab.keyboard.press("PageDown")
     expect(tab.locator(".st-key-next button").first).to_contain_text("Start")
@@ -68,7 +84,9 @@ def test_a_question_hides_its_answer_until_it_is_given(server: str, window: Wind
     tab.get_by_role("button", name="to a half").click()
     says(tab, "You said: to a half. It is: to less. It fell from")
     expect(hidden).to_have_css("visibility", "visible")
-    expect(tab.locator(".clock output")).to_contain_text("5 of 300")  # it has played to where half is gone
+    expect(tab.locator(".clock output")).to_contain_text(
+        "5 of 300"
+    )  # it has played to where half is gone
     tab.get_by_role("button", name="Why?").click()
     tab.get_by_role("textbox", name="Why, do you think?").fill("It is convex.")
     tab.get_by_role("textbox", name="Why, do you think?").press("Enter")
@@ -119,7 +137,10 @@ def test_the_tour_of_all_papers_leads_on_and_ends(server: str, window: Window) -
     tab = go(window(), f"{server}/{papers[1].name}?experiment={name}&beat={beat}&tour=all")
     says(tab, papers[1].bridge)
     name, beat = papers[-1].highlights[-1]
-    says(go(window(), f"{server}/{papers[-1].name}?experiment={name}&beat={beat}&tour=all"), "Three models, one habit.")
+    says(
+        go(window(), f"{server}/{papers[-1].name}?experiment={name}&beat={beat}&tour=all"),
+        "Three models, one habit.",
+    )
 
 
 def test_a_beat_sets_knobs_and_waits_for_the_visitor(server: str, window: Window) -> None:
@@ -142,8 +163,12 @@ def test_a_beat_sets_knobs_and_waits_for_the_visitor(server: str, window: Window
 
 def test_a_bad_beat_or_panel_is_told(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/toy?beat=nowhere&marks=loss,nothing")
-    expect(tab.get_by_text("There is no beat nowhere here; there are start, fall, end.")).to_be_visible()
-    expect(tab.get_by_text("There is no panel nothing here; there are loss, weights, spread.")).to_be_visible()
+    expect(
+        tab.get_by_text("There is no beat nowhere here; there are start, fall, end.")
+    ).to_be_visible()
+    expect(
+        tab.get_by_text("There is no panel nothing here; there are loss, weights, spread.")
+    ).to_be_visible()
     expect(tab.locator(".st-key-seat-loss")).to_have_css("outline-style", "solid")
 
 

@@ -9,7 +9,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 
 class Wire:
-    """What a server sends can be held, and let through up to the end of a run; what a page sends can be lost."""
+    """What a server sends can be held, and let through up to the end of a run; what a page sends
+    can be lost."""
 
     def __init__(self, tab: Page) -> None:
         self.held: list[bytes | str] | None = None
@@ -70,5 +71,9 @@ class Wire:
             self._tab.wait_for_timeout(20)  # in which the wire is heard
 
     def _ends(self) -> list[int]:
-        kinds = (ForwardMsg.FromString(each).WhichOneof("type") for each in self.held or () if isinstance(each, bytes))
+        kinds = (
+            ForwardMsg.FromString(each).WhichOneof("type")
+            for each in self.held or ()
+            if isinstance(each, bytes)
+        )
         return [at for at, kind in enumerate(kinds) if kind == "script_finished"]

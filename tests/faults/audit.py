@@ -13,15 +13,20 @@ from tests.house import TOY
 
 SURVIVED, GIVEN_UP = "survived", "given up"
 TRIES = 12  # workers until a job has ended
-known: dict[str, tuple[str, Any]] = {}  # of every key the digest and the metrics of a training that nobody touched
+known: dict[
+    str, tuple[str, Any]
+] = {}  # of every key the digest and the metrics of a training that nobody touched
 
 
 def look() -> set[str]:
-    """The runs that can be seen, each read as a whole. Raises `Wrong` for half a run, other digits or a silent job."""
+    """The runs that can be seen, each read as a whole. Raises `Wrong` for half a run, other digits
+    or a silent job."""
     runs, found = store.default(), set()
     for header in runs.headers(TOY):
         run = runs.load(header)
-        if run is None and any("set aside" in said and header.key in said for said in runs.messages()):
+        if run is None and any(
+            "set aside" in said and header.key in said for said in runs.messages()
+        ):
             continue  # its tensors are read here first; whether it may be gone is not asked here
         if run is None:
             raise Wrong(f"the run {header.key} is seen but cannot be read: {runs.messages()}")
@@ -55,10 +60,11 @@ def check(bed: Bed, finished: Iterable[int]) -> None:
 
 
 def finish(bed: Bed, asked: Iterable[int], finished: Iterable[int] = ()) -> str:
-    """Let workers go on until what was asked for is there, ask again for what was given up, and check it all.
+    """Let workers go on until what was asked for is there, ask again for what was given up, and
+    check it all.
 
-    The outcome: `SURVIVED`, or `GIVEN_UP` where a job had ended as failed, with a message, and was trained when asked
-    for again. Raises `Wrong`.
+    The outcome: `SURVIVED`, or `GIVEN_UP` where a job had ended as failed, with a message, and was
+    trained when asked for again. Raises `Wrong`.
     """
     check(bed, finished)
     outcome, wanted = SURVIVED, [*finished, *asked]

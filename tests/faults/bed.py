@@ -1,7 +1,8 @@
-"""A cache of its own with two finished runs, and the processes that use it: pages, workers, whoever looks.
+"""A cache of its own with two finished runs, and the processes that use it: pages, workers, whoever
+looks.
 
-All are forked from one process that has imported everything, so that one costs milliseconds in place of seconds. None
-holds anything of another: a cache is opened by each for itself.
+All are forked from one process that has imported everything, so that one costs milliseconds in
+place of seconds. None holds anything of another: a cache is opened by each for itself.
 """
 
 import faulthandler
@@ -24,7 +25,10 @@ from icl_core.runs import store
 from tests.house import TOY
 
 STEPS = 120  # of a training; some tens of milliseconds
-FINISHED, ASKED = (0, 1), (2, 3, 4)  # seeds of the runs that are there, and of those that are asked for
+FINISHED, ASKED = (
+    (0, 1),
+    (2, 3, 4),
+)  # seeds of the runs that are there, and of those that are asked for
 PATIENCE = 60.0  # seconds after which a process hangs
 NOBODY = 65534
 _CONTEXT = multiprocessing.get_context("fork")
@@ -49,7 +53,8 @@ def key(seed: int) -> str:
 
 
 def prepare() -> None:
-    """Once, in the process that all others are forked from: import everything, and make time pass faster."""
+    """Once, in the process that all others are forked from: import everything, and make time pass
+    faster."""
     registry.experiment(TOY)
     device.prepare()
     estimate.measure_pace()
@@ -59,7 +64,8 @@ def prepare() -> None:
     train.FIRST_PAUSE = 0.0
     worker.source_mtimes = dict  # nobody changes the code meanwhile
     spawn._start_worker = lambda *given: None  # a worker is begun by the case itself
-    device.keep_imports()  # or every process would copy all pages of this one when it looks for garbage
+    # or every process would copy all pages of this one when it looks for garbage
+    device.keep_imports()
 
 
 class Bed:
@@ -96,7 +102,10 @@ class Bed:
             store.default().close()
 
     def _enter(self) -> None:
-        os.environ |= {"ICL_CACHE_DIR": str(self.cache), "ICL_ARTIFACTS": str(self.folder / "artifacts")}
+        os.environ |= {
+            "ICL_CACHE_DIR": str(self.cache),
+            "ICL_ARTIFACTS": str(self.folder / "artifacts"),
+        }
         if self.user != os.getuid():
             os.setgroups([])
             os.setgid(self.user)
@@ -126,7 +135,8 @@ class Process:
         self._real.kill()
 
     def exit(self) -> int:
-        """Wait for its end; the exit code, that of a signal negative. Raises `Wrong` if it hangs."""
+        """Wait for its end; the exit code, that of a signal negative. Raises `Wrong` if
+        it hangs."""
         self._real.join(PATIENCE)
         if self._real.is_alive():
             where = _state(self.pid)
@@ -151,7 +161,8 @@ class Process:
 
 
 def _state(pid: int) -> str:
-    """What the system tells of a process that hangs: D is one that waits for a disk, and no fault of ours."""
+    """What the system tells of a process that hangs: D is one that waits for a disk, and no fault
+    of ours."""
     with suppress(OSError):
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
         return f"in state {state}, {Path(f'/proc/{pid}/wchan').read_text()}"

@@ -22,7 +22,10 @@ def _cancelled(bed: Bed) -> str:
     worker.end()
     told = bed.act(_told)
     if told not in (("queued", False), ("done", True), *([] if again else [(status, False)])):
-        raise Wrong(f"after {status} at {stage} the job is {told[0]} and its run {'there' if told[1] else 'away'}")
+        raise Wrong(
+            f"after {status} at {stage} the job is {told[0]} and its run "
+            f"{'there' if told[1] else 'away'}"
+        )
     return finish(bed, ASKED[:1], FINISHED)
 
 

@@ -1,7 +1,7 @@
 """The clock is set back, or forward: all that is on the disk is then of the future, or of long ago.
 
-No process may set the clock of a machine that others use: so times on the disk are set, which is the same for whoever
-reads them, and a worker at work is told another time from a random stage on.
+No process may set the clock of a machine that others use: so times on the disk are set, which is
+the same for whoever reads them, and a worker at work is told another time from a random stage on.
 """
 
 import json
@@ -44,8 +44,12 @@ def _move_the_disk(bed: Bed, shift: float) -> None:
     for path in bed.cache.rglob("*"):
         if path.suffix == ".json":
             told = json.loads(path.read_text())
-            told |= {name: told[name] + shift * unit for name, unit in TIMES.items() if told.get(name)}
-            path.write_text(json.dumps({**told, **({"asked": int(told["asked"])} if "asked" in told else {})}))
+            told |= {
+                name: told[name] + shift * unit for name, unit in TIMES.items() if told.get(name)
+            }
+            path.write_text(
+                json.dumps({**told, **({"asked": int(told["asked"])} if "asked" in told else {})})
+            )
         at = max(0.0, path.stat().st_mtime + shift)
         os.utime(path, (at, at))
 

@@ -1,4 +1,5 @@
-"""A real disk, small, that is full to the last byte, or all but 8 KiB, from a random moment on, and then is not."""
+"""A real disk, small, that is full to the last byte, or all but 8 KiB, from a random moment on, and
+then is not."""
 
 import errno
 import os

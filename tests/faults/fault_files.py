@@ -1,4 +1,5 @@
-"""Files that are damaged, cut, swapped, replaced by a link, a pipe or a folder, at rest or under a worker's hands."""
+"""Files that are damaged, cut, swapped, replaced by a link, a pipe or a folder, at rest or under a
+worker's hands."""
 
 import os
 from collections.abc import Callable
@@ -67,14 +68,24 @@ def _into(path: Path, content: bytes) -> None:
         file.truncate()
 
 
-WAYS: tuple[Callable[[Bed, Path, Path], None], ...] = (_flip, _cut, _nest, _swap, _link, _pipe, _folder)
+WAYS: tuple[Callable[[Bed, Path, Path], None], ...] = (
+    _flip,
+    _cut,
+    _nest,
+    _swap,
+    _link,
+    _pipe,
+    _folder,
+)
 
 
 def _damaged(kind: str, bed: Bed) -> str:
     """By design, a run whose own file is damaged is set aside and can be made anew."""
     for seed in ASKED[:2]:
         bed.act(submit, seed)
-    worker = Halted(bed, bed.chance.choice(["training", "checkpoint", "metrics", "save", "last state"]))
+    worker = Halted(
+        bed, bed.chance.choice(["training", "checkpoint", "metrics", "save", "last state"])
+    )
     at_rest = bed.chance.random() < 0.5
     if at_rest:
         worker.kill()
@@ -85,12 +96,17 @@ def _damaged(kind: str, bed: Bed) -> str:
         worker.go_on()
         worker.end()
     outcome = finish(bed, ASKED[:2] if kind != "run" else (*ASKED[:2], *FINISHED), left)
-    return GIVEN_UP if kind == "run" and any((bed.cache / "aside").glob("*.safetensors")) else outcome
+    return (
+        GIVEN_UP if kind == "run" and any((bed.cache / "aside").glob("*.safetensors")) else outcome
+    )
 
 
 def _inject(kind: str, bed: Bed) -> None:
     files, others = KINDS[kind]
-    every = [*bed.cache.glob(files), *(bed.cache.glob("jobs/*") if kind == "any other file" else ())]
+    every = [
+        *bed.cache.glob(files),
+        *(bed.cache.glob("jobs/*") if kind == "any other file" else ()),
+    ]
     found = [path for path in every if path.is_file() and not path.name.startswith(".")]
     if not found:  # a checkpoint, say, before the first
         return

@@ -1,4 +1,5 @@
-"""The cache becomes read-only, another user's, or is removed, while a worker is at any stage; then it is as before."""
+"""The cache becomes read-only, another user's, or is removed, while a worker is at any stage; then
+it is as before."""
 
 import os
 import shutil
@@ -64,10 +65,19 @@ def _as_before(bed: Bed) -> None:
 
 
 def _removed(bed: Bed) -> str:
-    """All of it or a part, under a worker's hands. What was removed is gone; nothing else is, and all can be made."""
+    """All of it or a part, under a worker's hands. What was removed is gone; nothing else is, and
+    all can be made."""
     bed.act(submit, ASKED[0])
     worker = Halted(bed, bed.chance.choice(list(STAGES)))
-    parts = ["", "runs", "runs/cache.db", "jobs", f"jobs/{key(ASKED[0])}", f"jobs/{key(ASKED[0])}/lock", "owners"]
+    parts = [
+        "",
+        "runs",
+        "runs/cache.db",
+        "jobs",
+        f"jobs/{key(ASKED[0])}",
+        f"jobs/{key(ASKED[0])}/lock",
+        "owners",
+    ]
     part = bed.chance.choice(parts)
     path = bed.cache / part
     shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)

@@ -34,6 +34,8 @@ def _both(bed: Bed) -> str:
 
 
 FAULTS = {
-    **{f"worker killed, {name}": lambda bed, of=of: _killed(of, bed) for name, of in GROUPS.items()},
+    **{
+        f"worker killed, {name}": lambda bed, of=of: _killed(of, bed) for name, of in GROUPS.items()
+    },
     "both workers killed": _both,
 }

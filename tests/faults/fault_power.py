@@ -1,5 +1,6 @@
-"""A power cut: what was not synced to the disk is gone. The disk is a real one, ext4 in a file: what has come to that
-file when its worker dies is all that the next one finds, after the journal was replayed."""
+"""A power cut: what was not synced to the disk is gone. The disk is a real one, ext4 in a file:
+what has come to that file when its worker dies is all that the next one finds, after the journal
+was replayed."""
 
 import shutil
 import time

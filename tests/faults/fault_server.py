@@ -1,4 +1,5 @@
-"""A real server is killed while visitors' pages ask for runs, and while a worker trains; the next one goes on."""
+"""A real server is killed while visitors' pages ask for runs, and while a worker trains; the next
+one goes on."""
 
 import asyncio
 import socket
@@ -23,7 +24,8 @@ PAGE = Path(__file__).with_name("server_page.py")
 
 
 def _killed(bed: Bed) -> str:
-    """Two visitors open a page, which asks for its run by itself; the server dies at any time meanwhile."""
+    """Two visitors open a page, which asks for its run by itself; the server dies at any time
+    meanwhile."""
     port = _free()
     server = bed.begin(_serve, port)
     _wait_for(port)
@@ -40,7 +42,12 @@ def _killed(bed: Bed) -> str:
 
 def _serve(port: int) -> None:
     asyncio.set_event_loop(asyncio.new_event_loop())
-    for name, value in {"port": port, "headless": True, "fileWatcherType": "none", "address": "localhost"}.items():
+    for name, value in {
+        "port": port,
+        "headless": True,
+        "fileWatcherType": "none",
+        "address": "localhost",
+    }.items():
         config.set_option(f"server.{name}", value)
     sys.argv = [str(PAGE)]
     bootstrap.run(str(PAGE), False, [], {})
@@ -55,14 +62,18 @@ def _free() -> int:
 def _wait_for(port: int) -> None:
     end = time.monotonic() + 60
     while time.monotonic() < end:
-        with suppress(OSError), urllib.request.urlopen(f"http://localhost:{port}/_stcore/health", timeout=5):
+        with (
+            suppress(OSError),
+            urllib.request.urlopen(f"http://localhost:{port}/_stcore/health", timeout=5),
+        ):
             return
         time.sleep(0.02)
     raise Wrong("the server does not come")
 
 
 def _visit(port: int, seed: int) -> int:
-    """Open the page of a setting, and look at it until the server is gone; the number of messages that came."""
+    """Open the page of a setting, and look at it until the server is gone; the number of messages
+    that came."""
     query, count = f"steps={STEPS}&seed={seed}", 0
     address = f"ws://localhost:{port}/_stcore/stream"
     with suppress(OSError, EOFError, WebSocketException), connect(address, max_size=None) as wire:

@@ -1,4 +1,5 @@
-"""Disks of one's own, seen by this process and its children alone: small ones in memory, ones that can lose power."""
+"""Disks of one's own, seen by this process and its children alone: small ones in memory, ones that
+can lose power."""
 
 import ctypes
 import os
@@ -8,7 +9,11 @@ from pathlib import Path
 
 from tests.faults.bed import NotHere
 
-NEW_MOUNTS, NEW_USERS, PRIVATE = 0x00020000, 0x10000000, (1 << 18) | (1 << 14)  # of linux/sched.h and sys/mount.h
+NEW_MOUNTS, NEW_USERS, PRIVATE = (
+    0x00020000,
+    0x10000000,
+    (1 << 18) | (1 << 14),
+)  # of linux/sched.h and sys/mount.h
 DISK = 4 * 2**20  # bytes
 
 
@@ -48,7 +53,11 @@ def _alone() -> None:
     user, group = os.getuid(), os.getgid()
     _call("unshare", NEW_MOUNTS if user == 0 else NEW_MOUNTS | NEW_USERS)
     if user:
-        for name, told in (("setgroups", "deny"), ("uid_map", f"0 {user} 1"), ("gid_map", f"0 {group} 1")):
+        for name, told in (
+            ("setgroups", "deny"),
+            ("uid_map", f"0 {user} 1"),
+            ("gid_map", f"0 {group} 1"),
+        ):
             Path("/proc/self", name).write_text(told)
     _call("mount", b"none", b"/", None, PRIVATE, None)
 

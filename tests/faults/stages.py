@@ -45,10 +45,14 @@ def upon(stage: str, chance: Random, act: Callable[[], None]) -> None:
 
 
 def killed_in(stage: str, chance: Random) -> int:
-    """A worker that is killed within a stage. The kernel ends it by the default of SIGALRM: as abruptly as by SIGKILL,
-    between any two instructions, and exactly in time on busy cores too."""
+    """A worker that is killed within a stage. The kernel ends it by the default of SIGALRM: as
+    abruptly as by SIGKILL, between any two instructions, and exactly in time on busy cores too."""
     span = STAGES[stage][3]
-    upon(stage, chance, lambda: signal.setitimer(signal.ITIMER_REAL, max(1e-6, chance.uniform(0, span))))
+    upon(
+        stage,
+        chance,
+        lambda: signal.setitimer(signal.ITIMER_REAL, max(1e-6, chance.uniform(0, span))),
+    )
     return bed.work()
 
 

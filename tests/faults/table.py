@@ -1,4 +1,5 @@
-"""Runs the cases, each in a process group of its own with a deadline, and prints a row of figures a fault."""
+"""Runs the cases, each in a process group of its own with a deadline, and prints a row of figures a
+fault."""
 
 import multiprocessing
 import os
@@ -29,7 +30,9 @@ _CONTEXT = multiprocessing.get_context("fork")
 
 def names() -> list[str]:
     """What can be asked for."""
-    return sorted(path.stem.removeprefix("fault_") for path in Path(__file__).parent.glob("fault_*.py"))
+    return sorted(
+        path.stem.removeprefix("fault_") for path in Path(__file__).parent.glob("fault_*.py")
+    )
 
 
 def show(wanted: list[str], times: int, seed: int) -> int:
@@ -40,7 +43,10 @@ def show(wanted: list[str], times: int, seed: int) -> int:
     with tempfile.TemporaryDirectory(prefix="icl-faults-") as folder:
         Path(folder).chmod(0o755)  # some processes are another user's
         made = _made(Path(folder))
-        print(f"seed {seed}\n\n| fault | tried | survived | given up | lost |\n|---|---|---|---|---|", flush=True)
+        print(
+            f"seed {seed}\n\n| fault | tried | survived | given up | lost |\n|---|---|---|---|---|",
+            flush=True,
+        )
         for name in wanted:
             for fault, inject in import_module(f"tests.faults.fault_{name}").FAULTS.items():
                 counted += _row(fault, inject, times, seed, made)

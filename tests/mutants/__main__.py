@@ -1,10 +1,12 @@
-"""Mutation testing: mutants of the code that numbers and files depend on, drawn by a fixed seed, and the tests on them.
+"""Mutation testing: mutants of the code that numbers and files depend on, drawn by a fixed seed,
+and the tests on them.
 
     python -m tests.mutants                     # all groups, some minutes each
     python -m tests.mutants runs --count 60 --seed 1
 
-mutmut makes the mutants and runs on each the tests that reach it; this chooses files and tests, draws, and counts.
-What it needs lies in `.mutants/<group>`, so that a second run of a group starts sooner.
+mutmut makes the mutants and runs on each the tests that reach it; this chooses files and tests,
+draws, and counts. What it needs lies in `.mutants/<group>`, so that a second run of a group starts
+sooner.
 """
 
 import argparse
@@ -22,12 +24,20 @@ from tests.mutants.groups import GROUPS, Group
 
 ROOT = Path(__file__).parents[2]
 MUTMUT = Path(sys.executable).with_name("mutmut")
-NEEDED = ("artifacts", "pages", "app.py", "README.md", "requirements.txt", ".streamlit")  # by tests, beside the code
+NEEDED = (
+    "artifacts",
+    "pages",
+    "app.py",
+    "README.md",
+    "requirements.txt",
+    ".streamlit",
+)  # by tests, beside the code
 KILLED = (1, 3, 24, -24, 36, 152, 255)  # a test failed, or the time was up
 
 
 def prepared(folder: Path, group: Group) -> Path:
-    """The folder in which mutmut is run: the project by links, and what of it is mutated and tested."""
+    """The folder in which mutmut is run: the project by links, and what of it is mutated and
+    tested."""
     (folder / "mutants").mkdir(parents=True, exist_ok=True)
     links = {folder / name: ROOT / name for name in ("icl_core", "tests")}
     links |= {folder / "mutants" / name: ROOT / name for name in NEEDED}
@@ -45,7 +55,13 @@ def prepared(folder: Path, group: Group) -> Path:
 
 def drawn(group: Group, count: int, seed: int) -> list[str]:
     """The names of that many mutants, the same for the same code and seed."""
-    files = sorted({path.relative_to(ROOT) for pattern in group.files for path in (ROOT / "icl_core").glob(pattern)})
+    files = sorted(
+        {
+            path.relative_to(ROOT)
+            for pattern in group.files
+            for path in (ROOT / "icl_core").glob(pattern)
+        }
+    )
     names = [
         get_mutant_name(file, each)
         for file in files
@@ -58,10 +74,15 @@ def tested(folder: Path, names: list[str]) -> dict[str, int | None]:
     """By mutant how its tests ended. None if they did not."""
     environment = {**os.environ, "PYTHONPATH": ""}
     said = subprocess.run(
-        [MUTMUT, "run", "--max-children", "1", *names], cwd=folder, env=environment, capture_output=True, text=True
+        [MUTMUT, "run", "--max-children", "1", *names],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
     )
     found = [
-        json.loads(path.read_text())["exit_code_by_key"] for path in (folder / "mutants").rglob("icl_core/**/*.meta")
+        json.loads(path.read_text())["exit_code_by_key"]
+        for path in (folder / "mutants").rglob("icl_core/**/*.meta")
     ]
     codes = {name: code for each in found for name, code in each.items() if name in names}
     if len(codes) < len(names) or None in codes.values():
@@ -73,14 +94,18 @@ def changed(folder: Path, name: str) -> str:
     """The lines that a mutant changes."""
     said = subprocess.run([MUTMUT, "show", name], cwd=folder, capture_output=True, text=True).stdout
     return "\n".join(
-        line for line in said.splitlines() if line.startswith(("#", "-", "+")) and line[:3] not in ("---", "+++")
+        line
+        for line in said.splitlines()
+        if line.startswith(("#", "-", "+")) and line[:3] not in ("---", "+++")
     )
 
 
 def main() -> None:
     """Print how many were killed, and each that was not."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants")
-    parser.add_argument("groups", nargs="*", choices=[[], *GROUPS], help=f"of {', '.join(GROUPS)}; else all")
+    parser.add_argument(
+        "groups", nargs="*", choices=[[], *GROUPS], help=f"of {', '.join(GROUPS)}; else all"
+    )
     parser.add_argument("--count", type=int, default=30, help="mutants a group")
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()

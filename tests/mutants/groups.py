@@ -1,4 +1,5 @@
-"""What is mutated together, and the tests that must see it: those of the module, not the slow ones of all the rest."""
+"""What is mutated together, and the tests that must see it: those of the module, not the slow ones
+of all the rest."""
 
 from dataclasses import dataclass
 
@@ -16,7 +17,9 @@ def _papers(*names: str) -> tuple[str, ...]:
 
 
 SHIPPED = "test_contract.py::test_shipped_metrics_are_those_recomputed"
-ROLES = "papers/test_birth_transformer_runs.py::test_heads_of_the_shipped_runs_do_what_the_paper_says"
+ROLES = (
+    "papers/test_birth_transformer_runs.py::test_heads_of_the_shipped_runs_do_what_the_paper_says"
+)
 RUNS = (
     "test_runs_file.py",
     "test_runs_kept.py",
@@ -31,9 +34,20 @@ BY_HAND = (
     "papers/test_gdssm_comparison.py::test_a_linear_transformer_built_by_hand_takes_one_step",
     "papers/test_gdssm_comparison.py::test_the_products_are_the_second_derivatives_of_a_prediction",
 )
-# All of jobs/ but what hands them to a cluster; and the tests of test_jobs.py that start no other process.
+# All of jobs/ but what hands them to a cluster; and the tests of test_jobs.py that start no other
+# process.
 HERE = (
-    *("phase_helper", "code_version", "warm_start", "estimate", "faults", "folder", "listing", "job_progress", "queue"),
+    *(
+        "phase_helper",
+        "code_version",
+        "warm_start",
+        "estimate",
+        "faults",
+        "folder",
+        "listing",
+        "job_progress",
+        "queue",
+    ),
     *("reading", "shared", "spawn", "terminal", "batched_jobs", "train", "turns", "worker"),
 )
 ALONE = (
@@ -61,7 +75,11 @@ ALONE = (
 
 GROUPS = {
     "probes": Group(
-        ("papers/birth/shared/probes.py", "papers/birth/shared/full/probes.py", "papers/birth/shared/memories.py"),
+        (
+            "papers/birth/shared/probes.py",
+            "papers/birth/shared/full/probes.py",
+            "papers/birth/shared/memories.py",
+        ),
         _papers("birth_probes", "birth_circuit", "birth_construction", "birth_transformer_probes"),
     ),
     "constructions": Group(
@@ -73,7 +91,8 @@ GROUPS = {
         ("test_regression.py", *_papers("memformers_model")),
     ),
     "metrics": Group(
-        ("papers/*/*/metrics.py",), (SHIPPED, ROLES, *_papers("birth_claims", "birth_counting", "metric_parts"))
+        ("papers/*/*/metrics.py",),
+        (SHIPPED, ROLES, *_papers("birth_claims", "birth_counting", "metric_parts")),
     ),
     "findings": Group(
         ("findings/findings.py", "contract/claims.py"),
@@ -86,7 +105,15 @@ GROUPS = {
             "test_jobs_parts.py",
             *(
                 f"test_{name}.py"
-                for name in ("jobs_faults", "faults", "estimate", "ends", "shared", "together", "class")
+                for name in (
+                    "jobs_faults",
+                    "faults",
+                    "estimate",
+                    "ends",
+                    "shared",
+                    "together",
+                    "class",
+                )
             ),
             *(f"test_jobs.py::test_{name}" for name in ALONE),
         ),

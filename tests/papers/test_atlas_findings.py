@@ -1,4 +1,5 @@
-"""What the atlases' findings measure: planted laws come back, and a bound that theory gives is theory's."""
+"""What the atlases' findings measure: planted laws come back, and a bound that theory gives is
+theory's."""
 
 from dataclasses import replace
 
@@ -22,7 +23,8 @@ def test_a_planted_width_of_half_recall_is_found_without_runs_that_recall_all_or
         return 1.0 if d > 100 else 1 / (1 + (half / d) ** 3)
 
     runs = [
-        (replace(FASTEST, d=d), {"recall-W_O2": recall(d, 20), "recall-W_K2": recall(d, 50)}) for d in (16, 32, 64, 128)
+        (replace(FASTEST, d=d), {"recall-W_O2": recall(d, 20), "recall-W_K2": recall(d, 50)})
+        for d in (16, 32, 64, 128)
     ]
     found = by_claim(birth.findings(runs))
     assert found["output-half-width"].value == pytest.approx(20, rel=1e-3)
@@ -38,7 +40,9 @@ def test_the_bound_on_the_width_is_theorys():
 
 def test_a_planted_power_of_n_is_found_and_the_worst_single_layer_counts():
     runs = [
-        (replace(LAYER, f=f, N=N, layers=3), {"reaches-floor": 1e-3 * N**1.5 / f}) for f in (3, 10) for N in (5, 10, 40)
+        (replace(LAYER, f=f, N=N, layers=3), {"reaches-floor": 1e-3 * N**1.5 / f})
+        for f in (3, 10)
+        for N in (5, 10, 40)
     ]
     runs += [(replace(LAYER, N=N), {"nd-reaches-gd": gap}) for N, gap in ((5, 0.001), (10, -0.02))]
     found = by_claim(gdssm.findings(runs))
@@ -47,7 +51,10 @@ def test_a_planted_power_of_n_is_found_and_the_worst_single_layer_counts():
 
 
 def test_the_condition_number_is_where_the_gap_passes_zero_in_the_dimension_where_that_is_last():
-    gaps = {5: {4.0: 1.0, 16.0: -1.0}, 10: {4.0: 0.5, 16.0: -1.5}}  # d = 5: half way, in the logarithm
+    gaps = {
+        5: {4.0: 1.0, 16.0: -1.0},
+        10: {4.0: 0.5, 16.0: -1.5},
+    }  # d = 5: half way, in the logarithm
     runs = [
         (replace(memformers.SHAPED, d=d, condition=condition, layers=layers), {"beats-cgd": gap})
         for d, row in gaps.items() for condition, gap in row.items() for layers in (4, 6)

@@ -1,4 +1,5 @@
-"""The predictors without a transformer: the best in context against enumeration of all trigger sets."""
+"""The predictors without a transformer: the best in context against enumeration of all trigger
+sets."""
 
 import itertools
 
@@ -60,7 +61,9 @@ def test_the_best_in_context_is_close_to_enumeration():
     inputs = sample(task, 6, torch.Generator().manual_seed(0)).inputs
     predicted = best_in_context(task, inputs)
     torch.testing.assert_close(predicted.sum(-1), torch.ones(6, 12).double())
-    expected = torch.stack([exact(task, row[: t + 1]) for row in inputs.tolist() for t in range(12)]).view(6, 12, 4)
+    expected = torch.stack(
+        [exact(task, row[: t + 1]) for row in inputs.tolist() for t in range(12)]
+    ).view(6, 12, 4)
     assert float((predicted - expected).abs().amax(-1).mean()) < 0.06
 
 
@@ -80,4 +83,7 @@ def test_the_best_in_context_is_about_98_percent_at_paper_size():
     assert found["best_in_context_new"] <= found["best_in_context"]
     assert 0.05 < found["repeat"] < 0.35
     unrepeated = make_task(no_repeat=True, K=1)
-    assert accuracies(unrepeated, sample(unrepeated, 64, torch.Generator().manual_seed(0)))["repeat"] == 0
+    assert (
+        accuracies(unrepeated, sample(unrepeated, 64, torch.Generator().manual_seed(0)))["repeat"]
+        == 0
+    )

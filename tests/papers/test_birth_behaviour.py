@@ -6,12 +6,22 @@ import pytest
 import torch
 
 from icl_core.papers.birth.shared import behaviour
-from icl_core.papers.birth.shared.behaviour import EVEN, INDUCTION, OTHER, PREVIOUS, UNIFORM, Behaviour, role
+from icl_core.papers.birth.shared.behaviour import (
+    EVEN,
+    INDUCTION,
+    OTHER,
+    PREVIOUS,
+    UNIFORM,
+    Behaviour,
+    role,
+)
 from icl_core.papers.birth.shared.task import Batch, make_task, sample
 
 
 def maps(batch: int, heads: int, T: int) -> torch.Tensor:
-    scores = torch.randn(batch, heads, T, T, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    scores = torch.randn(
+        batch, heads, T, T, generator=torch.Generator().manual_seed(1), dtype=torch.float64
+    )
     return scores.masked_fill(torch.ones(T, T).triu(1).bool(), -math.inf).softmax(-1)
 
 
@@ -32,23 +42,32 @@ def test_every_measure_equals_its_loop():
             assert float(previous[b, 1, t]) == float(row[t - 1])
             expected = sum(float(row[s]) for s in keys) if keys else math.nan
             assert float(mass[b, 1, t]) == pytest.approx(expected, abs=1e-12, nan_ok=True)
-            assert float(even[b, t]) == pytest.approx(len(keys) / (t + 1) if keys else math.nan, nan_ok=True)
+            assert float(even[b, t]) == pytest.approx(
+                len(keys) / (t + 1) if keys else math.nan, nan_ok=True
+            )
             entropy = -sum(float(p) * math.log(float(p)) for p in row[: t + 1]) / math.log(t + 1)
-            assert float(spread[b, 1, t]) == pytest.approx(entropy if t >= 16 else math.nan, abs=1e-6, nan_ok=True)
+            assert float(spread[b, 1, t]) == pytest.approx(
+                entropy if t >= 16 else math.nan, abs=1e-6, nan_ok=True
+            )
     assert previous[:, :, 0].isnan().all() and mass[:, :, 0].isnan().all()
 
 
 def test_average_is_over_the_queries_asked_for():
-    values = torch.tensor([[[math.nan, 1.0, 2.0]], [[math.nan, 3.0, math.nan]]])  # [batch, heads, T]
+    values = torch.tensor(
+        [[[math.nan, 1.0, 2.0]], [[math.nan, 3.0, math.nan]]]
+    )  # [batch, heads, T]
     where = torch.tensor([[True, True, False], [True, True, True]])
     assert behaviour.average(values).tolist() == [2.0]
     assert behaviour.average(values, where).tolist() == [2.0]
     assert behaviour.average(values, where & False).isnan().all()
-    torch.testing.assert_close(behaviour.by_position(values), torch.tensor([[math.nan, 2.0, 2.0]]), equal_nan=True)
+    torch.testing.assert_close(
+        behaviour.by_position(values), torch.tensor([[math.nan, 2.0, 2.0]]), equal_nan=True
+    )
 
 
 def planted(tokens: torch.Tensor) -> torch.Tensor:
-    """Heads that look one back, at followers (at themselves where there are none), everywhere, at the first token."""
+    """Heads that look one back, at followers (at themselves where there are none), everywhere, at
+    the first token."""
     T = tokens.shape[1]
     back = torch.eye(T).roll(-1, 1).tril().clone()
     back[0, 0] = 1
@@ -56,13 +75,19 @@ def planted(tokens: torch.Tensor) -> torch.Tensor:
     induction = torch.where(follows.any(-1, keepdim=True), follows, torch.eye(T))
     even, first = torch.ones(T, T).tril(), torch.zeros(T, T)
     first[:, 0] = 1
-    every = [back.expand(len(tokens), T, T), induction, *(each.expand(len(tokens), T, T) for each in (even, first))]
+    every = [
+        back.expand(len(tokens), T, T),
+        induction,
+        *(each.expand(len(tokens), T, T) for each in (even, first)),
+    ]
     found = torch.stack(every, 1)
     return found / found.sum(-1, keepdim=True)
 
 
 def summed(attention: torch.Tensor, batch: Batch) -> Behaviour:
-    return behaviour.summary(behaviour.measure(attention, batch.inputs), batch.in_context, batch.global_)
+    return behaviour.summary(
+        behaviour.measure(attention, batch.inputs), batch.in_context, batch.global_
+    )
 
 
 def test_planted_heads_are_called_what_they_are():
@@ -73,7 +98,9 @@ def test_planted_heads_are_called_what_they_are():
         assert float(mass) == pytest.approx(1)
     assert float(found.uniformity[2]) == pytest.approx(1) and float(found.uniformity[3]) == 0
     torch.testing.assert_close(found.triggers[2], found.triggers_even[2])
-    measures = zip(found.previous, found.triggers, found.triggers_even, found.uniformity, strict=True)
+    measures = zip(
+        found.previous, found.triggers, found.triggers_even, found.uniformity, strict=True
+    )
     said = [role(*map(float, each)) for each in measures]
     assert said == [PREVIOUS, INDUCTION, UNIFORM, OTHER]
 
@@ -88,4 +115,7 @@ def test_a_head_that_knows_its_triggers_differs_from_one_that_does_not():
 
 
 def test_what_is_not_known_makes_no_role():
-    assert role(math.nan, math.nan, math.nan, EVEN) == UNIFORM and role(0.5, math.nan, math.nan, 0.2) == PREVIOUS
+    assert (
+        role(math.nan, math.nan, math.nan, EVEN) == UNIFORM
+        and role(0.5, math.nan, math.nan, 0.2) == PREVIOUS
+    )

@@ -33,11 +33,18 @@ def test_the_terms_make_the_number_that_the_map_shows(experiment, preset):
 
 
 def test_a_constructed_reading_is_what_all_stored_pairs_answer():
-    run, experiment = shipped("birth.constructed", "by hand"), registry.experiment("birth.constructed")
+    run, experiment = (
+        shipped("birth.constructed", "by hand"),
+        registry.experiment("birth.constructed"),
+    )
     w_k2 = next(each for each in explained("birth.constructed", run) if each.name == "w_k2")
-    kept, clean = (check(w_k2, run, experiment.view(cross_talk=talk))[0] for talk in ("kept", "within"))
+    kept, clean = (
+        check(w_k2, run, experiment.view(cross_talk=talk))[0] for talk in ("kept", "within")
+    )
     own, other = kept.explain(7, 7), kept.explain(7, 8)
-    assert own.terms[0].says == "its own" and own.terms[0].value == pytest.approx(15 * run.config.d**0.5, rel=0.3)
+    assert own.terms[0].says == "its own" and own.terms[0].value == pytest.approx(
+        15 * run.config.d**0.5, rel=0.3
+    )
     assert {term.says for term in other.terms} == {"cross-talk", ""} and other.joined == "sum"
     assert clean.explain(7, 7).joined == "product"  # no sum of pairs any more
 
@@ -58,7 +65,9 @@ def test_the_score_of_a_query_and_a_key_is_the_models():
     score = float(h[4] @ weights.W_K2 @ h[1]) / weights.d**0.5
     assert found.total == pytest.approx(score, rel=1e-5) and len(found.terms) == 9
     assert found.share == pytest.approx(float(reading.attention2[4, 1]), rel=1e-4)
-    assert found.terms[0].name == "w_E(a)ᵀ W_K² o(2) / √d"  # what the query is meets what layer 1 has written
+    assert (
+        found.terms[0].name == "w_E(a)ᵀ W_K² o(2) / √d"
+    )  # what the query is meets what layer 1 has written
 
 
 def test_a_readings_share_is_that_among_the_keys_of_its_row():
@@ -80,14 +89,21 @@ def test_a_forward_pass_in_numbers_is_what_the_maps_show(preset):
         forward, maps = draws["forward"](run, view), draws["attention"](run, view)
         assert forward.table is not None and maps.figure is not None and maps.data is not None
         at, rows = min(position, 10) - 1, forward.table.to_numpy().tolist()
-        for layer, trace in enumerate([each for each in maps.figure.data if each["type"] == "heatmap"], 1):
+        for layer, trace in enumerate(
+            [each for each in maps.figure.data if each["type"] == "heatmap"], 1
+        ):
             weights = np.nan_to_num(trace["z"][at])
             shown = [row[1:] for row in rows if row[0] == f"layer {layer} looks at"]
-            assert [share for _, share in shown] == pytest.approx(sorted(weights)[::-1][: min(3, at + 1)], abs=6e-5)
+            assert [share for _, share in shown] == pytest.approx(
+                sorted(weights)[::-1][: min(3, at + 1)], abs=6e-5
+            )
             assert shown[0][0] == trace["x"][int(weights.argmax())]
         says = [row[1:] for row in rows if row[0] == "the model says"]
         told = maps.data.to_dict("records")[at]
-        assert len(says) == 3 and says[0] == [f"'{told['predicted']}'", pytest.approx(told["probability"], abs=1e-4)]
+        assert len(says) == 3 and says[0] == [
+            f"'{told['predicted']}'",
+            pytest.approx(told["probability"], abs=1e-4),
+        ]
 
 
 @pytest.mark.parametrize(
@@ -111,13 +127,24 @@ def test_what_heads_look_at_is_made_of_what_they_read(experiment, preset):
 
 def test_under_layer_norm_a_stream_is_the_sum_of_its_parts():
     weights = full.initialise(16, 8, 12, 3, torch.Generator().manual_seed(0), layer_norm=True)
-    weights = {name: each.double() + 0.1 * name.startswith(("gain", "bias")) for name, each in weights.items()}
+    weights = {
+        name: each.double() + 0.1 * name.startswith(("gain", "bias"))
+        for name, each in weights.items()
+    }
     tokens = torch.arange(12)
     read = streams(weights, tokens, 2)
-    for layer, parts in enumerate(read, 1):  # a model cut off before this layer, which says what it has in its stream
-        before = {name: each for name, each in weights.items() if name[-1] in ("E", "P", *"12"[: layer - 1])}
+    for layer, parts in enumerate(
+        read, 1
+    ):  # a model cut off before this layer, which says what it has in its stream
+        before = {
+            name: each
+            for name, each in weights.items()
+            if name[-1] in ("E", "P", *"12"[: layer - 1])
+        }
         x = full.forward({**before, "W_U": torch.eye(8).double()}, tokens[None], 2).logits[0]
-        torch.testing.assert_close(torch.stack(list(parts.values())).sum(0), full.read(weights, x, f"attention{layer}"))
+        torch.testing.assert_close(
+            torch.stack(list(parts.values())).sum(0), full.read(weights, x, f"attention{layer}")
+        )
     assert set(read[2]) == {"w_E", "p", "1.1", "1.2", "F1", "2.1", "2.2", "F2", "bias"}
 
 

@@ -1,4 +1,5 @@
-"""Which setting each claim speaks of, and what a run that is there, or was not trained to its end, makes of it."""
+"""Which setting each claim speaks of, and what a run that is there, or was not trained to its end,
+makes of it."""
 
 from dataclasses import replace
 
@@ -13,7 +14,9 @@ from icl_core.papers.birth.induction.metrics import measure
 from icl_core.papers.birth.shared.settings import Config
 
 CONFIGS = {preset.name: replace(preset.config, seeds=preset.seeds) for preset in EXPERIMENT.presets}
-FIGURE_3 = Config(T=256, batch=512, optimiser="sgd", scale="code", learning_rate=0.2, steps=300, seeds=3)
+FIGURE_3 = Config(
+    T=256, batch=512, optimiser="sgd", scale="code", learning_rate=0.2, steps=300, seeds=3
+)
 STEP = np.arange(0, 301, 10)
 
 
@@ -39,7 +42,9 @@ def test_section_5s_claims_speak_of_the_papers_size_and_of_several_seeds(claim, 
 
 
 def test_the_fastest_training_is_not_the_papers():
-    assert not any(claim.is_at(CONFIGS["fastest, paper size"]) for claim in claims.ALL if claim.kind == "paper")
+    assert not any(
+        claim.is_at(CONFIGS["fastest, paper size"]) for claim in claims.ALL if claim.kind == "paper"
+    )
 
 
 def test_section_3s_numbers_are_of_a_model_that_is_not_here():
@@ -57,14 +62,28 @@ def rising(half: int, end: float = 1.0) -> np.ndarray:
     return np.tile(np.where(half <= STEP, end, 0.0), (3, 1))
 
 
-def made(falling: bool = False, config: Config = FIGURE_3, opposite=None, **recalls: np.ndarray) -> Run:
-    """A run whose loss falls, or not, and whose memories recall so much; those not named are learned by step 50."""
+def made(
+    falling: bool = False, config: Config = FIGURE_3, opposite=None, **recalls: np.ndarray
+) -> Run:
+    """A run whose loss falls, or not, and whose memories recall so much; those not named are
+    learned by step 50."""
     rng = np.random.default_rng(0)
     loss = (np.linspace(3, 1, 300) if falling else np.ones(300)) + 0.001 * rng.normal(size=(3, 300))
-    names = ("W_O2", "W_K2", "W_K2_weighted", "W_K1_early", "W_K1", "W_K1_early_rows", "W_K1_late_rows")
+    names = (
+        "W_O2",
+        "W_K2",
+        "W_K2_weighted",
+        "W_K1_early",
+        "W_K1",
+        "W_K1_early_rows",
+        "W_K1_late_rows",
+    )
     found = {**dict.fromkeys(names, rising(50)), **recalls}
     tensors = {f"curve/recall_{name}": curve for name, curve in found.items()}
-    tensors |= {"evaluated/accuracy": np.full(3, 0.97), "evaluated/accuracy_error": np.full(3, 0.002)}
+    tensors |= {
+        "evaluated/accuracy": np.full(3, 0.97),
+        "evaluated/accuracy_error": np.full(3, 0.002),
+    }
     beside = {f"opposite/recall_{name}": curve for name, curve in (opposite or {}).items()}
     beside |= {"opposite/step": STEP[:-1]} if opposite else {}
     return Run(config, {**tensors, **beside, "curve/step": STEP, "batch/in_context_loss": loss})
@@ -75,7 +94,9 @@ def found(run: Run) -> dict:
 
 
 def test_a_recall_that_is_missed_while_the_loss_still_falls_is_not_decided():
-    falling, flat = (found(made(each, W_K2=rising(50, 0.3)))["recall-W_K2"] for each in (True, False))
+    falling, flat = (
+        found(made(each, W_K2=rising(50, 0.3)))["recall-W_K2"] for each in (True, False)
+    )
     assert falling.verdict(FIGURE_3) == NOT_DECIDED and "still falling" in falling.unfinished
     assert flat.verdict(FIGURE_3) == "not found here" and flat.unfinished == ""
     assert falling.verdict(replace(FIGURE_3, T=64)) == ELSEWHERE
@@ -86,29 +107,47 @@ def test_a_recall_that_is_reached_counts_though_the_loss_still_falls():
 
 
 def test_the_output_memory_is_held_against_the_first_of_the_others():
-    """W_K2 counted by frequency comes sooner than all its pairs alike, which come too late to tell."""
+    """W_K2 counted by frequency comes sooner than all its pairs alike, which come too
+    late to tell."""
     late, sooner = rising(200), rising(60)
     one = found(made(W_O2=rising(40), W_K2=late, W_K2_weighted=sooner, W_K1_early=late))["top-down"]
-    other = found(made(W_O2=rising(40), W_K2=late, W_K2_weighted=late, W_K1_early=rising(30)))["top-down"]
+    other = found(made(W_O2=rising(40), W_K2=late, W_K2_weighted=late, W_K1_early=rising(30)))[
+        "top-down"
+    ]
     assert (one.value, one.verdict(FIGURE_3)) == (20, "reproduced")
     assert (other.value, other.verdict(FIGURE_3)) == (-10, "not reproduced")
 
 
 def test_early_rows_are_held_against_late_ones_not_against_a_window():
-    metric = found(made(W_K1_early=rising(50), W_K1_early_rows=rising(50, 0.2), W_K1_late_rows=rising(50, 0.6)))
-    assert metric["early-positions-first"].value == pytest.approx(-0.4 * 255 / 300)  # both step up within 40 to 50
+    metric = found(
+        made(W_K1_early=rising(50), W_K1_early_rows=rising(50, 0.2), W_K1_late_rows=rising(50, 0.6))
+    )
+    assert metric["early-positions-first"].value == pytest.approx(
+        -0.4 * 255 / 300
+    )  # both step up within 40 to 50
     assert metric["early-positions-first"].verdict(FIGURE_3) == "not reproduced"
 
 
 @pytest.mark.parametrize("frozen", ["W_K1", "W_K2"])
 def test_both_frozen_trainings_are_compared_at_equal_steps(frozen):
-    """The opposite was evaluated last at step 290: what is learned in the last ten steps does not count."""
+    """The opposite was evaluated last at step 290: what is learned in the last ten steps does not
+    count."""
     config = replace(FIGURE_3, freeze_until=300, **{f"freeze_{frozen}": True})
-    second = {"W_K2": rising(100, 0.5), "W_K2_weighted": rising(100, 0.9), "W_K1_early": rising(0, 0.0)}
-    first = {"W_K2": rising(0, 0.0), "W_K2_weighted": rising(0, 0.0), "W_K1_early": rising(100, 0.2)}
+    second = {
+        "W_K2": rising(100, 0.5),
+        "W_K2_weighted": rising(100, 0.9),
+        "W_K1_early": rising(0, 0.0),
+    }
+    first = {
+        "W_K2": rising(0, 0.0),
+        "W_K2_weighted": rising(0, 0.0),
+        "W_K1_early": rising(100, 0.2),
+    }
     first["W_K1_early"][:, -1] = second["W_K2"][:, -1] = 1.0
     own, other = (second, first) if frozen == "W_K1" else (first, second)
-    run = made(config=config, opposite={name: curve[:, :-1] for name, curve in other.items()}, **own)
+    run = made(
+        config=config, opposite={name: curve[:, :-1] for name, curve in other.items()}, **own
+    )
     measured = found(run)
     assert measured["W_K2-easier-than-W_K1"].value == pytest.approx(0.3)
     assert measured["W_K2-easier-by-frequency"].value == pytest.approx(0.7)
@@ -117,7 +156,10 @@ def test_both_frozen_trainings_are_compared_at_equal_steps(frozen):
 
 def test_what_only_rises_gives_nothing_back():
     lost, error = given_back(np.tile(np.linspace(0, 1, 80), (3, 1)))
-    assert Metric(claims.COMPETITION, lost, error).verdict(CONFIGS["random 3, paper size"]) == "not reproduced"
+    assert (
+        Metric(claims.COMPETITION, lost, error).verdict(CONFIGS["random 3, paper size"])
+        == "not reproduced"
+    )
 
 
 def test_a_frozen_output_memory_is_judged_by_what_the_others_come_to_recall():

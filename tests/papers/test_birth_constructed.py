@@ -1,4 +1,5 @@
-"""The construction's experiment as a whole: several embeddings, each with its own trained model, and its drawings."""
+"""The construction's experiment as a whole: several embeddings, each with its own trained model,
+and its drawings."""
 
 import numpy as np
 import pytest
@@ -26,8 +27,14 @@ def few(monkeypatch):
 def test_each_embedding_is_compared_with_the_model_trained_on_it():
     config = Config(**SMALL, beside=50)
     found = Run(config, construction.compute(config, Recorder()))
-    assert found["sweep/accuracy_kept"].shape == (2, 2) and found["sweep/width"].tolist() == [32, 64]
-    assert found["beside/accuracy"].shape == (2,) and found["beside/accuracy"][0] != found["beside/accuracy"][1]
+    assert found["sweep/accuracy_kept"].shape == (2, 2) and found["sweep/width"].tolist() == [
+        32,
+        64,
+    ]
+    assert (
+        found["beside/accuracy"].shape == (2,)
+        and found["beside/accuracy"][0] != found["beside/accuracy"][1]
+    )
     shares = shares_closed(found)
     gap = found["beside/accuracy"] - at_d(found, "accuracy_kept")
     np.testing.assert_allclose(
@@ -42,8 +49,13 @@ def test_each_embedding_is_compared_with_the_model_trained_on_it():
 def test_with_bigrams_the_global_loss_stands_beside_the_accuracy():
     config = Config(**SMALL, feed_forward=True)
     found = Run(config, construction.compute(config, Recorder()))
-    assert np.isfinite(found["sweep/global_loss_kept"]).all() and "beside/accuracy" not in found.tensors
-    assert found["reads/global_loss_stream"] == pytest.approx(at_d(found, "global_loss_kept"), rel=1e-3)
+    assert (
+        np.isfinite(found["sweep/global_loss_kept"]).all()
+        and "beside/accuracy" not in found.tensors
+    )
+    assert found["reads/global_loss_stream"] == pytest.approx(
+        at_d(found, "global_loss_kept"), rel=1e-3
+    )
     assert 2 < float(found["baseline/bigrams_loss"][0]) < 3
     drawn_and_measured(found)
 

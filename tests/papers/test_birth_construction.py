@@ -1,4 +1,5 @@
-"""Constructed memories work and can be read; probes and alignment have the properties their docstrings state."""
+"""Constructed memories work and can be read; probes and alignment have the properties their
+docstrings state."""
 
 import math
 
@@ -34,7 +35,9 @@ def test_construction_predicts_in_context(scale):
     found = probes.recalls(built, task)
     assert min(found.values()) > 0.99
     logits = probes.memory_scores("W_K2", built, task).matrix / math.sqrt(512)
-    assert probes.margin(logits, "keys") == pytest.approx(15, rel=0.4)  # the logit asked for, less cross-talk
+    assert probes.margin(logits, "keys") == pytest.approx(
+        15, rel=0.4
+    )  # the logit asked for, less cross-talk
 
 
 def test_construction_with_one_layer_fails():
@@ -45,7 +48,9 @@ def test_construction_with_one_layer_fails():
 
 def test_induction_head_of_the_construction():
     weights, task = setting(512)
-    tokens = torch.tensor([[5, 20, 31, 40, 20]])  # the second 20 looks at 31, which follows the first
+    tokens = torch.tensor(
+        [[5, 20, 31, 40, 20]]
+    )  # the second 20 looks at 31, which follows the first
     _, previous, induction = forward(construct(weights, task), tokens)
     assert previous[0].diagonal(-1).min() > 0.9
     assert induction[0, 4].argmax() == 2
@@ -70,7 +75,9 @@ def test_the_gap_at_full_recall_is_cross_talk_with_the_stream(T):
         assert probes.recalls(built, task)["W_K2"] == 1
         found[kind] = accuracy(built, task, 6400 // T)
     assert found["kept"] < 0.75
-    assert found["within"] < found["kept"]  # exact among themselves, the memories hear the others louder
+    assert (
+        found["within"] < found["kept"]
+    )  # exact among themselves, the memories hear the others louder
     assert found["stream"] > 0.93
 
 
@@ -78,7 +85,9 @@ def test_without_cross_talk_is_exact():
     weights, task = setting(128)
     for name in ("W_K1", "W_K2", "W_O2", "W_F"):
         stored = memory(name, weights, task)
-        exact, kept = (stored.V @ W @ stored.U.T for W in (without_cross_talk(stored), superposition(stored)))
+        exact, kept = (
+            stored.V @ W @ stored.U.T for W in (without_cross_talk(stored), superposition(stored))
+        )
         torch.testing.assert_close(exact, stored.target, rtol=0, atol=2e-4)
         assert float((kept - stored.target).abs().max()) > 0.1
 
@@ -94,7 +103,9 @@ def test_least_cross_talk_is_a_minimum():
         return float(torch.trace(W.T @ v_noise @ W @ u_noise))
 
     step = torch.randn(96, 96, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    pairs = torch.stack([torch.outer(v, u).flatten() for v, u in zip(V, U, strict=True)])  # what the readings see
+    pairs = torch.stack(
+        [torch.outer(v, u).flatten() for v, u in zip(V, U, strict=True)]
+    )  # what the readings see
     step -= (torch.linalg.pinv(pairs) @ (pairs @ step.flatten())).view(96, 96)
     slope = (energy(W + 1e-4 * step) - energy(W - 1e-4 * step)) / 2e-4
     assert abs(slope) < 0.02 * math.sqrt(energy(W) * energy(step))
@@ -117,7 +128,9 @@ def test_random_matrices_recall_at_chance(over):
 
 
 def test_recall_orientations_and_weights():
-    S = torch.tensor([[2.0, 0.0], [3.0, 1.0]])  # query 1 prefers key 0; key 0 is preferred by query 1
+    S = torch.tensor(
+        [[2.0, 0.0], [3.0, 1.0]]
+    )  # query 1 prefers key 0; key 0 is preferred by query 1
     assert probes.recall(S, "keys") == 0.5
     assert probes.recall(S, "queries") == 0.5
     assert probes.recall(S, "keys", torch.tensor([0.9, 0.1])) == pytest.approx(0.9)
@@ -131,13 +144,19 @@ def test_every_panel_shows_one_recall_of_a_matrix(name, monkeypatch):
     config = Config(d=64)
     for over in ("keys", "queries"):
         monkeypatch.setitem(probes.OVER, name, over)
-        assert compare(name, weights, config).recall[0] == probes.recalls(weights, make_task(T=64))[name]
+        assert (
+            compare(name, weights, config).recall[0]
+            == probes.recalls(weights, make_task(T=64))[name]
+        )
 
 
 def test_early_positions_and_fixed_triggers():
     weights, task = setting(32, T=64, triggers="fixed", K=3)
     assert [probes.early_positions(T) for T in (64, 65, 256, 32)] == [16, 64, 64, 8]
-    assert probes.memory_scores("W_K2", weights.with_(W_K2=torch.eye(32)), task).matrix.shape == (3, 3)
+    assert probes.memory_scores("W_K2", weights.with_(W_K2=torch.eye(32)), task).matrix.shape == (
+        3,
+        3,
+    )
     assert len(probes.memory_scores("W_K1", weights, task).columns) == 63
 
 
@@ -149,7 +168,9 @@ def test_kl_of_the_feed_forward(triggers):
     kept = torch.ones(65, dtype=torch.bool)
     if task.fixed_triggers is not None:
         kept[task.fixed_triggers] = False
-    assert zero == pytest.approx(math.log(65) - float(entropy[kept].mean()), abs=1e-5)  # the uniform guess
+    assert zero == pytest.approx(
+        math.log(65) - float(entropy[kept].mean()), abs=1e-5
+    )  # the uniform guess
     assert probes.kl_W_F(construct(weights, task), task) < 0.06  # what the floor costs
     assert triggers == "random" or (log_bigram(task)[:, task.fixed_triggers] == 0).all()
 
@@ -175,13 +196,20 @@ def test_alignment_ignores_future_keys():
     generator = torch.Generator().manual_seed(0)
     S, other = (torch.randn(9, 9, generator=generator) for _ in range(2))
     seen = causal(10)
-    torch.testing.assert_close(visible("W_K1", S, seen), visible("W_K1", torch.where(seen, S, other), seen))
-    assert seen[0].tolist() == [True, True] + [False] * 7  # the query at position 2 sees positions 1 and 2
+    torch.testing.assert_close(
+        visible("W_K1", S, seen), visible("W_K1", torch.where(seen, S, other), seen)
+    )
+    assert (
+        seen[0].tolist() == [True, True] + [False] * 7
+    )  # the query at position 2 sees positions 1 and 2
 
 
 def test_wrong_names_are_refused():
     weights, task = setting(16)
-    for call in (lambda: construct(weights, task, cross_talk="no"), lambda: memory("W", weights, task)):
+    for call in (
+        lambda: construct(weights, task, cross_talk="no"),
+        lambda: memory("W", weights, task),
+    ):
         with pytest.raises(ValueError, match="must be"):
             call()
     with pytest.raises(ValueError, match="name must be"):

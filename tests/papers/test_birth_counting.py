@@ -1,4 +1,5 @@
-"""Sequences of random Markov chains, what counting predicts of them, and the attention that learns to count."""
+"""Sequences of random Markov chains, what counting predicts of them, and the attention that learns
+to count."""
 
 import math
 from itertools import pairwise
@@ -11,7 +12,14 @@ from icl_core import registry
 from icl_core.contract.experiment import CannotDraw, Run, names
 from icl_core.papers.birth.counting import claims, model, strategy, train
 from icl_core.papers.birth.counting.load_run import read
-from icl_core.papers.birth.counting.markov_chains import STRATEGIES, draw_chains, followers, predictions, sample, walk
+from icl_core.papers.birth.counting.markov_chains import (
+    STRATEGIES,
+    draw_chains,
+    followers,
+    predictions,
+    sample,
+    walk,
+)
 from icl_core.papers.birth.counting.metrics import measure
 from icl_core.papers.birth.counting.settings import Config, View
 from icl_core.runs import store
@@ -56,22 +64,32 @@ def test_predictions_are_what_counting_one_by_one_gives():
             after = [b for a, b in pairwise(seen) if a == here]
             for j in range(k):
                 assert found["uniform"][row, t, j] == 1 / k
-                assert found["unigram"][row, t, j] == pytest.approx((seen.count(j) + 1) / (t + 1 + k))
-                assert found["bigram"][row, t, j] == pytest.approx((after.count(j) + 1) / (len(after) + k))
+                assert found["unigram"][row, t, j] == pytest.approx(
+                    (seen.count(j) + 1) / (t + 1 + k)
+                )
+                assert found["bigram"][row, t, j] == pytest.approx(
+                    (after.count(j) + 1) / (len(after) + k)
+                )
 
 
 def test_counting_pairs_is_bayes_rule():
-    """Against the mean over many chains of the prior, each weighted by how likely it makes the sequence."""
+    """Against the mean over many chains of the prior, each weighted by how likely it makes the
+    sequence."""
     tokens = sample(1, 9, 3, "dirichlet", generator(5))[0]
     chains = draw_chains(400_000, 3, "dirichlet", generator(6))
     likely = chains[:, tokens[:-1], tokens[1:]].prod(1)
     bayes = (likely[:, None] * chains[:, tokens[-1]]).sum(0) / likely.sum()
-    torch.testing.assert_close(predictions(tokens[None], 3)["bigram"][0, -1], bayes, atol=5e-3, rtol=0)
+    torch.testing.assert_close(
+        predictions(tokens[None], 3)["bigram"][0, -1], bayes, atol=5e-3, rtol=0
+    )
 
 
 def test_counting_pairs_loses_least_on_data():
     tokens = sample(4000, 65, 3, "dirichlet", generator(2))
-    losses = [-p.gather(-1, tokens[:, 1:, None]).log().mean() for p in predictions(tokens[:, :-1], 3).values()]
+    losses = [
+        -p.gather(-1, tokens[:, 1:, None]).log().mean()
+        for p in predictions(tokens[:, :-1], 3).values()
+    ]
     assert losses[0] > losses[1] + 0.02 and losses[1] > losses[2] + 0.05
 
 
@@ -91,7 +109,9 @@ def naive(parameters: dict[str, torch.Tensor], tokens: list[int], layers: int) -
         W_Q, W_K, W_V, W_O, R = (parameters[f"{part}{layer}"] for part in (*model.PARTS, "R"))
         after = []
         for t, here in enumerate(x):
-            weights = torch.stack([(here @ W_Q) @ (x[s] @ W_K + R[t - s]) / math.sqrt(d) for s in range(t + 1)]).exp()
+            weights = torch.stack(
+                [(here @ W_Q) @ (x[s] @ W_K + R[t - s]) / math.sqrt(d) for s in range(t + 1)]
+            ).exp()
             mixed = sum(weights[s] * x[s] for s in range(t + 1)) / weights.sum()
             after.append(here + mixed @ W_V @ W_O)
         x = after
@@ -102,8 +122,12 @@ def naive(parameters: dict[str, torch.Tensor], tokens: list[int], layers: int) -
 def test_the_model_and_its_gradient_are_those_of_the_loops(layers):
     first = [model.initialise(3, 8, 10, layers, generator(seed)) for seed in (1, 2)]
     seeds = [{name: 3 * tensor.double() for name, tensor in each.items()} for each in first]
-    stacked = {name: torch.stack([each[name] for each in seeds]).requires_grad_() for name in seeds[0]}
-    tokens = torch.stack([sample(2, 10, 3, "dirichlet", generator(seed)) for seed in (3, 4)])  # [seeds, batch, T]
+    stacked = {
+        name: torch.stack([each[name] for each in seeds]).requires_grad_() for name in seeds[0]
+    }
+    tokens = torch.stack(
+        [sample(2, 10, 3, "dirichlet", generator(seed)) for seed in (3, 4)]
+    )  # [seeds, batch, T]
     logits, maps = model.forward(stacked, tokens)
     assert len(maps) == layers
     torch.testing.assert_close(maps[0].sum(-1), torch.ones(2, 2, 10).double())
@@ -120,7 +144,9 @@ def test_the_model_and_its_gradient_are_those_of_the_loops(layers):
 
 
 def test_a_shorter_sequence_sees_the_same():
-    parameters = {name: each[None] for name, each in model.initialise(3, 8, 16, 2, generator()).items()}
+    parameters = {
+        name: each[None] for name, each in model.initialise(3, 8, 16, 2, generator()).items()
+    }
     tokens = sample(2, 16, 3, "dirichlet", generator(1))[None]
     whole, start = (model.forward(parameters, tokens[..., :n])[0] for n in (16, 5))
     torch.testing.assert_close(whole[:, :, :5], start)
@@ -129,7 +155,9 @@ def test_a_shorter_sequence_sees_the_same():
 def test_what_is_lost_against_bayes_is_the_divergence_from_it():
     """In expectation the loss less that of the best possible predictor is KL(bigram || model)."""
     config = Config(k=3, T=32, d=8)
-    parameters = {name: 2 * each[None] for name, each in model.initialise(3, 8, 32, 2, generator(1)).items()}
+    parameters = {
+        name: 2 * each[None] for name, each in model.initialise(3, 8, 32, 2, generator(1)).items()
+    }
     tokens = train.held_out(config, 6000)
     found = train.measures(config, parameters, tokens)
     bayes = train.cross_entropy(predictions(tokens[:, :-1], 3)["bigram"].log(), tokens[:, 1:])
@@ -138,15 +166,24 @@ def test_what_is_lost_against_bayes_is_the_divergence_from_it():
     assert abs(float(lost.mean()) - float(found["kl_bigram"].mean())) < 4 * error
 
 
-def made(uniform: list[float], unigram: list[float], bigram: list[float], previous: list[float]) -> Run:
-    curves = {"kl_uniform": uniform, "kl_unigram": unigram, "kl_bigram": bigram, "previous": previous}
+def made(
+    uniform: list[float], unigram: list[float], bigram: list[float], previous: list[float]
+) -> Run:
+    curves = {
+        "kl_uniform": uniform,
+        "kl_unigram": unigram,
+        "kl_bigram": bigram,
+        "previous": previous,
+    }
     tensors = {f"curve/{name}": np.array([row]) for name, row in curves.items()}
     steps = np.arange(0, 10 * len(uniform), 10)
     return Run(Config(), {**tensors, "curve/step": steps, "names/strategies": names(STRATEGIES)})
 
 
 def test_stages_are_those_of_the_nearest_strategy():
-    run = made([0.0, 0.3, 0.4, 0.4], [0.2, 0.1, 0.2, 0.2], [0.4, 0.2, 0.1, 0.05], [0.1, 0.2, 0.5, 0.9])
+    run = made(
+        [0.0, 0.3, 0.4, 0.4], [0.2, 0.1, 0.2, 0.2], [0.4, 0.2, 0.1, 0.05], [0.1, 0.2, 0.5, 0.9]
+    )
     assert strategy.nearest(run) == ["uniform", "unigram", "bigram", "bigram"]
     assert strategy.spans(run) == [("uniform", 0, 10), ("unigram", 10, 20), ("bigram", 20, 30)]
     assert strategy.milestones(run) == {"unigrams": 10, "bigrams": 20}
@@ -160,9 +197,16 @@ def test_stages_are_those_of_the_nearest_strategy():
 def test_each_seed_passes_the_stages_by_itself():
     good = made([0.0, 0.3, 0.4], [0.2, 0.1, 0.2], [0.4, 0.2, 0.1], [0.1, 0.5, 0.9])
     bad = made([0.0, 0.3, 0.4], [0.2, 0.2, 0.1], [0.4, 0.1, 0.2], [0.1, 0.1, 0.1])
-    both = {name: np.concatenate([good[name], bad[name]]) for name in good.tensors if name.startswith("curve/k")}
+    both = {
+        name: np.concatenate([good[name], bad[name]])
+        for name in good.tensors
+        if name.startswith("curve/k")
+    }
     ends = {f"evaluated/{name}": np.array([1.0, 1.1]) for name in ("loss", "previous")}
-    floors = {f"baseline/loss_{name}_at": np.array([value]) for name, value in (("unigram", 1.2), ("bigram", 0.9))}
+    floors = {
+        f"baseline/loss_{name}_at": np.array([value])
+        for name, value in (("unigram", 1.2), ("bigram", 0.9))
+    }
     losses = {f"{name}/loss": np.ones((2, 9)) for name in ("curve", "batch")}
     found = measure(Run(Config(), {**good.tensors, **both, **ends, **floors, **losses}))
     assert {each.claim.id: each.value for each in found}[claims.STAGES.id] == 0.5

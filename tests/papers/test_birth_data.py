@@ -41,11 +41,15 @@ def small(few_sequences) -> Run:
 
 
 def made(arrive: dict[str, float]) -> Run:
-    """A run in which every measure on a kind of data reaches the level at the given step, in three seeds."""
+    """A run in which every measure on a kind of data reaches the level at the given step, in three
+    seeds."""
     rows = [arrivals.LEVEL * STEPS / arrive[name] for name in DATA]
     curve = np.broadcast_to(np.clip(rows, 0, 1), (3, len(DATA), len(STEPS)))
     tensors = {f"curve/{measure}": curve for measure in train.MEASURES}
-    return Run(replace(PRESETS[1].config, seeds=3), tensors | {"curve/step": STEPS, "names/data": names(DATA)})
+    return Run(
+        replace(PRESETS[1].config, seeds=3),
+        tensors | {"curve/step": STEPS, "names/data": names(DATA)},
+    )
 
 
 def test_the_trainings_differ_in_nothing_but_their_data():
@@ -57,14 +61,32 @@ def test_the_trainings_differ_in_nothing_but_their_data():
 
 
 def test_what_arrives_later_is_later():
-    run = made({"frequent": 50, "rare": 150, "random_1": 1e9, "random_3": 200, "random_5": 100, "bigram": 90})
+    run = made(
+        {
+            "frequent": 50,
+            "rare": 150,
+            "random_1": 1e9,
+            "random_3": 200,
+            "random_5": 100,
+            "bigram": 90,
+        }
+    )
     assert ordered(run) == ["frequent", "random_5", "rare", "random_3", "random_1"]
     assert arrivals.times(run, "accuracy", "rare") == pytest.approx([150] * 3)
     assert arrivals.arrival(run, "accuracy", "random_1") == np.inf
 
 
 def test_what_never_arrives_counts_as_arriving_at_the_end():
-    run = made({"frequent": 50, "rare": 150, "random_1": 1e9, "random_3": 200, "random_5": 100, "bigram": 90})
+    run = made(
+        {
+            "frequent": 50,
+            "rare": 150,
+            "random_1": 1e9,
+            "random_3": 200,
+            "random_5": 100,
+            "bigram": 90,
+        }
+    )
     found = {each.claim: each for each in _speed(run)}
     assert found[FEWER].value == pytest.approx(300 - 100)
     assert found[FEWER].verdict(run.config) == "reproduced"
@@ -72,7 +94,9 @@ def test_what_never_arrives_counts_as_arriving_at_the_end():
 
 def test_a_constructed_memory_is_even_and_stands_out():
     config = training(replace(SMALL, d=128), "random_3", 0)
-    weights = construct(initialise(16, 128, 32, torch.Generator().manual_seed(0), "code"), task_of(config))
+    weights = construct(
+        initialise(16, 128, 32, torch.Generator().manual_seed(0), "code"), task_of(config)
+    )
     found = train.stored(config, weights)
     for name in train.MATRICES:
         assert found[f"diagonal/{name}"].mean() > 4 * found[f"aside/{name}"]
@@ -84,7 +108,9 @@ def test_a_constructed_memory_is_even_and_stands_out():
 def test_a_matrix_asked_for_every_character_holds_those_it_was_given():
     """W_K² of fixed triggers stores them alone; the map shows all characters."""
     config = training(replace(SMALL, d=128), "rare", 0)
-    weights = construct(initialise(16, 128, 32, torch.Generator().manual_seed(0), "code"), task_of(config))
+    weights = construct(
+        initialise(16, 128, 32, torch.Generator().manual_seed(0), "code"), task_of(config)
+    )
     found, triggers = train.stored(config, weights), task_of(config).fixed_triggers
     assert triggers is not None and found["map/W_K2"].shape == (16, 16)
     strong = np.argsort(found["diagonal/W_K2"])[-len(triggers) :]
@@ -96,13 +122,18 @@ def test_maps_come_back_as_they_were(small: Run):
         for index in range(len(DATA)):
             matrix = readings(small, name, index)
             within = float(np.abs(matrix).max()) / 100
-            assert matrix.diagonal() == pytest.approx(small[f"diagonal/{name}"][0, index], abs=within)
+            assert matrix.diagonal() == pytest.approx(
+                small[f"diagonal/{name}"][0, index], abs=within
+            )
 
 
 def test_both_trainings_are_tested_on_both_outputs(small: Run):
     ids = small.names("data")
     for law in train.LAWS:
-        known = {ids[index] for index in np.flatnonzero(np.isfinite(small[f"evaluated/accuracy_{law}"][0]))}
+        known = {
+            ids[index]
+            for index in np.flatnonzero(np.isfinite(small[f"evaluated/accuracy_{law}"][0]))
+        }
         assert known == {name for name in DATA if name in OUTPUTS or DATA[name].outputs == law}
     bigram = small["evaluated/accuracy_bigram"][0, ids.index("bigram")]
     assert bigram == pytest.approx(small["evaluated/accuracy"][0, ids.index("bigram")])
@@ -115,7 +146,9 @@ def test_what_is_watched_is_what_an_evaluation_measures():
     found = train._evaluated(config, weights, batches)
     other = held_out(task_of(replace(config, outputs="uniform")), 16)
     assert found["accuracy_uniform"] == pytest.approx(evaluate(weights, other)["accuracy"])
-    assert found["global_loss"] == pytest.approx(evaluate(weights, batches["bigram"])["global_loss"])
+    assert found["global_loss"] == pytest.approx(
+        evaluate(weights, batches["bigram"])["global_loss"]
+    )
 
 
 def test_more_seeds_change_no_other(small: Run):
@@ -130,7 +163,10 @@ def test_figure_7_is_judged_on_the_diagonals():
     early, late = arrivals.by_position(np.concatenate([np.full(31, 4.0), np.full(32, 1.0)]), 64)
     assert (early, late) == (4.0, 1.0)
     assert arrivals.unevenness(np.array([1.0, 3.0])) == pytest.approx(0.5)
-    assert all(claim.is_at(replace(PRESETS[1].config, seeds=3)) for claim in (LATE_POSITIONS, RARE_WEAK, EVEN_OUTPUT))
+    assert all(
+        claim.is_at(replace(PRESETS[1].config, seeds=3))
+        for claim in (LATE_POSITIONS, RARE_WEAK, EVEN_OUTPUT)
+    )
     assert not LATE_POSITIONS.is_at(replace(PRESETS[0].config, seeds=3))
 
 

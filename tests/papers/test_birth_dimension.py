@@ -1,4 +1,5 @@
-"""How many dimensions a memory needs: one step, the exact noise, W_O² alone at many learning rates at once."""
+"""How many dimensions a memory needs: one step, the exact noise, W_O² alone at many learning rates
+at once."""
 
 from dataclasses import replace
 from functools import partial
@@ -10,7 +11,14 @@ import torch
 from icl_core import registry
 from icl_core.contract.experiment import Run
 from icl_core.papers.birth.dimension import one_step, train, tuned_rates
-from icl_core.papers.birth.dimension.settings import FACTORS, NUMBERS, Config, View, training, widths_of
+from icl_core.papers.birth.dimension.settings import (
+    FACTORS,
+    NUMBERS,
+    Config,
+    View,
+    training,
+    widths_of,
+)
 from icl_core.papers.birth.shared import gradient, probes
 from icl_core.papers.birth.shared.model import initialise
 from icl_core.papers.birth.shared.task import make_task, sample
@@ -64,7 +72,10 @@ def test_the_gram_matrix_is_that_of_the_models_embeddings(scale: str):
 def test_the_exact_noise_is_the_simulated_one_within_its_error(surplus: torch.Tensor):
     generator, count = torch.Generator().manual_seed(1), 800
     for d in (12, 48):
-        drawn = [one_step.readings(surplus, one_step.gram(TASK.N, d, "code", generator)) for _ in range(count)]
+        drawn = [
+            one_step.readings(surplus, one_step.gram(TASK.N, d, "code", generator))
+            for _ in range(count)
+        ]
         simulated = torch.stack([one_step.aside(each.square()) for each in drawn])
         exact = one_step.noise(surplus, d, "code")
         assert (abs(simulated.mean(0) - exact) < 4 * simulated.std(0) / count**0.5).all()
@@ -77,24 +88,32 @@ def test_the_exact_noise_is_the_simulated_one_within_its_error(surplus: torch.Te
 def test_the_expected_recall_is_near_the_simulated_one(surplus: torch.Tensor):
     generator = torch.Generator().manual_seed(2)
     for d in (64, 256):
-        drawn = [one_step.recall(one_step.readings(surplus, one_step.gram(TASK.N, d, "code", generator)))
-                 for _ in range(100)]  # fmt: skip
+        drawn = [
+            one_step.recall(one_step.readings(surplus, one_step.gram(TASK.N, d, "code", generator)))
+            for _ in range(100)
+        ]
         expected = one_step.expected_recall(surplus, d, "code")
         assert (abs(torch.stack(drawn).mean(0) - expected) < 0.06).all()
 
 
 def test_without_overlaps_the_readings_are_the_surplus(surplus: torch.Tensor):
-    assert one_step.noise(surplus, 1e9, "code").numpy() == pytest.approx(one_step.aside(surplus.square()).numpy())
+    assert one_step.noise(surplus, 1e9, "code").numpy() == pytest.approx(
+        one_step.aside(surplus.square()).numpy()
+    )
     at_infinity = one_step.expected_recall(surplus, 1e12, "code")
     assert at_infinity.numpy() == pytest.approx(one_step.recall(surplus).numpy(), abs=1e-6)
 
 
 def test_the_one_step_memory_is_figure_9s():
-    """R_1 from the definition: vectors x and their means, in d dimensions, without the N x N shortcut."""
+    """R_1 from the definition: vectors x and their means, in d dimensions, without the N x N
+    shortcut."""
     d, generator = 16, torch.Generator().manual_seed(5)
     S = one_step.surplus(TASK, (1,), torch.Generator().manual_seed(9))[0]
     batch = sample(TASK, one_step.SEQUENCES, torch.Generator().manual_seed(9))
-    w, V = torch.randn(TASK.N, d, generator=generator).double(), torch.randn(d, d, generator=generator).double()
+    w, V = (
+        torch.randn(TASK.N, d, generator=generator).double(),
+        torch.randn(d, d, generator=generator).double(),
+    )
     v = w @ V.T
     x = v[batch.inputs].cumsum(1) / torch.arange(1, TASK.T + 1)[:, None]
     x, y = x[batch.in_context], batch.targets[batch.in_context]
@@ -118,9 +137,13 @@ def test_the_gradient_for_every_rate_is_that_of_the_whole_model():
     weights, generator = begun(config)
     batch = sample(task_of(config), 16, generator)
     others = torch.stack([weights.W_O2, 3 * weights.W_O2])
-    losses, gradients = train.loss_and_gradient(weights.W_U, others, *train.attended(weights, batch))
+    losses, gradients = train.loss_and_gradient(
+        weights.W_U, others, *train.attended(weights, batch)
+    )
     for index, matrix in enumerate(others):
-        known, measured = gradient.loss_and_gradient(weights.with_(W_O2=matrix), batch, train={"W_O2"})
+        known, measured = gradient.loss_and_gradient(
+            weights.with_(W_O2=matrix), batch, train={"W_O2"}
+        )
         assert float(losses[index]) == pytest.approx(measured["loss"], rel=1e-5)
         np.testing.assert_allclose(gradients[index], known["W_O2"], rtol=1e-3, atol=1e-6)
 
@@ -129,7 +152,9 @@ def test_the_recall_is_the_probes():
     config = training(SMALL, 64, 0)
     weights, _ = begun(config)
     task = task_of(config)
-    matrices = torch.stack([weights.W_O2, torch.randn(64, 64, generator=torch.Generator().manual_seed(1))])
+    matrices = torch.stack(
+        [weights.W_O2, torch.randn(64, 64, generator=torch.Generator().manual_seed(1))]
+    )
     expected = [probes.recalls(weights.with_(W_O2=each), task)["W_O2"] for each in matrices]
     assert train.recalls(weights, matrices).tolist() == pytest.approx(expected)
 
@@ -140,8 +165,10 @@ def test_a_run_holds_every_width_and_rate_and_more_seeds_change_no_other():
     assert two["one_step/recall"].shape == (2, len(NUMBERS), len(widths_of(SMALL)))
     for name in ("curve/recall", "one_step/recall", "theory/noise"):
         np.testing.assert_array_equal(two[name][:1], one[name])
-    tuned, fixed = (tuned_rates.at_rates(tuned_rates.over_training(Run(SMALL, two)), each(Run(SMALL, two)))
-                    for each in (tuned_rates.tuned, tuned_rates.fixed))  # fmt: skip
+    tuned, fixed = (
+        tuned_rates.at_rates(tuned_rates.over_training(Run(SMALL, two)), each(Run(SMALL, two)))
+        for each in (tuned_rates.tuned, tuned_rates.fixed)
+    )
     assert (tuned.mean(0) >= fixed.mean(0)).all()
 
 
@@ -171,13 +198,19 @@ def test_a_run_that_is_still_going_can_be_drawn():
 
 
 def test_batches_of_any_number_of_positions_make_products_of_few_shapes():
-    """Each shape is compiled and kept: with one a step a training grew by megabytes at every step."""
+    """Each shape is compiled and kept: with one a step a training grew by megabytes at
+    every step."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Shapes(TorchDispatchMode):
         def __torch_dispatch__(self, function, types, args=(), kwargs=None):
             if "mm" in str(function):
-                seen.add((str(function), *(tuple(each.shape) for each in args if isinstance(each, torch.Tensor))))
+                seen.add(
+                    (
+                        str(function),
+                        *(tuple(each.shape) for each in args if isinstance(each, torch.Tensor)),
+                    )
+                )
             return function(*args, **(kwargs or {}))
 
     seen: set[tuple] = set()
@@ -185,5 +218,7 @@ def test_batches_of_any_number_of_positions_make_products_of_few_shapes():
     W_U, matrices = draw(5, 16), draw(2, 16, 16)
     for n in (1, 500, 1024):
         with Shapes():
-            train.loss_and_gradient(W_U, matrices, draw(n, 16), draw(n, 5), torch.zeros(n, dtype=int))
+            train.loss_and_gradient(
+                W_U, matrices, draw(n, 16), draw(n, 5), torch.zeros(n, dtype=int)
+            )
     assert len(seen) == 4  # those of a single n

@@ -1,4 +1,5 @@
-"""The score of an explanation, where it is known: a model that is its construction, and one that is nothing."""
+"""The score of an explanation, where it is known: a model that is its construction, and one that is
+nothing."""
 
 import pytest
 import torch
@@ -12,7 +13,9 @@ from icl_core.papers.birth.shared.task import make_task, sample
 
 def constructed():
     task = make_task(T=64)
-    return construct(initialise(65, 256, 64, torch.Generator().manual_seed(1), "paper", False), task), task
+    return construct(
+        initialise(65, 256, 64, torch.Generator().manual_seed(1), "paper", False), task
+    ), task
 
 
 def test_a_model_that_is_its_construction_is_explained_whole():
@@ -25,9 +28,13 @@ def test_a_model_that_is_its_construction_is_explained_whole():
     for name in (*weights.trained(), placeholders.TOGETHER):
         other = found[name]
         for matrix, W in weights.trained().items():
-            torch.testing.assert_close(other[matrix], W, rtol=1e-4, atol=1e-4 * float(W.abs().max()))
+            torch.testing.assert_close(
+                other[matrix], W, rtol=1e-4, atol=1e-4 * float(W.abs().max())
+            )
         score = placeholders._compared(own, placeholders.logits_of(other, batch), batch, right)
-        assert score.accuracy == pytest.approx(1, abs=0.01) and score.logits == pytest.approx(1, abs=0.01)
+        assert score.accuracy == pytest.approx(1, abs=0.01) and score.logits == pytest.approx(
+            1, abs=0.01
+        )
 
 
 def test_logits_count_up_to_one_factor_and_noise_explains_nothing():

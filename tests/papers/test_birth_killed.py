@@ -1,4 +1,5 @@
-"""The induction head's own training, killed and resumed by real workers, ends in the file of an uninterrupted one."""
+"""The induction head's own training, killed and resumed by real workers, ends in the file of an
+uninterrupted one."""
 
 import json
 import signal
@@ -18,7 +19,9 @@ WANTED = Config(N=16, d=64, T=128, K=3, batch=64, steps=30)
 def content(path) -> tuple[dict, dict]:
     """The tensors' bytes and all metadata but those of timing."""
     record, tensors = read(path)
-    kept = {name: value for name, value in record.items() if name not in ("seconds", "pace", "date")}
+    kept = {
+        name: value for name, value in record.items() if name not in ("seconds", "pace", "date")
+    }
     return json.loads(json.dumps(kept)), {name: array.tobytes() for name, array in tensors.items()}
 
 

@@ -1,4 +1,5 @@
-"""Memories of random pairs: the formula against simulation, every form recalls what is planted, learning is descent."""
+"""Memories of random pairs: the formula against simulation, every form recalls what is planted,
+learning is descent."""
 
 import math
 
@@ -32,7 +33,11 @@ def planted(count: int = 32, d: int = 256, seed: int = 3):
 def test_inner_products_of_random_and_remapped_vectors_have_variance_one_over_d():
     for d in (32, 128):
         found = vectors.near(4096, d, 0)
-        for name, exact in {"independent": 1 / d, "other": 1 / d, "remapped": (d + 2) / d**2}.items():
+        for name, exact in {
+            "independent": 1 / d,
+            "other": 1 / d,
+            "remapped": (d + 2) / d**2,
+        }.items():
             assert np.mean(found[name] ** 2) == pytest.approx(exact, rel=0.12), (name, d)
         assert found["norm"].mean() == pytest.approx(1, abs=0.02)
         assert found["norm_remapped"].mean() == pytest.approx(1, abs=0.03)
@@ -40,7 +45,10 @@ def test_inner_products_of_random_and_remapped_vectors_have_variance_one_over_d(
 
 def test_the_variance_as_printed_is_half_of_it():
     d = 64
-    found, printed = np.mean(vectors.near(4096, d, 1)["remapped"] ** 2), (3 * d + d * (d - 1) / 2) / d**3
+    found, printed = (
+        np.mean(vectors.near(4096, d, 1)["remapped"] ** 2),
+        (3 * d + d * (d - 1) / 2) / d**3,
+    )
     assert found / printed == pytest.approx(2 * (d + 2) / (d + 5), rel=0.12)
 
 
@@ -106,7 +114,9 @@ def test_the_factors_are_those_of_appendix_d():
     A, B = memory.factorised(U, V, r, 7)
     A0, B0 = A - V.T @ (U @ B_start(r, d).T), B_start(r, d)
     y, x = np.sqrt(d / r) * V @ A0, np.sqrt(d / r) * U @ B0.T
-    twice = y @ x.T + (V @ V.T) @ (x @ x.T) + (y @ y.T) @ (U @ U.T) + (V @ V.T) @ (x @ y.T) @ (U @ U.T)
+    twice = (
+        y @ x.T + (V @ V.T) @ (x @ x.T) + (y @ y.T) @ (U @ U.T) + (V @ V.T) @ (x @ y.T) @ (U @ U.T)
+    )
     np.testing.assert_allclose(2 * V @ memory.product((A, B)) @ U.T, twice, rtol=1e-3, atol=1e-3)
 
 
@@ -153,7 +163,9 @@ def test_the_gradient_is_autograds(norm: bool):
     leaf = torch.tensor(W, requires_grad=True)
     answer = torch.tensor(U) @ leaf.T
     unit = answer / answer.norm(dim=1, keepdim=True) if norm else answer
-    losses = torch.nn.functional.cross_entropy(unit @ torch.tensor(V).T, torch.arange(12), reduction="none")
+    losses = torch.nn.functional.cross_entropy(
+        unit @ torch.tensor(V).T, torch.arange(12), reduction="none"
+    )
     (losses @ torch.tensor(often)).backward()
     found, _ = learned_memory.gradient(W, U, V, often, norm)
     np.testing.assert_allclose(found, leaf.grad, atol=1e-12)
@@ -170,15 +182,21 @@ def test_strengths_are_read_off_the_matrix_and_begin_with_the_closed_form():
 
 def test_with_orthonormal_vectors_strengths_follow_the_flow():
     often = vectors.zipf(8, 1.0)
-    made = learned_memory.train(np.zeros((8, 8)), np.eye(8), np.eye(8), often, 0.05, 2000, norm=False)
+    made = learned_memory.train(
+        np.zeros((8, 8)), np.eye(8), np.eye(8), often, 0.05, 2000, norm=False
+    )
     wanted = learned_memory.without_cross_talk(often, 0.05, 2000)
     np.testing.assert_allclose(made.strength[-1], wanted, rtol=0.01)
-    np.testing.assert_allclose(learned_memory.learned_at(made.sure), learned_memory.half_at(often, 0.05), rtol=0.02)
+    np.testing.assert_allclose(
+        learned_memory.learned_at(made.sure), learned_memory.half_at(often, 0.05), rtol=0.02
+    )
 
 
 def test_when_a_pair_is_learned_is_the_step_from_which_on_it_stays():
     sure = np.array([[0, 0, 0.5, 0], [1, 0, 1, 0], [0, 0.6, 1, 0], [1, 1, 0.9, 0.4]], float)
-    assert learned_memory.learned_at(sure)[:3].tolist() == [3, 2, 0] and np.isnan(learned_memory.learned_at(sure)[3])
+    assert learned_memory.learned_at(sure)[:3].tolist() == [3, 2, 0] and np.isnan(
+        learned_memory.learned_at(sure)[3]
+    )
 
 
 def test_the_ratio_is_of_the_most_frequent_quarter_to_the_rarest():
@@ -197,7 +215,9 @@ def test_one_concrete_memory_is_the_first_of_the_sweep(run: Run):
         U, V = vectors.pairs(pairs, width, run.config.seed)
         asked = sweeps.asked_of(pairs)
         share = memory.right(U[asked] @ memory.full(U, V).T, V, asked).mean()
-        assert share == pytest.approx(load_run.at(run, "capacity/equal", width=width, capacity=pairs)[0], abs=0.01)
+        assert share == pytest.approx(
+            load_run.at(run, "capacity/equal", width=width, capacity=pairs)[0], abs=0.01
+        )
 
 
 def test_the_shipped_sweep_follows_the_formula_at_every_width(run: Run):
@@ -212,14 +232,31 @@ def test_half_is_recalled_of_ever_more_pairs(run: Run):
 
 def test_the_inner_width_shown_is_no_more_than_there_are_dimensions():
     assert (
-        parameterisations.inner(View(width=16, rank=256)) == 16 and parameterisations.inner(View(width=64, rank=8)) == 8
+        parameterisations.inner(View(width=16, rank=256)) == 16
+        and parameterisations.inner(View(width=64, rank=8)) == 8
     )
 
 
 def test_every_slider_of_the_view_draws_at_its_ends(run: Run):
     experiment = registry.experiment("birth.laboratory")
-    low = {"width": 16, "pairs": 4, "rank": 256, "taken": 7, "members": 1, "threshold": 0.0, "form": "norm"}
-    high = {"width": 256, "pairs": 1024, "rank": 4, "taken": 0, "members": 3, "threshold": 1.2, "form": "factorised"}
+    low = {
+        "width": 16,
+        "pairs": 4,
+        "rank": 256,
+        "taken": 7,
+        "members": 1,
+        "threshold": 0.0,
+        "form": "norm",
+    }
+    high = {
+        "width": 256,
+        "pairs": 1024,
+        "rank": 4,
+        "taken": 0,
+        "members": 3,
+        "threshold": 1.2,
+        "form": "factorised",
+    }
     ends = (low, high)
     for fields in ends:
         for drawing in experiment.drawings:

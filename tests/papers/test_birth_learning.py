@@ -1,4 +1,5 @@
-"""The induction experiment as a whole: it learns, resumes bit for bit, and holds together as a run."""
+"""The induction experiment as a whole: it learns, resumes bit for bit, and holds
+together as a run."""
 
 from dataclasses import replace
 
@@ -72,18 +73,37 @@ def test_the_opposite_freezing_is_the_reverse_up_to_the_thaw(small):
         for frozen in ("freeze_W_K1", "freeze_W_K2")
     )
     shared = np.isin(reverse["curve/step"], made["opposite/step"])
-    assert made["opposite/step"].tolist() == reverse["curve/step"][shared].tolist() == [0, 1, 2, 4, 5, 6, 8, 10]
+    assert (
+        made["opposite/step"].tolist()
+        == reverse["curve/step"][shared].tolist()
+        == [0, 1, 2, 4, 5, 6, 8, 10]
+    )
     for name in ("recall_W_K1_early", "recall_W_K2", "accuracy"):
         assert np.array_equal(made[f"opposite/{name}"], reverse[f"curve/{name}"][:, shared]), name
         assert made[f"opposite/{name}"].shape == (2, 8)
     assert "opposite/step" not in small
-    assert induction.opposite(replace(SMALL, freeze_until=10, freeze_W_K1=True, freeze_W_O2=True)) is None
+    assert (
+        induction.opposite(replace(SMALL, freeze_until=10, freeze_W_K1=True, freeze_W_O2=True))
+        is None
+    )
 
 
 def test_one_layer_is_trained_alike_for_every_model(small):
-    slow = replace(Config(steps=500, batch=512), optimiser="sgd", learning_rate=0.3, freeze_W_O2=True, freeze_until=300)
+    slow = replace(
+        Config(steps=500, batch=512),
+        optimiser="sgd",
+        learning_rate=0.3,
+        freeze_W_O2=True,
+        freeze_until=300,
+    )
     alone = induction.one_layer(slow)
-    assert (alone.layers, alone.steps, alone.batch, alone.optimiser, alone.freeze_W_O2) == (1, 400, 128, "adamw", False)
+    assert (alone.layers, alone.steps, alone.batch, alone.optimiser, alone.freeze_W_O2) == (
+        1,
+        400,
+        128,
+        "adamw",
+        False,
+    )
     assert len(small["one_layer/in_context_loss"]) == 2 * SMALL.steps
 
 
@@ -103,7 +123,8 @@ def test_progress_counts_to_its_total():
 
 
 def test_the_small_preset_learns_in_context():
-    """A third of the classroom preset: enough for the induction head, far above what one layer can do."""
+    """A third of the classroom preset: enough for the induction head, far above what one layer can
+    do."""
     tensors = compute(Config(steps=120), Recorder())
     made = Run(Config(steps=120), tensors)
     assert float(tensors["evaluated/accuracy"][0]) > 0.92
@@ -111,7 +132,9 @@ def test_the_small_preset_learns_in_context():
     assert float(tensors["baseline/repeat"][0]) < 0.30
     slack = {metric.claim.id: metric.claim.slack(metric.value) for metric in measure(made)}
     assert slack["top-down"] >= 0 and slack["recall-W_O2"] >= 0
-    assert {metric.verdict(made.config) for metric in measure(made)} == {"elsewhere"}  # it is not the paper's setting
+    assert {metric.verdict(made.config) for metric in measure(made)} == {
+        "elsewhere"
+    }  # it is not the paper's setting
     for drawing in EXPERIMENT.drawings:
         if drawing.applies(made.config):
             assert drawing.draw(made, View()).title
@@ -120,7 +143,9 @@ def test_the_small_preset_learns_in_context():
 def test_a_typed_character_outside_the_vocabulary_is_refused(small):
     made = Run(SMALL, small)
     drawing = next(drawing for drawing in EXPERIMENT.drawings if drawing.name == "attention")
-    with pytest.raises(CannotDraw, match="the sequence must be made of the vocabulary's 16 characters"):
+    with pytest.raises(
+        CannotDraw, match="the sequence must be made of the vocabulary's 16 characters"
+    ):
         drawing.draw(made, View(sequence="aß"))
 
 
@@ -142,7 +167,9 @@ def test_every_drawing_and_metric_holds_in_every_kind_of_setting(change):
     for drawing in EXPERIMENT.drawings:
         if drawing.applies(config):
             for snapshot in (0, 31):
-                assert drawing.draw(made, View(snapshot=snapshot, graft_W_O2="constructed", graft_W_K2="initial")).title
+                assert drawing.draw(
+                    made, View(snapshot=snapshot, graft_W_O2="constructed", graft_W_K2="initial")
+                ).title
 
 
 def test_freezing_beyond_the_end_is_refused():

@@ -9,7 +9,13 @@ import torch
 from icl_core import registry
 from icl_core.contract.experiment import Run, names
 from icl_core.papers.birth.length import train
-from icl_core.papers.birth.length.arrival_times import doubling, first_crossing, slope, slopes, times
+from icl_core.papers.birth.length.arrival_times import (
+    doubling,
+    first_crossing,
+    slope,
+    slopes,
+    times,
+)
 from icl_core.papers.birth.length.claims import SGD
 from icl_core.papers.birth.length.metrics import measure
 from icl_core.papers.birth.length.settings import OPTIMISERS, Config, lengths_of, training
@@ -29,18 +35,27 @@ STEPS = np.arange(0, 1001, 10)
 
 
 def made(arrived: dict[str, list[list[float]]]) -> Run:
-    """A run whose curves reach their level at the given steps, [seeds, lengths] for each optimiser."""
-    tensors = {"curve/step": STEPS, "task/lengths": np.array([32, 64, 128]), "names/optimisers": names(OPTIMISERS)}
+    """A run whose curves reach their level at the given steps, [seeds, lengths] for
+    each optimiser."""
+    tensors = {
+        "curve/step": STEPS,
+        "task/lengths": np.array([32, 64, 128]),
+        "names/optimisers": names(OPTIMISERS),
+    }
     tensors["task/even"] = np.array([0.2, 0.2, 0.2])
     for optimiser, seeds in arrived.items():
         curves = [[np.clip(STEPS / step, 0, 1) for step in row] for row in seeds]
-        tensors |= {f"curve/{m}_{optimiser}": level * np.array(curves) for m, level in
-                    (("accuracy", 0.8), ("W_K2", 0.5), ("W_K1", 0.5))}  # fmt: skip
+        tensors |= {
+            f"curve/{m}_{optimiser}": level * np.array(curves)
+            for m, level in (("accuracy", 0.8), ("W_K2", 0.5), ("W_K1", 0.5))
+        }
     return Run(Config(seeds=len(arrived["sgd"])), tensors)
 
 
 def test_a_crossing_lies_on_the_line_between_two_evaluations():
-    assert first_crossing(np.array([0, 10, 20]), np.array([0.0, 0.6, 1.0]), 0.8) == pytest.approx(15)
+    assert first_crossing(np.array([0, 10, 20]), np.array([0.0, 0.6, 1.0]), 0.8) == pytest.approx(
+        15
+    )
     assert first_crossing(np.array([0, 10]), np.array([0.9, 1.0]), 0.8) == 0
     assert first_crossing(np.array([0, 10]), np.array([0.1, 0.2]), 0.8) == np.inf
 
@@ -53,7 +68,9 @@ def test_a_power_law_has_its_power_as_slope():
 
 
 def test_quadratic_growth_would_be_found():
-    run = made({"sgd": [[50, 200, 800], [60, 240, 960], [40, 160, 640]], "adamw": [[100, 100, 100]] * 3})
+    run = made(
+        {"sgd": [[50, 200, 800], [60, 240, 960], [40, 160, 640]], "adamw": [[100, 100, 100]] * 3}
+    )
     found = slope(run, "accuracy", "sgd")
     assert found is not None and found.mean == pytest.approx(2, abs=0.01)
     assert doubling(run, "accuracy", "sgd") == pytest.approx(4, abs=0.05)
@@ -84,7 +101,9 @@ def test_what_is_watched_is_what_the_probes_measure():
     assert isinstance(config, one.Config)
     weights, _ = begun(config)
     found, recalls = train._simplified(config).evaluate(0), probes.recalls(weights, task_of(config))
-    right = evaluate(weights, held_out(task_of(config), train.WATCHED), positions="in_context")["accuracy"]
+    right = evaluate(weights, held_out(task_of(config), train.WATCHED), positions="in_context")[
+        "accuracy"
+    ]
     assert found == {"accuracy": right, "W_K2": recalls["W_K2"], "W_K1": recalls["W_K1_early"]}
 
 
@@ -93,7 +112,9 @@ def test_the_full_transformer_is_watched_by_its_own_probes():
     assert isinstance(config, whole.Config) and config.layer_norm
     weights, _ = full.begun(config)
     recalls = full_probes.recalls(weights, task_of(config), config.heads)
-    right = head_scores.evaluate(weights, held_out(task_of(config), train.WATCHED), config.heads)["accuracy"]
+    right = head_scores.evaluate(weights, held_out(task_of(config), train.WATCHED), config.heads)[
+        "accuracy"
+    ]
     found = train._full(config).evaluate(0)
     assert found == {"accuracy": right, "W_K2": recalls["W_K2"], "W_K1": recalls["W_K1_early"]}
 

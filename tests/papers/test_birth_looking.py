@@ -1,4 +1,5 @@
-"""Probes and readings with planted answers: rows of W_K1, what W_O2 must write, where a model looks and errs."""
+"""Probes and readings with planted answers: rows of W_K1, what W_O2 must write, where a model looks
+and errs."""
 
 import math
 
@@ -26,22 +27,34 @@ def test_early_and_late_rows_choose_among_all_keys():
     weights, task = setting(embeddings="orthonormal")
     P = weights.P
     planted = P[1:10].T @ P[:9]  # positions 2 to 10 find the one before
-    found = probes.recalls(weights.with_(W_K1=planted + 1e-3 * P[10:].T @ P[30:31].repeat(54, 1)), task)
-    assert found["W_K1_early_rows"] == pytest.approx(9 / 15)  # of 16 positions all but the first have one before
+    found = probes.recalls(
+        weights.with_(W_K1=planted + 1e-3 * P[10:].T @ P[30:31].repeat(54, 1)), task
+    )
+    assert found["W_K1_early_rows"] == pytest.approx(
+        9 / 15
+    )  # of 16 positions all but the first have one before
     assert found["W_K1_late_rows"] == pytest.approx(1 / 48)  # that of position 32
     assert found["W_K1"] == pytest.approx(10 / 63)
-    stolen = probes.recalls(weights.with_(W_K1=planted + 2 * P[1:10].T @ P[40:41].repeat(9, 1)), task)
-    assert stolen["W_K1_early_rows"] == 0 and stolen["W_K1_early"] == pytest.approx(9 / 15)  # a later key wins
+    stolen = probes.recalls(
+        weights.with_(W_K1=planted + 2 * P[1:10].T @ P[40:41].repeat(9, 1)), task
+    )
+    assert stolen["W_K1_early_rows"] == 0 and stolen["W_K1_early"] == pytest.approx(
+        9 / 15
+    )  # a later key wins
 
 
 def test_what_the_output_memory_must_write_is_counted_as_often():
     weights, task = setting(embeddings="orthonormal", outputs="bigram")
     stored = torch.tensor([1, 39, 43])  # what W_O2 answers rightly
     W = weights.W_U[stored].T @ (weights.W_E[stored] @ weights.V2.T)
-    weights = weights.with_(W_O2=W - 0.01 * weights.W_U[0][:, None] * (weights.W_E @ weights.V2.T).sum(0))
+    weights = weights.with_(
+        W_O2=W - 0.01 * weights.W_U[0][:, None] * (weights.W_E @ weights.V2.T).sum(0)
+    )
     found = probes.recalls(weights, task)
     drawn = sample(task, 5_000, torch.Generator().manual_seed(0)).outputs
-    assert found["W_O2_met"] == pytest.approx(float(torch.isin(drawn, stored).double().mean()), abs=0.02)
+    assert found["W_O2_met"] == pytest.approx(
+        float(torch.isin(drawn, stored).double().mean()), abs=0.02
+    )
     assert found["W_O2_met"] > 2 * found["W_O2"] > 0
     uniform = probes.recalls(weights, make_task())
     assert uniform["W_O2_met"] == pytest.approx(uniform["W_O2"])
@@ -57,7 +70,9 @@ def test_held_out_sequences_repeat_as_often_as_the_task_does(T):
     batch = held_out(task, 256, "cpu")
     many = sample(task, POOL * 256, torch.Generator().manual_seed(2**31 + 17))
     assert len(batch.tokens) == 256
-    assert repeated(batch) == pytest.approx(repeated(many), rel=0.02)  # 256 freely drawn ones are off by a quarter
+    assert repeated(batch) == pytest.approx(
+        repeated(many), rel=0.02
+    )  # 256 freely drawn ones are off by a quarter
 
 
 def test_what_follows_is_what_stood_after_the_same_token():
@@ -74,7 +89,9 @@ def test_a_constructed_head_looks_at_what_followed_and_links_every_position():
     assert masses["triggers"][1] < 0.4
     assert min(attention_scores.on_previous(found)) > 0.9
     random = attention_scores.look(weights, task, 2)
-    assert attention_scores.on_followers(random)["triggers"][0] == pytest.approx(masses["triggers"][1], abs=0.05)
+    assert attention_scores.on_followers(random)["triggers"][0] == pytest.approx(
+        masses["triggers"][1], abs=0.05
+    )
 
 
 def test_a_head_that_links_early_positions_alone_errs_where_triggers_stand_first_late():
@@ -119,9 +136,14 @@ def test_even_attention_has_all_the_entropy_and_no_largest_weight():
 
 def test_one_cleaned_matrix_leaves_the_others_as_they_are():
     weights, task = setting(128)
-    kept, one = construct(weights, task), construct(weights, task, cross_talk="stream", cleaned=("W_K2",))
+    kept, one = (
+        construct(weights, task),
+        construct(weights, task, cross_talk="stream", cleaned=("W_K2",)),
+    )
     assert one.W_O2.equal(kept.W_O2) and one.W_K1.equal(kept.W_K1)
-    assert one.W_K2.equal(construct(weights, task, cross_talk="stream").W_K2) and not one.W_K2.equal(kept.W_K2)
+    assert one.W_K2.equal(
+        construct(weights, task, cross_talk="stream").W_K2
+    ) and not one.W_K2.equal(kept.W_K2)
 
 
 def test_a_feed_forward_layer_that_reads_the_whole_stream_is_the_model():
@@ -129,8 +151,14 @@ def test_a_feed_forward_layer_that_reads_the_whole_stream_is_the_model():
     built, batch = construct(weights, task, output_scale=30.0), held_out(task, 64, "cpu")
     read = dict(zip(evaluation.READ, evaluation.readings(built, batch), strict=True))
     achieved = evaluate(built, batch)
-    assert read["stream"] == pytest.approx([achieved["accuracy"], achieved["global_loss"]], abs=1e-3)
-    bare = built.with_(W_O2=torch.zeros(256, 256), V2=torch.zeros(256, 256), R1=torch.zeros(256, 256))
+    assert read["stream"] == pytest.approx(
+        [achieved["accuracy"], achieved["global_loss"]], abs=1e-3
+    )
+    bare = built.with_(
+        W_O2=torch.zeros(256, 256), V2=torch.zeros(256, 256), R1=torch.zeros(256, 256)
+    )
     alone = evaluation.readings(bare, batch)
-    assert np.ptp(alone[:2], axis=0).max() < 1e-4  # nothing but the token and its place is there to read
+    assert (
+        np.ptp(alone[:2], axis=0).max() < 1e-4
+    )  # nothing but the token and its place is there to read
     assert evaluation.bigrams_loss(task, batch) < alone[2, 1] < math.log(65)

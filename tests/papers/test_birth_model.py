@@ -1,4 +1,5 @@
-"""The model against loops over positions written from Section 4.2; the fast path against autograd of the model."""
+"""The model against loops over positions written from Section 4.2; the fast path against autograd
+of the model."""
 
 import dataclasses
 import math
@@ -75,7 +76,9 @@ def test_gradient_equals_autograd(with_F, positions, layers, dtype, tolerance):
     assert got.keys() == expected.keys()
     assert measures["loss"] == pytest.approx(loss, abs=10 * tolerance)
     for name in got:
-        torch.testing.assert_close(got[name], expected[name], rtol=0, atol=tolerance * float(expected[name].norm()))
+        torch.testing.assert_close(
+            got[name], expected[name], rtol=0, atol=tolerance * float(expected[name].norm())
+        )
 
 
 def test_gradient_equals_central_differences_of_the_loops():
@@ -84,7 +87,9 @@ def test_gradient_equals_central_differences_of_the_loops():
 
     def loss(changed):
         logits = torch.stack([naive_logits(changed, row.tolist(), 2) for row in batch.inputs])
-        return float(torch.nn.functional.cross_entropy(logits.flatten(0, 1), batch.targets.flatten()))
+        return float(
+            torch.nn.functional.cross_entropy(logits.flatten(0, 1), batch.targets.flatten())
+        )
 
     for name in TRAINED:
         step = torch.zeros(6, 6, dtype=torch.float64)
@@ -142,7 +147,9 @@ def test_measures_and_evaluation_equal_the_plain_model():
 
 def test_standard_error_is_that_of_repeated_batches():
     generator = torch.Generator().manual_seed(0)
-    rates, often = torch.rand(2, 1000, 200, 1, generator=generator)  # batches of sequences that differ
+    rates, often = torch.rand(
+        2, 1000, 200, 1, generator=generator
+    )  # batches of sequences that differ
     values = (torch.rand(1000, 200, 20, generator=generator) < rates).float()
     where = torch.rand(1000, 200, 20, generator=generator) < often
     pairs = torch.tensor([share(v, w) for v, w in zip(values, where, strict=True)])

@@ -1,4 +1,5 @@
-"""Every recall is that of its definition, counted pair by pair, and a memory's map names what it shows."""
+"""Every recall is that of its definition, counted pair by pair, and a memory's map names what it
+shows."""
 
 import pytest
 import torch
@@ -16,7 +17,10 @@ T = 32
 def half_learned(**task):
     """Weights whose memories recall some of their pairs, and their task."""
     generator = torch.Generator().manual_seed(1)
-    weights, task = initialise(65, 48, T, generator, "paper", True, "random"), make_task(T=T, **task)
+    weights, task = (
+        initialise(65, 48, T, generator, "paper", True, "random"),
+        make_task(T=T, **task),
+    )
     made = construct(weights, task, logit=1.0, output_scale=1.0)
     noise = {name: torch.randn(48, 48, generator=generator) for name in ("W_K1", "W_K2", "W_O2")}
     share = {"W_K1": 3.0, "W_K2": 0.2, "W_O2": 0.03}
@@ -37,7 +41,11 @@ def counted(S: torch.Tensor, over: str, weight=None) -> float:
 @pytest.mark.parametrize("triggers", ["random", "fixed"])
 def test_every_recall_is_that_of_its_definition(triggers):
     weights, task = half_learned(triggers=triggers, K=5)
-    tokens, often, early = memory_tokens(task), task.unigram, 7  # of 8 early positions, a quarter of 32
+    tokens, often, early = (
+        memory_tokens(task),
+        task.unigram,
+        7,
+    )  # of 8 early positions, a quarter of 32
     P, W_E, W_U = weights.P, weights.W_E, weights.W_U
     K1 = P[1:] @ weights.W_K1 @ P[:-1].T
     K2 = W_E[tokens] @ weights.W_K2 @ (W_E[tokens] @ weights.R1.T).T

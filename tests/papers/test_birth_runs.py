@@ -33,7 +33,9 @@ def drawn(experiment, run: Run) -> dict[str, str]:
     """The figures of a run that do not depend on a training of today's, as JSON."""
     names = ("accuracy", "memories", "recall", "gap", "errors")
     found = {
-        drawing.name: drawing.draw(run, experiment.view()) for drawing in experiment.drawings if drawing.name in names
+        drawing.name: drawing.draw(run, experiment.view())
+        for drawing in experiment.drawings
+        if drawing.name in names
     }
     return {name: panel.figure.plotly().to_json() + panel.title for name, panel in found.items()}
 

@@ -1,4 +1,5 @@
-"""What Birth's predictions come to in the shipped runs, and that they are read from the run, not written down."""
+"""What Birth's predictions come to in the shipped runs, and that they are read from the run, not
+written down."""
 
 from dataclasses import replace
 
@@ -47,11 +48,16 @@ def test_what_comes_out(experiment, beat, begins):
 
 def test_another_order_gives_another_answer_and_leaves_the_beat_out():
     run, view, beats = told("induction")
-    swapped = {"curve/recall_W_O2": run["curve/recall_W_K2"], "curve/recall_W_K2": run["curve/recall_W_O2"]}
+    swapped = {
+        "curve/recall_W_O2": run["curve/recall_W_K2"],
+        "curve/recall_W_K2": run["curve/recall_W_O2"],
+    }
     other = Run(run.config, {**run.tensors, **swapped})
     asked = question(beats["output"])
     assert asked.choices[asked.right(other, view)].startswith("W_K²")
-    assert beats["output"] not in story.resolve_beats(registry.experiment("birth.induction").story, other)
+    assert beats["output"] not in story.resolve_beats(
+        registry.experiment("birth.induction").story, other
+    )
 
 
 def test_what_the_example_gets_wrong_at_the_end_is_explained_where_there_is_any():
@@ -65,8 +71,12 @@ def test_what_the_example_gets_wrong_at_the_end_is_explained_where_there_is_any(
 def test_what_training_quietens_is_read_from_the_run():
     run, view, beats = told("constructed")
     said = story.sentence_of(beats["close"].say, run, view)
-    assert "W_K²" in said and "W_O²" in said and "W_K¹" not in said  # whose cross-talk training leaves louder
-    louder = {name: each * 9 for name, each in run.tensors.items() if name.startswith("beside/talk")}
+    assert (
+        "W_K²" in said and "W_O²" in said and "W_K¹" not in said
+    )  # whose cross-talk training leaves louder
+    louder = {
+        name: each * 9 for name, each in run.tensors.items() if name.startswith("beside/talk")
+    }
     assert "After training" not in story.sentence_of(
         beats["close"].say, Run(run.config, {**run.tensors, **louder}), view
     )
@@ -77,5 +87,7 @@ def test_exact_pairs_could_have_helped_or_done_nothing():
     right = question(beats["pairs"]).right
     kept = run["sweep/accuracy_kept"]
     for change, index in ((0.1, 0), (0.0, 1), (-0.1, 2)):
-        other = Run(run.config, {**run.tensors, "sweep/accuracy_within": (kept + change).astype(np.float32)})
+        other = Run(
+            run.config, {**run.tensors, "sweep/accuracy_within": (kept + change).astype(np.float32)}
+        )
         assert right(other, view) == index

@@ -16,7 +16,9 @@ from icl_core.runs import store
 
 TITLE, HEADLINE = 38, 100  # letters that stand on one line
 EXPERIMENTS = {"birth.induction": INDUCTION, "birth.constructed": CONSTRUCTED}
-RUNS = [(id, preset.name) for id, experiment in EXPERIMENTS.items() for preset in experiment.presets]
+RUNS = [
+    (id, preset.name) for id, experiment in EXPERIMENTS.items() for preset in experiment.presets
+]
 
 
 def shipped(experiment_id: str, preset: str) -> Run:
@@ -41,7 +43,9 @@ def views(experiment_id: str, run: Run) -> list:
 def scales(figure: dict) -> dict:
     """The ranges of all axes and of the colours."""
     found = {name: part.get("range") for name, part in figure["layout"].items() if "axis" in name}
-    return found | {"colours": [figure["layout"].get("coloraxis", {}).get(end) for end in ("cmin", "cmax")]}
+    return found | {
+        "colours": [figure["layout"].get("coloraxis", {}).get(end) for end in ("cmin", "cmax")]
+    }
 
 
 @pytest.mark.parametrize(("experiment_id", "preset"), RUNS)
@@ -73,10 +77,15 @@ def test_the_example_can_be_known_in_every_vocabulary(triggers, N, K):
     assert len(text) == 10 and set(text) <= set(task.characters) and len(marked) <= K
     sequence = choose(task, replace(INDUCTION.view(), sequence=text, marked=marked))
     judged = {text[index] for index in np.flatnonzero(sequence.in_context.numpy())}
-    allowed = task.characters if task.fixed_triggers is None else [task.characters[i] for i in task.fixed_triggers]
+    allowed = (
+        task.characters
+        if task.fixed_triggers is None
+        else [task.characters[i] for i in task.fixed_triggers]
+    )
     assert judged == set(marked) and judged <= set(allowed)
     assert all(
-        text.count(trigger + task.characters[sequence.truth[task.characters.index(trigger)]]) > 1 for trigger in judged
+        text.count(trigger + task.characters[sequence.truth[task.characters.index(trigger)]]) > 1
+        for trigger in judged
     )
 
 
@@ -102,7 +111,9 @@ def test_only_fixed_triggers_are_judged_in_a_typed_sequence(triggers):
 
 def test_layer_one_and_its_memory_are_on_stage_only_if_there_is_one():
     names = {
-        preset: [each.name for each in on_stage("birth.induction", shipped("birth.induction", preset))]
+        preset: [
+            each.name for each in on_stage("birth.induction", shipped("birth.induction", preset))
+        ]
         for preset in ("order", "one layer")
     }
     assert set(names["order"]) - set(names["one layer"]) == {"first", "w_k1"}
@@ -117,7 +128,14 @@ def test_a_long_sequence_of_ones_own_is_shown_as_far_as_it_can_be_read():
 
 def test_both_sides_of_a_large_map_of_positions_count_alike():
     run = shipped("birth.induction", "order, paper size")
-    figure = next(each for each in INDUCTION.drawings if each.name == "w_k1").draw(run, INDUCTION.view()).figure
-    assert figure is not None and figure.data[0]["z"].shape == (64, 64)  # of 256 positions, four by four
+    figure = (
+        next(each for each in INDUCTION.drawings if each.name == "w_k1")
+        .draw(run, INDUCTION.view())
+        .figure
+    )
+    assert figure is not None and figure.data[0]["z"].shape == (
+        64,
+        64,
+    )  # of 256 positions, four by four
     assert figure.layout["xaxis"]["ticktext"] == ["64", "128", "192", "256"]
     assert set(figure.layout["xaxis"]["ticktext"]) <= set(figure.layout["yaxis"]["ticktext"])

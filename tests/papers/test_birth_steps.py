@@ -1,4 +1,5 @@
-"""Three gradient steps: the law of the proof's sequences, its expectations, the lemmas, and what the steps leave."""
+"""Three gradient steps: the law of the proof's sequences, its expectations, the lemmas, and what
+the steps leave."""
 
 import itertools
 from dataclasses import replace
@@ -10,7 +11,13 @@ import torch
 from icl_core import registry
 from icl_core.papers.birth.shared.model import Weights, initialise
 from icl_core.papers.birth.shared.probes import recalls
-from icl_core.papers.birth.steps import exact_expectation, gradient_steps, lemmas, noise_example, simplified
+from icl_core.papers.birth.steps import (
+    exact_expectation,
+    gradient_steps,
+    lemmas,
+    noise_example,
+    simplified,
+)
 from icl_core.papers.birth.steps.law import Drawn, more_often, own, pairs, sample
 from icl_core.papers.birth.steps.load_run import read, shown
 from icl_core.papers.birth.steps.metrics import learned_in
@@ -26,7 +33,8 @@ def generator(seed: int = 0) -> torch.Generator:
 
 
 def every(N: int, T: int):
-    """All sequences of the proof's law with their probability: (weight, tokens, trigger's place, answer)."""
+    """All sequences of the proof's law with their probability: (weight, tokens, trigger's place,
+    answer)."""
     for z in itertools.product(range(N), repeat=T):
         places = [t for t in range(T) if z[t] == z[-1]]
         if len(places) == 2:
@@ -38,7 +46,10 @@ def every(N: int, T: int):
 def made(seed: int = 0, N: int = 6, T: int = 5, d: int = 12) -> Weights:
     """A small model in float64 in which all three matrices hold something."""
     weights = initialise(N, d, T, generator(seed), "paper", with_F=False).to(torch.float64)
-    drawn = {name: torch.randn(d, d, generator=generator(9 + i)).double() for i, name in enumerate(MATRICES)}
+    drawn = {
+        name: torch.randn(d, d, generator=generator(9 + i)).double()
+        for i, name in enumerate(MATRICES)
+    }
     return weights.with_(**drawn)
 
 
@@ -59,7 +70,10 @@ def test_all_sequences_are_those_that_the_law_draws():
 
 def test_expectations_are_sums_over_all_sequences():
     N, T = 3, 4
-    F, places = torch.randn(N, N, generator=generator(1)).double(), torch.randn(N, T, generator=generator(2)).double()
+    F, places = (
+        torch.randn(N, N, generator=generator(1)).double(),
+        torch.randn(N, T, generator=generator(2)).double(),
+    )
     by_hand, there = torch.zeros(T, T, N, N).double(), torch.zeros(T).double()
     for weight, z, _, y in every(N, T):
         for t in range(T):
@@ -78,11 +92,18 @@ def naive(weights: Weights, tokens: torch.Tensor, name: str) -> torch.Tensor:
     x = [weights.W_E[z] + with_place * weights.P[t] for t, z in enumerate(tokens.tolist())]
     keys = []
     for t in range(T):
-        looks = torch.stack([weights.P[t] @ weights.W_K1 @ weights.P[s] for s in range(t + 1)]) / d**0.5
+        looks = (
+            torch.stack([weights.P[t] @ weights.W_K1 @ weights.P[s] for s in range(t + 1)]) / d**0.5
+        )
         keys.append(weights.R1 @ sum(a * x[s] for s, a in enumerate(looks.softmax(0))))
     attention = (torch.stack([x[-1] @ weights.W_K2 @ key for key in keys]) / d**0.5).softmax(0)
     values = [x[t] + keys[t] if READ[name] == STREAM else x[t] for t in range(T)]
-    return weights.W_U @ weights.W_O2 @ weights.V2 @ sum(a * v for a, v in zip(attention, values, strict=True))
+    return (
+        weights.W_U
+        @ weights.W_O2
+        @ weights.V2
+        @ sum(a * v for a, v in zip(attention, values, strict=True))
+    )
 
 
 @pytest.mark.parametrize("name", MATRICES)
@@ -112,7 +133,9 @@ def test_the_exact_gradients_are_sums_over_all_sequences():
         table = simplified.TABLE[name]
         leaf = getattr(found, table).requires_grad_()
         logits, _ = simplified.forward(replace(found, **{table: leaf}), drawn.tokens, READ[name])
-        loss = logits.mean(1) - logits.gather(1, drawn.answers[:, None])[:, 0]  # its slope is that at p̂ = 1/N
+        loss = (
+            logits.mean(1) - logits.gather(1, drawn.answers[:, None])[:, 0]
+        )  # its slope is that at p̂ = 1/N
         (probability @ loss).backward()
         torch.testing.assert_close(exact_expectation.expected(name, start), leaf.grad)
     start = weights.with_(W_K1=zero)
@@ -127,14 +150,16 @@ def test_the_exact_gradients_are_sums_over_all_sequences():
 
 
 def test_a_large_batch_comes_near_the_exact_step_as_sampling_allows():
-    """W_O2's first step has p̂ = 1/N exactly, so all that is left is sampling noise, which falls as 1/√batch."""
+    """W_O2's first step has p̂ = 1/N exactly, so all that is left is sampling noise, which falls as
+    1/√batch."""
     weights = gradient_steps.begun(SMALL)
     exact = exact_expectation.expected("W_O2", weights)
     apart = []
     for batch in (2_000, 32_000):
         found = simplified.gradient("W_O2", weights, sample(16, 8, batch, generator(batch)))
         apart.append(float((found.double() - exact).norm()))
-    # the variance of a mean: that of (1/N − 1{y}) times the share of each token, summed over all entries
+    # the variance of a mean: that of (1/N − 1{y}) times the share of each token, summed over all
+    # entries
     drawn = sample(16, 8, 4000, generator(5))
     left = 1 / 16 - torch.nn.functional.one_hot(drawn.answers, 16).double()
     A1 = simplified.back(torch.zeros(8, 8)).double()
@@ -160,17 +185,24 @@ def test_each_lemma_is_what_autograd_finds():
 
 
 def test_the_proofs_step_on_w_o2_is_eq_16():
-    """With the proof's 1 and τ in place of the law's own shares, of which they are the limit for many characters."""
+    """With the proof's 1 and τ in place of the law's own shares, of which they are the limit for
+    many characters."""
     N, T = 65, 16
     own_share, mean_share = exact_expectation.shares(N, T)
-    tau = np.mean([sum(1 / t for t in range(first + 2, T + 1)) for first in range(T - 2)])  # positions count from 1
+    tau = np.mean(
+        [sum(1 / t for t in range(first + 2, T + 1)) for first in range(T - 2)]
+    )  # positions count from 1
     assert own_share * T == pytest.approx(1, abs=0.05)
     assert mean_share / own_share == pytest.approx(tau, rel=0.1)
     weights = gradient_steps.begun(Config(N=16, T=8, d=32)).to(torch.float64)
-    W = -16 * simplified.matrix("W_O2", exact_expectation.expected("W_O2", weights), weights)  # a step of size N
+    W = -16 * simplified.matrix(
+        "W_O2", exact_expectation.expected("W_O2", weights), weights
+    )  # a step of size N
     centred = weights.W_E - weights.W_E.mean(0)
     a, b = exact_expectation.shares(16, 8)
-    by_hand = weights.W_U.T @ (a * centred @ weights.V2.T + b * centred @ (weights.V2 @ weights.R1).T)
+    by_hand = weights.W_U.T @ (
+        a * centred @ weights.V2.T + b * centred @ (weights.V2 @ weights.R1).T
+    )
     torch.testing.assert_close(W, by_hand)
 
 
@@ -201,22 +233,31 @@ def test_positions_are_put_back_as_the_model_that_reads_them_does():
     found = simplified.with_positions(weights, drawn)
     for name, read_as in (("none", TOKENS), ("all", PLACED)):
         logits, _ = simplified.forward(simplified.tables(weights, read_as), drawn.tokens, read_as)
-        assert found[name] == pytest.approx(float((logits.argmax(1) == drawn.answers).double().mean()))
+        assert found[name] == pytest.approx(
+            float((logits.argmax(1) == drawn.answers).double().mean())
+        )
 
 
 def test_one_step_filters_positions_out():
     weights = gradient_steps.begun(Config(d=512, T=16))
-    found = {known: noise_example.step(weights, known, 200_000, generator()) for known in noise_example.KNOWN}
+    found = {
+        known: noise_example.step(weights, known, 200_000, generator())
+        for known in noise_example.KNOWN
+    }
     assert found["exact"].accuracy == 1 and found["exact"].signal == pytest.approx(1, abs=0.1)
     assert found["one"].noise > 4 * found["exact"].noise
     torch.testing.assert_close(found["batch"].tokens, found["exact"].tokens, atol=0.1, rtol=0)
-    aligned = gradient_steps.begun(Config(d=512, T=16)).with_(W_E=torch.eye(65, 512), P=torch.eye(16, 512).roll(100, 1))
+    aligned = gradient_steps.begun(Config(d=512, T=16)).with_(
+        W_E=torch.eye(65, 512), P=torch.eye(16, 512).roll(100, 1)
+    )
     assert noise_example.step(aligned, "exact", 1, generator()).noise == pytest.approx(0, abs=1e-6)
 
 
 def test_the_stage_reads_the_last_position_as_the_measures_do():
     config = replace(SMALL, T=8)
-    weights = gradient_steps.walk(config, gradient_steps.on_batches(config), THEOREM.split(THEN))[-1][1]
+    weights = gradient_steps.walk(config, gradient_steps.on_batches(config), THEOREM.split(THEN))[
+        -1
+    ][1]
     run = shipped("birth.steps", "three steps")
     sequence = shown(run, View())
     assert int(sequence.in_context.sum()) == 1 and bool(sequence.in_context[-1])
@@ -234,7 +275,12 @@ def test_the_shipped_run_makes_a_head_and_its_questions_have_their_answers():
     asked = [beat.ask for beat in script.beats if beat.ask]
     right = [each.choices[each.right(run, view)] for each in asked]
     assert right == ["W_O² (says what followed)", "Hardly any", "None"]
-    assert run["curve/accuracy_batch"][:, 3].min() > 0.85 > 0.2 > run["curve/accuracy_batch"][:, 2].max()
+    assert (
+        run["curve/accuracy_batch"][:, 3].min()
+        > 0.85
+        > 0.2
+        > run["curve/accuracy_batch"][:, 2].max()
+    )
 
 
 @pytest.mark.parametrize("preset", ["three steps", "wrong order", "whole model"])

@@ -1,4 +1,5 @@
-"""The sampler against the distributions it is to follow, and the masks against a loop that reads like the text."""
+"""The sampler against the distributions it is to follow, and the masks against a loop that reads
+like the text."""
 
 import pytest
 import torch
@@ -11,7 +12,8 @@ def generator(seed: int) -> torch.Generator:
 
 
 def chi_square_per_degree(observed: torch.Tensor, expected: torch.Tensor) -> float:
-    """About 1 if `observed` counts follow `expected` ones; cells expected less than 5 times are left out."""
+    """About 1 if `observed` counts follow `expected` ones; cells expected less than 5 times are
+    left out."""
     kept = expected >= 5
     return float(((observed - expected)[kept].square() / expected[kept]).sum() / kept.sum())
 
@@ -33,7 +35,11 @@ def test_first_token_and_transitions_follow_pi_u_and_pi_b():
 def test_triggers_are_always_followed_by_their_output():
     task = make_task(K=5, T=64)
     batch = sample(task, 200, generator(1))
-    output = torch.full((200, task.N), -1).scatter_(1, batch.triggers, batch.outputs).gather(1, batch.inputs)
+    output = (
+        torch.full((200, task.N), -1)
+        .scatter_(1, batch.triggers, batch.outputs)
+        .gather(1, batch.inputs)
+    )
     assert (batch.targets == output)[~batch.global_].all()
     assert (output[batch.global_] == -1).all()
 
@@ -41,7 +47,9 @@ def test_triggers_are_always_followed_by_their_output():
 @pytest.mark.parametrize("triggers, first", [("fixed", 0), ("fixed rare", 5)])
 def test_fixed_triggers_are_the_most_frequent(triggers, first):
     task = make_task(K=3, triggers=triggers)
-    assert task.unigram.argsort(descending=True)[first : first + 3].equal(sample(task, 4, generator(0)).triggers[2])
+    assert task.unigram.argsort(descending=True)[first : first + 3].equal(
+        sample(task, 4, generator(0)).triggers[2]
+    )
 
 
 def test_random_triggers_are_drawn_from_pi_u_without_replacement():
@@ -71,7 +79,9 @@ def naive_masks(inputs: list[int], triggers: set[int]) -> tuple[list[bool], list
 def test_masks_equal_the_loop():
     batch = sample(make_task(K=5, T=96), 30, generator(4))
     for row in range(30):
-        in_context, global_ = naive_masks(batch.inputs[row].tolist(), set(batch.triggers[row].tolist()))
+        in_context, global_ = naive_masks(
+            batch.inputs[row].tolist(), set(batch.triggers[row].tolist())
+        )
         assert batch.in_context[row].tolist() == in_context
         assert batch.global_[row].tolist() == global_
 
@@ -79,8 +89,12 @@ def test_masks_equal_the_loop():
 def test_masks_of_a_typed_sequence():
     a, b, c = 0, 1, 2
     in_context, global_ = masks(torch.tensor([[a, b, c, a, a, b]]), torch.tensor([[a, c]]), 3)
-    assert in_context.tolist() == [[False, False, False, True, True, False]]  # from the second occurrence on
-    assert global_.tolist() == [[False, True, False, False, False, True]]  # c's first occurrence is neither
+    assert in_context.tolist() == [
+        [False, False, False, True, True, False]
+    ]  # from the second occurrence on
+    assert global_.tolist() == [
+        [False, True, False, False, False, True]
+    ]  # c's first occurrence is neither
 
 
 def test_same_seed_same_batch():
@@ -104,7 +118,14 @@ def test_a_character_that_nothing_follows_is_followed_by_pi_u():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"triggers": "rare"}, {"outputs": "x"}, {"K": 0}, {"K": 66}, {"N": 8, "K": 4, "triggers": "fixed rare"}, {"T": 1}],
+    [
+        {"triggers": "rare"},
+        {"outputs": "x"},
+        {"K": 0},
+        {"K": 66},
+        {"N": 8, "K": 4, "triggers": "fixed rare"},
+        {"T": 1},
+    ],
 )
 def test_settings_out_of_range_are_refused(wrong):
     with pytest.raises(ValueError, match="must be"):

@@ -22,8 +22,11 @@ def setting(layers=2, mlp=True, layer_norm=False, batch=4, K=3, length=T, scale=
     generator = torch.Generator().manual_seed(7)
     weights = initialise(N, D, length, layers, generator, scale, mlp, layer_norm)
     if layer_norm:  # gains of one and biases of zero would not show which is which
-        weights |= {name: one + 0.3 * torch.randn(D, generator=generator) for name, one in weights.items()
-                    if name.startswith(("gain", "bias"))}  # fmt: skip
+        weights |= {
+            name: one + 0.3 * torch.randn(D, generator=generator)
+            for name, one in weights.items()
+            if name.startswith(("gain", "bias"))
+        }
     task = make_task(N=N, K=K, T=length)
     return {name: each.double() for name, each in weights.items()}, sample(task, batch, generator)
 
@@ -33,7 +36,10 @@ def normed(x, weights, where):
         return x
     mean = sum(float(value) for value in x) / D
     variance = sum((float(value) - mean) ** 2 for value in x) / D
-    return weights[f"gain_{where}"] * (x - mean) / math.sqrt(variance + 1e-5) + weights[f"bias_{where}"]
+    return (
+        weights[f"gain_{where}"] * (x - mean) / math.sqrt(variance + 1e-5)
+        + weights[f"bias_{where}"]
+    )
 
 
 def naive(weights, tokens, heads):
@@ -47,24 +53,33 @@ def naive(weights, tokens, heads):
             for head in range(heads):
                 at = slice(head * wide, (head + 1) * wide)
                 W_Q, W_K, W_V = (weights[f"{name}{layer}"][at] for name in ("W_Q", "W_K", "W_V"))
-                scores = [torch.exp((W_Q @ read[t]) @ (W_K @ read[s]) / math.sqrt(wide)) for s in range(t + 1)]
+                scores = [
+                    torch.exp((W_Q @ read[t]) @ (W_K @ read[s]) / math.sqrt(wide))
+                    for s in range(t + 1)
+                ]
                 mixed = sum(score / sum(scores) * read[s] for s, score in enumerate(scores))
                 update = update + weights[f"W_O{layer}"][:, at] @ (W_V @ mixed)
             written.append(x[t] + update)
         x = written
         if f"W_in{layer}" in weights:
-            hidden = [(weights[f"W_in{layer}"] @ normed(each, weights, f"mlp{layer}")).clamp(min=0) for each in x]
+            hidden = [
+                (weights[f"W_in{layer}"] @ normed(each, weights, f"mlp{layer}")).clamp(min=0)
+                for each in x
+            ]
             x = [each + weights[f"W_out{layer}"] @ h for each, h in zip(x, hidden, strict=True)]
     return torch.stack([weights["W_U"] @ normed(each, weights, "out") for each in x])
 
 
 @pytest.mark.parametrize(
-    "layers, heads, mlp, layer_norm", [(1, 1, True, False), (2, 3, True, True), (3, 2, False, False)]
+    "layers, heads, mlp, layer_norm",
+    [(1, 1, True, False), (2, 3, True, True), (3, 2, False, False)],
 )
 def test_forward_equals_the_loops(layers, heads, mlp, layer_norm):
     weights, batch = setting(layers, mlp, layer_norm)
     found = forward(weights, batch.inputs, heads)
-    torch.testing.assert_close(found.logits[0], naive(weights, batch.inputs[0].tolist(), heads), rtol=0, atol=1e-5)
+    torch.testing.assert_close(
+        found.logits[0], naive(weights, batch.inputs[0].tolist(), heads), rtol=0, atol=1e-5
+    )
     assert len(found.attention) == len(found.outputs) == layers
     for attention in found.attention:
         assert attention.shape == (4, heads, T, T) and (attention.triu(1) == 0).all()
@@ -86,7 +101,11 @@ def test_gradient_equals_central_differences_of_the_loops(positions):
     assert measures["loss"] == pytest.approx(loss(weights), abs=1e-8)
     for name, matrix in weights.items():
         at = int(found[name].abs().argmax())  # where it matters
-        step = torch.zeros(matrix.numel(), dtype=torch.float64).index_fill(0, torch.tensor(at), 1e-5).view_as(matrix)
+        step = (
+            torch.zeros(matrix.numel(), dtype=torch.float64)
+            .index_fill(0, torch.tensor(at), 1e-5)
+            .view_as(matrix)
+        )
         up, down = (loss({**weights, name: matrix + sign * step}) for sign in (1, -1))
         assert float(found[name].flatten()[at]) == pytest.approx((up - down) / 2e-5, abs=1e-5), name
 
@@ -111,17 +130,28 @@ def test_products_in_bfloat16_change_no_gradient_by_much():
 
 
 def as_full(small: simplified.Weights) -> dict[str, torch.Tensor]:
-    """The simplified model as a full one: W_Q = I, W_V and W_O as they are, and relu(x) − relu(−x) = x."""
+    """The simplified model as a full one: W_Q = I, W_V and W_O as they are, and relu(x) − relu(−x)
+    = x."""
     d, one = small.d, torch.eye(small.d, dtype=torch.float64)
     none, up = torch.zeros(2 * d, d, dtype=torch.float64), torch.cat([one, -one])
     assert small.W_F is not None
     return {
-        "W_E": small.W_E, "P": small.P, "W_U": small.W_U,
-        "W_Q1": one, "W_K1": small.W_K1, "W_V1": small.R1, "W_O1": one,
-        "W_in1": torch.cat([up, none]), "W_out1": torch.zeros(d, 4 * d, dtype=torch.float64),
-        "W_Q2": one, "W_K2": small.W_K2, "W_V2": small.V2, "W_O2": small.W_O2,
-        "W_in2": torch.cat([up, none]), "W_out2": torch.cat([small.W_F, -small.W_F, none.T], 1),
-    }  # fmt: skip
+        "W_E": small.W_E,
+        "P": small.P,
+        "W_U": small.W_U,
+        "W_Q1": one,
+        "W_K1": small.W_K1,
+        "W_V1": small.R1,
+        "W_O1": one,
+        "W_in1": torch.cat([up, none]),
+        "W_out1": torch.zeros(d, 4 * d, dtype=torch.float64),
+        "W_Q2": one,
+        "W_K2": small.W_K2,
+        "W_V2": small.V2,
+        "W_O2": small.W_O2,
+        "W_in2": torch.cat([up, none]),
+        "W_out2": torch.cat([small.W_F, -small.W_F, none.T], 1),
+    }
 
 
 def test_with_one_head_identity_queries_and_a_linear_layer_it_is_the_simplified_model():
@@ -139,11 +169,15 @@ def test_with_one_head_identity_queries_and_a_linear_layer_it_is_the_simplified_
 def test_the_papers_construction_is_called_what_it_is():
     """Its two heads, in the full model: one looks one back, the other finds what followed."""
     task = make_task(N=16, K=3, T=32)
-    drawn = simplified.initialise(16, 64, 32, torch.Generator().manual_seed(0), embeddings="orthonormal")
+    drawn = simplified.initialise(
+        16, 64, 32, torch.Generator().manual_seed(0), embeddings="orthonormal"
+    )
     built = construct(drawn, task).to(torch.float64)
     batch = sample(task, 64, torch.Generator().manual_seed(1))
     found = look(as_full(built), batch, 1)[1]
-    measures = zip(found.previous, found.triggers, found.triggers_even, found.uniformity, strict=True)
+    measures = zip(
+        found.previous, found.triggers, found.triggers_even, found.uniformity, strict=True
+    )
     assert [role(*map(float, each)) for each in measures] == [PREVIOUS, INDUCTION]
 
 
@@ -163,7 +197,10 @@ def test_initial_scales():
     assert float(paper["W_E"].std()) == pytest.approx(128**-0.5, rel=0.05)
     assert float(paper["W_out1"].std()) == pytest.approx(512**-0.5, rel=0.05)
     assert float(code["P"].std()) == pytest.approx(1, rel=0.05)
-    assert float(code["W_out1"].abs().max()) <= 512**-0.5 and float(code["W_U"].abs().max()) <= 128**-0.5
+    assert (
+        float(code["W_out1"].abs().max()) <= 512**-0.5
+        and float(code["W_U"].abs().max()) <= 128**-0.5
+    )
 
 
 def bench(weights, K=2, heads=2):
@@ -192,7 +229,8 @@ def test_means_are_those_over_sequences():
 
 
 def test_all_heads_patched_and_the_token_itself_left_are_the_corrupted_run_at_the_queries():
-    """Without a feed-forward layer, and the queries' own tokens being equal, the heads carry all that differs."""
+    """Without a feed-forward layer, and the queries' own tokens being equal, the heads carry all
+    that differs."""
     weights, _ = setting(mlp=False)
     found = bench(weights)
     assert 10 < len(found.clean.inputs) < 40

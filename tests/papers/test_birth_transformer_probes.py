@@ -1,4 +1,5 @@
-"""The probes of the full transformer: a planted memory is recalled, and of the simplified model they are its own."""
+"""The probes of the full transformer: a planted memory is recalled, and of the simplified model
+they are its own."""
 
 from dataclasses import replace
 
@@ -30,10 +31,17 @@ def test_a_planted_memory_is_recalled():
     built = as_full(construct(drawn(), TASK).to(torch.float64))
     assert asked(built, 1) == dict.fromkeys(PROBES, 1.0)
     noise = torch.Generator().manual_seed(1)
-    for name, forgotten in (("W_K1", {"W_K1", "W_K1_early"}), ("W_K2", {"W_K2"}), ("W_O2", {"W_O2"})):
+    for name, forgotten in (
+        ("W_K1", {"W_K1", "W_K1_early"}),
+        ("W_K2", {"W_K2"}),
+        ("W_O2", {"W_O2"}),
+    ):
         found = asked({**built, name: torch.randn(D, D, generator=noise, dtype=torch.float64)}, 1)
         for probe in PROBES:
-            assert (found[probe] < 0.5) if probe in forgotten else (found[probe] == 1.0), (name, probe)
+            assert (found[probe] < 0.5) if probe in forgotten else (found[probe] == 1.0), (
+                name,
+                probe,
+            )
 
 
 @pytest.mark.parametrize("triggers", ["random", "fixed"])
@@ -55,13 +63,19 @@ def test_of_several_heads_the_one_that_recalls_most_counts():
     """A second head, which stores nothing, takes nothing away; wherever it stands."""
     built = as_full(construct(drawn(), TASK).to(torch.float64))
     for first in (True, False):
-        wide = {name: beside(name, each, first) for name, each in built.items() if name[:3] not in ("W_i", "W_o")}
+        wide = {
+            name: beside(name, each, first)
+            for name, each in built.items()
+            if name[:3] not in ("W_i", "W_o")
+        }
         assert asked(wide, 2) == dict.fromkeys(PROBES, 1.0)
 
 
 def beside(name: str, W: torch.Tensor, first: bool) -> torch.Tensor:
     """A weight with as many dimensions more, which hold nothing but a head of their own."""
-    noise = 1e-3 * torch.randn(D, D, generator=torch.Generator().manual_seed(len(name)), dtype=torch.float64)
+    noise = 1e-3 * torch.randn(
+        D, D, generator=torch.Generator().manual_seed(len(name)), dtype=torch.float64
+    )
     if name in ("W_E", "P", "W_U"):
         return torch.cat([W, torch.zeros_like(W)], 1)
     rows, none = (W, noise) if first else (noise, W), torch.zeros(D, D, dtype=torch.float64)

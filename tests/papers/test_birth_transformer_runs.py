@@ -1,4 +1,5 @@
-"""Runs of the full transformer: resumed bit for bit, true to their files, and held against the paper at its setting."""
+"""Runs of the full transformer: resumed bit for bit, true to their files, and held against the
+paper at its setting."""
 
 from dataclasses import replace
 
@@ -15,7 +16,12 @@ from icl_core.papers.birth.shared.task import make_task, sample
 from icl_core.papers.birth.shared.train import WATCHED, held_out, task_of
 from icl_core.papers.birth.transformer import EXPERIMENT, claims
 from icl_core.papers.birth.transformer.draw import ablation
-from icl_core.papers.birth.transformer.load_run import example_maps, final_weights, last_heads, of_role
+from icl_core.papers.birth.transformer.load_run import (
+    example_maps,
+    final_weights,
+    last_heads,
+    of_role,
+)
 from icl_core.papers.birth.transformer.measurements import example
 from icl_core.papers.birth.transformer.metrics import milestones, roles
 from icl_core.papers.birth.transformer.settings import Config
@@ -76,7 +82,9 @@ def test_a_head_replaced_in_the_drawer_is_the_one_of_the_table():
     for row, name in enumerate(found.names("heads"), start=1):
         for way in ("mean", "patch"):
             left = ablation.judged(found, [name], way)
-            assert left["accuracy"] == pytest.approx(float(found[f"effect/{way}"][row, 0]), abs=0.003)
+            assert left["accuracy"] == pytest.approx(
+                float(found[f"effect/{way}"][row, 0]), abs=0.003
+            )
     with pytest.raises(CannotDraw, match="must be some of"):
         ablation.draw(found, EXPERIMENT.view(replaced="3.1"))
 
@@ -100,7 +108,12 @@ def test_one_seed_decides_nothing():
 
 def test_claims_of_the_paper_speak_of_its_size():
     speaking = {
-        "random, paper size": {claims.RANDOM, claims.LOOKS_BACK, claims.ANY_REPEATED, claims.MEMORIES},
+        "random, paper size": {
+            claims.RANDOM,
+            claims.LOOKS_BACK,
+            claims.ANY_REPEATED,
+            claims.MEMORIES,
+        },
         "fixed, paper size": {claims.FIXED, claims.LOOKS_BACK, claims.KNOWS_TRIGGERS},
         "one layer, paper size": {claims.ONE_LAYER},
         "one layer, fixed, paper size": {claims.ONE_LAYER},
@@ -118,7 +131,9 @@ def test_the_count_beyond_the_usual_is_that_of_a_loop():
     for t in (0, 7, 19):
         for token in range(9):
             count = inputs[1, : t + 1].tolist().count(token)
-            assert float(found[1, t, token]) == pytest.approx(count - (t + 1) * float(task.unigram[token]))
+            assert float(found[1, t, token]) == pytest.approx(
+                count - (t + 1) * float(task.unigram[token])
+            )
 
 
 def test_of_an_own_sequence_the_page_says_what_the_model_says():
@@ -127,5 +142,7 @@ def test_of_an_own_sequence_the_page_says_what_the_model_says():
     tokens = torch.tensor([[found.names("characters").index(letter) for letter in "abcXabcXab"]])
     chances = forward(final_weights(found), tokens, 1).logits[0, -1].softmax(-1)
     likeliest = found.names("characters")[int(chances.argmax())]
-    assert told.startswith(f"What comes next, says the whole model: “{likeliest}” ({float(chances.max()):.0%}), else")
+    assert told.startswith(
+        f"What comes next, says the whole model: “{likeliest}” ({float(chances.max()):.0%}), else"
+    )
     assert not draws["one"](found, EXPERIMENT.view()).note

@@ -1,4 +1,5 @@
-"""The GD-SSM's baselines: parallel forms against recurrences, causality, sizes, seeds, and that they train."""
+"""The GD-SSM's baselines: parallel forms against recurrences, causality, sizes, seeds, and that
+they train."""
 
 import numpy as np
 import pytest
@@ -13,7 +14,10 @@ from icl_core.papers.gdssm.shared.sequence_models.plain import griffin, s5
 BASELINES = {model.label: model for model in MODELS.values() if model.baseline}
 NAMES = list(BASELINES)
 LONG, PAPERS = 161, 21  # 80 pairs and the query, 10 pairs and the query
-WIDTH, STATES = 20, {"S5": 10, "Mamba": 8}  # the paper's width; a state of their kind, 20 for all others
+WIDTH, STATES = (
+    20,
+    {"S5": 10, "Mamba": 8},
+)  # the paper's width; a state of their kind, 20 for all others
 
 
 def generator(seed=0):
@@ -35,7 +39,8 @@ def drawn(name, features=4, seeds=1, T=LONG, dtype=torch.float64):
 
 
 def all_seeds(forward, parameters, tokens):
-    """`forward` for every seed at once: on the same tokens, or on each seed's own if they too have the axis."""
+    """`forward` for every seed at once: on the same tokens, or on each seed's own if they too have
+    the axis."""
     return torch.vmap(forward, (0, 0 if tokens.ndim == 4 else None))(parameters, tokens)
 
 
@@ -50,8 +55,13 @@ def one_seed(parameters, seed):
 
 
 def remembering(name, p):
-    """The same parameters, but for decays of 1 - 1e-8 and nearer to 1: nothing is forgotten over the sequence."""
-    changed = {"S5": {"log_decay": -12.0, "log_step": -8.0}, "Mamba": {"b_Δ": -20.0}, "Griffin": {"Λ": 30.0}}
+    """The same parameters, but for decays of 1 - 1e-8 and nearer to 1: nothing is forgotten over
+    the sequence."""
+    changed = {
+        "S5": {"log_decay": -12.0, "log_step": -8.0},
+        "Mamba": {"b_Δ": -20.0},
+        "Griffin": {"Λ": 30.0},
+    }
     changed |= {"Gated delta network": {"b_Δ": -20.0}}
     return p | {key: torch.full_like(p[key], value) for key, value in changed.get(name, {}).items()}
 
@@ -65,15 +75,21 @@ def test_the_recurrence_equals_the_parallel_form(name, T, memory):
     tokens = torch.randn(3, T, 4, generator=generator(), dtype=torch.float64)
     expected = BASELINES[name].plain.recur(p, tokens)
     assert expected.shape == (3, T, 4)
-    scale = max(1.0, float(expected.abs().max()))  # linear attention of two layers grows with the length
-    torch.testing.assert_close(BASELINES[name].plain.forward(p, tokens) / scale, expected / scale, rtol=0, atol=1e-10)
+    scale = max(
+        1.0, float(expected.abs().max())
+    )  # linear attention of two layers grows with the length
+    torch.testing.assert_close(
+        BASELINES[name].plain.forward(p, tokens) / scale, expected / scale, rtol=0, atol=1e-10
+    )
 
 
 def test_griffin_attends_to_its_window_only():
     p = one_seed(drawn("Griffin"), 0)
     tokens = torch.randn(2, 12, 4, generator=generator(), dtype=torch.float64)
     forward = BASELINES["Griffin"].plain.forward
-    p |= {"W_y": torch.zeros_like(p["W_y"])}  # no recurrent block: what is older than the window is not seen
+    p |= {
+        "W_y": torch.zeros_like(p["W_y"])
+    }  # no recurrent block: what is older than the window is not seen
     changed = tokens.clone()
     changed[:, 3] += 1
     differs = (forward(p, changed) - forward(p, tokens)).abs().amax((0, 2)) > 1e-12
@@ -81,7 +97,9 @@ def test_griffin_attends_to_its_window_only():
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
-@pytest.mark.parametrize("T, short", [(1, 32), (2, 1), (7, 1), (9, 1), (32, 32), (33, 32), (50, 32)])
+@pytest.mark.parametrize(
+    "T, short", [(1, 32), (2, 1), (7, 1), (9, 1), (32, 32), (33, 32), (50, 32)]
+)
 def test_scan_equals_the_loop(monkeypatch, T, short, dtype):
     monkeypatch.setattr(scan, "SHORT", short)
     a, b = torch.randn(2, 3, T, 5, generator=generator(), dtype=dtype)
@@ -89,7 +107,9 @@ def test_scan_equals_the_loop(monkeypatch, T, short, dtype):
     for t in range(T):
         z = a[:, t] * z + b[:, t]
         expected.append(z)
-    torch.testing.assert_close(scan.associative_scan(a, b), torch.stack(expected, 1), rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(
+        scan.associative_scan(a, b), torch.stack(expected, 1), rtol=1e-12, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -98,7 +118,10 @@ def test_a_later_token_changes_no_earlier_answer(name):
     tokens = torch.randn(3, 41, 4, generator=generator(), dtype=torch.float64)
     changed = tokens.clone()
     changed[:, 17] += 1
-    before, after = BASELINES[name].plain.forward(p, tokens), BASELINES[name].plain.forward(p, changed)
+    before, after = (
+        BASELINES[name].plain.forward(p, tokens),
+        BASELINES[name].plain.forward(p, changed),
+    )
     torch.testing.assert_close(after[:, :17], before[:, :17], rtol=0, atol=1e-12)
     assert ((after - before)[:, 17].abs().amax(-1) > 1e-6).all()
     assert ((after - before)[:, 18].abs().amax(-1) > 1e-9).all()  # and later answers do see it
@@ -121,15 +144,23 @@ def test_gradients_are_finite_and_reach_every_parameter(name, T, memory):
 @pytest.mark.parametrize("name", NAMES)
 def test_five_seeds_in_one_pass_equal_five_single_ones(name):
     baseline, p = BASELINES[name], drawn(name, seeds=5)
-    tokens = torch.randn(5, 3, 21, 4, generator=generator(), dtype=torch.float64)  # each seed its own tasks
+    tokens = torch.randn(
+        5, 3, 21, 4, generator=generator(), dtype=torch.float64
+    )  # each seed its own tasks
     leaves = {key: value.requires_grad_() for key, value in p.items()}
-    together, shared = (all_seeds(baseline.plain.forward, leaves, each) for each in (tokens, tokens[0]))
+    together, shared = (
+        all_seeds(baseline.plain.forward, leaves, each) for each in (tokens, tokens[0])
+    )
     together.square().sum().backward()
     for seed in range(5):
-        alone = {key: value.detach()[seed].clone().requires_grad_() for key, value in leaves.items()}
+        alone = {
+            key: value.detach()[seed].clone().requires_grad_() for key, value in leaves.items()
+        }
         expected = baseline.plain.forward(alone, tokens[seed])
         torch.testing.assert_close(together[seed], expected, rtol=0, atol=1e-12)
-        torch.testing.assert_close(shared[seed], baseline.plain.forward(alone, tokens[0]), rtol=0, atol=1e-12)
+        torch.testing.assert_close(
+            shared[seed], baseline.plain.forward(alone, tokens[0]), rtol=0, atol=1e-12
+        )
         expected.square().sum().backward()
         for key, value in alone.items():
             torch.testing.assert_close(leaves[key].grad[seed], value.grad, rtol=1e-9, atol=1e-9)
@@ -142,7 +173,8 @@ def test_the_first_seed_does_not_depend_on_how_many_follow(name):
     assert not any(torch.equal(five[key][0], five[key][1]) for key in five if key.startswith("W_"))
 
 
-# Of seed 3: the sum of all squares, which an eigenvector's free phase leaves alone, and the first number of W_out.
+# Of seed 3: the sum of all squares, which an eigenvector's free phase leaves alone, and the first
+# number of W_out.
 DRAWN = {
     "S5": (19019.21, -0.00160387),
     "Mamba": (2068.9044, 0.03678195),
@@ -191,7 +223,9 @@ def test_the_gd_ssm_cannot_be_matched():
     for baseline in BASELINES.values():
         assert counted(baseline, 1, 1) > 1.05 * 23  # neither with one decay, 14, nor with one a row
         size = matched(baseline, 10, 113, PAPERS, WIDTH)  # a decay an entry
-        assert abs(size.parameters - 113) <= 5 and size.width < 10  # in number only: too narrow for a token
+        assert (
+            abs(size.parameters - 113) <= 5 and size.width < 10
+        )  # in number only: too narrow for a token
     assert matched(BASELINES["S5"], 10, 23, PAPERS, WIDTH).parameters > 1.05 * 23
 
 
@@ -211,7 +245,8 @@ def test_hippo_eigenvectors():
 
 
 def test_s5_holds_its_input_for_a_step():
-    """One step of the recurrence against the differential equation z' = Λ z + B u in a thousand small steps."""
+    """One step of the recurrence against the differential equation z' = Λ z + B u in a thousand
+    small steps."""
     p = one_seed(drawn("S5"), 0)
     A, B = s5.discretised(p)
     Λ, B_continuous = torch.complex(-p["log_decay"].exp(), p["frequency"]), torch.complex(*p["B"])
@@ -230,7 +265,9 @@ def trained(baseline, p, rate, steps, f=5, N=5):
     optimiser = torch.optim.Adam(leaves.values(), lr=rate)
     for _ in range(steps):
         tokens, y = sample(64, f, N, tasks)
-        loss = (all_seeds(baseline.plain.forward, leaves, tokens)[:, :, -1] - y).square().mean((1, 2)) / 2
+        loss = (all_seeds(baseline.plain.forward, leaves, tokens)[:, :, -1] - y).square().mean(
+            (1, 2)
+        ) / 2
         optimiser.zero_grad()
         loss.sum().backward()
         optimiser.step()
@@ -241,7 +278,9 @@ def trained(baseline, p, rate, steps, f=5, N=5):
 @pytest.mark.parametrize("name", NAMES)
 def test_training_lowers_the_loss(name):
     p = drawn(name, features=5, T=11, dtype=torch.float32)
-    p |= {"W_out": 10 * p["W_out"]}  # the answers begin at full size, wrong: there is something to learn
+    p |= {
+        "W_out": 10 * p["W_out"]
+    }  # the answers begin at full size, wrong: there is something to learn
     rate = 3e-3
     leaves, losses = trained(BASELINES[name], p, rate, 100)
     assert losses.isfinite().all()
@@ -265,13 +304,16 @@ def shape_of(id, width=10, norm=True, T=21, features=4):
 
 
 def authors(id, seeds=1, dtype=torch.float64, **shape):
-    parameters = AUTHORS[id].authors.parameters(shape_of(id, **shape), [generator(3 + seed) for seed in range(seeds)])
+    parameters = AUTHORS[id].authors.parameters(
+        shape_of(id, **shape), [generator(3 + seed) for seed in range(seeds)]
+    )
     assert all(name in parameters for name in AUTHORS[id].authors.SLOW), id
     return {name: tensor.to(dtype) for name, tensor in parameters.items()}
 
 
 def stretched(p):
-    """The same parameters with norms, shifts and biases that are not those of the start, so that all of them count."""
+    """The same parameters with norms, shifts and biases that are not those of the start, so that
+    all of them count."""
     draw = generator(8)
     plain = {name for name, each in p.items() if (each == each.flatten()[0]).all()}
     return {n: each + 0.1 * torch.randn(each.shape, generator=draw, dtype=each.dtype) * (n in plain)
@@ -286,7 +328,9 @@ def test_the_authors_forms_run_token_by_token_as_in_parallel(id, T, norm):
     tokens = torch.randn(3, T, 4, generator=generator(), dtype=torch.float64)
     expected = AUTHORS[id].authors.recur(p, tokens)
     scale = max(1.0, float(expected.abs().max()))
-    torch.testing.assert_close(AUTHORS[id].authors.forward(p, tokens) / scale, expected / scale, rtol=0, atol=1e-11)
+    torch.testing.assert_close(
+        AUTHORS[id].authors.forward(p, tokens) / scale, expected / scale, rtol=0, atol=1e-11
+    )
 
 
 @pytest.mark.parametrize("T", [1, 2, 11])
@@ -294,13 +338,18 @@ def test_the_authors_forms_run_token_by_token_as_in_parallel(id, T, norm):
 def test_the_last_answer_alone_is_the_last_of_all(id, T):
     p = one_seed(authors(id), 0)
     tokens = torch.randn(3, T, 4, generator=generator(), dtype=torch.float64)
-    every, last = AUTHORS[id].authors.forward(p, tokens), AUTHORS[id].authors.forward(p, tokens, last=True)
+    every, last = (
+        AUTHORS[id].authors.forward(p, tokens),
+        AUTHORS[id].authors.forward(p, tokens, last=True),
+    )
     torch.testing.assert_close(last, every[:, -1:], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("id", AUTHORS)
 def test_the_authors_forms_are_causal_and_train_all_their_parameters(id):
-    leaves = {name: each.requires_grad_() for name, each in stretched(one_seed(authors(id), 0)).items()}
+    leaves = {
+        name: each.requires_grad_() for name, each in stretched(one_seed(authors(id), 0)).items()
+    }
     tokens = torch.randn(3, 21, 4, generator=generator(), dtype=torch.float64)
     changed = tokens.clone()
     changed[:, 7] += 1
@@ -313,7 +362,10 @@ def test_the_authors_forms_are_causal_and_train_all_their_parameters(id):
 
 @pytest.mark.parametrize("id", AUTHORS)
 def test_seeds_of_the_authors_forms_do_not_mix(id):
-    p, tokens = authors(id, seeds=3), torch.randn(2, 11, 4, generator=generator(), dtype=torch.float64)
+    p, tokens = (
+        authors(id, seeds=3),
+        torch.randn(2, 11, 4, generator=generator(), dtype=torch.float64),
+    )
     together = all_seeds(AUTHORS[id].authors.forward, p, tokens)
     for seed in range(3):
         alone = AUTHORS[id].authors.forward(one_seed(p, seed), tokens)
@@ -324,13 +376,16 @@ def test_seeds_of_the_authors_forms_do_not_mix(id):
 
 @pytest.mark.parametrize("id", AUTHORS)
 def test_a_norm_hides_the_size_of_what_a_block_reads(id):
-    """Without norms a small input is read as small; with them as large as any. The residual carries the size on."""
+    """Without norms a small input is read as small; with them as large as any. The residual carries
+    the size on."""
     tokens = torch.randn(2, 11, 4, generator=generator(), dtype=torch.float64)
 
     def added(norm, size):
         p = one_seed(authors(id, norm=norm), 0)
         p |= {"P": torch.zeros_like(p["P"])} if "P" in p else {}
-        whole = AUTHORS[id].authors.forward(p, size * tokens) - size * tokens @ p["W_in"] @ p["W_out"]
+        whole = (
+            AUTHORS[id].authors.forward(p, size * tokens) - size * tokens @ p["W_in"] @ p["W_out"]
+        )
         return float(whole.abs().mean())
 
     assert added(True, 0.01) > 0.2 * added(True, 1.0)
@@ -350,17 +405,31 @@ def test_steps_begin_as_long_as_the_sequence_asks_for():
 @pytest.mark.parametrize("width, head", [(4, 1), (9, 3), (12, 3), (31, 8)])
 def test_every_width_has_four_heads(width, head):
     p = authors("softmax-1", width=width)
-    assert shape_of("softmax-1", width).head == head and p["attention.W_Q"].shape == (1, 1, width, 4 * head)
+    assert shape_of("softmax-1", width).head == head and p["attention.W_Q"].shape == (
+        1,
+        1,
+        width,
+        4 * head,
+    )
 
 
 def test_the_delta_rule_is_a_step_of_gradient_descent_on_what_a_key_recalls():
-    S, k, v = (torch.randn(*size, generator=generator(5), dtype=torch.float64) for size in ((3, 4), (4,), (3,)))
-    k, beta, keep = delta_rule.unit(k), torch.tensor(0.3, dtype=torch.float64), torch.tensor(0.8, dtype=torch.float64)
+    S, k, v = (
+        torch.randn(*size, generator=generator(5), dtype=torch.float64)
+        for size in ((3, 4), (4,), (3,))
+    )
+    k, beta, keep = (
+        delta_rule.unit(k),
+        torch.tensor(0.3, dtype=torch.float64),
+        torch.tensor(0.8, dtype=torch.float64),
+    )
     decayed = (keep * S).requires_grad_()
     ((decayed @ k - v).square().sum() / 2).backward()
     stepped, read = delta_rule.step(S, k, k, v, keep.log(), beta)
     torch.testing.assert_close(stepped, decayed.detach() - beta * decayed.grad, rtol=0, atol=1e-12)
-    printed = keep * S @ (torch.eye(4) - beta * torch.outer(k, k)) + beta * torch.outer(v, k)  # Eq. 10
+    printed = keep * S @ (torch.eye(4) - beta * torch.outer(k, k)) + beta * torch.outer(
+        v, k
+    )  # Eq. 10
     torch.testing.assert_close(stepped, printed, rtol=0, atol=1e-12)
     torch.testing.assert_close(read, stepped @ k, rtol=0, atol=1e-12)
 

@@ -1,4 +1,5 @@
-"""What a trained layer is set beside: the best weights of all with one feature, the authors' training, Figure 3 B."""
+"""What a trained layer is set beside: the best weights of all with one feature, the authors'
+training, Figure 3 B."""
 
 from dataclasses import replace
 from functools import cache
@@ -58,7 +59,11 @@ def test_the_best_weights_are_the_construction_from_wherever_one_begins(seed):
     assert float(loss) == pytest.approx(closed_forms.best_loss(1, config.N), rel=1e-9)
     tensors = {f"population/{name}": tensor.numpy() for name, tensor in best.tensors().items()}
     assert metrics.population_distance(Run(config, tensors)) < 1e-5
-    for bent in (best.with_(Q=best.Q * 1.1), best.with_(q=best.q + 0.1), best.with_(a=best.a * 0.97)):
+    for bent in (
+        best.with_(Q=best.Q * 1.1),
+        best.with_(q=best.q + 0.1),
+        best.with_(a=best.a * 0.97),
+    ):
         assert float(population.expected_loss(bent, along, squares)) > float(loss) * 1.0001
 
 
@@ -111,7 +116,9 @@ def test_the_authors_rate_rises_first_and_ours_falls_from_the_start():
     factors = []
     for how in ("ours", "authors"):
         config = Config(f=2, N=3, optimiser=how, steps=1000)
-        schedule = train.problem(config, models.initial(config, [0]), train.watched(config)).schedule
+        schedule = train.problem(
+            config, models.initial(config, [0]), train.watched(config)
+        ).schedule
         factors.append([schedule(step) for step in (0, 4, 9, 500, 999)])
     assert factors[0][0] == 1 and factors[0] == sorted(factors[0], reverse=True)
     np.testing.assert_allclose(factors[1][:3], [0.1, 0.5, 1.0], atol=1e-3)
@@ -129,14 +136,24 @@ def test_a_run_as_the_authors_train_holds_ours_beside_it():
 
 def test_a_training_has_arrived_when_it_stays():
     steps = np.array([0, 10, 20, 30, 40])
-    away = np.array([[1, 0.005, 0.02, 0.01, 0.0], [1, 0.5, -0.005, 0.005, -0.01], [1, 0, 0, 0, 0.011], [0, 0, 0, 0, 0]])
+    away = np.array(
+        [
+            [1, 0.005, 0.02, 0.01, 0.0],
+            [1, 0.5, -0.005, 0.005, -0.01],
+            [1, 0, 0, 0, 0.011],
+            [0, 0, 0, 0, 0],
+        ]
+    )
     np.testing.assert_array_equal(arrived(steps, away), [30, 20, np.nan, 0])
 
 
 def test_arrivals_are_set_beside_each_other_seed_by_seed_in_steps_and_in_tasks():
     run = made(f=2, optimiser="authors")
     level = float(run["watched/constructed"][0])
-    curves = {"beside/step": np.array([0, 5, 10]), "beside/loss": level * np.array([[2, 1, 1], [2, 2, 1.0]])}
+    curves = {
+        "beside/step": np.array([0, 5, 10]),
+        "beside/loss": level * np.array([[2, 1, 1], [2, 2, 1.0]]),
+    }
     curves["curve/step"] = np.array([0, 100, 200, 400])
 
     def drawn(*theirs):
@@ -144,16 +161,27 @@ def test_arrivals_are_set_beside_each_other_seed_by_seed_in_steps_and_in_tasks()
         return reference_models.training(Run(run.config, tensors), View())
 
     panel = drawn([2, 2, 1, 1], [2, 2, 2, 1])
-    assert panel.title == "Within 1% of L*: after 200 to 400 steps as the authors train, after 5 to 10 steps as here"
     assert (
-        "seed by seed: 40 times the steps, 2.5 times the tasks; our rate is 1 times theirs" in panel.note
+        panel.title
+        == "Within 1% of L*: after 200 to 400 steps as the authors train, after 5 to 10 steps "
+        "as here"
+    )
+    assert (
+        "seed by seed: 40 times the steps, 2.5 times the tasks; our rate is 1 times theirs"
+        in panel.note
     )  # 16 and 256
     assert "by up to 200 and 5 steps" in panel.note
     assert panel.data["step"].tolist() == [5, 10, 100, 200, 400]
     one = drawn([2, 2, 1, 1], [2, 2, 2, 2])
-    assert "after 200 steps (1 of 2 seeds not at all) as the authors train" in one.title and "nan" not in one.note
+    assert (
+        "after 200 steps (1 of 2 seeds not at all) as the authors train" in one.title
+        and "nan" not in one.note
+    )
     none = drawn([2, 2, 2, 2], [2, 2, 2, 2])
-    assert "in none of its steps as the authors train" in none.title and "seed by seed" not in none.note
+    assert (
+        "in none of its steps as the authors train" in none.title
+        and "seed by seed" not in none.note
+    )
 
 
 def test_what_the_authors_train_with_is_read_from_the_setting():
@@ -172,7 +200,9 @@ def test_a_row_of_decays_counts_as_its_mean():
     """Of one an entry; one a row and one alone are what they are."""
     entries = torch.tensor([[[1.2, 0.8], [1.1, 1.0]]])
     run = Run(Config(f=2, N=2, recurrence="full"), {"final/a": entries.numpy()})
-    np.testing.assert_allclose(metrics.decays(run)[0], [[0.0, 0.025]], atol=1e-6)  # N = 2: half of a - 1
+    np.testing.assert_allclose(
+        metrics.decays(run)[0], [[0.0, 0.025]], atol=1e-6
+    )  # N = 2: half of a - 1
     run = Run(Config(f=2, N=2, model="1-D"), {"final/a": np.array([[1.2, 0.8]], np.float32)})
     np.testing.assert_allclose(metrics.decays(run)[0], [[0.1, -0.1]], atol=1e-6)
 

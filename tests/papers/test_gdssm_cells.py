@@ -1,4 +1,5 @@
-"""How a number is made: the state from what each example has added, a weight from the construction's."""
+"""How a number is made: the state from what each example has added, a weight from the
+construction's."""
 
 import numpy as np
 import pytest
@@ -10,7 +11,17 @@ LAYER = "gdssm.layer"
 
 
 @pytest.mark.parametrize(
-    "preset", ["layer", "full", "one feature", "1-D", "two layers", "1-D two layers", "three layers", "penalised"]
+    "preset",
+    [
+        "layer",
+        "full",
+        "one feature",
+        "1-D",
+        "two layers",
+        "1-D two layers",
+        "three layers",
+        "penalised",
+    ],
 )
 def test_the_terms_make_the_number_that_the_map_shows(preset):
     run = shipped(LAYER, preset)

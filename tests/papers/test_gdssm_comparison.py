@@ -1,4 +1,5 @@
-"""The comparison with other models: equal tokens and tasks, learning rates as tuned, resumption, drawings."""
+"""The comparison with other models: equal tokens and tasks, learning rates as tuned, resumption,
+drawings."""
 
 import json
 from dataclasses import replace
@@ -23,7 +24,14 @@ from icl_core.papers.gdssm.shared.sequence_models.all_models import learners, se
 from icl_core.papers.gdssm.shared.sequence_models.plain import linear_transformer
 from icl_core.papers.gdssm.shared.sequence_models.settings import EVALUATED, UNDECIDED
 from icl_core.papers.gdssm.shared.sequence_models.train import evaluate, gradient, held_out, tasks
-from icl_core.papers.gdssm.shared.sequence_models.training_end import FALLING, FLAT, LOST, ZERO, end, late
+from icl_core.papers.gdssm.shared.sequence_models.training_end import (
+    FALLING,
+    FLAT,
+    LOST,
+    ZERO,
+    end,
+    late,
+)
 from icl_core.papers.gdssm.shared.task import Tasks, loss
 from icl_core.runs import store
 from icl_core.training import loop
@@ -48,7 +56,11 @@ def whole():
             patch.setattr(train, name, FEW)
         settings = {"N-D": SMALL, "1-D": replace(SMALL, model="1-D")}
         made = {name: comparison.compute(config, Recorder()) for name, config in settings.items()}
-        some = tuple(each for each in learners(PLAIN) if each.model.id in ("gd-ssm-1", "s5", "linear-1", "linear-2"))
+        some = tuple(
+            each
+            for each in learners(PLAIN)
+            if each.model.id in ("gd-ssm-1", "s5", "linear-1", "linear-2")
+        )
         patch.setattr(module, "learners", lambda config: some)
         return made | {"plain": comparison.compute(PLAIN, Recorder())}
 
@@ -68,7 +80,9 @@ def test_every_model_predicts_the_labels_coordinates_from_the_same_tokens(model)
     for each in learners(config):
         predicted = each.predict(each.initial([3, 4]), batch)
         assert predicted.shape == (2, *batch.y.shape[1:]), each.model.id
-        unseen = Tasks(batch.x, torch.cat([batch.y[:-1], batch.y[-1:] + 7]))  # the query's label is no token
+        unseen = Tasks(
+            batch.x, torch.cat([batch.y[:-1], batch.y[-1:] + 7])
+        )  # the query's label is no token
         assert torch.equal(predicted, each.predict(each.initial([3, 4]), unseen)), each.model.id
     assert sequence(config, batch).shape == (8, *((2, 4) if model == "1-D" else (5, 2)))
 
@@ -100,11 +114,24 @@ def test_a_gradient_is_each_seeds_own_and_no_longer_than_1():
 
 
 def test_sizes_are_matched_within_5_percent():
-    for model, f, asked in (("1-D", 3, 4000), ("1-D", 10, 8000), ("N-D", 3, 4000), ("N-D", 10, 8000)):
+    for model, f, asked in (
+        ("1-D", 3, 4000),
+        ("1-D", 10, 8000),
+        ("N-D", 3, 4000),
+        ("N-D", 10, 8000),
+    ):
         for each in learners(Config(model=model, f=f, N=f, form="plain", parameters=asked)):
             size = each.size
-            assert not each.model.baseline or 0.95 <= size.parameters / asked <= 1.05, (model, f, each.model.id)
-            assert not each.model.baseline or size.width == max(20, 3 * f + 1), (model, f, each.model.id)
+            assert not each.model.baseline or 0.95 <= size.parameters / asked <= 1.05, (
+                model,
+                f,
+                each.model.id,
+            )
+            assert not each.model.baseline or size.width == max(20, 3 * f + 1), (
+                model,
+                f,
+                each.model.id,
+            )
 
 
 def test_the_run_holds_what_it_says(whole):
@@ -112,7 +139,10 @@ def test_the_run_holds_what_it_says(whole):
         config = PLAIN if name == "plain" else replace(SMALL, model=name)
         many = {"N-D": 10, "1-D": 9, "plain": 4}[name]
         assert name == "plain" or many == len(learners(config))
-        assert run["evaluated/loss"].shape == (1, many) and run["tuned/loss"].shape == (many, len(config.rates))
+        assert run["evaluated/loss"].shape == (1, many) and run["tuned/loss"].shape == (
+            many,
+            len(config.rates),
+        )
         expected = [train.chosen(config, row) for row in run["tuned/loss"]]
         assert [rate for rate, _ in expected] == run["chosen/rate"].tolist()
         assert [decided for _, decided in expected] == run["chosen/decided"].tolist()
@@ -174,10 +204,14 @@ def test_all_of_it_can_be_drawn(whole, model):
     values = {metric.claim.id: metric.value for metric in comparison.measure(run)}
     assert all(np.isfinite(value) for value in values.values())
     begun = {name: array for name, array in whole[model].items() if name.startswith("watched/")}
-    half = Run(run.config, begun | {n: whole[model][n] for n in ("curve/step", "curve/s5")}, finished=False)
+    half = Run(
+        run.config, begun | {n: whole[model][n] for n in ("curve/step", "curve/s5")}, finished=False
+    )
     live = [drawing for drawing in comparison.EXPERIMENT.drawings if drawing.live]
     assert live and all(drawing.draw(half, View()).title for drawing in live)
-    assert all(drawing.draw(Run(run.config, begun, finished=False), View()).title for drawing in live)
+    assert all(
+        drawing.draw(Run(run.config, begun, finished=False), View()).title for drawing in live
+    )
 
 
 def drawings_of(run):
@@ -191,8 +225,8 @@ LINEAR = "linear-1"
 
 
 def lost(each, weights, batch, calls):
-    """Mamba's long training from step 6 on; S5 at the highest rate from step 3 on, and the linear transformer too, by
-    its gradient alone; Griffin at every rate."""
+    """Mamba's long training from step 6 on; S5 at the highest rate from step 3 on, and the linear
+    transformer too, by its gradient alone; Griffin at every rate."""
     found, losses = gradient(each, weights, batch)
     calls[each.model.id] = calls.get(each.model.id, 0) + 1
     long = len(losses["loss"]) == SEEDS.seeds
@@ -232,18 +266,28 @@ def test_a_training_that_diverges_ends_alone(astray):
             kept = run["curve/step"] <= 6
             assert np.array_equal(curve[:, kept], straight[f"curve/{name}"][:, kept])
             assert np.isnan(curve[:, ~kept]).all() and not kept.all()
-    assert "curve/griffin" not in run.tensors and np.isnan(run["chosen/rate"][names.index("griffin")])
+    assert "curve/griffin" not in run.tensors and np.isnan(
+        run["chosen/rate"][names.index("griffin")]
+    )
     tried, before = run["tuned/loss"], straight["tuned/loss"]
-    assert np.isinf(tried[names.index("griffin")]).all() and np.isinf(tried).sum() == len(SEEDS.rates) + 2
+    assert (
+        np.isinf(tried[names.index("griffin")]).all()
+        and np.isinf(tried).sum() == len(SEEDS.rates) + 2
+    )
     for name in ("s5", LINEAR):  # the other rates were not disturbed
         row = names.index(name)
-        assert np.isinf(tried[row, -1]) and tried[row, :-1].tobytes() == before[row, :-1].tobytes(), name
+        assert (
+            np.isinf(tried[row, -1]) and tried[row, :-1].tobytes() == before[row, :-1].tobytes()
+        ), name
 
 
 def test_the_first_to_leave_predicting_zero_is_named_and_who_never_does_is_counted():
     x, falling, level = np.array([0, 10, 20]), np.array([1.0, 0.5, 0.5]), np.ones(3)
     later = np.array([1.0, 1.0, 0.5])
-    assert first_to_leave(x, {"A": later, "B": falling, "C": level}, 1.0) == "First: B, step 10; 1 never"
+    assert (
+        first_to_leave(x, {"A": later, "B": falling, "C": level}, 1.0)
+        == "First: B, step 10; 1 never"
+    )
     assert first_to_leave(x, {"B": falling}, 1.0) == "First: B, step 10"
     assert first_to_leave(x, {"A": level}, 1.0) == "No model leaves predicting zero"
 
@@ -254,15 +298,26 @@ def test_what_diverged_is_told_and_not_drawn(astray):
     for panel in panels.values():
         without_words(panel)
         for trace in panel.figure.plotly().data if panel.figure else ():
-            assert not np.isinf(numbers_of(trace.y)).any() and not np.isinf(numbers_of(trace.x)).any()
+            assert (
+                not np.isinf(numbers_of(trace.y)).any() and not np.isinf(numbers_of(trace.x)).any()
+            )
     for name in ("ends", "parameters"):
         assert "Diverged: Mamba, Griffin." in panels[name].caption
-        assert all(np.isfinite(numbers_of(trace.y)).all() for trace in panels[name].figure.plotly().data)
+        assert all(
+            np.isfinite(numbers_of(trace.y)).all() for trace in panels[name].figure.plotly().data
+        )
         assert list(panels[name].data["loss"]).count("diverged") == 2
-    assert [each.text for each in panels["ends"].figure.plotly().layout.annotations].count("diverged") == 2
+    assert [each.text for each in panels["ends"].figure.plotly().layout.annotations].count(
+        "diverged"
+    ) == 2
     assert panels["ends"].data.set_index("model")["rate"]["Griffin"] == "none"
-    assert panels["training"].caption.endswith("Diverged: Mamba after step 5, Griffin at every rate.")
-    assert "Diverged: S5 at 0.01, Griffin at every rate, linear transformer, 1 layer at 0.01." in panels["rates"].note
+    assert panels["training"].caption.endswith(
+        "Diverged: Mamba after step 5, Griffin at every rate."
+    )
+    assert (
+        "Diverged: S5 at 0.01, Griffin at every rate, linear transformer, 1 layer at 0.01."
+        in panels["rates"].note
+    )
     assert panels["rates"].data.set_index("model")["0.01"]["S5"] == "diverged"
     assert not any(np.isnan(metric.value) for metric in comparison.measure(run))
     assert comparison.headline(run, View()).endswith(".")
@@ -270,7 +325,11 @@ def test_what_diverged_is_told_and_not_drawn(astray):
 
 def test_a_run_in_which_all_diverged_is_drawn(astray):
     off = {"evaluated/loss": np.inf, "tuned/loss": np.inf, "chosen/rate": np.nan}
-    tensors = {n: np.full_like(a, off[n]) if n in off else a for n, a in astray[0].tensors.items() if "curve/" not in n}
+    tensors = {
+        n: np.full_like(a, off[n]) if n in off else a
+        for n, a in astray[0].tensors.items()
+        if "curve/" not in n
+    }
     for drawing in drawings_of(Run(SEEDS, tensors)):
         panel = drawing.draw(Run(SEEDS, tensors), View())
         without_words(panel)
@@ -280,15 +339,25 @@ def test_a_run_in_which_all_diverged_is_drawn(astray):
 def test_a_loss_far_above_predicting_zero_leaves_the_others_in_sight(whole):
     zero = float(whole["N-D"]["baseline/zero"][0])
     far = whole["N-D"] | {
-        "evaluated/loss": np.array([[*whole["N-D"]["evaluated/loss"][0][:-1], 100 * zero]], np.float32)
+        "evaluated/loss": np.array(
+            [[*whole["N-D"]["evaluated/loss"][0][:-1], 100 * zero]], np.float32
+        )
     }
     for name in ("ends", "parameters"):
         drawing = next(each for each in comparison.EXPERIMENT.drawings if each.name == name)
         panel = drawing.draw(Run(SMALL, far), View())
-        axis = panel.figure.plotly().layout.xaxis if name == "ends" else panel.figure.plotly().layout.yaxis
+        axis = (
+            panel.figure.plotly().layout.xaxis
+            if name == "ends"
+            else panel.figure.plotly().layout.yaxis
+        )
         assert axis.range[1] < 2 * zero
-        assert f"Beyond the edge: softmax transformer, 2 layers at {100 * zero:.3g}." in panel.caption
-        places = numbers_of([trace.x[0] if name == "ends" else trace.y[0] for trace in panel.figure.plotly().data])
+        assert (
+            f"Beyond the edge: softmax transformer, 2 layers at {100 * zero:.3g}." in panel.caption
+        )
+        places = numbers_of(
+            [trace.x[0] if name == "ends" else trace.y[0] for trace in panel.figure.plotly().data]
+        )
         assert (places <= axis.range[1]).all() and places.max() == axis.range[1]
 
 
@@ -297,7 +366,9 @@ def test_names_in_the_drawing_of_sizes_stand_on_the_side_with_room(whole, many, 
     sizes = np.full_like(whole["1-D"]["size/parameters"], 1000)
     sizes[0] = many
     drawing = next(each for each in comparison.EXPERIMENT.drawings if each.name == "parameters")
-    panel = drawing.draw(Run(replace(SMALL, model="1-D"), whole["1-D"] | {"size/parameters": sizes}), View())
+    panel = drawing.draw(
+        Run(replace(SMALL, model="1-D"), whole["1-D"] | {"size/parameters": sizes}), View()
+    )
     names = {each.text: each for each in panel.figure.plotly().layout.annotations}
     assert names["GD-SSM, 1 layer"].xanchor == side and names["the others"].xanchor == "right"
 
@@ -315,11 +386,15 @@ def test_what_is_out_of_range_is_refused():
 
 
 def ended(run, losses, curve, config):
-    """The same run as if it had been trained at `config` with these ends, times one step's loss, and this curve, times
-    predicting zero, for all models."""
+    """The same run as if it had been trained at `config` with these ends, times one step's loss,
+    and this curve, times predicting zero, for all models."""
     models, steps = run.names("models"), np.linspace(0, config.steps, len(curve))
-    curves = {f"curve/{id}": np.tile(curve * run["baseline/zero"][0], (config.seeds, 1)) for id in models}
-    off = np.tile(np.array(losses) * run["baseline/one"][0], (config.seeds, len(models))).astype(np.float32)
+    curves = {
+        f"curve/{id}": np.tile(curve * run["baseline/zero"][0], (config.seeds, 1)) for id in models
+    }
+    off = np.tile(np.array(losses) * run["baseline/one"][0], (config.seeds, len(models))).astype(
+        np.float32
+    )
     return Run(config, {**run.tensors, **curves, "curve/step": steps, "evaluated/loss": off})
 
 
@@ -333,7 +408,11 @@ def test_the_papers_claims_are_decided_at_its_own_setting_and_not_on_a_plateau(w
         (1.0, flat, ("not reproduced", "reproduced")),
         (1.2, flat, ("reproduced", "not reproduced")),
         (at_zero, np.ones(40), ("not decided", "not decided")),
-        (1.2, np.full(40, 0.92), ("not decided", "not decided")),  # less than a tenth of predicting zero is gained
+        (
+            1.2,
+            np.full(40, 0.92),
+            ("not decided", "not decided"),
+        ),  # less than a tenth of predicting zero is gained
         (1.2, np.linspace(1.4, 0.7, 40), ("not decided", "not decided")),
         (
             1.2,
@@ -343,12 +422,17 @@ def test_the_papers_claims_are_decided_at_its_own_setting_and_not_on_a_plateau(w
         (np.inf, np.r_[np.full(39, 0.7), np.nan], ("not decided", "not decided")),
     ):
         found = {m.claim.id: m for m in comparison.measure(ended(run, losses, curve, PAPERS))}
-        claims = [found[name] for name in ("one-layer-is-not-enough", "two-layer-transformer-reaches")]
+        claims = [
+            found[name] for name in ("one-layer-is-not-enough", "two-layer-transformer-reaches")
+        ]
         assert tuple(metric.verdict(PAPERS) for metric in claims) == expected
         for other in ({"form": "plain"}, {"width": 0.5}, {"norm": "none"}, {"f": 9}):
             assert {metric.verdict(replace(PAPERS, **other)) for metric in claims} == {"elsewhere"}
         for metric in claims:
-            told = "Each has seen 5.1 million tasks; the paper trains on up to 19.2 million." in metric.unfinished
+            told = (
+                "Each has seen 5.1 million tasks; the paper trains on up to 19.2 million."
+                in metric.unfinished
+            )
             assert told == (expected[0] == "not decided")
 
 
@@ -363,7 +447,11 @@ def test_the_table_says_how_each_training_ended(whole):
     run, config = Run(SMALL, whole["N-D"]), replace(SMALL, steps=400, seeds=3)
     slope = 0.7 + 0.3 * np.linspace(1, 0, 41)
     fell = slope[late(400) // 10] / 0.7 - 1
-    for curve, word, fall in ((np.full(41, 0.7), FLAT, 0), (slope, FALLING, fell), (np.ones(41), ZERO, 0)):
+    for curve, word, fall in (
+        (np.full(41, 0.7), FLAT, 0),
+        (slope, FALLING, fell),
+        (np.ones(41), ZERO, 0),
+    ):
         found = ended(run, 1.0, curve, config)
         assert {end(found, each.curve).word for each in entries(found)} == {word}
         s5 = entries(found)[3].curve
@@ -393,10 +481,15 @@ def test_the_reason_counts_the_seeds_that_are_near(whole):
 
 
 def test_what_falls_on_could_change_the_verdict_only_one_way(whole):
-    """Models of one layer that come near are near, however much they fall still; those that do not may yet."""
+    """Models of one layer that come near are near, however much they fall still; those that do not
+    may yet."""
     run = Run(SMALL, whole["N-D"])
     one, curve = run["baseline/one"][0], np.linspace(5, 1, len(run["curve/step"]))[None]
-    falling = {name: curve * one for name in run.tensors if name.startswith("curve/") and name != "curve/step"}
+    falling = {
+        name: curve * one
+        for name in run.tensors
+        if name.startswith("curve/") and name != "curve/step"
+    }
     for factor, undecided in ((0.5, False), (2.0, True)):
         losses = np.full_like(run["evaluated/loss"], factor * one)
         ended = Run(SMALL, {**run.tensors, **falling, "evaluated/loss": losses})
@@ -411,9 +504,17 @@ def test_what_falls_on_could_change_the_verdict_only_one_way(whole):
 def drawn(run):
     """Every panel's words and numbers, and the metrics."""
     panels = {d.name: d.draw(run, View(single_seeds=True)) for d in drawings_of(run)}
-    tables = {name: panel.data if panel.table is None else panel.table for name, panel in panels.items()}
-    said = {name: (panel.title, panel.note, tables[name].to_json()) for name, panel in panels.items()}
-    return said, comparison.headline(run, View()), [(m.claim.id, m.value) for m in comparison.measure(run)]
+    tables = {
+        name: panel.data if panel.table is None else panel.table for name, panel in panels.items()
+    }
+    said = {
+        name: (panel.title, panel.note, tables[name].to_json()) for name, panel in panels.items()
+    }
+    return (
+        said,
+        comparison.headline(run, View()),
+        [(m.claim.id, m.value) for m in comparison.measure(run)],
+    )
 
 
 @pytest.mark.parametrize("model", ["1-D", "N-D"])
@@ -434,9 +535,9 @@ def test_a_baseline_that_is_gone_tomorrow_is_drawn_under_its_id(whole, give_up):
     learners.cache_clear()
     now, _, again = drawn(run)
     assert again == metrics and all("Mamba" not in str(panel) for panel in now.values())
-    assert [name.replace("mamba", "Mamba") for name in pd.DataFrame(json.loads(now["ends"][2]))["model"]] == [
-        *pd.DataFrame(json.loads(said["ends"][2]))["model"]
-    ]
+    assert [
+        name.replace("mamba", "Mamba") for name in pd.DataFrame(json.loads(now["ends"][2]))["model"]
+    ] == [*pd.DataFrame(json.loads(said["ends"][2]))["model"]]
     learners.cache_clear()
 
 
@@ -447,7 +548,10 @@ def test_no_rate_is_chosen_while_all_predict_zero():
     zero = train.levels(SMALL, FEW)[0]
     assert train.chosen(SMALL, zero * np.array([0.99, 0.985, np.inf])) == (UNDECIDED, False)
     assert train.chosen(SMALL, zero * np.array([0.99, 0.97, 0.9])) == (1e-2, True)
-    assert train.chosen(SMALL, zero * np.array([0.9, 0.9, 0.99])) == (1e-3, True)  # of equals the smallest
+    assert train.chosen(SMALL, zero * np.array([0.9, 0.9, 0.99])) == (
+        1e-3,
+        True,
+    )  # of equals the smallest
     rate, decided = train.chosen(SMALL, np.full(3, np.inf))
     assert np.isnan(rate) and not decided
 
@@ -456,19 +560,30 @@ def test_the_page_says_that_no_rate_was_chosen(whole):
     run = Run(SMALL, whole["N-D"])
     drawing = next(each for each in comparison.EXPERIMENT.drawings if each.name == "rates")
     undecided = Run(SMALL, {**run.tensors, "chosen/decided": np.array([1] * 9 + [0], np.int8)})
-    said = "No rate was chosen where none had left predicting zero: 0.003 trains softmax transformer, 2 layers."
+    said = (
+        "No rate was chosen where none had left predicting zero: 0.003 trains softmax "
+        "transformer, 2 layers."
+    )
     assert said in drawing.draw(undecided, View()).caption
     all_of_them = Run(SMALL, {**run.tensors, "chosen/decided": np.ones(10, np.int8)})
     assert "No rate was chosen" not in drawing.draw(all_of_them, View()).caption
 
 
-@pytest.mark.parametrize("id, slow", [("mamba", {"log_A", "D", "b_Δ"}), ("linear-2", set()), ("gd-ssm-1", set())])
+@pytest.mark.parametrize(
+    "id, slow", [("mamba", {"log_A", "D", "b_Δ"}), ("linear-2", set()), ("gd-ssm-1", set())]
+)
 def test_the_state_spaces_parameters_train_at_a_third_of_the_rate(id, slow):
     each = learner(SMALL, id)
     weights = each.initial([0])
     optimiser = train.problem(SMALL, each, weights, 3e-3).optimiser(list(weights.values()))
-    rates = {id_of: group["lr"] for group in optimiser.param_groups for id_of in map(id_, group["params"])}
-    assert {name for name, tensor in weights.items() if rates[id_(tensor)] == pytest.approx(1e-3)} == slow
+    rates = {
+        id_of: group["lr"]
+        for group in optimiser.param_groups
+        for id_of in map(id_, group["params"])
+    }
+    assert {
+        name for name, tensor in weights.items() if rates[id_(tensor)] == pytest.approx(1e-3)
+    } == slow
     assert len(rates) == len(weights)
 
 
@@ -476,8 +591,14 @@ id_ = id
 
 
 def test_width_is_a_multiple_of_what_the_task_needs():
-    assert Config(f=3, N=5).hidden == 12 and Config(f=10, N=10).hidden == 31 and Config(f=3, N=5, width=0.5).hidden == 6
-    assert {each.size.width for each in learners(Config(f=3, N=5, width=0.5)) if each.model.baseline} == {6}
+    assert (
+        Config(f=3, N=5).hidden == 12
+        and Config(f=10, N=10).hidden == 31
+        and Config(f=3, N=5, width=0.5).hidden == 6
+    )
+    assert {
+        each.size.width for each in learners(Config(f=3, N=5, width=0.5)) if each.model.baseline
+    } == {6}
     with pytest.raises(ValueError, match="width must make at least 4 hidden numbers"):
         Config(f=2, N=2, width=0.25)
     with pytest.raises(ValueError, match="must fit the memory"):
@@ -501,9 +622,13 @@ def test_a_linear_transformer_built_by_hand_takes_one_step(f, N):
 
 
 def test_the_products_are_the_second_derivatives_of_a_prediction():
-    """At tokens of zero, by an early token and the last, with the same position vector everywhere."""
+    """At tokens of zero, by an early token and the last, with the same position vector
+    everywhere."""
     f, N = 2, 3
-    p = {name: tensor[0].double() for name, tensor in learner(replace(PLAIN, N=N), "linear-1").initial([0]).items()}
+    p = {
+        name: tensor[0].double()
+        for name, tensor in learner(replace(PLAIN, N=N), "linear-1").initial([0]).items()
+    }
     p["P"] = p["P"][:1].expand(N, -1)
 
     def answer(tokens):
@@ -516,9 +641,19 @@ def test_the_products_are_the_second_derivatives_of_a_prediction():
 def test_the_trained_transformer_is_drawn_beside_the_one_built_by_hand(whole):
     run = Run(PLAIN, whole["plain"])
     drawing = next(each for each in comparison.EXPERIMENT.drawings if each.name == "by hand")
-    assert [drawing.applies(each) for each in (PLAIN, SMALL, replace(PLAIN, model="N-D"))] == [True, False, False]
+    assert [drawing.applies(each) for each in (PLAIN, SMALL, replace(PLAIN, model="N-D"))] == [
+        True,
+        False,
+        False,
+    ]
     panel = drawing.draw(run, View())
-    assert list(panel.data.columns) == ["token t", "last", "trained", "built by hand", "GD-SSM's construction"]
+    assert list(panel.data.columns) == [
+        "token t",
+        "last",
+        "trained",
+        "built by hand",
+        "GD-SSM's construction",
+    ]
     assert np.allclose(panel.data["built by hand"], panel.data["GD-SSM's construction"])
     without_words(panel)
     lost = {name: array for name, array in whole["plain"].items() if not name.startswith("final/")}

@@ -1,4 +1,5 @@
-"""The weights, loss and two-step panels of GD-SSM against their oracles, on shipped runs and on untrained models."""
+"""The weights, loss and two-step panels of GD-SSM against their oracles, on shipped runs and on
+untrained models."""
 
 import re
 from functools import cache
@@ -43,7 +44,8 @@ def shipped(name: str) -> Run:
 
 @cache
 def untrained(kind: str) -> Run:
-    """Random weights as the only snapshot, beside a construction with rates of its own for every layer."""
+    """Random weights as the only snapshot, beside a construction with rates of its own for every
+    layer."""
     config = Config(**{"f": 3, "N": 4, "seeds": 2, **KINDS[kind]})
     trained = models.initial(config, [3, 4])
     if config.model == "1-D" and config.layers == 1:
@@ -52,15 +54,23 @@ def untrained(kind: str) -> Run:
         built = construction.layer_nd(config.f, config.N, 1.2, config.recurrence)
     else:
         rates = [1.6, 0.8, 0.5, 0.4][: config.layers]
-        built = construction.multi_layer(config.f, config.N, rates, config.penalty, config.recurrence)
+        built = construction.multi_layer(
+            config.f, config.N, rates, config.penalty, config.recurrence
+        )
     if config.skip:
         built = built.with_(skip=torch.zeros(1, 3 if config.layers == 1 else 2))
-    return Run(config, stored(trained) | {f"constructed/{n}": t.numpy() for n, t in built.tensors().items()})
+    return Run(
+        config,
+        stored(trained) | {f"constructed/{n}": t.numpy() for n, t in built.tensors().items()},
+    )
 
 
 def stored(model: models.Model) -> dict[str, np.ndarray]:
     """A model as the only snapshot of a run."""
-    return {"snapshot/step": np.array([7]), **{f"snapshot/{n}": t[None].numpy() for n, t in model.tensors().items()}}
+    return {
+        "snapshot/step": np.array([7]),
+        **{f"snapshot/{n}": t[None].numpy() for n, t in model.tensors().items()},
+    }
 
 
 def holding(run: Run, model: models.Model) -> Run:
@@ -70,7 +80,11 @@ def holding(run: Run, model: models.Model) -> Run:
 
 def maps(panel) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Learned, constructed and difference of every block, in double precision."""
-    drawn = [np.asarray(trace.z, dtype=float) for trace in panel.figure.plotly().data if trace.type == "heatmap"]
+    drawn = [
+        np.asarray(trace.z, dtype=float)
+        for trace in panel.figure.plotly().data
+        if trace.type == "heatmap"
+    ]
     return [(drawn[i], drawn[i + 1], drawn[i + 2]) for i in range(0, len(drawn), 3)]
 
 
@@ -99,9 +113,13 @@ def test_the_construction_in_place_of_the_trained_weights_leaves_no_difference(k
 def test_with_scalar_labels_the_state_of_constructed_layers_is_the_row_that_is_asked_for(which):
     run = untrained("two layers, 1-D")
     for seed in (1, 2):
-        panel = state.draw(holding(run, models.joined(constructed_of(run), constructed_of(run))), View(state=which))
+        panel = state.draw(
+            holding(run, models.joined(constructed_of(run), constructed_of(run))), View(state=which)
+        )
         assert (panel.data["relative difference"] < 1e-5).all()
-        assert (state.draw(run, View(state=which, seed_shown=seed)).data["relative difference"] > 0.1).all()
+        assert (
+            state.draw(run, View(state=which, seed_shown=seed)).data["relative difference"] > 0.1
+        ).all()
 
 
 @pytest.mark.parametrize("raw", [False, True])
@@ -109,11 +127,15 @@ def test_with_scalar_labels_the_state_of_constructed_layers_is_the_row_that_is_a
 def test_the_difference_is_trained_minus_constructed_and_the_title_its_largest(kind, raw):
     panel = weights.draw(untrained(kind), View(raw=raw))
     for ours, theirs, difference in maps(panel):
-        np.testing.assert_allclose(difference, ours - theirs, atol=1e-5 * max(1, np.abs(ours).max()))
+        np.testing.assert_allclose(
+            difference, ours - theirs, atol=1e-5 * max(1, np.abs(ours).max())
+        )
     most = max(np.abs(difference).max() for *_, difference in maps(panel))
     found = [float(number) for number in re.findall(r"\d+\.\d\d+", panel.title)]
     assert max(found) == pytest.approx(most, abs=0.006)
-    np.testing.assert_allclose(panel.data["difference"], panel.data["learned"] - panel.data["constructed"], atol=2e-4)
+    np.testing.assert_allclose(
+        panel.data["difference"], panel.data["learned"] - panel.data["constructed"], atol=2e-4
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -123,26 +145,36 @@ def test_raw_shows_every_number_as_training_left_it(kind):
         panel = weights.draw(run, View(raw=True, seed_shown=seed))
         ours = np.sort(np.concatenate([block[0].ravel() for block in maps(panel)]))
         tensors = trained_at(run, 0, seed - 1).tensors().values()
-        np.testing.assert_allclose(ours, np.sort(np.concatenate([t.numpy().ravel() for t in tensors])), rtol=1e-6)
+        np.testing.assert_allclose(
+            ours, np.sort(np.concatenate([t.numpy().ravel() for t in tensors])), rtol=1e-6
+        )
         cmax = panel.figure.plotly().layout.coloraxis.cmax
-        assert cmax == pytest.approx(max(np.abs(each).max() for block in maps(panel) for each in block))
+        assert cmax == pytest.approx(
+            max(np.abs(each).max() for block in maps(panel) for each in block)
+        )
 
 
 def rescaled(model: models.Model) -> models.Model:
     """A model that acts alike: scales and a sign pass among its weights."""
     found = model.tensors()
     if "Psi" in found:
-        return model.with_(Psi=-2 * found["Psi"], Theta=found["Theta"] / 5, beta=found["beta"] * -2.5)
+        return model.with_(
+            Psi=-2 * found["Psi"], Theta=found["Theta"] / 5, beta=found["beta"] * -2.5
+        )
     if "beta" in found:
         return model.with_(Q=-2 * found["Q"], q=found["q"] * 3, beta=found["beta"] / -6)
-    return model.with_(Q=found["Q"] * -4, Q_tilde=found["Q_tilde"] * 2, q=found["q"] / -2, b=found["b"] / 2)
+    return model.with_(
+        Q=found["Q"] * -4, Q_tilde=found["Q_tilde"] * 2, q=found["q"] / -2, b=found["b"] / 2
+    )
 
 
 @pytest.mark.parametrize("name", ["layer", "full", "skip", "1-D", "two layers"])
 def test_normalised_sees_no_symmetry_and_raw_does(name):
     run, view = shipped(name), View()
     other = holding(run, rescaled(trained_at(run, len(run["snapshot/step"]) - 1)))
-    for (before, *_), (after, *_) in zip(maps(weights.draw(run, view)), maps(weights.draw(other, view)), strict=True):
+    for (before, *_), (after, *_) in zip(
+        maps(weights.draw(run, view)), maps(weights.draw(other, view)), strict=True
+    ):
         np.testing.assert_allclose(before, after, rtol=1e-3, atol=1e-5)
     seen = [weights.draw(each, View(raw=True)) for each in (run, other)]
     assert np.abs(maps(seen[0])[0][0] - maps(seen[1])[0][0]).max() > 0.1
@@ -163,17 +195,25 @@ def test_decays_and_rates_are_shown_in_their_units():
     assert learned(raw, " ", "β") == pytest.approx(beta, abs=1e-4)
 
 
-@pytest.mark.parametrize("kind, shapes", [
-    ("scalar", [(4, 3), (1, 2)]), ("full, skip", [(5, 3), (3, 3), (3, 3)]), ("1-D", [(6, 6), (1, 3)]),
-    ("two layers", [(10, 3), (1, 2), (3, 3), (1, 2)]), ("penalised", [(10, 3), (1, 5)]),
-    ("three layers", [(16, 3), (1, 2), (1, 5)]), ("one feature", [(4, 3), (1, 2)]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "kind, shapes",
+    [
+        ("scalar", [(4, 3), (1, 2)]),
+        ("full, skip", [(5, 3), (3, 3), (3, 3)]),
+        ("1-D", [(6, 6), (1, 3)]),
+        ("two layers", [(10, 3), (1, 2), (3, 3), (1, 2)]),
+        ("penalised", [(10, 3), (1, 5)]),
+        ("three layers", [(16, 3), (1, 2), (1, 5)]),
+        ("one feature", [(4, 3), (1, 2)]),
+    ],
+)
 def test_a_decay_of_every_entry_is_a_map_of_every_row_a_row_and_a_single_one_a_number(kind, shapes):
     assert [block[0].shape for block in maps(weights.draw(untrained(kind), View()))] == shapes
 
 
 def test_three_layers_are_divided_by_their_largest_entry_unless_raw():
-    """The skip, which is zero in the construction, has no scale to be freed of and stays as training left it."""
+    """The skip, which is zero in the construction, has no scale to be freed of and stays as
+    training left it."""
     run = untrained("three layers")
     model = trained_at(run, 0, 0).tensors()
     Q, skip = model["Q"][0, 0].numpy(), model["skip"][0].numpy()
@@ -182,7 +222,11 @@ def test_three_layers_are_divided_by_their_largest_entry_unless_raw():
     np.testing.assert_allclose(maps(raw)[0][0][:3], Q, rtol=1e-6)
     for panel in (shown, raw):
         np.testing.assert_allclose(maps(panel)[1][0][0], skip, rtol=1e-6)
-    assert "largest entry" in shown.title + shown.caption and "raw" in raw.title and "as training left" in raw.caption
+    assert (
+        "largest entry" in shown.title + shown.caption
+        and "raw" in raw.title
+        and "as training left" in raw.caption
+    )
     assert "b₁" in set(raw.data["column"]) and "b₁" not in set(shown.data["column"])
 
 
@@ -195,8 +239,12 @@ def lines(panel) -> dict[str, float]:
 
 def test_one_layer_has_the_best_expected_loss():
     panel = training.loss(shipped("layer"), View())
-    assert lines(panel) == pytest.approx({"best expected loss": 0.8249158, "predicting zero": 5 / 3}, rel=1e-6)
-    assert "exact" in panel.caption and "0.45%" in panel.caption  # so far off is the construction on the tasks drawn
+    assert lines(panel) == pytest.approx(
+        {"best expected loss": 0.8249158, "predicting zero": 5 / 3}, rel=1e-6
+    )
+    assert (
+        "exact" in panel.caption and "0.45%" in panel.caption
+    )  # so far off is the construction on the tasks drawn
 
 
 def test_two_layers_stand_between_steps_of_one_rate_and_of_two():
@@ -204,10 +252,19 @@ def test_two_layers_stand_between_steps_of_one_rate_and_of_two():
     run = shipped("two layers")
     panel = training.loss(run, View())
     found = lines(panel)
-    assert list(found) == ["two steps, two rates", "one step", "two steps, one rate", "predicting zero"]
+    assert list(found) == [
+        "two steps, two rates",
+        "one step",
+        "two steps, one rate",
+        "predicting zero",
+    ]
     assert found["one step"] == pytest.approx(closed_forms.best_loss(10, 10))
-    assert found["two steps, one rate"] == pytest.approx(float(run["baseline/shared"][0]), rel=0.015)
-    assert found["two steps, two rates"] == pytest.approx(float(run["baseline/floor"][0]), rel=0.015)
+    assert found["two steps, one rate"] == pytest.approx(
+        float(run["baseline/shared"][0]), rel=0.015
+    )
+    assert found["two steps, two rates"] == pytest.approx(
+        float(run["baseline/floor"][0]), rel=0.015
+    )
     # on the tasks that the curve was watched on, which are few, what is less does not count
     assert panel.title.endswith("the construction, below one step and below two steps of one rate")
     assert panel.title.startswith("Trained ends within 0.1%")
@@ -224,15 +281,20 @@ def test_hardly_trained_layers_beat_nothing():
 def test_a_penalty_is_named_where_it_is_kept_and_where_it_is_not():
     panel = training.loss(shipped("penalised"), View())
     assert list(lines(panel)) == ["two steps, no penalty", "one step", "predicting zero"]
-    assert lines(panel)["two steps, no penalty"] == pytest.approx(closed_forms.two_steps_free(10, 10).loss)
+    assert lines(panel)["two steps, no penalty"] == pytest.approx(
+        closed_forms.two_steps_free(10, 10).loss
+    )
     assert panel.title == "Trained ends 18% below the construction, which keeps the penalty"
     assert "comes down to the construction" not in panel.caption
 
 
-@pytest.mark.parametrize("penalty, names", [
-    (0.0, ["three steps, three rates", "one step", "three steps, one rate"]),
-    (0.3, ["three steps, no penalty", "one step"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "penalty, names",
+    [
+        (0.0, ["three steps, three rates", "one step", "three steps, one rate"]),
+        (0.3, ["three steps, no penalty", "one step"]),
+    ],
+)
 def test_three_layers_say_that_their_levels_are_fitted(penalty, names):
     config = Config(layers=3, penalty=penalty)
     judged = {"baseline/floor": np.array([0.4]), "baseline/shared": np.array([0.5])}
@@ -247,11 +309,14 @@ def test_three_layers_say_that_their_levels_are_fitted(penalty, names):
 
 
 def test_the_construction_of_two_layers_lies_at_the_best_two_rates():
-    """A and B of the constructed weights are b_1 + b_2 and b_1 b_2, near the optimum of the contours."""
+    """A and B of the constructed weights are b_1 + b_2 and b_1 b_2, near the optimum of the
+    contours."""
     run = shipped("two layers")
     built = holding(run, constructed_of(run))
     rates = run["constructed/b"][0]
-    np.testing.assert_allclose(two_steps.coefficients(built, 0)[0], [rates.sum(), rates.prod()], rtol=1e-5)
+    np.testing.assert_allclose(
+        two_steps.coefficients(built, 0)[0], [rates.sum(), rates.prod()], rtol=1e-5
+    )
     free = closed_forms.two_steps_free(10, 10)
     np.testing.assert_allclose(two_steps.coefficients(built, 0)[0], [free.A, free.B], rtol=0.03)
     panel = two_steps.draw(built, View())
@@ -259,4 +324,6 @@ def test_the_construction_of_two_layers_lies_at_the_best_two_rates():
     assert found == pytest.approx([rates.sum(), rates.prod(), free.loss], abs=2e-3)
     stars = {trace.name: trace for trace in panel.figure.plotly().data if trace.mode == "markers"}
     assert stars["best two rates: 0.565"].x[0] == pytest.approx(free.A)
-    assert stars["best shared rate: 0.626"].y[0] == pytest.approx(stars["best shared rate: 0.626"].x[0] ** 2 / 4)
+    assert stars["best shared rate: 0.626"].y[0] == pytest.approx(
+        stars["best shared rate: 0.626"].x[0] ** 2 / 4
+    )

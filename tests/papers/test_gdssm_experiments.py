@@ -1,4 +1,5 @@
-"""The experiments on GD-SSM: tiny runs, every drawing of them, what is refused, and surgery against its oracle."""
+"""The experiments on GD-SSM: tiny runs, every drawing of them, what is refused, and surgery against
+its oracle."""
 
 import dataclasses
 from functools import cache
@@ -44,9 +45,20 @@ KINDS = {
     "one pair, two layers": {"N": 1, "f": 1, "layers": 2},
 }
 ODD = View(
-    snapshot=0, seed_shown=5, single_seeds=True, raw=True, token=1, example=99, state="curvature", points="0:0",
-    one_Q="zero", one_a="initial", scalar_Psi="zero", several_Q="constructed", several_b="initial",
-)  # fmt: skip
+    snapshot=0,
+    seed_shown=5,
+    single_seeds=True,
+    raw=True,
+    token=1,
+    example=99,
+    state="curvature",
+    points="0:0",
+    one_Q="zero",
+    one_a="initial",
+    scalar_Psi="zero",
+    several_Q="constructed",
+    several_b="initial",
+)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -54,8 +66,11 @@ def few():
     """Few tasks to judge on: it is the experiment that is tested."""
     with pytest.MonkeyPatch.context() as patch:
         for place, name in (
-            (train, "TEST_SET"), (train, "WATCHED"), (layer_run, "SWEPT"), (interventions, "TASKS"),
-        ):  # fmt: skip
+            (train, "TEST_SET"),
+            (train, "WATCHED"),
+            (layer_run, "SWEPT"),
+            (interventions, "TASKS"),
+        ):
             patch.setattr(place, name, (2**9, 2**20))
         yield
 
@@ -68,7 +83,9 @@ def made(kind: str) -> Run:
 
 @cache
 def sized(**changes) -> Run:
-    config = sizes.Config(**{"pairs": "1, 10", "features": "1, 3", "batch": 16, "steps": 10, **changes})
+    config = sizes.Config(
+        **{"pairs": "1, 10", "features": "1, 3", "batch": 16, "steps": 10, **changes}
+    )
     return Run(config, sizes.compute(config, Recorder()))
 
 
@@ -98,7 +115,9 @@ def test_every_drawing_of_every_model(kind):
     draw_all(layer.EXPERIMENT, made(kind), View())
 
 
-@pytest.mark.parametrize("kind", ["N-D", "1-D", "two layers", "three layers", "one pair, two layers"])
+@pytest.mark.parametrize(
+    "kind", ["N-D", "1-D", "two layers", "three layers", "one pair, two layers"]
+)
 def test_every_drawing_of_an_odd_view(kind):
     draw_all(layer.EXPERIMENT, made(kind), ODD)
 
@@ -111,18 +130,26 @@ def test_metrics_are_numbers_and_the_headline_a_sentence(kind):
     for metric in found:
         assert metric.value is not None
         # a model that is hardly trained may be better than zero at no scale or at every one
-        assert np.isfinite(metric.value) or metric.claim.id in ("worse-than-zero", "steps-to-one-percent")
+        assert np.isfinite(metric.value) or metric.claim.id in (
+            "worse-than-zero",
+            "steps-to-one-percent",
+        )
         # ten steps decide nothing of the training
         assert metric.verdict(run.config) in ("not decided", "elsewhere", "not run"), metric
     assert layer.cost(run.config) > 0
 
 
-@pytest.mark.parametrize("experiment, run", [(layer, lambda: made("N-D")), (sizes, sized)], ids=["layer", "sizes"])
+@pytest.mark.parametrize(
+    "experiment, run", [(layer, lambda: made("N-D")), (sizes, sized)], ids=["layer", "sizes"]
+)
 def test_a_run_that_is_still_going_is_drawn(experiment, run):
     """With curves that end in NaN, with one point, and with none."""
     whole_run = run()
     curves = {name: array for name, array in whole_run.tensors.items() if name.startswith("curve/")}
-    tails = {n: np.where(np.arange(a.shape[-1]) > 2, np.nan, a) if n != "curve/step" else a for n, a in curves.items()}
+    tails = {
+        n: np.where(np.arange(a.shape[-1]) > 2, np.nan, a) if n != "curve/step" else a
+        for n, a in curves.items()
+    }
     first = {n: a[..., :1] for n, a in curves.items()}
     for tensors in (curves, tails, first, {}):
         for drawing in experiment.EXPERIMENT.drawings:
@@ -141,8 +168,18 @@ LEAST = {
     "one feature": {"f": 1},
     "one feature, scalar labels": {"f": 1, "model": "1-D"},
     "one feature, two layers": {"f": 1, "layers": 2},
-    "one feature, two layers, scalar labels": {"f": 1, "layers": 2, "model": "1-D", "recurrence": "scalar"},
-    "one pair, two layers, scalar labels": {"N": 1, "layers": 2, "model": "1-D", "recurrence": "scalar"},
+    "one feature, two layers, scalar labels": {
+        "f": 1,
+        "layers": 2,
+        "model": "1-D",
+        "recurrence": "scalar",
+    },
+    "one pair, two layers, scalar labels": {
+        "N": 1,
+        "layers": 2,
+        "model": "1-D",
+        "recurrence": "scalar",
+    },
     "one pair, as the authors": {"N": 1, "optimiser": "authors"},
     "one of each": {"f": 1, "N": 1},
     "one of each, scalar labels": {"f": 1, "N": 1, "model": "1-D"},
@@ -159,7 +196,9 @@ def test_one_pair_or_one_feature_draws_without_a_hole(kind):
         without_nan(layer.EXPERIMENT, run, view)
 
 
-@pytest.mark.parametrize("kind", ["N-D", "full", "1-D", "two layers", "three layers", "one pair, two layers"])
+@pytest.mark.parametrize(
+    "kind", ["N-D", "full", "1-D", "two layers", "three layers", "one pair, two layers"]
+)
 def test_a_negative_decay_draws_without_a_hole(kind):
     """As a training may find it, for nothing keeps a decay above zero."""
     run = made(kind)
@@ -172,7 +211,9 @@ def test_a_negative_decay_draws_without_a_hole(kind):
     assert layer.headline(negative, View()).endswith(".")
 
 
-@pytest.mark.parametrize("changes", [{"pairs": "1", "features": "1"}, {"pairs": "1", "features": "1", "model": "1-D"}])
+@pytest.mark.parametrize(
+    "changes", [{"pairs": "1", "features": "1"}, {"pairs": "1", "features": "1", "model": "1-D"}]
+)
 def test_sizes_of_one_draw_without_a_hole(changes):
     for relative in (False, True):
         without_nan(sizes.EXPERIMENT, sized(**changes), sizes.View(relative=relative))
@@ -192,7 +233,9 @@ def test_the_scale_sweep_at_one_is_the_loss():
     tasks = train.held_out(run.config, layer_run.SWEPT)
     at_one = run["sweep/trained"][:, list(layer_run.ALPHAS).index(1.0)]
     np.testing.assert_allclose(at_one, models.losses(trained_at(run, -1), tasks), rtol=1e-5)
-    assert crossing(layer_run.ALPHAS, layer_run.ALPHAS**4, 2 * layer_run.ALPHAS**2) == pytest.approx(2**0.5, abs=0.01)
+    assert crossing(
+        layer_run.ALPHAS, layer_run.ALPHAS**4, 2 * layer_run.ALPHAS**2
+    ) == pytest.approx(2**0.5, abs=0.01)
     assert np.isnan(crossing(layer_run.ALPHAS, 0 * layer_run.ALPHAS, layer_run.ALPHAS))
     assert crossing(layer_run.ALPHAS, 2 * layer_run.ALPHAS, layer_run.ALPHAS) == layer_run.ALPHAS[0]
 
@@ -208,8 +251,13 @@ def all_parts(config, how):
 def test_with_every_part_constructed_it_is_the_construction(kind):
     run = made(kind)
     trained, constructed = trained_at(run, -1, 0), constructed_of(run)
-    operated, said = ablation.graft(trained, trained_at(run, 0, 0), constructed, all_parts(run.config, "constructed"),
-                                    run.config)  # fmt: skip
+    operated, said = ablation.graft(
+        trained,
+        trained_at(run, 0, 0),
+        constructed,
+        all_parts(run.config, "constructed"),
+        run.config,
+    )
     tasks = example(run.config, 3, 64)
     torch.testing.assert_close(models.predict(operated, tasks), models.predict(constructed, tasks))
     assert set(said) == set(trained.tensors())
@@ -231,7 +279,9 @@ def test_the_units_of_the_1d_model_leave_it_as_it_is_if_its_decays_are_equal():
     trained = trained.with_(a=torch.full_like(trained.a, 0.97))
     turned = trained.with_(**ablation._times(ablation.units(trained, run.config.N), trained))
     tasks = example(run.config, 3, 64).to(torch.float64)
-    torch.testing.assert_close(models.predict(turned, tasks), models.predict(trained, tasks), rtol=1e-6, atol=1e-9)
+    torch.testing.assert_close(
+        models.predict(turned, tasks), models.predict(trained, tasks), rtol=1e-6, atol=1e-9
+    )
 
 
 SHARED = [{"seeds": 2}, {"seeds": 2, "penalty": 0.1}]
@@ -244,9 +294,13 @@ def test_a_construction_that_shares_its_work_as_trained_layers_do_is_the_same_co
     built = models.constructed(config, tasks).to(torch.float64)
     trained = models.initial(config, [0]).to(torch.float64)
     b = torch.tensor([[0.3, 0.2]], dtype=torch.float64)
-    trained = trained.with_(**ablation._times(ablation.units(trained, config.N), trained)).with_(b=b)
+    trained = trained.with_(**ablation._times(ablation.units(trained, config.N), trained)).with_(
+        b=b
+    )
     shared = symmetries.shared_as(built, trained, config.N)
-    torch.testing.assert_close(models.predict(shared, tasks), models.predict(built, tasks), rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(
+        models.predict(shared, tasks), models.predict(built, tasks), rtol=1e-10, atol=1e-12
+    )
     A, first = (
         symmetries.two_layers(trained, config.N)["A"],
         shared.b[:, 0] / symmetries.two_layers(shared, config.N)["A"],
@@ -278,16 +332,26 @@ def test_the_scalar_layer_bears_out_every_claim():
 
 def test_two_steps_are_drawn_at_the_constructions_coefficients():
     run = made("two layers")
-    last = {name: np.repeat(run[f"constructed/{name}"], 2, 0)[None] for name in trained_at(run, 0).tensors()}
-    as_built = Run(run.config, {**run.tensors, **{f"snapshot/{n}": a for n, a in last.items()}, "snapshot/step": [0]})
+    last = {
+        name: np.repeat(run[f"constructed/{name}"], 2, 0)[None]
+        for name in trained_at(run, 0).tensors()
+    }
+    as_built = Run(
+        run.config,
+        {**run.tensors, **{f"snapshot/{n}": a for n, a in last.items()}, "snapshot/step": [0]},
+    )
     rates = run["constructed/b"][0]
-    np.testing.assert_allclose(two_steps.coefficients(as_built, 0)[0], [rates.sum(), rates.prod()], rtol=1e-5)
+    np.testing.assert_allclose(
+        two_steps.coefficients(as_built, 0)[0], [rates.sum(), rates.prod()], rtol=1e-5
+    )
 
 
 # Sizes and corrections
 
 
-@pytest.mark.parametrize("changes", [{}, {"model": "1-D", "seeds": 2}, {"pairs": "1", "features": "1"}])
+@pytest.mark.parametrize(
+    "changes", [{}, {"model": "1-D", "seeds": 2}, {"pairs": "1", "features": "1"}]
+)
 def test_sizes(changes):
     run = sized(**changes)
     assert run["evaluated/ratio"].shape == (run.config.seeds, len(sizes_of(run.config)))
@@ -297,10 +361,15 @@ def test_sizes(changes):
         draw_all(sizes.EXPERIMENT, run, view)
 
 
-@pytest.mark.parametrize("experiment, run", [(layer, lambda: made("1-D")), (sizes, sized)], ids=["layer", "sizes"])
+@pytest.mark.parametrize(
+    "experiment, run", [(layer, lambda: made("1-D")), (sizes, sized)], ids=["layer", "sizes"]
+)
 def test_a_run_of_the_older_form_becomes_todays(experiment, run):
     today = run().tensors
-    old = {n.replace("evaluated/", "judged/").replace("sweep/", "scale/"): array for n, array in today.items()}
+    old = {
+        n.replace("evaluated/", "judged/").replace("sweep/", "scale/"): array
+        for n, array in today.items()
+    }
     upgrade = experiment.EXPERIMENT.upgrade
     assert old.keys() != today.keys() == upgrade(old).keys() == upgrade(upgrade(old)).keys()
     assert all(array is today[name] for name, array in upgrade(old).items())
@@ -331,28 +400,42 @@ def test_corrections_at_the_papers_size_are_all_borne_out():
 
 def test_numbers_of_the_papers_size_are_claimed_there_only():
     small = corrected(f=2, N=2)
-    verdicts = {metric.claim.id: metric.verdict(small.config) for metric in corrections.measure(small)}
+    verdicts = {
+        metric.claim.id: metric.verdict(small.config) for metric in corrections.measure(small)
+    }
     elsewhere = {claim for claim, verdict in verdicts.items() if verdict == "elsewhere"}
     assert elsewhere == {"corrected-gain", "printed-q", "odd-windows"}
 
 
 def test_every_formula_of_two_steps_has_its_own_best_rate():
-    """What is printed is held at its best against two steps of gradient descent: it gains what one step does."""
+    """What is printed is held at its best against two steps of gradient descent: it gains what one
+    step does."""
     tasks = sample(4, 6, 4096, torch.Generator().manual_seed(1))
     label, best = tasks.y[-1], best_mixed_rate(tasks)
 
     def lost(rate):
-        return float((gradient_descent.predict(mixed_second(tasks, float(rate)), tasks) - label).square().mean())
+        return float(
+            (gradient_descent.predict(mixed_second(tasks, float(rate)), tasks) - label)
+            .square()
+            .mean()
+        )
 
-    assert lost(best) < min(lost(best * times) for times in (0.9, 0.99, 1.01, 1.1, 2, 3)) < lost(0.0)
+    assert (
+        lost(best) < min(lost(best * times) for times in (0.9, 0.99, 1.01, 1.1, 2, 3)) < lost(0.0)
+    )
     assert lost(best) <= min(lost(rate) for rate in np.linspace(-4, 4, 81))
     G = torch.einsum("nit,njt->ijt", tasks.y[:-1], tasks.x[:-1])
     Su = (tasks.x[:-1] * (tasks.x[:-1] * tasks.x[-1]).sum(1, keepdim=True)).sum(0)  # (f, tasks)
     h = best / 6
-    expected = 2 * h * torch.einsum("ijt,jt->it", G, tasks.x[-1]) - h**2 * torch.einsum("jit,jt->it", G, Su)
+    expected = 2 * h * torch.einsum("ijt,jt->it", G, tasks.x[-1]) - h**2 * torch.einsum(
+        "jit,jt->it", G, Su
+    )
     torch.testing.assert_close(gradient_descent.predict(mixed_second(tasks, best), tasks), expected)
     run = corrected()
-    assert run["gain/mixed"] == pytest.approx(10 / 19.8, abs=0.03) and run["gain/right"] > run["gain/mixed"] + 0.1
+    assert (
+        run["gain/mixed"] == pytest.approx(10 / 19.8, abs=0.03)
+        and run["gain/right"] > run["gain/mixed"] + 0.1
+    )
 
 
 def test_a_gain_is_the_share_of_the_loss_that_is_removed():

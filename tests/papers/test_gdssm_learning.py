@@ -1,4 +1,5 @@
-"""The trainings as a whole: every model reaches its number, and a killed one goes on bit for bit."""
+"""The trainings as a whole: every model reaches its number, and a killed one goes on
+bit for bit."""
 
 from dataclasses import replace
 
@@ -43,7 +44,10 @@ def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(change):
 def test_the_smallest_task_gives_numbers(change):
     found = train.run(replace(SMALL, f=1, N=1, **change), Recorder())
     for name, array in found.items():
-        if name not in ("evaluated/scaled", "baseline/expected"):  # NaN where there is no closed form
+        if name not in (
+            "evaluated/scaled",
+            "baseline/expected",
+        ):  # NaN where there is no closed form
             assert np.isfinite(array).all(), name
 
 
@@ -77,7 +81,10 @@ def test_a_seed_trains_the_same_beside_others():
 @pytest.mark.parametrize(
     "change, message",
     [
-        ({"model": "1-D", "layers": 2}, "recurrence must be scalar with several layers and scalar labels, got row"),
+        (
+            {"model": "1-D", "layers": 2},
+            "recurrence must be scalar with several layers and scalar labels, got row",
+        ),
         ({"model": "1-D", "skip": True}, "skip must be off in the 1-D model"),
         ({"layers": 2, "recurrence": "full"}, "recurrence must be scalar or row"),
     ],
@@ -90,13 +97,17 @@ def test_what_no_model_has_is_refused(change, message):
 def test_what_does_not_fit_the_memory_is_refused(monkeypatch):
     monkeypatch.setattr("icl_core.machine.device.memory", lambda: 2**30)
     Config()
-    with pytest.raises(ValueError, match="batch 4096, N 100, f 40, layers 1, seeds 5 must fit the memory"):
+    with pytest.raises(
+        ValueError, match="batch 4096, N 100, f 40, layers 1, seeds 5 must fit the memory"
+    ):
         Config(f=40, N=100, batch=4096, seeds=5)
 
 
 def weights_of(config, found):
     start = models.initial(config, list(range(config.seeds)))
-    return start.with_(**{name: torch.from_numpy(found[f"final/{name}"]) for name in start.tensors()})
+    return start.with_(
+        **{name: torch.from_numpy(found[f"final/{name}"]) for name in start.tensors()}
+    )
 
 
 def farthest(config, found):
@@ -124,7 +135,9 @@ def test_a_skip_connection_is_learned_away():
 
 
 def test_the_nd_layer_with_a_decay_an_entry_reaches_its_number():
-    found = train.run(Config(recurrence="full", batch=128, learning_rate=0.01, steps=600), Recorder())
+    found = train.run(
+        Config(recurrence="full", batch=128, learning_rate=0.01, steps=600), Recorder()
+    )
     assert abs(found["evaluated/ratio"][0] - 1) < 0.002
     assert found["curve/sensitivity_cosine"][0, -1] > 0.999
 

@@ -1,4 +1,5 @@
-"""The models and their constructions against plain gradient descent by automatic differentiation, in float64."""
+"""The models and their constructions against plain gradient descent by automatic differentiation,
+in float64."""
 
 import numpy as np
 import pytest
@@ -7,9 +8,23 @@ import torch
 from icl_core.papers.gdssm.corrections.run import state_before_the_sum
 from icl_core.papers.gdssm.layer.symmetries import compare, quantities
 from icl_core.papers.gdssm.shared import any_layer as models
-from icl_core.papers.gdssm.shared import closed_forms, construction, gradient_descent, layer_1d, layer_nd, multi_layer
+from icl_core.papers.gdssm.shared import (
+    closed_forms,
+    construction,
+    gradient_descent,
+    layer_1d,
+    layer_nd,
+    multi_layer,
+)
 from icl_core.papers.gdssm.shared.settings import RECURRENCES, Config
-from icl_core.papers.gdssm.shared.task import Tasks, constructed_tokens, interleaved, loss, sample, windows
+from icl_core.papers.gdssm.shared.task import (
+    Tasks,
+    constructed_tokens,
+    interleaved,
+    loss,
+    sample,
+    windows,
+)
 
 F, N = 4, 6
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
@@ -39,7 +54,10 @@ CASES = {
     "1-D row": (layer_1d, {"model": "1-D"}),
     **{f"N-D {r}": (layer_nd, {"recurrence": r, "skip": True}) for r in RECURRENCES},
     **{
-        f"{L} layers {r}": (multi_layer, {"layers": L, "recurrence": r, "skip": L % 2 == 0, "penalty": 0.1 * L})
+        f"{L} layers {r}": (
+            multi_layer,
+            {"layers": L, "recurrence": r, "skip": L % 2 == 0, "penalty": 0.1 * L},
+        )
         for L in (1, 2, 3, 4)
         for r in ("scalar", "row")
     },
@@ -48,12 +66,16 @@ CASES = {
 
 def initial(case, seeds, f=F, n=N):
     module, changes = CASES[case]
-    return module.initialise(Config(f=f, N=n, **changes), [torch.Generator().manual_seed(i) for i in range(seeds)])
+    return module.initialise(
+        Config(f=f, N=n, **changes), [torch.Generator().manual_seed(i) for i in range(seeds)]
+    )
 
 
 def made(case, seeds=3, f=F, n=N):
     weights = initial(case, seeds, f, n)
-    return weights.with_(**{name: tensor * 3 for name, tensor in weights.tensors().items() if name[0] in "QqPTb"})
+    return weights.with_(
+        **{name: tensor * 3 for name, tensor in weights.tensors().items() if name[0] in "QqPTb"}
+    )
 
 
 def data(case, f=F, n=N):
@@ -63,7 +85,9 @@ def data(case, f=F, n=N):
 
 def by_recurrence(weights, read):
     """The last output of the form that runs over the tokens."""
-    module = {"Layer1D": layer_1d, "LayerND": layer_nd, "MultiLayer": multi_layer}[type(weights).__name__]
+    module = {"Layer1D": layer_1d, "LayerND": layer_nd, "MultiLayer": multi_layer}[
+        type(weights).__name__
+    ]
     last = module.recurrent(weights, read)[0][-1]
     return last if last.dim() == 3 else last[:, None]
 
@@ -104,8 +128,13 @@ def test_the_layers_are_steps_of_gradient_descent(steps, penalty):
     torch.testing.assert_close(Z[0, :, 0], gradient_descent.accumulated(tasks), **EXACT)
     c = construction.shared_mixture(np.float64(0.7), N, steps, penalty)
     wide = tasks_of(count=200)
-    reached = loss(gradient_descent.predict(gradient_descent.descend(wide, 0.7, steps, penalty)[-1], wide), wide.y[-1])
-    assert float(construction.inner(wide, steps).loss(c)) == pytest.approx(float(reached), rel=1e-10)
+    reached = loss(
+        gradient_descent.predict(gradient_descent.descend(wide, 0.7, steps, penalty)[-1], wide),
+        wide.y[-1],
+    )
+    assert float(construction.inner(wide, steps).loss(c)) == pytest.approx(
+        float(reached), rel=1e-10
+    )
 
 
 def test_layers_of_the_best_rates_make_the_best_mixture():
@@ -123,13 +152,20 @@ def test_the_best_rate_is_the_best():
     for steps, best in ((1, eta), (3, construction.best_shared_eta(tasks, 3, 0.1))):
         losses = [
             float(
-                loss(gradient_descent.predict(gradient_descent.descend(tasks, r, steps, 0.1)[-1], tasks), tasks.y[-1])
+                loss(
+                    gradient_descent.predict(
+                        gradient_descent.descend(tasks, r, steps, 0.1)[-1], tasks
+                    ),
+                    tasks.y[-1],
+                )
             )
             for r in (0.99 * best, best, 1.01 * best)
         ]
         assert losses[1] == min(losses)
     assert construction.best_shared_eta(tasks, 1) == pytest.approx(eta, rel=1e-6)
-    assert construction.best_shared_eta(tasks, 3) == construction.best_shared_eta(tasks, 3, penalty=0.0)
+    assert construction.best_shared_eta(tasks, 3) == construction.best_shared_eta(
+        tasks, 3, penalty=0.0
+    )
 
 
 # The paper's formulas as printed, and what gives gradient descent
@@ -147,20 +183,28 @@ def test_correction_1_the_papers_sign_descends_backwards():
 
 
 def test_correction_2_the_papers_Q_learns_next_to_nothing():
-    """With Q = e_1 e_2^T the state holds x y^T, which even at its best rate gains a hundredth, 1 / f^2, as much."""
+    """With Q = e_1 e_2^T the state holds x y^T, which even at its best rate gains a hundredth, 1 /
+    f^2, as much."""
     tasks = tasks_of(f=10, pairs=10, count=20_000)
     weights = construction.layer_nd(10, 10, 10.0)  # beta = 1
     learns, not_so = (
-        models.predict(weights.with_(Q=construction.unit(*at)[None]), tasks)[0] for at in ((1, 0), (0, 1))
+        models.predict(weights.with_(Q=construction.unit(*at)[None]), tasks)[0]
+        for at in ((1, 0), (0, 1))
     )
     label = tasks.y[-1]
-    gain = [float((label * g).sum() ** 2 / (g * g).sum() / (label * label).sum()) for g in (learns, not_so)]
-    assert gain[0] == pytest.approx(10 / 19.8, abs=0.01)  # the best rate removes this share of the zero loss
+    gain = [
+        float((label * g).sum() ** 2 / (g * g).sum() / (label * label).sum())
+        for g in (learns, not_so)
+    ]
+    assert gain[0] == pytest.approx(
+        10 / 19.8, abs=0.01
+    )  # the best rate removes this share of the zero loss
     assert gain[1] / gain[0] == pytest.approx(1 / 100, abs=0.005)
 
 
 def test_correction_3_odd_windows_cost_their_share_of_the_gain():
-    """N (N - 2 + kappa + f) + (N - 1) f is what the output's square grows to, from its first term."""
+    """N (N - 2 + kappa + f) + (N - 1) f is what the output's square grows to, from its
+    first term."""
     tasks = tasks_of(f=10, pairs=10, count=20_000)
     weights = construction.layer_nd(10, 10, 10.0)
     label, gains = tasks.y[-1], []
@@ -172,7 +216,8 @@ def test_correction_3_odd_windows_cost_their_share_of_the_gain():
 
 
 def test_correction_4_factors():
-    """Psi and Theta are f x 2f; a gradient of eq. 22 has no factor 2 (A.1); the penalty enters as N penalty W (A.4)."""
+    """Psi and Theta are f x 2f; a gradient of eq. 22 has no factor 2 (A.1); the penalty enters as N
+    penalty W (A.4)."""
     weights = construction.layer_1d(F, N, 0.7)
     assert weights.Psi.shape == weights.Theta.shape == (1, F, 2 * F)
     tasks = tasks_of()
@@ -208,7 +253,8 @@ def test_correction_5_the_layers_carry_the_transpose_of_W():
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_correction_6_with_the_non_linearity_before_the_sum_the_state_is_the_gradient(seed):
-    """Proposition 4's statement, at any w_0: against how much the loss grows when a weight is moved a little."""
+    """Proposition 4's statement, at any w_0: against how much the loss grows when a weight is moved
+    a little."""
     generator = torch.Generator().manual_seed(seed)
     x, w = torch.randn(N, F, 5, generator=generator), torch.randn(F, 5, generator=generator)
     y = torch.rand(N, 5, generator=generator)
@@ -217,12 +263,15 @@ def test_correction_6_with_the_non_linearity_before_the_sum_the_state_is_the_gra
         return (torch.special.expit((w * x).sum(1)) - y).square().sum(0) / 2  # (tasks,)
 
     little = 1e-5 * torch.eye(F)[:, :, None]
-    slopes = torch.stack([(cost(w + each) - cost(w - each)) / 2e-5 for each in little])  # (f, tasks)
+    slopes = torch.stack(
+        [(cost(w + each) - cost(w - each)) / 2e-5 for each in little]
+    )  # (f, tasks)
     torch.testing.assert_close(state_before_the_sum(x, y, w), slopes, rtol=1e-7, atol=1e-9)
 
 
 def test_correction_6_no_map_of_the_state_gives_the_gradient_of_a_nonlinear_model():
-    """Its proof: two contexts with the same state of A.3, sum (w_0 x - y) x, and gradients of (g(w x) - y)^2 / 2."""
+    """Its proof: two contexts with the same state of A.3, sum (w_0 x - y) x, and gradients of (g(w
+    x) - y)^2 / 2."""
     states, gradients = [], []
     for x, y in ((1.0, 1.0), (2.0, 0.5)):
         w = torch.zeros((), requires_grad=True)
@@ -254,7 +303,11 @@ def test_gradients_of_both_forms_agree(case, negative):
         weights = weights.with_(a=-weights.a)
     gradients = []
     for form in (models.forward, by_recurrence):
-        leaves = {name: tensor.clone().requires_grad_() for name, tensor in weights.tensors().items() if tensor.numel()}
+        leaves = {
+            name: tensor.clone().requires_grad_()
+            for name, tensor in weights.tensors().items()
+            if tensor.numel()
+        }
         losses = loss(form(weights.with_(**leaves), read), tasks.y[-1])
         gradients.append(torch.autograd.grad(losses.sum(), list(leaves.values())))
     for one, other in zip(*gradients, strict=True):
@@ -267,7 +320,9 @@ def test_seeds_do_not_mix(case):
     weights, (_, read) = made(case), data(case)
     together = models.forward(weights, read)
     for seed in range(3):
-        alone = weights.with_(**{name: tensor[seed : seed + 1] for name, tensor in weights.tensors().items()})
+        alone = weights.with_(
+            **{name: tensor[seed : seed + 1] for name, tensor in weights.tensors().items()}
+        )
         torch.testing.assert_close(models.forward(alone, read)[0], together[seed], **EXACT)
 
 
@@ -276,7 +331,9 @@ def test_sensitivity_equals_autograd(case):
     weights, (tasks, _) = made(case, 2), data(case)
     found = models.sensitivity(weights, tasks)  # (seeds, n_o, f, tasks)
     query = tasks.x[-1].clone().requires_grad_()
-    output = models.forward(weights, models.read(weights, Tasks(torch.cat((tasks.x[:-1], query[None])), tasks.y)))
+    output = models.forward(
+        weights, models.read(weights, Tasks(torch.cat((tasks.x[:-1], query[None])), tasks.y))
+    )
     for seed in range(2):
         for row in range(output.shape[1]):
             expected = torch.autograd.grad(output[seed, row].sum(), query, retain_graph=True)[0]
@@ -302,10 +359,15 @@ def acted_on(case):
     c, d = random(2, 3) * 2
     if case == "1-D scalar":
         G = random(3, F, F)
-        return weights, weights.with_(Psi=G @ weights.Psi, Theta=torch.linalg.inv(G).mT @ weights.Theta)
+        return weights, weights.with_(
+            Psi=G @ weights.Psi, Theta=torch.linalg.inv(G).mT @ weights.Theta
+        )
     if case == "1-D row":
         order, scale = torch.tensor([2, 0, 3, 1]), random(3, F, 1)
-        turned = {"Psi": (scale * weights.Psi)[:, order], "Theta": (weights.Theta / scale)[:, order]}
+        turned = {
+            "Psi": (scale * weights.Psi)[:, order],
+            "Theta": (weights.Theta / scale)[:, order],
+        }
         return weights, weights.with_(a=weights.a[:, order], **turned)
     if case.startswith("N-D"):
         Q, q = c[:, None, None] * weights.Q, d[:, None] * weights.q
@@ -315,10 +377,14 @@ def acted_on(case):
     C, D = c[:, None, None], d[:, None]
     Q_2 = weights.Q[:, 1] + (1 - C) * ratio * weights.Q[:, 0]
     Q = torch.stack((C * weights.Q[:, 0], Q_2), 1)
-    return weights, weights.with_(Q=Q / D[..., None, None], q=D * weights.q, Q_tilde=weights.Q_tilde / C[:, None])
+    return weights, weights.with_(
+        Q=Q / D[..., None, None], q=D * weights.q, Q_tilde=weights.Q_tilde / C[:, None]
+    )
 
 
-@pytest.mark.parametrize("case", ["1-D scalar", "1-D row", "N-D scalar", "N-D row", "N-D full", "2 layers scalar"])
+@pytest.mark.parametrize(
+    "case", ["1-D scalar", "1-D row", "N-D scalar", "N-D row", "N-D full", "2 layers scalar"]
+)
 def test_normalisation_removes_exactly_the_symmetries(case):
     (weights, turned), (_, read) = acted_on(case), data(case)
     before, after = models.forward(weights, read), models.forward(turned, read)
@@ -328,9 +394,13 @@ def test_normalisation_removes_exactly_the_symmetries(case):
         torch.testing.assert_close(theirs[name], value, rtol=1e-7, atol=1e-7)
     # and nothing more: what acts otherwise looks otherwise
     name = "Psi" if case.startswith("1-D") else "Q"
-    bent = weights.with_(**{name: weights.tensors()[name] + 0.1 * random(*weights.tensors()[name].shape, seed=8)})
+    bent = weights.with_(
+        **{name: weights.tensors()[name] + 0.1 * random(*weights.tensors()[name].shape, seed=8)}
+    )
     assert float((models.forward(bent, read) - before).abs().max()) > 1e-4
-    assert any(float((quantities(bent, N)[n] - value).abs().max()) > 1e-3 for n, value in ours.items())
+    assert any(
+        float((quantities(bent, N)[n] - value).abs().max()) > 1e-3 for n, value in ours.items()
+    )
 
 
 def test_the_constructions_in_comparable_units():
@@ -351,5 +421,7 @@ def test_the_constructions_in_comparable_units():
     assert float(found["B"].constructed) == pytest.approx(free.B)
     with pytest.raises(ValueError, match="layers must be 2"):
         compare(*[construction.multi_layer(F, N, [1.0] * 3)] * 2, N)
-    with pytest.raises(ValueError, match="constructed must be a MultiLayer as trained is, got a LayerND"):
+    with pytest.raises(
+        ValueError, match="constructed must be a MultiLayer as trained is, got a LayerND"
+    ):
         compare(two, construction.layer_nd(F, N, 0.7), N)

@@ -1,4 +1,5 @@
-"""Sine regression: the model against gradient descent and the package's own layers, the trainings, the drawings."""
+"""Sine regression: the model against gradient descent and the package's own layers, the trainings,
+the drawings."""
 
 from dataclasses import replace
 from functools import cache
@@ -66,12 +67,15 @@ def test_without_embedding_and_gate_it_is_gradient_descent(f, layers):
     weights = identity(f, [rate / 6] * layers)
     torch.testing.assert_close(model.forward(weights, tasks)[0], expected, atol=1e-10, rtol=0)
     implicit = model.implicit_model(weights, model.embed(weights, tasks.x), tasks.y[:-1, 0])[0]
-    torch.testing.assert_close(implicit, gradient_descent.descend(tasks, rate, layers)[-1][0], atol=1e-10, rtol=0)
+    torch.testing.assert_close(
+        implicit, gradient_descent.descend(tasks, rate, layers)[-1][0], atol=1e-10, rtol=0
+    )
 
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
 def test_random_layers_are_those_of_the_package(layers):
-    """Against `multi_layer` in both its forms, on windows that are written out, with labels along v."""
+    """Against `multi_layer` in both its forms, on windows that are written out, with labels along
+    v."""
     config = replace(SMALL, ssm="trained", layers=layers)
     weights = initial(config, MLP, [3]).to(torch.float64)
     v = torch.randn(1, 3, generator=generator(), dtype=torch.float64)
@@ -80,12 +84,19 @@ def test_random_layers_are_those_of_the_package(layers):
     labels = v[0, :, None] * tasks.y
     C = windows(interleaved(Tasks(phi[0].transpose(0, 1), labels)))
     package = multi_layer.MultiLayer(
-        weights.a[..., None], weights.a_tilde[..., None], weights.Q, weights.Q_tilde, weights.q, weights.b
+        weights.a[..., None],
+        weights.a_tilde[..., None],
+        weights.Q,
+        weights.Q_tilde,
+        weights.q,
+        weights.b,
     )
     known = phi, tasks.y[:-1, 0], v
     found = model.apply(weights, layers - 1, known, model._read(known, weights.q))
     torch.testing.assert_close(found, multi_layer.attention(package, C), atol=1e-12, rtol=1e-10)
-    torch.testing.assert_close(found, multi_layer.recurrent(package, C)[0][-1], atol=1e-12, rtol=1e-10)
+    torch.testing.assert_close(
+        found, multi_layer.recurrent(package, C)[0][-1], atol=1e-12, rtol=1e-10
+    )
 
 
 def test_the_gated_unit_is_x_times_the_sigmoid_of_a_linear_map():
@@ -111,7 +122,8 @@ def test_open_gates_leave_the_model_as_it_is(layers):
 
 
 def test_an_mlp_on_the_state_leaves_the_model_linear_in_the_query():
-    """Whatever its weights and the prompt: correction 6, and the bound of the best straight line."""
+    """Whatever its weights and the prompt: correction 6, and the bound of the best
+    straight line."""
     weights = initial(replace(SMALL, layers=2), STATE, [7]).to(torch.float64)
     queries = np.array([-5.0, -1.0, 0.0, 2.0, 5.0])
     tasks = asked(example(Run(SMALL, {}), 0), queries).to(torch.float64)
@@ -126,7 +138,9 @@ def test_best_line_and_mean_against_monte_carlo():
     left = y - y.mean(0) - slope * (x - x.mean(0))
     assert float(left.square().mean()) / 2 == pytest.approx(train.best_line(), rel=0.03)
     assert float(y.square().mean()) / 2 == pytest.approx(train.ZERO, rel=0.03)
-    assert float((y * x.cos()).mean() / x.cos().square().mean()) == pytest.approx(train.MEAN, rel=0.05)
+    assert float((y * x.cos()).mean() / x.cos().square().mean()) == pytest.approx(
+        train.MEAN, rel=0.05
+    )
 
 
 @pytest.mark.parametrize("layers", [1, 2])
@@ -134,16 +148,23 @@ def test_the_grey_curve_is_the_best_mixture(layers):
     config = replace(SMALL, layers=layers)
     run = Run(config, train.baselines(config))
     tasks = train.ideal(train.held_out(config, train.TEST_SET))
-    assert float(construction.inner(tasks, layers).loss(run["ideal/mixture"].astype(float))) == pytest.approx(
-        float(run["baseline/ideal"][0]), rel=1e-4
-    )
+    assert float(
+        construction.inner(tasks, layers).loss(run["ideal/mixture"].astype(float))
+    ) == pytest.approx(float(run["baseline/ideal"][0]), rel=1e-4)
     raw = train.held_out(config, train.TEST_SET)
     predicted = [
-        descended(run, asked(np.stack([raw.x[:-1, 0, t], raw.y[:-1, 0, t]], 1), raw.x[-1, 0, t : t + 1].numpy()))[0]
+        descended(
+            run,
+            asked(
+                np.stack([raw.x[:-1, 0, t], raw.y[:-1, 0, t]], 1), raw.x[-1, 0, t : t + 1].numpy()
+            ),
+        )[0]
         for t in range(200)
     ]
     labels = raw.y[-1, 0, :200].numpy()
-    by_inner = construction.inner(tasks.part(0, 200), layers).loss(run["ideal/mixture"].astype(float))
+    by_inner = construction.inner(tasks.part(0, 200), layers).loss(
+        run["ideal/mixture"].astype(float)
+    )
     assert float(np.mean((predicted - labels) ** 2)) / 2 == pytest.approx(float(by_inner), rel=1e-3)
 
 
@@ -175,10 +196,16 @@ def test_a_run_has_the_shapes_that_it_promises():
     moments, points = len(run["snapshot/step"]), len(run["curve/step"])
     for variant in VARIANTS.values():
         assert run[f"curve/{variant.id}"].shape == (2, points)
-        assert run[f"evaluated/{variant.id}"].shape == run[f"evaluated/{variant.id}/blind"].shape == (2,)
+        assert (
+            run[f"evaluated/{variant.id}"].shape
+            == run[f"evaluated/{variant.id}/blind"].shape
+            == (2,)
+        )
         assert run[f"snapshot/{variant.id}/b"].shape == (moments, 2, 2)
     frozen = run["snapshot/mlp/Q"]
-    assert (frozen == frozen[:1]).all() and not (run["snapshot/mlp/W"] == run["snapshot/mlp/W"][:1]).all()
+    assert (frozen == frozen[:1]).all() and not (
+        run["snapshot/mlp/W"] == run["snapshot/mlp/W"][:1]
+    ).all()
     assert model_at(run, "mlp", -1, 1).W.shape == (1, 3, 5)
 
 
@@ -190,7 +217,10 @@ def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit():
             train.compute(config, recorder)
         saved = recorder.saved
         assert {name for name in recorder.seen if name.startswith("curve/")} - {"curve/step"}
-    again, whole = train.compute(config, Recorder(saved=saved)), made(ssm="trained", seeds=2).tensors
+    again, whole = (
+        train.compute(config, Recorder(saved=saved)),
+        made(ssm="trained", seeds=2).tensors,
+    )
     assert again.keys() == whole.keys()
     for name, array in whole.items():
         assert array.tobytes() == again[name].tobytes(), name
@@ -218,11 +248,20 @@ def test_the_sine_of_a_prompt_is_found():
 
 
 @pytest.mark.parametrize(
-    "changes", [{}, {"seeds": 2, "layers": 2, "ssm": "trained"}, {"features": 1, "N": 1}, {"features": 2, "layers": 3}]
+    "changes",
+    [
+        {},
+        {"seeds": 2, "layers": 2, "ssm": "trained"},
+        {"features": 1, "N": 1},
+        {"features": 2, "layers": 3},
+    ],
 )
 def test_every_drawing_metric_and_headline(changes):
     run, experiment = made(**changes), nonlinear.EXPERIMENT
-    for view in (View(), View(snapshot=0, prompt=99, seed_shown=5, features_of="linear", points="9:1, -3:2")):
+    for view in (
+        View(),
+        View(snapshot=0, prompt=99, seed_shown=5, features_of="linear", points="9:1, -3:2"),
+    ):
         for drawing in experiment.drawings:
             panel = drawing.draw(run, view)
             assert panel.title and len(panel.caption) > 40 and panel.figure is not None
@@ -256,7 +295,9 @@ def test_what_is_refused(monkeypatch):
     with pytest.raises(ValueError, match="points must be pairs x:y"):
         View(points="1")
     monkeypatch.setattr("icl_core.machine.device.memory", lambda: 2**20)
-    with pytest.raises(ValueError, match="batch 128, N 10, features 10, hidden 40, layers 1, seeds 1 must fit"):
+    with pytest.raises(
+        ValueError, match="batch 128, N 10, features 10, hidden 40, layers 1, seeds 1 must fit"
+    ):
         Config()
 
 
@@ -269,9 +310,13 @@ def shipped(preset):
 
 @pytest.mark.parametrize("preset", [preset.name for preset in nonlinear.EXPERIMENT.presets])
 def test_snapshots_read_back_achieve_what_their_curves_say(preset):
-    """Within three quarters of a percent, at every snapshot of every model that the curves were taken at too."""
+    """Within three quarters of a percent, at every snapshot of every model that the curves were
+    taken at too."""
     run = shipped(preset)
-    tasks, compared = train.held_out(run.config, 2**11), 0  # as in the training, whatever `few` says
+    tasks, compared = (
+        train.held_out(run.config, 2**11),
+        0,
+    )  # as in the training, whatever `few` says
     for id in run.names("variants"):
         for index, step in enumerate(run.snapshot_steps):
             for place in np.flatnonzero(run["curve/step"] == step):
@@ -285,7 +330,9 @@ def test_a_run_of_the_older_form_becomes_todays():
     old = {name: array for name, array in today.tensors.items() if name != "names/variants"}
     for name in [name for name in old if name.startswith("snapshot/") and name != "snapshot/step"]:
         inner = name.removeprefix("snapshot/")
-        old[name] = np.stack([today.snapshot(inner, index) for index in range(len(today.snapshot_steps))])
+        old[name] = np.stack(
+            [today.snapshot(inner, index) for index in range(len(today.snapshot_steps))]
+        )
     once = upgrade({name.replace("evaluated/", "judged/"): array for name, array in old.items()})
     twice = upgrade(once)
     assert once.keys() == twice.keys() == today.tensors.keys()
@@ -302,7 +349,9 @@ def test_a_variant_added_tomorrow_or_gone_leaves_todays_run_as_it_is(monkeypatch
 
     def drawn():
         panels = [drawing.draw(run, view) for drawing in nonlinear.EXPERIMENT.drawings]
-        return [(panel.title, panel.data.to_json()) for panel in panels], [m.value for m in nonlinear.measure(run)]
+        return [(panel.title, panel.data.to_json()) for panel in panels], [
+            m.value for m in nonlinear.measure(run)
+        ]
 
     before = drawn()
     monkeypatch.setitem(VARIANTS, "kernel", replace(MLP, id="kernel", label="kernel"))
@@ -313,7 +362,8 @@ def test_a_variant_added_tomorrow_or_gone_leaves_todays_run_as_it_is(monkeypatch
 
 @pytest.mark.parametrize("ssm", ["construction", "trained"])
 def test_behind_a_linear_embedding_layers_are_both_trained_and_constructed(ssm):
-    """Whatever the layers under the MLP are: a model of each pair moves in all that the other does but the layers."""
+    """Whatever the layers under the MLP are: a model of each pair moves in all that the other does
+    but the layers."""
     run = made(ssm=ssm, seeds=2, layers=2)
     for name in ("linear", "linear gate"):
         for id, moves in ((name, False), (f"{name} trained", True)):

@@ -1,4 +1,5 @@
-"""What the panels of GD-SSM say, on shipped runs and with the construction in the trained model's place; surgery."""
+"""What the panels of GD-SSM say, on shipped runs and with the construction in the trained model's
+place; surgery."""
 
 from dataclasses import replace
 
@@ -22,9 +23,15 @@ ONE, TWO = "layer", "two layers"
 EVERY = [preset.name for preset in layer.EXPERIMENT.presets]
 # how much the loss may change where one part is replaced: two parts may be off together
 FITS = {
-    "layer": 0.002, "full": 0.002, "scalar": 0.002, "skip": 0.002, "one feature": 0.03, "1-D": 0.01, "1-D half": 0.01,
+    "layer": 0.002,
+    "full": 0.002,
+    "scalar": 0.002,
+    "skip": 0.002,
+    "one feature": 0.03,
+    "1-D": 0.01,
+    "1-D half": 0.01,
     TWO: 0.02,
-}  # fmt: skip
+}
 
 
 def shipped(name: str) -> Run:
@@ -36,10 +43,17 @@ def shipped(name: str) -> Run:
 def as_built(run: Run) -> Run:
     """The run, had training found the construction at every seed and snapshot."""
     seeds = run.config.seeds
-    built = {name.split("/")[1]: array for name, array in run.tensors.items() if name.startswith("constructed/")}
+    built = {
+        name.split("/")[1]: array
+        for name, array in run.tensors.items()
+        if name.startswith("constructed/")
+    }
     moments = len(run["snapshot/step"])
     final = {f"final/{name}": np.repeat(array, seeds, 0) for name, array in built.items()}
-    kept = {f"snapshot/{n}": np.repeat(np.repeat(a, seeds, 0)[None], moments, 0) for n, a in built.items()}
+    kept = {
+        f"snapshot/{n}": np.repeat(np.repeat(a, seeds, 0)[None], moments, 0)
+        for n, a in built.items()
+    }
     scales = {"sweep/trained": np.repeat(run["sweep/constructed"][None], seeds, 0)}
     return Run(run.config, {**run.tensors, **final, **kept, **scales})
 
@@ -77,7 +91,11 @@ def test_the_exact_gradient_is_that_of_automatic_differentiation():
     exact = state._exact(tasks, "first")
     assert np.allclose(exact, gradient_descent.accumulated(tasks).numpy())
     assert np.allclose(exact, state._sums(tasks, "first"), atol=1e-5)
-    assert np.allclose(exact[-1, ..., 0], torch.einsum("nit,njt->ij", tasks.y[:-1], tasks.x[:-1]).numpy(), atol=1e-5)
+    assert np.allclose(
+        exact[-1, ..., 0],
+        torch.einsum("nit,njt->ij", tasks.y[:-1], tasks.x[:-1]).numpy(),
+        atol=1e-5,
+    )
 
 
 def test_a_factor_that_fits_one_number_does_not_make_an_untrained_state_a_gradient():
@@ -107,7 +125,9 @@ def test_a_construction_is_no_distance_from_itself_and_half_of_it_half_the_size(
     assert half["sensitivity_cosine"][0] == pytest.approx(1)
     turned = measure(built.with_(beta=-built.beta))
     assert turned["sensitivity_cosine"][0] == pytest.approx(-1)
-    assert turned["sensitivity_distance"][0] == pytest.approx(4 * half["sensitivity_distance"][0], rel=1e-4)
+    assert turned["sensitivity_distance"][0] == pytest.approx(
+        4 * half["sensitivity_distance"][0], rel=1e-4
+    )
 
 
 # Another scale
@@ -123,7 +143,9 @@ def test_a_construction_lies_on_the_closed_form_and_crosses_zero_at_root_two():
     )
 
 
-@pytest.mark.parametrize("times, said", [(100.0, "worse than zero at every scale"), (0.0, "never worse than zero")])
+@pytest.mark.parametrize(
+    "times, said", [(100.0, "worse than zero at every scale"), (0.0, "never worse than zero")]
+)
 def test_always_worse_than_zero_is_told_from_never(times, said):
     run = shipped(ONE)
     doctored = Run(run.config, {**run.tensors, "sweep/trained": times * run["sweep/trained"]})
@@ -149,7 +171,9 @@ def test_two_steps_at_another_scale_are_those_of_the_sampled_ones():
 
 def test_the_scale_looked_at_has_its_losses_in_the_note():
     note = input_scale.draw(as_built(shipped(ONE)), View(alpha=2.0)).note
-    trained, built = (note.split(f"{word} ")[1].split(" ")[0].strip(",.") for word in ("trained", "constructed"))
+    trained, built = (
+        note.split(f"{word} ")[1].split(" ")[0].strip(",.") for word in ("trained", "constructed")
+    )
     assert note.startswith("At α = 2, seed 1") and trained == built
     assert float(trained) == pytest.approx(train.expected(layer.Config(), 2.0), rel=0.05)
 
@@ -162,7 +186,9 @@ def test_a_construction_fits_the_line_that_gradient_descent_fits():
     panel = own_points.draw(run, View(points="-1:-2, 0.5:1, 2:4"))
     beta = float(run["constructed/beta"][0])
     slope = beta * (2 + 0.5 + 8)  # of one step from zero: beta sum x y
-    assert panel.title.startswith(f"Trained fits slope {slope:.2f}, gradient descent {slope:.2f}, least squares 2.00")
+    assert panel.title.startswith(
+        f"Trained fits slope {slope:.2f}, gradient descent {slope:.2f}, least squares 2.00"
+    )
     assert np.allclose(panel.data["trained"], slope * panel.data["x"], atol=1e-4)
 
 
@@ -171,16 +197,26 @@ def test_a_construction_fits_the_line_that_gradient_descent_fits():
 
 @pytest.mark.parametrize("name", FITS)
 def test_any_single_part_of_a_shipped_run_can_be_replaced_by_its_construction(name):
-    """That it is what training found, part by part: the loss stays, at every seed, on tasks of its own."""
+    """That it is what training found, part by part: the loss stays, at every seed, on tasks of its
+    own."""
     run = shipped(name)
     tasks = example(run.config, 5, 2**11)
     for row in range(run.config.seeds):
-        trained, start, constructed = trained_at(run, -1, row), trained_at(run, 0, row), constructed_of(run)
+        trained, start, constructed = (
+            trained_at(run, -1, row),
+            trained_at(run, 0, row),
+            constructed_of(run),
+        )
         before = models.losses(trained, tasks)[0]
         for part, field in ablation.fields_of(run.config).items():
             if part in trained.tensors():
-                operated, _ = ablation.graft(trained, start, constructed, View(**{field: "constructed"}), run.config)
-                assert models.losses(operated, tasks)[0] == pytest.approx(before, rel=FITS[name]), (row, part)
+                operated, _ = ablation.graft(
+                    trained, start, constructed, View(**{field: "constructed"}), run.config
+                )
+                assert models.losses(operated, tasks)[0] == pytest.approx(before, rel=FITS[name]), (
+                    row,
+                    part,
+                )
 
 
 @pytest.mark.parametrize("how", ["initial", "zero"])

@@ -1,4 +1,5 @@
-"""What is told of the models beside the GD-SSM: where each form multiplies, and what is suggested to type."""
+"""What is told of the models beside the GD-SSM: where each form multiplies, and what is suggested
+to type."""
 
 from dataclasses import replace
 
@@ -18,7 +19,10 @@ def run(**changes) -> Run:
     held = {"names/models": names(ids), "names/baselines": names(ids[2:])}
     sizes = {f"size/{name}": np.ones(len(ids)) for name in ("layers", "parameters", "width")}
     levels = {f"baseline/{name}": np.array([2.0]) for name in ("zero", "one", "two")}
-    return Run(Config(**changes), {**held, **sizes, **levels, "evaluated/loss": np.full((3, len(ids)), 3.0)})
+    return Run(
+        Config(**changes),
+        {**held, **sizes, **levels, "evaluated/loss": np.full((3, len(ids)), 3.0)},
+    )
 
 
 @pytest.mark.parametrize("form", ["authors", "plain"])
@@ -29,8 +33,12 @@ def test_no_model_is_told_to_have_what_its_form_has_not(form):
     for each in learners(shown.config):
         if each.model.baseline:
             text, held = " ".join(table.loc[each.model.label]), each.initial([0])
-            assert ("convolution" in text) == any("convolution" in name for name in held), each.model.id
-            assert "feed-forward" not in text or any(name.startswith("mlp.") for name in held), each.model.id
+            assert ("convolution" in text) == any("convolution" in name for name in held), (
+                each.model.id
+            )
+            assert "feed-forward" not in text or any(name.startswith("mlp.") for name in held), (
+                each.model.id
+            )
 
 
 def test_where_the_token_gives_the_products_the_windows_are_not_spoken_of():
@@ -42,7 +50,9 @@ def test_where_the_token_gives_the_products_the_windows_are_not_spoken_of():
 
 def test_widths_that_are_suggested_are_accepted():
     assert learns.EXPERIMENT.story is not None
-    typed = [each.fields["widths"] for each in learns.EXPERIMENT.story.tries if "widths" in each.fields]
+    typed = [
+        each.fields["widths"] for each in learns.EXPERIMENT.story.tries if "widths" in each.fields
+    ]
     assert typed
     for widths in typed:
         for preset in learns.EXPERIMENT.presets:

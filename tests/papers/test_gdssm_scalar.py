@@ -1,4 +1,5 @@
-"""Scalar labels, several layers: the windows with y as [0, …, y], and what the 1-D layer's own tokens lack."""
+"""Scalar labels, several layers: the windows with y as [0, …, y], and what the 1-D layer's own
+tokens lack."""
 
 import pytest
 import torch
@@ -25,7 +26,9 @@ def tasks_of(count=5, seed=9, f=F) -> Tasks:
 
 
 def config(layers, **more) -> Config:
-    return Config(**{"model": "1-D", "layers": layers, "recurrence": "scalar", "f": F, "N": N, **more})
+    return Config(
+        **{"model": "1-D", "layers": layers, "recurrence": "scalar", "f": F, "N": N, **more}
+    )
 
 
 def test_a_scalar_label_stands_behind_zeros():
@@ -41,7 +44,9 @@ def test_layers_on_scalar_labels_are_steps_of_gradient_descent(layers, penalty):
     tasks = tasks_of()
     built = models.constructed(config(layers, penalty=penalty), tasks, shared=True)
     eta = float(built.b[0, 0]) * N
-    expected = gradient_descent.predict(gradient_descent.descend(tasks, eta, layers, penalty)[-1], tasks)
+    expected = gradient_descent.predict(
+        gradient_descent.descend(tasks, eta, layers, penalty)[-1], tasks
+    )
     torch.testing.assert_close(models.predict(built, tasks)[0], expected, **EXACT)
     outputs, *_, M = multi_layer.recurrent(built, models.read(built, tasks))
     torch.testing.assert_close(outputs[-1, 0, -1:], expected, **EXACT)
@@ -56,9 +61,13 @@ def test_with_free_rates_they_make_the_best_two_steps():
 
 def test_both_forms_agree_on_scalar_labels():
     weights, tasks = models.initial(config(3, penalty=0.1), [0, 1]), tasks_of()
-    weights = weights.with_(**{name: 3 * tensor for name, tensor in weights.tensors().items() if name[0] in "Qqb"})
+    weights = weights.with_(
+        **{name: 3 * tensor for name, tensor in weights.tensors().items() if name[0] in "Qqb"}
+    )
     read = models.read(weights, tasks)
-    torch.testing.assert_close(models.forward(weights, read), multi_layer.recurrent(weights, read)[0][-1, :, -1:])
+    torch.testing.assert_close(
+        models.forward(weights, read), multi_layer.recurrent(weights, read)[0][-1, :, -1:]
+    )
 
 
 def two_steps(tasks: Tasks):
@@ -66,13 +75,17 @@ def two_steps(tasks: Tasks):
 
 
 def test_equal_tokens_need_not_have_equal_second_steps():
-    """(c x_1, y_1 / c) leaves every token [x_t y_t, x_{t+1}] as it is, and one step, and changes two."""
+    """(c x_1, y_1 / c) leaves every token [x_t y_t, x_{t+1}] as it is, and one step, and changes
+    two."""
     tasks, c = tasks_of(), 1.7
     other = Tasks(tasks.x.clone(), tasks.y.clone())
     other.x[0] *= c
     other.y[0] /= c
     torch.testing.assert_close(constructed_tokens(other), constructed_tokens(tasks), **EXACT)
-    one = [gradient_descent.predict(gradient_descent.descend(each, 0.9, 1)[-1], each) for each in (tasks, other)]
+    one = [
+        gradient_descent.predict(gradient_descent.descend(each, 0.9, 1)[-1], each)
+        for each in (tasks, other)
+    ]
     torch.testing.assert_close(*one, **EXACT)
     assert float((two_steps(other) - two_steps(tasks)).abs().min()) > 1e-3
 

@@ -1,4 +1,5 @@
-"""What the GD-SSM's scripts say of settings other than the first, and that a number has one source."""
+"""What the GD-SSM's scripts say of settings other than the first, and that a number has
+one source."""
 
 from dataclasses import replace
 
@@ -38,4 +39,6 @@ def test_what_a_graft_leaves_is_what_its_drawing_shows():
     run, view = store.default().load(header), experiment.view(one_a="zero")
     assert run is not None
     data = grafts.draw(run, view).data
-    assert data is not None and data["loss"][:2].tolist() == pytest.approx(grafts.after(run, view), abs=1e-5)
+    assert data is not None and data["loss"][:2].tolist() == pytest.approx(
+        grafts.after(run, view), abs=1e-5
+    )

@@ -7,7 +7,15 @@ import pytest
 import torch
 
 from icl_core.papers.gdssm.shared import closed_forms, construction
-from icl_core.papers.gdssm.shared.task import apply, constructed_tokens, interleaved, loss, sample, sample_sine, windows
+from icl_core.papers.gdssm.shared.task import (
+    apply,
+    constructed_tokens,
+    interleaved,
+    loss,
+    sample,
+    sample_sine,
+    windows,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +71,9 @@ def test_labels_are_linear(n_o):
     assert tasks.part(2, 5).y.equal(tasks.y[..., 2:5])
 
 
-@pytest.mark.parametrize("sizes, message", [((0, 1, 1), "f must"), ((1, 0, 1), "N must"), ((1, 1, 0), "tasks must")])
+@pytest.mark.parametrize(
+    "sizes, message", [((0, 1, 1), "f must"), ((1, 0, 1), "N must"), ((1, 1, 0), "tasks must")]
+)
 def test_sizes_below_one_are_refused(sizes, message):
     with pytest.raises(ValueError, match=f"{message} be at least 1, got 0"):
         sample(*sizes, generator())
@@ -97,7 +107,9 @@ def test_sine_tasks():
     tasks = sample_sine(10, 40_000, generator())
     assert 4.9 < tasks.x.abs().max() <= 5
     assert tasks.y.abs().max() <= 0.5
-    assert_near(tasks.y[-1, 0].square() / 2, 0.31 / 12)  # E amplitude^2 / 4, the phase all but averaged over x
+    assert_near(
+        tasks.y[-1, 0].square() / 2, 0.31 / 12
+    )  # E amplitude^2 / 4, the phase all but averaged over x
     assert float(tasks.y.square().mean()) / 2 == pytest.approx(0.0265, abs=0.0012)
 
 
@@ -118,7 +130,10 @@ def test_one_step_against_monte_carlo(f, N, r):
     assert construction.best_eta(tasks) == pytest.approx(N * beta, rel=0.05)
     for scale in (0.5, 1.0, 1.4, 2.0):  # trained on scale r, tested on another
         other = sample(f, N, 20_000, generator(2), r=scale * r)
-        assert_near(per_task(one_step(other, beta), other), closed_forms.one_step_loss(beta, f, N, scale * r))
+        assert_near(
+            per_task(one_step(other, beta), other),
+            closed_forms.one_step_loss(beta, f, N, scale * r),
+        )
 
 
 def test_numbers_of_one_step_at_the_papers_size():
@@ -127,7 +142,9 @@ def test_numbers_of_one_step_at_the_papers_size():
     beta = closed_forms.best_beta(10, 10)
     assert closed_forms.one_step_loss(beta, 10, 10) == pytest.approx(closed_forms.best_loss(10, 10))
     for scale, worse in ((1.41, False), (1.42, True)):  # than zero, beyond sqrt 2
-        assert (closed_forms.one_step_loss(beta, 10, 10, scale) > closed_forms.zero_loss(10, scale)) == worse
+        assert (
+            closed_forms.one_step_loss(beta, 10, 10, scale) > closed_forms.zero_loss(10, scale)
+        ) == worse
 
 
 @pytest.mark.parametrize("f, N, r", [(10, 10, 1.0), (2, 5, 0.5), (1, 1, 1.0), (3, 1, 1.0)])

@@ -1,4 +1,5 @@
-"""How a number is made: an entry of Σ^½ A Σ^½ from its products, a learned coefficient from Γ and the layer's a."""
+"""How a number is made: an entry of Σ^½ A Σ^½ from its products, a learned coefficient from Γ and
+the layer's a."""
 
 from dataclasses import replace
 
@@ -33,7 +34,9 @@ def test_the_terms_make_the_number_that_the_map_shows(experiment, preset, names)
             check(drawing, run, view)
 
 
-@pytest.mark.parametrize(("variant", "joined"), [("lfom", PRODUCT), ("linear", PRODUCT), ("coordinate", SUM)])
+@pytest.mark.parametrize(
+    ("variant", "joined"), [("lfom", PRODUCT), ("linear", PRODUCT), ("coordinate", SUM)]
+)
 def test_a_coefficient_is_that_of_the_decoded_table(variant, joined):
     config = replace(registry.experiment(METHODS).presets[0].config, variant=variant)
     generator = torch.Generator().manual_seed(3)
@@ -44,5 +47,7 @@ def test_a_coefficient_is_that_of_the_decoded_table(variant, joined):
     table, _ = decode.learned(parameters, config, root)
     for row, column in ((1, 0), (2, 2)):
         terms, how = terms_of(parameters, config, root, row, column)
-        total = terms[0].value * terms[1].value if how == PRODUCT else sum(term.value for term in terms)
+        total = (
+            terms[0].value * terms[1].value if how == PRODUCT else sum(term.value for term in terms)
+        )
         assert how == joined and total == pytest.approx(table[row, column], rel=1e-5, abs=1e-7)

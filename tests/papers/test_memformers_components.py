@@ -1,4 +1,5 @@
-"""Heads over tokens as in the authors' code, their prompts, and heads that each have a U of their own."""
+"""Heads over tokens as in the authors' code, their prompts, and heads that each have a U of their
+own."""
 
 from dataclasses import replace
 
@@ -17,25 +18,33 @@ from icl_core.papers.memformers.variances.test_time import heads_at
 from icl_core.training import loop
 
 ROWS, H, L, N = 2, 3, 4, 5
-SMALL = Config(prompts="components", layers=2, steps=20, gate_steps=10, gate_prompts=50, batch=20, n=N)
+SMALL = Config(
+    prompts="components", layers=2, steps=20, gate_steps=10, gate_prompts=50, batch=20, n=N
+)
 
 
 def heads(kind="lfom", H=H, seed=0):
     """Random heads, [ROWS, H, …], large enough that every term counts."""
     generator = torch.Generator().manual_seed(seed)
     made = token_heads.initial(kind, ROWS * H, L, N, generator)
-    large = {name: value + 0.3 * torch.randn(value.shape, generator=generator) for name, value in made.items()}
+    large = {
+        name: value + 0.3 * torch.randn(value.shape, generator=generator)
+        for name, value in made.items()
+    }
     return {name: value.double().view(ROWS, H, *value.shape[2:]) for name, value in large.items()}
 
 
 def some_prompts(count=7) -> Tokens:
     generator = torch.Generator().manual_seed(1)
-    x, target = (torch.randn(shape, generator=generator) for shape in ((ROWS, N + 1, count), (ROWS, count)))
+    x, target = (
+        torch.randn(shape, generator=generator) for shape in ((ROWS, N + 1, count), (ROWS, count))
+    )
     return Tokens(x.double(), target.double())
 
 
 def by_attention(found, gates, prompts: Tokens):
-    """The loop of Section 3.3 over whole token matrices: Z + Σ_h g_h (Attn_l + Σ_{k<l} Γ_k ⊙ Attn_k)."""
+    """The loop of Section 3.3 over whole token matrices: Z + Σ_h g_h (Attn_l + Σ_{k<l} Γ_k ⊙
+    Attn_k)."""
     errors = torch.zeros_like(prompts.target)
     M = torch.eye(N + 1).double()
     M[N, N] = 0
@@ -47,13 +56,23 @@ def by_attention(found, gates, prompts: Tokens):
             for layer in range(L):
                 now = []
                 for h in range(len(gates[row])):
-                    P = torch.diag(torch.stack([found["P"][row, h, layer], torch.ones(()).double()]))
-                    Q = torch.diag(torch.stack([found["Q"][row, h, layer], torch.zeros(()).double()]))
+                    P = torch.diag(
+                        torch.stack([found["P"][row, h, layer], torch.ones(()).double()])
+                    )
+                    Q = torch.diag(
+                        torch.stack([found["Q"][row, h, layer], torch.zeros(()).double()])
+                    )
                     now.append(P @ Z @ M @ (Z.T @ Q @ Z) / N)
-                memory = [found["Gamma"][row, :, k] if "Gamma" in found else torch.zeros(len(now), 2, N + 1) for k in
-                          range(layer)]  # fmt: skip
+                memory = [
+                    found["Gamma"][row, :, k]
+                    if "Gamma" in found
+                    else torch.zeros(len(now), 2, N + 1)
+                    for k in range(layer)
+                ]
                 for h, attention in enumerate(now):
-                    again = sum((memory[k][h] * past[k][h] for k in range(layer)), torch.zeros_like(Z))
+                    again = sum(
+                        (memory[k][h] * past[k][h] for k in range(layer)), torch.zeros_like(Z)
+                    )
                     Z = Z + gates[row, h] * (attention + again)
                 past.append(now)
             errors[row, p] = Z[1, -1] + w * x[-1]
@@ -72,16 +91,22 @@ def test_without_memory_all_tokens_have_one_fate():
     linear, prompts = heads("linear"), some_prompts()
     layers = token_heads.gated(linear, torch.ones(ROWS, H).double() / H)
     nothing = token_heads.Layers(layers.own, torch.zeros(ROWS, L, 2, N + 1).double())
-    torch.testing.assert_close(token_heads.errors(layers, prompts), token_heads.errors(nothing, prompts))
+    torch.testing.assert_close(
+        token_heads.errors(layers, prompts), token_heads.errors(nothing, prompts)
+    )
 
 
 @pytest.mark.parametrize("kind", protocol.KINDS)
 def test_one_gate_open_is_that_head(kind):
     found, prompts = heads(kind), some_prompts()
     for h in range(H):
-        picked = token_heads.errors(token_heads.gated(found, torch.eye(H)[h].expand(ROWS, H)), prompts)
+        picked = token_heads.errors(
+            token_heads.gated(found, torch.eye(H)[h].expand(ROWS, H)), prompts
+        )
         alone = {name: value[:, h : h + 1] for name, value in found.items()}
-        torch.testing.assert_close(picked, token_heads.errors(token_heads.gated(alone, torch.ones(ROWS, 1)), prompts))
+        torch.testing.assert_close(
+            picked, token_heads.errors(token_heads.gated(alone, torch.ones(ROWS, 1)), prompts)
+        )
 
 
 def test_what_is_left_is_linear_in_target_and_query():
@@ -95,21 +120,30 @@ def test_what_is_left_is_linear_in_target_and_query():
 
 
 def test_where_gates_alone_are_learned_gamma_stays():
-    made = {f"final/{name}": value.float().flatten(0, 1)[:, None].numpy() for name, value in heads().items()}
+    made = {
+        f"final/{name}": value.float().flatten(0, 1)[:, None].numpy()
+        for name, value in heads().items()
+    }
     config = replace(SMALL, layers=L, seeds=ROWS)
     found = protocol._train_gates(config, "lfom", made, {}, lambda state, save: None)
     before = made["final/Gamma"].reshape(ROWS, H, L, 2, N + 1)
     assert np.array_equal(found["final/Gamma"][:ROWS], before)
     moved = found["final/Gamma"][ROWS:] != before
     assert moved[:, :, : L - 2].all()
-    # the last layer alone adds the one's before it again, and of that layer only the query's label counts
+    # the last layer alone adds the one's before it again, and of that layer only the query's label
+    # counts
     assert np.argwhere(moved[0, 0, L - 2]).tolist() == [[1, N]] and not moved[:, :, L - 1].any()
     assert (found["final/gates"] != 0).all()
 
 
 def test_prompts_come_from_one_component_each_by_weight():
-    config = Config(prompts="components", means="-10, 0, 10", variances="0.01, 0.01, 0.01", weights="0.2, 0, 0.8",
-                    gate_prompts=5000)  # fmt: skip
+    config = Config(
+        prompts="components",
+        means="-10, 0, 10",
+        variances="0.01, 0.01, 0.01",
+        weights="0.2, 0, 0.8",
+        gate_prompts=5000,
+    )
     met = components.met(config)
     middle = met.x.mean(1)  # [seeds, prompts]
     assert float((met.x - middle[:, None]).abs().max()) < 1
@@ -130,10 +164,15 @@ def test_predicting_zero_loses_what_it_must():
 
 def test_a_gate_alone_is_learned_to_its_best():
     """One head of one layer: the loss is a parabola in its gate."""
-    x, target = torch.randn(1, N + 1, 500, generator=torch.Generator().manual_seed(2)), torch.ones(1, 500)
+    x, target = (
+        torch.randn(1, N + 1, 500, generator=torch.Generator().manual_seed(2)),
+        torch.ones(1, 500),
+    )
     head = {"P": torch.zeros(1, 1, 1), "Q": torch.full((1, 1, 1), -0.5)}
     learned = {"gates": torch.zeros(1, 1)}
-    of = protocol.problem(learned, lambda leaves: token_heads.gated(head, leaves["gates"]), Tokens(x, target), 0.05)
+    of = protocol.problem(
+        learned, lambda leaves: token_heads.gated(head, leaves["gates"]), Tokens(x, target), 0.05
+    )
     loop.train(of, 400, [400], {}, lambda state, save: None)
     S, query = x[:, :-1].square().mean(1), x[:, -1]
     best = float((query.square() * S).sum() / (query.square() * S.square()).sum()) / 0.5
@@ -161,13 +200,17 @@ def test_each_head_knows_its_own_covariance_and_the_last_ones_prompts_are_met():
             gates = torch.eye(3)[head].expand(2, 3) * own / variance
             table = experts.table(gates, found.Gamma, found.A)
             losses.append(first_order.expected_losses(table, S[None]).mean(1))
-        best = (torch.eye(5)[..., None] - 0.8 * S).square().sum((0, 1)).mean()  # what 0.8 Σ⁻¹ leaves
+        best = (
+            (torch.eye(5)[..., None] - 0.8 * S).square().sum((0, 1)).mean()
+        )  # what 0.8 Σ⁻¹ leaves
         torch.testing.assert_close(losses[2], best.expand(2), rtol=1e-4, atol=0)
         assert (torch.stack(losses[:2]) > 1.5 * best).all()
 
 
 def test_heads_as_the_authors_train_them_have_no_common_covariance():
-    with pytest.raises(ValueError, match="rotations must be own where heads are trained as in the authors' code"):
+    with pytest.raises(
+        ValueError, match="rotations must be own where heads are trained as in the authors' code"
+    ):
         scales.Config(protocol="authors")
 
 
@@ -183,6 +226,10 @@ def test_more_seeds_change_no_other():
     for kind in protocol.KINDS:
         alone, every = (protocol._initial(each, kind, 2) for each in (one, three))
         assert all(torch.equal(alone[name], every[name][rows]) for name in alone)
-    for drawn, part in ((components.training, rows), (components.met, slice(1, 2)), (components.met_of_each, rows)):
+    for drawn, part in (
+        (components.training, rows),
+        (components.met, slice(1, 2)),
+        (components.met_of_each, rows),
+    ):
         assert torch.equal(drawn(one).x, drawn(three).x[part])
         assert torch.equal(drawn(one).target, drawn(three).target[part])

@@ -46,15 +46,26 @@ MOST = View(
 # what differs from the smallest run of a variant
 ODD = {
     "scalar": {"preconditioner": "scalar", "variant": "cgd", "heads": 2},
-    "few": {"n": 3, "d": 7, "batches": "fixed", "batch": 4, "beside": "all", "coordinates": "original"},
+    "few": {
+        "n": 3,
+        "d": 7,
+        "batches": "fixed",
+        "batch": 4,
+        "beside": "all",
+        "coordinates": "original",
+    },
     "one": {"layers": 1, "d": 2, "spectrum": "isotropic", "seeds": 2, "beside": "coordinates"},
 }
 
 
 @cache
 def made(**changes) -> Run:
-    config = Config(**{"steps": 20, "layers": 2, "batch": 100, "seeds": 1, "beside": "none", **changes})
-    with pytest.MonkeyPatch.context() as few:  # prompts evaluated on: it is the drawing that is tested
+    config = Config(
+        **{"steps": 20, "layers": 2, "batch": 100, "seeds": 1, "beside": "none", **changes}
+    )
+    with (
+        pytest.MonkeyPatch.context() as few
+    ):  # prompts evaluated on: it is the drawing that is tested
         for name in ("PROMPTS", "WATCHED", "BLOCK"):
             few.setattr(f"icl_core.papers.memformers.shared.test_set.{name}", 2**9)
         return Run(config, train(config, Recorder()))
@@ -65,7 +76,11 @@ def runs():
 
 
 def drawn(run: Run, view: View):
-    return {name: draw(run, view) for name, (draw, applies) in DRAWINGS.items() if not applies or applies(run.config)}
+    return {
+        name: draw(run, view)
+        for name, (draw, applies) in DRAWINGS.items()
+        if not applies or applies(run.config)
+    }
 
 
 def check(panel: Panel):
@@ -74,7 +89,9 @@ def check(panel: Panel):
     assert "nan" not in (panel.title + panel.note).lower()
 
 
-@pytest.mark.parametrize("changes", runs(), ids=lambda changes: "-".join(map(str, changes.values())))
+@pytest.mark.parametrize(
+    "changes", runs(), ids=lambda changes: "-".join(map(str, changes.values()))
+)
 def test_every_drawing_draws(changes):
     run = made(**changes)
     for panel in drawn(run, MOST).values():
@@ -84,11 +101,15 @@ def test_every_drawing_draws(changes):
 
 def test_a_run_that_is_still_going_shows_its_curves():
     whole = made(variant="lfom", seeds=2, beside="linear")
-    curves = {name: array.copy() for name, array in whole.tensors.items() if name.startswith("curve/")}
+    curves = {
+        name: array.copy() for name, array in whole.tensors.items() if name.startswith("curve/")
+    }
     for name in curves:
         if name != "curve/step":
             curves[name][:, 3:] = np.nan
-    only_main = {name: array for name, array in curves.items() if not name.startswith("curve/beside/")}
+    only_main = {
+        name: array for name, array in curves.items() if not name.startswith("curve/beside/")
+    }
     for tensors in (curves, only_main, {"curve/step": curves["curve/step"]}, {}):
         run = Run(whole.config, tensors, finished=False)
         for draw in (training.training_panel, training.distances):
@@ -131,7 +152,9 @@ def test_momentum_forgets_by_beta():
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.7, 0.999])
-@pytest.mark.parametrize(("method", "table"), [(momentum, known_methods.momentum), (nesterov, known_methods.nesterov)])
+@pytest.mark.parametrize(
+    ("method", "table"), [(momentum, known_methods.momentum), (nesterov, known_methods.nesterov)]
+)
 def test_decoded_methods_make_the_same_iterates(prompts, method, table, beta):
     made = known_methods.replay(table(6, 0.4, beta), *prompts)
     assert torch.allclose(made, method(*prompts, 6, 0.4, beta), atol=1e-5)
@@ -151,7 +174,9 @@ def test_decoded_conjugate_gradient_makes_the_same_iterates(prompts):
     for prompt in range(S.shape[-1]):
         one = S[..., prompt : prompt + 1], target[..., prompt : prompt + 1]
         done = conjugate_gradient(*one, 3)
-        assert torch.allclose(known_methods.replay(mean_coefficients(done), *one), done.iterates, atol=1e-5)
+        assert torch.allclose(
+            known_methods.replay(mean_coefficients(done), *one), done.iterates, atol=1e-5
+        )
 
 
 @pytest.mark.parametrize("table", [known_methods.momentum(3, 0.4, 0.1), np.diag([0.3, 0.9, 1.7])])
@@ -169,8 +194,8 @@ def test_equivalent_steps_of_a_transformer_are_its_own():
 
 @pytest.mark.parametrize("variant", ["linear", "cgd", "lfom", "shared"])
 def test_the_learned_table_is_the_model_where_it_holds_all_of_it(variant):
-    """With A_l = a I the numbers are the model: in units of Σ's mean eigenvalue, on gradients in whitened coordinates
-    of an isotropic Σ."""
+    """With A_l = a I the numbers are the model: in units of Σ's mean eigenvalue, on gradients in
+    whitened coordinates of an isotropic Σ."""
     run = made(variant=variant, preconditioner="scalar", spectrum="isotropic", beside="none")
     parameters, root = parameters_at(run, 1, 2), root_of(run, 1)
     table, share = decoded.learned(parameters, run.config, root)

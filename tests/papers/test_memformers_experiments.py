@@ -1,4 +1,5 @@
-"""The experiments on methods, on convergence to Σ⁻¹ and on learning from few prompts: small runs and their panels."""
+"""The experiments on methods, on convergence to Σ⁻¹ and on learning from few prompts: small runs
+and their panels."""
 
 import json
 
@@ -15,7 +16,9 @@ from tests.recorder import Recorder
 SMALL = {
     "memformers.convergence": convergence_settings.Config(steps=20, batch=50, seeds=2),
     "memformers.learned": learned_settings.Config(steps=20, layers=2, sizes="3, 10", seeds=2),
-    "memformers.methods": settings.Config(steps=20, layers=2, batch=50, variant="shared", beside="all"),
+    "memformers.methods": settings.Config(
+        steps=20, layers=2, batch=50, variant="shared", beside="all"
+    ),
 }
 
 
@@ -47,18 +50,26 @@ def test_live_drawings_draw_what_there_is_so_far(made):
     experiment, run = made
     curves = {name: array for name, array in run.tensors.items() if name.startswith("curve/")}
     named = {name: array for name, array in run.tensors.items() if name.startswith("names/")}
-    curves = {n: a if n == "curve/step" else np.where(np.arange(a.shape[1]) < 3, a, np.nan) for n, a in curves.items()}
+    curves = {
+        n: a if n == "curve/step" else np.where(np.arange(a.shape[1]) < 3, a, np.nan)
+        for n, a in curves.items()
+    }
     for drawing in experiment.drawings:
         if drawing.live and drawing.applies(run.config):
             assert (
-                drawing.draw(Run(run.config, {**named, **curves}, finished=False), experiment.view()).figure is not None
+                drawing.draw(
+                    Run(run.config, {**named, **curves}, finished=False), experiment.view()
+                ).figure
+                is not None
             )
 
 
 def test_the_headline_calls_an_underdetermined_prompt_so():
     experiment = registry.experiment("memformers.methods")
     config = settings.Config(steps=10, layers=1, batch=20, n=3, beside="none")
-    assert "underdetermined" in experiment.headline(Run(config, experiment.run(config, Showing())), experiment.view())
+    assert "underdetermined" in experiment.headline(
+        Run(config, experiment.run(config, Showing())), experiment.view()
+    )
 
 
 @pytest.mark.parametrize(

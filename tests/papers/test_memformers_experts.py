@@ -1,4 +1,5 @@
-"""Heads with gates: what they equal, what is learned of them, and the Gaussian mixture's prompts."""
+"""Heads with gates: what they equal, what is learned of them, and the Gaussian
+mixture's prompts."""
 
 from dataclasses import replace
 from functools import partial
@@ -30,14 +31,45 @@ TINY = {
     ),
     "mixture": gaussians.Config(layers=2, steps=20, gate_steps=10, gate_prompts=20, batch=20, n=6),
     "components": gaussians.Config(
-        prompts="components", layers=2, steps=20, gate_steps=10, gate_prompts=20, batch=20, n=6, learning_rate=0.01
+        prompts="components",
+        layers=2,
+        steps=20,
+        gate_steps=10,
+        gate_prompts=20,
+        batch=20,
+        n=6,
+        learning_rate=0.01,
     ),
 }
-EXPERIMENTS = {"variances": variances.EXPERIMENT, "mixture": mixture.EXPERIMENT, "components": mixture.EXPERIMENT}
+EXPERIMENTS = {
+    "variances": variances.EXPERIMENT,
+    "mixture": mixture.EXPERIMENT,
+    "components": mixture.EXPERIMENT,
+}
 ODD = {
-    "variances": {"seeds": 2, "rotations": "own", "variances": "0.01, 100", "start": "zeros", "gate_prompts": 1},
-    "mixture": {"seeds": 2, "means": "3", "variances": "0.01", "weights": "1", "gate_prompts": 1, "layers": 1},
-    "components": {"seeds": 2, "means": "3", "variances": "0.01", "weights": "1", "gate_prompts": 1, "layers": 1},
+    "variances": {
+        "seeds": 2,
+        "rotations": "own",
+        "variances": "0.01, 100",
+        "start": "zeros",
+        "gate_prompts": 1,
+    },
+    "mixture": {
+        "seeds": 2,
+        "means": "3",
+        "variances": "0.01",
+        "weights": "1",
+        "gate_prompts": 1,
+        "layers": 1,
+    },
+    "components": {
+        "seeds": 2,
+        "means": "3",
+        "variances": "0.01",
+        "weights": "1",
+        "gate_prompts": 1,
+        "layers": 1,
+    },
 }
 
 
@@ -82,7 +114,9 @@ def test_no_gradient_of_the_future_is_used():
     every = heads()
     above = replace(every, Gamma=every.Gamma + torch.ones(3, 3).triu(1))
     gates = torch.ones(2, 3)
-    torch.testing.assert_close(experts.table(gates, every.Gamma, every.A), experts.table(gates, above.Gamma, above.A))
+    torch.testing.assert_close(
+        experts.table(gates, every.Gamma, every.A), experts.table(gates, above.Gamma, above.A)
+    )
 
 
 @pytest.mark.parametrize("variance", [0.1, 3.5, 50.0])
@@ -126,7 +160,10 @@ def test_adapting_lowers_the_loss_whatever_the_scale(scale):
 
 def test_one_scalar_takes_the_head_that_loses_least():
     good, bad = heads(H=1), heads(H=1, seed=3)
-    both = Heads(torch.cat([bad.Gamma * 0.01, good.Gamma], 1), torch.cat([bad.A[..., [0]] * torch.ones(4), good.A], 1))
+    both = Heads(
+        torch.cat([bad.Gamma * 0.01, good.Gamma], 1),
+        torch.cat([bad.A[..., [0]] * torch.ones(4), good.A], 1),
+    )
     scalars, gates = experts.one_scalar(both, batch_for(), 60)
     assert (gates != 0).tolist() == [[False, True]] * 2
     assert gates[:, 1].equal(scalars[:, 1])
@@ -193,7 +230,9 @@ def test_tokens_have_the_moments_of_the_mixture():
 
 
 def test_components_are_as_frequent_as_their_weights():
-    config = gaussians.Config(means="-10, 0, 10", variances="0.01, 0.01, 0.01", weights="0.2, 0, 0.8")
+    config = gaussians.Config(
+        means="-10, 0, 10", variances="0.01, 0.01, 0.01", weights="0.2, 0, 0.8"
+    )
     x = drawn.tokens(mixture_of(config), (100_000,), torch.Generator().manual_seed(0))
     for mean, weight in ((-10, 0.2), (0, 0.0), (10, 0.8)):
         found = float(((x - mean).abs() < 1).double().mean())
@@ -214,7 +253,9 @@ def test_gradient_in_one_dimension_is_autograds(kind):
     rows = learning.rows_of(config, kind, 3)
     start = learning.variants.initial(rows, torch.Generator().manual_seed(0))
     parameters = {name: value + 0.1 for name, value in start.items()}
-    gradient, measures = learning.problem(config, rows, parameters, drawn.Batches(config)).gradient(0)
+    gradient, measures = learning.problem(config, rows, parameters, drawn.Batches(config)).gradient(
+        0
+    )
     batch = drawn.Batches(config).at(0)
     leaves = {name: value.clone().requires_grad_() for name, value in parameters.items()}
     table = learning.variants.table(leaves, rows, torch.ones(rows.seeds, 1, 1))
@@ -244,7 +285,9 @@ def test_a_linear_model_in_one_dimension_is_a_product():
     rows = learning.rows_of(gaussians.Config(), "linear", 2)
     parameters = {"A": torch.tensor([0.5, 0.8]).view(1, 1, 2, 1, 1)}
     S = torch.tensor([0.3, 1.0, 2.0]).view(1, 1, 1, 3)
-    found = first_order.expected_losses(learning.variants.table(parameters, rows, torch.ones(1, 1, 1)), S)
+    found = first_order.expected_losses(
+        learning.variants.table(parameters, rows, torch.ones(1, 1, 1)), S
+    )
     torch.testing.assert_close(found[0], ((1 - 0.5 * S) * (1 - 0.8 * S)).flatten().square())
 
 
@@ -297,10 +340,18 @@ def test_everything_is_drawn_and_measured(name, odd):
 
 def test_the_table_is_the_iteration_that_it_stands_for():
     every, batch = heads(H=1, L=2), batch_for()
-    S, w_star = batch.S.permute(0, 3, 1, 2), batch.target.permute(0, 3, 1, 2)  # [seeds, prompts, d, d]
-    A, Gamma = every.A[:, 0, :, None], every.Gamma[:, 0, :, :, None, None, None]  # [seeds, L, 1, d, d]
+    S, w_star = (
+        batch.S.permute(0, 3, 1, 2),
+        batch.target.permute(0, 3, 1, 2),
+    )  # [seeds, prompts, d, d]
+    A, Gamma = (
+        every.A[:, 0, :, None],
+        every.Gamma[:, 0, :, :, None, None, None],
+    )  # [seeds, L, 1, d, d]
     first = A[:, 0] @ S @ w_star
     w_1 = Gamma[:, 0, 0] * first
     w_2 = w_1 + Gamma[:, 1, 0] * first + Gamma[:, 1, 1] * (A[:, 1] @ S @ (w_star - w_1))
-    error = first_order.errors(experts.table(torch.ones(2, 1), every.Gamma, every.A), batch.S, batch.target)
+    error = first_order.errors(
+        experts.table(torch.ones(2, 1), every.Gamma, every.A), batch.S, batch.target
+    )
     torch.testing.assert_close(error, (w_star - w_2).permute(0, 2, 3, 1), rtol=1e-4, atol=1e-4)

@@ -1,4 +1,5 @@
-"""The token form against the fast forms, values and gradients; the paper's lemma and theorems; the exact floors."""
+"""The token form against the fast forms, values and gradients; the paper's lemma and theorems; the
+exact floors."""
 
 import itertools
 from dataclasses import replace
@@ -7,7 +8,15 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from icl_core.learners import conjugate_gradient, covariates, floors, gradient_descent, gram, grams, momentum
+from icl_core.learners import (
+    conjugate_gradient,
+    covariates,
+    floors,
+    gradient_descent,
+    gram,
+    grams,
+    momentum,
+)
 from icl_core.papers.memformers.shared import first_order, model, variants
 from icl_core.papers.memformers.shared.settings import Model as Config
 from icl_core.papers.memformers.shared.task import Batch, covariances, integrated
@@ -15,7 +24,9 @@ from icl_core.papers.memformers.shared.token_form import forward, original, take
 from icl_core.papers.memformers.shared.variants import VARIANTS, distances
 
 SHAPES = [(5, 20, 4), (7, 4, 5), (2, 2, 1)]  # d, n, L: the paper's, underdetermined, the smallest
-SINGLE_W = [name for name, each in VARIANTS.items() if each.has_one_w]  # every token agrees on one w
+SINGLE_W = [
+    name for name, each in VARIANTS.items() if each.has_one_w
+]  # every token agrees on one w
 
 
 def legal():
@@ -24,7 +35,9 @@ def legal():
     ):
         settings = {"preconditioner": preconditioner, "coordinates": coordinates, "heads": heads}
         try:
-            yield Config(variant=variant, spectrum="geometric", condition=30.0, sigma2=2.5, **settings)
+            yield Config(
+                variant=variant, spectrum="geometric", condition=30.0, sigma2=2.5, **settings
+            )
         except ValueError:
             assert heads > 1
 
@@ -38,7 +51,10 @@ def random(config, seed=0):
     generator = torch.Generator().manual_seed(seed)
     shapes = {name: value.shape for name, value in variants.initial(config, generator).items()}
     sizes = {"A": 0.4, "B": 0.1, "Gamma": 0.5, "alpha": 0.7, "gamma": 0.7}
-    return {n: sizes[n] * torch.randn(s, generator=generator, dtype=torch.float64) for n, s in shapes.items()}
+    return {
+        n: sizes[n] * torch.randn(s, generator=generator, dtype=torch.float64)
+        for n, s in shapes.items()
+    }
 
 
 def setting(config, prompts=6, seed=1):
@@ -75,14 +91,21 @@ def test_token_form_equals_fast_form(config):
         learned = ((batch.target - error)[:, :, 0] * batch.query).sum(1)  # [seeds, prompts]
         for seed in range(2):
             passage = tokens(parameters, shaped, root, batch, seed)[0]
-            torch.testing.assert_close(passage.predictions[-1], learned[seed], rtol=1e-10, atol=1e-10)
+            torch.testing.assert_close(
+                passage.predictions[-1], learned[seed], rtol=1e-10, atol=1e-10
+            )
 
 
 def by_tokens(parameters, config, root, batch):
-    """The batch's mean loss of every seed. Without a query: summed over d queries, the axes of whitened space."""
+    """The batch's mean loss of every seed. Without a query: summed over d queries, the axes of
+    whitened space."""
     losses = []
     for seed in range(config.seeds):
-        axes = [batch.query] if batch.query is not None else list(torch.eye(config.d).double()[:, None, :, None])
+        axes = (
+            [batch.query]
+            if batch.query is not None
+            else list(torch.eye(config.d).double()[:, None, :, None])
+        )
         total = 0.0
         for query in axes:
             asked = replace(batch, query=query.expand(config.seeds, -1, batch.prompts))
@@ -102,7 +125,9 @@ def test_gradient_equals_autograd_through_tokens(config, objective):
         leaves = {name: value.clone().requires_grad_() for name, value in parameters.items()}
         expected = by_tokens(leaves, shaped, root, asked)
         minimised = (expected.log() if objective == "log" else expected).sum()
-        right = torch.autograd.grad(minimised, list(leaves.values()), allow_unused=True, materialize_grads=True)
+        right = torch.autograd.grad(
+            minimised, list(leaves.values()), allow_unused=True, materialize_grads=True
+        )
         torch.testing.assert_close(loss, expected.detach(), rtol=1e-8, atol=0)
         assert gradient.keys() == leaves.keys()
         for found, each in zip(gradient.values(), right, strict=True):
@@ -130,7 +155,9 @@ def test_lemma_2_1_labels_are_residuals_of_gradient_descent():
     mean = root[0].square().sum() / 4  # A is learned in units of one over Σ's mean eigenvalue
     for layer in range(6):
         examples = [w_star @ x - w @ x for x in X.T]
-        torch.testing.assert_close(passage.labels[layer, 0], torch.stack([*examples, -(w @ x_query)]))
+        torch.testing.assert_close(
+            passage.labels[layer, 0], torch.stack([*examples, -(w @ x_query)])
+        )
         if layer < 5:
             gradient = sum((w @ x - w_star @ x) * x for x in X.T) / 7
             w = w - parameters["A"][0, 0, layer] / mean @ gradient
@@ -166,8 +193,11 @@ def test_a_passage_holds_together(variant):
 
 
 def scalar(layers, d=5, n=20, **change):
-    """A config, Σ^½ and parameters with A_l = I in the eigenbasis of Σ, and one prompt: S and w*."""
-    config = Config(preconditioner="scalar", coordinates="original", d=d, n=n, layers=layers, **change)
+    """A config, Σ^½ and parameters with A_l = I in the eigenbasis of Σ, and one prompt:
+    S and w*."""
+    config = Config(
+        preconditioner="scalar", coordinates="original", d=d, n=n, layers=layers, **change
+    )
     D = torch.tensor([1, 1, 1 / 4, 1 / 16, 1], dtype=torch.float64)[:d]
     generator = torch.Generator().manual_seed(3)
     X = D.sqrt()[:, None] * torch.randn(d, n, generator=generator, dtype=torch.float64)
@@ -177,7 +207,8 @@ def scalar(layers, d=5, n=20, **change):
 
 
 def iterates(parameters, config, root, X, w_star):
-    """w_l [L + 1, d] of one prompt, read off the token form's predictions for the queries e_1 … e_d."""
+    """w_l [L + 1, d] of one prompt, read off the token form's predictions for the queries e_1 …
+    e_d."""
     d = len(X)
     tokens = torch.cat([X.expand(d, -1, -1), torch.eye(d, dtype=X.dtype)[:, :, None]], 2)
     return forward(parameters, config, root, tokens, (w_star @ X).expand(d, -1)).predictions
@@ -189,7 +220,9 @@ def test_theorem_3_1_conjugate_gradient():
     parameters |= {"alpha": done.alpha.T, "gamma": done.gamma.T}  # [1, L]
     found = iterates(parameters, config, root, X, w_star)
     torch.testing.assert_close(found, done.iterates[..., 0], rtol=0, atol=1e-8)
-    torch.testing.assert_close(found[5], w_star, rtol=0, atol=1e-8)  # five steps solve five dimensions
+    torch.testing.assert_close(
+        found[5], w_star, rtol=0, atol=1e-8
+    )  # five steps solve five dimensions
 
 
 def test_cgd_like_without_deflection_is_the_linear_transformer():
@@ -197,7 +230,9 @@ def test_cgd_like_without_deflection_is_the_linear_transformer():
     parameters, root, batch = setting(config)
     plain = {"alpha": torch.ones(1, 4).double(), "gamma": torch.zeros(1, 4).double()}
     linear = model.errors({"A": parameters["A"]}, replace(config, variant="linear"), root, batch)
-    torch.testing.assert_close(model.errors(parameters | plain, config, root, batch), linear, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(
+        model.errors(parameters | plain, config, root, batch), linear, rtol=1e-12, atol=1e-12
+    )
     one = tokens(parameters | plain, config, root, batch, 0)[0]
     two = tokens({"A": parameters["A"]}, replace(config, variant="linear"), root, batch, 0)[0]
     torch.testing.assert_close(one.labels, two.labels)
@@ -210,8 +245,12 @@ def test_theorem_3_2_heavy_ball_and_gradient_descent():
         lag = torch.arange(6)[:, None] - torch.arange(6)
         Gamma = (rate * torch.tensor(beta, dtype=torch.float64) ** lag.clamp(min=0)).tril()[None]
         found = iterates(parameters | {"Gamma": Gamma}, config, root, X, w_star)
-        torch.testing.assert_close(found, momentum(S, target, 6, rate, beta)[..., 0], rtol=1e-10, atol=1e-10)
-    torch.testing.assert_close(found, gradient_descent(S, target, 6, 0.4)[..., 0], rtol=1e-10, atol=1e-10)
+        torch.testing.assert_close(
+            found, momentum(S, target, 6, rate, beta)[..., 0], rtol=1e-10, atol=1e-10
+        )
+    torch.testing.assert_close(
+        found, gradient_descent(S, target, 6, 0.4)[..., 0], rtol=1e-10, atol=1e-10
+    )
 
 
 def test_a_gamma_shared_by_all_layers_is_heavy_ball_with_beta_one():
@@ -243,7 +282,9 @@ def test_heads_equal_one_head_with_their_sum(variant):
     summed = parameters | {"A": parameters["A"].sum(1, keepdim=True)}
     one = replace(config, heads=1)
     fast = [model.errors(*case, root, batch) for case in ((parameters, config), (summed, one))]
-    plain = [tokens(*case, root, batch, 0)[0].labels for case in ((parameters, config), (summed, one))]
+    plain = [
+        tokens(*case, root, batch, 0)[0].labels for case in ((parameters, config), (summed, one))
+    ]
     torch.testing.assert_close(*fast)
     torch.testing.assert_close(*plain)
 
@@ -272,17 +313,22 @@ def test_a_linear_transformer_attains_the_floor(pool):
     for best in floors(pool, None, [1, 2, 3, 4]):
         A = torch.eye(5, dtype=torch.float64) / best.roots[:, None, None]
         config = Config(variant="linear", layers=len(best.roots))
-        assert float(losses({"A": A[None, None]}, config, pool)) == pytest.approx(best.loss, rel=1e-6)
+        assert float(losses({"A": A[None, None]}, config, pool)) == pytest.approx(
+            best.loss, rel=1e-6
+        )
 
 
 def test_no_memory_gets_below_the_floor(pool):
-    """With one matrix for all A_l: LFOM at random places, and close around the best linear transformer."""
+    """With one matrix for all A_l: LFOM at random places, and close around the best linear
+    transformer."""
     best, generator = floors(pool, None, [3])[0], torch.Generator().manual_seed(6)
     noise = torch.randn(2, 5, 3, 3, generator=generator, dtype=torch.float64)
-    close = (1 / best.roots).diag() + torch.tensor([1e-3, 1e-2, 0.05, 0.1, 0.2], dtype=torch.float64)[
-        :, None, None
-    ] * noise[0]
-    config = SimpleNamespace(variant="lfom", preconditioner="scalar", coordinates="whitened", d=5, layers=3, seeds=10)
+    close = (1 / best.roots).diag() + torch.tensor(
+        [1e-3, 1e-2, 0.05, 0.1, 0.2], dtype=torch.float64
+    )[:, None, None] * noise[0]
+    config = SimpleNamespace(
+        variant="lfom", preconditioner="scalar", coordinates="whitened", d=5, layers=3, seeds=10
+    )
     parameters = {"A": torch.ones(10, 1, 3).double(), "Gamma": torch.cat([close, noise[1]])}
     found = losses(parameters, config, pool)
     assert float(found.min()) == pytest.approx(best.loss, rel=1e-3)
@@ -297,7 +343,9 @@ def test_integrated_loss_is_the_mean_over_sampled_prompts(variant):
     U = covariates(3, 4, 1, generator, torch.float64)
     exact = model.errors(parameters, config, root, integrated(gram(U), U)).square().sum()
     target, query = torch.randn(2, 1, 3, 100_000, generator=generator, dtype=torch.float64)
-    many = Batch(gram(U)[None].expand(1, 3, 3, 100_000), target[:, :, None], U[None].expand(1, 3, 4, 100_000))
+    many = Batch(
+        gram(U)[None].expand(1, 3, 3, 100_000), target[:, :, None], U[None].expand(1, 3, 4, 100_000)
+    )
     squares = (model.errors(parameters, config, root, many)[:, :, 0] * query).sum(1).square()
     assert abs(float(squares.mean() - exact)) < 4 * float(squares.std()) / 100_000**0.5
     without_query = model.loss_and_gradient(parameters, config, root, many, "mean")[0]
@@ -310,7 +358,11 @@ def test_distance_from_a_multiple_of_the_identity():
     torch.testing.assert_close(distances(-3 * M), found)
     assert (found <= 1).all()
     alpha = torch.linspace(-3, 3, 60_001, dtype=torch.float64)
-    missed = M.square().sum((1, 2))[:, None] - 2 * alpha * M.diagonal(dim1=1, dim2=2).sum(1)[:, None] + 4 * alpha**2
+    missed = (
+        M.square().sum((1, 2))[:, None]
+        - 2 * alpha * M.diagonal(dim1=1, dim2=2).sum(1)[:, None]
+        + 4 * alpha**2
+    )
     expected = missed.amin(1).sqrt() / M.square().sum((1, 2)).sqrt()
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-7)
     assert float(distances(7 * torch.eye(4))) < 1e-3

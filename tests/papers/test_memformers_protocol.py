@@ -1,4 +1,5 @@
-"""The authors' protocol: their batch, units, clipping, schedule, first phase, and the curves that they print."""
+"""The authors' protocol: their batch, units, clipping, schedule, first phase, and the curves that
+they print."""
 
 from dataclasses import replace
 
@@ -28,7 +29,10 @@ def test_one_set_of_prompts_is_turned_with_every_rotation():
     turns = [each.rotation.float() for each in covariances(AUTHORS)]
     assert batch.U is not None and batch.query is not None
     for name, drawn in (("U", batch.U), ("w*", batch.target), ("query", batch.query)):
-        back = [torch.einsum("ij,j...->i...", turn, each) for turn, each in zip(turns, drawn, strict=True)]
+        back = [
+            torch.einsum("ij,j...->i...", turn, each)
+            for turn, each in zip(turns, drawn, strict=True)
+        ]
         for each in back[1:]:
             torch.testing.assert_close(each, back[0], msg=lambda text, name=name: f"{name}: {text}")
     apart = Batches(replace(AUTHORS, batch=7, batches="fixed")).at(0)
@@ -37,44 +41,71 @@ def test_one_set_of_prompts_is_turned_with_every_rotation():
 
 def test_with_multiples_of_I_the_five_runs_of_the_authors_are_one():
     config = replace(AUTHORS, variant="cgd", preconditioner="scalar", batch=50)
-    parameters = {"A": torch.full((3, 1, 4), 0.3), "alpha": torch.ones(3, 4), "gamma": torch.full((3, 4), 0.2)}
-    loss, _ = model.loss_and_gradient(parameters, config, roots(config), Batches(config).at(0), "mean")
+    parameters = {
+        "A": torch.full((3, 1, 4), 0.3),
+        "alpha": torch.ones(3, 4),
+        "gamma": torch.full((3, 4), 0.2),
+    }
+    loss, _ = model.loss_and_gradient(
+        parameters, config, roots(config), Batches(config).at(0), "mean"
+    )
     torch.testing.assert_close(loss, loss[:1].expand(3), rtol=1e-5, atol=0)
 
 
-def test_batches_of_1000_are_the_same_for_every_rotation_and_average_to_the_expected_loss(monkeypatch):
+def test_batches_of_1000_are_the_same_for_every_rotation_and_average_to_the_expected_loss(
+    monkeypatch,
+):
     monkeypatch.setattr(test_set, "PROMPTS", 2**13)
     config = replace(AUTHORS, variant="linear", layers=2, coordinates="whitened")
     parameters = {"A": torch.eye(5).expand(3, 1, 2, 5, 5) * 0.6}
     found = test_set.batches(parameters, config, roots(config))
     assert found.shape == (3, 8)
     torch.testing.assert_close(found, found[:1].expand(3, -1), rtol=1e-4, atol=0)
-    exact = test_set.losses(parameters, config, roots(config), test_set.held(config, 2**13)).double().mean(-1)
+    exact = (
+        test_set.losses(parameters, config, roots(config), test_set.held(config, 2**13))
+        .double()
+        .mean(-1)
+    )
     error = found[0].std() / 8**0.5
     assert abs(float(found[0].mean() - exact[0])) < 4 * float(error)
 
 
 def test_each_matrix_is_clipped_by_itself():
     generator = torch.Generator().manual_seed(0)
-    gradient = {"A": torch.randn(2, 1, 3, 4, 4, generator=generator), "alpha": torch.randn(2, 3, generator=generator)}
+    gradient = {
+        "A": torch.randn(2, 1, 3, 4, 4, generator=generator),
+        "alpha": torch.randn(2, 3, generator=generator),
+    }
     gradient["A"][0, 0, 1] *= 1e-3  # a short one stays as it is
     found = clipped(gradient, 0.5, matrices=True)
     lengths = found["A"].flatten(3).norm(dim=3)
     torch.testing.assert_close(found["A"][0, 0, 1], gradient["A"][0, 0, 1])
     torch.testing.assert_close(lengths[1], torch.full((1, 3), 0.5))
-    torch.testing.assert_close(found["alpha"].norm(dim=1), gradient["alpha"].norm(dim=1).clamp(max=0.5))
-    whole = clipped({"A": gradient["A"][..., 0, 0]}, 0.5, matrices=False)["A"]  # multiples of I are no matrices
+    torch.testing.assert_close(
+        found["alpha"].norm(dim=1), gradient["alpha"].norm(dim=1).clamp(max=0.5)
+    )
+    whole = clipped({"A": gradient["A"][..., 0, 0]}, 0.5, matrices=False)[
+        "A"
+    ]  # multiples of I are no matrices
     assert float(whole.flatten(1).norm(dim=1).max()) <= 0.5 + 1e-6
 
 
 def test_the_rate_is_halved_every_2000_steps():
     factor = SCHEDULES["halved"](30_000)
-    assert [factor(step) for step in (0, 1999, 2000, 5999, 29_999)] == [1.0, 1.0, 0.5, 0.25, 0.5**14]
+    assert [factor(step) for step in (0, 1999, 2000, 5999, 29_999)] == [
+        1.0,
+        1.0,
+        0.5,
+        0.25,
+        0.5**14,
+    ]
 
 
 def test_the_first_phase_trains_A_alone_and_the_model_begins_there(monkeypatch):
     training = claims.AUTHORS_TRAINING | {"first_steps": 10}
-    config = Config(d=3, n=4, layers=2, batch=20, steps=10, variant="gd++ entry", beside="none", **training)
+    config = Config(
+        d=3, n=4, layers=2, batch=20, steps=10, variant="gd++ entry", beside="none", **training
+    )
     begun = {}
 
     def watch(config, parameters, root, held):
@@ -96,7 +127,9 @@ def test_the_first_phase_trains_A_alone_and_the_model_begins_there(monkeypatch):
 def test_a_killed_first_phase_goes_on():
     from tests.recorder import Interrupted
 
-    config = Config(d=3, n=4, layers=1, batch=20, steps=10, first_steps=20, variant="gd++", beside="none")
+    config = Config(
+        d=3, n=4, layers=1, batch=20, steps=10, first_steps=20, variant="gd++", beside="none"
+    )
     whole, killed = train.compute(config, Recorder()), Recorder(stop=11)
     with pytest.raises(Interrupted):
         train.compute(config, killed)
@@ -105,7 +138,8 @@ def test_a_killed_first_phase_goes_on():
 
 
 def planted(row, config, off=0.0):
-    """A run whose curves are those printed, batch by batch, but for noise and what they are `off`."""
+    """A run whose curves are those printed, batch by batch, but for noise and what they
+    are `off`."""
     noise = np.random.default_rng(0).normal(0, 0.2, 65)
     noise -= noise.mean()
     read = printed_curves.READ_OFF * (2**0.5 if row.minus else 1)
@@ -140,7 +174,10 @@ def test_presets_of_figures_are_at_the_settings_of_their_claims():
         config = of_figure(name)
         assert ids <= {claim.id for claim in claims.ALL if claim.at and claim.is_at(config)}, name
     assert set(printed_curves.own_batch(of_figure("figure 4"))) == {"evaluated/train"}
-    assert set(printed_curves.own_batch(of_figure("figure 6"))) == {"evaluated/train", "baseline/cg_train"}
+    assert set(printed_curves.own_batch(of_figure("figure 6"))) == {
+        "evaluated/train",
+        "baseline/cg_train",
+    }
 
 
 def test_a_shared_gamma_a_token_begins_without_any_memory():

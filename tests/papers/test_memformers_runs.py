@@ -23,7 +23,9 @@ from tests.recorder import Recorder
 SMALL = {
     "methods": Config(steps=20, layers=2, batch=50, variant="shared", beside="all"),
     "convergence": Convergence(steps=20, batch=50),
-    "variances": Variances(layers=2, steps=20, gate_steps=10, gate_prompts=20, unseen="0.5", variances="1, 2"),
+    "variances": Variances(
+        layers=2, steps=20, gate_steps=10, gate_prompts=20, unseen="0.5", variances="1, 2"
+    ),
     "mixture": Mixture(layers=2, steps=20, gate_steps=10, gate_prompts=20, batch=20, n=6),
 }
 LABELS = {name: label for label, name in IDS.items()}
@@ -46,7 +48,10 @@ def made(request):
     with pytest.MonkeyPatch.context() as few:
         for name in ("PROMPTS", "WATCHED"):
             few.setattr(test_set, name, test_set.BLOCK)
-        experiment, config = registry.experiment(f"memformers.{request.param}"), SMALL[request.param]
+        experiment, config = (
+            registry.experiment(f"memformers.{request.param}"),
+            SMALL[request.param],
+        )
         return request.param, experiment, Run(config, experiment.run(config, Recorder()))
 
 
@@ -60,7 +65,11 @@ def old_form(tensors):
             continue
         if kind == "beside":
             label = LABELS[first]
-            name = f"final of {label}/{inner[6:]}" if inner.startswith("final/") else f"beside/{label}/{inner}"
+            name = (
+                f"final of {label}/{inner[6:]}"
+                if inner.startswith("final/")
+                else f"beside/{label}/{inner}"
+            )
         elif name.startswith("curve/beside/"):
             name = f"curve/loss of {LABELS[inner]}"
         elif kind == "curve" and inner:
@@ -75,8 +84,13 @@ def test_a_run_of_the_older_form_is_brought_up_to_date(made):
     assert old.keys() != run.tensors.keys()
     new = upgrade(old)
     assert new.keys() == run.tensors.keys()
-    assert all(new[name] is array or np.array_equal(new[name], array) for name, array in run.tensors.items())
-    assert upgrade(new).keys() == new.keys() and all(upgrade(new)[name] is array for name, array in new.items())
+    assert all(
+        new[name] is array or np.array_equal(new[name], array)
+        for name, array in run.tensors.items()
+    )
+    assert upgrade(new).keys() == new.keys() and all(
+        upgrade(new)[name] is array for name, array in new.items()
+    )
 
 
 def shown(experiment, run):
@@ -92,18 +106,28 @@ def values(experiment, run):
 
 
 @pytest.mark.parametrize("more", [True, False], ids=["one more", "one fewer"])
-def test_another_days_tables_leave_a_run_drawable_and_its_metrics_as_they_were(made, more, monkeypatch):
+def test_another_days_tables_leave_a_run_drawable_and_its_metrics_as_they_were(
+    made, more, monkeypatch
+):
     name, experiment, run = made
     before, drawn = values(experiment, run), dict(shown(experiment, run))
     for module, table, entry in TABLES.get(name, ()):
         had = getattr(module, table)
-        now = {**had, "tomorrow": had[entry]} if more else {key: had[key] for key in had if key != entry}
+        now = (
+            {**had, "tomorrow": had[entry]}
+            if more
+            else {key: had[key] for key in had if key != entry}
+        )
         monkeypatch.setattr(module, table, now)
     after = dict(shown(experiment, run))
     assert values(experiment, run) == before
-    assert after.keys() == drawn.keys() and all(len(after[key]) >= len(drawn[key]) for key in drawn)  # nothing is lost
+    assert after.keys() == drawn.keys() and all(
+        len(after[key]) >= len(drawn[key]) for key in drawn
+    )  # nothing is lost
     if more:
-        assert after == drawn  # the run knows what it measured: nothing of another day is looked for in it
+        assert (
+            after == drawn
+        )  # the run knows what it measured: nothing of another day is looked for in it
 
 
 def test_what_no_table_knows_is_drawn_under_its_id(made):
@@ -138,14 +162,20 @@ def test_a_snapshot_read_back_achieves_what_the_curve_says(preset):
     header = next(each for each in every if preset in each.info.get("presets", ()))
     run = store.default().load(header)
     assert run is not None
-    root = torch.stack([covariance_of(run, seed + 1).root.float() for seed in range(run.config.seeds)])
-    learned = [name[9:] for name in run.tensors if name.startswith("snapshot/") and name != "snapshot/step"]
+    root = torch.stack(
+        [covariance_of(run, seed + 1).root.float() for seed in range(run.config.seeds)]
+    )
+    learned = [
+        name[9:] for name in run.tensors if name.startswith("snapshot/") and name != "snapshot/step"
+    ]
     steps = run["curve/step"].tolist()
     for index, step in enumerate(run.snapshot_steps):
         if step in steps:
             parameters = {name: torch.tensor(run.snapshot(name, index)) for name in learned}
             found = (
-                test_set.losses(parameters, run.config, root, test_set.held(run.config, test_set.WATCHED))
+                test_set.losses(
+                    parameters, run.config, root, test_set.held(run.config, test_set.WATCHED)
+                )
                 .double()
                 .mean(-1)
             )

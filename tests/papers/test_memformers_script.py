@@ -1,4 +1,5 @@
-"""What Memformers' scripts say of runs other than the shipped one, and what they keep back before a question."""
+"""What Memformers' scripts say of runs other than the shipped one, and what they keep back before a
+question."""
 
 from dataclasses import replace
 
@@ -48,7 +49,9 @@ def test_from_when_on_all_layers_are_close(away, step, said):
 
 def test_without_another_seed_none_is_compared():
     experiment, run, *_ = first("convergence")
-    alone = {name: each[:1] for name, each in run.tensors.items() if name.startswith("curve/distance")}
+    alone = {
+        name: each[:1] for name, each in run.tensors.items() if name.startswith("curve/distance")
+    }
     single = Run(replace(run.config, seeds=1), {**run.tensors, **alone})
     told = [beat.name for beat in story.resolve_beats(experiment.story, single)]
     assert "seeds" not in told and {"noise", "steps", "close"} <= set(told)
@@ -56,13 +59,24 @@ def test_without_another_seed_none_is_compared():
 
 def test_nothing_before_the_question_tells_how_far_fixed_steps_come():
     experiment, run, view, _ = first("methods")
-    by_depth, path = (next(each for each in experiment.drawings if each.name == name) for name in ("by_depth", "path"))
+    by_depth, path = (
+        next(each for each in experiment.drawings if each.name == name)
+        for name in ("by_depth", "path")
+    )
     for snapshot, told in ((0, False), (1, True)):
         here = replace(view, snapshot=snapshot)
-        lines = {trace["name"]: trace["y"] for trace in by_depth.draw(run, here).figure.data if "name" in trace}
+        lines = {
+            trace["name"]: trace["y"]
+            for trace in by_depth.draw(run, here).figure.data
+            if "name" in trace
+        }
         assert bool(np.isfinite(np.array(lines["floor"], float)).all()) == told
         assert ("fixed steps" in experiment.headline(run, here)) == told
-        built = [trace for trace in path.draw(run, here).figure.data if trace.get("name") == "construction"]
+        built = [
+            trace
+            for trace in path.draw(run, here).figure.data
+            if trace.get("name") == "construction"
+        ]
         assert built and any(np.ptp(np.array(trace["x"], float)) > 0 for trace in built) == told
 
 
@@ -78,7 +92,12 @@ def test_a_rate_counts_as_large_from_where_it_is_the_nearest():
 
 def test_tasks_are_told_as_a_setting_has_them():
     experiment = registry.experiment("memformers.variances")
-    tasks = {each.name: story.task_of(experiment.story.task, each.config) for each in experiment.presets}
-    assert "directions of its own" in tasks["figure 8"] and "the same directions" in tasks["one covariance"]
+    tasks = {
+        each.name: story.task_of(experiment.story.task, each.config) for each in experiment.presets
+    }
+    assert (
+        "directions of its own" in tasks["figure 8"]
+        and "the same directions" in tasks["one covariance"]
+    )
     other = replace(experiment.presets[0].config, variances="1, 4")
     assert "variance 1 or 4" in story.task_of(experiment.story.task, other)

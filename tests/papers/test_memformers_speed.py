@@ -1,4 +1,5 @@
-"""What memory is worth: crossings, factors by pairs of seeds, floors, small runs; and what a layer of GD++ costs."""
+"""What memory is worth: crossings, factors by pairs of seeds, floors, small runs; and what a layer
+of GD++ costs."""
 
 import json
 
@@ -18,7 +19,15 @@ from icl_core.papers.memformers.shared.task import Batch
 from icl_core.papers.memformers.shared.test_set import held_out
 from icl_core.papers.memformers.speed import claims, crossings, floors
 from icl_core.papers.memformers.speed.metrics import measure
-from icl_core.papers.memformers.speed.models import BY_ID, CGD, EQUAL, LINEAR, MODELS, SHARED, STEPPED
+from icl_core.papers.memformers.speed.models import (
+    BY_ID,
+    CGD,
+    EQUAL,
+    LINEAR,
+    MODELS,
+    SHARED,
+    STEPPED,
+)
 from icl_core.papers.memformers.speed.settings import BOTH, Config, View
 from icl_core.papers.memformers.speed.train import compute, plan
 from tests.recorder import Interrupted, Recorder
@@ -28,10 +37,17 @@ SPEED = registry.experiment("memformers.speed")
 
 
 def planted(rates, seeds=2, **settings):
-    """A finished run in which a log-loss above the floor of 1.1 falls by `rates[model][rate][seed]` a step."""
+    """A finished run in which a log-loss above the floor of 1.1 falls by `rates[model][rate][seed]`
+    a step."""
     count = len(next(iter(rates.values())))
-    config = Config(rates=", ".join(str(0.01 * 2**i) for i in range(count)), steps=160, seeds=seeds, **settings)
-    found = {"curve/step": STEPS, "rate/values": 0.01 * 2.0 ** np.arange(count), "names/models": names(rates)}
+    config = Config(
+        rates=", ".join(str(0.01 * 2**i) for i in range(count)), steps=160, seeds=seeds, **settings
+    )
+    found = {
+        "curve/step": STEPS,
+        "rate/values": 0.01 * 2.0 ** np.arange(count),
+        "names/models": names(rates),
+    }
     found |= {"names/coordinates": names(BOTH), "baseline/floor": np.array([0.05])}
     found["baseline/floor_shared"] = np.array([0.4])
     for id, by_rate in rates.items():
@@ -47,11 +63,19 @@ def test_a_crossing_lies_between_the_evaluations_on_the_logarithm_of_the_loss():
     # 1.1 - step / 30 is 0.1 at step 30; the evaluations are at 20 and 40
     done = planted({"linear": [[1 / 30, 1 / 100]], "shared": [[1 / 30, 1 / 50]]})
     np.testing.assert_allclose(crossings.arrivals(done, LINEAR, "original"), [[30, 100]], rtol=1e-6)
-    np.testing.assert_allclose(crossings.arrivals(done, SHARED, "original"), [[30, 50]], rtol=1e-6)  # its own floor
+    np.testing.assert_allclose(
+        crossings.arrivals(done, SHARED, "original"), [[30, 50]], rtol=1e-6
+    )  # its own floor
 
 
 def test_the_first_crossing_counts_and_a_start_below_is_step_zero():
-    above = np.array([[1.0, 0.0, 1.0, 0.0, 0.0, 0.0], [0.05, 1, 1, 1, 1, 1], [1.0, np.nan, np.nan, np.nan, 0.2, 0.11]])
+    above = np.array(
+        [
+            [1.0, 0.0, 1.0, 0.0, 0.0, 0.0],
+            [0.05, 1, 1, 1, 1, 1],
+            [1.0, np.nan, np.nan, np.nan, 0.2, 0.11],
+        ]
+    )
     np.testing.assert_allclose(crossings.reached(STEPS, above), [9, 0, np.inf])
 
 
@@ -73,15 +97,21 @@ def test_never_is_never_a_number():
 def test_factors_pair_the_seeds_and_say_what_they_bound():
     found = crossings.factors(np.array([100.0, 400.0]), np.array([50.0, 100.0]), 1000)
     np.testing.assert_allclose(found.values, [2, 4])
-    assert found.mean == pytest.approx(8**0.5) and found.error == pytest.approx(8**0.5 * np.log(2) / 2)
-    found = crossings.factors(np.array([np.inf, 80.0, np.inf]), np.array([50.0, np.inf, np.inf]), 1000)
+    assert found.mean == pytest.approx(8**0.5) and found.error == pytest.approx(
+        8**0.5 * np.log(2) / 2
+    )
+    found = crossings.factors(
+        np.array([np.inf, 80.0, np.inf]), np.array([50.0, np.inf, np.inf]), 1000
+    )
     np.testing.assert_array_equal(found.values, [20, 0, np.nan])
     assert found.at_least.tolist() == [True, False, False] and found.error is None
 
 
 def test_the_best_rate_of_each_is_its_own():
     done = planted({"linear": [[1 / 50] * 2, [1 / 1000] * 2], "cgd": [[1 / 40] * 2, [1 / 10] * 2]})
-    assert [crossings.best_rate(crossings.arrivals(done, each, "whitened")) for each in (LINEAR, CGD)] == [0, 1]
+    assert [
+        crossings.best_rate(crossings.arrivals(done, each, "whitened")) for each in (LINEAR, CGD)
+    ] == [0, 1]
     best = crossings.at_best(done, "whitened", CGD)
     assert best is not None and best.mean == pytest.approx(5)
     assert crossings.at_equal(done, "whitened", CGD)[0].mean == pytest.approx(1.25)
@@ -89,11 +119,22 @@ def test_the_best_rate_of_each_is_its_own():
 
 def test_a_claim_that_rests_on_a_bound_says_so():
     slow = planted(
-        {"linear": [[1 / 1000] * 2], "stepped": [[1 / 40] * 2], "cgd": [[1 / 20] * 2], "lfom": [[1 / 20] * 2]}
+        {
+            "linear": [[1 / 1000] * 2],
+            "stepped": [[1 / 40] * 2],
+            "cgd": [[1 / 20] * 2],
+            "lfom": [[1 / 20] * 2],
+        }
     )
     found = {metric.claim.id: metric for metric in measure(slow)}
-    assert found[claims.EQUAL_RATE.id].value == pytest.approx(8) and "bound" in found[claims.EQUAL_RATE.id].reason
-    assert found[claims.MEMORY_ALONE.id].value == pytest.approx(2) and not found[claims.MEMORY_ALONE.id].reason
+    assert (
+        found[claims.EQUAL_RATE.id].value == pytest.approx(8)
+        and "bound" in found[claims.EQUAL_RATE.id].reason
+    )
+    assert (
+        found[claims.MEMORY_ALONE.id].value == pytest.approx(2)
+        and not found[claims.MEMORY_ALONE.id].reason
+    )
     assert found[claims.SAME_FLOOR.id].value == pytest.approx(1.1 - 0.16)
 
 
@@ -104,17 +145,26 @@ def test_why_a_training_never_arrives_is_measured():
     level = {"curve/original/cgd/0": np.full((2, len(STEPS)), 0.05 * np.exp(0.3))}
     level = Run(done.config, {**done.tensors, **level})
     assert crossings.why_never(level, CGD, "original", 0) == "level, 0.30 above"
-    wild = {"curve/original/cgd/0": np.exp(np.log(0.05) + 0.3 + 0.1 * np.resize([-1, 1], (2, len(STEPS))))}
+    wild = {
+        "curve/original/cgd/0": np.exp(
+            np.log(0.05) + 0.3 + 0.1 * np.resize([-1, 1], (2, len(STEPS)))
+        )
+    }
     wild = Run(done.config, {**done.tensors, **wild})
     assert crossings.why_never(wild, CGD, "original", 0).startswith("hovers 0.")
     lost = {"curve/original/cgd/0": np.full((2, len(STEPS)), np.nan)}
-    assert crossings.why_never(Run(done.config, {**done.tensors, **lost}), CGD, "original", 0) == "diverged"
+    assert (
+        crossings.why_never(Run(done.config, {**done.tensors, **lost}), CGD, "original", 0)
+        == "diverged"
+    )
 
 
 @pytest.mark.parametrize(("layers", "value"), [(1, 0.143), (2, -0.127), (3, -0.594), (4, -0.895)])
 def test_the_floor_of_one_gamma_for_all_layers(layers, value):
     S = torch.cat([S for _, S in held_out(5, 20, 2**14)], -1)
-    assert np.log(floors.shared_floor(moments(S, None, layers), layers)) == pytest.approx(value, abs=0.02)
+    assert np.log(floors.shared_floor(moments(S, None, layers), layers)) == pytest.approx(
+        value, abs=0.02
+    )
 
 
 @pytest.fixture(scope="module")
@@ -131,17 +181,24 @@ def test_a_small_run_has_every_curve_metrics_and_panels(small):
     for drawing in SPEED.drawings:
         panel = drawing.draw(small, View())
         assert panel.title and len(panel.caption) > 40
-    sofar = {name: array for name, array in small.tensors.items() if not name.startswith("baseline/")}
+    sofar = {
+        name: array for name, array in small.tensors.items() if not name.startswith("baseline/")
+    }
     live = [each for each in SPEED.drawings if each.live]
-    assert live and all(each.draw(Run(small.config, sofar, finished=False), View()).figure for each in live)
+    assert live and all(
+        each.draw(Run(small.config, sofar, finished=False), View()).figure for each in live
+    )
 
 
 def test_all_models_of_equal_power_start_from_the_same_loss_and_frozen_memory_stays(small):
     first = [small[f"curve/whitened/{each.id}/0"][:, 0] for each in EQUAL]
     for other in first[1:]:
         np.testing.assert_allclose(other, first[0], rtol=1e-5)
-    # γ = 0 is its start: a model that does not learn it parts from one that does only after the first step
-    assert not np.allclose(small["curve/whitened/stepped/0"][:, -1], small["curve/whitened/cgd/0"][:, -1])
+    # γ = 0 is its start: a model that does not learn it parts from one that does only after the
+    # first step
+    assert not np.allclose(
+        small["curve/whitened/stepped/0"][:, -1], small["curve/whitened/cgd/0"][:, -1]
+    )
     assert STEPPED.variant == CGD.variant and STEPPED.frozen == ("gamma",)
 
 
@@ -166,8 +223,12 @@ def measured_degree(variant, layers):
     config = Model(variant=variant, layers=layers, d=2, coordinates="whitened")
     generator = torch.Generator().manual_seed(layers)
     shapes = {name: each.shape for name, each in variants.initial(config, generator).items()}
-    random = {n: torch.randn(s, generator=generator, dtype=torch.float64) for n, s in shapes.items()}
-    S = torch.eye(2, dtype=torch.float64)[None, :, :, None] * torch.tensor([1e6, 2e6], dtype=torch.float64)
+    random = {
+        n: torch.randn(s, generator=generator, dtype=torch.float64) for n, s in shapes.items()
+    }
+    S = torch.eye(2, dtype=torch.float64)[None, :, :, None] * torch.tensor(
+        [1e6, 2e6], dtype=torch.float64
+    )
     target = torch.ones(1, 2, 1, 2, dtype=torch.float64)
     error = model.errors(random, config, torch.eye(2, dtype=torch.float64)[None], Batch(S, target))
     return float((error[0, 0, 0, 1] / error[0, 0, 0, 0]).abs().log2())
@@ -177,16 +238,31 @@ def measured_degree(variant, layers):
 def test_degrees_by_recursion_equal_those_of_the_models(layers):
     assert operations.degree(layers) == (3**layers - 1) // 2
     assert measured_degree("gd++", layers) == pytest.approx(operations.degree(layers), abs=1e-3)
-    assert measured_degree("lfom", layers) == pytest.approx(operations.degree(layers, moving=False), abs=1e-3)
+    assert measured_degree("lfom", layers) == pytest.approx(
+        operations.degree(layers, moving=False), abs=1e-3
+    )
 
 
 def test_products_count_matrices_as_d_vectors():
-    assert [operations.products(layers, 5) for layers in (1, 2, 3, 4)] == [1, 1 + 5 + 3, 9 + 15 + 3, 27 + 15 + 3]
-    assert [operations.products(layers, 5, tokens=20) for layers in (1, 2, 3)] == [4, 4 + 8 + 45, 57 + 8 + 45]
+    assert [operations.products(layers, 5) for layers in (1, 2, 3, 4)] == [
+        1,
+        1 + 5 + 3,
+        9 + 15 + 3,
+        27 + 15 + 3,
+    ]
+    assert [operations.products(layers, 5, tokens=20) for layers in (1, 2, 3)] == [
+        4,
+        4 + 8 + 45,
+        57 + 8 + 45,
+    ]
 
 
-@pytest.mark.parametrize(("d", "n", "length", "exact"), [(5, 20, 5, True), (4, 3, 3, False), (3, 20, 3, True)])
-def test_conjugate_gradient_is_exact_after_d_products_if_there_are_as_many_examples(d, n, length, exact):
+@pytest.mark.parametrize(
+    ("d", "n", "length", "exact"), [(5, 20, 5, True), (4, 3, 3, False), (3, 20, 3, True)]
+)
+def test_conjugate_gradient_is_exact_after_d_products_if_there_are_as_many_examples(
+    d, n, length, exact
+):
     config = MethodsConfig(variant="gd++", d=d, n=n, layers=2, beside="none")
     kept = {"baseline/cg": np.array([0.8, 0.3]), "depth/layers": np.array([1, 2])}
     line = operations.conjugate(Run(config, kept), "cg")

@@ -1,4 +1,5 @@
-"""The stage: few seats, which move with the clock while their axes and colour ranges stand still."""
+"""The stage: few seats, which move with the clock while their axes and colour ranges
+stand still."""
 
 from dataclasses import replace
 from functools import cache
@@ -11,13 +12,17 @@ from icl_core.contract.knobs import knobs_of
 from icl_core.figures.frames import clock_frames
 from icl_core.runs import store
 
-IDS = [f"memformers.{name}" for name in ("methods", "convergence", "variances", "mixture", "learned")]
+IDS = [
+    f"memformers.{name}" for name in ("methods", "convergence", "variances", "mixture", "learned")
+]
 WRITTEN = 45  # letters of a title that fit above a seat
 
 
 @cache
 def first_run(experiment_id):
-    return store.default().load(store.default().exact(experiment_id, build.wanted_runs(experiment_id)[0].key))
+    return store.default().load(
+        store.default().exact(experiment_id, build.wanted_runs(experiment_id)[0].key)
+    )
 
 
 def on_stage(experiment, config):
@@ -28,13 +33,23 @@ def views(experiment, run):
     """The default view at every snapshot; alone where there are none."""
     if "snapshot" not in knobs_of(experiment.view):
         return [experiment.view()]
-    return [replace(experiment.view(), snapshot=index) for index in range(len(run.snapshot_steps) or 1)]
+    return [
+        replace(experiment.view(), snapshot=index) for index in range(len(run.snapshot_steps) or 1)
+    ]
 
 
 def fixed(figure):
     """What must not move: the ranges of the axes and of the colours."""
-    axes = {name: axis.get("range") for name, axis in figure.layout.items() if name.startswith(("xaxis", "yaxis"))}
-    colours = {name: (s["cmin"], s["cmax"]) for name, s in figure.layout.items() if name.startswith("coloraxis")}
+    axes = {
+        name: axis.get("range")
+        for name, axis in figure.layout.items()
+        if name.startswith(("xaxis", "yaxis"))
+    }
+    colours = {
+        name: (s["cmin"], s["cmax"])
+        for name, s in figure.layout.items()
+        if name.startswith("coloraxis")
+    }
     return axes, colours
 
 
@@ -70,7 +85,10 @@ def test_the_headline_is_short_and_changes_with_the_snapshot(experiment_id):
 
 
 def test_the_layers_steps_end_on_the_lines_of_theory():
-    experiment, run = registry.experiment("memformers.convergence"), first_run("memformers.convergence")
+    experiment, run = (
+        registry.experiment("memformers.convergence"),
+        first_run("memformers.convergence"),
+    )
     steps = next(each for each in experiment.drawings if each.name == "steps")
     first, *_, last = (steps.draw(run, view).figure for view in views(experiment, run))
     lines = sorted(shape["y0"] for shape in last.layout["shapes"])
@@ -83,4 +101,6 @@ def test_the_dot_of_the_deepest_model_ends_on_its_line():
     by_depth = next(each for each in experiment.drawings if each.name == "by_depth")
     first, *_, last = (by_depth.draw(run, view).figure.data for view in views(experiment, run))
     line = next(trace for trace in last if trace.get("name") == "trained")
-    assert last[-1]["y"] == [pytest.approx(line["y"][-1])] and first[-1]["y"][0] > 0 > last[-1]["y"][0]
+    assert (
+        last[-1]["y"] == [pytest.approx(line["y"][-1])] and first[-1]["y"][0] > 0 > last[-1]["y"][0]
+    )

@@ -1,4 +1,5 @@
-"""Prompts have the moments they must; settings refuse what cannot be; trainings repeat and resume bit for bit."""
+"""Prompts have the moments they must; settings refuse what cannot be; trainings repeat and resume
+bit for bit."""
 
 from dataclasses import replace
 
@@ -14,7 +15,13 @@ from icl_core.papers.memformers.methods.settings import Config
 from icl_core.papers.memformers.methods.train import compute
 from icl_core.papers.memformers.shared import test_set
 from icl_core.papers.memformers.shared.settings import memory
-from icl_core.papers.memformers.shared.task import Pool, covariances, eigenvalues_of, integrated, roots
+from icl_core.papers.memformers.shared.task import (
+    Pool,
+    covariances,
+    eigenvalues_of,
+    integrated,
+    roots,
+)
 from icl_core.papers.memformers.shared.train import Batches, on_own_batch
 from tests.recorder import Interrupted, Recorder
 
@@ -63,13 +70,19 @@ def test_seeds_have_rotations_of_their_own():
     config = Config(seeds=3, seed=4, sigma2=2.0)
     found = covariances(config)
     for each in found:
-        torch.testing.assert_close(each.rotation @ each.rotation.T, torch.eye(5, dtype=torch.float64))
-        torch.testing.assert_close(torch.linalg.eigvalsh(each.root @ each.root), eigenvalues_of(config).sort().values)
+        torch.testing.assert_close(
+            each.rotation @ each.rotation.T, torch.eye(5, dtype=torch.float64)
+        )
+        torch.testing.assert_close(
+            torch.linalg.eigvalsh(each.root @ each.root), eigenvalues_of(config).sort().values
+        )
     assert not torch.allclose(found[0].root, found[1].root)
     alone = covariances(replace(config, seeds=1, seed=5))[0]
     assert alone.rotation.equal(found[1].rotation)
     root = roots(config)
-    torch.testing.assert_close(root @ root, torch.stack([each.root @ each.root for each in found]).float())
+    torch.testing.assert_close(
+        root @ root, torch.stack([each.root @ each.root for each in found]).float()
+    )
 
 
 @pytest.mark.parametrize(
@@ -120,7 +133,9 @@ def test_a_batch_that_does_not_fit_names_one_that_does(monkeypatch):
     small = memory(Config(), 1000)
     monkeypatch.setattr(device, "memory", lambda: small)
     Config(batch=1000)
-    with pytest.raises(ValueError, match=r"batch 2000, d 5, n 20 \(a batch of 1000 would\) must fit the memory"):
+    with pytest.raises(
+        ValueError, match=r"batch 2000, d 5, n 20 \(a batch of 1000 would\) must fit the memory"
+    ):
         Config(batch=2000)
     monkeypatch.setattr(device, "memory", lambda: 10)
     with pytest.raises(ValueError, match="batch 2000, d 5, n 20 must fit the memory"):
@@ -137,7 +152,10 @@ def test_a_fixed_batch_is_the_same_at_every_step_and_depth():
     first = batches.at(0)
     assert first.query is not None
     assert same(batches.at(17), first)
-    for other in (replace(config, layers=1), replace(config, variant="cgd", preconditioner="scalar")):
+    for other in (
+        replace(config, layers=1),
+        replace(config, variant="cgd", preconditioner="scalar"),
+    ):
         assert same(Batches(other).at(29), first)
     assert not same(Batches(replace(config, seed=1)).at(0), first)
 
@@ -189,7 +207,9 @@ def test_a_run_repeats_and_resumes_bit_for_bit(kind, quick):
 
 
 def test_a_training_with_too_large_a_rate_diverges(quick):
-    config = Config(coordinates="original", layers=10, objective="mean", learning_rate=1.0, batch=100, steps=30)
+    config = Config(
+        coordinates="original", layers=10, objective="mean", learning_rate=1.0, batch=100, steps=30
+    )
     with pytest.raises(Diverged, match=r"main, 10 layers: it diverged at step \d+: the loss"):
         compute(config, Recorder())
 
@@ -224,7 +244,11 @@ def test_cgd_on_the_batch_solves_these_very_prompts(batch):
 def test_kept_prompts_are_the_same_for_every_variant_and_number_of_steps(batches):
     config = replace(TINY, batches=batches, steps=300)
     first = Batches(config).at(0)
-    for other in (replace(config, variant="token"), replace(config, steps=10), replace(config, layers=5)):
+    for other in (
+        replace(config, variant="token"),
+        replace(config, steps=10),
+        replace(config, layers=5),
+    ):
         torch.testing.assert_close(Batches(other).at(0).S, first.S)
 
 

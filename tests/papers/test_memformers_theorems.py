@@ -1,4 +1,5 @@
-"""The theorems as identities at many sizes, the gradient against autograd, the counts, and every erratum's number."""
+"""The theorems as identities at many sizes, the gradient against autograd, the counts, and every
+erratum's number."""
 
 import math
 from dataclasses import replace
@@ -11,14 +12,26 @@ from icl_core.contract.experiment import STAGE, Run
 from icl_core.learners import conjugate_gradient, grams
 from icl_core.papers.memformers.shared import known_methods
 from icl_core.papers.memformers.shared.variants import VARIANTS
-from icl_core.papers.memformers.theorems import EXPERIMENT, claims, errata, identities, parameters, stationarity
+from icl_core.papers.memformers.theorems import (
+    EXPERIMENT,
+    claims,
+    errata,
+    identities,
+    parameters,
+    stationarity,
+)
 from icl_core.papers.memformers.theorems.draw.number_text import power
 from icl_core.papers.memformers.theorems.identities import apart, by_tokens
 from icl_core.papers.memformers.theorems.metrics import expected, slope
 from icl_core.papers.memformers.theorems.settings import METHODS, Config, View
 from tests.recorder import Recorder
 
-SIZES = [(5, 20, 4), (7, 4, 3), (2, 2, 1), (3, 9, 6)]  # d, n, L: the paper's, underdetermined, smallest, solved early
+SIZES = [
+    (5, 20, 4),
+    (7, 4, 3),
+    (2, 2, 1),
+    (3, 9, 6),
+]  # d, n, L: the paper's, underdetermined, smallest, solved early
 
 
 def small(d=5, n=20, layers=4, **more):
@@ -42,7 +55,8 @@ def test_tokens_hold_the_iterates_of_every_method(size, seed):
 
 
 def test_other_coefficients_are_another_method():
-    """What the identities assert could be false: a hundredth more in one coefficient is seen, from its layer on."""
+    """What the identities assert could be false: a hundredth more in one coefficient is seen, from
+    its layer on."""
     prompts, cases = made(small())
     for name, case in cases.items():
         changed = {key: each.clone() for key, each in case.given.items()}
@@ -56,15 +70,21 @@ def test_chunks_of_prompts_change_nothing(monkeypatch):
     prompts, cases = made(small(3, 4, 2))
     whole = by_tokens("cgd", cases["cgd"].given, prompts)
     monkeypatch.setattr(identities, "AT_ONCE", 1)
-    torch.testing.assert_close(by_tokens("cgd", cases["cgd"].given, prompts), whole, rtol=1e-13, atol=1e-13)
+    torch.testing.assert_close(
+        by_tokens("cgd", cases["cgd"].given, prompts), whole, rtol=1e-13, atol=1e-13
+    )
 
 
 def test_conjugate_gradient_by_layers_is_by_registers():
     prompts, cases = made(small(4, 9, 4))
-    both = (by_tokens(cases[name].variant, cases[name].given, prompts) for name in ("cgd", "cgd-gamma"))
+    both = (
+        by_tokens(cases[name].variant, cases[name].given, prompts) for name in ("cgd", "cgd-gamma")
+    )
     torch.testing.assert_close(*both, rtol=1e-10, atol=1e-10)
     done = conjugate_gradient(prompts.S, prompts.target, 4)
-    replayed = known_methods.replay(known_methods.deflected(done.alpha, done.gamma), prompts.S, prompts.target)
+    replayed = known_methods.replay(
+        known_methods.deflected(done.alpha, done.gamma), prompts.S, prompts.target
+    )
     torch.testing.assert_close(replayed, done.iterates, rtol=1e-10, atol=1e-10)
 
 
@@ -74,15 +94,22 @@ def test_steps_are_differences_of_what_eq_1_1_sums_up():
     Gamma = identities.steps_of(Lambda)
     torch.testing.assert_close(-Gamma.cumsum(0), Lambda)
     again = known_methods.replay(Gamma[..., 0], prompts.S, prompts.target)
-    torch.testing.assert_close(again, identities.summed(Lambda, prompts.S, prompts.target), rtol=1e-11, atol=1e-11)
+    torch.testing.assert_close(
+        again, identities.summed(Lambda, prompts.S, prompts.target), rtol=1e-11, atol=1e-11
+    )
 
 
 def test_coefficients_of_another_prompt_are_not_conjugate_gradient():
     prompts, cases = made(small(prompts=64))
     found = identities.others(cases["cgd"], prompts)
-    assert found["distance/other"][-1] > 0.5 and found["loss/other"][-1] > 10 * found["loss/own"][-1]
+    assert (
+        found["distance/other"][-1] > 0.5 and found["loss/other"][-1] > 10 * found["loss/own"][-1]
+    )
     alpha = cases["cgd"].given["alpha"]
-    tried = [float(((a - alpha[0]).square().sum() / alpha[0].square().sum()).sqrt()) for a in np.linspace(0.2, 2, 400)]
+    tried = [
+        float(((a - alpha[0]).square().sum() / alpha[0].square().sum()).sqrt())
+        for a in np.linspace(0.2, 2, 400)
+    ]
     best = alpha[0].square().sum() / alpha[0].sum()
     assert float(found["first_step"]) <= min(tried) + 1e-12  # the closest form is the least
     assert float(found["first_step"]) > 0.1 and best > 0
@@ -118,7 +145,9 @@ def test_the_gradient_vanishes_at_the_construction_alone(run):
     assert run["gradient/expected/identity"][0] > 3 * run["gradient/expected/identity"][1]
     for name in ("near", "random"):  # levels off at once
         assert run[f"gradient/{name}"][-1] > 0.8 * run[f"gradient/{name}"][0]
-    assert run["gradient/loss/construction"] < min(run[f"gradient/loss/{name}"] for name in ("identity", "near"))
+    assert run["gradient/loss/construction"] < min(
+        run[f"gradient/loss/{name}"] for name in ("identity", "near")
+    )
     assert run["gradient/size"].tolist() == [2**k for k in range(8, 16)]
 
 
@@ -131,10 +160,14 @@ def test_in_the_original_coordinates_the_gradient_is_that_by_A():
     ends = torch.stack([A[0] + sign * 1e-5 * change[0] for sign in (1, -1)])
     losses, _ = stationarity.by_pool(root[:, None] * ends * root, S, D)
     _, slopes = stationarity.by_pool(root[:, None] * A * root, S, D)
-    assert float((losses[0, 0] - losses[0, 1]) / 2e-5) == pytest.approx(float((slopes[0, 0] * change[0]).sum()))
+    assert float((losses[0, 0] - losses[0, 1]) / 2e-5) == pytest.approx(
+        float((slopes[0, 0] * change[0]).sum())
+    )
 
 
-@pytest.mark.parametrize("config", [small(), small(2, 3, 1, heads=4), small(8, 5, 3), small(8, 12, 6, heads=2)])
+@pytest.mark.parametrize(
+    "config", [small(), small(2, 3, 1, heads=4), small(8, 5, 3), small(8, 12, 6, heads=2)]
+)
 def test_counted_parameters_are_those_of_the_formulas(config):
     stored, used = parameters.counted(config)
     assert used == [parameters.COUNTS[name].number(config) for name in VARIANTS]
@@ -143,8 +176,17 @@ def test_counted_parameters_are_those_of_the_formulas(config):
 
 def test_counts_of_the_papers_size():
     used = dict(zip(VARIANTS, parameters.counted(small())[1], strict=True))
-    assert (used["linear"], used["cgd"], used["lfom"], used["token"]) == (100, 107, 110, 100 + 21 * 6 + 4)
-    assert parameters.conjugate(4, 13) < used["lfom"] <= parameters.conjugate(4, parameters.overtaken(110, 4))
+    assert (used["linear"], used["cgd"], used["lfom"], used["token"]) == (
+        100,
+        107,
+        110,
+        100 + 21 * 6 + 4,
+    )
+    assert (
+        parameters.conjugate(4, 13)
+        < used["lfom"]
+        <= parameters.conjugate(4, parameters.overtaken(110, 4))
+    )
     assert parameters.as_written(small()) == 4 * (2 * 36 + 6 * 21)
 
 
@@ -160,17 +202,22 @@ def test_every_erratum_has_the_number_that_shows_it(run):
     assert found["square"][0] > 0.1 > 0.05 > found["square"][1]
     assert found["spectrum"][0] > 1 > 0.2 > found["spectrum"][1]
     squares = np.array([1, 1, 1 / 16, 1 / 256, 1])  # the eigenvalues of Σ²
-    assert found["inverse"][0] == pytest.approx(math.sqrt(1 - squares.sum() ** 2 / (5 * (squares**2).sum())))
+    assert found["inverse"][0] == pytest.approx(
+        math.sqrt(1 - squares.sum() ** 2 / (5 * (squares**2).sum()))
+    )
     assert found["inverse"][1] == 0
 
 
 def test_the_best_factor_of_a_token_is_the_best():
-    """No other number in place of the query's factor comes nearer to a step with a diagonal matrix."""
+    """No other number in place of the query's factor comes nearer to a step with a
+    diagonal matrix."""
     prompts = identities.sample(small())
     as_printed, _ = errata.tokens(prompts)
     gradient = torch.einsum("ijp,jp->ip", prompts.S, prompts.target)
     wanted = torch.linspace(0.5, 1.5, 5, dtype=torch.float64)[:, None] * gradient
-    tried = [float((a * gradient - wanted).norm() / wanted.norm()) for a in np.linspace(0.3, 2, 300)]
+    tried = [
+        float((a * gradient - wanted).norm() / wanted.norm()) for a in np.linspace(0.3, 2, 300)
+    ]
     assert as_printed == pytest.approx(min(tried), abs=1e-3) and as_printed <= min(tried)
 
 
@@ -180,7 +227,9 @@ def test_all_claims_hold_at_the_papers_size(run):
     assert verdicts.keys() == {claim.id for claim in EXPERIMENT.claims}
 
 
-@pytest.mark.parametrize("config", [small(2, 2, 1), small(4, 3, 7), small(3, 9, 2, spectrum="isotropic")])
+@pytest.mark.parametrize(
+    "config", [small(2, 2, 1), small(4, 3, 7), small(3, 9, 2, spectrum="isotropic")]
+)
 def test_every_drawing_draws_whatever_the_size(config):
     run = Run(config, EXPERIMENT.run(config, Recorder()))
     for drawing in EXPERIMENT.drawings:
@@ -198,6 +247,8 @@ def test_the_stage_has_four_seats():
     assert EXPERIMENT.cost(Config()) < EXPERIMENT.cost(replace(Config(), pool=18))
 
 
-@pytest.mark.parametrize(("value", "said"), [(0.0, "0"), (2.7e-14, "3 · 10⁻¹⁴"), (7.1e5, "7 · 10⁵")])
+@pytest.mark.parametrize(
+    ("value", "said"), [(0.0, "0"), (2.7e-14, "3 · 10⁻¹⁴"), (7.1e5, "7 · 10⁵")]
+)
 def test_numbers_of_many_sizes_are_written_with_a_power(value, said):
     assert power(value).replace("\u00a0", " ") == said

@@ -1,4 +1,5 @@
-"""What metrics make of numbers that shipped runs do not all have: crossings, powers, the seed that counts."""
+"""What metrics make of numbers that shipped runs do not all have: crossings, powers, the seed that
+counts."""
 
 from types import SimpleNamespace
 
@@ -23,7 +24,11 @@ from tests.recorder import Recorder
 def test_only_where_more_training_could_change_it_must_a_training_have_ended(more):
     run = made(falling=True)
     missed = induction._metric(run, claims.GLOBAL_FIRST, -1.0, 0.5, more=more, reason="so")
-    assert bool(missed.unfinished) == more and (missed.value, missed.error, missed.reason) == (-1.0, 0.5, "so")
+    assert bool(missed.unfinished) == more and (missed.value, missed.error, missed.reason) == (
+        -1.0,
+        0.5,
+        "so",
+    )
     kept = induction._metric(run, claims.GLOBAL_FIRST, 1.0, 0.5, more=more, reason="so")
     assert (kept.value, kept.error, kept.unfinished, kept.reason) == (1.0, 0.5, "", "")
 
@@ -59,7 +64,9 @@ def test_the_scale_from_which_on_a_loss_is_above_that_of_zero(losses, expected):
 
 def test_the_seed_that_is_farthest_from_one_counts_on_either_side():
     for ratios, expected in (([1.1, 0.7, 1.2], -0.3), ([1.1, 0.9, 1.2], 0.2)):
-        assert layer.worst_ratio(Run(None, {"evaluated/ratio": np.array(ratios)})) == pytest.approx(expected)
+        assert layer.worst_ratio(Run(None, {"evaluated/ratio": np.array(ratios)})) == pytest.approx(
+            expected
+        )
 
 
 def test_a_layer_that_is_far_from_its_construction_says_which_part_is():
@@ -68,7 +75,9 @@ def test_a_layer_that_is_far_from_its_construction_says_which_part_is():
     why = {each.claim.id: each.reason for each in layer.measure(run)}
     parts = [f"{each.name} " for each in layer.compared(run)]
     told = why.pop(layer.claims.WEIGHTS.id)
-    assert told.startswith("The farthest entry of each part: ") and all(part in told for part in parts)
+    assert told.startswith("The farthest entry of each part: ") and all(
+        part in told for part in parts
+    )
     assert not any(why.values())
 
 
@@ -76,7 +85,12 @@ def test_of_rates_the_means_of_rows_are_compared_and_of_all_else_the_entries():
     trained, constructed = torch.tensor([[[1.0, 3.0], [2.0, 2.0]]]), torch.full((1, 2, 2), 2.0)
     entry = SimpleNamespace(name="Q", trained=trained, constructed=constructed, unit=0.5)
     assert layer.farthest(entry) == 2.0
-    assert layer.farthest(SimpleNamespace(name="rate", trained=trained, constructed=constructed, unit=0.5)) == 0.0
+    assert (
+        layer.farthest(
+            SimpleNamespace(name="rate", trained=trained, constructed=constructed, unit=0.5)
+        )
+        == 0.0
+    )
 
 
 def test_a_power_is_that_of_the_mean_excess_and_its_error_the_jackknifes():
@@ -91,22 +105,32 @@ def test_a_power_is_that_of_the_mean_excess_and_its_error_the_jackknifes():
     assert learned.power_error(Run(None, tensors), 2) == pytest.approx(0.0, abs=1e-12)
     tensors["evaluated/loss"][0, :, 1] = 1 + sizes**-1.0
     slopes = [
-        np.polyfit(np.log(sizes), np.log(np.delete(tensors["evaluated/loss"][:, :, 1] - 1, seed, 0).mean(0)), 1)[0]
+        np.polyfit(
+            np.log(sizes),
+            np.log(np.delete(tensors["evaluated/loss"][:, :, 1] - 1, seed, 0).mean(0)),
+            1,
+        )[0]
         for seed in range(3)
     ]
     assert learned.power_error(Run(None, tensors), 2) == pytest.approx((2 * np.var(slopes)) ** 0.5)
-    fewer = {name: value[:2] if name != "size/prompts" else value for name, value in tensors.items()}
+    fewer = {
+        name: value[:2] if name != "size/prompts" else value for name, value in tensors.items()
+    }
     assert learned.power_error(Run(None, fewer), 2) is None
     tensors["evaluated/loss"][:, 1:, 1] = 0.0  # of one size alone is there an excess
     assert np.isnan(learned.power(Run(None, tensors), 2))
 
 
 def test_a_loss_over_anothers_has_an_error_by_pairs_of_seeds():
-    run = Run(None, {"evaluated/a": np.array([1.0, 2.0, 4.0]), "evaluated/b": np.array([1.0, 1.0, 2.0])})
+    run = Run(
+        None, {"evaluated/a": np.array([1.0, 2.0, 4.0]), "evaluated/b": np.array([1.0, 1.0, 2.0])}
+    )
     value, error = nonlinear.over(run, "a", "b")
     assert value == pytest.approx(7 / 4 - 1)
     assert error == pytest.approx(np.std([0.0, 1.0, 2.0], ddof=1) / 3**0.5 / (4 / 3))
-    assert nonlinear.over(Run(None, {name: each[:1] for name, each in run.tensors.items()}), "a", "b") == (0.0, None)
+    assert nonlinear.over(
+        Run(None, {name: each[:1] for name, each in run.tensors.items()}), "a", "b"
+    ) == (0.0, None)
 
 
 @pytest.mark.parametrize(

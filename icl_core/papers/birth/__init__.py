@@ -1,4 +1,5 @@
-"""Birth of a Transformer: A Memory Viewpoint (Bietti, Cabannes, Bouchacourt, Jégou, Bottou, 2023)."""
+"""Birth of a Transformer: A Memory Viewpoint (Bietti, Cabannes, Bouchacourt, Jégou,
+Bottou, 2023)."""
 
 from icl_core.contract.experiment import Paper
 from icl_core.papers.birth.lesson import LESSON
@@ -9,11 +10,15 @@ PAPER = Paper(
     title="Birth of a Transformer: A Memory Viewpoint",
     authors="Bietti, Cabannes, Bouchacourt, Jégou, Bottou",
     year=2023,
-    found="To continue “ab…a” with “b”, a transformer needs three memories, and each of them is one matrix.",
+    found="To continue “ab…a” with “b”, a transformer needs three memories, and each of them is "
+    "one matrix.",
     introduction=(
-        "Some characters of each sequence are triggers. What follows a trigger is drawn anew for every sequence, so "
-        "only its earlier occurrence can tell. A transformer of two layers solves this with an induction head: it "
-        "looks for the earlier occurrence and repeats what followed there. Three of its matrices turn out to be "
+        "Some characters of each sequence are triggers. What follows a trigger is drawn anew "
+        "for every sequence, so "
+        "only its earlier occurrence can tell. A transformer of two layers solves this with an "
+        "induction head: it "
+        "looks for the earlier occurrence and repeats what followed there. Three of its "
+        "matrices turn out to be "
         "associative memories, sums of outer products that you can read pair by pair."
     ),
     experiments={
@@ -34,38 +39,77 @@ PAPER = Paper(
         ("R1", "W_O¹ W_V¹", "what layer 1 makes of the character it attends to, random and frozen"),
         ("V2", "W_V²", "values of layer 2, random and frozen"),
         ("W_K1", "W_K¹", "keys of layer 1: learns to match a position with the one before it"),
-        ("W_K2", "W_K²", "keys of layer 2: learns to match a trigger with its copy made by layer 1"),
+        (
+            "W_K2",
+            "W_K²",
+            "keys of layer 2: learns to match a trigger with its copy made by layer 1",
+        ),
         ("W_O2", "W_O²", "output of layer 2: learns to say the character attended to"),
         ("W_F", "W_F", "linear feed-forward layer: learns which character often follows which"),
         ("K", "K", "number of triggers in a sequence"),
-        ("unigram, bigram", "π_u, π_b", "how often a character occurs, and how often one follows another"),
+        (
+            "unigram, bigram",
+            "π_u, π_b",
+            "how often a character occurs, and how often one follows another",
+        ),
         ("head", "1.1, 2.3", "layer.head: one of a layer's attention maps, with values of its own"),
         ("W_Q", "W_Q", "queries: learned in the full transformer, elsewhere left out"),
-        ("recall", "R(W, W*)", "share of its pairs that a matrix gets right, asked on its own, eq. 9"),
+        (
+            "recall",
+            "R(W, W*)",
+            "share of its pairs that a matrix gets right, asked on its own, eq. 9",
+        ),
         (
             "bigrams in context",
             "(n_ij + 1) / (n_i + k)",
             "how often state j has followed i so far: what counting pairs predicts",
         ),
-        ("one-step recall", "R_1", "share of outputs that a single gradient step on W_O² recalls, from even attention"),
-        ("noise", "ρ", "what a memory answers to pairs that it does not store; d: the width that makes it small"),
+        (
+            "one-step recall",
+            "R_1",
+            "share of outputs that a single gradient step on W_O² recalls, from even attention",
+        ),
+        (
+            "noise",
+            "ρ",
+            "what a memory answers to pairs that it does not store; d: the width that makes it "
+            "small",
+        ),
         ("step size", "η", "how far a gradient step goes: the gradient times this number"),
         ("tau", "τ", "how strong the spurious pairs of W_O² are beside the right ones, eq. 16"),
         ("KL", "KL(p || q)", "how far the prediction q is from p, in nats; 0 if they are equal"),
-        ("remapping", "W₀ u", "a random matrix times a vector: a new vector, nearly orthogonal to the old one"),
+        (
+            "remapping",
+            "W₀ u",
+            "a random matrix times a vector: a new vector, nearly orthogonal to the old one",
+        ),
         ("factorised", "d/(2d′) U V", "a memory as the product of two matrices of inner width d′"),
-        ("loss", "−ln p", "p: probability given to the right character; in nats, and one nat is a factor e = 2.7"),
+        (
+            "loss",
+            "−ln p",
+            "p: probability given to the right character; in nats, and one nat is a factor e = 2.7",
+        ),
     ),
     picture=("birth.induction", "order", draw),
     opening=OPENING,
-    tour=("induction", "constructed", "data", "dimension", "steps", "laboratory", "transformer", "counting", "length"),
+    tour=(
+        "induction",
+        "constructed",
+        "data",
+        "dimension",
+        "steps",
+        "laboratory",
+        "transformer",
+        "counting",
+        "length",
+    ),
     highlights=tuple(("induction", beat) for beat in ("start", "output", "back", "find", "zero")),
     lesson=LESSON,
     order=1,
     mathematics=r"""
-Tokens $z_t$ enter as $x_t = w_E(z_t) + p_t$, random vectors that are nearly orthogonal. A memory of pairs
-$(u_i, v_j)$ is a sum of outer products $W = \sum_{(i,j)} v_j u_i^\top$; asked with $u_i$ it answers
-$W u_i \approx v_j$.
+Tokens $z_t$ enter as $x_t = w_E(z_t) + p_t$, random vectors that are nearly orthogonal. A memory of
+pairs $(u_i, v_j)$ is a sum of outer products $W = \sum_{(i,j)} v_j u_i^\top$; asked with $u_i$ it
+answers $W u_i \approx v_j$.
 
 The induction head needs three of them (eq. 7):
 $$
@@ -73,16 +117,18 @@ W_K^1 = \sum_{t \ge 2} p_t p_{t-1}^\top, \quad
 W_K^2 = \sum_k w_E(k) (W_O^1 W_V^1 w_E(k))^\top, \quad
 W_O^2 = \sum_k w_U(k) (W_V^2 w_E(k))^\top,
 $$
-and the bigrams a fourth (eq. 8), $W_F = \sum_{i,j} \log \pi_b(j|i)\, w_U(j) w_E(i)^\top$.
-Layer 1 lets every token look at the one before it and keep a remapped copy of it. Layer 2 lets a trigger look for
-the token whose copy is the trigger itself: the token after its earlier occurrence. $W_O^2$ reads that token out.
+and the bigrams a fourth (eq. 8), $W_F = \sum_{i,j} \log \pi_b(j|i)\, w_U(j) w_E(i)^\top$. Layer 1
+lets every token look at the one before it and keep a remapped copy of it. Layer 2 lets a trigger
+look for the token whose copy is the trigger itself: the token after its earlier occurrence. $W_O^2$
+reads that token out.
 
 Recall (eq. 9) is the share of pairs for which $\arg\max_{j'} v_{j'}^\top W u_i = j$.
 
-One gradient step on $W_O^2$ from even attention answers output $k$ with $\sum_j S_{kj}\, v_{k'}^\top v_j$ for input
-$k'$, where $v_j = W_V^2 w_E(j)$ and $S_{kj}$ is how much more often than on average $j$ has occurred when $k$ follows.
-In units of $\mathbb{E}\,|v_j|^2$ that has mean $S_{kk'}$, and random vectors add noise of variance
-$\rho \sum_{j \ne k'} S_{kj}^2 + (2\rho + \tfrac{c - 1}{d^2}) S_{kk'}^2$ with $\rho = (2d - 2 + c) / d^2$ and $c$ the
-kurtosis of the entries of $W_V^2$.
+One gradient step on $W_O^2$ from even attention answers output $k$ with $\sum_j S_{kj}\,
+v_{k'}^\top v_j$ for input $k'$, where $v_j = W_V^2 w_E(j)$ and $S_{kj}$ is how much more often than
+on average $j$ has occurred when $k$ follows. In units of $\mathbb{E}\,|v_j|^2$ that has mean
+$S_{kk'}$, and random vectors add noise of variance $\rho \sum_{j \ne k'} S_{kj}^2 + (2\rho +
+\tfrac{c - 1}{d^2}) S_{kk'}^2$ with $\rho = (2d - 2 + c) / d^2$ and $c$ the kurtosis of the entries
+of $W_V^2$.
 """,
 )

@@ -27,8 +27,10 @@ def _all_three(run: Run) -> float:
 def _alone(run: Run) -> str:
     alone = ", ".join(f"{_grafted(run, {name: 'constructed'}):.1f}" for name in GRAFTS)
     return (
-        f"One at a time W_K¹, W_K² and W_O² leave {alone}%. The losses do not add up: each construction answers a "
-        "little to everything in the stream, and training had tuned the other matrices to what they get."
+        f"One at a time W_K¹, W_K² and W_O² leave {alone}%. The losses do not add up: each "
+        "construction answers a "
+        "little to everything in the stream, and training had tuned the other matrices to what "
+        "they get."
     )
 
 
@@ -48,8 +50,10 @@ def _order(run: Run) -> str:
     found = milestones(run)
     by_frequency = half_step(run, mean_of(run["curve/recall_W_K2_weighted"]))
     return (
-        f"W_O² gets half of its pairs right at step {found['W_O²']:.0f}, W_K² at step {found['W_K²']:.0f}: "
-        f"{_apart(run):.0f} steps later. Rare characters are late: weighted by how often they come, W_K² has half at "
+        f"W_O² gets half of its pairs right at step {found['W_O²']:.0f}, W_K² at step "
+        f"{found['W_K²']:.0f}: "
+        f"{_apart(run):.0f} steps later. Rare characters are late: weighted by how often they "
+        "come, W_K² has half at "
         f"step {by_frequency:.0f}."
     )
 
@@ -60,33 +64,41 @@ def _learned(run: Run) -> float:
 
 def _sizes(run: Run) -> str:
     d = run.config.d
-    return f"Three matrices of {d} × {d} numbers are learned: 3 × {d}² = {_learned(run):,.0f}. All others stay random."
+    return (
+        f"Three matrices of {d} × {d} numbers are learned: 3 × {d}² = {_learned(run):,.0f}. All "
+        "others stay random."
+    )
 
 
 EXERCISES = (
     Exercise(
         "order",
-        "Two of the clock's marks are W_O² and W_K², where each gets half of its pairs right. How many training steps "
+        "Two of the clock's marks are W_O² and W_K², where each gets half of its pairs right. "
+        "How many training steps "
         "lie between them? Within 3 steps.",
         "steps",
         _apart,
         3,
         _order,
-        "Rest the pointer on the marks W_O² and W_K² under the clock: each tells its step. Subtract.",
+        "Rest the pointer on the marks W_O² and W_K² under the clock: each tells its step. "
+        "Subtract.",
     ),
     Exercise(
         "together",
-        "In the drawer “Graft”, put the construction in place of W_K¹, W_K² and W_O², all three at once. What share of "
+        "In the drawer “Graft”, put the construction in place of W_K¹, W_K² and W_O², all three "
+        "at once. What share of "
         "the predictions stays right? In percent, to one decimal.",
         "%",
         _all_three,
         0.25,
         _alone,
-        "Set all three to “constructed”, let the clock stand at its end, and read the bar “after the graft”.",
+        "Set all three to “constructed”, let the clock stand at its end, and read the bar "
+        "“after the graft”.",
     ),
     Exercise(
         "numbers",
-        "How many numbers does training change in this model? Exactly. “The model” shows which matrices are learned; "
+        "How many numbers does training change in this model? Exactly. “The model” shows which "
+        "matrices are learned; "
         "the width d is 128.",
         "numbers",
         _learned,
@@ -101,16 +113,23 @@ NOTES = (
         6,
         "Write ab…a on the board. What comes next, and how do you know?",
         ("“b, because it came after a before.”", "“It depends on the language.”"),
-        "Let them put it into two steps: find the earlier a, read what follows it. Then ask how a layer that only "
-        "compares characters could find a character by its neighbour. Leave that open: the training answers it.",
+        "Let them put it into two steps: find the earlier a, read what follows it. Then ask how "
+        "a layer that only "
+        "compares characters could find a character by its neighbour. Leave that open: the "
+        "training answers it.",
         Try("The attention maps before training", step=0, marks=("first", "second")),
     ),
     Note(
         7,
         "Three matrices have to form. Which one is the first?",
-        ("“Looking back: you have to find before you can speak.”", "“All at once: they need each other.”"),
-        "Collect votes before you play; the clock's marks tell the steps. Looking better earns nothing until the model "
-        "can say what it sees. With even attention the right character is among those looked at, so there is something "
+        (
+            "“Looking back: you have to find before you can speak.”",
+            "“All at once: they need each other.”",
+        ),
+        "Collect votes before you play; the clock's marks tell the steps. Looking better earns "
+        "nothing until the model "
+        "can say what it sees. With even attention the right character is among those looked "
+        "at, so there is something "
         "to learn from at the output.",
         Try("The three matrices before training", step=0, marks=("w_k1", "w_k2", "w_o2")),
     ),
@@ -118,21 +137,33 @@ NOTES = (
         9,
         "What does layer 1 have to do so that layer 2 can find the earlier occurrence?",
         ("“Remember all pairs.”", "“Copy the character before into each position.”"),
-        "Show the diagonal just below the main one, then the diagram: W_K¹ looks one back, W_O¹ W_V¹ writes a copy, "
+        "Show the diagonal just below the main one, then the diagram: W_K¹ looks one back, W_O¹ "
+        "W_V¹ writes a copy, "
         "W_K² compares with the copies. Ask what each of the three alone would be good for.",
         Try("The model, with each matrix in its place", drawer=MODEL, marks=("w_k1",)),
     ),
     Note(
         8,
-        "If the paper's formula for a matrix is right, what happens when you put it in place of the learned one?",
-        ("“Nothing.”", "“It gets better, since the formula is exact.”", "“It breaks, since the scale is different.”"),
-        "The scale is fitted, so that is not it. One at a time each costs something. All three together cost far more: "
-        "the answer to the second exercise has the numbers. Let them argue why before you say “cross-talk”. Then leave "
+        "If the paper's formula for a matrix is right, what happens when you put it in place of "
+        "the learned one?",
+        (
+            "“Nothing.”",
+            "“It gets better, since the formula is exact.”",
+            "“It breaks, since the scale is different.”",
+        ),
+        "The scale is fitted, so that is not it. One at a time each costs something. All three "
+        "together cost far more: "
+        "the answer to the second exercise has the numbers. Let them argue why before you say "
+        "“cross-talk”. Then leave "
         f"them {WORKING} minutes for the exercises.",
-        Try("Graft, with the construction of W_K²", fields={"graft_W_K2": "constructed"}, drawer=GRAFT,
-            marks=("graft",)),
+        Try(
+            "Graft, with the construction of W_K²",
+            fields={"graft_W_K2": "constructed"},
+            drawer=GRAFT,
+            marks=("graft",),
+        ),
     ),
-)  # fmt: skip
+)
 
 LESSON = Lesson(
     name="induction-head",

@@ -1,4 +1,5 @@
-"""What the front page shows: accuracy as it is learned, and two heads learning to look. Needs no torch."""
+"""What the front page shows: accuracy as it is learned, and two heads learning to look. Needs no
+torch."""
 
 from icl_core import figures
 from icl_core.contract.experiment import Opening, Panel, Run
@@ -7,8 +8,8 @@ from icl_core.papers.birth.shared import head_maps
 
 
 def draw(run: Run) -> Panel:
-    """Accuracy in context against the training step, from a shipped run. Which memory comes first is not told here: the
-    tour asks for it."""
+    """Accuracy in context against the training step, from a shipped run. Which memory comes first
+    is not told here: the tour asks for it."""
     series = [Curve("two layers", run["curve/step"], run["curve/accuracy"], "trained")]
     repeat = float(run["baseline/repeat"][0])
     figure = figures.curves(
@@ -26,7 +27,9 @@ def _headline(run: Run, index: int) -> str:
     """How much of layer 2's attention lies where it should, and what the model makes of it."""
     shown = head_maps.at_snapshot(run, index)
     hits, count = shown.right
-    looked = sum(float(shown.attention2[query, key]) for query, key, _ in shown.where) / max(1, count)
+    looked = sum(float(shown.attention2[query, key]) for query, key, _ in shown.where) / max(
+        1, count
+    )
     step = f"Step {run.snapshot_steps[index]}: {looked:.0%} of the attention is in the right place"
     return f"{step}, {hits} of {count} predictions are right."
 
@@ -34,8 +37,10 @@ def _headline(run: Run, index: int) -> str:
 OPENING = Opening(
     title="Where will it look?",
     say=(
-        "This small transformer reads **abcXabcXab**. From the fifth character on it can know what comes next: "
-        "whatever followed the same character before. Each row shows where one character looks. The outlined cells "
+        "This small transformer reads **abcXabcXab**. From the fifth character on it can know "
+        "what comes next: "
+        "whatever followed the same character before. Each row shows where one character looks. "
+        "The outlined cells "
         "are where it should look."
     ),
     run=("birth.induction", "fastest"),

@@ -9,28 +9,57 @@ PAPER = Paper(
     title="GD-SSM: a state that accumulates a gradient",
     authors="Sushma, Tian, Mestha, Colombo, Kappel, Subramoney",
     year=2024,
-    found="One state-space layer that may multiply tokens with each other learns to take a step of gradient descent.",
+    found="One state-space layer that may multiply tokens with each other learns to take a step "
+    "of gradient descent.",
     introduction=(
-        "A prompt holds N examples (x, y) of a linear function, and a query x. A recurrent layer reads them one after "
-        "the other and adds y xᵀ to its state. Up to its sign, that sum is the gradient of a linear model's loss. "
-        "Multiplied with the query, it is one step of gradient descent, taken in one pass and without keeping the "
-        "examples. Trained from random weights, the layer finds this step: its loss comes within 0.1% of it."
+        "A prompt holds N examples (x, y) of a linear function, and a query x. A recurrent "
+        "layer reads them one after "
+        "the other and adds y xᵀ to its state. Up to its sign, that sum is the gradient of a "
+        "linear model's loss. "
+        "Multiplied with the query, it is one step of gradient descent, taken in one pass and "
+        "without keeping the "
+        "examples. Trained from random weights, the layer finds this step: its loss comes "
+        "within 0.1% of it."
     ),
-    experiments={"layer": 3, "sizes": 3, "nonlinear": 3, "comparison": 5, "learns": 1, "corrections": 2},
+    experiments={
+        "layer": 3,
+        "sizes": 3,
+        "nonlinear": 3,
+        "comparison": 5,
+        "learns": 1,
+        "corrections": 2,
+    },
     glossary=(
-        ("C", "C_t", "the window [x_t, y_t, x_{t+1}], what the layer sees of the sequence at once, f × 3"),
+        (
+            "C",
+            "C_t",
+            "the window [x_t, y_t, x_{t+1}], what the layer sees of the sequence at once, f × 3",
+        ),
         ("c", "c_t", "the 1-D layer's token [x_t y_t, x_{t+1}], with the product already made"),
         ("Z", "Z_t", "the state: becomes ∑ y xᵀ, which is minus N times the gradient at zero"),
-        ("Z_tilde", "Z̃_t", "the second head's state from layer 2 on: becomes ∑ x xᵀ, the curvature"),
+        (
+            "Z_tilde",
+            "Z̃_t",
+            "the second head's state from layer 2 on: becomes ∑ x xᵀ, the curvature",
+        ),
         (
             "a, a_tilde",
             "decay A",
-            "the recurrence's decays: one number, one for each row or one for each entry; 1 forgets nothing",
+            "the recurrence's decays: one number, one for each row or one for each entry; 1 "
+            "forgets nothing",
         ),
-        ("Q, q", "Q, q", "which products of the window enter the state, and which part of it reads the state"),
+        (
+            "Q, q",
+            "Q, q",
+            "which products of the window enter the state, and which part of it reads the state",
+        ),
         ("q", "D, skip weights", "what the authors' code and Figure 3 C call q"),
         ("skip", "C_t skip", "a short cut of ours, added to the output; not in the paper"),
-        ("Psi, Theta", "Ψ, Θ", "the same for the 1-D layer: what enters the state, and what reads it"),
+        (
+            "Psi, Theta",
+            "Ψ, Θ",
+            "the same for the 1-D layer: what enters the state, and what reads it",
+        ),
         ("beta, b", "β, η/N", "learning rate over the number of examples"),
         ("M", "Wᵀ", "the implicit linear model that the layers improve, M_0 = 0"),
         ("sum", "∑", "the sum over the examples of a prompt"),
@@ -49,12 +78,13 @@ PAPER = Paper(
         ("comparison", "who"),
         ("comparison", "close"),
     ),
-    bridge="So far every layer could see the whole prompt. This model reads it once and keeps one table of numbers.",
+    bridge="So far every layer could see the whole prompt. This model reads it once and keeps "
+    "one table of numbers.",
     lesson=LESSON,
     order=3,
     mathematics=r"""
-The loss of a linear model $M$ on the examples is $\frac{1}{2N} \sum_n \lVert M x_n - y_n \rVert^2$. Its gradient at
-$M = 0$ is $-\frac1N \sum_n y_n x_n^\top$, so that a step of rate $\eta$ predicts
+The loss of a linear model $M$ on the examples is $\frac{1}{2N} \sum_n \lVert M x_n - y_n \rVert^2$.
+Its gradient at $M = 0$ is $-\frac1N \sum_n y_n x_n^\top$, so that a step of rate $\eta$ predicts
 $$
 \hat y = \tfrac{\eta}{N} \Big( \sum_n y_n x_n^\top \Big) x_{N+1} .
 $$
@@ -63,40 +93,45 @@ The layer (Section 3.2) reads windows $C_t = [x_t, y_t, x_{t+1}]$:
 $$
 Z_t = A * Z_{t-1} + C_t Q C_t^\top , \qquad o_t = \beta\, Z_t C_t q .
 $$
-With $A = 1$, $Q = e_2 e_1^\top$, $q = e_3$ and $\beta = +\eta / N$ it is that step. (The paper prints
-$e_1 e_2^\top$ and the other sign: see "The formulas as printed".)
+With $A = 1$, $Q = e_2 e_1^\top$, $q = e_3$ and $\beta = +\eta / N$ it is that step. (The paper
+prints $e_1 e_2^\top$ and the other sign: see "The formulas as printed".)
 
-**Floor.** For $x \sim U(-r, r)^f$ with variance $\sigma^2 = r^2 / 3$ and $\kappa = 1.8$ the best step has
+**Floor.** For $x \sim U(-r, r)^f$ with variance $\sigma^2 = r^2 / 3$ and $\kappa = 1.8$ the best
+step has
 $$
 \beta^* = \frac{1}{\sigma^2 (N - 2 + \kappa + f)} , \qquad
 L^* = \frac{f \sigma^2}{2} \Big( 1 - \frac{N}{N - 2 + \kappa + f} \Big) .
 $$
-At a test scale with variance $s^2$ the same step costs
-$\frac{f s^2}{2} \big[ 1 - 2 \beta N s^2 + \beta^2 N s^4 (N - 2 + \kappa + f) \big]$. Beyond $\alpha = \sqrt 2$ this is
-more than predicting zero.
+At a test scale with variance $s^2$ the same step costs $\frac{f s^2}{2} \big[ 1 - 2 \beta N s^2 +
+\beta^2 N s^4 (N - 2 + \kappa + f) \big]$. Beyond $\alpha = \sqrt 2$ this is more than predicting
+zero.
 
-**Training.** The paper trains for up to 300,000 steps on 64 tasks each, at rates of $10^{-4}$ for the recurrence and
-twice that for the rest. For scalar labels it has AdamW, a warm-up and a weight decay of 0.05 (Appendix A.5); for vector
-labels Appendix A.6 names Adam, and neither of the two. Here the batches are larger, Adam has no decay, its rate is
-larger and falls to zero along a cosine, and the initial weights are small. This finds the same weights, at the paper's
-size $f = N = 10$, in some hundred steps.
+**Training.** The paper trains for up to 300,000 steps on 64 tasks each, at rates of $10^{-4}$ for
+the recurrence and twice that for the rest. For scalar labels it has AdamW, a warm-up and a weight
+decay of 0.05 (Appendix A.5); for vector labels Appendix A.6 names Adam, and neither of the two.
+Here the batches are larger, Adam has no decay, its rate is larger and falls to zero along a cosine,
+and the initial weights are small. This finds the same weights, at the paper's size $f = N = 10$, in
+some hundred steps.
 
-**A linear transformer** of one layer takes the step too, where the tokens $c_t = [x_t y_t, x_{t+1}]$ hold the products:
-with keys $x_t y_t$, queries $x_{t+1}$ and a value $\eta / N$ that it reads from the position vectors, the last token
-attends with
+**A linear transformer** of one layer takes the step too, where the tokens $c_t = [x_t y_t,
+x_{t+1}]$ hold the products: with keys $x_t y_t$, queries $x_{t+1}$ and a value $\eta / N$ that it
+reads from the position vectors, the last token attends with
 $$
 \sum_t \tfrac{\eta}{N} \; (x_t y_t) \cdot x_{N+1} .
 $$
-It needs a width of $2f + 2$: the token, the constant, and a direction for the answer that holds nothing else.
+It needs a width of $2f + 2$: the token, the constant, and a direction for the answer that holds
+nothing else.
 
-**Symmetries.** $Q \to cQ$, $q \to q/d$, $\beta \to \beta d / c$ leave the layer as it is; in the 1-D layer so do
-$\Psi \to G \Psi$, $\Theta \to G^{-\top} \Theta$ for any invertible $G$.
+**Symmetries.** $Q \to cQ$, $q \to q/d$, $\beta \to \beta d / c$ leave the layer as it is; in the
+1-D layer so do $\Psi \to G \Psi$, $\Theta \to G^{-\top} \Theta$ for any invertible $G$.
 
-**Two layers** compute $M_2 = M_1 - b_2 (M_1 \tilde Z - Z)$, that is $\hat y = A\, G x - B\, G S x$ with
-$A = b_1 + b_2$ and $B = b_1 b_2$. One shared rate binds them to $B = A^2 / 4$; training does not.
+**Two layers** compute $M_2 = M_1 - b_2 (M_1 \tilde Z - Z)$, that is $\hat y = A\, G x - B\, G S x$
+with $A = b_1 + b_2$ and $B = b_1 b_2$. One shared rate binds them to $B = A^2 / 4$; training does
+not.
 
-**Scalar labels.** The 1-D layer (Section 3.1) reads tokens $[x_t y_t, x_{t+1}]$ and is one step. It cannot be followed
-by a second: the tokens hold $x_1$ only as $x_1 y_1$, so $(c\,x_1, y_1 / c)$ gives the same tokens and another $S$. Two
-layers read windows of $x, y, x, y, \ldots$ with $y$ as $[0, \ldots, 0, y]$ (Sections 3.1 and 4.3).
+**Scalar labels.** The 1-D layer (Section 3.1) reads tokens $[x_t y_t, x_{t+1}]$ and is one step. It
+cannot be followed by a second: the tokens hold $x_1$ only as $x_1 y_1$, so $(c\,x_1, y_1 / c)$
+gives the same tokens and another $S$. Two layers read windows of $x, y, x, y, \ldots$ with $y$ as
+$[0, \ldots, 0, y]$ (Sections 3.1 and 4.3).
 """,
 )

@@ -9,17 +9,24 @@ from icl_core.figures import Curve
 
 def draw(run: Run) -> Panel:
     """Loss over training with its floor, from a shipped run."""
-    x, floor, zero = run["curve/step"], float(run["baseline/expected"][0]), float(run["baseline/zero"][0])
+    x, floor, zero = (
+        run["curve/step"],
+        float(run["baseline/expected"][0]),
+        float(run["baseline/zero"][0]),
+    )
     beside = float(run["watched/constructed"][0])
     trained = Curve("trained", x, run["curve/loss"])
     series = [Curve("constructed", x[[0, -1]], [beside, beside], "construction"), trained]
     lines = [("best expected loss", floor, "floor"), ("predicting zero", zero, "floor")]
-    figure = figures.curves(series, "training step", "loss", y_range=(0.7 * floor, 1.1 * zero), lines=lines, height=260)
+    figure = figures.curves(
+        series, "training step", "loss", y_range=(0.7 * floor, 1.1 * zero), lines=lines, height=260
+    )
     figure.add_annotation(**_name("trained", x[-1] / 6, (zero + floor) / 2, "left"))
     figure.add_annotation(**_name("construction", x[-1], beside, "right"))
     return Panel(
         "A state-space layer becomes one step of gradient descent",
-        "Trained from random weights it comes down to the construction, on the floor that no single step can pass.",
+        "Trained from random weights it comes down to the construction, on the floor that no "
+        "single step can pass.",
         figure.update_layout(showlegend=False, margin={"t": 12}),
     )
 
@@ -27,4 +34,11 @@ def draw(run: Run) -> Panel:
 def _name(kind: str, x: float, y: float, side: str) -> dict[str, Any]:
     """A curve's name beside it."""
     where = {"xanchor": side, "yanchor": "bottom", "yshift": 4}
-    return {"text": kind, "x": x, "y": y, "showarrow": False, "font": {"color": figures.colour(kind)}, **where}
+    return {
+        "text": kind,
+        "x": x,
+        "y": y,
+        "showarrow": False,
+        "font": {"color": figures.colour(kind)},
+        **where,
+    }

@@ -11,7 +11,8 @@ NAMES = ("gradient<br>descent", "trained")
 
 
 def draw(run: Run) -> Panel:
-    """Log-loss against layers, from a shipped run. Who is ahead of conjugate gradient is left to the tour."""
+    """Log-loss against layers, from a shipped run. Who is ahead of conjugate gradient is left to
+    the tour."""
     layers = run["depth/layers"]
     series = [
         Curve("gradient descent", layers, np.log(run["baseline/gd"]), "gradient descent"),
@@ -21,11 +22,21 @@ def draw(run: Run) -> Panel:
     for trace in figure.data:
         trace.update(cliponaxis=False)  # a half of the last dot would be cut off
     for curve, text in zip(series, NAMES, strict=True):
-        at = {"x": 1, "xref": "paper", "xanchor": "left", "y": float(curve.mean()[-1]), "align": "left", "xshift": 6}
-        figure.add_annotation(text=text, showarrow=False, font={"size": TICKS, "color": colour(curve.kind)}, **at)
+        at = {
+            "x": 1,
+            "xref": "paper",
+            "xanchor": "left",
+            "y": float(curve.mean()[-1]),
+            "align": "left",
+            "xshift": 6,
+        }
+        figure.add_annotation(
+            text=text, showarrow=False, font={"size": TICKS, "color": colour(curve.kind)}, **at
+        )
     return Panel(
         f"{layers[-1]} layers go further than {layers[-1]} steps of gradient descent",
-        "Lower is better. Each layer of a Memformer takes one step, as gradient descent does, but steps that it has "
+        "Lower is better. Each layer of a Memformer takes one step, as gradient descent does, "
+        "but steps that it has "
         "learned.",
         figure.update_layout(showlegend=False, margin={"t": 12, "r": 84}),
     )

@@ -1,4 +1,5 @@
-"""Every claim with its verdict, what the runs measured for it, and links to the settings that show it."""
+"""Every claim with its verdict, what the runs measured for it, and links to the settings that show
+it."""
 
 import re
 from collections.abc import Iterable
@@ -17,7 +18,8 @@ from pages.ui.controls.sweep import SWEEP
 
 
 def show(found: Iterable[Summary]) -> None:
-    """Every claim with what the runs measured, failing ones first, each with links to the settings that show it."""
+    """Every claim with what the runs measured, failing ones first, each with links to the settings
+    that show it."""
     st.html(f'<ul class="claims">{_unbroken("".join(map(_row, found)))}</ul>')
 
 
@@ -29,7 +31,8 @@ def _row(summary: Summary) -> str:
     return (
         f"<li><strong>{escape(verdicts.mark_verdict(summary.verdict))}</strong><p>{escape(claim.text)}</p>"
         f'<p class="more">{escape(verdicts.origin(summary.first))}<br>'
-        f"{escape(claim.label)}: {values} · {escape(verdicts.bound_text(claim))}{_because(summary)}</p></li>"
+        f"{escape(claim.label)}: {values} · "
+        f"{escape(verdicts.bound_text(claim))}{_because(summary)}</p></li>"
     )
 
 
@@ -39,17 +42,22 @@ def _unbroken(html: str) -> str:
 
 
 def _because(summary: Summary) -> str:
-    """Why it came out so, as far as that was measured; of which run, unless one reason is that of all."""
+    """Why it came out so, as far as that was measured; of which run, unless one reason is that of
+    all."""
     reasons: dict[str, list[Finding]] = {}
     for finding in summary.here:
         reasons.setdefault(finding.why, []).append(finding)
-    said = {reason: f", in {', '.join(map(_where, of))}" if len(reasons) > 1 else "" for reason, of in reasons.items()}
+    said = {
+        reason: f", in {', '.join(map(_where, of))}" if len(reasons) > 1 else ""
+        for reason, of in reasons.items()
+    }
     return "".join(f"<br>Why{where}: {escape(reason)}" for reason, where in said.items() if reason)
 
 
 def _values(found: Iterable[Finding]) -> str:
     return "; ".join(
-        f"{escape(verdicts.value_text(finding.metric))} in {_where(finding)}{_seeds(finding.header)}"
+        f"{escape(verdicts.value_text(finding.metric))} in "
+        f"{_where(finding)}{_seeds(finding.header)}"
         for finding in found
         if finding.header
     )
@@ -64,18 +72,25 @@ def _seeds(header: Header) -> str:
 
 
 def _title(preset: Preset) -> str:
-    """A preset as the page's menu calls it, with its group, as the paper's sizes have the names of those in class."""
+    """A preset as the page's menu calls it, with its group, as the paper's sizes have the names of
+    those in class."""
     return preset.title + (f" ({preset.group.lower()})" if preset.group == GROUPS[1] else "")
 
 
 def _where(finding: Finding) -> str:
-    """The presets whose run it is, as links to their figures, or the sweep that all its runs are of."""
+    """The presets whose run it is, as links to their figures, or the sweep that all its runs are
+    of."""
     paper, _, name = finding.experiment.partition(".")
     if finding.header and finding.header.origin == ATLAS:
         return _link(paper, "all runs of the included sweep", experiment=name, drawer=SWEEP)
     titles = {each.name: _title(each) for each in registry.experiment(finding.experiment).presets}
-    links = [_link(paper, titles.get(each, each), experiment=name, preset=each) for each in finding.presets]
-    return ", ".join(links) or (f"a run made here, {finding.header.key[:6]}" if finding.header else "")
+    links = [
+        _link(paper, titles.get(each, each), experiment=name, preset=each)
+        for each in finding.presets
+    ]
+    return ", ".join(links) or (
+        f"a run made here, {finding.header.key[:6]}" if finding.header else ""
+    )
 
 
 def _link(page: str, label: str, **asked: str) -> str:

@@ -18,7 +18,11 @@ MARKS = {
     **{kept: "✓" for kept, _ in VERDICTS.values()},
 }
 _UNIT = {"paper": "reproduced", "theory": "hold", "ours": "found"}
-_SHADES = {VERDICTS["paper"][0]: "kept", NOT_DECIDED: "open", VERDICTS["paper"][1]: "failed"}  # the best first
+_SHADES = {
+    VERDICTS["paper"][0]: "kept",
+    NOT_DECIDED: "open",
+    VERDICTS["paper"][1]: "failed",
+}  # the best first
 KINDS = {"paper": "The paper", "theory": "Exact theory", "ours": "Ours"}
 
 
@@ -31,7 +35,8 @@ def value_text(metric: Metric) -> str:
 
 
 def bound_text(claim: Claim) -> str:
-    """What it should be, and what counts as well: "expected: near 1 ± 0.1", "expected: at least 1 (0.9 counts)"."""
+    """What it should be, and what counts as well: "expected: near 1 ± 0.1", "expected: at least 1
+    (0.9 counts)"."""
     told = f"expected: {claim.relation} {_number(claim.bound)}"
     if not claim.tolerance:
         return told
@@ -54,21 +59,25 @@ def mark_verdict(verdict: str) -> str:
 
 
 def counts_text(found: Iterable[Summary]) -> str:
-    """How many claims have each verdict, failing ones first: "✗ not reproduced 1, ✓ reproduced 5"."""
+    """How many claims have each verdict, failing ones first: "✗ not reproduced 1, ✓
+    reproduced 5"."""
     counts = Counter(summary.verdict for summary in found)
-    return ", ".join(f"{mark_verdict(verdict)} {counts[verdict]}" for verdict in sorted(counts, key=verdict_rank))
+    return ", ".join(
+        f"{mark_verdict(verdict)} {counts[verdict]}" for verdict in sorted(counts, key=verdict_rank)
+    )
 
 
 def _number(value: float, digits: int = 3) -> str:
-    """So many digits that count; what has more before its point is written out, 190 and not 1.9e+02."""
+    """So many digits that count; what has more before its point is written out, 190 and not
+    1.9e+02."""
     rounded = float(f"{value:.{digits}g}")
     whole = 10**digits <= abs(rounded) < 1e6
     return (f"{rounded:,.0f}" if whole else f"{rounded:.{digits}g}").replace("-", "\N{MINUS SIGN}")
 
 
 def summary_line(found: Iterable[Summary]) -> str:
-    """How the paper's own claims of some experiments fared, in a line: "The paper, here: 5 of 7 reproduced, 2 open";
-    others' where it has none that was run at its setting."""
+    """How the paper's own claims of some experiments fared, in a line: "The paper, here: 5 of 7
+    reproduced, 2 open"; others' where it has none that was run at its setting."""
     for kind, words in KINDS.items():
         every = [each for each in found if each.first.metric.claim.kind == kind]
         mine = [each.verdict for each in every if each.here]
@@ -78,19 +87,23 @@ def summary_line(found: Iterable[Summary]) -> str:
 
 
 def _fared(kind: str, verdicts: list[str], left: int) -> str:
-    """In few words, for one line: of those that are decided how many are kept, and how many are open, which is no
-    failure; where none is decided, why."""
+    """In few words, for one line: of those that are decided how many are kept, and how many are
+    open, which is no failure; where none is decided, why."""
     undecided = verdicts.count(NOT_DECIDED)
     decided = len(verdicts) - undecided
     if not decided:
-        return ", ".join(f"{count} {words}" for count, words in ((undecided, NOT_DECIDED), (left, NOT_RUN)) if count)
+        return ", ".join(
+            f"{count} {words}"
+            for count, words in ((undecided, NOT_DECIDED), (left, NOT_RUN))
+            if count
+        )
     kept = f"{verdicts.count(VERDICTS[kind][0])} of {decided} {_UNIT[kind]}"
     return f"{kept}, {undecided + left} open" if undecided + left else kept
 
 
 def bars(counted: Mapping[str, Mapping[str, Mapping[str, int]]]) -> None:
-    """A bar a paper: how many of its own claims have which verdict, all on one scale; below it in words, the other
-    claims too. `counted` is by title, kind and verdict."""
+    """A bar a paper: how many of its own claims have which verdict, all on one scale; below it in
+    words, the other claims too. `counted` is by title, kind and verdict."""
     longest = max((sum(kinds.get("paper", {}).values()) for kinds in counted.values()), default=0)
     rows = "".join(bar(title, kinds, longest or 1) for title, kinds in counted.items())
     st.html(f'<ul class="bars">{rows}</ul>')
@@ -103,15 +116,23 @@ def bar(title: str, kinds: Mapping[str, Mapping[str, int]], longest: int) -> str
         f'<span class="{_SHADES[verdict]}" style="flex: {count}">{MARKS[verdict]} {count}</span>'
         for verdict, count in mine.items()
     )
-    words = " · ".join(_words(kind, kinds.get(kind, {})) for kind in KINDS if kinds.get(kind)) or "no run yet"
+    words = (
+        " · ".join(_words(kind, kinds.get(kind, {})) for kind in KINDS if kinds.get(kind))
+        or "no run yet"
+    )
     width = 100 * sum(mine.values()) / longest
     return (
-        f'<li><strong>{escape(title)}</strong><div class="bar" aria-hidden="true" style="width: {width:.4g}%">{parts}'
+        f'<li><strong>{escape(title)}</strong><div class="bar" aria-hidden="true" style="width: '
+        f'{width:.4g}%">{parts}'
         f"</div><p>{escape(words)}</p></li>"
     )
 
 
 def _words(kind: str, counts: Mapping[str, int]) -> str:
     """How the claims of one kind fared: "Exact theory: ✓ holds 7"."""
-    told = ", ".join(f"{mark_verdict(verdict)} {counts[verdict]}" for verdict in reversed(MARKS) if counts.get(verdict))
+    told = ", ".join(
+        f"{mark_verdict(verdict)} {counts[verdict]}"
+        for verdict in reversed(MARKS)
+        if counts.get(verdict)
+    )
     return f"{KINDS[kind]}: {told}"

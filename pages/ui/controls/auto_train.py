@@ -1,6 +1,8 @@
-"""A setting that takes seconds trains as soon as it is chosen, unless the visitor has turned that off.
+"""A setting that takes seconds trains as soon as it is chosen, unless the visitor has turned that
+off.
 
-A visitor has one such training at a time: moving on gives the former one up, where nobody else watches it.
+A visitor has one such training at a time: moving on gives the former one up, where nobody else
+watches it.
 """
 
 from contextlib import suppress
@@ -20,9 +22,12 @@ _FIELD, _CHOSEN, _BEGUN = "at_once", "at once", "begun at once"
 
 
 def show_switch() -> None:
-    """The switch; what it was set to holds for the visit, and stands in the address where it is off."""
+    """The switch; what it was set to holds for the visit, and stands in the address where it is
+    off."""
     set_widget("switch", is_on())
-    help = f"Settings that train in less than about {LONGEST:.0f} s start as soon as you choose them"
+    help = (
+        f"Settings that train in less than about {LONGEST:.0f} s start as soon as you choose them"
+    )
     st.toggle("Train at once", is_on(), help=help, **widget_arguments("switch", _switched))
 
 
@@ -40,8 +45,8 @@ def _switched() -> None:
 
 
 def begin(setting: Setting, key: str) -> None:
-    """Ask for the setting, which has no run, if that takes seconds. What somebody has asked for before is not tried
-    again, whatever came of it, unless it was given up as here."""
+    """Ask for the setting, which has no run, if that takes seconds. What somebody has asked for
+    before is not tried again, whatever came of it, unless it was given up as here."""
     if limits.read_only() or not is_on():
         return
     job = queue.state(key)

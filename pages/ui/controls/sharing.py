@@ -17,8 +17,13 @@ def tools(setting: Setting, shown: Header | None) -> None:
     """The three tools of a paper's page, on which there is the run `shown`, one under the other."""
     st.markdown("**Share.** This link writes out every setting and the version:")
     address_now = (st.context.url or "").split("?")[0]
-    st.code(f"{address_now}?{urlencode(address.all_fields(setting))}", language=None, wrap_lines=True)
-    st.markdown("**Export.** The run, and Python that draws it. Figures and tables are under Data and in Numbers.")
+    st.code(
+        f"{address_now}?{urlencode(address.all_fields(setting))}", language=None, wrap_lines=True
+    )
+    st.markdown(
+        "**Export.** The run, and Python that draws it. Figures and tables are under Data and "
+        "in Numbers."
+    )
     if shown is not None:
         name = f"{setting.id}-{shown.digest[:8]}.safetensors"
         content = partial(store.default().content, shown)
@@ -30,7 +35,8 @@ def tools(setting: Setting, shown: Header | None) -> None:
         "Projector",
         on,
         **widget_arguments("projector", _projector),
-        help="The stage alone, larger; m brings this menu back, Page Up and Page Down walk the script",
+        help="The stage alone, larger; m brings this menu back, Page Up and Page Down walk the "
+        "script",
     )
 
 
@@ -42,7 +48,11 @@ def _projector() -> None:
 def snippet(setting: Setting) -> str:
     """Python that loads this run and draws its first panel."""
     default = knobs.values(type(setting.config)())
-    changed = {field: value for field, value in knobs.values(setting.config).items() if value != default[field]}
+    changed = {
+        field: value
+        for field, value in knobs.values(setting.config).items()
+        if value != default[field]
+    }
     fields = ", ".join(f"{field}={value!r}" for field, value in changed.items())
     return f"""from icl_core import registry
 from icl_core.runs import store

@@ -1,4 +1,5 @@
-"""The sidebar of a paper's page: presets, the knobs of the config, and what differs from the preset."""
+"""The sidebar of a paper's page: presets, the knobs of the config, and what differs from the
+preset."""
 
 from contextlib import nullcontext
 from dataclasses import replace
@@ -31,8 +32,8 @@ def presets(setting: Setting) -> None:
 
 
 def config_knobs(setting: Setting) -> None:
-    """A widget for each field of the config, by group, and a way back to the preset. Behind the first, a group is drawn
-    if the visitor opens it or something of theirs is in use there."""
+    """A widget for each field of the config, by group, and a way back to the preset. Behind the
+    first, a group is drawn if the visitor opens it or something of theirs is in use there."""
     known = knobs.knobs_of(setting.experiment.config)
     groups: dict[str, list[str]] = {}
     for field, knob in known.items():
@@ -42,11 +43,15 @@ def config_knobs(setting: Setting) -> None:
         _group(setting, groups[first])
     opened = _opened("More settings", f"{setting.id}:group", others)
     for group in others:
-        given = any(known[field].kind == "document" and setting.chosen[field] for field in groups[group])
+        given = any(
+            known[field].kind == "document" and setting.chosen[field] for field in groups[group]
+        )
         if given or group == opened:
             with st.container(border=True):
                 _group(setting, groups[group])
-    differing = [] if setting.refused else settings_io.differences(setting.config, setting.preset.config)
+    differing = (
+        [] if setting.refused else settings_io.differences(setting.config, setting.preset.config)
+    )
     if differing:
         st.caption("Differs from the preset: " + escape_markdown("; ".join(differing)))
         back = {"experiment": setting.name, "preset": setting.preset.name}
@@ -58,13 +63,18 @@ def _title(group: str) -> str:
 
 
 def _presets(setting: Setting, group: str, members: list[Preset]) -> None:
-    key, titles = f"{setting.id}:preset of {group}", {preset.name: preset.title for preset in members}
-    widgets.link_pills(group, key, titles, "preset", {"experiment": setting.name, "preset": setting.preset.name})
+    key, titles = (
+        f"{setting.id}:preset of {group}",
+        {preset.name: preset.title for preset in members},
+    )
+    widgets.link_pills(
+        group, key, titles, "preset", {"experiment": setting.name, "preset": setting.preset.name}
+    )
 
 
 def _opened(label: str, key: str, groups: list[str]) -> str | None:
-    """Which of the groups is opened, if any; what is in the others is not even sent, as all that is on the page takes a
-    slider some time to answer."""
+    """Which of the groups is opened, if any; what is in the others is not even sent, as all that is
+    on the page takes a slider some time to answer."""
     return st.pills(label, groups, key=key) if groups else None
 
 
@@ -78,11 +88,14 @@ def _group(setting: Setting, fields: list[str]) -> None:
 
 
 def _draw(setting: Setting, field: str, knob: knobs.Knob, mapped: list) -> None:
-    """The widget of a field; under a slider the values whose runs come with the project, `mapped`."""
+    """The widget of a field; under a slider the values whose runs come with the
+    project, `mapped`."""
     base = getattr(setting.preset.config, field)
     also = [*mapped, *(getattr(preset.config, field) for preset in setting.experiment.presets)]
     if knob.at_most:
-        most = max(setting.chosen[field], getattr(setting.config, knob.at_most))  # one that is refused is shown, too
+        most = max(
+            setting.chosen[field], getattr(setting.config, knob.at_most)
+        )  # one that is refused is shown, too
         also = [each for each in also if each <= most]
         knob, base = replace(knob, high=most, default=min(knob.default, most)), min(base, most)
     widgets.draw(setting, field, knob, setting.chosen[field], base, also)
@@ -91,5 +104,6 @@ def _draw(setting: Setting, field: str, knob: knobs.Knob, mapped: list) -> None:
 
 
 def _asked(setting: Setting, knob: knobs.Knob) -> bool:
-    """Whether a field of the config changes anything as the others are; all are shown while they are refused."""
+    """Whether a field of the config changes anything as the others are; all are shown while they
+    are refused."""
     return bool(not knob.shown_if or setting.refused or getattr(setting.config, knob.shown_if))

@@ -1,4 +1,5 @@
-"""The drawer of sweeps: what is to be swept at the left; what it costs, how far it is and its map at the right."""
+"""The drawer of sweeps: what is to be swept at the left; what it costs, how far it is and its map
+at the right."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -60,10 +61,14 @@ def _progress(sweep: Sweep, look: SweepStatus) -> None:
     counts, cells = look.counts, len(look.outcomes)
     others = [f"{counts[name]} {name}" for name in (RUNNING, FAILED) if counts[name]]
     told = [f"{counts[DONE]} of {cells} runs", *others]
-    left = f" · {training.duration(look.seconds_left)} left" if look.seconds_left is not None else ""
+    left = (
+        f" · {training.duration(look.seconds_left)} left" if look.seconds_left is not None else ""
+    )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.progress((counts[DONE] + counts[FAILED]) / cells, text=" · ".join(told) + left)
-        if not limits.read_only() and sweep.may_cancel(me := None if visitors.is_at_machine() else visitors.name()):
+        if not limits.read_only() and sweep.may_cancel(
+            me := None if visitors.is_at_machine() else visitors.name()
+        ):
             st.button("Cancel", key="cancel sweep", on_click=_cancel, args=(sweep, me))
 
 
@@ -108,13 +113,20 @@ def _map(setting: Setting, grid: Grid, look: SweepStatus) -> None:
     """One metric against the first knob, or the first two; the others stand still."""
     metric = _metric(setting, look)
     fields = [axis.field for axis in grid.axes]
-    fixed = {axis.field: _fixed(setting, axis.field, axis.values, axis.knob.label) for axis in grid.axes[2:]}
-    shown = maps.MapChoice(metric, fields[0], fields[1] if len(fields) > 1 else "", fixed, setting.config)
+    fixed = {
+        axis.field: _fixed(setting, axis.field, axis.values, axis.knob.label)
+        for axis in grid.axes[2:]
+    }
+    shown = maps.MapChoice(
+        metric, fields[0], fields[1] if len(fields) > 1 else "", fixed, setting.config
+    )
     with panels.report_faults(setting, "sweep"):
         panel = maps.draw_map(grid, look, shown)
         # another setting is another chart: what was clicked on is not to stay marked
         key = st.session_state[_CHART] = f"sweep {store.key_of(setting.id, setting.config)[:8]}"
-        panels.show(panels.style_panel(panel, style_of()), key, clicked=lambda: _clicked(key, setting, grid))
+        panels.show(
+            panels.style_panel(panel, style_of()), key, clicked=lambda: _clicked(key, setting, grid)
+        )
     _open(setting, grid, look)
 
 
@@ -127,7 +139,9 @@ def _metric(setting: Setting, look: SweepStatus) -> str:
     value = asked if asked in titles else first
     set_widget(key, value, titles)
     told = {"index": list(titles).index(value), "format_func": titles.__getitem__}
-    return st.selectbox("Number shown", list(titles), **told, **widget_arguments(key, _measured, key))
+    return st.selectbox(
+        "Number shown", list(titles), **told, **widget_arguments(key, _measured, key)
+    )
 
 
 def _measured(key: str) -> None:
@@ -135,31 +149,54 @@ def _measured(key: str) -> None:
 
 
 def _fixed(setting: Setting, field: str, values: tuple[Any, ...], label: str) -> Any:
-    return st.selectbox(label, values, format_func=axis_scale.value_text, key=f"{setting.id}:sweep at {field}")
+    return st.selectbox(
+        label, values, format_func=axis_scale.value_text, key=f"{setting.id}:sweep at {field}"
+    )
 
 
 def _clicked(key: str, setting: Setting, grid: Grid) -> None:
-    """Open the cell that was clicked on, on the chart that is there: see `pages.ui.link.widget_events`."""
+    """Open the cell that was clicked on, on the chart that is there: see
+    `pages.ui.link.widget_events`."""
     if st.session_state[_CHART] != key:
         return
     points = st.session_state[f"figure {key}"]["selection"]["points"]
-    index = next((point["customdata"] for point in points if point.get("customdata") is not None), None)
+    index = next(
+        (point["customdata"] for point in points if point.get("customdata") is not None), None
+    )
     if index is not None:
         _go(setting, grid, int(index[0] if isinstance(index, list) else index))
 
 
 def _open(setting: Setting, grid: Grid, look: SweepStatus) -> None:
     """The keyboard's way to a cell."""
-    titles = {index: _named(each.cell.at, grid) for index, each in enumerate(look.outcomes) if each.cell.config}
+    titles = {
+        index: _named(each.cell.at, grid)
+        for index, each in enumerate(look.outcomes)
+        if each.cell.config
+    }
     key = f"{setting.id}:sweep cell"
     # told again and again: with a default it could not be emptied
-    st.session_state[key] = next((i for i in titles if grid.cells[i].config == setting.config), None)
-    told = {"index": None, "placeholder": "choose one, or click on it", "format_func": titles.__getitem__}
-    st.selectbox("Run on the stage", list(titles), **widget_arguments(key, _chosen, key, setting, grid), **told)
+    st.session_state[key] = next(
+        (i for i in titles if grid.cells[i].config == setting.config), None
+    )
+    told = {
+        "index": None,
+        "placeholder": "choose one, or click on it",
+        "format_func": titles.__getitem__,
+    }
+    st.selectbox(
+        "Run on the stage",
+        list(titles),
+        **widget_arguments(key, _chosen, key, setting, grid),
+        **told,
+    )
 
 
 def _named(at: Mapping[str, Any], grid: Grid) -> str:
-    return ", ".join(f"{grid.axis(field).knob.symbol} = {axis_scale.value_text(value)}" for field, value in at.items())
+    return ", ".join(
+        f"{grid.axis(field).knob.symbol} = {axis_scale.value_text(value)}"
+        for field, value in at.items()
+    )
 
 
 def _chosen(key: str, setting: Setting, grid: Grid) -> None:

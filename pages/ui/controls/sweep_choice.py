@@ -22,16 +22,25 @@ _KNOBS = 2  # that can be chosen; a link may name more
 
 
 def chosen(setting: Setting) -> Grid | None:
-    """Draw the widgets; the grid that they ask for, over the setting on screen. None, and why, if there is none."""
-    known = {name: knob for name, knob in knobs_of(setting.experiment.config).items() if _offered(setting, name, knob)}
-    words = [word for word in st.query_params.get(AXES, "").split(_BETWEEN) if word] or _first(setting, known)
+    """Draw the widgets; the grid that they ask for, over the setting on screen. None, and why, if
+    there is none."""
+    known = {
+        name: knob
+        for name, knob in knobs_of(setting.experiment.config).items()
+        if _offered(setting, name, knob)
+    }
+    words = [word for word in st.query_params.get(AXES, "").split(_BETWEEN) if word] or _first(
+        setting, known
+    )
     for number in range(max(min(len(words), setting_grid.MOST_AXES), _KNOBS)):
         _axis(setting, known, words, number)
     seeds = _seeds(setting)
     try:
         found = setting_grid.parse(setting.id, words, setting.config, seeds)
         if len(found.cells) > MOST:
-            raise BadSetting(f"a sweep on a page must have at most {MOST} runs, got {len(found.cells)}")
+            raise BadSetting(
+                f"a sweep on a page must have at most {MOST} runs, got {len(found.cells)}"
+            )
     except BadSetting as problem:
         st.warning(f"{escape_markdown(problem)}.")
         return None
@@ -40,10 +49,24 @@ def chosen(setting: Setting) -> Grid | None:
 
 def _first(setting: Setting, known: dict[str, Knob]) -> list[str]:
     """What is offered first: two knobs at values whose runs are there; else one knob."""
-    mapped = {name: found for name, found in atlas.ready_values(setting.id, setting.config).items() if len(found) > 1}
+    mapped = {
+        name: found
+        for name, found in atlas.ready_values(setting.id, setting.config).items()
+        if len(found) > 1
+    }
     if len(mapped) > 1:
-        return [f"{name}={','.join(map(widgets.slider_text, found))}" for name, found in list(mapped.items())[:_KNOBS]]
-    return [_word(setting, next((name for name, knob in known.items() if knob.kind == "slider"), next(iter(known))))]
+        return [
+            f"{name}={','.join(map(widgets.slider_text, found))}"
+            for name, found in list(mapped.items())[:_KNOBS]
+        ]
+    return [
+        _word(
+            setting,
+            next(
+                (name for name, knob in known.items() if knob.kind == "slider"), next(iter(known))
+            ),
+        )
+    ]
 
 
 def _offered(setting: Setting, name: str, knob: Knob) -> bool:
@@ -76,13 +99,22 @@ def _axis(setting: Setting, known: dict[str, Knob], words: list[str], number: in
         set_widget(keys[1], values, knob)
         told = widget_arguments(keys[1], _moved, words, number, field, keys[1])
         st.pills(
-            "Values", list(named), default=values, format_func=dict(named).__getitem__, selection_mode="multi", **told
+            "Values",
+            list(named),
+            default=values,
+            format_func=dict(named).__getitem__,
+            selection_mode="multi",
+            **told,
         )
 
 
 def _other(setting: Setting, words: list[str], number: int, keys: list[str]) -> None:
     field = st.session_state[keys[0]]
-    others = [word for index, word in enumerate(words) if index != number and word.partition("=")[0] != field]
+    others = [
+        word
+        for index, word in enumerate(words)
+        if index != number and word.partition("=")[0] != field
+    ]
     _write([*others[:number], *([_word(setting, field)] if field else []), *others[number:]])
 
 
@@ -97,14 +129,16 @@ def _write(words: list[str]) -> None:
 
 
 def _word(setting: Setting, field: str) -> str:
-    """A knob with values to begin with: some of those that its slider has, the one on screen among them."""
+    """A knob with values to begin with: some of those that its slider has, the one on screen among
+    them."""
     knob = knobs_of(setting.experiment.config)[field]
     if knob.kind != "slider":
         return f"{field}={','.join(knob.options if knob.kind == 'choice' else ('false', 'true'))}"
     here = getattr(setting.config, field)
     stops = widgets.slider_values(knob, [here]) or [knob.low, here, knob.high]
     stride = max(1, -(-len(stops) // _OFFERED))
-    return f"{field}={','.join(widgets.slider_text(value) for value in stops[stops.index(here) % stride :: stride])}"
+    offered = stops[stops.index(here) % stride :: stride]
+    return f"{field}={','.join(map(widgets.slider_text, offered))}"
 
 
 def _seeds(setting: Setting) -> int | None:
@@ -118,7 +152,11 @@ def _seeds(setting: Setting) -> int | None:
     value = int(asked) if good else base
     set_widget(key, value, knob)
     st.number_input(
-        "Seeds of each run", int(knob.low), int(knob.high), value, **widget_arguments(key, _reseeded, key, base)
+        "Seeds of each run",
+        int(knob.low),
+        int(knob.high),
+        value,
+        **widget_arguments(key, _reseeded, key, base),
     )
     return st.session_state[key]
 

@@ -1,4 +1,5 @@
-"""A setting without a run: the Run button with its honest time, or the job it has started, in one line of the stage."""
+"""A setting without a run: the Run button with its honest time, or the job it has started, in one
+line of the stage."""
 
 import math
 from contextlib import suppress
@@ -23,7 +24,8 @@ LOOK = 0.3  # seconds between looks at a job
 
 @dataclass(frozen=True)
 class Pending:
-    """A setting that has no run yet. `key` of its run to be, and what the run on screen has otherwise."""
+    """A setting that has no run yet. `key` of its run to be, and what the run on screen has
+    otherwise."""
 
     key: str
     nearest: str
@@ -34,7 +36,8 @@ class Pending:
 
 
 def pending_job(pending: Pending | None) -> queue.JobState | None:
-    """The job of what is pending. If its run has been made since the page looked for it, the page begins anew."""
+    """The job of what is pending. If its run has been made since the page looked for it, the page
+    begins anew."""
     job = pending.job() if pending else None
     if job is not None and job.ended and store.default().exact(job.experiment, job.key) is not None:
         pending_address.catch_up()
@@ -48,7 +51,8 @@ def is_active(job: queue.JobState | None) -> bool:
 
 
 def is_over(job: queue.JobState | None) -> bool:
-    """Whether the visitor knows that nothing comes of it: then the run on screen is all there is."""
+    """Whether the visitor knows that nothing comes of it: then the run on screen is all
+    there is."""
     return job is not None and job.status in ("cancelling", "cancelled", "failed")
 
 
@@ -69,7 +73,13 @@ def run_button(setting: Setting, where: str, again: bool = False) -> str:
     if refused := too_long(seconds):
         return refused
     label = f"{'Run again' if again else 'Train it here'} · {duration(seconds)} {spawn.where()}"
-    st.button(label, type="primary", key=f"run {where}", on_click=submit, args=(setting.id, setting.config))
+    st.button(
+        label,
+        type="primary",
+        key=f"run {where}",
+        on_click=submit,
+        args=(setting.id, setting.config),
+    )
     return ""
 
 
@@ -93,7 +103,8 @@ def submit(experiment_id: str, config: Any) -> None:
 
 
 def show_pending(setting: Setting, pending: Pending, job: queue.JobState | None) -> None:
-    """In place of the headline: what is on screen instead of the setting's run, and the way to this."""
+    """In place of the headline: what is on screen instead of the setting's run, and the way to
+    this."""
     if job is not None and job.status == "failed":
         st.error(f"The training failed: {escape_markdown(job.message.rstrip('.'))}.")
     refused = ""
@@ -109,13 +120,20 @@ def show_pending(setting: Setting, pending: Pending, job: queue.JobState | None)
 
 def _said(job: queue.JobState | None, nearest: str) -> str:
     if is_active(job):
-        return f"Until it is done you see the nearest run, faded: {nearest}." if nearest else "There is no run yet."
+        return (
+            f"Until it is done you see the nearest run, faded: {nearest}."
+            if nearest
+            else "There is no run yet."
+        )
     if is_over(job):
         cancelled = "" if job is None or job.status == "failed" else "This run was cancelled. "
         return cancelled + (f"You see the nearest run: {nearest}." if nearest else "")
     none = "There is no run of these settings." if limits.read_only() else "Not trained yet."
     if job is not None and job.status == "done":
-        none = "This run was made here, but is no longer kept: it was deleted, or dropped to make room."
+        none = (
+            "This run was made here, but is no longer kept: it was deleted, or dropped to make "
+            "room."
+        )
     return f"{none} You see the nearest run, faded: {nearest}." if nearest else none
 
 
@@ -140,12 +158,20 @@ def _progress(key: str) -> None:
         ensure_workers()  # its worker may have died
     if job is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.progress(min(job.step / job.total, 1.0) if job.total else 0.0, text=escape_markdown(describe(job)))
+            st.progress(
+                min(job.step / job.total, 1.0) if job.total else 0.0,
+                text=escape_markdown(describe(job)),
+            )
             if visitors.can_end(key):
                 st.button("Cancel", key="cancel", on_click=cancel, args=(key,))
             elif is_active(job):
-                st.button("Ask for it too", key="ask too", on_click=submit, args=(job.experiment, job.config),
-                          help="Another visitor asked for it. Ask too, and it goes on whatever they do.")  # fmt: skip
+                st.button(
+                    "Ask for it too",
+                    key="ask too",
+                    on_click=submit,
+                    args=(job.experiment, job.config),
+                    help="Another visitor asked for it. Ask too, and it goes on whatever they do.",
+                )
     if not is_active(job):
         pending_address.catch_up()
         st.rerun()  # the page shows what came of it
@@ -178,7 +204,10 @@ def describe(job: queue.JobState) -> str:
         busy = any(other.status == "running" for other in queue.states())
         return "Next in the queue" if busy else "Starting"
     if job.status == "interrupted":
-        return f"Interrupted at step {job.step}; {job.message or 'it will go on from its last checkpoint in a moment'}"
+        return (
+            f"Interrupted at step {job.step}; "
+            f"{job.message or 'it will go on from its last checkpoint in a moment'}"
+        )
     if job.status in ("cancelling", "cancelled"):
         return "Cancelling" if job.status == "cancelling" else "Cancelled"
     if job.ended:

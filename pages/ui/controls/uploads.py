@@ -1,4 +1,5 @@
-"""What a visitor gives as a setting, a text or matrices: told, used by its digest, and the way back to none."""
+"""What a visitor gives as a setting, a text or matrices: told, used by its digest, and the way back
+to none."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -13,7 +14,10 @@ from pages.ui.link import address, visitors
 from pages.ui.link.address import Setting
 from pages.ui.look.escape import escape_markdown
 
-_THIS = {"text": ("this text", "This text is in use."), "matrices": ("these matrices", "These matrices are in use.")}
+_THIS = {
+    "text": ("this text", "This text is in use."),
+    "matrices": ("these matrices", "These matrices are in use."),
+}
 _AWAY = {
     "text": "The counts of {} are not on this computer.",
     "matrices": "The matrices {} are not on this computer.",
@@ -21,8 +25,8 @@ _AWAY = {
 
 
 class Give(NamedTuple):
-    """How one is asked for: `ask`, by widgets of a key, gives its bytes, once it is given; `says` what it must be and
-    what becomes of it."""
+    """How one is asked for: `ask`, by widgets of a key, gives its bytes, once it is given; `says`
+    what it must be and what becomes of it."""
 
     ask: Callable[[str], bytes | None]
     says: str
@@ -51,7 +55,11 @@ def draw(setting: Setting, field: str, knob: Knob, value: str, locked: bool, giv
 
 def _back(setting: Setting, field: str, knob: Knob, value: str) -> None:
     if value:
-        back = {"key": f"{setting.id}:{field}:back", "on_click": take, "args": (setting, field, knob, "")}
+        back = {
+            "key": f"{setting.id}:{field}:back",
+            "on_click": take,
+            "args": (setting, field, knob, ""),
+        }
         st.button(f"Back to {knob.options['']}", **back)
 
 
@@ -87,7 +95,11 @@ def _use(setting: Setting, field: str, knob: Knob, found: Any) -> None:
 def offer(setting: Setting) -> None:
     """Where a link names what is not on this computer: the way to what there is without it."""
     for field, knob in knobs.knobs_of(setting.experiment.config).items():
-        if knob.kind == "document" and setting.chosen[field] and not _here(knob, setting.chosen[field]):
+        if (
+            knob.kind == "document"
+            and setting.chosen[field]
+            and not _here(knob, setting.chosen[field])
+        ):
             label, key = f"Take {knob.options['']} instead", f"{setting.id}:{field}:default"
             st.button(label, key=key, on_click=take, args=(setting, field, knob, ""))
 
@@ -101,8 +113,11 @@ def _here(knob: Knob, digest: str) -> bool:
 
 
 def take(setting: Setting, field: str, knob: Knob, digest: str) -> None:
-    """Put it into the address, with the fields that must fit it; back at the default these are the preset's."""
+    """Put it into the address, with the fields that must fit it; back at the default these are the
+    preset's."""
     preset = knobs.values(setting.preset.config)
     fitted: Mapping[str, Any] = knob.fit({**setting.chosen, field: digest}) if knob.fit else {}
     wanted = {field: digest, **fitted}
-    address.write_all({name: (value if digest else preset[name], preset[name]) for name, value in wanted.items()})
+    address.write_all(
+        {name: (value if digest else preset[name], preset[name]) for name, value in wanted.items()}
+    )

@@ -17,8 +17,11 @@ _MOST_STOPS = 300
 _GIVE = {"text": own_text.GIVE, "matrices": own_matrices.GIVE}
 
 
-def link_pills(label: str, key: str, titles: dict[str, str], field: str, now: dict[str, str]) -> None:
-    """Pills that leave all settings but `now`'s for another value of `field`; each value has its title."""
+def link_pills(
+    label: str, key: str, titles: dict[str, str], field: str, now: dict[str, str]
+) -> None:
+    """Pills that leave all settings but `now`'s for another value of `field`; each value has its
+    title."""
     value = now[field] if now[field] in titles else None
     set_widget(key, value, titles)
     st.pills(
@@ -31,7 +34,8 @@ def link_pills(label: str, key: str, titles: dict[str, str], field: str, now: di
 
 
 def select(label: str, key: str, titles: dict[str, str], field: str, now: dict[str, str]) -> None:
-    """A list that leaves all settings but `now`'s for another value of `field`; each value has its title."""
+    """A list that leaves all settings but `now`'s for another value of `field`; each value has its
+    title."""
     set_widget(key, now[field], titles)
     shown = {"format_func": titles.__getitem__, "label_visibility": "collapsed", "width": 340}
     index = list(titles).index(now[field])
@@ -61,9 +65,11 @@ def draw_view(setting: Setting, field: str, value: Any, config: Any) -> None:
     draw(setting, field, knob, value, getattr(base, field))
 
 
-def draw(setting: Setting, field: str, knob: Knob, value: Any, base: Any, also: Iterable[Any] = ()) -> None:
-    """The widget of one knob; one that a lesson sets does not move. `also` are values that a slider must be able to
-    show."""
+def draw(
+    setting: Setting, field: str, knob: Knob, value: Any, base: Any, also: Iterable[Any] = ()
+) -> None:
+    """The widget of one knob; one that a lesson sets does not move. `also` are values that a slider
+    must be able to show."""
     if knob.at_most:  # beyond the end is the end, also where a link or the preset says so
         value, base = min(value, knob.high), min(base, knob.high)
     key = f"{setting.id}:{field}"
@@ -105,7 +111,9 @@ def _number(knob: Knob, value: Any, also: list[Any], common: dict[str, Any]) -> 
     else:
         kind = type(knob.default)
         step = kind(knob.step or 1)
-        st.number_input(knob.label, kind(knob.low or 0), kind(knob.high or 0), kind(value), step=step, **common)
+        st.number_input(
+            knob.label, kind(knob.low or 0), kind(knob.high or 0), kind(value), step=step, **common
+        )
 
 
 def slider_text(value: float) -> str:

@@ -15,8 +15,8 @@ from pages.ui.look.escape import escape_markdown
 from pages.ui.look.style import is_dark
 
 _WHAT = """
-A trained model can pick up a new pattern from its input alone, while none of its weights change. This is **in-context
-learning**. Here you train small models that do it, and look inside them.
+A trained model can pick up a new pattern from its input alone, while none of its weights change.
+This is **in-context learning**. Here you train small models that do it, and look inside them.
 """
 
 

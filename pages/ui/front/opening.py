@@ -1,4 +1,5 @@
-"""What plays on top of the front page: the film of a shipped run, drawn without its experiment, hence without torch."""
+"""What plays on top of the front page: the film of a shipped run, drawn without its experiment,
+hence without torch."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +17,9 @@ from pages.ui.stage import playback
 from pages.ui.story import tour
 
 _KEY = "clock of the front page"
-_Seat = tuple[str, list[Panel], bytes]  # a panel's name, what it shows at each snapshot, the same for the browser
+_Seat = tuple[
+    str, list[Panel], bytes
+]  # a panel's name, what it shows at each snapshot, the same for the browser
 
 
 @st.fragment
@@ -58,7 +61,9 @@ def _play(name: str, steps: list[int], said: list[str], seats: Sequence[_Seat]) 
     last, rests = len(steps) - 1, playback.step(_KEY)
     at = steps.index(rests) if rests in steps else last
     playback.clock(_KEY, name, steps, said, at, lambda: None, playback.Shown(play=True))
-    drawn = at if playback.is_unavailable(_KEY) else last  # the browser brings it to where the clock rests, if it can
+    drawn = (
+        at if playback.is_unavailable(_KEY) else last
+    )  # the browser brings it to where the clock rests, if it can
     with st.container(key=f"stage-1x{len(seats)}"):
         for seat, panels, states in seats:
             with st.container(key=f"seat-{seat}"):
@@ -70,17 +75,25 @@ def _play(name: str, steps: list[int], said: list[str], seats: Sequence[_Seat]) 
 def _drawn(
     digest: str, dark: bool, paper: str, _header: store.Header
 ) -> tuple[str, list[int], list[str], list[_Seat]] | None:
-    """The film's name, its steps, what is said at each, and its panels; None if the run's file is damaged."""
+    """The film's name, its steps, what is said at each, and its panels; None if the run's file is
+    damaged."""
     opening, run = registry.papers()[paper].opening, store.default().load(_header, typed=False)
     if run is None or opening is None:
         return None
     name, count = f"{digest[:16]} {'dark' if dark else 'light'}", range(len(run.snapshot_steps))
     said = [opening.headline(run, index) for index in count]
-    return name, run.snapshot_steps, said, [_seat(name, each, run, opening, dark) for each in opening.panels]
+    return (
+        name,
+        run.snapshot_steps,
+        said,
+        [_seat(name, each, run, opening, dark) for each in opening.panels],
+    )
 
 
 def _seat(film: str, name: str, run: Run, opening: Opening, dark: bool) -> _Seat:
     shown = [opening.panels[name](run, index) for index in range(len(run.snapshot_steps))]
-    shown = [replace(each, figure=each.figure and figures.themed(each.figure, dark)) for each in shown]
+    shown = [
+        replace(each, figure=each.figure and figures.themed(each.figure, dark)) for each in shown
+    ]
     shown = [playback.tag_figure(each, film, index) for index, each in enumerate(shown)]
     return name, shown, playback.pack_states(name, film, film, shown)

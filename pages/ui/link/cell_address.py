@@ -21,8 +21,8 @@ Maps = dict[str, Sequence[Map]]
 
 
 def read_cell(text: str, every: Maps) -> Cell:
-    """A cell as the address writes it: the map, its number if the drawing has several, the row and the column. Raises
-    `ValueError` with what it must be."""
+    """A cell as the address writes it: the map, its number if the drawing has several, the row and
+    the column. Raises `ValueError` with what it must be."""
     name, *numbers = text.split(":")
     if not every:
         raise ValueError("left out here, where no map explains its cells")
@@ -30,9 +30,13 @@ def read_cell(text: str, every: Maps) -> Cell:
         first, maps = next(iter(every.items()))
         known = ", ".join(map(_form, every.items()))
         raise ValueError(
-            f"a map, a row and a column, as {write_cell(Cell(first, 0, 0, 0), maps)}, the map one of {known}"
+            f"a map, a row and a column, as {write_cell(Cell(first, 0, 0, 0), maps)}, the map "
+            f"one of {known}"
         )
-    places = [int(each) - 1 if each.isascii() and each.isdecimal() and len(each) < 6 else -1 for each in numbers]
+    places = [
+        int(each) - 1 if each.isascii() and each.isdecimal() and len(each) < 6 else -1
+        for each in numbers
+    ]
     which = places[0] if len(places) == 3 else 0
     if not 0 <= which < len(every[name]):
         raise ValueError(f"a map from 1 to {len(every[name])} of {name}")

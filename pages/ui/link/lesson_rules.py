@@ -14,16 +14,22 @@ LOCKED = "Set by the lesson."
 
 
 def requested_lesson(paper: Paper, warnings: list[str]) -> Lesson | None:
-    """The paper's lesson, if the address asks for it; of any other name or experiment the visitor is told."""
+    """The paper's lesson, if the address asks for it; of any other name or experiment the visitor
+    is told."""
     name, lesson = st.query_params.get("lesson"), paper.lesson
     if name is None:
         return None
     if lesson is None or name != lesson.name:
-        there = ", ".join(f"{each} ({on.title.split(':')[0]})" for each, (on, _) in registry.lessons().items())
+        there = ", ".join(
+            f"{each} ({on.title.split(':')[0]})" for each, (on, _) in registry.lessons().items()
+        )
         warnings.append(f"There is no lesson {name!r:.80} on this page; the lessons are {there}.")
         return None
     if (wanted := st.query_params.get("experiment", lesson.experiment)) != lesson.experiment:
-        warnings.append(f"This lesson is on the experiment {lesson.experiment}; the link's {wanted!r:.80} is not used.")
+        warnings.append(
+            f"This lesson is on the experiment {lesson.experiment}; the link's {wanted!r:.80} "
+            "is not used."
+        )
     return lesson
 
 
@@ -32,12 +38,15 @@ def lesson_preset(lesson: Lesson | None, warnings: list[str]) -> str:
     if lesson is None or PRESETS not in lesson.hidden:
         return ""
     if (wanted := st.query_params.get("preset", lesson.preset)) != lesson.preset:
-        warnings.append(f"In this lesson preset is {lesson.preset}; the link's {wanted!r:.80} is not used.")
+        warnings.append(
+            f"In this lesson preset is {lesson.preset}; the link's {wanted!r:.80} is not used."
+        )
     return lesson.preset
 
 
 def fixed_fields(lesson: Lesson | None, preset: Preset) -> dict[str, Any]:
-    """The fields that a lesson sets: its own, and all of the config where none may be chosen or trained."""
+    """The fields that a lesson sets: its own, and all of the config where none may be chosen or
+    trained."""
     if lesson is None:
         return {}
     whole = knobs.values(preset.config) if {SETTINGS, TRAIN} & {*lesson.hidden} else {}
@@ -51,7 +60,9 @@ def apply_lesson(
     here = fixed_fields(lesson, preset)
     for field, value in wanted.items():
         if field in here and value != here[field]:
-            warnings.append(f"In this lesson {field} is {here[field]}; the link's {value!r:.80} is not used.")
+            warnings.append(
+                f"In this lesson {field} is {here[field]}; the link's {value!r:.80} is not used."
+            )
     return {**wanted, **here}
 
 
@@ -64,4 +75,8 @@ def lesson_query(fields: Mapping[str, str]) -> dict[str, str]:
     """The lesson in the address, where the next one is still its experiment."""
     name = st.query_params.get("lesson", "")
     _, lesson = registry.lessons().get(name, (None, None))
-    return {"lesson": name} if lesson is not None and fields.get("experiment") == lesson.experiment else {}
+    return (
+        {"lesson": name}
+        if lesson is not None and fields.get("experiment") == lesson.experiment
+        else {}
+    )

@@ -1,5 +1,6 @@
-"""A browser hears of a new address a moment after it is written. What a visitor moves until then comes with the address
-of before, and would undo the move before: so what is written is remembered for that moment."""
+"""A browser hears of a new address a moment after it is written. What a visitor moves until then
+comes with the address of before, and would undo the move before: so what is written is remembered
+for that moment."""
 
 import time
 from collections.abc import Collection, Mapping
@@ -11,7 +12,8 @@ _WRITTEN, _MOMENT = "written just now", 10.0  # seconds: a run of the page may b
 
 
 def query() -> dict[str, str]:
-    """The address's query, where the moves so far have led to though the browser may not have heard of it."""
+    """The address's query, where the moves so far have led to though the browser may not have heard
+    of it."""
     here = dict(st.query_params)
     return dict(st.session_state[_WRITTEN][1]) if here in _left() else here
 
@@ -28,7 +30,10 @@ def write(wanted: Mapping[str, str]) -> None:
 
 def change(put: Mapping[str, str], drop: Collection[str] = ()) -> None:
     """Take `drop` out of the address's query and put `put` in; the rest stays as it is."""
-    write({name: value for name, value in query().items() if name in put or name not in drop} | dict(put))
+    write(
+        {name: value for name, value in query().items() if name in put or name not in drop}
+        | dict(put)
+    )
 
 
 def catch_up() -> None:
@@ -37,13 +42,15 @@ def catch_up() -> None:
 
 
 def arrived() -> None:
-    """As a page begins: at an address of before, and without a move, the visitor has gone back to it."""
+    """As a page begins: at an address of before, and without a move, the visitor has gone back to
+    it."""
     if dict(st.query_params) in _left():
         st.session_state.pop(_WRITTEN)
 
 
 def is_plausible(query: Mapping[str, str]) -> bool:
-    """Whether a browser that says so may have that query: it is the address's, or was until a moment ago."""
+    """Whether a browser that says so may have that query: it is the address's, or was until a
+    moment ago."""
     mine = {name: value for name, value in query.items() if name.lower() not in _STREAMLITS}
     return mine in (dict(st.query_params), *_left())
 

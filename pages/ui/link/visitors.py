@@ -1,7 +1,8 @@
-"""Who a visitor is, and what of others they may end: their own, or everything for whoever sits at the machine.
+"""Who a visitor is, and what of others they may end: their own, or everything for whoever sits at
+the machine.
 
-A visitor is a browser: its cookie outlives a reload and is known to it alone. Whoever comes by a name of this machine,
-from this machine and through no proxy, is at the machine.
+A visitor is a browser: its cookie outlives a reload and is known to it alone. Whoever comes by a
+name of this machine, from this machine and through no proxy, is at the machine.
 """
 
 from hashlib import sha256
@@ -19,7 +20,8 @@ _HERE = ("localhost", "127.0.0.1", "::1")
 
 
 def name() -> str:
-    """A name for the visitor's browser, which tells nothing of it; where there is no cookie, for the window."""
+    """A name for the visitor's browser, which tells nothing of it; where there is no cookie, for
+    the window."""
     token = _token(st.context.cookies.get(_COOKIE, ""))
     return sha256(b"visitor " + token).hexdigest()[:20] if token else window()
 
@@ -44,7 +46,8 @@ def can_end(what: str) -> bool:
 
 
 def acting_name(what: str) -> str | None:
-    """In whose name: in the visitor's own if they asked for it, else at the machine in everybody's."""
+    """In whose name: in the visitor's own if they asked for it, else at the machine in
+    everybody's."""
     return None if is_at_machine() and name() not in owners.owners_of(what) else name()
 
 

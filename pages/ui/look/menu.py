@@ -22,7 +22,9 @@ def frame(title: str, projector: bool = False) -> None:
         st.page_link("app.py", label="Start")
         papers = list(registry.papers())
         names = [path.stem for path in sorted((_ROOT / "pages").glob("[!_]*.py"))]
-        for name in sorted(names, key=lambda name: papers.index(name) if name in papers else len(papers)):
+        for name in sorted(
+            names, key=lambda name: papers.index(name) if name in papers else len(papers)
+        ):
             link(name, short_title(name))
         if limits.read_only():
             st.caption("Read-only: this server shows runs and trains none.")
@@ -31,8 +33,9 @@ def frame(title: str, projector: bool = False) -> None:
 
 @st.fragment(run_every=_DAY)
 def _comes_back() -> None:
-    # Draws nothing. But a page with a fragment that runs again is run as a whole once it finds a server again, and
-    # only what has run knows its widgets: a new server would not hear the first move.
+    # Draws nothing. But a page with a fragment that runs again is run as a whole once it finds a
+    # server again, and only what has run knows its widgets: a new server would not hear the first
+    # move.
     return
 
 

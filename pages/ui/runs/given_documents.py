@@ -1,4 +1,5 @@
-"""What visitors gave and is kept here, texts' counts and matrices, on the page of runs: what uses it, and its end."""
+"""What visitors gave and is kept here, texts' counts and matrices, on the page of runs: what uses
+it, and its end."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -17,11 +18,15 @@ _NAMES = {"text": "Text, its counts", "matrices": "Matrices"}
 
 
 def show(runs: Mapping[str, Mapping[str, Any]]) -> None:
-    """List what is the visitor's, at the machine all; `runs` are the settings of runs made here, by their titles."""
+    """List what is the visitor's, at the machine all; `runs` are the settings of runs made here, by
+    their titles."""
     found = [each for each in documents.all_documents() if visitors.can_end(each.digest)]
     st.header(f"Given by you ({len(found)})", anchor=False)
     if not found:
-        st.markdown("None yet. A text or matrices that you choose in an experiment's settings are listed here.")
+        st.markdown(
+            "None yet. A text or matrices that you choose in an experiment's settings are "
+            "listed here."
+        )
     jobs = [job.config for job in queue.states() if not job.ended]
     for each in found:
         users = [title for title, config in runs.items() if documents.is_used_by(config, each)]
@@ -36,12 +41,21 @@ def _document(each: Document, users: list[str], training: int) -> None:
         about,
         escape_markdown(_used(users)),
     ]
-    with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"given-{each.of}-{each.digest}"):
+    with st.container(
+        border=True,
+        horizontal=True,
+        vertical_alignment="center",
+        key=f"given-{each.of}-{each.digest}",
+    ):
         st.markdown("  \n".join(lines))
         st.button(
-            "Delete", key=f"delete {each.of} {each.digest}", on_click=_delete, args=(each,), disabled=bool(training),
+            "Delete",
+            key=f"delete {each.of} {each.digest}",
+            on_click=_delete,
+            args=(each,),
+            disabled=bool(training),
             help="It is in use by a training: cancel that first" if training else None,
-        )  # fmt: skip
+        )
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
@@ -56,8 +70,12 @@ def _told(of: str, digest: str, given: float) -> str:
 def _used(users: list[str]) -> str:
     if not users:
         return "No run uses it."
-    many, gone = (f"{len(users)} runs", "those runs are") if len(users) > 1 else ("1 run", "that run is")
-    return f"Used by {many}: {'; '.join(users)}. Delete it, and {gone} away until you give it again."
+    many, gone = (
+        (f"{len(users)} runs", "those runs are") if len(users) > 1 else ("1 run", "that run is")
+    )
+    return (
+        f"Used by {many}: {'; '.join(users)}. Delete it, and {gone} away until you give it again."
+    )
 
 
 def _size(size: int) -> str:

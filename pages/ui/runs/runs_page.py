@@ -1,4 +1,5 @@
-"""The runs there are: trainings under way, runs made here, what visitors gave for them, included ones."""
+"""The runs there are: trainings under way, runs made here, what visitors gave for them, included
+ones."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -66,22 +67,35 @@ def _jobs() -> None:
     if not active:
         st.markdown("Nothing is training now.")
     for job in active:
-        with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"job-{job.key}"):
-            st.markdown(f"**{escape_markdown(job.experiment)}** · {escape_markdown(training.describe(job))}")
+        with st.container(
+            border=True, horizontal=True, vertical_alignment="center", key=f"job-{job.key}"
+        ):
+            st.markdown(
+                f"**{escape_markdown(job.experiment)}** · {escape_markdown(training.describe(job))}"
+            )
             _open(job.experiment, job.config)
             if visitors.can_end(job.key):
-                st.button("Cancel", key=f"cancel {job.key}", on_click=training.cancel, args=(job.key,))
+                st.button(
+                    "Cancel", key=f"cancel {job.key}", on_click=training.cancel, args=(job.key,)
+                )
 
 
 def _run(header: store.Header, title: str) -> None:
     with st.container(
-        border=True, horizontal=True, vertical_alignment="center", key=f"run-{header.origin}-{header.key}"
+        border=True,
+        horizontal=True,
+        vertical_alignment="center",
+        key=f"run-{header.origin}-{header.key}",
     ):
         st.markdown(f"**{escape_markdown(title)}**  \n{escape_markdown(_about(header))}")
         _open(header.experiment, header.config)
         name = f"{header.experiment}-{header.digest[:8]}.safetensors"
         st.download_button(
-            "Download", header.path.read_bytes, name, key=f"download {header.origin} {header.key}", on_click="ignore"
+            "Download",
+            header.path.read_bytes,
+            name,
+            key=f"download {header.origin} {header.key}",
+            on_click="ignore",
         )
         if header.origin == "local" and visitors.can_end(header.key):
             st.button("Delete", key=f"delete {header.key}", on_click=_delete, args=(header,))
@@ -134,5 +148,7 @@ def _size(count: int) -> str:
 def _open(experiment_id: str, config: Any) -> None:
     """A link to the run's page with every setting in it."""
     paper, name = experiment_id.split(".")
-    fields = {field: address.value_text(value) for field, value in store.stored_settings(config).items()}
+    fields = {
+        field: address.value_text(value) for field, value in store.stored_settings(config).items()
+    }
     menu.link(paper, "Open", {"experiment": name, **fields})

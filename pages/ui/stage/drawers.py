@@ -1,4 +1,5 @@
-"""What stands under the stage: drawers, of which one is open or none. Only the open one is computed and sent."""
+"""What stands under the stage: drawers, of which one is open or none. Only the open one is computed
+and sent."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -24,7 +25,11 @@ VIEW, NUMBERS, EVIDENCE, WHY = "View", "Numbers", "Evidence", "Why"
 
 def names(setting: Setting, run: Run) -> list[str]:
     """The drawers of an experiment, in the order of its drawings, and those that every one has."""
-    places = [each.place for each in setting.experiment.drawings if each.place != STAGE and each.applies(run.config)]
+    places = [
+        each.place
+        for each in setting.experiment.drawings
+        if each.place != STAGE and each.applies(run.config)
+    ]
     view = [VIEW] if _fields(setting, run, STAGE) else []
     model = [model_diagram.MODEL] if setting.experiment.diagram else []
     swept = [] if setting.lesson else [sweep.SWEEP]  # it would leave what the lesson holds
@@ -38,16 +43,25 @@ def opened() -> str:
     return st.query_params.get("drawer", "")
 
 
-def show(setting: Setting, run: Run, found: Sequence[Summary], cell: Cell | None, grows: str = "") -> None:
-    """The row of drawers, and what is in the open one: of the stage's numbers that in `cell`; `grows` is the key of the
-    run whose curves grow in it."""
+def show(
+    setting: Setting, run: Run, found: Sequence[Summary], cell: Cell | None, grows: str = ""
+) -> None:
+    """The row of drawers, and what is in the open one: of the stage's numbers that in `cell`;
+    `grows` is the key of the run whose curves grow in it."""
     titles, asked = names(setting, run), opened()
-    # of this beat: an answer that left the browser before the drawer of the beat arrived does not close it
+    # of this beat: an answer that left the browser before the drawer of the beat arrived does not
+    # close it
     key = f"{setting.id}:drawer {st.query_params.get('beat', '')}"
     value = asked if asked in titles else None
     set_widget(key, value, titles)
     with st.container(key="drawers"):
-        st.pills("More", titles, default=value, **widget_arguments(key, _opened, key), label_visibility="collapsed")
+        st.pills(
+            "More",
+            titles,
+            default=value,
+            **widget_arguments(key, _opened, key),
+            label_visibility="collapsed",
+        )
         if asked in titles:
             with st.container(key="drawer"):
                 if asked == NUMBERS:
@@ -55,7 +69,10 @@ def show(setting: Setting, run: Run, found: Sequence[Summary], cell: Cell | None
                 else:
                     _content(setting, run, asked, found, grows)
         elif asked:
-            st.warning(f"There is no drawer {escape_markdown(asked)!s:.80} here; there are {', '.join(titles)}.")
+            st.warning(
+                f"There is no drawer {escape_markdown(asked)!s:.80} here; there are "
+                f"{', '.join(titles)}."
+            )
 
 
 def _opened(key: str) -> None:
@@ -80,7 +97,8 @@ def _content(setting: Setting, run: Run, opened: str, found: Sequence[Summary], 
 
 
 def _numbers(setting: Setting, run: Run, cell: Cell | None) -> None:
-    """How one number on the stage is made; and, if there is that to be seen first, on demand, all of them."""
+    """How one number on the stage is made; and, if there is that to be seen first, on demand, all
+    of them."""
     if not one_number.offered(setting, run):
         return _tables(setting, run)
     with panels.report_faults(setting, "cells"):
@@ -107,7 +125,11 @@ def _tables(setting: Setting, run: Run) -> None:
 
 def _drawings(setting: Setting, run: Run, opened: str, grows: str) -> None:
     """The drawer's knobs at the left of its figures."""
-    shown = [each for each in setting.experiment.drawings if each.place == opened and each.applies(run.config)]
+    shown = [
+        each
+        for each in setting.experiment.drawings
+        if each.place == opened and each.applies(run.config)
+    ]
     left, right = st.columns([1, 3]) if _fields(setting, run, opened) else (None, st.container())
     if left is not None:
         with left, st.container(key="knobs"):
@@ -132,12 +154,16 @@ def _growing(drawing: Drawing, panel: Panel) -> None:
 
 
 def _fields(setting: Setting, run: Run, place: str) -> list[str]:
-    """The view's fields that stand in a drawer; those of the STAGE in the drawer VIEW. Not those on which only drawings
-    depend that do not apply here."""
+    """The view's fields that stand in a drawer; those of the STAGE in the drawer VIEW. Not those on
+    which only drawings depend that do not apply here."""
     drawings = setting.experiment.drawings
     named = {field for each in drawings for field in each.knobs}
     idle = named - {field for each in drawings if each.applies(run.config) for field in each.knobs}
-    known = [field for field in knobs.knobs_of(setting.experiment.view) if field not in idle | {"snapshot"}]
+    known = [
+        field
+        for field in knobs.knobs_of(setting.experiment.view)
+        if field not in idle | {"snapshot"}
+    ]
     mine = [field for field in known if place in panels.drawers_of(setting.experiment, field)]
     return [field for field in mine if widgets.can_move(setting, field, run.config)]
 
@@ -158,4 +184,9 @@ def _why(setting: Setting) -> None:
     st.markdown(setting.experiment.about)
     st.markdown(paper.mathematics)
     if paper.glossary:
-        st.table([{"code": code, "symbol": symbol, "meaning": meaning} for code, symbol, meaning in paper.glossary])
+        st.table(
+            [
+                {"code": code, "symbol": symbol, "meaning": meaning}
+                for code, symbol, meaning in paper.glossary
+            ]
+        )

@@ -1,4 +1,5 @@
-"""What the browser moves the charts of a stage by, from snapshot to snapshot and from run to run."""
+"""What the browser moves the charts of a stage by, from snapshot to snapshot and from
+run to run."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -44,8 +45,9 @@ def send_film(setting: Setting, drawing: Drawing, run: Run) -> None:
 
 
 def seat_panel(setting: Setting, drawing: Drawing, run: Run) -> None:
-    """A panel, for the browser to move. A chart of which Streamlit is told nothing new stays: it is told the figure
-    that was first drawn there, and the browser the one to show, which takes a fraction of the time of a new chart."""
+    """A panel, for the browser to move. A chart of which Streamlit is told nothing new stays: it is
+    told the figure that was first drawn there, and the browser the one to show, which takes a
+    fraction of the time of a new chart."""
     of, key = _of(setting, drawing, run), _key(setting, drawing)
     shown, name = _titled(setting.view, *of), of[0]
     if shown.figure is None:
@@ -59,7 +61,8 @@ def seat_panel(setting: Setting, drawing: Drawing, run: Run) -> None:
 
 
 def _titled(view: Any, *of: Any) -> Panel:
-    """A panel as it is in the end, under the title of the snapshot shown; the clock brings it to where it stands."""
+    """A panel as it is in the end, under the title of the snapshot shown; the clock brings it to
+    where it stands."""
     shown, (_, run, *_, moving) = _last(*of), of
     if not moving or view.snapshot >= len(run.snapshot_steps) - 1:
         return shown
@@ -95,7 +98,8 @@ def _charts() -> dict[str, SeatedChart]:
 
 
 def _of(setting: Setting, drawing: Drawing, run: Run) -> tuple:
-    """What the snapshots of a panel depend on: the name by which they are kept, then what they are drawn of."""
+    """What the snapshots of a panel depend on: the name by which they are kept, then what they are
+    drawn of."""
     view = panels.relevant_view(setting.experiment, drawing, view_at(setting.view, 0))
     moving = drawing.moving and has_training(setting, run)
     return panels.drawing_key(setting, drawing, run, view), run, drawing, view, look(), moving
@@ -112,7 +116,9 @@ def _last(name: str, _run: Run, _drawing: Drawing, _view: Any, _seen: Look, _mov
 @keep_by_size(WHOLES, len)
 def _whole(name: str, run: Run, drawing: Drawing, view: Any, seen: Look, moving: bool) -> bytes:
     """A panel at the last snapshot, as the browser reads it."""
-    return playback.pack_figure(drawing.name, run_name(run), _film(name), _last(name, run, drawing, view, seen, moving))
+    return playback.pack_figure(
+        drawing.name, run_name(run), _film(name), _last(name, run, drawing, view, seen, moving)
+    )
 
 
 def _film(name: str) -> str:
@@ -121,12 +127,18 @@ def _film(name: str) -> str:
 
 
 @keep_by_size(FILMS, lambda states: len(states[1]))
-def _states(name: str, run: Run, drawing: Drawing, view: Any, seen: Look, moving: bool) -> tuple[list[str], bytes]:
+def _states(
+    name: str, run: Run, drawing: Drawing, view: Any, seen: Look, moving: bool
+) -> tuple[list[str], bytes]:
     """The titles, and what changes in a panel from snapshot to snapshot."""
     before = range(len(run.snapshot_steps) - 1 if moving else 0)
     shown = [
-        playback.tag_figure(panels.draw(run, drawing, view_at(view, index), seen), _film(name), index)
+        playback.tag_figure(
+            panels.draw(run, drawing, view_at(view, index), seen), _film(name), index
+        )
         for index in before
     ]
     shown.append(_last(name, run, drawing, view, seen, moving))
-    return [each.title for each in shown], playback.pack_states(drawing.name, run_name(run), _film(name), shown)
+    return [each.title for each in shown], playback.pack_states(
+        drawing.name, run_name(run), _film(name), shown
+    )

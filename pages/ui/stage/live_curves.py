@@ -11,24 +11,35 @@ from pages.ui.link.address import Setting
 from pages.ui.look.style import look
 from pages.ui.stage import panels
 
-LOOK = 0.5  # seconds between drawings: one that is drawn, here and in the browser, holds the training up
+# seconds between drawings: one that is drawn, here and in the browser, holds the training up
+LOOK = 0.5
 FIRST = 0.5  # seconds in which a short training has its first curves: worth waiting for, once
 _LAST = "last curves"
 
 
 def grow(
-    setting: Setting, drawing: Drawing, key: str, put: Callable[[Panel], None], before: Callable[[], None]
+    setting: Setting,
+    drawing: Drawing,
+    key: str,
+    put: Callable[[Panel], None],
+    before: Callable[[], None],
 ) -> None:
-    """Draw the curves of the run called `key` as far as they are, again and again, by `put`; until there are any, and
-    where none grow, what was there `before`."""
+    """Draw the curves of the run called `key` as far as they are, again and again, by `put`; until
+    there are any, and where none grow, what was there `before`."""
     if key and drawing.live:
         return st.fragment(_grow, run_every=LOOK)(setting, drawing, key, put, before)
-    with st.container():  # a fragment has one: with the same nesting a chart takes the place of the one before
+    with (
+        st.container()
+    ):  # a fragment has one: with the same nesting a chart takes the place of the one before
         before()
 
 
 def _grow(
-    setting: Setting, drawing: Drawing, key: str, put: Callable[[Panel], None], before: Callable[[], None]
+    setting: Setting,
+    drawing: Drawing,
+    key: str,
+    put: Callable[[Panel], None],
+    before: Callable[[], None],
 ) -> None:
     # the last curves stay until the page shows the whole run, whose worker has taken them away
     of, run = st.session_state.get(_LAST, ("", None))
@@ -44,7 +55,9 @@ def _grow(
 def _first(key: str) -> Run | None:
     """The first curves of a run that may have begun just now."""
     end = time.monotonic() + FIRST
-    while ((run := queue.partial_curves(key)) is None or not run.info["step"]) and time.monotonic() < end:
+    while (
+        (run := queue.partial_curves(key)) is None or not run.info["step"]
+    ) and time.monotonic() < end:
         job = queue.state(key)
         if job is None or job.ended or job.position > 1:
             break

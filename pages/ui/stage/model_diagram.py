@@ -77,5 +77,7 @@ def _opened(setting: Setting, key: str, shown: dict[str, Drawing], found: Diagra
     base = address.base_view(setting.experiment, setting.preset)
     drawing = shown[box.name]
     wanted = {field: (value, getattr(base, field)) for field, value in box.view.items()}
-    wanted |= {"marks": (drawing.name, "")} | ({"drawer": (drawing.place, "")} if drawing.place != STAGE else {})
+    wanted |= {"marks": (drawing.name, "")} | (
+        {"drawer": (drawing.place, "")} if drawing.place != STAGE else {}
+    )
     address.write_all(wanted)

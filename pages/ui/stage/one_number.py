@@ -1,4 +1,5 @@
-"""One number: the cell of a map on the stage that the address names, how its number is made, and the way to another."""
+"""One number: the cell of a map on the stage that the address names, how its number is made, and
+the way to another."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -13,15 +14,26 @@ from icl_core.contract.explanation import Map
 from icl_core.contract.knobs import BadSetting
 from pages.ui.link import address, pending_address
 from pages.ui.link.address import Setting
-from pages.ui.link.cell_address import MOST, Cell, Maps, read_cell, read_cells, write_cell, write_cells
+from pages.ui.link.cell_address import (
+    MOST,
+    Cell,
+    Maps,
+    read_cell,
+    read_cells,
+    write_cell,
+    write_cells,
+)
 from pages.ui.link.widget_events import set_widget, widget_arguments
 from pages.ui.look.escape import escape_markdown
 from pages.ui.stage import how_it_is_made, panels
 
 _JS, _CSS = (
-    (Path(__file__).parents[1] / "browser" / f"links.{end}").read_text(encoding="utf-8") for end in ("js", "css")
+    (Path(__file__).parents[1] / "browser" / f"links.{end}").read_text(encoding="utf-8")
+    for end in ("js", "css")
 )
-_LINKS = st.components.v2.component("icl_links", html="<span hidden></span>", css=_CSS, js=_JS, isolate_styles=False)
+_LINKS = st.components.v2.component(
+    "icl_links", html="<span hidden></span>", css=_CSS, js=_JS, isolate_styles=False
+)
 T = TypeVar("T")
 
 
@@ -46,22 +58,27 @@ def _named(name: str, find: Callable[[str, Maps], T], setting: Setting, run: Run
 
 
 def _every(setting: Setting, run: Run) -> Maps:
-    """The maps of every drawing that explains its cells; what cannot be drawn says so itself, in its seat."""
+    """The maps of every drawing that explains its cells; what cannot be drawn says so itself, in
+    its seat."""
     items, found = tuple(knobs.values(setting.view).items()), {}
     for each in offered(setting, run):
         with suppress(CannotDraw, BadSetting):
-            found[each.name] = _maps(run.digest, setting.id, each.name, items, run, each, setting.view)
+            found[each.name] = _maps(
+                run.digest, setting.id, each.name, items, run, each, setting.view
+            )
     return {name: maps for name, maps in found.items() if maps}
 
 
 @st.cache_resource(max_entries=40, show_spinner=False)
-def _maps(digest: str, id: str, name: str, items: tuple, _run: Run, _drawing: Drawing, _view: Any) -> Sequence[Map]:
+def _maps(
+    digest: str, id: str, name: str, items: tuple, _run: Run, _drawing: Drawing, _view: Any
+) -> Sequence[Map]:
     return _drawing.explanations(_run, _view) if _drawing.explanations is not None else ()
 
 
 def link(setting: Setting, run: Run, cell: Cell | None, shown: bool) -> None:
-    """Have the browser mark the same row and column in every map, and hear clicks on cells. `shown`: the cell that the
-    address names is the one on screen."""
+    """Have the browser mark the same row and column in every map, and hear clicks on cells.
+    `shown`: the cell that the address names is the one on screen."""
     key = f"links of {setting.id}"
     data = {
         "cells": [each.name for each in offered(setting, run)],
@@ -77,11 +94,14 @@ def _clicked(key: str) -> None:
 
 
 def _go(text: str) -> None:
-    pending_address.change({"cell": text, "drawer": "Numbers"})  # at once: one step for the browser's Back
+    pending_address.change(
+        {"cell": text, "drawer": "Numbers"}
+    )  # at once: one step for the browser's Back
 
 
 def show(setting: Setting, run: Run, cell: Cell | None) -> None:
-    """The fields that choose a cell, how its number is made, and the cells that are kept beside it."""
+    """The fields that choose a cell, how its number is made, and the cells that are
+    kept beside it."""
     every = _every(setting, run)
     if not every:
         return
@@ -98,7 +118,9 @@ def show(setting: Setting, run: Run, cell: Cell | None) -> None:
             _made(every, cell)
         kept = _named("kept", read_cells, setting, run) or []
         if cell not in kept and len(kept) < MOST and not chosen.is_blank(cell.row, cell.column):
-            left.button("Keep it, to compare", key="keep", on_click=_keep, args=([*kept, cell], every))
+            left.button(
+                "Keep it, to compare", key="keep", on_click=_keep, args=([*kept, cell], every)
+            )
         for number, each in enumerate(kept):
             with right, st.container(key=f"kept-{number}", border=True):
                 _made(every, each)
@@ -121,7 +143,9 @@ def _keep(cells: Sequence[Cell], every: Maps) -> None:
 
 def _fields(setting: Setting, every: Maps, cell: Cell) -> None:
     """Which map, which row and which column: the keyboard's way to a cell."""
-    titles = {(name, at): each.title for name, maps in every.items() for at, each in enumerate(maps)}
+    titles = {
+        (name, at): each.title for name, maps in every.items() for at, each in enumerate(maps)
+    }
     keys = [f"{setting.id}:cell {part}" for part in ("map", "row", "column")]
     chosen = every[cell.name][cell.map]
     values = (cell.name, cell.map), cell.row + 1, cell.column + 1
@@ -129,10 +153,18 @@ def _fields(setting: Setting, every: Maps, cell: Cell) -> None:
         set_widget(key, value, titles, chosen.matrix.shape)
     told = {"index": list(titles).index(values[0]), "format_func": titles.__getitem__}
     st.selectbox("Map", list(titles), **told, **widget_arguments(keys[0], _other, keys[0], every))
-    sizes = zip(chosen.sides, chosen.matrix.shape, (chosen.rows, chosen.columns), (cell.row, cell.column), strict=True)
+    sizes = zip(
+        chosen.sides,
+        chosen.matrix.shape,
+        (chosen.rows, chosen.columns),
+        (cell.row, cell.column),
+        strict=True,
+    )
     for key, kind, (side, size, labels, at) in zip(keys[1:], ("Row", "Column"), sizes, strict=True):
         label = f"{kind} of {size}" + (f": {escape_markdown(side)}" if side else "")
-        st.number_input(label, 1, size, at + 1, step=1, **widget_arguments(key, _moved, keys, every))
+        st.number_input(
+            label, 1, size, at + 1, step=1, **widget_arguments(key, _moved, keys, every)
+        )
         if labels[at] != str(at + 1):
             st.caption(escape_markdown(f"On the map: {labels[at]}"))
 

@@ -22,29 +22,37 @@ _SENTENCE = 40  # letters from which on a cell is one
 
 def on_stage(setting: Setting, run: Run) -> list[Drawing]:
     """The drawings that stand on the stage for a run."""
-    return [each for each in setting.experiment.drawings if each.place == STAGE and each.applies(run.config)]
+    return [
+        each
+        for each in setting.experiment.drawings
+        if each.place == STAGE and each.applies(run.config)
+    ]
 
 
 def drawers_of(experiment: Experiment, field: str) -> set[str]:
-    """The drawers in which a field of the view stands: the one that names it, or every one if it is a text that the
-    visitor writes; STAGE if none names it, or several do."""
+    """The drawers in which a field of the view stands: the one that names it, or every one if it is
+    a text that the visitor writes; STAGE if none names it, or several do."""
     drawers = {each.place for each in experiment.drawings if field in each.knobs} - {STAGE}
     written = bool(drawers) and knobs.knobs_of(experiment.view)[field].kind == "text"
     return drawers if written or len(drawers) == 1 else {STAGE}
 
 
 def relevant_view(experiment: Experiment, drawing: Drawing, view: Any) -> Any:
-    """The view with all that `drawing` does not depend on at its default, so that it is not drawn again for it."""
+    """The view with all that `drawing` does not depend on at its default, so that it is not drawn
+    again for it."""
     named = {field for each in experiment.drawings for field in each.knobs} - set(drawing.knobs)
     fixed = named if drawing.moving else named | {"snapshot"}
-    other = {field: knob.default for field, knob in knobs.knobs_of(type(view)).items() if field in fixed}
+    other = {
+        field: knob.default for field, knob in knobs.knobs_of(type(view)).items() if field in fixed
+    }
     with suppress(BadSetting):  # a view may refuse combinations
         return replace(view, **other)
     return view
 
 
 def drawing_key(setting: Setting, drawing: Drawing, run: Run, view: Any) -> str:
-    """What a drawing of a run depends on: a text, which Streamlit's caches compare faster than what it is made of."""
+    """What a drawing of a run depends on: a text, which Streamlit's caches compare faster than what
+    it is made of."""
     return f"{run.digest} {setting.id} {drawing.name} {knobs.values(view)} {look()}"
 
 
@@ -55,7 +63,8 @@ def _drawn(name: str, _run: Run, _drawing: Drawing, _view: Any, _seen: Look) -> 
 
 
 def drawn(setting: Setting, drawing: Drawing, run: Run) -> Panel:
-    """The panel of a drawing in the visitor's theme; what one visitor has had drawn serves the next."""
+    """The panel of a drawing in the visitor's theme; what one visitor has had drawn serves the
+    next."""
     view = relevant_view(setting.experiment, drawing, setting.view)
     return _drawn(drawing_key(setting, drawing, run, view), run, drawing, view, look())
 
@@ -75,7 +84,8 @@ def style_panel(panel: Panel, seen: Look) -> Panel:
 
 @contextmanager
 def report_faults(setting: Setting, what: str) -> Iterator[None]:
-    """Say what cannot be drawn as advice; show a fault of the program as one, and go on with the rest of the page."""
+    """Say what cannot be drawn as advice; show a fault of the program as one, and go on with the
+    rest of the page."""
     try:
         yield
     except (CannotDraw, BadSetting) as problem:
@@ -83,11 +93,17 @@ def report_faults(setting: Setting, what: str) -> Iterator[None]:
     except Exception as fault:
         logging.getLogger(__name__).exception("%s: %s was not drawn", setting.id, what)
         with st.container(key=f"fault-{what}"):
-            st.error(f"A fault of the program, not of your setting: {type(fault).__name__}. The log tells where.")
+            st.error(
+                f"A fault of the program, not of your setting: {type(fault).__name__}. The log "
+                "tells where."
+            )
 
 
-def show(panel: Panel, key: str, live: bool = False, clicked: Callable[[], None] | None = None) -> None:
-    """Title, figure or table, note, caption and, unless it is `live`, the data behind it. See `chart` for `clicked`."""
+def show(
+    panel: Panel, key: str, live: bool = False, clicked: Callable[[], None] | None = None
+) -> None:
+    """Title, figure or table, note, caption and, unless it is `live`, the data behind it. See
+    `chart` for `clicked`."""
     st.subheader(escape_markdown(panel.title), anchor=False)  # it may name any character
     if live:  # not of the run before, which is faded
         st.html("<i data-live></i>")
@@ -102,24 +118,31 @@ def show(panel: Panel, key: str, live: bool = False, clicked: Callable[[], None]
         st.markdown(panel.note)
     st.caption(panel.caption)
     if not live:
-        # every panel has this button: one that scrolls on a narrow screen must hold something the keyboard can reach
+        # every panel has this button: one that scrolls on a narrow screen must hold something the
+        # keyboard can reach
         with st.popover("Data", help="The numbers behind this figure"):
             data(panel, key)
 
 
 def _prose(table: Any) -> bool:
     """Whether a table holds sentences, which are to be read in full, and so to wrap."""
-    return bool(table.map(lambda cell: isinstance(cell, str) and len(cell) > _SENTENCE).any(axis=None))
+    return bool(
+        table.map(lambda cell: isinstance(cell, str) and len(cell) > _SENTENCE).any(axis=None)
+    )
 
 
 def data(panel: Panel, key: str) -> None:
     """The numbers behind a panel, and its files."""
     data = panel.data if panel.data is not None else panel.table
     if data is not None:
-        st.dataframe(data, hide_index=True, key=f"data {key}", alt=f"The numbers behind: {panel.title}")
+        st.dataframe(
+            data, hide_index=True, key=f"data {key}", alt=f"The numbers behind: {panel.title}"
+        )
         csv = lambda: data.to_csv(index=False).encode()  # noqa: E731 (made only when asked for)
         st.download_button("Table (csv)", csv, f"{key}.csv", key=f"csv {key}", on_click="ignore")
     if panel.figure is not None:
         # a page of its own, which needs no network
         html = lambda: panel.figure.plotly().to_html(include_plotlyjs=True).encode()  # noqa: E731
-        st.download_button("Figure (html)", html, f"{key}.html", key=f"html {key}", on_click="ignore")
+        st.download_button(
+            "Figure (html)", html, f"{key}.html", key=f"html {key}", on_click="ignore"
+        )

@@ -1,4 +1,5 @@
-"""What is on stage: the headline, the clock, and the panels that it moves; the drawers follow where it rests."""
+"""What is on stage: the headline, the clock, and the panels that it moves; the drawers follow where
+it rests."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -23,9 +24,14 @@ from pages.ui.story import beats, highlight, prediction
 
 
 @st.fragment
-def show(setting: Setting, run: Run, found: Sequence[Summary], pending: Pending | None = None) -> None:
-    """Draw a run with what it measured. `pending`: it is not the one asked for, of which curves may be growing."""
-    setting = replace(setting, view=address.refresh_view(setting, knobs.knobs_of(setting.experiment.view)))
+def show(
+    setting: Setting, run: Run, found: Sequence[Summary], pending: Pending | None = None
+) -> None:
+    """Draw a run with what it measured. `pending`: it is not the one asked for, of which curves may
+    be growing."""
+    setting = replace(
+        setting, view=address.refresh_view(setting, knobs.knobs_of(setting.experiment.view))
+    )
     told: list[Beat] = []
     with panels.report_faults(setting, "script"):
         told = beats.playable_beats(setting, run, pending is not None)
@@ -46,23 +52,38 @@ def show(setting: Setting, run: Run, found: Sequence[Summary], pending: Pending 
 
 
 def _head(
-    setting: Setting, run: Run, at: int, pending: Pending | None, job: JobState | None, beat: Beat | None
+    setting: Setting,
+    run: Run,
+    at: int,
+    pending: Pending | None,
+    job: JobState | None,
+    beat: Beat | None,
 ) -> None:
-    """The headline, or what is said of a setting without run; the clock, or how far its training is."""
+    """The headline, or what is said of a setting without run; the clock, or how far its training
+    is."""
     grows = job if training.is_active(job) else None
     played = beat.name if beat is not None and prediction.open_question(run, beat) is None else ""
     with st.container(key="head", gap=None), panels.report_faults(setting, "headline"):
         with st.container(key="said"):
             if pending is not None:
                 training.show_pending(setting, pending, job)
-        _clock(setting, run, at, pending is None, grows is not None, played, highlight.marks(setting, run, beat))
+        _clock(
+            setting,
+            run,
+            at,
+            pending is None,
+            grows is not None,
+            played,
+            highlight.marks(setting, run, beat),
+        )
         with st.container(key="line"):
             if grows is not None:
                 training.show_progress(grows.key)
 
 
 def snapshot(setting: Setting, run: Run, told: Sequence[Beat] = ()) -> int:
-    """The index of the snapshot that the address asks for: the last one not beyond its step, else the beat's."""
+    """The index of the snapshot that the address asks for: the last one not beyond its step, else
+    the beat's."""
     steps, wanted = run.snapshot_steps, st.query_params.get("step", "")
     if not films.has_training(setting, run):
         return 0
@@ -72,14 +93,32 @@ def snapshot(setting: Setting, run: Run, told: Sequence[Beat] = ()) -> int:
     return run.snapshot_at(setting.view) if played is None else played
 
 
-def _clock(setting: Setting, run: Run, at: int, headline: bool, still: bool, beat: str, marks: tuple[str, ...]) -> None:
+def _clock(
+    setting: Setting,
+    run: Run,
+    at: int,
+    headline: bool,
+    still: bool,
+    beat: str,
+    marks: tuple[str, ...],
+) -> None:
     steps = run.snapshot_steps if films.has_training(setting, run) else [0]
-    said = [setting.experiment.headline(run, films.view_at(setting.view, index)) for index in range(len(steps))]
+    said = [
+        setting.experiment.headline(run, films.view_at(setting.view, index))
+        for index in range(len(steps))
+    ]
     projector = "projector" in st.query_params
     shown = playback.Shown(headline, still, projector, beat=beat, marks=marks)
     milestones = setting.experiment.milestones(run)
     playback.clock(
-        _key(setting), films.run_name(run), steps, said, at, lambda: _rested(setting, steps), shown, milestones
+        _key(setting),
+        films.run_name(run),
+        steps,
+        said,
+        at,
+        lambda: _rested(setting, steps),
+        shown,
+        milestones,
     )
 
 
@@ -88,7 +127,9 @@ def _key(setting: Setting) -> str:
 
 
 def _rested(setting: Setting, steps: Sequence[int]) -> None:
-    if not address.is_at(setting.id):  # the clock of where the visitor was before: see `pages.ui.link.widget_events`
+    if not address.is_at(
+        setting.id
+    ):  # the clock of where the visitor was before: see `pages.ui.link.widget_events`
         return
     if (step := playback.step(_key(setting))) is None:
         return
@@ -100,13 +141,21 @@ def _rested(setting: Setting, steps: Sequence[int]) -> None:
 
 
 def _panels(setting: Setting, run: Run, grows: str) -> None:
-    """The panels, and what the clock moves them by: at the end of a training that follows them, as it is not missed."""
+    """The panels, and what the clock moves them by: at the end of a training that follows them, as
+    it is not missed."""
     shown = panels.on_stage(setting, run)
     seats = sum(2 if each.wide else 1 for each in shown)  # a wide panel takes two
     rows = 1 if seats <= 3 else 2
-    moved = [] if playback.is_unavailable(_key(setting)) else [each for each in shown if not (grows and each.live)]
+    moved = (
+        []
+        if playback.is_unavailable(_key(setting))
+        else [each for each in shown if not (grows and each.live)]
+    )
     films.keep_charts(setting, moved)
-    place, at_end = st.container(key="films"), getattr(setting.view, "snapshot", 0) == len(run.snapshot_steps) - 1
+    place, at_end = (
+        st.container(key="films"),
+        getattr(setting.view, "snapshot", 0) == len(run.snapshot_steps) - 1,
+    )
     if not at_end:
         _films(setting, moved, run, place)
     with st.container(key=f"stage-{rows}x{-(-seats // rows)}"):
@@ -128,8 +177,12 @@ def _panel(setting: Setting, drawing: Drawing, run: Run) -> None:
 
 def _films(setting: Setting, drawings: Sequence[Drawing], run: Run, place: Any) -> None:
     with place:
-        for drawing in (each for each in drawings if each.moving and films.has_training(setting, run)):
-            with panels.report_faults(setting, f"film of {drawing.name}"):  # its seat says what cannot be drawn at all
+        for drawing in (
+            each for each in drawings if each.moving and films.has_training(setting, run)
+        ):
+            with panels.report_faults(
+                setting, f"film of {drawing.name}"
+            ):  # its seat says what cannot be drawn at all
                 films.send_film(setting, drawing, run)
 
 

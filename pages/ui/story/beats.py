@@ -1,4 +1,5 @@
-"""The script's line under the clock: the task, then one beat at a time. It plays, outlines, asks."""
+"""The script's line under the clock: the task, then one beat at a time. It plays,
+outlines, asks."""
 
 from collections.abc import Sequence
 from html import escape
@@ -23,7 +24,8 @@ def playable_beats(setting: Setting, run: Run, pending: bool) -> list[Beat]:
 
 
 def current(setting: Setting, run: Run, found: Sequence[Beat]) -> Beat | None:
-    """The beat that the address names, or one before it at which a lesson waits for a prediction."""
+    """The beat that the address names, or one before it at which a lesson waits for a
+    prediction."""
     named = next((beat for beat in found if beat.name == st.query_params.get("beat")), None)
     return prediction.held_beat(setting, run, found, named) or named
 
@@ -35,7 +37,9 @@ def show(setting: Setting, run: Run, found: Sequence[Beat]) -> None:
     beat = current(setting, run, found)
     names = [each.name for each in setting.experiment.story.beats]
     if (named := st.query_params.get("beat", names[0])) not in names:
-        st.warning(f"There is no beat {escape_markdown(named)!s:.80} here; there are {', '.join(names)}.")
+        st.warning(
+            f"There is no beat {escape_markdown(named)!s:.80} here; there are {', '.join(names)}."
+        )
     if unknown := tour.unknown():
         st.warning(escape_markdown(unknown))
     if beat is not None and beat.name != st.query_params["beat"]:
@@ -44,7 +48,9 @@ def show(setting: Setting, run: Run, found: Sequence[Beat]) -> None:
         st.warning(escape_markdown(problem))
     navigation.keep(setting, beat)
     with st.container(key="script", horizontal=True, vertical_alignment="center", gap="small"):
-        with st.container(key="turns", horizontal=True, vertical_alignment="center", gap="small", width="content"):
+        with st.container(
+            key="turns", horizontal=True, vertical_alignment="center", gap="small", width="content"
+        ):
             navigation.show(setting, run, found, beat)
         with st.container(key="says", gap=None):
             if beat is None:
@@ -69,9 +75,16 @@ def _beat(setting: Setting, run: Run, beat: Beat) -> None:
     if beat.ask is not None:
         prediction.answer(setting, run, beat, beat.ask)
     done = beat.done is not None and beat.done(setting.view)
-    own = story.seen_at(beat, run, address.base_view(setting.experiment, setting.preset))  # whatever is moved since
+    own = story.seen_at(
+        beat, run, address.base_view(setting.experiment, setting.preset)
+    )  # whatever is moved since
     words = [story.sentence_of(beat.say, run, own), *([beat.do] if beat.do and not done else [])]
-    line(setting, " ".join(words if not done else [story.sentence_of(beat.then or beat.say, run, setting.view)]))
+    line(
+        setting,
+        " ".join(
+            words if not done else [story.sentence_of(beat.then or beat.say, run, setting.view)]
+        ),
+    )
     if end := tour.transition_text(tour.requested_tour(setting), here)[1]:
         line(setting, end)
 
@@ -79,11 +92,29 @@ def _beat(setting: Setting, run: Run, beat: Beat) -> None:
 def _task(setting: Setting) -> None:
     task = setting.experiment.story.task if setting.experiment.story else None
     if task is not None:
-        pieces = "".join(f'<span class="piece {kind}">{escape(text)}</span>' for text, kind in task.example.pieces)
-        answer = f' → <span class="piece answer">{escape(task.example.answer)}</span>' if task.example.answer else ""
-        changed = [] if setting.refused else settings_io.differences(setting.config, setting.preset.config)
+        pieces = "".join(
+            f'<span class="piece {kind}">{escape(text)}</span>'
+            for text, kind in task.example.pieces
+        )
+        answer = (
+            f' → <span class="piece answer">{escape(task.example.answer)}</span>'
+            if task.example.answer
+            else ""
+        )
+        changed = (
+            []
+            if setting.refused
+            else settings_io.differences(setting.config, setting.preset.config)
+        )
         if changed:
             line(setting, f"Changed: {'; '.join(changed)}.")
         if setting.lesson and setting.lesson.predict and "beat" not in st.query_params:
-            line(setting, "Press Start. The lesson asks for a prediction before it shows what comes of it.")
-        line(setting, story.task_of(task, setting.config), f'<span class="example">{pieces}{answer}</span>')
+            line(
+                setting,
+                "Press Start. The lesson asks for a prediction before it shows what comes of it.",
+            )
+        line(
+            setting,
+            story.task_of(task, setting.config),
+            f'<span class="example">{pieces}{answer}</span>',
+        )

@@ -1,4 +1,5 @@
-"""The words of the page: a sentence of the script, and symbols that explain themselves wherever they stand."""
+"""The words of the page: a sentence of the script, and symbols that explain themselves wherever
+they stand."""
 
 import re
 from functools import cache
@@ -11,19 +12,24 @@ from icl_core import registry
 from pages.ui.link.address import Setting
 
 _JS = (Path(__file__).parents[1] / "browser" / "words.js").read_text(encoding="utf-8")
-_WORDS = st.components.v2.component("icl_words", html="<span hidden></span>", js=_JS, isolate_styles=False)
+_WORDS = st.components.v2.component(
+    "icl_words", html="<span hidden></span>", js=_JS, isolate_styles=False
+)
 _LISTED = re.compile(r", (?![^(]*\))")  # a comma that is not inside brackets
 
 
 def explain(paper: str) -> None:
-    """Have every symbol of a paper's glossary explain itself where the pointer or the keyboard finds it."""
+    """Have every symbol of a paper's glossary explain itself where the pointer or the keyboard
+    finds it."""
     _WORDS(key="words", data=list(map(list, meanings(paper).items())))
 
 
 @cache
 def meanings(paper: str) -> dict[str, str]:
     """The symbols of a paper with their meanings, the longest first."""
-    rows = [(_LISTED.split(symbol), meaning) for _, symbol, meaning in registry.papers()[paper].glossary]
+    rows = [
+        (_LISTED.split(symbol), meaning) for _, symbol, meaning in registry.papers()[paper].glossary
+    ]
     found = {term.strip(): meaning for terms, meaning in rows for term in terms}
     return dict(sorted(found.items(), key=lambda row: -len(row[0])))
 
@@ -34,14 +40,18 @@ def line(setting: Setting, text: str, more: str = "") -> None:
 
 
 def marked(text: str, meanings: dict[str, str]) -> str:
-    """HTML of a sentence in which each symbol, where it first stands, is one that the keyboard reaches."""
+    """HTML of a sentence in which each symbol, where it first stands, is one that the keyboard
+    reaches."""
     if not meanings:
         return escape(text, quote=False)
     terms, seen, made, at = re.compile("|".join(map(_whole, meanings))), set(), [], 0
     for found in terms.finditer(text):
         if found[0] not in seen:
             seen.add(found[0])
-            word = f'<span class="word" tabindex="0" role="note" aria-label="{{}}">{escape(found[0])}</span>'
+            word = (
+                '<span class="word" tabindex="0" role="note" '
+                f'aria-label="{{}}">{escape(found[0])}</span>'
+            )
             made += [escape(text[at : found.start()], quote=False)]
             made += [word.format(escape(f"{found[0]}: {meanings[found[0]]}"))]
             at = found.end()

@@ -9,16 +9,18 @@ from icl_core.contract.story import HEADLINE, MARKS, Beat
 from pages.ui.link.address import Setting
 from pages.ui.story import prediction
 
-_SEATS, _DRAWN = ("seat-", "seat-wide-"), ("panel-half-", "panel-wide-")  # on the stage, in a drawer
+_SEATS = ("seat-", "seat-wide-")  # on the stage
+_DRAWN = ("panel-half-", "panel-wide-")  # in a drawer
 _SAYS = (
-    'content: "Shown once you have made a prediction"; position: absolute; inset: 40% 1rem auto; z-index: 2; '
-    "text-align: center; font-size: .95rem;"
+    'content: "Shown once you have made a prediction"; position: absolute; '
+    "inset: 40% 1rem auto; z-index: 2; text-align: center; font-size: .95rem;"
 )
 _OUTLINE = "outline: 2px solid #E69F00; outline-offset: 3px; border-radius: .3rem;"
 
 
 def marks(setting: Setting, run: Run, beat: Beat | None) -> tuple[str, ...]:
-    """The panels that are outlined: the address's, else those of the beat; none while a question is open."""
+    """The panels that are outlined: the address's, else those of the beat; none while a question is
+    open."""
     if prediction.open_question(run, beat):
         return ()
     chosen = tuple(name for name in _asked_for() if name in _panels(setting))
@@ -28,8 +30,10 @@ def marks(setting: Setting, run: Run, beat: Beat | None) -> tuple[str, ...]:
 def refusal(setting: Setting) -> str:
     """What is wrong with the panels that the address outlines; empty if nothing is."""
     unknown = [name for name in _asked_for() if name not in _panels(setting)]
-    told = f"There is no panel {', '.join(unknown)!s:.80} here; there are {', '.join(_panels(setting))}."
-    return told if unknown else ""
+    if not unknown:
+        return ""
+    known = ", ".join(_panels(setting))
+    return f"There is no panel {', '.join(unknown)!s:.80} here; there are {known}."
 
 
 def style(setting: Setting, run: Run, beat: Beat | None) -> str:
@@ -39,7 +43,8 @@ def style(setting: Setting, run: Run, beat: Beat | None) -> str:
     if not outlined:
         return hidden
     seats = _classes(outlined, _SEATS)
-    dimmed = f"[class*='st-key-stage-']:has({seats}) [class*='st-key-seat-']:not({seats}) {{ opacity: .4; }}"
+    stage = f"[class*='st-key-stage-']:has({seats})"
+    dimmed = f"{stage} [class*='st-key-seat-']:not({seats}) {{ opacity: .4; }}"
     return f"{seats}, {_classes(outlined, _DRAWN)} {{ {_OUTLINE} }} {dimmed} {hidden}"
 
 
@@ -49,12 +54,16 @@ def _hidden(name: str) -> str:
     if name == MARKS:
         return ".clock .ticks { visibility: hidden; }"
     what = _classes([name], (*_SEATS, *_DRAWN))
-    empty = f":is({what}) > *, .st-key-one-number {{ visibility: hidden; }}"  # a blur would tell shapes
+    empty = (
+        f":is({what}) > *, .st-key-one-number {{ visibility: hidden; }}"  # a blur would tell shapes
+    )
     return f"{empty} :is({what})::before {{ {_SAYS} }}"
 
 
 def _classes(names: Sequence[str], places: Sequence[str]) -> str:
-    return ", ".join(f".st-key-{place}{name.replace(' ', '-')}" for name in names for place in places)
+    return ", ".join(
+        f".st-key-{place}{name.replace(' ', '-')}" for name in names for place in places
+    )
 
 
 def _asked_for() -> list[str]:

@@ -27,7 +27,9 @@ def aims_text(lesson: Lesson) -> str:
 def leave_button(setting: Setting) -> None:
     """The button that leaves the lesson; what is on screen stays."""
     if setting.lesson is not None:
-        st.button("Leave the lesson", key="leave", type="tertiary", on_click=_leave, args=(setting.name,))
+        st.button(
+            "Leave the lesson", key="leave", type="tertiary", on_click=_leave, args=(setting.name,)
+        )
 
 
 def _leave(experiment: str) -> None:

@@ -1,4 +1,5 @@
-"""The lessons that are ready: what students will be able to do, a link, a lecturer's notes, exercises with answers."""
+"""The lessons that are ready: what students will be able to do, a link, a lecturer's notes,
+exercises with answers."""
 
 from urllib.parse import urlencode
 
@@ -20,9 +21,12 @@ def show() -> None:
     menu.frame("Lessons")
     st.title("Lessons, ready to teach", anchor=False)
     st.markdown(
-        "A lesson is a page of the app with less on it: some settings are fixed, a prediction comes before its answer, "
-        "and three exercises are checked as they are answered. Give students the link. The notes are for you: they "
-        "withhold nothing. Students can open this page, too: the exercises are there to learn from, not to be marked."
+        "A lesson is a page of the app with less on it: some settings are fixed, a prediction "
+        "comes before its answer, "
+        "and three exercises are checked as they are answered. Give students the link. The "
+        "notes are for you: they "
+        "withhold nothing. Students can open this page, too: the exercises are there to learn "
+        "from, not to be marked."
     )
     for paper, each in registry.lessons().values():
         with st.container(border=True, key=f"lesson-{each.name}"):
@@ -33,7 +37,9 @@ def show() -> None:
 def _lesson(paper: Paper, each: Lesson) -> None:
     st.header(each.title, anchor=False)
     st.markdown(lesson.aims_text(each))
-    st.caption(f"{escape_markdown(paper.title)} · {each.minutes} minutes · {len(each.exercises)} exercises")
+    st.caption(
+        f"{escape_markdown(paper.title)} · {each.minutes} minutes · {len(each.exercises)} exercises"
+    )
     query = {"experiment": each.experiment, "lesson": each.name}
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("Open the lesson", key=f"open {each.name}", type="primary"):
@@ -57,7 +63,9 @@ def _note(paper: Paper, each: Lesson, number: int, note: Note) -> None:
 
 def _query(each: Lesson, what: Try) -> dict[str, str]:
     """The address of something to show: not within the lesson, where some of it may be withheld."""
-    found = {"experiment": each.experiment} | {name: address.value_text(value) for name, value in what.fields.items()}
+    found = {"experiment": each.experiment} | {
+        name: address.value_text(value) for name, value in what.fields.items()
+    }
     found |= {"step": str(what.step)} if what.step is not None else {}
     found |= {"drawer": what.drawer} if what.drawer else {}
     return found | ({"marks": ",".join(what.marks)} if what.marks else {})
@@ -69,7 +77,9 @@ def _exercise(paper: Paper, each: Lesson, number: int, exercise: Exercise) -> No
     if st.checkbox(f"Show answer {number}", key=f"answer {each.name} {exercise.name}"):
         run = _run(f"{paper.name}.{each.experiment}", each.preset)
         st.markdown(
-            escape_markdown(exercise.answer(run)) if run else "It needs a run: `python -m icl_core build` makes it."
+            escape_markdown(exercise.answer(run))
+            if run
+            else "It needs a run: `python -m icl_core build` makes it."
         )
 
 

@@ -1,4 +1,5 @@
-"""Back and on: from beat to beat, to the tour's next experiment, and back to a beat that was left."""
+"""Back and on: from beat to beat, to the tour's next experiment, and back to a beat
+that was left."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -13,12 +14,17 @@ from pages.ui.link.address import Setting
 from pages.ui.story import prediction, tour
 from pages.ui.story.tour import Stop
 
-_LOOKS: dict[str, Literal["primary", "secondary"]] = {"next": "primary", "before": "secondary", "back": "secondary"}
+_LOOKS: dict[str, Literal["primary", "secondary"]] = {
+    "next": "primary",
+    "before": "secondary",
+    "back": "secondary",
+}
 _LEFT = "beat that was left"  # in the session: its stop, the tour
 
 
 def keep(setting: Setting, beat: Beat | None) -> None:
-    """Keep where the visitor is told of something, for the way back from where a question of theirs leads."""
+    """Keep where the visitor is told of something, for the way back from where a question of theirs
+    leads."""
     if beat is not None:
         here = tour.stop_of(setting, beat)
         st.session_state[_LEFT] = here, tour.requested_tour(setting)
@@ -40,9 +46,13 @@ def show(setting: Setting, run: Run, found: Sequence[Beat], beat: Beat | None) -
         if found:
             _button("Start ▶", "next", partial(_turn, setting, run, found, found[0]))
         else:
-            first = Stop(setting.id.partition(".")[0], setting.name, setting.experiment.story.beats[0].name)
+            first = Stop(
+                setting.id.partition(".")[0], setting.name, setting.experiment.story.beats[0].name
+            )
             title = setting.experiment.presets[0].title
-            _away("Start ▶", "next", first, on_tour, f"Leaves these settings, and tells of “{title}”")
+            _away(
+                "Start ▶", "next", first, on_tour, f"Leaves these settings, and tells of “{title}”"
+            )
         return
     at, question = found.index(beat), prediction.open_question(run, beat)
     before, after = _around(setting, found, at, on_tour)
@@ -51,7 +61,9 @@ def show(setting: Setting, run: Run, found: Sequence[Beat], beat: Beat | None) -
     else:
         _button("◀", "before", partial(_turn, setting, run, found, before), before is None)
     place = tour.place(tour.stops(on_tour), tour.stop_of(setting, beat))
-    dots = "".join(f'<i class="{"here" if index == at else ""}"></i>' for index in range(len(found)))
+    dots = "".join(
+        f'<i class="{"here" if index == at else ""}"></i>' for index in range(len(found))
+    )
     told = f'<span class="dots" role="img" aria-label="Beat {at + 1} of {len(found)}">{dots}</span>'
     st.html(f'<span class="part">{place}</span>' if place else told)
     waits = prediction.held_beat(setting, run, found, beat) is not None
@@ -60,7 +72,12 @@ def show(setting: Setting, run: Run, found: Sequence[Beat], beat: Beat | None) -
     elif isinstance(after, Stop):
         _away("Next ▶", "next", after, on_tour)
     else:
-        _button("Next ▶" if after else "Done ✓", "next", partial(_turn, setting, run, found, after), waits)
+        _button(
+            "Next ▶" if after else "Done ✓",
+            "next",
+            partial(_turn, setting, run, found, after),
+            waits,
+        )
 
 
 def _around(
@@ -74,8 +91,13 @@ def _around(
     if here not in stops:  # the visitor has left it within the experiment
         return _around(setting, found, at, "")
     index, known = stops.index(here), {beat.name: beat for beat in found}
-    ends = [stops[index - 1] if index else None, stops[index + 1] if index + 1 < len(stops) else None]
-    before, after = (known.get(end.beat, end) if end and end[:2] == here[:2] else end for end in ends)
+    ends = [
+        stops[index - 1] if index else None,
+        stops[index + 1] if index + 1 < len(stops) else None,
+    ]
+    before, after = (
+        known.get(end.beat, end) if end and end[:2] == here[:2] else end for end in ends
+    )
     return before, after
 
 
@@ -92,13 +114,18 @@ def _away(label: str, key: str, stop: Stop, on_tour: str, help: str | None = Non
 
 
 def _turn(setting: Setting, run: Run, found: Sequence[Beat], beat: Beat | None) -> None:
-    """Put a beat into the address, with all that it sets; without one, leave the script and what it set."""
+    """Put a beat into the address, with all that it sets; without one, leave the script and what it
+    set."""
     base = address.base_view(setting.experiment, setting.preset)
     wanted: dict[str, tuple[Any, Any]] = {}
     for field in dict.fromkeys(field for each in found for field in each.view):
         value = getattr(base, field)
         wanted[field] = beat.view.get(field, value) if beat else value, value
-    wanted |= {"drawer": (beat.drawer if beat else "", ""), "marks": ("", ""), "beat": (beat.name if beat else "", "")}
+    wanted |= {
+        "drawer": (beat.drawer if beat else "", ""),
+        "marks": ("", ""),
+        "beat": (beat.name if beat else "", ""),
+    }
     if beat is None:
         st.session_state.pop(_LEFT, None)
         wanted["tour"] = "", ""

@@ -14,7 +14,8 @@ from pages.ui.look import menu
 
 ALL = "all"
 END = (
-    "Three models, one habit. Each finds in its prompt what its weights cannot hold: one looks it up, one walks "
+    "Three models, one habit. Each finds in its prompt what its weights cannot hold: one looks "
+    "it up, one walks "
     "towards it layer by layer, one adds it up as it reads."
 )
 
@@ -43,7 +44,12 @@ def stops(name: str) -> list[Stop]:
 def _through(paper: Paper) -> list[Stop]:
     names = paper.tour or tuple(paper.experiments)
     found = [(name, registry.experiment(f"{paper.name}.{name}").story) for name in names]
-    return [Stop(paper.name, name, beat.name) for name, script in found if script for beat in script.beats]
+    return [
+        Stop(paper.name, name, beat.name)
+        for name, script in found
+        if script
+        for beat in script.beats
+    ]
 
 
 def place(tour: Sequence[Stop], here: Stop) -> str:
@@ -67,7 +73,11 @@ def go(stop: Stop, tour: str) -> None:
 def query(stop: Stop, tour: str = "") -> dict[str, str]:
     """The address of a stop on its paper's page."""
     experiment = registry.experiment(f"{stop.paper}.{stop.experiment}")
-    beat = next(each for each in experiment.story.beats if each.name == stop.beat) if experiment.story else None
+    beat = (
+        next(each for each in experiment.story.beats if each.name == stop.beat)
+        if experiment.story
+        else None
+    )
     fields = {"experiment": stop.experiment, "beat": stop.beat} | ({"tour": tour} if tour else {})
     stays = lesson_rules.lesson_query(fields) if not tour else {}
     own = beat_query(experiment.view(**experiment.presets[0].view), beat) if beat else {}
@@ -75,8 +85,13 @@ def query(stop: Stop, tour: str = "") -> dict[str, str]:
 
 
 def beat_query(base: object, beat: Beat) -> dict[str, str]:
-    """What a beat sets in the address: the view's fields that differ from the preset's, the drawer."""
-    fields = {field: address.value_text(value) for field, value in beat.view.items() if value != getattr(base, field)}
+    """What a beat sets in the address: the view's fields that differ from the preset's,
+    the drawer."""
+    fields = {
+        field: address.value_text(value)
+        for field, value in beat.view.items()
+        if value != getattr(base, field)
+    }
     return fields | ({"drawer": beat.drawer} if beat.drawer else {})
 
 
@@ -88,8 +103,8 @@ def is_first(name: str, here: Stop) -> bool:
 
 
 def transition_text(name: str, here: Stop) -> tuple[str, str]:
-    """What the tour through all papers says before and after the beat of a stop: where it comes to another paper, and
-    at its end."""
+    """What the tour through all papers says before and after the beat of a stop: where it comes to
+    another paper, and at its end."""
     found = stops(name) if name == ALL else []
     if here not in found:
         return "", ""
@@ -100,7 +115,11 @@ def transition_text(name: str, here: Stop) -> tuple[str, str]:
 
 def title(name: str) -> str:
     """A tour's name, as it is offered."""
-    return "How models learn in context, in ten minutes" if name == ALL else f"Tour of {menu.short_title(name)}"
+    return (
+        "How models learn in context, in ten minutes"
+        if name == ALL
+        else f"Tour of {menu.short_title(name)}"
+    )
 
 
 def unknown() -> str:

@@ -23,12 +23,22 @@ def offer(setting: Setting) -> None:
 
 
 def query(setting: Setting, what: Try) -> dict[str, str]:
-    """The address of something to try, on its paper's page; what equals the preset's is left out."""
+    """The address of something to try, on its paper's page; what equals the preset's is
+    left out."""
     presets = {preset.name: preset for preset in setting.experiment.presets}
     preset = presets[what.preset] if what.preset else setting.experiment.presets[0]
-    base = {**knobs.values(preset.config), **knobs.values(address.base_view(setting.experiment, preset))}
-    fields = {name: address.value_text(value) for name, value in what.fields.items() if value != base[name]}
-    own = {"experiment": setting.name} | ({"preset": preset.name} if preset != setting.experiment.presets[0] else {})
+    base = {
+        **knobs.values(preset.config),
+        **knobs.values(address.base_view(setting.experiment, preset)),
+    }
+    fields = {
+        name: address.value_text(value)
+        for name, value in what.fields.items()
+        if value != base[name]
+    }
+    own = {"experiment": setting.name} | (
+        {"preset": preset.name} if preset != setting.experiment.presets[0] else {}
+    )
     own |= {"step": str(what.step)} if what.step is not None else {}
     own |= {"drawer": what.drawer} if what.drawer else {}
     own |= {"marks": ",".join(what.marks)} if what.marks else {}

@@ -8,7 +8,8 @@ PAPER = Paper(
     authors="N. N.",
     year=1805,
     found="Stochastic gradient descent finds the weights of a linear teacher.",
-    introduction="A linear student sees fresh examples of a linear teacher and comes to agree with it.",
+    introduction="A linear student sees fresh examples of a linear teacher and comes to agree "
+    "with it.",
     experiments={"walk": 1},
     glossary=(("rate", "η", "step size of the descent"),),
 )

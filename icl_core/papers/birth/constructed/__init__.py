@@ -1,10 +1,12 @@
-"""Here the induction head is not learned. The paper writes its matrices down (eqs. 7 and 8), and they go straight into
-the model. This works where random vectors are nearly orthogonal. Where they are not, every memory also answers a little
-to the other vectors of the residual stream. This is cross-talk, and together these small answers drown the right one.
+"""Here the induction head is not learned. The paper writes its matrices down (eqs. 7 and 8), and
+they go straight into the model. This works where random vectors are nearly orthogonal. Where they
+are not, every memory also answers a little to the other vectors of the residual stream. This is
+cross-talk, and together these small answers drown the right one.
 
-At a width where every memory gets all of its pairs right, the constructed model still fails, and a trained one of the
-same size succeeds. Clean all three matrices, so that they store the same pairs with as little cross-talk as possible,
-and the construction catches up. Cleaning W_O² or W_K² alone helps in part, W_K¹ alone not at all.
+At a width where every memory gets all of its pairs right, the constructed model still fails, and a
+trained one of the same size succeeds. Clean all three matrices, so that they store the same pairs
+with as little cross-talk as possible, and the construction catches up. Cleaning W_O² or W_K² alone
+helps in part, W_K¹ alone not at all.
 """
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
@@ -29,9 +31,12 @@ def headline(run: Run, view: View) -> str:
 
 
 def cost(config: Config) -> float:
-    """Giga-operations: three constructions a width are evaluated on held-out sequences, and a model may be trained, on
-    every embedding."""
-    evaluated = sum(3 * SEQUENCES * config.T * (6 * d * config.T + 16 * d * d) + 60 * d**3 for d in widths(config))
+    """Giga-operations: three constructions a width are evaluated on held-out sequences, and a model
+    may be trained, on every embedding."""
+    evaluated = sum(
+        3 * SEQUENCES * config.T * (6 * d * config.T + 16 * d * d) + 60 * d**3
+        for d in widths(config)
+    )
     trained = config.beside * 128 * config.T * (6 * config.d * config.T + 16 * config.d**2)
     return config.seeds * (evaluated + trained) / 1e9
 
@@ -61,7 +66,12 @@ EXPERIMENT = Experiment(
         Drawing("attention", readings.attention, (*SEQUENCE, "sample", "length"), OWN, wide=True),
         Drawing("accuracy", sweep.accuracy, place=CURVES, live=True),
         Drawing("recall", sweep.recall, ("cross_talk",), CURVES),
-        Drawing("global_loss", sweep.global_loss, place=CURVES, applies=lambda config: config.feed_forward),
+        Drawing(
+            "global_loss",
+            sweep.global_loss,
+            place=CURVES,
+            applies=lambda config: config.feed_forward,
+        ),
     ),
     presets=PRESETS,
     headline=headline,

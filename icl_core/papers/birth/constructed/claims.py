@@ -1,10 +1,12 @@
-"""What the paper claims of its construction, and what is claimed here of the gap to a trained model."""
+"""What the paper claims of its construction, and what is claimed here of the gap to a trained
+model."""
 
 from functools import partial
 
 from icl_core.contract.experiment import Claim
 
-# Section 4.2 leaves the scales open: these make attention sharp, and W_O² louder than the rest of the stream.
+# Section 4.2 leaves the scales open: these make attention sharp, and W_O² louder than the rest of
+# the stream.
 EQ_7 = {"feed_forward": False, "embeddings": "random", "logit": 15.0, "output": 10.0}
 EQ_8 = {**EQ_7, "feed_forward": True}
 ORTHONORMAL = {"feed_forward": True, "embeddings": "orthonormal"}
@@ -25,7 +27,8 @@ BIGRAMS_ENCODED = Claim(
     id="bigrams-encoded",
     label="KL of W_F alone, nats",
     kind="paper",
-    text="W_F of eq. 8, asked alone, gives the bigrams: it is at least ten times closer to them than a uniform guess.",
+    text="W_F of eq. 8, asked alone, gives the bigrams: it is at least ten times closer to them "
+    "than a uniform guess.",
     source="Section 4.2, eq. 8",
     quote="The global bigram statistics can be encoded in the feed-forward layer as follows",
     at=ORTHONORMAL,
@@ -35,14 +38,16 @@ BIGRAMS_ENCODED = Claim(
 FIT_TOGETHER = ours(
     id="both-on-random-embeddings",
     label="accuracy at d = 512, with W_F",
-    text="On random embeddings at d = 512, the induction head of eq. 7 stops working once W_F of eq. 8 is added.",
+    text="On random embeddings at d = 512, the induction head of eq. 7 stops working once W_F "
+    "of eq. 8 is added.",
     at=EQ_8,
     at_most=0.5,
 )
 WORSE_THAN_GUESSING = ours(
     id="global-loss-of-the-construction",
     label="global loss beyond a uniform guess's, nats",
-    text="Where W_O² is loud enough to win, the constructed model predicts all other characters worse than a uniform "
+    text="Where W_O² is loud enough to win, the constructed model predicts all other characters "
+    "worse than a uniform "
     "guess (log 65 = 4.17 nats).",
     at={**ORTHONORMAL, "output": 30.0},
     at_least=0.0,
@@ -50,13 +55,15 @@ WORSE_THAN_GUESSING = ours(
 GAP = ours(
     id="training-beats-construction",
     label="accuracy gained by training",
-    text="At a width where the construction gets every pair right, the trained model is far more accurate.",
+    text="At a width where the construction gets every pair right, the trained model is far "
+    "more accurate.",
     at_least=0.1,
 )
 CLOSED = ours(
     id="cross-talk-is-the-gap",
     label="share of the gap closed",
-    text="With as little cross-talk as possible, the construction closes the gap to the trained model.",
+    text="With as little cross-talk as possible, the construction closes the gap to the trained "
+    "model.",
     at_least=1.0,
     tolerance=0.2,
 )

@@ -1,4 +1,5 @@
-"""What a constructed model achieves, what its errors are, and which part of the stream W_F should not read."""
+"""What a constructed model achieves, what its errors are, and which part of the stream W_F should
+not read."""
 
 import math
 
@@ -15,8 +16,13 @@ from icl_core.papers.birth.shared.task import Batch, Task
 
 MEMORIES = ("W_O2", "W_K2", "W_K1")
 MEASURES = (
-    "accuracy", "error", "global_loss", "kl_W_F", *(f"recall_{n}" for n in MEMORIES), *(f"talk_{n}" for n in MEMORIES)
-)  # fmt: skip
+    "accuracy",
+    "error",
+    "global_loss",
+    "kl_W_F",
+    *(f"recall_{n}" for n in MEMORIES),
+    *(f"talk_{n}" for n in MEMORIES),
+)
 ERRORS = ("first", "attention", "output")
 READ = ("stream", "before_output", "token")  # what W_F may be given to read
 AT_ONCE = 32  # sequences, to bound the memory
@@ -27,23 +33,32 @@ def measured(weights: Weights, task: Task, batch: Batch) -> Float[np.ndarray, "m
     everywhere = weights.W_F is not None
     achieved = evaluate(weights, batch, positions="all" if everywhere else "in_context")
     recalled = recalls(weights, task)
-    row = [achieved["accuracy"], achieved["accuracy_error"], achieved["global_loss"], recalled.get("kl_W_F", math.nan)]
+    row = [
+        achieved["accuracy"],
+        achieved["accuracy_error"],
+        achieved["global_loss"],
+        recalled.get("kl_W_F", math.nan),
+    ]
     row += [recalled[name] for name in MEMORIES]
     return np.array([*row, *(interference(name, weights, task) for name in MEMORIES)], np.float32)
 
 
 @torch.no_grad()
 def errors(weights: Weights, batch: Batch) -> Float[np.ndarray, "errors"]:
-    """The share of in-context positions with each of `ERRORS`: queries equal to the first token, whose position attends
-    to itself for lack of a previous one and so passes for its own successor; layer 2 looking elsewhere; the rest,
-    outputs that another reading outweighs."""
-    guess, key = zip(*(_guess_and_key(weights, tokens) for tokens in batch.inputs.split(AT_ONCE)), strict=True)
+    """The share of in-context positions with each of `ERRORS`: queries equal to the first token,
+    whose position attends to itself for lack of a previous one and so passes for its own successor;
+    layer 2 looking elsewhere; the rest, outputs that another reading outweighs."""
+    guess, key = zip(
+        *(_guess_and_key(weights, tokens) for tokens in batch.inputs.split(AT_ONCE)), strict=True
+    )
     guess, key = torch.cat(guess), torch.cat(key)
     wrong = batch.in_context & (guess != batch.targets)
     first = wrong & (batch.inputs == batch.inputs[:, :1])
     looked = (key > 0) & (batch.inputs.gather(1, (key - 1).clamp(min=0)) == batch.inputs)
     kinds = (first, wrong & ~first & ~looked, wrong & ~first & looked)
-    return np.array([float(where.sum()) / float(batch.in_context.sum()) for where in kinds], np.float32)
+    return np.array(
+        [float(where.sum()) / float(batch.in_context.sum()) for where in kinds], np.float32
+    )
 
 
 def _guess_and_key(weights: Weights, tokens: Int[Tensor, "batch T"]) -> tuple[Tensor, Tensor]:
@@ -54,8 +69,9 @@ def _guess_and_key(weights: Weights, tokens: Int[Tensor, "batch T"]) -> tuple[Te
 
 @torch.no_grad()
 def readings(weights: Weights, batch: Batch) -> Float[np.ndarray, "read 2"]:
-    """In-context accuracy and global loss (nats) if W_F reads each of `READ`: the whole stream, as it does; the stream
-    without what W_O2 writes; the current token's embedding alone, as eq. 8 assumes."""
+    """In-context accuracy and global loss (nats) if W_F reads each of `READ`: the whole stream, as
+    it does; the stream without what W_O2 writes; the current token's embedding alone, as eq. 8
+    assumes."""
     parts = [_logits(weights, tokens) for tokens in batch.inputs.split(AT_ONCE)]
     found = []
     for name in READ:
@@ -79,5 +95,7 @@ def _logits(weights: Weights, tokens: Tensor) -> dict[str, Float[Tensor, "batch 
 
 def bigrams_loss(task: Task, batch: Batch) -> float:
     """The global loss, in nats, of pi_b itself."""
-    told = task.bigram[batch.inputs, batch.targets].masked_fill(~batch.global_, 1.0)  # a trigger's output may be new
+    told = task.bigram[batch.inputs, batch.targets].masked_fill(
+        ~batch.global_, 1.0
+    )  # a trigger's output may be new
     return share(-told.log(), batch.global_)[0]

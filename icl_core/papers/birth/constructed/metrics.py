@@ -10,7 +10,8 @@ from icl_core.papers.birth.shared.seeds import seeds_error
 
 
 def measure(run: Run) -> list[Metric]:
-    """The claims that this setting can bear out, measured: means over embeddings, with their standard errors."""
+    """The claims that this setting can bear out, measured: means over embeddings, with their
+    standard errors."""
     widest, error = float(run["sweep/accuracy_kept"][:, -1].mean()), _error(run)
     if not run.config.feed_forward:
         return [Metric(claims.WORKS, widest, error), *_beside(run)]
@@ -23,13 +24,15 @@ def measure(run: Run) -> list[Metric]:
 
 
 def _bigrams(run: Run) -> Metric:
-    """How far W_F alone is from the bigrams at the greatest width; where too far, how that depends on the width."""
+    """How far W_F alone is from the bigrams at the greatest width; where too far, how that depends
+    on the width."""
     alone, width = run["sweep/kl_W_F_kept"], run["sweep/width"]
     nats, reason = alone.mean(axis=0), ""
     if run.config.embeddings == "random" and len(nats) > 1 and nats[-1] < nats[-2]:
         half, whole = width[-2:]
         reason = (
-            f"Random embeddings are not orthogonal. The divergence falls as d grows: {nats[-2]:.2f} nats at {half}, "
+            "Random embeddings are not orthogonal. The divergence falls as d grows: "
+            f"{nats[-2]:.2f} nats at {half}, "
             f"{nats[-1]:.2f} at {whole}."
         )
     return Metric(claims.BIGRAMS_ENCODED, float(nats[-1]), seeds_error(alone[:, -1]), reason=reason)
@@ -41,8 +44,9 @@ def at_d(run: Run, measure: str) -> np.ndarray:
 
 
 def shares_closed(run: Run) -> dict[str, np.ndarray]:
-    """How much of the gap to the trained model is closed, [seeds]: by cleaning the whole construction, "stream", and by
-    cleaning each of its matrices alone. Empty where some embedding has no gap."""
+    """How much of the gap to the trained model is closed, [seeds]: by cleaning the whole
+    construction, "stream", and by cleaning each of its matrices alone. Empty where some embedding
+    has no gap."""
     kept = at_d(run, "accuracy_kept")
     gap = run["beside/accuracy"] - kept
     if gap.min() <= 0.02:
@@ -53,29 +57,40 @@ def shares_closed(run: Run) -> dict[str, np.ndarray]:
 
 
 def _error(run: Run) -> float:
-    """The standard error of the accuracy at the greatest width, over embeddings or that of evaluating a single one."""
+    """The standard error of the accuracy at the greatest width, over embeddings or that of
+    evaluating a single one."""
     over_seeds = seeds_error(run["sweep/accuracy_kept"][:, -1])
     return float(run["sweep/error_kept"][0, -1]) if over_seeds is None else over_seeds
 
 
 def _what_W_F_reads(run: Run) -> str:
-    """Why the accuracy is lost, where leaving out one part of what W_F reads gives most of it back."""
-    whole, without = (float(run[f"reads/accuracy_{name}"].mean()) for name in ("stream", "before_output"))
+    """Why the accuracy is lost, where leaving out one part of what W_F reads gives most
+    of it back."""
+    whole, without = (
+        float(run[f"reads/accuracy_{name}"].mean()) for name in ("stream", "before_output")
+    )
     if without - whole < 0.3:
         return ""
     d = run.config.d
-    return f"W_F also acts on what W_O² writes. At d = {d} accuracy is {whole:.0%}; if W_F did not, {without:.0%}."
+    return (
+        f"W_F also acts on what W_O² writes. At d = {d} accuracy is {whole:.0%}; if W_F did "
+        f"not, {without:.0%}."
+    )
 
 
 def _beside(run: Run) -> list[Metric]:
-    """The gap to the models trained at width d, and the share of it that is closed without cross-talk."""
+    """The gap to the models trained at width d, and the share of it that is closed without
+    cross-talk."""
     if "beside/accuracy" not in run.tensors:
         return []
     gap, shares = run["beside/accuracy"] - at_d(run, "accuracy_kept"), shares_closed(run)
     alone = math.hypot(float(run["beside/error"][0]), float(at_d(run, "error_kept")[0]))
     found = [Metric(claims.GAP, float(gap.mean()), seeds_error(gap) or alone)]
     if not shares:  # no gap, nothing to close
-        return [*found, *(Metric(claim, float("nan")) for claim in (claims.CLOSED, claims.NOT_THE_FIRST))]
+        return [
+            *found,
+            *(Metric(claim, float("nan")) for claim in (claims.CLOSED, claims.NOT_THE_FIRST)),
+        ]
     for claim, name in ((claims.CLOSED, "stream"), (claims.NOT_THE_FIRST, "W_K1")):
         error = seeds_error(shares[name]) or alone / float(gap.mean())
         found.append(Metric(claim, float(shares[name].mean()), error))

@@ -28,21 +28,26 @@ def widths(config: Config) -> list[int]:
     return sorted({width for width in (*WIDTHS, config.d) if width >= config.least_width})
 
 
-def constructed(config: Config, d: int, cross_talk: str, cleaned: tuple[str, ...] = TRAINED) -> Weights:
+def constructed(
+    config: Config, d: int, cross_talk: str, cleaned: tuple[str, ...] = TRAINED
+) -> Weights:
     """The constructed model of width d on the first embeddings, `cleaned` of its cross-talk."""
     generator = torch.Generator().manual_seed(config.seed)
-    random = initialise(config.N, d, config.T, generator, "paper", config.feed_forward, config.embeddings)
+    random = initialise(
+        config.N, d, config.T, generator, "paper", config.feed_forward, config.embeddings
+    )
     return construct(random, task_of(config), config.logit, config.output, cross_talk, cleaned)
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """Evaluate the construction at every width, with its cross-talk and without, and train a model of width d, each on
-    several embeddings.
+    """Evaluate the construction at every width, with its cross-talk and without, and train a model
+    of width d, each on several embeddings.
 
-    `sweep/width` [D] and of every measure and way with cross-talk `sweep/*` [seeds, D]; at d `alone/*` [seeds], one
-    matrix cleaned of its cross-talk, `errors/*` and with W_F `reads/*` [seeds]; `beside/*` [seeds] of the trained
-    models, if there are any; `baseline/*` [1]; `frozen/*` and `final/*` of the first trained one; `names/cross_talk`,
-    `names/memories`, `names/errors` and `names/reads` of what these are.
+    `sweep/width` [D] and of every measure and way with cross-talk `sweep/*` [seeds, D]; at d
+    `alone/*` [seeds], one matrix cleaned of its cross-talk, `errors/*` and with W_F `reads/*`
+    [seeds]; `beside/*` [seeds] of the trained models, if there are any; `baseline/*` [1];
+    `frozen/*` and `final/*` of the first trained one; `names/cross_talk`, `names/memories`,
+    `names/errors` and `names/reads` of what these are.
     """
     task = task_of(config)
     batch = held_out(task, SEQUENCES, "cpu")
@@ -56,19 +61,32 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
 
 def _seeds(config: Config) -> list[Config]:
     """One config an embedding."""
-    return [replace(config, seed=(config.seed + index) % 100, seeds=1) for index in range(config.seeds)]
+    return [
+        replace(config, seed=(config.seed + index) % 100, seeds=1) for index in range(config.seeds)
+    ]
 
 
 def _phases(config: Config, each: Config, task: Task, batch: Batch) -> list[Phase]:
     """What is done with one embedding: a construction at every width, and a training."""
-    which = f", embedding {(each.seed - config.seed) % 100 + 1} of {config.seeds}" if config.seeds > 1 else ""
+    which = (
+        f", embedding {(each.seed - config.seed) % 100 + 1} of {config.seeds}"
+        if config.seeds > 1
+        else ""
+    )
     found = [
-        Phase(f"{d} {each.seed}", 1, partial(_tried, each, d, task, batch), label=f"construction at d = {d}{which}")
+        Phase(
+            f"{d} {each.seed}",
+            1,
+            partial(_tried, each, d, task, batch),
+            label=f"construction at d = {d}{which}",
+        )
         for d in widths(config)
     ]
     if not config.beside:
         return found
-    phase = training_phase(f"beside {each.seed}", _training(each), True, f"the trained model{which}")
+    phase = training_phase(
+        f"beside {each.seed}", _training(each), True, f"the trained model{which}"
+    )
     whole = each.seed == config.seed
     return [*found, replace(phase, train=partial(_trained, phase, whole, task, batch))]
 
@@ -76,7 +94,8 @@ def _phases(config: Config, each: Config, task: Task, batch: Batch) -> list[Phas
 def _tried(
     config: Config, d: int, task: Task, batch: Batch, resumed: Tensors, report: phases.Report
 ) -> dict[str, np.ndarray]:
-    """The constructions of one width evaluated: a phase of a single step, of which there is nothing to save."""
+    """The constructions of one width evaluated: a phase of a single step, of which there is nothing
+    to save."""
     report(State(), dict)
     built = {talk: constructed(config, d, talk) for talk in CROSS_TALK}
     found = {"rows": np.stack([measured(weights, task, batch) for weights in built.values()])}
@@ -84,22 +103,31 @@ def _tried(
         return found
     alone = [measured(constructed(config, d, "stream", (name,)), task, batch) for name in MEMORIES]
     found |= {"alone": np.stack(alone), "errors": evaluation.errors(built["kept"], batch)}
-    return {**found, "reads": evaluation.readings(built["kept"], batch)} if config.feed_forward else found
+    return (
+        {**found, "reads": evaluation.readings(built["kept"], batch)}
+        if config.feed_forward
+        else found
+    )
 
 
 def _training(config: Config) -> Training:
     """An ordinary training at width d, as in the induction-head experiment's fastest preset."""
-    same = {name: getattr(config, name) for name in ("text", "N", "K", "T", "d", "triggers", "seed")}
+    same = {
+        name: getattr(config, name) for name in ("text", "N", "K", "T", "d", "triggers", "seed")
+    }
     return Training(steps=config.beside, **same)
 
 
 def _trained(
     phase: Phase, whole: bool, task: Task, batch: Batch, resumed: Tensors, report: phases.Report
 ) -> dict[str, np.ndarray]:
-    """What a trained model achieves where the constructions are evaluated; with its matrices, if `whole`."""
+    """What a trained model achieves where the constructions are evaluated; with its matrices, if
+    `whole`."""
     made = phase.train(resumed, report)
     kept = {name: array for name, array in made.items() if name.startswith(KEPT)}
-    weights = Weights(**{name.partition("/")[2]: torch.tensor(array) for name, array in kept.items()})
+    weights = Weights(
+        **{name.partition("/")[2]: torch.tensor(array) for name, array in kept.items()}
+    )
     return {"row": measured(weights, task, batch), **(kept if whole else {})}
 
 
@@ -108,10 +136,15 @@ def _table(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
     blank = {"rows": np.full((len(CROSS_TALK), len(MEASURES)), np.nan, np.float32)}
     table: dict[str, np.ndarray] = {"sweep/width": np.array(widths(config))}
     table |= {"names/cross_talk": names(CROSS_TALK), "names/memories": names(MEMORIES)}
-    rows = [[made.get(f"{d} {each.seed}", blank)["rows"] for d in widths(config)] for each in _seeds(config)]
+    rows = [
+        [made.get(f"{d} {each.seed}", blank)["rows"] for d in widths(config)]
+        for each in _seeds(config)
+    ]
     found = np.array(rows)  # (seeds, widths, ways, measures)
     for way, talk in enumerate(CROSS_TALK):
-        table |= {f"sweep/{measure}_{talk}": found[:, :, way, i] for i, measure in enumerate(MEASURES)}
+        table |= {
+            f"sweep/{measure}_{talk}": found[:, :, way, i] for i, measure in enumerate(MEASURES)
+        }
     return table
 
 

@@ -1,4 +1,5 @@
-"""The settings of the constructed model: what is built (Config), what is drawn of it (View), and the presets."""
+"""The settings of the constructed model: what is built (Config), what is drawn of it (View), and
+the presets."""
 
 from dataclasses import replace
 
@@ -10,7 +11,10 @@ from icl_core.papers.birth.shared.own_text import size_field, text_field
 from icl_core.papers.birth.shared.settings import TRIGGERS, memory
 
 TASK, BUILT, BESIDE = "the task", "the construction", "the trained model, repetition"
-EMBEDDINGS = {"random": "random, nearly orthogonal", "orthonormal": "orthonormal (needs d ≥ 2N + T)"}
+EMBEDDINGS = {
+    "random": "random, nearly orthogonal",
+    "orthonormal": "orthonormal (needs d ≥ 2N + T)",
+}
 WIDTHS = (16, 32, 64, 128, 256, 512)  # of the constructions, beside d
 SEQUENCES = 256  # held out, on which a construction is evaluated
 TALK = {
@@ -50,22 +54,28 @@ class Config:
     )
     embeddings: str = choice("embeddings", EMBEDDINGS, default="random", group=BUILT)
     feed_forward: bool = toggle("bigrams in W_F", default=False, group=BUILT)
-    beside: int = slider("steps of the model trained beside it", 0, 600, default=0, step=50, group=BESIDE)
+    beside: int = slider(
+        "steps of the model trained beside it", 0, 600, default=0, step=50, group=BESIDE
+    )
     seed: int = slider("seed", 0, 99, default=0, group=BESIDE)
     seeds: int = slider("number of embeddings", 1, 6, default=1, group=BESIDE)
 
     def check(self) -> None:
-        """Refuse what the text cannot give. Orthonormal rows need as many dimensions as there are rows; the model
-        trained beside has neither these nor W_F, so it would compare unlike things. And refuse what does not fit the
-        memory: an evaluation at the largest width, some sixty matrices of it, what the sequences are drawn from, and
-        their logits with all that W_F may read."""
+        """Refuse what the text cannot give. Orthonormal rows need as many dimensions as there are
+        rows; the model trained beside has neither these nor W_F, so it would compare unlike things.
+        And refuse what does not fit the memory: an evaluation at the largest width, some sixty
+        matrices of it, what the sequences are drawn from, and their logits with all that W_F may
+        read."""
         own_text.check(self)
         if self.d < self.least_width:
             raise BadSetting(
-                f"d must be at least 2 N + T = {self.least_width} for orthonormal embeddings, got {self.d}"
+                f"d must be at least 2 N + T = {self.least_width} for orthonormal embeddings, "
+                f"got {self.d}"
             )
         if self.beside and (self.feed_forward or self.embeddings == "orthonormal"):
-            raise BadSetting(f"beside must be 0 with W_F or orthonormal embeddings, got {self.beside}")
+            raise BadSetting(
+                f"beside must be 0 with W_F or orthonormal embeddings, got {self.beside}"
+            )
         widest, drawn = WIDTHS[-1], 32 * SEQUENCES * self.T
         logits = 8 * SEQUENCES * self.T * self.N if self.feed_forward else 0
         needed = memory(self.T, widest, 4 * SEQUENCES) + 4 * (60 * widest**2 + 10 * drawn + logits)
@@ -96,14 +106,41 @@ class View:
 
 ORTHONORMAL = Config(feed_forward=True, d=256, embeddings="orthonormal", output=30.0)
 PRESETS = (
-    Preset("by hand", "Constructed, beside a trained model", Config(beside=300),
-           "The drawer “Cross-talk” cleans one matrix, then all: how much of the gap does each explain?", seeds=6),
-    Preset("by hand, paper size", "Constructed, at T = 256", Config(T=256, beside=300),
-           "There are more positions than dimensions, and the gap is cross-talk all the same.", "Paper's setting", 6),
-    Preset("bigrams fail", "Bigrams in W_F, random embeddings", Config(feed_forward=True, d=256),
-           "W_F should read the current character alone, but reads what W_O² writes, too.", seeds=6),
-    Preset("bigrams, orthonormal", "Bigrams in W_F, orthonormal embeddings", replace(ORTHONORMAL, triggers="fixed"),
-           "After triggers the model is right. Everywhere else a uniform guess would do better.", seeds=6),
-    Preset("bigrams, orthonormal, random triggers", "Orthonormal, random triggers", ORTHONORMAL,
-           "W_F knows the bigrams of every character, triggers included. W_O² must outweigh it.", seeds=6),
-)  # fmt: skip
+    Preset(
+        "by hand",
+        "Constructed, beside a trained model",
+        Config(beside=300),
+        "The drawer “Cross-talk” cleans one matrix, then all: how much of the gap does each "
+        "explain?",
+        seeds=6,
+    ),
+    Preset(
+        "by hand, paper size",
+        "Constructed, at T = 256",
+        Config(T=256, beside=300),
+        "There are more positions than dimensions, and the gap is cross-talk all the same.",
+        "Paper's setting",
+        6,
+    ),
+    Preset(
+        "bigrams fail",
+        "Bigrams in W_F, random embeddings",
+        Config(feed_forward=True, d=256),
+        "W_F should read the current character alone, but reads what W_O² writes, too.",
+        seeds=6,
+    ),
+    Preset(
+        "bigrams, orthonormal",
+        "Bigrams in W_F, orthonormal embeddings",
+        replace(ORTHONORMAL, triggers="fixed"),
+        "After triggers the model is right. Everywhere else a uniform guess would do better.",
+        seeds=6,
+    ),
+    Preset(
+        "bigrams, orthonormal, random triggers",
+        "Orthonormal, random triggers",
+        ORTHONORMAL,
+        "W_F knows the bigrams of every character, triggers included. W_O² must outweigh it.",
+        seeds=6,
+    ),
+)

@@ -1,4 +1,5 @@
-"""What is told of the constructed induction head: its task, the beats of the first preset, what to try."""
+"""What is told of the constructed induction head: its task, the beats of the first preset, what to
+try."""
 
 import numpy as np
 
@@ -13,7 +14,8 @@ from icl_core.papers.birth.shared.draw import NAMES
 CROSS_TALK, OWN, CURVES = "Cross-talk", "Your own sequence", "All curves"  # the drawers
 
 TASK = Task(
-    "The model predicts what follows a trigger, which only the trigger's earlier occurrence tells. Here it is not "
+    "The model predicts what follows a trigger, which only the trigger's earlier occurrence "
+    "tells. Here it is not "
     "trained: the three matrices of its induction head are written down.",
     EXAMPLE,
 )
@@ -27,8 +29,10 @@ def _right(run: Run, talk: str = "kept") -> float:
 def _built(run: Run, view: View) -> str:
     worst = min(float(at_d(run, f"recall_{name}_kept").mean()) for name in MATRICES)
     return (
-        "Each matrix is a memory: a sum of outer products, one for every pair that it stores. Asked for one pair at a "
-        f"time, each of the three gets {'all' if worst == 1 else f'{worst:.0%} or more'} of them right."
+        "Each matrix is a memory: a sum of outer products, one for every pair that it stores. "
+        "Asked for one pair at a "
+        f"time, each of the three gets {'all' if worst == 1 else f'{worst:.0%} or more'} of "
+        "them right."
     )
 
 
@@ -36,7 +40,8 @@ def _whole(run: Run, view: View) -> str:
     best = "".join(f", where a trained model is right {value:.0%}" for value in trained(run))
     widest, most = run["sweep/width"][-1], run["sweep/accuracy_kept"][:, -1].mean()
     return (
-        f"Put together at d = {run.config.d}, the three memories are right {_right(run):.0%} of the time{best}. With "
+        f"Put together at d = {run.config.d}, the three memories are right {_right(run):.0%} of "
+        f"the time{best}. With "
         f"more room it works: {most:.0%} at d = {widest}."
     )
 
@@ -49,7 +54,8 @@ def _exact_pairs(run: Run, view: View) -> int:
 def _louder(run: Run, view: View) -> str:
     before, after = (float(at_d(run, f"talk_W_K2_{talk}").mean()) for talk in ("kept", "within"))
     return (
-        f"Exact on its own pairs, W_K² answers more to everything else: {after:.0%} as strongly as to a pair, where it "
+        f"Exact on its own pairs, W_K² answers more to everything else: {after:.0%} as strongly "
+        "as to a pair, where it "
         f"was {before:.0%}."
     )
 
@@ -57,7 +63,8 @@ def _louder(run: Run, view: View) -> str:
 def _cleaned(run: Run, view: View) -> str:
     closed = float(shares_closed(run)["stream"].mean())
     return (
-        f"Cleaned, the construction is right {_right(run, 'stream'):.0%} of the time. That closes {closed:.0%} of the "
+        f"Cleaned, the construction is right {_right(run, 'stream'):.0%} of the time. That "
+        f"closes {closed:.0%} of the "
         "gap to the trained model."
     )
 
@@ -78,13 +85,24 @@ def _each(run: Run, view: View) -> str:
 
 
 def _quieter(run: Run, view: View) -> str:
-    pairs = {name: [float(each.mean()) for each in (run[f"beside/talk_{name}"], at_d(run, f"talk_{name}_kept"))]
-             for name in MATRICES}  # fmt: skip
-    fallen = [f"{NAMES[name]} {after:.0%} (written down, {before:.0%})"
-              for name, (after, before) in pairs.items() if after < before]  # fmt: skip
-    quieter = f" After training there is less of it, as a share of a right answer: {', '.join(fallen)}."
+    pairs = {
+        name: [
+            float(each.mean())
+            for each in (run[f"beside/talk_{name}"], at_d(run, f"talk_{name}_kept"))
+        ]
+        for name in MATRICES
+    }
+    fallen = [
+        f"{NAMES[name]} {after:.0%} (written down, {before:.0%})"
+        for name, (after, before) in pairs.items()
+        if after < before
+    ]
+    quieter = (
+        f" After training there is less of it, as a share of a right answer: {', '.join(fallen)}."
+    )
     return (
-        f"You have seen three memories that are right one by one fail together, by cross-talk.{quieter * bool(fallen)}"
+        "You have seen three memories that are right one by one fail together, by "
+        f"cross-talk.{quieter * bool(fallen)}"
     )
 
 
@@ -97,19 +115,23 @@ BEATS = (
         marks=("accuracy",),
         drawer=CURVES,
         ask=Question(
-            "Random vectors are not quite orthogonal, so pairs disturb each other a little. Make the answers to all "
+            "Random vectors are not quite orthogonal, so pairs disturb each other a little. "
+            "Make the answers to all "
             "pairs exact: what becomes of the accuracy?",
             ("It rises", "It stays about the same", "It falls"),
             _exact_pairs,
             lambda run, view: f"It goes from {_right(run):.0%} to {_right(run, 'within'):.0%}.",
-            "To be exact on vectors that are nearly alike, a memory must lean on their small differences, and so it "
-            "answers more to all other vectors. In the model it never meets one vector alone, but sums of several.",
+            "To be exact on vectors that are nearly alike, a memory must lean on their small "
+            "differences, and so it "
+            "answers more to all other vectors. In the model it never meets one vector alone, "
+            "but sums of several.",
             ("accuracy",),
         ),
     ),
     Beat(
         "clean",
-        "What disturbs a memory is the rest of the sum, every vector that it is not asked for. This is cross-talk.",
+        "What disturbs a memory is the rest of the sum, every vector that it is not asked for. "
+        "This is cross-talk.",
         marks=("second",),
         drawer="View",
         do="Lower it: below, under “View”, choose “cleaned, with the least cross-talk”.",
@@ -127,7 +149,8 @@ BEATS = (
             tuple(MATRICES.values()),
             _least,
             _each,
-            "At first each position holds two vectors, one for its character and one for its place. Layer 1 adds two "
+            "At first each position holds two vectors, one for its character and one for its "
+            "place. Layer 1 adds two "
             "more, so whatever reads after it has more to confuse.",
             ("gap",),
         ),
@@ -138,17 +161,32 @@ BEATS = (
         marks=("gap",),
         drawer=CROSS_TALK,
     ),
-)  # fmt: skip
+)
 
 TRIES = (
-    Try("Store the bigrams in W_F too, on random embeddings: what should W_F not read?", "bigrams fail",
-        drawer=CROSS_TALK, marks=("reads",)),
-    Try("The same on orthonormal embeddings: what is the loss where no trigger stands?", "bigrams, orthonormal",
-        drawer=CURVES, marks=("global_loss",)),
-    Try("Lower the attention score of a match to 5: what does softer attention cost?", fields={"logit": 5.0},
-        marks=("second",)),
-    Try("Let it read “to be or not to be”, cleaned of cross-talk",
-        fields={"sequence": "to be or not to be", "cross_talk": "stream"}, drawer=OWN, marks=("attention",)),
-)  # fmt: skip
+    Try(
+        "Store the bigrams in W_F too, on random embeddings: what should W_F not read?",
+        "bigrams fail",
+        drawer=CROSS_TALK,
+        marks=("reads",),
+    ),
+    Try(
+        "The same on orthonormal embeddings: what is the loss where no trigger stands?",
+        "bigrams, orthonormal",
+        drawer=CURVES,
+        marks=("global_loss",),
+    ),
+    Try(
+        "Lower the attention score of a match to 5: what does softer attention cost?",
+        fields={"logit": 5.0},
+        marks=("second",),
+    ),
+    Try(
+        "Let it read “to be or not to be”, cleaned of cross-talk",
+        fields={"sequence": "to be or not to be", "cross_talk": "stream"},
+        drawer=OWN,
+        marks=("attention",),
+    ),
+)
 
 STORY = Story(TASK, BEATS, TRIES)

@@ -1,10 +1,11 @@
-"""Copying is not always enough. Here every sequence comes from a Markov chain of its own: what comes next is random,
-but some states follow others more often, and only the sequence itself tells how often. The best predictor counts pairs.
-You watch a small transformer come to it in three stages, which Edelman et al. (2024) found: it guesses uniformly, then
-it counts single states (unigrams), then it jumps to pairs (bigrams), as layer 1 learns to look one back.
+"""Copying is not always enough. Here every sequence comes from a Markov chain of its own: what
+comes next is random, but some states follow others more often, and only the sequence itself tells
+how often. The best predictor counts pairs. You watch a small transformer come to it in three
+stages, which Edelman et al. (2024) found: it guesses uniformly, then it counts single states
+(unigrams), then it jumps to pairs (bigrams), as layer 1 learns to look one back.
 
-Play the training and watch the background change its colour. Then take one layer away, or take chains in which
-single states tell nothing.
+Play the training and watch the background change its colour. Then take one layer away, or take
+chains in which single states tell nothing.
 """
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
@@ -35,7 +36,8 @@ def headline(run: Run, view: View) -> str:
 
 
 def cost(config: Config) -> float:
-    """Giga-operations: the stream with five matrices a layer, queries with keys and distances, and values."""
+    """Giga-operations: the stream with five matrices a layer, queries with keys and distances, and
+    values."""
     token = config.layers * 2 * (5 * config.d**2 + 3 * config.T * config.d + 10 * config.T)
     looks = len(evaluations(config.steps, EVERY, DENSE)) * WATCHED
     return config.seeds * config.T * token * (3 * config.batch * config.steps + looks) / 1e9
@@ -57,7 +59,11 @@ EXPERIMENT = Experiment(
         Drawing("next", stage.following, (*SHOWN, "position"), explanations=explanations.following),
         Drawing("looks", curves.looks, (), live=True),
         Drawing(
-            "first", stage.first, SHOWN, applies=lambda config: config.layers == 2, explanations=explanations.first
+            "first",
+            stage.first,
+            SHOWN,
+            applies=lambda config: config.layers == 2,
+            explanations=explanations.first,
         ),
         Drawing("second", stage.second, (*SHOWN, "position"), explanations=explanations.second),
         Drawing("losses", curves.losses, (), CURVES, live=True),

@@ -15,8 +15,8 @@ FROM = 4_012  # the seed of the first random sequence
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """A sequence on screen, both layers' attention on it [T, T] (or one's), and what is predicted after each position
-    [T, k] by the model and by each strategy, by id."""
+    """A sequence on screen, both layers' attention on it [T, T] (or one's), and what is predicted
+    after each position [T, k] by the model and by each strategy, by id."""
 
     tokens: list[int]
     attention: list[np.ndarray]
@@ -33,10 +33,12 @@ class Reading:
 
 
 def parameters_at(run: Run, snapshot: int) -> dict[str, torch.Tensor]:
-    """The first seed's parameters at a snapshot, with an axis of one seed; the last ones exactly."""
+    """The first seed's parameters at a snapshot, with an axis of one seed; the last
+    ones exactly."""
     last = snapshot == len(run.snapshot_steps) - 1
     found = {
-        name: run[f"final/{name}"] if last else run.snapshot(name, snapshot) for name in model.names(run.config.layers)
+        name: run[f"final/{name}"] if last else run.snapshot(name, snapshot)
+        for name in model.names(run.config.layers)
     }
     return {name: torch.tensor(array)[None] for name, array in found.items()}
 
@@ -49,12 +51,16 @@ def read(run: Run, view: View) -> Reading:
     counted = predictions(tokens, config.k)
     strategies = {name: counted[name][0].numpy() for name in run.names("strategies")}
     return Reading(
-        tokens[0].tolist(), [each[0, 0].numpy() for each in maps], logits[0, 0].softmax(-1).numpy(), strategies
+        tokens[0].tolist(),
+        [each[0, 0].numpy() for each in maps],
+        logits[0, 0].softmax(-1).numpy(),
+        strategies,
     )
 
 
 def chosen(config: Config, view: View) -> torch.Tensor:
-    """The states that the visitor typed, or a random sequence, [1, T]. `CannotDraw` for a letter that is no state."""
+    """The states that the visitor typed, or a random sequence, [1, T]. `CannotDraw` for a letter
+    that is no state."""
     if not view.sequence:
         generator = torch.Generator().manual_seed(FROM + view.sample)
         return sample(1, min(LONGEST, config.T), config.k, config.chains, generator)

@@ -1,4 +1,5 @@
-"""Sequences of random Markov chains, each from a chain of its own, and the three ways to predict them by counting."""
+"""Sequences of random Markov chains, each from a chain of its own, and the three ways to predict
+them by counting."""
 
 import torch
 from jaxtyping import Float, Int
@@ -9,21 +10,32 @@ BALANCING = 40  # times that columns and rows are scaled in turn
 STRATEGIES = ("uniform", "unigram", "bigram")  # their ids, from the simplest to the best
 
 
-def draw_chains(batch: int, k: int, law: str, generator: torch.Generator) -> Float[Tensor, "batch k k"]:
-    """Transition matrices P[i, j] = p(j | i), float64. law "dirichlet": every row drawn evenly from all distributions,
-    Dirichlet(1). "balanced": the same, scaled until its columns sum to one too, so that in the long run all states
-    occur equally often."""
-    rows = torch.empty(batch, k, k, dtype=torch.float64).exponential_(generator=generator).clamp_(min=1e-12)
+def draw_chains(
+    batch: int, k: int, law: str, generator: torch.Generator
+) -> Float[Tensor, "batch k k"]:
+    """Transition matrices P[i, j] = p(j | i), float64. law "dirichlet": every row drawn evenly from
+    all distributions, Dirichlet(1). "balanced": the same, scaled until its columns sum to one too,
+    so that in the long run all states occur equally often."""
+    rows = (
+        torch.empty(batch, k, k, dtype=torch.float64)
+        .exponential_(generator=generator)
+        .clamp_(min=1e-12)
+    )
     for _ in range(BALANCING if law == "balanced" else 0):
         rows = rows / rows.sum(-2, keepdim=True)
         rows = rows / rows.sum(-1, keepdim=True)
     return rows / rows.sum(-1, keepdim=True)
 
 
-def walk(chains: Float[Tensor, "batch k k"], length: int, generator: torch.Generator) -> Int[Tensor, "batch length"]:
+def walk(
+    chains: Float[Tensor, "batch k k"], length: int, generator: torch.Generator
+) -> Int[Tensor, "batch length"]:
     """A sequence of each chain; its first state is any of the k with equal probability."""
     batch, k, _ = chains.shape
-    rows, steps = torch.arange(batch), chains.cumsum(-1)[..., :-1]  # a draw above all of them leads to the last state
+    rows, steps = (
+        torch.arange(batch),
+        chains.cumsum(-1)[..., :-1],
+    )  # a draw above all of them leads to the last state
     here = torch.randint(k, (batch,), generator=generator)
     found = [here]
     for u in torch.rand(length - 1, batch, 1, generator=generator, dtype=torch.float64).unbind():
@@ -32,7 +44,9 @@ def walk(chains: Float[Tensor, "batch k k"], length: int, generator: torch.Gener
     return torch.stack(found, 1)
 
 
-def sample(batch: int, length: int, k: int, law: str, generator: torch.Generator) -> Int[Tensor, "batch length"]:
+def sample(
+    batch: int, length: int, k: int, law: str, generator: torch.Generator
+) -> Int[Tensor, "batch length"]:
     """Sequences, each of a new chain."""
     return walk(draw_chains(batch, k, law, generator), length, generator)
 
@@ -42,7 +56,8 @@ def predictions(tokens: Int[Tensor, "batch T"], k: int) -> dict[str, Float[Tenso
 
     uniform  every state with 1/k
     unigram  (n_j + 1) / (t + k): n_j times state j has occurred among the first t
-    bigram   (n_ij + 1) / (n_i + k): n_ij times j has followed i, the state here. For "dirichlet" chains the posterior
+    bigram   (n_ij + 1) / (n_i + k): n_ij times j has followed i, the state here. For "dirichlet"
+             chains the posterior
              mean of the chain's row, and so the best possible predictor (Bayes)
     """
     seen = torch.nn.functional.one_hot(tokens, k).double()  # (batch, T, k)
@@ -58,7 +73,7 @@ def predictions(tokens: Int[Tensor, "batch T"], k: int) -> dict[str, Float[Tenso
 
 
 def followers(tokens: Int[Tensor, "batch T"]) -> Tensor:
-    """For each query the keys that come directly after an earlier occurrence of its state, [batch, query, key] bool:
-    what an induction head looks at."""
+    """For each query the keys that come directly after an earlier occurrence of its state, [batch,
+    query, key] bool: what an induction head looks at."""
     before = torch.nn.functional.pad(tokens[:, :-1], (1, 0), value=-1)  # the state before each key
     return (tokens[:, :, None] == before[:, None, :]).tril()

@@ -18,9 +18,16 @@ def measure(run: Run) -> list[Metric]:
         return [over_seeds(claims.ONE_LAYER, apart), exact]
     ordered = np.mean([in_order(run, seed) for seed in range(len(run["curve/loss"]))])
     found = [Metric(claims.STAGES, float(ordered), None, _unfinished(run) if ordered < 1 else "")]
-    for claim, values in ((claims.LOOKS_BACK, run["evaluated/previous"]), (claims.TOWARDS_BAYES, share_of_gain(run))):
+    for claim, values in (
+        (claims.LOOKS_BACK, run["evaluated/previous"]),
+        (claims.TOWARDS_BAYES, share_of_gain(run)),
+    ):
         short = claim.slack(float(values.mean())) < 0
-        found.append(Metric(claim, float(values.mean()), seeds_error(values), _unfinished(run) if short else ""))
+        found.append(
+            Metric(
+                claim, float(values.mean()), seeds_error(values), _unfinished(run) if short else ""
+            )
+        )
     return [*found, exact]
 
 

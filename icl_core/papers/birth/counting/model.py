@@ -1,10 +1,13 @@
-"""A transformer of attention alone, one head a layer, with relative positions; several seeds at once.
+"""A transformer of attention alone, one head a layer, with relative positions; several seeds at
+once.
 
     x_t = w_E(z_t)
-    x_t <- x_t + W_O W_V sum_s A[t, s] x_s     A = softmax((W_Q x_t)^T (W_K x_s + r_{t-s}) / sqrt d) over s <= t
+    x_t <- x_t + W_O W_V sum_s A[t, s] x_s     A = softmax((W_Q x_t)^T (W_K x_s + r_{t-s}) / sqrt d)
+                                               over s <= t
     logits_t = W_U x_t
 
-after each of one or two layers. All of it is trained. Vectors are rows here, so a matrix W is applied as x W.
+after each of one or two layers. All of it is trained. Vectors are rows here, so a matrix W is
+applied as x W.
 """
 
 import math
@@ -16,15 +19,26 @@ from torch import Tensor
 
 Parameters = Mapping[str, Tensor]  # by name, with layer: "W_K1"; the first axis is the seed
 PARTS = ("W_Q", "W_K", "W_V", "W_O")
-SMALL = {"W_E": 0.5, "R": 0.1, "layer": 0.5, "W_U": 0.3}  # small first values: predictions begin near uniform
+SMALL = {
+    "W_E": 0.5,
+    "R": 0.1,
+    "layer": 0.5,
+    "W_U": 0.3,
+}  # small first values: predictions begin near uniform
 
 
 def names(layers: int) -> list[str]:
     """The parameters of a model."""
-    return ["W_E", *(f"{part}{layer}" for layer in range(1, layers + 1) for part in (*PARTS, "R")), "W_U"]
+    return [
+        "W_E",
+        *(f"{part}{layer}" for layer in range(1, layers + 1) for part in (*PARTS, "R")),
+        "W_U",
+    ]
 
 
-def initialise(k: int, d: int, T: int, layers: int, generator: torch.Generator) -> dict[str, Tensor]:
+def initialise(
+    k: int, d: int, T: int, layers: int, generator: torch.Generator
+) -> dict[str, Tensor]:
     """First values of one seed, Gaussian."""
 
     def drawn(rows: int, scale: float) -> Tensor:
@@ -53,20 +67,25 @@ def forward(
             break
         W_Q, W_K, W_V, W_O, R = (parameters[f"{part}{layer}"] for part in (*PARTS, "R"))
         query = _each(x, W_Q)
-        scores = query @ _each(x, W_K).mT + by_distance(_each(query, R[:, :T].flip(1).mT))  # (seeds, batch, T, T)
+        scores = query @ _each(x, W_K).mT + by_distance(
+            _each(query, R[:, :T].flip(1).mT)
+        )  # (seeds, batch, T, T)
         maps.append((scores / math.sqrt(x.shape[-1]) + future).softmax(-1))
         x = x + _each(_each(maps[-1] @ x, W_V), W_O)
     return _each(x, parameters["W_U"].mT), maps
 
 
-def _each(x: Float[Tensor, "seeds batch T d"], W: Float[Tensor, "seeds d e"]) -> Float[Tensor, "seeds batch T e"]:
+def _each(
+    x: Float[Tensor, "seeds batch T d"], W: Float[Tensor, "seeds d e"]
+) -> Float[Tensor, "seeds batch T e"]:
     """x W, every seed with its own W: one product a seed."""
     seeds, batch, T, _ = x.shape
     return (x.reshape(seeds, batch * T, -1) @ W).view(seeds, batch, T, -1)
 
 
 def by_distance(scores: Float[Tensor, "seeds batch T T"]) -> Float[Tensor, "seeds batch T T"]:
-    """From scores by query and distance, the largest (T - 1) first, to scores by query and key; what lies in the future
-    is left as it comes. Shifts row t by T - 1 - t without gathering: a column more, and rows of the old length."""
+    """From scores by query and distance, the largest (T - 1) first, to scores by query and key;
+    what lies in the future is left as it comes. Shifts row t by T - 1 - t without gathering: a
+    column more, and rows of the old length."""
     *first, T, _ = scores.shape
     return torch.nn.functional.pad(scores, (1, 0)).reshape(*first, T + 1, T)[..., 1:, :]

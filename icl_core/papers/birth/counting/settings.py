@@ -24,19 +24,23 @@ class Config:
     chains: str = choice("chains", CHAINS, default="dirichlet", group=TASK)
     d: int = slider("width, d", 8, 128, default=32, step=8, group=MODEL)
     layers: int = slider("layers", 1, 2, default=2, group=MODEL)
-    learning_rate: float = slider("learning rate", 0.0005, 0.1, default=0.004, log=True, group=TRAINING)
+    learning_rate: float = slider(
+        "learning rate", 0.0005, 0.1, default=0.004, log=True, group=TRAINING
+    )
     batch: int = slider("sequences a batch", 16, 256, default=64, step=16, group=TRAINING)
     steps: int = slider("steps", 10, 2000, default=200, step=10, group=TRAINING)
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
-        """Refuse what does not fit the memory: in training six T × T maps a sequence and layer, and ten of its streams;
-        and of the sequences at the end one map a layer and what a softmax takes beside it, five in all."""
+        """Refuse what does not fit the memory: in training six T × T maps a sequence and layer, and
+        ten of its streams; and of the sequences at the end one map a layer and what a softmax takes
+        beside it, five in all."""
         trained = self.batch * self.layers * (6 * self.T + 10 * self.d)
         evaluated = EVALUATED * (5 * self.T + 10 * self.d)
         device.check_memory(
-            4 * self.seeds * self.T * (trained + evaluated), f"batch {self.batch}, T {self.T}, seeds {self.seeds}"
+            4 * self.seeds * self.T * (trained + evaluated),
+            f"batch {self.batch}, T {self.T}, seeds {self.seeds}",
         )
 
 
@@ -55,12 +59,39 @@ CLASSROOM = Config()
 LONGER = replace(CLASSROOM, T=128, steps=400)
 
 PRESETS = (
-    Preset("classroom", "Three states in 200 steps", CLASSROOM, "Watch the shading change twice.", seeds=3),
-    Preset("one layer", "One layer stays at single states", replace(CLASSROOM, layers=1, steps=400),
-           "It learns unigrams and stays there.", seeds=3),
-    Preset("balanced", "Chains without unigrams to learn", replace(CLASSROOM, chains="balanced", steps=400),
-           "All states occur equally often. Do the bigrams come sooner?", seeds=3),
-    Preset("more states", "Eight states", replace(CLASSROOM, k=8, steps=400),
-           "Single states now tell little. Which stage is left out?", seeds=3),
-    Preset("longer", "Sequences twice as long", LONGER, "Longer sequences tell more of a chain.", seeds=3),
-)  # fmt: skip
+    Preset(
+        "classroom",
+        "Three states in 200 steps",
+        CLASSROOM,
+        "Watch the shading change twice.",
+        seeds=3,
+    ),
+    Preset(
+        "one layer",
+        "One layer stays at single states",
+        replace(CLASSROOM, layers=1, steps=400),
+        "It learns unigrams and stays there.",
+        seeds=3,
+    ),
+    Preset(
+        "balanced",
+        "Chains without unigrams to learn",
+        replace(CLASSROOM, chains="balanced", steps=400),
+        "All states occur equally often. Do the bigrams come sooner?",
+        seeds=3,
+    ),
+    Preset(
+        "more states",
+        "Eight states",
+        replace(CLASSROOM, k=8, steps=400),
+        "Single states now tell little. Which stage is left out?",
+        seeds=3,
+    ),
+    Preset(
+        "longer",
+        "Sequences twice as long",
+        LONGER,
+        "Longer sequences tell more of a chain.",
+        seeds=3,
+    ),
+)

@@ -3,11 +3,28 @@
 import numpy as np
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.story import FIRST, HEADLINE, LAST, MARKS, Beat, Example, Question, Story, Task, Try
+from icl_core.contract.story import (
+    FIRST,
+    HEADLINE,
+    LAST,
+    MARKS,
+    Beat,
+    Example,
+    Question,
+    Story,
+    Task,
+    Try,
+)
 from icl_core.papers.birth.counting.load_run import read
 from icl_core.papers.birth.counting.markov_chains import LETTERS
 from icl_core.papers.birth.counting.settings import View
-from icl_core.papers.birth.counting.strategy import NAMES, at_step, becomes, looks_back, share_of_gain
+from icl_core.papers.birth.counting.strategy import (
+    NAMES,
+    at_step,
+    becomes,
+    looks_back,
+    share_of_gain,
+)
 
 CURVES = "All curves"
 SOON = 0.1  # of the training: so close together is at the same time
@@ -17,7 +34,8 @@ EARLY = 8  # a position at which little has been counted
 def _start(run: Run, view: View) -> str:
     away = at_step(run, "kl_uniform", 0)
     return (
-        f"Before training the model takes all {run.config.k} states to be equally likely: it is {away:.3f} nats from a "
+        f"Before training the model takes all {run.config.k} states to be equally likely: it is "
+        f"{away:.3f} nats from a "
         "uniform guess, and far from a predictor that counts."
     )
 
@@ -31,7 +49,11 @@ def _first_counted(run: Run) -> int:
 def _plateau(run: Run) -> float | None:
     """The step in the middle of the time in which unigrams are the nearest, if they come first."""
     single, pairs = (becomes(run, name) for name in ("unigram", "bigram"))
-    return (single + pairs) / 2 if single is not None and pairs is not None and single < pairs else None
+    return (
+        (single + pairs) / 2
+        if single is not None and pairs is not None and single < pairs
+        else None
+    )
 
 
 def _order(run: Run, view: View) -> str:
@@ -40,11 +62,14 @@ def _order(run: Run, view: View) -> str:
         f"{name} are the nearest from step {step:.0f}"
         for step, name in sorted((s, n) for s, n in found if s is not None)
     ]
-    return f"{'; '.join(told)[:1].upper()}{'; '.join(told)[1:]}." if told else "It comes to neither."
+    return (
+        f"{'; '.join(told)[:1].upper()}{'; '.join(told)[1:]}." if told else "It comes to neither."
+    )
 
 
 def _together(run: Run, view: View) -> int:
-    """Whether layer 1 looks back before, about when, or after the predictions become those of bigrams."""
+    """Whether layer 1 looks back before, about when, or after the predictions become those of
+    bigrams."""
     back, pairs = looks_back(run) or np.inf, becomes(run, "bigram") or np.inf
     close = SOON * run.config.steps
     return 1 if abs(back - pairs) <= close or back == pairs else 0 if back < pairs else 2
@@ -54,7 +79,10 @@ def _when(run: Run, view: View) -> str:
     back, pairs = looks_back(run), becomes(run, "bigram")
     if back is None or pairs is None:
         return "One of the two never happens in this run."
-    return f"Layer 1 puts half of its attention one back at step {back:.0f}; bigrams are nearest from step {pairs:.0f}."
+    return (
+        f"Layer 1 puts half of its attention one back at step {back:.0f}; bigrams are nearest "
+        f"from step {pairs:.0f}."
+    )
 
 
 def _jump(run: Run) -> float | None:
@@ -67,7 +95,8 @@ def _counts(run: Run, view: View) -> str:
     found = read(run, view)
     at = found.at(view)
     return (
-        f"Layer 2 asks every copy: are you the state I am? It looks at all that followed {found.letters[at]} so far, "
+        "Layer 2 asks every copy: are you the state I am? It looks at all that followed "
+        f"{found.letters[at]} so far, "
         "so that what it collects is a count of pairs: a statistical induction head."
     )
 
@@ -75,7 +104,8 @@ def _counts(run: Run, view: View) -> str:
 def _left(run: Run, view: View) -> str:
     share = float(share_of_gain(run).mean())
     return (
-        f"The best possible predictor counts pairs exactly. The model has gone {share:.0%} of the way to it from "
+        f"The best possible predictor counts pairs exactly. The model has gone {share:.0%} of "
+        "the way to it from "
         "unigrams, measured by the loss."
     )
 
@@ -85,19 +115,31 @@ def _early(run: Run, view: View) -> str:
     at = found.at(view)
     best = int(found.strategies["bigram"][at].argmax())
     model, pairs, single = (
-        float(rows[at, best]) for rows in (found.model, found.strategies["bigram"], found.strategies["unigram"])
+        float(rows[at, best])
+        for rows in (found.model, found.strategies["bigram"], found.strategies["unigram"])
     )
     return (
-        f"After {at + 1} state{'s' * (at > 0)} the model gives {model:.0%} to {LETTERS[best]}, bigrams {pairs:.0%}, "
+        f"After {at + 1} state{'s' * (at > 0)} the model gives {model:.0%} to {LETTERS[best]}, "
+        f"bigrams {pairs:.0%}, "
         f"unigrams {single:.0%}. With little to count, all stay close to uniform."
     )
 
 
 TASK = Task(
-    "Every sequence comes from a Markov chain of its own: what comes next depends on the state here alone, with "
-    "probabilities that are new in every sequence. The model must find them by counting what followed what.",
+    "Every sequence comes from a Markov chain of its own: what comes next depends on the state "
+    "here alone, with "
+    "probabilities that are new in every sequence. The model must find them by counting what "
+    "followed what.",
     Example(
-        (("A", "trigger"), ("B", "output"), ("C", ""), ("A", "trigger"), ("B", "output"), ("B", ""), ("A", "query")),
+        (
+            ("A", "trigger"),
+            ("B", "output"),
+            ("C", ""),
+            ("A", "trigger"),
+            ("B", "output"),
+            ("B", ""),
+            ("A", "query"),
+        ),
         "B",
     ),
 )
@@ -106,30 +148,36 @@ BEATS = (
     Beat("start", _start, FIRST, ("distances", "next")),
     Beat(
         "unigrams",
-        "First the model counts single states: what has come up often so far, it expects to come up again.",
+        "First the model counts single states: what has come up often so far, it expects to "
+        "come up again.",
         _plateau,
         ("distances", "next"),
         ask=Question(
-            "The best predictor counts pairs, which state follows which. What does the model learn first?",
+            "The best predictor counts pairs, which state follows which. What does the model "
+            "learn first?",
             ("How often each state occurs", "Which state follows which", "Both at once"),
             lambda run, view: _first_counted(run),
             _order,
-            "To count single states, attention that is spread evenly will do. To count pairs, two layers have to work "
+            "To count single states, attention that is spread evenly will do. To count pairs, "
+            "two layers have to work "
             "together, and neither gains anything before the other does its part.",
             ("distances", "looks", "next", HEADLINE, MARKS),
         ),
     ),
     Beat(
         "jump",
-        "Then it jumps: layer 1 looks one back, so that every state carries a copy of the one before it.",
+        "Then it jumps: layer 1 looks one back, so that every state carries a copy of the one "
+        "before it.",
         _jump,
         ("looks", "first"),
         ask=Question(
-            "The predictions jump from unigrams to bigrams. When does layer 1 learn to look one back?",
+            "The predictions jump from unigrams to bigrams. When does layer 1 learn to look one "
+            "back?",
             ("Well before the jump", "With the jump", "Well after it"),
             _together,
             _when,
-            "What layer 1 copies helps only once layer 2 uses it, and layer 2 can use only what is copied. So the two "
+            "What layer 1 copies helps only once layer 2 uses it, and layer 2 can use only what "
+            "is copied. So the two "
             "pull each other up, slowly at first and then all at once.",
             ("looks", "first"),
         ),
@@ -138,7 +186,8 @@ BEATS = (
     Beat("left", _left, LAST, ("distances",)),
     Beat(
         "close",
-        "You have seen copying grow into counting: the same head, looking at all followers in place of one.",
+        "You have seen copying grow into counting: the same head, looking at all followers in "
+        "place of one.",
         LAST,
         ("next", "second"),
         {"position": View().position},
@@ -157,8 +206,16 @@ TRIES = (
         marks=("second", "next"),
     ),
     Try("Eight states: which stage takes longer?", "more states", marks=("distances",)),
-    Try("Chains in which all states occur equally often: do bigrams come sooner?", "balanced", marks=("distances",)),
-    Try("See where in the sequence the model falls short of bigrams", drawer=CURVES, marks=("positions",)),
+    Try(
+        "Chains in which all states occur equally often: do bigrams come sooner?",
+        "balanced",
+        marks=("distances",),
+    ),
+    Try(
+        "See where in the sequence the model falls short of bigrams",
+        drawer=CURVES,
+        marks=("positions",),
+    ),
 )
 
 STORY = Story(TASK, BEATS, TRIES)

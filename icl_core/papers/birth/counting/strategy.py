@@ -9,7 +9,8 @@ NAMES = {"uniform": "uniform", "unigram": "unigrams", "bigram": "bigrams"}  # id
 
 
 def distances(run: Run, seed: int | None = None) -> np.ndarray:
-    """The divergence from each strategy, of a seed or the mean over seeds, [strategies, evaluations]."""
+    """The divergence from each strategy, of a seed or the mean over seeds, [strategies,
+    evaluations]."""
     curves = [run[f"curve/kl_{name}"] for name in run.names("strategies")]
     return np.array([mean_of(curve) if seed is None else curve[seed] for curve in curves])
 
@@ -27,7 +28,8 @@ def becomes(run: Run, strategy: str, seed: int | None = None) -> float | None:
 
 
 def spans(run: Run) -> list[tuple[str, float, float]]:
-    """The stretches of the training with one nearest strategy: its id, the first step and the last."""
+    """The stretches of the training with one nearest strategy: its id, the first step
+    and the last."""
     steps, names, found = run["curve/step"], nearest(run), []
     for index, name in enumerate(names):
         end = float(steps[min(index + 1, len(names) - 1)])
@@ -39,14 +41,21 @@ def spans(run: Run) -> list[tuple[str, float, float]]:
 
 
 def in_order(run: Run, seed: int) -> bool:
-    """Whether a seed's predictions are nearest to each strategy in turn, from the simplest to the best."""
+    """Whether a seed's predictions are nearest to each strategy in turn, from the simplest to the
+    best."""
     names = nearest(run, seed)
     first = [names.index(name) if name in names else -1 for name in run.names("strategies")]
-    return first[0] == 0 and first == sorted(first) and min(first) >= 0 and names[-1] == run.names("strategies")[-1]
+    return (
+        first[0] == 0
+        and first == sorted(first)
+        and min(first) >= 0
+        and names[-1] == run.names("strategies")[-1]
+    )
 
 
 def looks_back(run: Run, seed: int | None = None) -> float | None:
-    """The training step at which layer 1 first puts half of its attention on the position before."""
+    """The training step at which layer 1 first puts half of its attention on the
+    position before."""
     curve = mean_of(run["curve/previous"]) if seed is None else run["curve/previous"][seed]
     passed = np.flatnonzero(curve >= 0.5)
     return float(run["curve/step"][passed[0]]) if len(passed) else None
@@ -64,6 +73,9 @@ def at_step(run: Run, name: str, step: float) -> float:
 
 
 def share_of_gain(run: Run) -> np.ndarray:
-    """How far each seed has come from counting single states to counting pairs: its loss between theirs, [seeds]."""
-    single, pairs = (float(run[f"baseline/loss_{name}_at"].mean()) for name in ("unigram", "bigram"))
+    """How far each seed has come from counting single states to counting pairs: its loss between
+    theirs, [seeds]."""
+    single, pairs = (
+        float(run[f"baseline/loss_{name}_at"].mean()) for name in ("unigram", "bigram")
+    )
     return (single - run["evaluated/loss"]) / (single - pairs)

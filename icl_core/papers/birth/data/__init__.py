@@ -1,9 +1,11 @@
-"""What has the data to do with how soon the induction head forms? Here the same transformer is trained on six kinds of
-sequences: with one trigger or several, always the same ones or new ones in every sequence, frequent ones or rare ones,
-followed by any character or by a likely one. You see which training learns to copy first, which of its matrices is
-late, and what each matrix has stored in the end.
+"""What has the data to do with how soon the induction head forms? Here the same transformer is
+trained on six kinds of sequences: with one trigger or several, always the same ones or new ones in
+every sequence, frequent ones or rare ones, followed by any character or by a likely one. You see
+which training learns to copy first, which of its matrices is late, and what each matrix has stored
+in the end.
 
-Change the data in “What is stored” and find the pairs that a matrix never learned: they are those that it seldom met.
+Change the data in “What is stored” and find the pairs that a matrix never learned: they are those
+that it seldom met.
 """
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
@@ -21,7 +23,10 @@ def headline(run: Run, view: View) -> str:
     """What you see: on which data the head forms first and last."""
     rows = speed.ordered(run)
     first, last = (speed.when(arrival(run, "accuracy", name), run) for name in (rows[0], rows[-1]))
-    return f"With {_triggers(rows[0])}, copying is {LEVEL:.0%} right {first}; with {_triggers(rows[-1])}, {last}."
+    return (
+        f"With {_triggers(rows[0])}, copying is {LEVEL:.0%} right {first}; with "
+        f"{_triggers(rows[-1])}, {last}."
+    )
 
 
 def _triggers(name: str) -> str:
@@ -30,7 +35,8 @@ def _triggers(name: str) -> str:
 
 
 def cost(config: Config) -> float:
-    """Giga-operations of all trainings: maps, matrices and outputs at every position, and the evaluations."""
+    """Giga-operations of all trainings: maps, matrices and outputs at every position, and the
+    evaluations."""
     looks = len(evaluations(config.steps, EVERY, DENSE)) * WATCHED / 3
     token = 10 * config.T * config.d + 16 * config.d**2 + 6 * config.N * config.d
     return len(DATA) * config.seeds * config.T * (config.batch * config.steps + looks) * token / 1e9

@@ -1,4 +1,5 @@
-"""What the curves and the matrices of each training tell: when they arrive, how strong each stored pair is."""
+"""What the curves and the matrices of each training tell: when they arrive, how strong each stored
+pair is."""
 
 import numpy as np
 
@@ -19,8 +20,14 @@ def of(run: Run, tensor: str, name: str) -> np.ndarray:
 
 
 def times(run: Run, measure: str, name: str) -> np.ndarray:
-    """The step at which each seed's curve reaches the level, [seeds]; infinite where it never does."""
-    return np.array([first_crossing(run["curve/step"], curve, LEVEL) for curve in of(run, f"curve/{measure}", name)])
+    """The step at which each seed's curve reaches the level, [seeds]; infinite where it
+    never does."""
+    return np.array(
+        [
+            first_crossing(run["curve/step"], curve, LEVEL)
+            for curve in of(run, f"curve/{measure}", name)
+        ]
+    )
 
 
 def arrival(run: Run, measure: str, name: str) -> float:
@@ -42,21 +49,28 @@ def latest(run: Run, name: str) -> str | None:
 
 
 def halved(run: Run, measure: str, name: str) -> np.ndarray:
-    """The step at which each seed's loss has gone half of its way from the first value to the least, [seeds]."""
+    """The step at which each seed's loss has gone half of its way from the first value to the
+    least, [seeds]."""
     found = []
     for loss in of(run, f"curve/{measure}", name):
-        found.append(first_crossing(run["curve/step"], -loss, -float(loss[0] + np.nanmin(loss)) / 2))
+        found.append(
+            first_crossing(run["curve/step"], -loss, -float(loss[0] + np.nanmin(loss)) / 2)
+        )
     return np.array(found)
 
 
 def by_position(diagonal: np.ndarray, T: int) -> tuple[np.ndarray, np.ndarray]:
-    """W_K1's stored readings [..., T - 1], the mean over early positions and over the last half, [...] each."""
+    """W_K1's stored readings [..., T - 1], the mean over early positions and over the last half,
+    [...] each."""
     return diagonal[..., : early_positions(T) - 1].mean(-1), diagonal[..., T // 2 - 1 :].mean(-1)
 
 
 def by_case(diagonal: np.ndarray, characters: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Stored readings [..., characters], the mean over capital and over lowercase letters, [...] each; NaN if none."""
-    capital, lower = (np.array([test(each) for each in characters]) for test in (str.isupper, str.islower))
+    """Stored readings [..., characters], the mean over capital and over lowercase letters, [...]
+    each; NaN if none."""
+    capital, lower = (
+        np.array([test(each) for each in characters]) for test in (str.isupper, str.islower)
+    )
     if not capital.any() or not lower.any():
         return np.full(diagonal.shape[:-1], np.nan), np.full(diagonal.shape[:-1], np.nan)
     return diagonal[..., capital].mean(-1), diagonal[..., lower].mean(-1)

@@ -4,14 +4,25 @@ from functools import partial
 
 from icl_core.contract.experiment import Claim
 
-# Section 5 and Appendix E: batches of 512 sequences of 256 tokens, d = 128, SGD with momentum, learning rate 1.
+# Section 5 and Appendix E: batches of 512 sequences of 256 tokens, d = 128, SGD with momentum,
+# learning rate 1.
 SEVERAL = range(3, 6)  # seeds: one decides nothing
 LONG = range(300, 2001)  # fewer steps decide nothing
 PAPER = {
-    "N": 65, "T": 256, "d": 128, "scale": "code", "learning_rate": 1.0, "batch": 512, "steps": LONG, "seeds": SEVERAL,
-}  # fmt: skip
+    "N": 65,
+    "T": 256,
+    "d": 128,
+    "scale": "code",
+    "learning_rate": 1.0,
+    "batch": 512,
+    "steps": LONG,
+    "seeds": SEVERAL,
+}
 LATER = "steps by which 40% right in context come later"
-DUE = "hypothesize that (i) and (ii) are due to slow learning of W_O² while (iii) is more related to slow learning of"
+DUE = (
+    "hypothesize that (i) and (ii) are due to slow learning of W_O² while (iii) is more related "
+    "to slow learning of"
+)
 
 paper = partial(Claim, kind="paper", source="Section 5, Figure 4 (left)", at=PAPER)
 slower = partial(paper, label=LATER, at_least=1.0)
@@ -22,30 +33,35 @@ seen = partial(paper, source="Appendix E, Figure 7")
 
 FEWER = slower(
     id="fewer-triggers",
-    text="Fewer triggers slow the induction head down: with one random trigger it comes later than with five.",
+    text="Fewer triggers slow the induction head down: with one random trigger it comes later "
+    "than with five.",
     quote="a smaller number of triggers K",
 )
 RARE = slower(
     id="rare-triggers",
-    text="Rare triggers slow it down: with five fixed, rare ones it comes later than with one fixed, frequent one.",
+    text="Rare triggers slow it down: with five fixed, rare ones it comes later than with one "
+    "fixed, frequent one.",
     quote="using only rare fixed triggers",
 )
 RANDOM = slower(
     id="random-triggers",
-    text="Random triggers slow it down: with one random trigger it comes later than with one fixed, frequent one.",
+    text="Random triggers slow it down: with one random trigger it comes later than with one "
+    "fixed, frequent one.",
     quote="using random triggers instead of fixed triggers",
 )
 GLOBAL_FIRST = paper(
     id="global-first-everywhere",
     label="steps by which the in-context loss halves later, least over the data",
-    text="Whichever the triggers, the global loss goes half of its way down before the in-context loss does.",
+    text="Whichever the triggers, the global loss goes half of its way down before the "
+    "in-context loss does.",
     quote="the global bigram statistics tend to be learned more quickly than the induction head",
     at_least=1.0,
 )
 FEWER_OUTPUT = probed(
     id="fewer-triggers-output",
     label="steps by which W_O² comes later, 1 random against 5",
-    text="With fewer triggers W_O² is learned more slowly: it recalls 40% later with one random trigger than with "
+    text="With fewer triggers W_O² is learned more slowly: it recalls 40% later with one random "
+    "trigger than with "
     "five.",
     quote=DUE,
     at_least=1.0,
@@ -53,7 +69,8 @@ FEWER_OUTPUT = probed(
 RARE_OUTPUT = probed(
     id="rare-triggers-output",
     label="steps by which W_O² comes later, rare against frequent",
-    text="With rare triggers W_O² is learned more slowly: it recalls 40% later with five fixed, rare triggers than "
+    text="With rare triggers W_O² is learned more slowly: it recalls 40% later with five fixed, "
+    "rare triggers than "
     "with one fixed, frequent one.",
     quote=DUE,
     at_least=1.0,
@@ -61,7 +78,8 @@ RARE_OUTPUT = probed(
 RANDOM_KEYS = probed(
     id="random-triggers-keys",
     label="delay of the key-query matrices less that of W_O²",
-    text="Random triggers delay the key-query matrices more than W_O²: from one fixed, frequent trigger to one random, "
+    text="Random triggers delay the key-query matrices more than W_O²: from one fixed, frequent "
+    "trigger to one random, "
     "the later of W_K¹ early and W_K² loses more steps than W_O² does.",
     quote=DUE + " key-query matrices",
     at_least=1.0,
@@ -69,7 +87,8 @@ RANDOM_KEYS = probed(
 BIGRAM_FAILS = outputs(
     id="bigram-fails-elsewhere",
     label="accuracy on uniform outputs: trained on uniform less trained on bigram ones",
-    text="Tested on uniform outputs, the model trained on bigram outputs is worse than the one trained on uniform "
+    text="Tested on uniform outputs, the model trained on bigram outputs is worse than the one "
+    "trained on uniform "
     "ones.",
     quote="reduces the in-context accuracy when using out-of-distribution output tokens",
     at_least=0.1,
@@ -77,7 +96,8 @@ BIGRAM_FAILS = outputs(
 UNIFORM_FITS_BOTH = outputs(
     id="uniform-fits-both",
     label="accuracy on bigram outputs: trained on uniform less trained on bigram ones",
-    text="Tested on bigram outputs, the model trained on uniform outputs is about as good as the one trained on them.",
+    text="Tested on bigram outputs, the model trained on uniform outputs is about as good as "
+    "the one trained on them.",
     quote="training on uniform outputs performs well on both distributions",
     at_least=0.0,
     tolerance=0.1,
@@ -99,7 +119,8 @@ BETTER_KEYS = fitted(
 SAME_PREVIOUS = fitted(
     id="same-previous",
     label="recall of W_K¹ early at the end, uniform less bigram outputs",
-    text="W_K¹ is fitted alike with uniform and with bigram outputs. The paper names no level; here, within 10 points.",
+    text="W_K¹ is fitted alike with uniform and with bigram outputs. The paper names no level; "
+    "here, within 10 points.",
     quote="the recall accuracy for W_K¹ is comparable for both settings",
     near=0.0,
     tolerance=0.1,
@@ -108,20 +129,24 @@ LATE_POSITIONS = seen(
     id="late-positions-weak",
     label="W_K¹: mean stored reading of the last half of positions over that of the early ones",
     text="W_K¹ stores late positions more weakly than early ones, with three random triggers.",
-    quote="some of the diagonal elements are weaker than others, particularly for late positions in W_K¹",
+    quote="some of the diagonal elements are weaker than others, particularly for late "
+    "positions in W_K¹",
     at_most=1.0,
 )
 RARE_WEAK = seen(
     id="rare-triggers-weak",
     label="W_K²: mean stored reading of capital letters over that of lowercase letters",
-    text="W_K² stores rare triggers more weakly: capital letters, which are rarer, than lowercase ones.",
-    quote="seem related to frequencies of appearance of triggers, whereby capital letters appear less frequently",
+    text="W_K² stores rare triggers more weakly: capital letters, which are rarer, than "
+    "lowercase ones.",
+    quote="seem related to frequencies of appearance of triggers, whereby capital letters "
+    "appear less frequently",
     at_most=1.0,
 )
 EVEN_OUTPUT = seen(
     id="even-output",
     label="W_O²: standard deviation of stored readings over their mean",
-    text="W_O² stores its pairs about evenly. The paper names no level; here, a standard deviation of at most a "
+    text="W_O² stores its pairs about evenly. The paper names no level; here, a standard "
+    "deviation of at most a "
     "third of the mean.",
     quote="the diagonal for W_O² seems to be roughly uniform",
     at_most=1 / 3,
@@ -137,6 +162,20 @@ EVENER = Claim(
 )
 
 ALL = (
-    FEWER, RARE, RANDOM, GLOBAL_FIRST, FEWER_OUTPUT, RARE_OUTPUT, RANDOM_KEYS, BIGRAM_FAILS, UNIFORM_FITS_BOTH,
-    BETTER_OUTPUT, BETTER_KEYS, SAME_PREVIOUS, LATE_POSITIONS, RARE_WEAK, EVEN_OUTPUT, EVENER,
-)  # fmt: skip
+    FEWER,
+    RARE,
+    RANDOM,
+    GLOBAL_FIRST,
+    FEWER_OUTPUT,
+    RARE_OUTPUT,
+    RANDOM_KEYS,
+    BIGRAM_FAILS,
+    UNIFORM_FITS_BOTH,
+    BETTER_OUTPUT,
+    BETTER_KEYS,
+    SAME_PREVIOUS,
+    LATE_POSITIONS,
+    RARE_WEAK,
+    EVEN_OUTPUT,
+    EVENER,
+)

@@ -20,7 +20,8 @@ from icl_core.papers.birth.shared.seeds import over_seeds
 
 
 def measure(run: Run) -> list[Metric]:
-    """The means over seeds. What never arrives counts as arriving at the training's end: it is later still."""
+    """The means over seeds. What never arrives counts as arriving at the training's end: it is
+    later still."""
     return [*_speed(run), *_probes(run), *_outputs(run), *_stored(run)]
 
 
@@ -32,7 +33,9 @@ def _later(run: Run, measure: str, slow: str, quick: str) -> np.ndarray:
 
 def _speed(run: Run) -> list[Metric]:
     uniform = [name for name in run.names("data") if name != BIGRAM]
-    first = [halved(run, "in_context_loss", name) - halved(run, "global_loss", name) for name in uniform]
+    first = [
+        halved(run, "in_context_loss", name) - halved(run, "global_loss", name) for name in uniform
+    ]
     return [
         over_seeds(claims.FEWER, _later(run, "accuracy", "random_1", "random_5")),
         over_seeds(claims.RARE, _later(run, "accuracy", "rare", "frequent")),
@@ -59,7 +62,11 @@ def _outputs(run: Run) -> list[Metric]:
         """What uniform outputs gain over bigram ones, [seeds, …]."""
         return of(run, tensor, UNIFORM) - of(run, tensor, BIGRAM)
 
-    ends = {claims.BETTER_OUTPUT: "W_O2", claims.BETTER_KEYS: "W_K2", claims.SAME_PREVIOUS: "W_K1_early"}
+    ends = {
+        claims.BETTER_OUTPUT: "W_O2",
+        claims.BETTER_KEYS: "W_K2",
+        claims.SAME_PREVIOUS: "W_K1_early",
+    }
     return [
         over_seeds(claims.BIGRAM_FAILS, gained("evaluated/accuracy_uniform")),
         over_seeds(claims.UNIFORM_FITS_BOTH, gained("evaluated/accuracy_bigram")),
@@ -84,4 +91,7 @@ def _uneven(run: Run, diagonal: np.ndarray) -> str:
     if claims.EVEN_OUTPUT.slack(float(unevenness(diagonal).mean())) >= 0:
         return ""
     ranks = number_text(correlation(run["task/often"], diagonal.mean(0)), 2)
-    return f"W_O² learns beside W_F: its stored readings go with the characters' frequency, rank correlation {ranks}."
+    return (
+        "W_O² learns beside W_F: its stored readings go with the characters' frequency, rank "
+        f"correlation {ranks}."
+    )

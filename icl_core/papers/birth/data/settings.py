@@ -26,12 +26,16 @@ DATA = {  # by id
     "random_5": Data("5 random", "random", 5),
     "bigram": Data("3 random, bigram outputs", "random", 3, "bigram"),
 }
-OUTPUTS = {"random_3": "uniform", "bigram": "bigram"}  # the two trainings that differ in nothing but their outputs
+OUTPUTS = {
+    "random_3": "uniform",
+    "bigram": "bigram",
+}  # the two trainings that differ in nothing but their outputs
 
 
 @settings
 class Config:
-    """What is trained: the simplified transformer on all positions, once for each kind of data and each seed."""
+    """What is trained: the simplified transformer on all positions, once for each kind of data and
+    each seed."""
 
     N: int = slider("vocabulary, N", 16, 65, default=65, group=TASK)
     T: int = slider("sequence length, T", 32, 256, default=64, step=32, group=TASK)
@@ -52,24 +56,48 @@ class Config:
 class View:
     """What is drawn of the trainings."""
 
-    data_shown: str = choice("data", {name: each.label for name, each in DATA.items()}, default="random_3")
+    data_shown: str = choice(
+        "data", {name: each.label for name, each in DATA.items()}, default="random_3"
+    )
 
 
 def training(config: Config, name: str, seed: int) -> one.Config:
     """One of the trainings: on the data called `name`, the `seed`-th."""
     data = DATA[name]
     return one.Config(
-        triggers=data.triggers, K=data.K, outputs=data.outputs, N=config.N, T=config.T, d=config.d, scale=config.scale,
-        feed_forward=True, positions="all", optimiser="sgd", learning_rate=config.learning_rate, batch=config.batch,
-        steps=config.steps, seed=(config.seed + seed) % 100,
-    )  # fmt: skip
+        triggers=data.triggers,
+        K=data.K,
+        outputs=data.outputs,
+        N=config.N,
+        T=config.T,
+        d=config.d,
+        scale=config.scale,
+        feed_forward=True,
+        positions="all",
+        optimiser="sgd",
+        learning_rate=config.learning_rate,
+        batch=config.batch,
+        steps=config.steps,
+        seed=(config.seed + seed) % 100,
+    )
 
 
 CLASSROOM = Config()
 
 PRESETS = (
-    Preset("classroom", "Six kinds of data", CLASSROOM, "Which data lets the head form soonest?", seeds=3),
-    Preset("paper size", "Six kinds of data, T = 256", replace(CLASSROOM, T=256, batch=512, steps=600),
-           "Figures 4 to 7 at their own size. Initial weights as in the authors' code.", group="Paper's setting",
-           seeds=3),
-)  # fmt: skip
+    Preset(
+        "classroom",
+        "Six kinds of data",
+        CLASSROOM,
+        "Which data lets the head form soonest?",
+        seeds=3,
+    ),
+    Preset(
+        "paper size",
+        "Six kinds of data, T = 256",
+        replace(CLASSROOM, T=256, batch=512, steps=600),
+        "Figures 4 to 7 at their own size. Initial weights as in the authors' code.",
+        group="Paper's setting",
+        seeds=3,
+    ),
+)

@@ -1,4 +1,5 @@
-"""What is told of the data: which lets the head form, which matrix is late, what generalises, what is stored."""
+"""What is told of the data: which lets the head form, which matrix is late, what generalises, what
+is stored."""
 
 import numpy as np
 
@@ -10,14 +11,20 @@ from icl_core.papers.birth.data.draw.style import short
 from icl_core.papers.birth.data.settings import View
 from icl_core.papers.birth.shared.captions import EXAMPLE
 
-OUTPUTS, STORED, NUMBERS = "Uniform or bigram outputs", "What is stored", "Every training"  # the drawers
+OUTPUTS, STORED, NUMBERS = (
+    "Uniform or bigram outputs",
+    "What is stored",
+    "Every training",
+)  # the drawers
 SEEN = ("arrivals", "losses", "w_o2", "w_k2", "w_k1", "table", HEADLINE, MARKS)
 FIRST = ("frequent", "random_5", "rare")  # in the order of the choices
 SHARES = (0.15, 0.75)  # of what stays right on other outputs
 
 TASK = Task(
-    "The model learns to continue “ab…a” with “b”, where “a” is a trigger, and which characters often follow which. "
-    "Six trainings differ only in their data: how many triggers, which ones, and what follows them.",
+    "The model learns to continue “ab…a” with “b”, where “a” is a trigger, and which characters "
+    "often follow which. "
+    "Six trainings differ only in their data: how many triggers, which ones, and what follows "
+    "them.",
     EXAMPLE,
 )
 
@@ -27,14 +34,17 @@ def _first(run: Run, view: View) -> int:
 
 
 def _order(run: Run, view: View) -> str:
-    told = ", ".join(f"{short(name)} {when(arrival(run, 'accuracy', name), run)}" for name in ordered(run))
+    told = ", ".join(
+        f"{short(name)} {when(arrival(run, 'accuracy', name), run)}" for name in ordered(run)
+    )
     return f"{LEVEL:.0%} are right in context: {told}."
 
 
 def _few(run: Run, view: View) -> str:
     one, five = (when(arrival(run, "accuracy", name), run) for name in ("random_1", "random_5"))
     return (
-        f"With five random triggers a sequence the head forms {five}, with one {one}. Fewer triggers mean "
+        f"With five random triggers a sequence the head forms {five}, with one {one}. Fewer "
+        "triggers mean "
         "fewer places at which the context tells the answer, so there is less to learn from."
     )
 
@@ -44,8 +54,10 @@ def _late(run: Run, view: View) -> str:
         return when(arrival(run, "recall_W_O2", name), run)
 
     return (
-        f"W_O² recalls {LEVEL:.0%} with five random triggers {of_output('random_5')}. With one random trigger: "
-        f"{of_output('random_1')}; with five rare ones: {of_output('rare')}. The less is copied, the fewer outputs "
+        f"W_O² recalls {LEVEL:.0%} with five random triggers {of_output('random_5')}. With one "
+        "random trigger: "
+        f"{of_output('random_1')}; with five rare ones: {of_output('rare')}. The less is "
+        "copied, the fewer outputs "
         "W_O² learns from."
     )
 
@@ -54,15 +66,19 @@ def _keys(run: Run, view: View) -> str:
     found = {name: when(arrival(run, "recall_W_K2", name), run) for name in ("rare", "random_5")}
     last = [short(name) for name in shown(run) if latest(run, name) == "recall_W_K1_early"]
     return (
-        f"Random triggers ask more of W_K²: any character may be one. With five fixed triggers it recalls {LEVEL:.0%} "
-        f"{found['rare']}, with five random ones {found['random_5']}. W_K¹ has the same to store for all data, and "
+        "Random triggers ask more of W_K²: any character may be one. With five fixed triggers "
+        f"it recalls {LEVEL:.0%} "
+        f"{found['rare']}, with five random ones {found['random_5']}. W_K¹ has the same to "
+        "store for all data, and "
         f"comes last with {', '.join(last) or 'none of them'}."
     )
 
 
 def _elsewhere(run: Run) -> tuple[float, float]:
     """What is right after training on bigram outputs, on bigram and on uniform ones."""
-    own, other = (float(of(run, f"evaluated/accuracy_{law}", BIGRAM).mean()) for law in ("bigram", "uniform"))
+    own, other = (
+        float(of(run, f"evaluated/accuracy_{law}", BIGRAM).mean()) for law in ("bigram", "uniform")
+    )
     return own, other
 
 
@@ -73,9 +89,12 @@ def _stays(run: Run, view: View) -> int:
 
 def _fails(run: Run, view: View) -> str:
     own, other = _elsewhere(run)
-    back = [float(of(run, f"evaluated/accuracy_{law}", UNIFORM).mean()) for law in ("uniform", "bigram")]
+    back = [
+        float(of(run, f"evaluated/accuracy_{law}", UNIFORM).mean()) for law in ("uniform", "bigram")
+    ]
     return (
-        f"Trained on bigram outputs: {own:.0%} right on these, {other:.0%} on uniform ones. Trained on uniform "
+        f"Trained on bigram outputs: {own:.0%} right on these, {other:.0%} on uniform ones. "
+        "Trained on uniform "
         f"outputs: {back[0]:.0%} on these, {back[1]:.0%} on bigram ones."
     )
 
@@ -83,25 +102,30 @@ def _fails(run: Run, view: View) -> str:
 def _weak(run: Run, view: View) -> str:
     capital, lower = by_case(of(run, "diagonal/W_K2", UNIFORM), run.names("characters"))
     return (
-        "Every map holds the pairs of one matrix on its diagonal. W_K² is weak where a character is seldom a "
-        f"trigger: a capital letter is stored {float((capital / lower).mean()):.0%} as strongly as a lowercase one."
+        "Every map holds the pairs of one matrix on its diagonal. W_K² is weak where a "
+        "character is seldom a "
+        f"trigger: a capital letter is stored {float((capital / lower).mean()):.0%} as strongly "
+        "as a lowercase one."
     )
 
 
 BEATS = (
     Beat(
         "order",
-        "One row for each kind of triggers; the diamond says when the head works. A trigger that comes often teaches "
+        "One row for each kind of triggers; the diamond says when the head works. A trigger "
+        "that comes often teaches "
         "the same lesson again and again.",
         None,
         ("arrivals", "losses"),
         {"data_shown": "random_3"},
         ask=Question(
-            "Five trainings with uniform outputs differ only in their triggers. Which of these forms its head first?",
+            "Five trainings with uniform outputs differ only in their triggers. Which of these "
+            "forms its head first?",
             ("One fixed, frequent trigger", "Five random triggers", "Five fixed, rare triggers"),
             _first,
             _order,
-            "What counts is how often a sequence has something to copy, and how many different triggers W_K² has to "
+            "What counts is how often a sequence has something to copy, and how many different "
+            "triggers W_K² has to "
             "store.",
             SEEN,
         ),
@@ -117,12 +141,14 @@ BEATS = (
         {"data_shown": "random_3"},
         OUTPUTS,
         Question(
-            "Train on outputs that often follow their trigger anyway, then test on uniform outputs. How many stay "
+            "Train on outputs that often follow their trigger anyway, then test on uniform "
+            "outputs. How many stay "
             "right?",
             ("About as many as on its own outputs", "Clearly fewer", "Next to none"),
             _stays,
             _fails,
-            "Likely outputs are predicted by W_F without any context, so they hardly train the induction head.",
+            "Likely outputs are predicted by W_F without any context, so they hardly train the "
+            "induction head.",
             ("generalise", "fits"),
             there=True,
         ),
@@ -136,18 +162,30 @@ BEATS = (
         STORED,
         do="Choose the data “5 fixed, rare”.",
         done=lambda view: view.data_shown == "rare",
-        then="Now only five rows of W_K² stand out: those of the five triggers. No other character was ever one.",
+        then="Now only five rows of W_K² stand out: those of the five triggers. No other "
+        "character was ever one.",
     ),
 )
 
 TRIES = (
-    Try("One fixed trigger: what does W_K² store?", fields={"data_shown": "frequent"}, drawer=STORED,
-        marks=("maps",)),
+    Try(
+        "One fixed trigger: what does W_K² store?",
+        fields={"data_shown": "frequent"},
+        drawer=STORED,
+        marks=("maps",),
+    ),
     Try("Which matrices do bigram outputs starve?", drawer=OUTPUTS, marks=("fits",)),
     Try("See every training in numbers", drawer=NUMBERS, marks=("table",)),
-    Try("Train twice as long: does one random trigger arrive?", fields={"steps": 600}, marks=("arrivals",)),
-    Try("The paper's size: sequences four times as long, batches eight times as large", "paper size",
-        marks=("arrivals",)),
-)  # fmt: skip
+    Try(
+        "Train twice as long: does one random trigger arrive?",
+        fields={"steps": 600},
+        marks=("arrivals",),
+    ),
+    Try(
+        "The paper's size: sequences four times as long, batches eight times as large",
+        "paper size",
+        marks=("arrivals",),
+    ),
+)
 
 STORY = Story(TASK, BEATS, TRIES)

@@ -1,4 +1,5 @@
-"""Trains the simplified transformer on every kind of data, and reads what its matrices have stored in the end."""
+"""Trains the simplified transformer on every kind of data, and reads what its matrices have stored
+in the end."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -29,17 +30,23 @@ MATRICES = ("W_K1", "W_K2", "W_O2")
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """Train all of them. Of every kind of data, in the order of `names/data`:
 
-    `curve/<measure>` [seeds, data, evaluations] beside `curve/step`; `evaluated/<measure>` [seeds, data] on more
-    sequences; `diagonal/<matrix>` [seeds, data, pairs], the readings of the pairs that a matrix is to store, and
-    `aside/<matrix>` [seeds, data], the standard deviation of all other readings; `map/<matrix>` [data, rows, columns]
-    with `scale/<matrix>`, all readings of the first seed, a byte each. `task/often` [characters] goes with
-    `names/characters`. What was not measured is NaN.
+    `curve/<measure>` [seeds, data, evaluations] beside `curve/step`; `evaluated/<measure>` [seeds,
+    data] on more sequences; `diagonal/<matrix>` [seeds, data, pairs], the readings of the pairs
+    that a matrix is to store, and `aside/<matrix>` [seeds, data], the standard deviation of all
+    other readings; `map/<matrix>` [data, rows, columns] with `scale/<matrix>`, all readings of the
+    first seed, a byte each. `task/often` [characters] goes with `names/characters`. What was not
+    measured is NaN.
     """
     plan = [
-        phases.Phase(_name(*which), config.steps, partial(_train, config, *which), loop.State.curves,
-                     label=f"{DATA[which[0]].label}, seed {which[1] + 1}")
+        phases.Phase(
+            _name(*which),
+            config.steps,
+            partial(_train, config, *which),
+            loop.State.curves,
+            label=f"{DATA[which[0]].label}, seed {which[1] + 1}",
+        )
         for which in _trainings(config)
-    ]  # fmt: skip
+    ]
     made = phases.run(plan, progress, partial(_curves, config), "in_context_loss")
     task = task_of(training(config, "random_3", 0))
     known = {"task/often": task.unigram.numpy(), "names/characters": names(task.characters)}
@@ -55,40 +62,60 @@ def _name(name: str, seed: int) -> str:
     return f"{name} {seed}"
 
 
-def _train(whole: Config, name: str, seed: int, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
+def _train(
+    whole: Config, name: str, seed: int, resumed: Tensors, report: phases.Report
+) -> dict[str, np.ndarray]:
     config = training(whole, name, seed)
     weights, generator = begun(config)
     watched = _sequences(config, name, WATCHED)
     trained = problem(config, weights, generator, lambda step: _watch(config, weights, watched))
-    state = loop.train(trained, config.steps, loop.evaluations(config.steps, EVERY, DENSE), resumed, report, keep=False)
+    state = loop.train(
+        trained,
+        config.steps,
+        loop.evaluations(config.steps, EVERY, DENSE),
+        resumed,
+        report,
+        keep=False,
+    )
     ends = _evaluated(config, weights, _sequences(config, name, EVALUATED))
     found = {f"evaluated/{measure}": np.array(value) for measure, value in ends.items()}
     return {**state.curves(), **found, **stored(config, weights)}
 
 
 def _sequences(config: one.Config, name: str, count: int) -> dict[str, Batch]:
-    """Held-out sequences by the law of their outputs: of the training's own, and where they are compared of both."""
+    """Held-out sequences by the law of their outputs: of the training's own, and where they are
+    compared of both."""
     laws = LAWS if name in OUTPUTS else (config.outputs,)
     return {law: held_out(task_of(replace(config, outputs=law)), count) for law in laws}
 
 
-def _watch(config: one.Config, weights: Weights, sequences: Mapping[str, Batch]) -> dict[str, float]:
+def _watch(
+    config: one.Config, weights: Weights, sequences: Mapping[str, Batch]
+) -> dict[str, float]:
     recalls = probes.recalls(weights, task_of(config))
-    return {**_evaluated(config, weights, sequences), **{f"recall_{name}": recalls[name] for name in PROBES}}
+    return {
+        **_evaluated(config, weights, sequences),
+        **{f"recall_{name}": recalls[name] for name in PROBES},
+    }
 
 
-def _evaluated(config: one.Config, weights: Weights, sequences: Mapping[str, Batch]) -> dict[str, float]:
+def _evaluated(
+    config: one.Config, weights: Weights, sequences: Mapping[str, Batch]
+) -> dict[str, float]:
     """ENDS of the weights; the accuracies by law are NaN where outputs are not compared."""
-    found = {law: evaluate(weights, batch, positions="all" if law == config.outputs else "in_context")
-             for law, batch in sequences.items()}  # fmt: skip
+    found = {
+        law: evaluate(weights, batch, positions="all" if law == config.outputs else "in_context")
+        for law, batch in sequences.items()
+    }
     own, nothing = found[config.outputs], {"accuracy": np.nan}
     compared = {f"accuracy_{law}": found.get(law, nothing)["accuracy"] for law in LAWS}
     return {measure: own[measure] for measure in ENDS[:3]} | compared
 
 
 def stored(config: one.Config, weights: Weights) -> dict[str, np.ndarray]:
-    """All readings of each matrix, `map/<matrix>`; those that it is to store, `diagonal/…`, and the standard deviation
-    of all others, `aside/…`. W_K2 is asked for every character, also where few of them can be triggers."""
+    """All readings of each matrix, `map/<matrix>`; those that it is to store, `diagonal/…`, and the
+    standard deviation of all others, `aside/…`. W_K2 is asked for every character, also where few
+    of them can be triggers."""
     task = task_of(replace(config, triggers="random"))
     found = {}
     for name in MATRICES:
@@ -112,7 +139,12 @@ def _curves(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
         )
         for measure in MEASURES
     }
-    return {**found, "curve/step": np.array(at), "names/data": names(ids), "names/probes": names(PROBES)}
+    return {
+        **found,
+        "curve/step": np.array(at),
+        "names/data": names(ids),
+        "names/probes": names(PROBES),
+    }
 
 
 def _ends(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
@@ -120,9 +152,16 @@ def _ends(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
     first = made[_name(next(iter(DATA)), 0)]
     kinds = [name for name in first if name.startswith(("evaluated/", "diagonal/", "aside/"))]
     seeds = range(config.seeds)
-    found = {kind: np.array([[made[_name(name, seed)][kind] for name in DATA] for seed in seeds], np.float32)
-             for kind in kinds}  # fmt: skip
+    found = {
+        kind: np.array(
+            [[made[_name(name, seed)][kind] for name in DATA] for seed in seeds], np.float32
+        )
+        for kind in kinds
+    }
     for matrix in MATRICES:
         maps = compact(matrix, np.stack([made[_name(name, 0)][f"map/{matrix}"] for name in DATA]))
-        found |= {f"map/{matrix}": maps[f"snapshot/{matrix}"], f"scale/{matrix}": maps[f"scale/{matrix}"]}
+        found |= {
+            f"map/{matrix}": maps[f"snapshot/{matrix}"],
+            f"scale/{matrix}": maps[f"scale/{matrix}"],
+        }
     return found

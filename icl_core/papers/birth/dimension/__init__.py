@@ -1,7 +1,8 @@
-"""How many dimensions does a memory need? W_O², the first matrix to form, has 65 pairs to store. Here you see what a
-single gradient step can recall, by width and by how much data it has seen: with few dimensions random vectors overlap,
-and their overlaps are noise, which theory can compute exactly. Beside it W_O² learns alone, at widths from 16 to 512,
-once at the same learning rate for all and once at the best for each.
+"""How many dimensions does a memory need? W_O², the first matrix to form, has 65 pairs to store.
+Here you see what a single gradient step can recall, by width and by how much data it has seen: with
+few dimensions random vectors overlap, and their overlaps are noise, which theory can compute
+exactly. Beside it W_O² learns alone, at widths from 16 to 512, once at the same learning rate for
+all and once at the best for each.
 
 Change the width and the number of batches under “View”: the diagonal rises out of the noise.
 """
@@ -17,19 +18,26 @@ from icl_core.papers.birth.dimension.train import compute
 
 def headline(run: Run, view: View) -> str:
     """What you see: the one-step recall at the smallest and the largest width."""
-    widths, recall = run["task/widths"], run["one_step/recall"].mean(0)[run["task/numbers"].tolist().index(16)]
+    widths, recall = (
+        run["task/widths"],
+        run["one_step/recall"].mean(0)[run["task/numbers"].tolist().index(16)],
+    )
     return (
-        f"From d = {widths[0]} to {widths[-1]}, what one gradient step recalls rises from {recall[0]:.0%} to "
+        f"From d = {widths[0]} to {widths[-1]}, what one gradient step recalls rises from "
+        f"{recall[0]:.0%} to "
         f"{recall[-1]:.0%} of the pairs."
     )
 
 
 def cost(config: Config) -> float:
-    """Giga-operations: both layers once for each batch, then W_O2 at every learning rate where the loss counts."""
+    """Giga-operations: both layers once for each batch, then W_O2 at every learning rate where the
+    loss counts."""
     total = 0.0
     for d in widths_of(config):
         layers = config.T * (6 * config.T * d + 10 * d**2)
-        rates = len(FACTORS) * (0.3 * config.T * 4 * config.N * d + 8 * config.N * d**2 / config.batch)
+        rates = len(FACTORS) * (
+            0.3 * config.T * 4 * config.N * d + 8 * config.N * d**2 / config.batch
+        )
         total += config.batch * config.steps * (layers + rates)
     return config.seeds * total / 1e9
 

@@ -4,7 +4,15 @@ import numpy as np
 
 from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.papers.birth.dimension import claims
-from icl_core.papers.birth.dimension.tuned_rates import FROM, at_rates, at_widths, fixed, halves, over_training, tuned
+from icl_core.papers.birth.dimension.tuned_rates import (
+    FROM,
+    at_rates,
+    at_widths,
+    fixed,
+    halves,
+    over_training,
+    tuned,
+)
 from icl_core.papers.birth.shared.seeds import over_seeds
 
 LOW, HIGH, ENOUGH, FEW = 32, 512, 128, 4  # widths that claims name, and a handful of batches
@@ -18,7 +26,9 @@ def measure(run: Run) -> list[Metric]:
     found = [_least(claims.FASTER, np.diff(best)), over_seeds(claims.ENOUGH, arrived)]
     if HIGH in widths:
         kept = plain / np.maximum(best, 1e-6)
-        found.append(over_seeds(claims.UNTUNED, kept[:, widths.index(HIGH)] - kept[:, widths.index(LOW)]))
+        found.append(
+            over_seeds(claims.UNTUNED, kept[:, widths.index(HIGH)] - kept[:, widths.index(LOW)])
+        )
     return [*found, *_one_step(run)]
 
 
@@ -28,10 +38,17 @@ def _least(claim: Claim, gains: np.ndarray) -> Metric:
 
 
 def _one_step(run: Run) -> list[Metric]:
-    widths, numbers, recall = run["task/widths"], run["task/numbers"].tolist(), run["one_step/recall"]
+    widths, numbers, recall = (
+        run["task/widths"],
+        run["task/numbers"].tolist(),
+        run["one_step/recall"],
+    )
     ratio = run["one_step/noise"] / run["theory/noise"]  # [seeds, numbers, widths]
-    # the numbers of batches share embeddings and data, so only widths and seeds are independent draws
-    error = float((run["one_step/noise_error"] / run["theory/noise"]).mean() / ratio[:, 0].size ** 0.5)
+    # the numbers of batches share embeddings and data, so only widths and seeds are independent
+    # draws
+    error = float(
+        (run["one_step/noise_error"] / run["theory/noise"]).mean() / ratio[:, 0].size ** 0.5
+    )
     apart = np.abs(recall.mean(0) - at_widths(run))[:, widths >= FROM].max()
     return [
         over_seeds(claims.HANDFUL, recall[:, numbers.index(FEW), widths.tolist().index(ENOUGH)]),

@@ -1,18 +1,20 @@
-"""The one-step memory of Figure 9: what can be recalled after a single gradient step on W_O2, from even attention.
+"""The one-step memory of Figure 9: what can be recalled after a single gradient step on W_O2, from
+even attention.
 
-At a trigger that has come before, x = mean over s <= t of v(z_s), with v(k) = W_V2 w_E(k), and y is what follows. With
-mu_k = E[x | y = k] and mu = E[x], output k is recalled if k is the argmax over k' of v(k')^T (mu_k - mu). As x is a
-mixture of the v, mu_k - mu = sum_j S[k, j] v(j), where S[k, j] is how much more often than on average j has occurred
-when k follows. So S (N x N) holds all that the data says, whatever the dimension; the reading of k' is
-sum_j S[k, j] G[k', j] with the Gram matrix G[k', j] = v(k')^T v(j), here divided by its expectation on the diagonal.
+At a trigger that has come before, x = mean over s <= t of v(z_s), with v(k) = W_V2 w_E(k), and y is
+what follows. With mu_k = E[x | y = k] and mu = E[x], output k is recalled if k is the argmax over
+k' of v(k')^T (mu_k - mu). As x is a mixture of the v, mu_k - mu = sum_j S[k, j] v(j), where S[k, j]
+is how much more often than on average j has occurred when k follows. So S (N x N) holds all that
+the data says, whatever the dimension; the reading of k' is sum_j S[k, j] G[k', j] with the Gram
+matrix G[k', j] = v(k')^T v(j), here divided by its expectation on the diagonal.
 
 For Gaussian w_E and independent entries of W_V2 with kurtosis c, exactly:
 
     E G = 1,  Var G[i, j] = rho = (2 d - 2 + c) / d^2,  Var G[i, i] = 2 rho + (c - 1) / d^2,
 
-entries of one row being uncorrelated. So a reading has mean S[k, k'] and variance
-rho sum_{j != k'} S[k, j]^2 + (2 rho + (c - 1) / d^2) S[k, k']^2. The recall is then that of independent Gaussians with
-these moments, which is not exact.
+entries of one row being uncorrelated. So a reading has mean S[k, k'] and variance rho sum_{j != k'}
+S[k, j]^2 + (2 rho + (c - 1) / d^2) S[k, k']^2. The recall is then that of independent Gaussians
+with these moments, which is not exact.
 """
 
 import numpy as np
@@ -27,9 +29,16 @@ KURTOSIS = {"paper": 3.0, "code": 1.8}  # of the entries of W_V2: Gaussian, and 
 NODES = 40  # of the quadrature over the right reading
 
 
-def surplus(task: Task, numbers: tuple[int, ...], generator: torch.Generator) -> Float[Tensor, "numbers N N"]:
-    """S as estimated from so many batches, each the beginning of the next; a row is zero where k never followed."""
-    sums, counts, found = torch.zeros(task.N, task.N, dtype=torch.float64), torch.zeros(task.N, dtype=torch.float64), []
+def surplus(
+    task: Task, numbers: tuple[int, ...], generator: torch.Generator
+) -> Float[Tensor, "numbers N N"]:
+    """S as estimated from so many batches, each the beginning of the next; a row is zero where k
+    never followed."""
+    sums, counts, found = (
+        torch.zeros(task.N, task.N, dtype=torch.float64),
+        torch.zeros(task.N, dtype=torch.float64),
+        [],
+    )
     for batch in range(1, max(numbers) + 1):
         shares, follows = even_shares(sample(task, SEQUENCES, generator), task.N)
         sums.index_add_(0, follows, shares)
@@ -41,17 +50,21 @@ def surplus(task: Task, numbers: tuple[int, ...], generator: torch.Generator) ->
 
 
 def even_shares(batch: Batch, N: int) -> tuple[Float[Tensor, "n N"], Tensor]:
-    """At the in-context positions, the share of each character among those up to it, and what follows [n]."""
+    """At the in-context positions, the share of each character among those up to it, and what
+    follows [n]."""
     seen = torch.nn.functional.one_hot(batch.inputs, N).cumsum(1)  # (batch, T, N)
     shares = seen.double() / torch.arange(1, seen.shape[1] + 1)[:, None]
     return shares[batch.in_context], batch.targets[batch.in_context]
 
 
 def gram(N: int, d: int, scale: str, generator: torch.Generator) -> Float[Tensor, "N N"]:
-    """G of random embeddings; `scale` says how the entries of W_V2 are drawn, see `model.initialise`."""
+    """G of random embeddings; `scale` says how the entries of W_V2 are drawn, see
+    `model.initialise`."""
     w = torch.randn(N, d, generator=generator, dtype=torch.float64)
     shape = {"size": (d, d), "generator": generator, "dtype": torch.float64}
-    V = torch.randn(**shape) if scale == "paper" else (2 * torch.rand(**shape) - 1) * 3**0.5  # of variance 1
+    V = (
+        torch.randn(**shape) if scale == "paper" else (2 * torch.rand(**shape) - 1) * 3**0.5
+    )  # of variance 1
     v = w @ V.T / d
     return v @ v.T
 
@@ -83,7 +96,8 @@ def aside(squares: Float[Tensor, "*n N N"]) -> Float[Tensor, "*n"]:
 
 
 def noise(S: Float[Tensor, "*n N N"], d: int | float, scale: str) -> Float[Tensor, "*n"]:
-    """The exact expectation of the squared noise: the mean square of all readings but the right ones."""
+    """The exact expectation of the squared noise: the mean square of all readings but the right
+    ones."""
     mean, variance = moments(S, d, scale)
     return aside(mean.square() + variance)
 
@@ -93,11 +107,15 @@ def expected_recall(S: Float[Tensor, "*n N N"], d: int | float, scale: str) -> F
     nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
     mean, variance = moments(S, d, scale)
     spread = variance.clamp(min=1e-30).sqrt()
-    right, width = (each.diagonal(dim1=-2, dim2=-1)[..., None] for each in (mean, spread))  # (*n, N, 1)
+    right, width = (
+        each.diagonal(dim1=-2, dim2=-1)[..., None] for each in (mean, spread)
+    )  # (*n, N, 1)
     others = 1 - torch.eye(S.shape[-1], dtype=S.dtype)
     total = torch.zeros(S.shape[:-1], dtype=S.dtype)
     for node, weight in zip(nodes.tolist(), (weights / weights.sum()).tolist(), strict=True):
-        below = torch.special.log_ndtr((right + width * node - mean) / spread)  # that a reading is below the right one
+        below = torch.special.log_ndtr(
+            (right + width * node - mean) / spread
+        )  # that a reading is below the right one
         total += weight * (below * others).sum(-1).exp()
     return total.mean(-1)
 

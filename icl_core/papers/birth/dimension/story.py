@@ -5,7 +5,13 @@ import numpy as np
 from icl_core.contract.experiment import Run
 from icl_core.contract.story import HEADLINE, MARKS, Beat, Question, Story, Task, Try
 from icl_core.papers.birth.dimension.settings import Config, View, widths_of
-from icl_core.papers.birth.dimension.tuned_rates import FIXED, at_rates, contour, over_training, tuned
+from icl_core.papers.birth.dimension.tuned_rates import (
+    FIXED,
+    at_rates,
+    contour,
+    over_training,
+    tuned,
+)
 from icl_core.papers.birth.shared.captions import EXAMPLE
 
 THEORY, NUMBERS = "Theory beside simulation", "Every width"  # the drawers
@@ -20,7 +26,8 @@ FEW = {"width_shown": "64", "batches_shown": "4"}
 
 def _task(config: Config) -> str:
     return (
-        "W_O² says what layer 2 has found: it turns what was attended to into a character. For that it stores "
+        "W_O² says what layer 2 has found: it turns what was attended to into a character. For "
+        "that it stores "
         f"{config.N} pairs of random vectors in d dimensions, here d = {widths_of(config)[0]} to "
         f"{widths_of(config)[-1]}."
     )
@@ -34,7 +41,10 @@ def _recall(run: Run, d: int, batches: int) -> float:
 
 def _narrow(run: Run, view: View) -> str:
     few, many = _recall(run, 16, 16), _recall(run, int(run["task/widths"][-1]), 16)
-    return f"From 16 batches one step recalls {few:.0%} at d = 16 and {many:.0%} at d = {run['task/widths'][-1]}."
+    return (
+        f"From 16 batches one step recalls {few:.0%} at d = 16 and {many:.0%} at d = "
+        f"{run['task/widths'][-1]}."
+    )
 
 
 def _gains(run: Run, d: int, batches: int) -> tuple[float, float]:
@@ -51,23 +61,30 @@ def _helps(run: Run, view: View) -> int:
 def _either(run: Run, view: View) -> str:
     now, (wider, more) = _recall(run, 64, 4), _gains(run, 64, 4)
     return (
-        f"At d = 64 and four batches one step recalls {now:.0%}: {now + wider:.0%} with twice the width, "
+        f"At d = 64 and four batches one step recalls {now:.0%}: {now + wider:.0%} with twice "
+        "the width, "
         f"{now + more:.0%} with twice the data."
     )
 
 
 def _theory(run: Run, view: View) -> str:
     half = contour(run, 0.5)
-    known = [(number, d) for number, d in zip(run["task/numbers"], half, strict=True) if np.isfinite(d)]
-    told = f"with {known[-1][0]} batches from d = {known[-1][1]:.0f} on" if known else "nowhere here"
+    known = [
+        (number, d) for number, d in zip(run["task/numbers"], half, strict=True) if np.isfinite(d)
+    ]
+    told = (
+        f"with {known[-1][0]} batches from d = {known[-1][1]:.0f} on" if known else "nowhere here"
+    )
     return (
-        "How large the overlaps of random vectors are on average can be written down exactly. The dotted line is where "
+        "How large the overlaps of random vectors are on average can be written down exactly. "
+        "The dotted line is where "
         f"theory expects one half to be recalled: {told}. Nothing in it is fitted."
     )
 
 
 def _reached(run: Run) -> tuple[float, float, float]:
-    """The mean recall over the training: d = 32 at the fixed rate, at its best, and the largest width at its best."""
+    """The mean recall over the training: d = 32 at the fixed rate, at its best, and the largest
+    width at its best."""
     means, low = over_training(run), run["task/widths"].tolist().index(32)
     best = at_rates(means, tuned(run)).mean(0)
     return float(means[:, low, FIXED].mean()), float(best[low]), float(best[-1])
@@ -81,17 +98,24 @@ def _caught(run: Run, view: View) -> int:
 def _tuned(run: Run, view: View) -> str:
     plain, best, wide = _reached(run)
     return (
-        f"Over the training d = 32 recalls {plain:.0%} on average at the fixed rate and {best:.0%} at its best. "
+        f"Over the training d = 32 recalls {plain:.0%} on average at the fixed rate and "
+        f"{best:.0%} at its best. "
         f"d = {run['task/widths'][-1]} at its best recalls {wide:.0%}."
     )
 
 
 def _against_one(run: Run, view: View) -> str:
     """What many steps recall in few dimensions, at the best rate, beside a single step."""
-    last = float(at_rates(run["curve/recall"][..., -1], tuned(run)).mean(0)[run["task/widths"].tolist().index(32)])
+    last = float(
+        at_rates(run["curve/recall"][..., -1], tuned(run)).mean(0)[
+            run["task/widths"].tolist().index(32)
+        ]
+    )
     return (
-        "Again large widths are faster. Part of it is the learning rate, most of it is the room. At d = 32 "
-        f"{run['curve/step'][-1]} steps end at {last:.0%}, and the one step above recalls {_recall(run, 32, 16):.0%} "
+        "Again large widths are faster. Part of it is the learning rate, most of it is the "
+        "room. At d = 32 "
+        f"{run['curve/step'][-1]} steps end at {last:.0%}, and the one step above recalls "
+        f"{_recall(run, 32, 16):.0%} "
         "from 16 batches."
     )
 
@@ -100,7 +124,8 @@ def _low(run: Run, view: View) -> str:
     number = run["task/numbers"].tolist().index(16)
     noise, widths = np.sqrt(run["theory/noise"][0, number]), run["task/widths"].tolist()
     return (
-        f"From d = 128 to 16 the noise rises from {noise[widths.index(128)]:.3f} to {noise[widths.index(16)]:.3f}; the "
+        f"From d = 128 to 16 the noise rises from {noise[widths.index(128)]:.3f} to "
+        f"{noise[widths.index(16)]:.3f}; the "
         f"right reading stays at {float(run['one_step/signal'][0, number]):.3f}."
     )
 
@@ -108,7 +133,8 @@ def _low(run: Run, view: View) -> str:
 BEATS = (
     Beat(
         "start",
-        "The map shows what a single gradient step writes into W_O². The diagonal is what it should store; all else is "
+        "The map shows what a single gradient step writes into W_O². The diagonal is what it "
+        "should store; all else is "
         "noise. A pair is recalled if its diagonal cell beats its whole row.",
         None,
         ("readings",),
@@ -116,25 +142,29 @@ BEATS = (
     ),
     Beat(
         "width",
-        "Random vectors are nearly orthogonal only if there is room. In few dimensions they overlap, and every pair "
+        "Random vectors are nearly orthogonal only if there is room. In few dimensions they "
+        "overlap, and every pair "
         "answers a little to every other input.",
         None,
         ("one_step", "noise"),
         START,
         ask=Question(
-            "One gradient step from 16 batches, but with only 16 dimensions, far fewer than pairs. How many of them "
+            "One gradient step from 16 batches, but with only 16 dimensions, far fewer than "
+            "pairs. How many of them "
             "does it recall?",
             ("Fewer than a third", "About half", "More than three quarters"),
             lambda run, view: int(np.digitize(_recall(run, 16, 16), SHARES)),
             _narrow,
-            "The largest of all wrong readings has to stay below the right one, so a little noise in each is enough to "
+            "The largest of all wrong readings has to stay below the right one, so a little "
+            "noise in each is enough to "
             "lose the pair.",
             ONE_STEP,
         ),
     ),
     Beat(
         "data",
-        "There are two kinds of noise. Overlaps shrink with the width, and the noise of too few data shrinks "
+        "There are two kinds of noise. Overlaps shrink with the width, and the noise of too few "
+        "data shrinks "
         "with more: less of one does not help where the other is larger.",
         None,
         ("noise", "one_step"),
@@ -144,7 +174,8 @@ BEATS = (
             ("Twice the width", "Twice the data", "Neither"),
             _helps,
             _either,
-            "The noise at infinite width is the grey line. Where it is no longer far below the exact noise, more width "
+            "The noise at infinite width is the grey line. Where it is no longer far below the "
+            "exact noise, more width "
             "cannot help much.",
             ONE_STEP,
         ),
@@ -157,19 +188,22 @@ BEATS = (
         ("fixed", "tuned", "rates"),
         START,
         ask=Question(
-            "Now W_O² learns for many steps. At one rate for all, d = 32 is slow. Give it its best rate: how far "
+            "Now W_O² learns for many steps. At one rate for all, d = 32 is slow. Give it its "
+            "best rate: how far "
             "does it catch up with the largest width?",
             ("Less than a third of the way", "About half of the way", "More than two thirds"),
             _caught,
             _tuned,
-            "A better rate makes the logits move as fast as in a wide model. It does not make the vectors overlap "
+            "A better rate makes the logits move as fast as in a wide model. It does not make "
+            "the vectors overlap "
             "less.",
             TRAINED,
         ),
     ),
     Beat(
         "close",
-        "So a memory needs room: the diagonal is as strong at every width, and the noise around it is not.",
+        "So a memory needs room: the diagonal is as strong at every width, and the noise around "
+        "it is not.",
         None,
         ("readings", "noise"),
         START,
@@ -178,16 +212,26 @@ BEATS = (
         done=lambda view: view.width_shown == "16",
         then=_low,
     ),
-)  # fmt: skip
+)
 
 TRIES = (
-    Try("One batch at d = 512: what is left is the noise of the data",
-        fields={"width_shown": "512", "batches_shown": "1"}, marks=("readings", "noise")),
-    Try("All the data at d = 16: what is left are overlaps", fields={"width_shown": "16", "batches_shown": "64"},
-        marks=("readings", "noise")),
+    Try(
+        "One batch at d = 512: what is left is the noise of the data",
+        fields={"width_shown": "512", "batches_shown": "1"},
+        marks=("readings", "noise"),
+    ),
+    Try(
+        "All the data at d = 16: what is left are overlaps",
+        fields={"width_shown": "16", "batches_shown": "64"},
+        marks=("readings", "noise"),
+    ),
     Try("How good is theory, and where does it fail?", drawer=THEORY, marks=("recalls",)),
     Try("See every width in numbers", drawer=NUMBERS, marks=("table",)),
-    Try("Embeddings as the paper says, N(0, 1/d)", fields={"scale": "paper"}, marks=("fixed", "rates")),
-)  # fmt: skip
+    Try(
+        "Embeddings as the paper says, N(0, 1/d)",
+        fields={"scale": "paper"},
+        marks=("fixed", "rates"),
+    ),
+)
 
 STORY = Story(Task(_task, EXAMPLE), BEATS, TRIES)

@@ -1,7 +1,8 @@
-"""Trains W_O2 alone, at every width with all learning rates at once, and samples the one-step memory.
+"""Trains W_O2 alone, at every width with all learning rates at once, and samples the one-step
+memory.
 
-While W_K1 and W_K2 are frozen, what W_O2 reads does not depend on it. So each batch goes through both layers once, and
-every learning rate goes on from what layer 2 has attended to.
+While W_K1 and W_K2 are frozen, what W_O2 reads does not depend on it. So each batch goes through
+both layers once, and every learning rate goes on from what layer 2 has attended to.
 """
 
 from functools import partial
@@ -26,25 +27,31 @@ from icl_core.training import loop, phases
 from icl_core.training.several_seeds import padded
 
 EVERY, DENSE = 1, 30  # steps between evaluations at first, and how many of these
-ROWS = 1024  # the rows of a product are a multiple of this: every shape that comes is compiled and kept
+# the rows of a product are a multiple of this: every shape that comes is compiled and kept
+ROWS = 1024
 DRAWS = 20  # of embeddings, for each width and number of batches
 FINE = np.geomspace(8, 1024, 29)  # widths at which theory is drawn
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """`curve/recall` [seeds, widths, rates, evaluations] beside `curve/step`; `task/widths`, `task/rates`,
-    `task/numbers`; and of the one step
+    """`curve/recall` [seeds, widths, rates, evaluations] beside `curve/step`; `task/widths`,
+    `task/rates`, `task/numbers`; and of the one step
 
-    `one_step/S` [numbers, N, N], the first seed's; `one_step/recall`, `one_step/noise` [seeds, numbers, widths], the
-    mean over embeddings of R_1 and of the squared noise, with `_error`; `one_step/signal` [seeds, numbers], the mean
-    right reading; `theory/noise` [seeds, numbers, widths], exact; `theory/recall` [seeds, numbers, fine] beside
-    `theory/fine`.
+    `one_step/S` [numbers, N, N], the first seed's; `one_step/recall`, `one_step/noise` [seeds,
+    numbers, widths], the mean over embeddings of R_1 and of the squared noise, with `_error`;
+    `one_step/signal` [seeds, numbers], the mean right reading; `theory/noise` [seeds, numbers,
+    widths], exact; `theory/recall` [seeds, numbers, fine] beside `theory/fine`.
     """
     plan = [
-        phases.Phase(_name(*which), config.steps, partial(_train, training(config, *which)), loop.State.curves,
-                     label=f"d = {which[0]}, seed {which[1] + 1}")
+        phases.Phase(
+            _name(*which),
+            config.steps,
+            partial(_train, training(config, *which)),
+            loop.State.curves,
+            label=f"d = {which[0]}, seed {which[1] + 1}",
+        )
         for which in _trainings(config)
-    ]  # fmt: skip
+    ]
     made = phases.run(plan, progress, partial(_curves, config))
     return {**_curves(config, made), **one_step_of(config)}
 
@@ -63,7 +70,9 @@ def rates_of(config: Config | one.Config) -> list[float]:
     return [factor * config.learning_rate for factor in FACTORS]
 
 
-def attended(weights: Weights, batch: Batch) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n N"], Int[Tensor, "n"]]:
+def attended(
+    weights: Weights, batch: Batch
+) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n N"], Int[Tensor, "n"]]:
     """At the in-context positions: what W_O2 reads, the logits without it, and what follows."""
     tables, parts = make_tables(weights.with_(W_O2=torch.zeros_like(weights.W_O2)), 2), []
     for part in split(batch, counted_positions(batch, "in_context"), None):
@@ -72,15 +81,20 @@ def attended(weights: Weights, batch: Batch) -> tuple[Float[Tensor, "n d"], Floa
             block = part.block(*at)
             *_, c, logits = layer2(tables, h[at[0]], block.queries)
             kept = block.valid.flatten()
-            parts.append((c.flatten(0, 1)[kept] @ weights.V2.T, logits[kept], block.targets.flatten()[kept]))
+            parts.append(
+                (c.flatten(0, 1)[kept] @ weights.V2.T, logits[kept], block.targets.flatten()[kept])
+            )
     x, logits, targets = (torch.cat(each) for each in zip(*parts, strict=True))
     return x, logits, targets
 
 
 def loss_and_gradient(
-    W_U: Float[Tensor, "N d"], matrices: Float[Tensor, "rates d d"], x: Float[Tensor, "n d"],
-    logits: Float[Tensor, "n N"], targets: Int[Tensor, "n"],
-) -> tuple[Float[Tensor, "rates"], Float[Tensor, "rates d d"]]:  # fmt: skip
+    W_U: Float[Tensor, "N d"],
+    matrices: Float[Tensor, "rates d d"],
+    x: Float[Tensor, "n d"],
+    logits: Float[Tensor, "n N"],
+    targets: Int[Tensor, "n"],
+) -> tuple[Float[Tensor, "rates"], Float[Tensor, "rates d d"]]:
     """The mean cross-entropy with each of several W_O2, and its gradient."""
     n, more = len(targets), (0, -len(targets) % ROWS)
     x, logits, targets = pad(x, (0, 0, *more)), pad(logits, (0, 0, *more)), pad(targets, more)
@@ -106,7 +120,9 @@ def _train(config: one.Config, resumed: Tensors, report: phases.Report) -> dict[
 
     def step(index: int) -> tuple[dict[str, Tensor], loop.Measures]:
         batch = sample(task, config.batch, generator, device.current_device())
-        losses, gradients = loss_and_gradient(weights.W_U, _stacked(parameters), *attended(weights, batch))
+        losses, gradients = loss_and_gradient(
+            weights.W_U, _stacked(parameters), *attended(weights, batch)
+        )
         return dict(zip(parameters, gradients, strict=True)), {"loss": losses.tolist()}
 
     def watch(index: int) -> loop.Measures:
@@ -131,24 +147,43 @@ def _curves(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
     """The curves so far; what has not been reached is NaN."""
     at, widths = loop.evaluations(config.steps, EVERY, DENSE), widths_of(config)
     nothing = np.zeros((len(FACTORS), 0), np.float32)
-    rows = [[padded(made.get(_name(d, seed), {}).get("curve/recall", nothing), len(at)) for d in widths]
-            for seed in range(config.seeds)]  # fmt: skip
-    known = {"curve/step": np.array(at), "task/widths": np.array(widths), "task/numbers": np.array(NUMBERS)}
-    return {"curve/recall": np.array(rows, np.float32), "task/rates": np.array(rates_of(config)), **known}
+    rows = [
+        [padded(made.get(_name(d, seed), {}).get("curve/recall", nothing), len(at)) for d in widths]
+        for seed in range(config.seeds)
+    ]
+    known = {
+        "curve/step": np.array(at),
+        "task/widths": np.array(widths),
+        "task/numbers": np.array(NUMBERS),
+    }
+    return {
+        "curve/recall": np.array(rows, np.float32),
+        "task/rates": np.array(rates_of(config)),
+        **known,
+    }
 
 
 def one_step_of(config: Config) -> dict[str, np.ndarray]:
     """The one-step memory of every seed's batches, simulated and as theory has it."""
-    task, widths, scale = make_task(config.N, config.K, config.one_step_T), widths_of(config), config.scale
+    task, widths, scale = (
+        make_task(config.N, config.K, config.one_step_T),
+        widths_of(config),
+        config.scale,
+    )
     found: dict[str, list] = {}
     for seed in range(config.seeds):
         generator = torch.Generator().manual_seed(20_000 + (config.seed + seed) % 100)
         S = one_step.surplus(task, NUMBERS, generator)
         simulated = [_simulated(S, d, scale, generator) for d in widths]
-        made = {f"one_step/{name}": torch.stack([each[name] for each in simulated], -1) for name in simulated[0]}
+        made = {
+            f"one_step/{name}": torch.stack([each[name] for each in simulated], -1)
+            for name in simulated[0]
+        }
         made["one_step/signal"] = S.diagonal(dim1=-2, dim2=-1).mean(-1)
         made["theory/noise"] = torch.stack([one_step.noise(S, d, scale) for d in widths], -1)
-        made["theory/recall"] = torch.stack([one_step.expected_recall(S, d, scale) for d in FINE], -1)
+        made["theory/recall"] = torch.stack(
+            [one_step.expected_recall(S, d, scale) for d in FINE], -1
+        )
         made["one_step/S"] = S
         for name, value in made.items():
             found.setdefault(name, []).append(value.numpy().astype(np.float32))
@@ -158,8 +193,11 @@ def one_step_of(config: Config) -> dict[str, np.ndarray]:
 
 
 def _simulated(S: Tensor, d: int, scale: str, generator: torch.Generator) -> dict[str, Tensor]:
-    """R_1 and the squared noise for each number of batches, means over draws of embeddings with their errors."""
-    every = [one_step.readings(S, one_step.gram(S.shape[-1], d, scale, generator)) for _ in range(DRAWS)]
+    """R_1 and the squared noise for each number of batches, means over draws of embeddings with
+    their errors."""
+    every = [
+        one_step.readings(S, one_step.gram(S.shape[-1], d, scale, generator)) for _ in range(DRAWS)
+    ]
     measured = {
         "recall": torch.stack([one_step.recall(each) for each in every]),
         "noise": torch.stack([one_step.aside(each.square()) for each in every]),

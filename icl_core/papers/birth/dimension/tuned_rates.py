@@ -1,4 +1,5 @@
-"""What the curves and the one-step memory tell: the tuned learning rate, when a width arrives, theory's contour."""
+"""What the curves and the one-step memory tell: the tuned learning rate, when a width arrives,
+theory's contour."""
 
 import numpy as np
 
@@ -12,7 +13,8 @@ FROM = 64  # the least width of which theory's recall is held against simulation
 
 
 def over_training(run: Run) -> np.ndarray:
-    """The mean recall over the training, [seeds, widths, rates]: what a learning rate is tuned for."""
+    """The mean recall over the training, [seeds, widths, rates]: what a learning rate
+    is tuned for."""
     steps = run["curve/step"]
     return np.trapezoid(run["curve/recall"], steps, axis=-1) / (steps[-1] - steps[0])
 
@@ -33,14 +35,17 @@ def fixed(run: Run) -> np.ndarray:
 
 
 def halves(run: Run, rates: np.ndarray) -> np.ndarray:
-    """The step at which each seed recalls half of the pairs, [seeds, widths]; infinite where it never does."""
+    """The step at which each seed recalls half of the pairs, [seeds, widths]; infinite where it
+    never does."""
     curves = at_rates(run["curve/recall"], rates)
-    return np.array([[first_crossing(run["curve/step"], curve, HALF) for curve in seed] for seed in curves])
+    return np.array(
+        [[first_crossing(run["curve/step"], curve, HALF) for curve in seed] for seed in curves]
+    )
 
 
 def contour(run: Run, level: float) -> np.ndarray:
-    """The width at which theory's recall passes a level, for each number of batches, the mean over seeds; NaN where it
-    does not between the ends of `theory/fine`."""
+    """The width at which theory's recall passes a level, for each number of batches, the mean over
+    seeds; NaN where it does not between the ends of `theory/fine`."""
     fine, recall = run["theory/fine"], run["theory/recall"].mean(0)
     found = np.array([first_crossing(np.log(fine), row, level) for row in recall])
     return np.where(np.isfinite(found) & (found > np.log(fine[0])), np.exp(found), np.nan)

@@ -1,9 +1,11 @@
-"""A transformer of two layers learns to look back. When a trigger comes again, the model finds the trigger's earlier
-occurrence and predicts the character that followed it there. This mechanism is called an induction head. It needs three
-matrices, each of them an associative memory, and you can watch each one form.
+"""A transformer of two layers learns to look back. When a trigger comes again, the model finds the
+trigger's earlier occurrence and predicts the character that followed it there. This mechanism is
+called an induction head. It needs three matrices, each of them an associative memory, and you can
+watch each one form.
 
-Play the training, from random weights to the finished mechanism. "Trained beside constructed" shows each trained matrix
-next to the one that the paper writes down. In "Graft" you put that one into the model and see what becomes of it.
+Play the training, from random weights to the finished mechanism. "Trained beside constructed" shows
+each trained matrix next to the one that the paper writes down. In "Graft" you put that one into the
+model and see what becomes of it.
 """
 
 from dataclasses import replace
@@ -46,7 +48,9 @@ def headline(run: Run, view: View) -> str:
     accuracy = accuracy_at(run, step)
     repeat, best = (float(run[f"baseline/{name}"][0]) for name in ("repeat", "best_in_context"))
     when = _when(run, step)
-    beside = "perfect: 100%" if run.config.positions == "in_context" else f"best possible: {best:.0%}"
+    beside = (
+        "perfect: 100%" if run.config.positions == "in_context" else f"best possible: {best:.0%}"
+    )
     if accuracy < repeat + 0.05:
         beside = f"repeating the last one: {repeat:.0%}"
     return f"{when}, {accuracy:.0%} of the context-dependent characters are right ({beside})."
@@ -59,21 +63,32 @@ def _when(run: Run, step: int) -> str:
 
 
 def cost(config: Config) -> float:
-    """Giga-operations of a run: its trainings, those of the opposite freezing, and one of a single layer."""
+    """Giga-operations of a run: its trainings, those of the opposite freezing, and one of a single
+    layer."""
     each = _training(config) + (_training(other) if (other := opposite(config)) else 0)
-    return (config.seeds * each + (_training(one_layer(config)) if config.layers == 2 and config.trains else 0)) / 1e9
+    return (
+        config.seeds * each
+        + (_training(one_layer(config)) if config.layers == 2 and config.trains else 0)
+    ) / 1e9
 
 
 def _training(config: Config) -> float:
-    """Operations of one training and of its evaluations on held-out sequences: forward alone, a third of a step."""
-    whole, looks = _per_token(replace(config, positions="all")), len(evaluations(config.updates, *EVALUATIONS))
+    """Operations of one training and of its evaluations on held-out sequences: forward alone, a
+    third of a step."""
+    whole, looks = (
+        _per_token(replace(config, positions="all")),
+        len(evaluations(config.updates, *EVALUATIONS)),
+    )
     looking = (looks * WATCHED * (1.5 if config.positions == "all" else 1) + EVALUATED) * whole / 3
     return config.T * (config.batch * config.updates * _per_token(config) + looking)
 
 
 def _per_token(config: Config) -> float:
-    """Operations for a token of a batch: queries with keys, tokens with matrices, outputs with W_U."""
-    counted = 1.0 if config.positions == "all" else 0.3  # the share of positions where layer 2 and the loss are needed
+    """Operations for a token of a batch: queries with keys, tokens with matrices,
+    outputs with W_U."""
+    counted = (
+        1.0 if config.positions == "all" else 0.3
+    )  # the share of positions where layer 2 and the loss are needed
     maps = config.T * config.d * ((4 if config.layers == 2 else 0) + 6 * counted)
     return maps + 16 * config.d**2 + 6 * config.N * config.d * counted
 
@@ -87,7 +102,8 @@ SEQUENCE = ("sequence", "marked")
 
 
 def stored(config: Config) -> float:
-    """The share of N random pairs, all as strong, that a matrix of this width recalls: it has d² numbers for them."""
+    """The share of N random pairs, all as strong, that a matrix of this width recalls: it has d²
+    numbers for them."""
     return float(recalled(config.d, np.ones(config.N)).mean())
 
 
@@ -102,38 +118,105 @@ EXPERIMENT = Experiment(
     metrics=measure,
     drawings=(
         Drawing(
-            "first", stage.first, SEQUENCE, applies=lambda config: config.layers == 2, explanations=explanations.first
+            "first",
+            stage.first,
+            SEQUENCE,
+            applies=lambda config: config.layers == 2,
+            explanations=explanations.first,
         ),
         Drawing("second", stage.second, SEQUENCE, explanations=explanations.second),
-        Drawing("accuracy", curves.accuracy, ("measure", "single_seeds"), live=True, applies=_trains),
-        Drawing("probes", probes.probes_panel, applies=lambda config: not config.trains, moving=False),
-        Drawing("w_k1", stage.w_k1, applies=lambda config: config.layers == 2, explanations=explanations.w_k1),
+        Drawing(
+            "accuracy", curves.accuracy, ("measure", "single_seeds"), live=True, applies=_trains
+        ),
+        Drawing(
+            "probes", probes.probes_panel, applies=lambda config: not config.trains, moving=False
+        ),
+        Drawing(
+            "w_k1",
+            stage.w_k1,
+            applies=lambda config: config.layers == 2,
+            explanations=explanations.w_k1,
+        ),
         Drawing("w_k2", stage.w_k2, explanations=explanations.w_k2),
         Drawing("w_o2", stage.w_o2, explanations=explanations.w_o2),
-        Drawing("graft", grafts.draw, ("graft_W_K1", "graft_W_K2", "graft_W_O2", "graft_W_F", "strength"), GRAFT),
-        Drawing("score", explanation_score.score, (), GRAFT, applies=lambda config: config.layers == 2, wide=True),
+        Drawing(
+            "graft",
+            grafts.draw,
+            ("graft_W_K1", "graft_W_K2", "graft_W_O2", "graft_W_F", "strength"),
+            GRAFT,
+        ),
+        Drawing(
+            "score",
+            explanation_score.score,
+            (),
+            GRAFT,
+            applies=lambda config: config.layers == 2,
+            wide=True,
+        ),
         Drawing("attention", attention.draw, (*SEQUENCE, "sample", "length"), OWN, wide=True),
         Drawing("forward", forward.draw, (*SEQUENCE, "sample", "length", "position"), OWN),
         Drawing(
-            "streams", circuit.streams, (*SEQUENCE, "followed"), CIRCUIT, applies=lambda config: config.layers == 2
+            "streams",
+            circuit.streams,
+            (*SEQUENCE, "followed"),
+            CIRCUIT,
+            applies=lambda config: config.layers == 2,
         ),
         Drawing("paths", circuit.paths, (*SEQUENCE, "followed"), CIRCUIT),
-        Drawing("blocks", circuit.blocks, ("read",), CIRCUIT, applies=lambda config: config.layers == 2),
+        Drawing(
+            "blocks", circuit.blocks, ("read",), CIRCUIT, applies=lambda config: config.layers == 2
+        ),
         Drawing("matrix", matrices.draw, ("memory", "raw", "wrong"), BESIDE, wide=True),
         Drawing("spectrum", matrices.spectrum, (), BESIDE),
-        Drawing("memories", curves.memories, ("orientation", "weighted"), CURVES, live=True, applies=_trains),
-        Drawing("losses", curves.losses, (), CURVES, live=True, applies=_trains),
-        Drawing("rows", variants.rows, (), CURVES, live=True, applies=lambda c: c.trains and c.layers == 2),
-        Drawing("opposite", variants.opposite, (), CURVES, applies=lambda config: opposite(config) is not None),
         Drawing(
-            "outputs", variants.outputs, (), CURVES, live=True, applies=lambda c: c.trains and c.positions == "all"
+            "memories",
+            curves.memories,
+            ("orientation", "weighted"),
+            CURVES,
+            live=True,
+            applies=_trains,
+        ),
+        Drawing("losses", curves.losses, (), CURVES, live=True, applies=_trains),
+        Drawing(
+            "rows",
+            variants.rows,
+            (),
+            CURVES,
+            live=True,
+            applies=lambda c: c.trains and c.layers == 2,
         ),
         Drawing(
-            "feed_forward", curves.feed_forward, (), CURVES, live=True, applies=lambda c: c.trains and c.feed_forward
+            "opposite",
+            variants.opposite,
+            (),
+            CURVES,
+            applies=lambda config: opposite(config) is not None,
+        ),
+        Drawing(
+            "outputs",
+            variants.outputs,
+            (),
+            CURVES,
+            live=True,
+            applies=lambda c: c.trains and c.positions == "all",
+        ),
+        Drawing(
+            "feed_forward",
+            curves.feed_forward,
+            (),
+            CURVES,
+            live=True,
+            applies=lambda c: c.trains and c.feed_forward,
         ),
         Drawing("gradients", gradients.gradients_panel, (), CURVES, applies=_trains),
         Drawing("looks", attention_by_offset.looks, (), CURVES),
-        Drawing("errors", attention_by_offset.errors, (), CURVES, applies=lambda config: config.layers == 2),
+        Drawing(
+            "errors",
+            attention_by_offset.errors,
+            (),
+            CURVES,
+            applies=lambda config: config.layers == 2,
+        ),
         Drawing("stripe", behaviour.stripe, (), CURVES, applies=lambda config: config.layers == 2),
         Drawing("copying", behaviour.copying, (), CURVES),
     ),

@@ -27,13 +27,18 @@ TOP = 3  # most frequent bigrams
 
 
 class Looked(NamedTuple):
-    """What a model makes of held-out sequences, [sequences, T] each; layer 1's is NaN if it has none."""
+    """What a model makes of held-out sequences, [sequences, T] each; layer 1's is NaN if it has
+    none."""
 
     batch: Batch
     guess: Int[Tensor, "batch T"]  # the likeliest next token
     previous: Float[Tensor, "batch T"]  # layer 1's mass on the position before
-    followers: Float[Tensor, "batch T"]  # the last layer's mass on what followed earlier occurrences of the query
-    uniform: Float[Tensor, "batch T"]  # a uniform attention's mass on them: the share of the keys that they are
+    followers: Float[
+        Tensor, "batch T"
+    ]  # the last layer's mass on what followed earlier occurrences of the query
+    uniform: Float[
+        Tensor, "batch T"
+    ]  # a uniform attention's mass on them: the share of the keys that they are
 
 
 @torch.no_grad()
@@ -69,8 +74,9 @@ def _looked(weights: Weights, tokens: Int[Tensor, "batch T"], layers: int) -> tu
 
 
 def errors_by_first(found: Looked) -> dict[str, tuple[float, float]]:
-    """The share of wrong predictions in context with its standard error, by the position of the trigger's first
-    occurrence, counted from 1: the ranges by name, "1–16" and so on; NaN where there is none."""
+    """The share of wrong predictions in context with its standard error, by the position of the
+    trigger's first occurrence, counted from 1: the ranges by name, "1–16" and so on; NaN where
+    there is none."""
     inputs, inside = found.batch.inputs, found.batch.in_context
     first = 1 + (inputs[:, :, None] == inputs[:, None, :]).int().argmax(2)  # (batch, T)
     wrong, T, shares, start = found.guess != found.batch.targets, inputs.shape[1], {}, 0
@@ -83,14 +89,15 @@ def errors_by_first(found: Looked) -> dict[str, tuple[float, float]]:
 
 
 def on_previous(found: Looked) -> tuple[float, float]:
-    """Layer 1's mean mass on the position before, in the first and in the last rows that have one."""
+    """Layer 1's mean mass on the position before, in the first and in the last rows
+    that have one."""
     rows = found.previous[:, 1:]
     return float(rows[:, :ROWS].mean()), float(rows[:, -ROWS:].mean())
 
 
 def on_followers(found: Looked) -> dict[str, tuple[float, float]]:
-    """The last layer's mean mass on what followed the query's earlier occurrences, and a uniform attention's: at
-    triggers, and at other characters that come again."""
+    """The last layer's mean mass on what followed the query's earlier occurrences, and a uniform
+    attention's: at triggers, and at other characters that come again."""
     again = found.uniform > 0
     groups = {"triggers": found.batch.in_context, "others": found.batch.global_}
     return {
@@ -100,8 +107,8 @@ def on_followers(found: Looked) -> dict[str, tuple[float, float]]:
 
 
 def on_bigrams(found: Looked, task: Task) -> tuple[float, float]:
-    """Of the errors in context, the shares that predict one of the query's most frequent bigrams, and that do so though
-    the last layer puts most of its mass on what followed before."""
+    """Of the errors in context, the shares that predict one of the query's most frequent bigrams,
+    and that do so though the last layer puts most of its mass on what followed before."""
     batch = found.batch
     likely = task.bigram.topk(TOP, dim=1).indices[batch.inputs]  # (batch, T, TOP)
     wrong = batch.in_context & (found.guess != batch.targets)
@@ -115,21 +122,24 @@ def in_words(found: Looked, config: Config) -> str:
     if config.layers == 2:
         early, late = on_previous(found)
         said.append(
-            f"Layer 1 puts {early:.0%} of its attention on the previous position in its first {ROWS} rows, {late:.0%} "
+            f"Layer 1 puts {early:.0%} of its attention on the previous position in its first "
+            f"{ROWS} rows, {late:.0%} "
             f"in its last {ROWS}."
         )
     named, though = on_bigrams(found, task_of(config))
     if config.feed_forward and np.isfinite(named):
         said.append(
-            f"{named:.0%} of the errors name one of the {TOP} characters that most often follow the one just read, "
+            f"{named:.0%} of the errors name one of the {TOP} characters that most often follow "
+            "the one just read, "
             f"{though:.0%} although layer 2 looks at the right place."
         )
     return " ".join(said)
 
 
 def spread(attention: Float[np.ndarray, "T T"]) -> tuple[float, float]:
-    """How even an attention map is: the mean entropy of its rows as a share of log t, the most it could be, and the
-    largest weight over the uniform one, the mean over rows. Rows of few keys are left out."""
+    """How even an attention map is: the mean entropy of its rows as a share of log t, the most it
+    could be, and the largest weight over the uniform one, the mean over rows. Rows of few keys are
+    left out."""
     rows = range(ROWS, len(attention))
     shares, largest = [], []
     for t in rows:

@@ -1,7 +1,8 @@
-"""A trained matrix beside its construction: the same readings of both, aligned fairly, and how well each recalls.
+"""A trained matrix beside its construction: the same readings of both, aligned fairly, and how well
+each recalls.
 
-A construction's scale is free, and the softmax does not see everything. So first remove what it cannot see, then fit
-one factor, then subtract.
+A construction's scale is free, and the softmax does not see everything. So first remove what it
+cannot see, then fit one factor, then subtract.
 """
 
 from dataclasses import dataclass
@@ -27,12 +28,15 @@ class Aligned(NamedTuple):
     constructed: Readings  # times the factor
     difference: Readings
     factor: float
-    explained: float  # R^2: share of the trained readings' square that the construction accounts for
+    explained: (
+        float  # R^2: share of the trained readings' square that the construction accounts for
+    )
 
 
 def visible(name: str, S: Readings, seen: Seen | None = None) -> Readings:
-    """S less what a softmax cannot see. For W_K1 and W_K2 that is each query's mean over its keys (rows); for W_O2 and
-    W_F each input's mean over outputs (columns). Entries not `seen`, such as future keys, become zero."""
+    """S less what a softmax cannot see. For W_K1 and W_K2 that is each query's mean over its keys
+    (rows); for W_O2 and W_F each input's mean over outputs (columns). Entries not `seen`, such as
+    future keys, become zero."""
     if name not in ("W_K1", "W_K2", "W_O2", "W_F"):
         raise ValueError(f"name must be W_K1, W_K2, W_O2 or W_F, got {name!r}")
     axis = 1 if name.startswith("W_K") else 0
@@ -42,26 +46,31 @@ def visible(name: str, S: Readings, seen: Seen | None = None) -> Readings:
 
 
 def align(name: str, trained: Readings, constructed: Readings, seen: Seen | None = None) -> Aligned:
-    """Fit the construction's readings to the trained ones by one factor, in least squares. The result does not depend
-    on the scale of `constructed`, nor on anything that the softmax cannot see. Zero readings give the factor 0."""
+    """Fit the construction's readings to the trained ones by one factor, in least squares. The
+    result does not depend on the scale of `constructed`, nor on anything that the softmax cannot
+    see. Zero readings give the factor 0."""
     goal, model = visible(name, trained, seen).double(), visible(name, constructed, seen).double()
     square, whole = float(model.square().sum()), float(goal.square().sum())
     factor = float((goal * model).sum()) / square if square > 0 else 0.0
     difference = goal - factor * model
     explained = 1 - float(difference.square().sum()) / whole if whole > 0 else 0.0
     dtype = trained.dtype
-    return Aligned(goal.to(dtype), (factor * model).to(dtype), difference.to(dtype), factor, explained)
+    return Aligned(
+        goal.to(dtype), (factor * model).to(dtype), difference.to(dtype), factor, explained
+    )
 
 
 def causal(T: int) -> Bool[Tensor, "t t"]:
-    """Which readings of W_K1 a causal model ever uses: query t + 1 (row t) with keys up to itself."""
+    """Which readings of W_K1 a causal model ever uses: query t + 1 (row t) with keys up
+    to itself."""
     return torch.ones(T - 1, T - 1, dtype=torch.bool).tril(1)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Readings v_j^T W u_i of both, raw and aligned. `recall` and `margin`, each (trained, constructed), are None for
-    W_F, which stores a table and no pairs. `matrix` is the construction at factor one, [d, d]."""
+    """Readings v_j^T W u_i of both, raw and aligned. `recall` and `margin`, each (trained,
+    constructed), are None for W_F, which stores a table and no pairs. `matrix` is the construction
+    at factor one, [d, d]."""
 
     trained: Scores
     constructed: Scores
@@ -100,5 +109,9 @@ def wrong(name: str, found: Scores) -> list[tuple[str, str, str, float]]:
         S, asked, answers = S.T, answers, asked
     best = S.max(1)
     gaps = (best.values - S.diagonal()).tolist()
-    rows = [(asked[i], answers[j], answers[i], gaps[i]) for i, j in enumerate(best.indices.tolist()) if j != i]
+    rows = [
+        (asked[i], answers[j], answers[i], gaps[i])
+        for i, j in enumerate(best.indices.tolist())
+        if j != i
+    ]
     return sorted(rows, key=lambda row: -row[3])

@@ -1,31 +1,53 @@
-"""What the paper claims of the trained model, each claim once, and what the classroom's presets must reach."""
+"""What the paper claims of the trained model, each claim once, and what the classroom's presets
+must reach."""
 
 from functools import partial
 
 from icl_core.contract.experiment import Claim
 
-# Section 5 and Appendix E: batches of 512 sequences of 256 tokens, d = 128, SGD with momentum, a rate for each figure.
+# Section 5 and Appendix E: batches of 512 sequences of 256 tokens, d = 128, SGD with momentum, a
+# rate for each figure.
 SEVERAL = range(3, 6)  # seeds: one decides nothing
 LONG = range(300, 2001)  # Figure 3 thaws at 300; fewer steps decide nothing
 SECTION_5 = {
-    "outputs": "uniform", "N": 65, "T": 256, "no_repeat": False, "d": 128, "optimiser": "sgd", "batch": 512,
-    "steps": LONG, "seeds": SEVERAL,
-}  # fmt: skip
+    "outputs": "uniform",
+    "N": 65,
+    "T": 256,
+    "no_repeat": False,
+    "d": 128,
+    "optimiser": "sgd",
+    "batch": 512,
+    "steps": LONG,
+    "seeds": SEVERAL,
+}
 FIGURE_3 = {
-    **SECTION_5, "positions": "in_context", "feed_forward": False, "triggers": "random", "K": 5, "learning_rate": 0.2,
-}  # fmt: skip
+    **SECTION_5,
+    "positions": "in_context",
+    "feed_forward": False,
+    "triggers": "random",
+    "K": 5,
+    "learning_rate": 0.2,
+}
 FIGURE_4 = {
-    **SECTION_5, "positions": "all", "feed_forward": True, "triggers": "random", "K": 3, "learning_rate": 1.0,
-}  # fmt: skip
+    **SECTION_5,
+    "positions": "all",
+    "feed_forward": True,
+    "triggers": "random",
+    "K": 3,
+    "learning_rate": 1.0,
+}
 SECTION_3 = "a transformer with ReLU MLPs, all of it trained, K = 3, T = 256"
 
 vanilla = partial(Claim, kind="paper", source="Section 3, Figure 2", at=None, setting=SECTION_3)
 accurate = partial(
     vanilla,
-    quote="with fixed (resp. random) triggers and uniform outputs, the model achieves over 99% accuracy (resp. 95%) on "
+    quote="with fixed (resp. random) triggers and uniform outputs, the model achieves over 99% "
+    "accuracy (resp. 95%) on "
     "output tokens after the first occurrence",
 )
-classroom = partial(Claim, kind="ours", label="accuracy of the worst seed", source="not in the paper")
+classroom = partial(
+    Claim, kind="ours", label="accuracy of the worst seed", source="not in the paper"
+)
 alone = partial(Claim, kind="paper", source="Section 5, Figure 3", at=FIGURE_3)
 recalled = partial(Claim, kind="ours", source="not in the paper", at=FIGURE_3)
 together = partial(Claim, kind="paper", source="Section 5, Figure 4 (center)", at=FIGURE_4)
@@ -33,7 +55,11 @@ together = partial(Claim, kind="paper", source="Section 5, Figure 4 (center)", a
 
 def frozen(*names: str) -> dict:
     """Figure 3 with these matrices frozen until iteration 300, and no others."""
-    return {**FIGURE_3, **{f"freeze_{n}": n in names for n in ("W_K1", "W_K2", "W_O2")}, "freeze_until": 300}
+    return {
+        **FIGURE_3,
+        **{f"freeze_{n}": n in names for n in ("W_K1", "W_K2", "W_O2")},
+        "freeze_until": 300,
+    }
 
 
 either = partial(
@@ -79,7 +105,8 @@ CLASSROOM_ORDER = classroom(
 NEAR_PERFECT = recalled(
     id="near-perfect",
     label="in-context accuracy of the simplified model, worst seed",
-    text="The simplified model is right over 95% of the time. The paper says “near-perfect” and names no level.",
+    text="The simplified model is right over 95% of the time. The paper says “near-perfect” and "
+    "names no level.",
     at_least=0.95,
 )
 RECALL = {
@@ -90,21 +117,26 @@ RECALL = {
         at_least=0.5,
     )
     for name, symbol, of in (
-        ("W_O2", "W_O²", ""), ("W_K2", "W_K²", ""), ("W_K1_early", "W_K¹ early", " of early positions")
+        ("W_O2", "W_O²", ""),
+        ("W_K2", "W_K²", ""),
+        ("W_K1_early", "W_K¹ early", " of early positions"),
     )
-}  # fmt: skip
+}
 TOP_DOWN = alone(
     id="top-down",
     label="steps from W_O² to the earlier of W_K¹ early and W_K² by frequency",
-    text="The output matrix is learned before the key-query matrices: it gets half of its pairs right before W_K¹ "
-    "does, asked for early positions, and before W_K² does, each character counted as often as it occurs.",
+    text="The output matrix is learned before the key-query matrices: it gets half of its pairs "
+    "right before W_K¹ "
+    "does, asked for early positions, and before W_K² does, each character counted as often as "
+    "it occurs.",
     quote="can and must be learned before the key-query matrices",
     at_least=1.0,
 )
 EARLY_FIRST = alone(
     id="early-positions-first",
     label="W_K¹ recall, early less late rows",
-    text="W_K¹ learns early positions much faster than late ones: over the training, it gets more of its early rows "
+    text="W_K¹ learns early positions much faster than late ones: over the training, it gets "
+    "more of its early rows "
     "right on average.",
     quote="fits previous token associations for early positions much faster than later positions",
     at_least=0.1,
@@ -112,7 +144,8 @@ EARLY_FIRST = alone(
 NOTHING_WITHOUT_OUTPUT = alone(
     id="nothing-without-W_O2",
     label="recall gained by W_K¹ or W_K², W_O² frozen",
-    text="The key-query matrices learn nothing unless W_O² is learned first: while it is frozen, neither W_K² nor "
+    text="The key-query matrices learn nothing unless W_O² is learned first: while it is "
+    "frozen, neither W_K² nor "
     "early W_K¹ gets more pairs right.",
     quote="training key-query matrices does not lead to any learning unless",
     at=frozen("W_O2"),
@@ -132,7 +165,8 @@ SECOND_EASIER = either(
     id="W_K2-easier-than-W_K1",
     label="W_K² without W_K¹, less the reverse",
     kind="paper",
-    text="W_K² is easier to learn without W_K¹ than the reverse: just before the thaw it gets more of its pairs right "
+    text="W_K² is easier to learn without W_K¹ than the reverse: just before the thaw it gets "
+    "more of its pairs right "
     "than early W_K¹ does in the run where W_K² was frozen.",
     quote="the second layer is learned before the first, in the sense that",
 )
@@ -185,7 +219,22 @@ BIGRAM_DOES_NOT = together(
 )
 
 ALL = (
-    RANDOM, FIXED, ONE_LAYER, CLASSROOM, CLASSROOM_ORDER, NEAR_PERFECT, TOP_DOWN, EARLY_FIRST, NOTHING_WITHOUT_OUTPUT,
-    OUTPUT_ALONE, SECOND_EASIER, SECOND_EASIER_BY_FREQUENCY, GLOBAL_FIRST, COMPETITION, COMPETITION_KL,
-    UNIFORM_GENERALISES, BIGRAM_DOES_NOT, *RECALL.values(),
-)  # fmt: skip
+    RANDOM,
+    FIXED,
+    ONE_LAYER,
+    CLASSROOM,
+    CLASSROOM_ORDER,
+    NEAR_PERFECT,
+    TOP_DOWN,
+    EARLY_FIRST,
+    NOTHING_WITHOUT_OUTPUT,
+    OUTPUT_ALONE,
+    SECOND_EASIER,
+    SECOND_EASIER_BY_FREQUENCY,
+    GLOBAL_FIRST,
+    COMPETITION,
+    COMPETITION_KL,
+    UNIFORM_GENERALISES,
+    BIGRAM_DOES_NOT,
+    *RECALL.values(),
+)

@@ -20,7 +20,8 @@ def at_step(run: Run, view: View) -> str:
 
 
 def weights_at(run: Run, snapshot: int) -> Weights:
-    """The weights at a snapshot, float32 on the CPU; the last one exactly, earlier ones about as they were."""
+    """The weights at a snapshot, float32 on the CPU; the last one exactly, earlier ones about as
+    they were."""
     last = snapshot == len(run.snapshot_steps) - 1
     names = [name.removeprefix("final/") for name in run.tensors if name.startswith("final/")]
     found = {name: run[f"final/{name}"] if last else run.snapshot(name, snapshot) for name in names}

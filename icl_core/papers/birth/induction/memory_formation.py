@@ -1,4 +1,5 @@
-"""What the curves of a training tell: when its memories form, what a freezing lets form, what is lost again."""
+"""What the curves of a training tell: when its memories form, what a freezing lets form, what is
+lost again."""
 
 from functools import partial
 
@@ -18,8 +19,11 @@ def half_step(run: Run, curve: np.ndarray, never: float = np.nan) -> float:
 
 
 def half_way(run: Run, name: str) -> np.ndarray:
-    """The step at which each seed's loss has gone half of the way from its first value to its least, [seeds]."""
-    halves = [np.flatnonzero(loss <= (loss[0] + loss.min()) / 2)[0] for loss in run[f"curve/{name}"]]
+    """The step at which each seed's loss has gone half of the way from its first value to its
+    least, [seeds]."""
+    halves = [
+        np.flatnonzero(loss <= (loss[0] + loss.min()) / 2)[0] for loss in run[f"curve/{name}"]
+    ]
     return run["curve/step"][halves].astype(float)
 
 
@@ -30,8 +34,8 @@ def over_training(run: Run, name: str) -> np.ndarray:
 
 
 def top_down(run: Run) -> np.ndarray:
-    """Steps from W_O2's half to the earlier of W_K1's (early positions) and W_K2's (by frequency), [seeds]; one that is
-    never reached counts as the training's end."""
+    """Steps from W_O2's half to the earlier of W_K1's (early positions) and W_K2's (by frequency),
+    [seeds]; one that is never reached counts as the training's end."""
     reached = partial(half_step, run, never=run.config.steps)
     output, *others = (run[f"curve/recall_{name}"] for name in ("W_O2", *FIRST_OF))
     rows = zip(output, *others, strict=True)
@@ -39,12 +43,16 @@ def top_down(run: Run) -> np.ndarray:
 
 
 def at_the_thaw(run: Run, second: str, first: str) -> tuple[np.ndarray, np.ndarray]:
-    """At the last step before the thaw at which both were evaluated, [seeds] each: the recall `second` of W_K2 where
-    W_K1 was frozen, and the recall `first` of W_K1 where W_K2 was. One is this run's, the other its opposite's."""
+    """At the last step before the thaw at which both were evaluated, [seeds] each: the recall
+    `second` of W_K2 where W_K1 was frozen, and the recall `first` of W_K1 where W_K2 was. One is
+    this run's, the other its opposite's."""
     kinds = ("curve", "opposite") if run.config.freeze_W_K1 else ("opposite", "curve")
     step = max(set(run["curve/step"].tolist()) & set(run["opposite/step"].tolist()))
     pairs = zip(kinds, (second, first), strict=True)
-    found = [run[f"{kind}/recall_{name}"][:, list(run[f"{kind}/step"]).index(step)] for kind, name in pairs]
+    found = [
+        run[f"{kind}/recall_{name}"][:, list(run[f"{kind}/step"]).index(step)]
+        for kind, name in pairs
+    ]
     return found[0], found[1]
 
 
@@ -54,13 +62,16 @@ def before_thaw(run: Run) -> int:
 
 
 def given_back(curves: np.ndarray) -> tuple[float, float]:
-    """How much curves [seeds, evaluations] fall from their highest to their end, and its standard error. Both are means
-    over WINDOW evaluations; the highest is looked for in the other seeds, as the highest of a noisy curve is noise.
-    Of a single seed it is its own, and the error that of its evaluations about their running mean."""
+    """How much curves [seeds, evaluations] fall from their highest to their end, and its standard
+    error. Both are means over WINDOW evaluations; the highest is looked for in the other seeds, as
+    the highest of a noisy curve is noise. Of a single seed it is its own, and the error that of its
+    evaluations about their running mean."""
     even = np.stack([np.convolve(curve, np.ones(WINDOW) / WINDOW, "valid") for curve in curves])
     if len(curves) == 1:
         about = curves[0, WINDOW // 2 : -(WINDOW // 2)] - even[0]
         return float(even[0].max() - even[0, -1]), float(np.std(about) * (2 / WINDOW) ** 0.5)
-    highest = [int(np.delete(even, seed, axis=0).mean(axis=0).argmax()) for seed in range(len(even))]
+    highest = [
+        int(np.delete(even, seed, axis=0).mean(axis=0).argmax()) for seed in range(len(even))
+    ]
     lost = np.array([row[at] - row[-1] for row, at in zip(even, highest, strict=True)])
     return float(lost.mean()), float(seeds_error(lost) or 0)

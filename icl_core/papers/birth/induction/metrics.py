@@ -7,7 +7,7 @@ import numpy as np
 from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.figures import mean_of
 from icl_core.papers.birth.induction import attention_scores, claims
-from icl_core.papers.birth.induction.memory_formation import (  # fmt: skip
+from icl_core.papers.birth.induction.memory_formation import (
     FIRST_OF,
     at_the_thaw,
     before_thaw,
@@ -26,56 +26,95 @@ OF_PRESET = {FASTEST: claims.CLASSROOM, ORDER: claims.CLASSROOM_ORDER, BOTH: cla
 
 
 def measure(run: Run) -> list[Metric]:
-    """The claims that this run's setting can bear out, measured; over seeds the least favourable counts."""
+    """The claims that this run's setting can bear out, measured; over seeds the least favourable
+    counts."""
     config = run.config
     if not config.trains:
         return _uploaded(run)
     if config.layers == 1:
         accuracy, error = run["evaluated/accuracy"], run["evaluated/accuracy_error"]
-        return [_metric(run, claims.ONE_LAYER, accuracy.mean(), seeds_error(accuracy) or float(error[0]))]
-    if config.freeze_until and any(getattr(config, f"freeze_{name}") for name in ("W_K1", "W_K2", "W_O2")):
+        return [
+            _metric(
+                run, claims.ONE_LAYER, accuracy.mean(), seeds_error(accuracy) or float(error[0])
+            )
+        ]
+    if config.freeze_until and any(
+        getattr(config, f"freeze_{name}") for name in ("W_K1", "W_K2", "W_O2")
+    ):
         return _frozen(run)
     if config.positions == "all":
         return [*_accuracy(run), *_together(run)]
-    recalls = [_metric(run, claim, run[f"curve/recall_{name}"][:, -1].min()) for name, claim in claims.RECALL.items()]
+    recalls = [
+        _metric(run, claim, run[f"curve/recall_{name}"][:, -1].min())
+        for name, claim in claims.RECALL.items()
+    ]
     return [*_accuracy(run), *_order(run), *recalls]
 
 
 def _uploaded(run: Run) -> list[Metric]:
     """What matrices that were not trained here achieve: no claim speaks of them."""
-    accuracy, error = (float(run[f"evaluated/{name}"][0]) for name in ("accuracy", "accuracy_error"))
-    known = {name: claim for name, claim in claims.RECALL.items() if f"curve/recall_{name}" in run.tensors}
+    accuracy, error = (
+        float(run[f"evaluated/{name}"][0]) for name in ("accuracy", "accuracy_error")
+    )
+    known = {
+        name: claim
+        for name, claim in claims.RECALL.items()
+        if f"curve/recall_{name}" in run.tensors
+    }
     if run.config.layers == 1:
         known.pop("W_K1_early", None)
-    recalls = [Metric(claim, float(run[f"curve/recall_{name}"][0, 0])) for name, claim in known.items()]
-    return [Metric(claims.RANDOM if run.config.layers == 2 else claims.ONE_LAYER, accuracy, error), *recalls]
+    recalls = [
+        Metric(claim, float(run[f"curve/recall_{name}"][0, 0])) for name, claim in known.items()
+    ]
+    return [
+        Metric(claims.RANDOM if run.config.layers == 2 else claims.ONE_LAYER, accuracy, error),
+        *recalls,
+    ]
 
 
 def accuracy_at(run: Run, step: float, name: str = "accuracy") -> float:
-    """The mean over seeds of an accuracy at a training step, which may lie between two evaluations."""
+    """The mean over seeds of an accuracy at a training step, which may lie between two
+    evaluations."""
     return float(np.interp(step, run["curve/step"], mean_of(run[f"curve/{name}"])))
 
 
 def milestones(run: Run) -> dict[str, float]:
-    """The training step at which each memory first recalls one half of its pairs, the mean over seeds, if it does; and
-    the step at which what was frozen is let go."""
+    """The training step at which each memory first recalls one half of its pairs, the mean over
+    seeds, if it does; and the step at which what was frozen is let go."""
     if not run.config.trains:
         return {}
-    found = {MEMORIES[name]: half_step(run, mean_of(run[f"curve/recall_{name}"])) for name in run.names("probes")
-             if name in MEMORIES}  # fmt: skip
-    if run.config.freeze_until and any(getattr(run.config, f"freeze_{name}") for name in ("W_K1", "W_K2", "W_O2")):
+    found = {
+        MEMORIES[name]: half_step(run, mean_of(run[f"curve/recall_{name}"]))
+        for name in run.names("probes")
+        if name in MEMORIES
+    }
+    if run.config.freeze_until and any(
+        getattr(run.config, f"freeze_{name}") for name in ("W_K1", "W_K2", "W_O2")
+    ):
         found["thaw"] = float(run.config.freeze_until)
     return {name: step for name, step in found.items() if np.isfinite(step)}
 
 
 def _metric(
-    run: Run, claim: Claim, value: float, error: float | None = None, *, more: bool = True, reason: str = ""
+    run: Run,
+    claim: Claim,
+    value: float,
+    error: float | None = None,
+    *,
+    more: bool = True,
+    reason: str = "",
 ) -> Metric:
-    """The claim measured. Where it fails, `reason` says why, if this run has measured that; and where `more` training
-    could change it, the training must have come to its end."""
+    """The claim measured. Where it fails, `reason` says why, if this run has measured that; and
+    where `more` training could change it, the training must have come to its end."""
     if claim.slack(float(value)) >= 0:
         return Metric(claim, float(value), error)
-    return Metric(claim, float(value), error, still_falling(run["batch/in_context_loss"]) if more else "", reason)
+    return Metric(
+        claim,
+        float(value),
+        error,
+        still_falling(run["batch/in_context_loss"]) if more else "",
+        reason,
+    )
 
 
 def _accuracy(run: Run) -> list[Metric]:
@@ -85,7 +124,10 @@ def _accuracy(run: Run) -> list[Metric]:
     if config.positions == "in_context" and config.triggers == "random":
         found.append(claims.NEAR_PERFECT)
     worst = int(run["evaluated/accuracy"].argmin())
-    measured = float(run["evaluated/accuracy"][worst]), float(run["evaluated/accuracy_error"][worst])
+    measured = (
+        float(run["evaluated/accuracy"][worst]),
+        float(run["evaluated/accuracy_error"][worst]),
+    )
     why = where_it_errs(run) if any(claim.slack(measured[0]) < 0 for claim in found) else ""
     classroom = OF_PRESET.get(replace(config, seeds=1))  # as long a training as it has in class
     judged = [_metric(run, claim, *measured, reason=why) for claim in found]
@@ -98,9 +140,13 @@ def where_it_errs(run: Run) -> str:
         return ""
     found = attention_scores.at_snapshot(run, len(run.snapshot_steps) - 1)
     ranges = attention_scores.errors_by_first(found)
-    first, last = next(iter(ranges)), [name for name, (share, _) in ranges.items() if np.isfinite(share)][-1]
+    first, last = (
+        next(iter(ranges)),
+        [name for name, (share, _) in ranges.items() if np.isfinite(share)][-1],
+    )
     return (
-        f"In the first seed, {ranges[first][0]:.1%} of predictions are wrong where the trigger first stood at "
+        f"In the first seed, {ranges[first][0]:.1%} of predictions are wrong where the trigger "
+        "first stood at "
         f"positions {first}, {ranges[last][0]:.0%} where it first stood at {last}. "
         f"{attention_scores.in_words(found, run.config)}"
     )
@@ -110,7 +156,9 @@ def _order(run: Run) -> list[Metric]:
     """How W_O2 stands to the two others in time, and the early rows of W_K1 to the late ones."""
     each = top_down(run)  # [seeds]
     early, late = (over_training(run, f"recall_W_K1_{which}_rows") for which in ("early", "late"))
-    unlearned = min(mean_of(run[f"curve/recall_{name}"]).max() for name in ("W_O2", *FIRST_OF)) < 0.5
+    unlearned = (
+        min(mean_of(run[f"curve/recall_{name}"]).max() for name in ("W_O2", *FIRST_OF)) < 0.5
+    )
     return [
         _metric(run, claims.TOP_DOWN, each.mean(), seeds_error(each), more=unlearned),
         _metric(run, claims.EARLY_FIRST, (early - late).mean(), seeds_error(early - late)),
@@ -122,7 +170,10 @@ def _frozen(run: Run) -> list[Metric]:
     config, at = run.config, before_thaw(run)
 
     if config.freeze_W_O2:
-        gained = [run[f"curve/recall_{n}"][:, at] - run[f"curve/recall_{n}"][:, 0] for n in ("W_K1_early", "W_K2")]
+        gained = [
+            run[f"curve/recall_{n}"][:, at] - run[f"curve/recall_{n}"][:, 0]
+            for n in ("W_K1_early", "W_K2")
+        ]
         most = np.maximum(*gained)  # [seeds]
         return [over_seeds(claims.NOTHING_WITHOUT_OUTPUT, most)]
     if config.freeze_W_K1 and config.freeze_W_K2:
@@ -137,7 +188,8 @@ def _frozen(run: Run) -> list[Metric]:
 
 
 def _easier(run: Run, claim: Claim, second: str) -> Metric:
-    """At equal steps, the recall of W_K2 with W_K1 frozen less that of early W_K1 with W_K2 frozen, seed by seed."""
+    """At equal steps, the recall of W_K2 with W_K1 frozen less that of early W_K1 with W_K2 frozen,
+    seed by seed."""
     found = at_the_thaw(run, second, "W_K1_early")
     return over_seeds(claim, found[0] - found[1])
 

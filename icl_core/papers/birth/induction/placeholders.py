@@ -1,4 +1,5 @@
-"""The score of an explanation: what a trained model keeps when constructed matrices stand in for its own."""
+"""The score of an explanation: what a trained model keeps when constructed matrices stand in for
+its own."""
 
 from typing import NamedTuple
 
@@ -16,13 +17,16 @@ from icl_core.papers.birth.shared.probes import memory_scores
 from icl_core.papers.birth.shared.task import Batch, Task
 from icl_core.papers.birth.shared.train import held_out, task_of
 
-POSITIONS, AT_ONCE = 2**13, 16  # held-out positions evaluated; sequences at once, to bound the memory
+POSITIONS, AT_ONCE = (
+    2**13,
+    16,
+)  # held-out positions evaluated; sequences at once, to bound the memory
 TOGETHER, CLEANED = "all together", "cleaned"
 
 
 class Kept(NamedTuple):
-    """What stays of the trained model: the share of its accuracy, with its standard error, and of the variance of its
-    logits; both in context."""
+    """What stays of the trained model: the share of its accuracy, with its standard error, and of
+    the variance of its logits; both in context."""
 
     accuracy: float
     error: float
@@ -30,30 +34,45 @@ class Kept(NamedTuple):
 
 
 def kept(run: Run, snapshot: int) -> dict[str, Kept]:
-    """By what stands in: each constructed matrix alone, all together, and all without their cross-talk."""
+    """By what stands in: each constructed matrix alone, all together, and all without their
+    cross-talk."""
     trained, task = weights_at(run, snapshot), task_of(run.config)
     batch = held_out(task, max(AT_ONCE, POSITIONS // run.config.T), "cpu")
     own = logits_of(trained, batch)
     right = share(own.argmax(-1) == batch.targets, batch.in_context)[0]
     if not right:
-        raise CannotDraw("no prediction in context is right at this step: there is no accuracy to keep")
+        raise CannotDraw(
+            "no prediction in context is right at this step: there is no accuracy to keep"
+        )
     return {
-        name: _compared(own, logits_of(weights, batch), batch, right) for name, weights in models(trained, task).items()
+        name: _compared(own, logits_of(weights, batch), batch, right)
+        for name, weights in models(trained, task).items()
     }
 
 
 def models(trained: Weights, task: Task) -> dict[str, Weights]:
-    """The models of which `kept` tells: each constructed matrix times the factor that fits its readings best."""
+    """The models of which `kept` tells: each constructed matrix times the factor that fits its
+    readings best."""
     names = list(trained.trained())
     made = {way: construct(trained, task, cross_talk=way) for way in ("kept", "stream")}
-    fitted = {way: {name: _fitted(name, trained, built, task) for name in names} for way, built in made.items()}
+    fitted = {
+        way: {name: _fitted(name, trained, built, task) for name in names}
+        for way, built in made.items()
+    }
     alone = {name: trained.with_(**{name: fitted["kept"][name]}) for name in names}
-    return {**alone, TOGETHER: trained.with_(**fitted["kept"]), CLEANED: trained.with_(**fitted["stream"])}
+    return {
+        **alone,
+        TOGETHER: trained.with_(**fitted["kept"]),
+        CLEANED: trained.with_(**fitted["stream"]),
+    }
 
 
 def _fitted(name: str, trained: Weights, built: Weights, task: Task) -> Float[Tensor, "d d"]:
     goal, model = (memory_scores(name, each, task).matrix for each in (trained, built))
-    return align(name, goal, model, causal(len(trained.P)) if name == "W_K1" else None).factor * built[name]
+    return (
+        align(name, goal, model, causal(len(trained.P)) if name == "W_K1" else None).factor
+        * built[name]
+    )
 
 
 @torch.no_grad()

@@ -16,13 +16,23 @@ from icl_core.papers.birth.shared.circuit_panels import CIRCUIT
 from icl_core.papers.birth.shared.probes import early_positions
 from icl_core.papers.birth.shared.train import task_of
 
-GRAFT, OWN, BESIDE, CURVES = "Graft", "Your own sequence", "Trained beside constructed", "All curves"  # the drawers
+GRAFT, OWN, BESIDE, CURVES = (
+    "Graft",
+    "Your own sequence",
+    "Trained beside constructed",
+    "All curves",
+)  # the drawers
 MOST = 100  # accuracies kept
 _KNOWN: dict[tuple[str, View], float] = {}
-ORDER = ("W_K¹ early", "W_K²", "W_O²")  # the milestones of the three matrices, in the order of the choices
+ORDER = (
+    "W_K¹ early",
+    "W_K²",
+    "W_O²",
+)  # the milestones of the three matrices, in the order of the choices
 
 TASK = Task(
-    "The model reads a sequence character by character and predicts the next one. Some characters are triggers: what "
+    "The model reads a sequence character by character and predicts the next one. Some "
+    "characters are triggers: what "
     "follows a trigger is drawn anew for every sequence, so only its earlier occurrence can tell.",
     EXAMPLE,
 )
@@ -31,7 +41,8 @@ TASK = Task(
 def _start(run: Run, view: View) -> str:
     right = accuracy_at(run, run.snapshot_steps[0])
     return (
-        f"Each row is one character of {''.join(run.names('sequence'))} and shows where it looks. Before training it "
+        f"Each row is one character of {''.join(run.names('sequence'))} and shows where it "
+        "looks. Before training it "
         f"looks everywhere equally, and {right:.0%} of the predictions are right."
     )
 
@@ -55,14 +66,24 @@ def _order(run: Run, view: View) -> str:
 
 
 def _looks_back(run: Run) -> float | None:
-    """The step of the first snapshot where layer 1 puts most of its attention on the character before."""
-    return _first(run, lambda shown: shown.attention1 is not None and np.diagonal(shown.attention1, -1).mean() > 0.5)
+    """The step of the first snapshot where layer 1 puts most of its attention on the character
+    before."""
+    return _first(
+        run,
+        lambda shown: (
+            shown.attention1 is not None and np.diagonal(shown.attention1, -1).mean() > 0.5
+        ),
+    )
 
 
 def _finds(run: Run) -> float | None:
     """The step of the first snapshot where layer 2 puts most of its attention where it should."""
     return _first(
-        run, lambda shown: sum(shown.attention2[query, key] for query, key, _ in shown.where) > 0.5 * shown.right[1]
+        run,
+        lambda shown: (
+            sum(shown.attention2[query, key] for query, key, _ in shown.where)
+            > 0.5 * shown.right[1]
+        ),
     )
 
 
@@ -75,10 +96,14 @@ def _first(run: Run, holds: Callable[[head_maps.Heads], Any]) -> float | None:
 
 def _back(run: Run, view: View) -> str:
     step = run.snapshot_steps[run.snapshot_at(view)]
-    share = float(np.interp(step, run["curve/step"], run["curve/recall_W_K1"][0]))  # of the seed whose panel it is
+    share = float(
+        np.interp(step, run["curve/step"], run["curve/recall_W_K1"][0])
+    )  # of the seed whose panel it is
     return (
-        "Next, layer 1 learns to look one character back: the stripe beside the diagonal. Every character now carries "
-        f"a copy of the one before it. Of all positions W_K¹ gets {share:.0%} right by now; the early ones came first."
+        "Next, layer 1 learns to look one character back: the stripe beside the diagonal. Every "
+        "character now carries "
+        f"a copy of the one before it. Of all positions W_K¹ gets {share:.0%} right by now; the "
+        "early ones came first."
     )
 
 
@@ -87,7 +112,8 @@ def _found(run: Run, view: View) -> str:
     query = next(index for index, follows in enumerate(shown.truth) if follows)
     character, follows = shown.shown[query], shown.truth[query]
     return (
-        f"Then layer 2 learns to ask every copy: are you the character I am? The second {character} finds what came "
+        "Then layer 2 learns to ask every copy: are you the character I am? The second "
+        f"{character} finds what came "
         f"after the first {character} and says it: {follows}."
     )
 
@@ -106,35 +132,40 @@ def _left(run: Run, view: View) -> float:
 def _one_layer(run: Run, view: View) -> str:
     alone, steps = float(run["baseline/one_layer"][0]), len(run["one_layer/in_context_loss"])
     return (
-        f"Accuracy falls to {_left(run, view):.1%}. A model of one layer, where nothing looks one back either, gets "
+        f"Accuracy falls to {_left(run, view):.1%}. A model of one layer, where nothing looks "
+        "one back either, gets "
         f"{alone:.0%} on the test set after {steps} steps."
     )
 
 
 def _close(run: Run, view: View) -> str:
     return (
-        "You have seen an induction head form: look one back, find the same character, say what followed it."
-        + _too_rare(run)
+        "You have seen an induction head form: look one back, find the same character, say what "
+        "followed it." + _too_rare(run)
     )
 
 
 def _too_rare(run: Run) -> str:
-    """Why the example's first wrong prediction is wrong, where its character is rarer than the others'."""
+    """Why the example's first wrong prediction is wrong, where its character is rarer than the
+    others'."""
     shown, task = head_maps.at_snapshot(run, len(run.snapshot_steps) - 1), task_of(run.config)
     often = {each: float(task.unigram[task.characters.index(each)]) for each in shown.shown}
     for query, key, _ in shown.where:
         character = shown.shown[query]
         if not shown.predicted.right[query] and often[character] == min(often.values()):
             return (
-                f" The second {character} still puts only {shown.attention2[query, key]:.0%} of its attention where "
-                f"it should: 1 character in {1 / often[character]:,.0f} is this one, too rare to be learned by now."
+                f" The second {character} still puts only {shown.attention2[query, key]:.0%} of "
+                "its attention where "
+                f"it should: 1 character in {1 / often[character]:,.0f} is this one, too rare "
+                "to be learned by now."
             )
     return ""
 
 
 def _mute(run: Run, view: View) -> str:
     return (
-        f"Now {_left(run, view):.1%} are right, and a blind guess would be right 1 time in {run.config.N}. The model "
+        f"Now {_left(run, view):.1%} are right, and a blind guess would be right 1 time in "
+        f"{run.config.N}. The model "
         "still looks at the right character and cannot say it."
     )
 
@@ -143,7 +174,8 @@ BEATS = (
     Beat("start", _start, FIRST, ("second", "accuracy")),
     Beat(
         "output",
-        "The output comes first: W_O² turns the character that layer 2 looks at into the one that the model says.",
+        "The output comes first: W_O² turns the character that layer 2 looks at into the one "
+        "that the model says.",
         _output_first,
         ("w_o2",),
         ask=Question(
@@ -151,7 +183,8 @@ BEATS = (
             tuple(MATRICES.values()),
             lambda run, view: _first_of(run) or 0,
             _order,
-            "While attention is spread evenly, the right character is among those looked at, so W_O² has something to "
+            "While attention is spread evenly, the right character is among those looked at, so "
+            "W_O² has something to "
             "learn from. Looking better is of no use until the model can say what it sees.",
             ("w_k1", "w_k2", "w_o2", MARKS),
         ),
@@ -165,19 +198,22 @@ BEATS = (
     Beat("find", _found, _finds, ("second", "w_k2")),
     Beat(
         "zero",
-        "The parts need each other: when layer 1 no longer looks back, layer 2 has no copy to find. What stays right "
+        "The parts need each other: when layer 1 no longer looks back, layer 2 has no copy to "
+        "find. What stays right "
         "does so because a trigger that comes often makes its output come often, too.",
         LAST,
         ("graft",),
         {"graft_W_K1": "zero", "graft_W_K2": "trained", "graft_W_O2": "trained"},
         GRAFT,
         Question(
-            "After training, put zero in place of W_K¹: layer 1 looks everywhere equally. How many predictions "
+            "After training, put zero in place of W_K¹: layer 1 looks everywhere equally. How "
+            "many predictions "
             "stay right?",
             ("Fewer than a quarter", "About half", "More than three quarters"),
             lambda run, view: int(np.digitize(_left(run, view), (0.25, 0.75))),
             _one_layer,
-            "No copy tells any longer which character came directly before. But naming the character that comes up "
+            "No copy tells any longer which character came directly before. But naming the "
+            "character that comes up "
             "more than it does in ordinary text needs no order.",
             ("graft",),
             there=True,
@@ -194,21 +230,46 @@ BEATS = (
         done=lambda view: view.graft_W_O2 == "zero",
         then=_mute,
     ),
-)  # fmt: skip
+)
 
 TRIES = (
-    Try("Watch the matrices form one after the other, in a slower training", "order", drawer=CURVES,
-        marks=("memories",)),
-    Try("Freeze W_O² to step 300: does anything else learn meanwhile?", "W_O2 frozen", drawer=CURVES,
-        marks=("memories",)),
-    Try("Let it read “to be or not to be”, and play: when does it know what comes?",
-        fields={"sequence": "to be or not to be"}, step=0, marks=("first", "second")),
-    Try("Follow the arrows back from an answer: whose copy was found?", drawer=CIRCUIT, marks=("streams",)),
-    Try("Early on W_O² says what layer 1 copies, too. Play on, and its second diagonal fades", fields={"read": "W_O2"},
-        step=38, drawer=CIRCUIT, marks=("blocks",)),
+    Try(
+        "Watch the matrices form one after the other, in a slower training",
+        "order",
+        drawer=CURVES,
+        marks=("memories",),
+    ),
+    Try(
+        "Freeze W_O² to step 300: does anything else learn meanwhile?",
+        "W_O2 frozen",
+        drawer=CURVES,
+        marks=("memories",),
+    ),
+    Try(
+        "Let it read “to be or not to be”, and play: when does it know what comes?",
+        fields={"sequence": "to be or not to be"},
+        step=0,
+        marks=("first", "second"),
+    ),
+    Try(
+        "Follow the arrows back from an answer: whose copy was found?",
+        drawer=CIRCUIT,
+        marks=("streams",),
+    ),
+    Try(
+        "Early on W_O² says what layer 1 copies, too. Play on, and its second diagonal fades",
+        fields={"read": "W_O2"},
+        step=38,
+        drawer=CIRCUIT,
+        marks=("blocks",),
+    ),
     Try("Take layer 1 away: how far does one layer get?", "one layer", marks=("accuracy",)),
-    Try("See W_O² beside the matrix that the paper writes down", fields={"memory": "W_O2"}, drawer=BESIDE,
-        marks=("matrix",)),
-)  # fmt: skip
+    Try(
+        "See W_O² beside the matrix that the paper writes down",
+        fields={"memory": "W_O2"},
+        drawer=BESIDE,
+        marks=("matrix",),
+    ),
+)
 
 STORY = Story(TASK, BEATS, TRIES)

@@ -1,14 +1,21 @@
-"""The matrices of a transformer, says this paper, are memories: sums of outer products of nearly orthogonal vectors.
-Here you take such memories out of the model and fill them with random pairs, until they mix them up. How many pairs
-does a matrix hold? What becomes of them in two factors, in several heads, under layer norm, in an MLP? And which
-pairs does gradient descent learn first?
+"""The matrices of a transformer, says this paper, are memories: sums of outer products of nearly
+orthogonal vectors. Here you take such memories out of the model and fill them with random pairs,
+until they mix them up. How many pairs does a matrix hold? What becomes of them in two factors, in
+several heads, under layer norm, in an MLP? And which pairs does gradient descent learn first?
 
-Move the number of pairs under “View” and watch which outputs win. Then play the training: each dot is a pair.
+Move the number of pairs under “View” and watch which outputs win. Then play the training: each dot
+is a pair.
 """
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.laboratory import claims
-from icl_core.papers.birth.laboratory.draw import capacity, inner_products, learning, one_memory, parameterisations
+from icl_core.papers.birth.laboratory.draw import (
+    capacity,
+    inner_products,
+    learning,
+    one_memory,
+    parameterisations,
+)
 from icl_core.papers.birth.laboratory.load_run import at
 from icl_core.papers.birth.laboratory.metrics import measure
 from icl_core.papers.birth.laboratory.run import compute
@@ -22,8 +29,10 @@ def headline(run: Run, view: View) -> str:
     stored = float(at(run, "capacity/equal", width=view.width, capacity=view.pairs).mean())
     right = run["snapshot/right"][index]
     return (
-        f"A matrix of {view.width} × {view.width} numbers recalls {stored:.0%} of {view.pairs:,} pairs; gradient "
-        f"descent has learned {int(right.sum())} of {len(right)} by step {run.snapshot_steps[index]}."
+        f"A matrix of {view.width} × {view.width} numbers recalls {stored:.0%} of "
+        f"{view.pairs:,} pairs; gradient "
+        f"descent has learned {int(right.sum())} of {len(right)} by step "
+        f"{run.snapshot_steps[index]}."
     )
 
 
@@ -63,7 +72,9 @@ EXPERIMENT = Experiment(
         Drawing("zipf", capacity.zipf, SHOWN, CAPACITY, moving=False),
         Drawing("factorised", parameterisations.factorised, (*SHOWN, "rank"), FORMS, moving=False),
         Drawing("heads", parameterisations.heads, (*SHOWN, "taken"), FORMS, moving=False),
-        Drawing("sets", parameterisations.sets, ("width", "members", "threshold"), FORMS, moving=False),
+        Drawing(
+            "sets", parameterisations.sets, ("width", "members", "threshold"), FORMS, moving=False
+        ),
         Drawing("norm", parameterisations.norm, SHOWN, FORMS, moving=False),
         Drawing("recall", learning.recall, (), LEARNED),
         Drawing("first", learning.first, (), LEARNED, moving=False),

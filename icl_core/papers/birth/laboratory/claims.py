@@ -1,4 +1,5 @@
-"""What Appendices A and D say of memories, and what is claimed here of their limits; each written once."""
+"""What Appendices A and D say of memories, and what is claimed here of their limits; each written
+once."""
 
 from functools import partial
 
@@ -7,12 +8,20 @@ from icl_core.contract.experiment import Claim
 SEVERAL = range(3, 6)  # seeds: one decides nothing
 paper = partial(Claim, kind="paper", at={"seeds": SEVERAL})
 ours = partial(Claim, kind="ours", source="not in the paper", at={"seeds": SEVERAL})
-LEARNED = {"seeds": SEVERAL, "N": 64, "d": 128, "exponent": 1.0, "learning_rate": 10.0, "steps": 200}
+LEARNED = {
+    "seeds": SEVERAL,
+    "N": 64,
+    "d": 128,
+    "exponent": 1.0,
+    "learning_rate": 10.0,
+    "steps": 200,
+}
 
 NEAR = paper(
     id="near-orthogonal",
     label="√d times an inner product, worst width",
-    text="Inner products of two random vectors have root mean square 1/√d, at every width from 16 to 512.",
+    text="Inner products of two random vectors have root mean square 1/√d, at every width from "
+    "16 to 512.",
     source="Appendix A",
     quote="For i ≠ j, we have uᵢᵀuⱼ = O(1/√d)",
     near=1.0,
@@ -21,7 +30,8 @@ NEAR = paper(
 REMAPPED = paper(
     id="remapped-orthogonal",
     label="√d times one with a remapped vector, mean over widths",
-    text="A remapped vector W₀u is as orthogonal to u itself and to other vectors as two random vectors are, on "
+    text="A remapped vector W₀u is as orthogonal to u itself and to other vectors as two random "
+    "vectors are, on "
     "average over widths.",
     source="Section 4.1",
     quote="is near-orthogonal to uᵢ in addition to the other uⱼ",
@@ -42,25 +52,30 @@ SAME = paper(
     label="recall of U V, d = 256, d′ = 64, 32 pairs",
     text="Where dimensions are many and pairs few, the factorised memory recalls all that W does.",
     source="Appendix D",
-    quote="W and W∗ encode the same associations, when d and d′ are large enough to ensure near-orthogonality",
+    quote="W and W∗ encode the same associations, when d and d′ are large enough to ensure "
+    "near-orthogonality",
     at_least=0.97,
 )
 FILTERS = paper(
     id="mlp-capacity",
     label="recall gained by the MLP, d = 64, 1,024 pairs",
-    text="An MLP with a hidden unit for each pair still recalls them where one matrix no longer does.",
+    text="An MLP with a hidden unit for each pair still recalls them where one matrix no longer "
+    "does.",
     source="Appendix D",
-    quote="this can help filter out noise that arises from near-orthogonality, and may then lead to additional storage "
+    quote="this can help filter out noise that arises from near-orthogonality, and may then "
+    "lead to additional storage "
     "capacity",
     at_least=0.5,
 )
 SETS_LINEAR = paper(
     id="sets-linear",
     label="a matrix's recall of sets of two, d = 256",
-    text="A matrix cannot give each set of two vectors an output of its own choice. The paper names no level; here, at "
+    text="A matrix cannot give each set of two vectors an output of its own choice. The paper "
+    "names no level; here, at "
     "most 60% are right.",
     source="Section 4.1",
-    quote="linearity can also be limiting, since it makes it difficult to map sets to specific output embeddings",
+    quote="linearity can also be limiting, since it makes it difficult to map sets to specific "
+    "output embeddings",
     at_most=0.6,
 )
 SETS_MLP = paper(
@@ -68,13 +83,15 @@ SETS_MLP = paper(
     label="an MLP's recall of sets of three, d = 256",
     text="With the best threshold an MLP gives sets of three vectors their outputs.",
     source="Appendix D",
-    quote="the non-linearity may still succeed at filtering out any I that does not correspond to the query set in x",
+    quote="the non-linearity may still succeed at filtering out any I that does not correspond "
+    "to the query set in x",
     at_least=0.95,
 )
 EVENS_OUT = paper(
     id="norm-evens-out",
     label="frequent over rare with layer norm, over the same without",
-    text="Learned with layer norm, the most frequent quarter of the pairs is stored less strongly, relative to the "
+    text="Learned with layer norm, the most frequent quarter of the pairs is stored less "
+    "strongly, relative to the "
     "rarest quarter, than without.",
     source="Appendix D",
     quote="encouraging frequent and infrequent tokens to be weighted similarly in the final memory",
@@ -85,7 +102,8 @@ ONE_STEP = Claim(
     id="one-step",
     label="one step: off the formula by",
     kind="theory",
-    text="After one step of gradient descent from zero a pair that comes up with frequency p has strength η p (1 − "
+    text="After one step of gradient descent from zero a pair that comes up with frequency p "
+    "has strength η p (1 − "
     "1/N).",
     source="Lemma 1, eq. 5",
     near=0.0,
@@ -94,7 +112,8 @@ ONE_STEP = Claim(
 VARIANCE = ours(
     id="erratum-variance",
     label="E (xᵀWx)², over (d + 2) / d²",
-    text="The variance of xᵀWx is (d + 2) / d². As printed in Appendix A, with d(d − 1)/2 pairs of indices, it would "
+    text="The variance of xᵀWx is (d + 2) / d². As printed in Appendix A, with d(d − 1)/2 pairs "
+    "of indices, it would "
     "be about half of that: both orders of a pair count.",
     source="against Appendix A",
     near=1.0,
@@ -103,14 +122,16 @@ VARIANCE = ours(
 THEORY = ours(
     id="capacity-theory",
     label="recall, simulated less by formula",
-    text="A formula without free parameters gives what a matrix of random pairs recalls, for widths from 32 to 256 and "
+    text="A formula without free parameters gives what a matrix of random pairs recalls, for "
+    "widths from 32 to 256 and "
     "4 to 8,192 pairs.",
     at_most=0.02,
 )
 SQUARE = ours(
     id="capacity-grows",
     label="power of d with which capacity grows",
-    text="The number of pairs at which half are recalled grows nearly with the square of the width: with the count of "
+    text="The number of pairs at which half are recalled grows nearly with the square of the "
+    "width: with the count of "
     "the matrix's numbers.",
     near=2.0,
     tolerance=0.3,
@@ -131,13 +152,15 @@ FEWER = ours(
 SHARED = ours(
     id="heads-shared",
     label="recall gained if every head stores all, d = 128, 64 pairs",
-    text="Eight narrow heads recall more if each stores all pairs than if each stores an eighth of them.",
+    text="Eight narrow heads recall more if each stores all pairs than if each stores an eighth "
+    "of them.",
     at_least=0.2,
 )
 FIRST = ours(
     id="frequent-first",
     label="power of its frequency in a pair's time",
-    text="The time until a pair is predicted with probability one half grows as its frequency to the power −1: half as "
+    text="The time until a pair is predicted with probability one half grows as its frequency "
+    "to the power −1: half as "
     "often, twice as late.",
     at=LEARNED,
     near=-1.0,
@@ -145,6 +168,20 @@ FIRST = ours(
 )
 
 ALL = (
-    NEAR, REMAPPED, LENGTH, SAME, FILTERS, SETS_LINEAR, SETS_MLP, EVENS_OUT, ONE_STEP, VARIANCE, THEORY, SQUARE, ZIPF,
-    FEWER, SHARED, FIRST,
-)  # fmt: skip
+    NEAR,
+    REMAPPED,
+    LENGTH,
+    SAME,
+    FILTERS,
+    SETS_LINEAR,
+    SETS_MLP,
+    EVENS_OUT,
+    ONE_STEP,
+    VARIANCE,
+    THEORY,
+    SQUARE,
+    ZIPF,
+    FEWER,
+    SHARED,
+    FIRST,
+)

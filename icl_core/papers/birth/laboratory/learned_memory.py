@@ -1,4 +1,5 @@
-"""A memory that gradient descent learns, as in Lemma 1, of random vectors that come up with Zipf's frequencies."""
+"""A memory that gradient descent learns, as in Lemma 1, of random vectors that come up with Zipf's
+frequencies."""
 
 from typing import NamedTuple
 
@@ -11,7 +12,9 @@ Pairs = Float[np.ndarray, "N"]
 class Learned(NamedTuple):
     """Over the steps, the first before training."""
 
-    strength: Float[np.ndarray, "steps N"]  # a_ii of eq. 6, read off W; without layer norm and from zero only
+    strength: Float[
+        np.ndarray, "steps N"
+    ]  # a_ii of eq. 6, read off W; without layer norm and from zero only
     reading: Float[np.ndarray, "steps N"]  # v_i^T W u_i
     right: Float[np.ndarray, "steps N"]  # whether each pair is recalled
     sure: Float[np.ndarray, "steps N"]  # the probability given to each pair's own output
@@ -20,7 +23,8 @@ class Learned(NamedTuple):
 def gradient(
     W: np.ndarray, U: np.ndarray, V: np.ndarray, often: Pairs, norm: bool
 ) -> tuple[Float[np.ndarray, "d d"], Float[np.ndarray, "N N"]]:
-    """Of the expected loss with respect to W, eq. 5 or with layer norm eq. 38; and the predictions, a row an input."""
+    """Of the expected loss with respect to W, eq. 5 or with layer norm eq. 38; and the predictions,
+    a row an input."""
     answer = U @ W.T
     length = np.linalg.norm(answer, axis=1, keepdims=True) if norm else 1.0
     unit = answer / length
@@ -33,7 +37,9 @@ def gradient(
     return back.T @ U, p
 
 
-def train(W: np.ndarray, U: np.ndarray, V: np.ndarray, often: Pairs, rate: float, steps: int, norm: bool) -> Learned:
+def train(
+    W: np.ndarray, U: np.ndarray, V: np.ndarray, often: Pairs, rate: float, steps: int, norm: bool
+) -> Learned:
     """Full-batch gradient descent from W, float64."""
     inputs, outputs = (
         np.linalg.pinv(U),
@@ -56,8 +62,9 @@ def one_step(often: Pairs, rate: float) -> Pairs:
 
 
 def without_cross_talk(often: Pairs, rate: float, step: int) -> Pairs:
-    """The strengths if all embeddings were orthonormal and steps small: the right logit's lead g over the others solves
-    (exp(g) - 1) / (N - 1) + g = rate p t N / (N - 1), and is shared among a pair's N strengths."""
+    """The strengths if all embeddings were orthonormal and steps small: the right logit's lead g
+    over the others solves (exp(g) - 1) / (N - 1) + g = rate p t N / (N - 1), and is shared among a
+    pair's N strengths."""
     N, grown = len(often), rate * often * step * len(often) / (len(often) - 1)
     low, high = np.zeros(N), grown.copy()
     for _ in range(60):
@@ -68,15 +75,15 @@ def without_cross_talk(often: Pairs, rate: float, step: int) -> Pairs:
 
 
 def half_at(often: Pairs, rate: float) -> Pairs:
-    """The step at which each output is given probability one half, if there were no cross-talk: the lead is then
-    ln (N − 1)."""
+    """The step at which each output is given probability one half, if there were no cross-talk: the
+    lead is then ln (N − 1)."""
     N = len(often)
     return ((N - 2) / (N - 1) + np.log(N - 1)) * (N - 1) / N / (rate * often)
 
 
 def learned_at(sure: Float[np.ndarray, "steps N"]) -> Pairs:
-    """The step from which on each pair's own output is given at least one half, to the end; NaN if it is less in the
-    end."""
+    """The step from which on each pair's own output is given at least one half, to the end; NaN if
+    it is less in the end."""
     wrong = sure < 0.5
     last = len(sure) - wrong[::-1].argmax(0)  # the step after the last at which it is less
     return np.where(wrong[-1], np.nan, np.where(wrong.any(0), last, 0)).astype(float)

@@ -15,7 +15,8 @@ HALF = 0.5
 
 
 def at(run: Run, name: str, **where: float) -> np.ndarray:
-    """What is measured at given places of its axes, [seeds, …] with the axes that are left, in their order."""
+    """What is measured at given places of its axes, [seeds, …] with the axes that are left, in
+    their order."""
     kind, _, last = name.partition("/")
     index: list[slice | int] = [slice(None)]
     for axis in AXES.get(last) or AXES[kind]:
@@ -29,8 +30,9 @@ def place(run: Run, axis: str, value: float) -> int:
 
 
 def halves(run: Run, seed: int | None = None) -> np.ndarray:
-    """The number of pairs at which half of them are recalled by one matrix, [widths]; between two numbers on the line
-    through them, over the logarithm; NaN where it is beyond the numbers tried."""
+    """The number of pairs at which half of them are recalled by one matrix, [widths]; between two
+    numbers on the line through them, over the logarithm; NaN where it is beyond the numbers tried.
+    """
     shares = run["capacity/equal"].mean(0) if seed is None else run["capacity/equal"][seed]
     log = np.log(run["axis/capacity"])
     found = np.array([first_crossing(log, -row, -HALF) for row in shares])
@@ -44,8 +46,8 @@ def growth(run: Run, seed: int) -> float:
 
 
 def waiting(run: Run) -> np.ndarray:
-    """The power of its frequency with which a pair's time to be learned grows, [seeds]: of all that are learned, NaN
-    where these are too few."""
+    """The power of its frequency with which a pair's time to be learned grows, [seeds]: of all that
+    are learned, NaN where these are too few."""
     found = []
     for steps in run["learned/first"]:
         late = np.isfinite(steps) & (steps > 0)
@@ -55,6 +57,7 @@ def waiting(run: Run) -> np.ndarray:
 
 
 def off_theory(run: Run) -> float:
-    """The root mean square difference of simulation and theory, pairs stored alike, over widths from 32."""
+    """The root mean square difference of simulation and theory, pairs stored alike, over widths
+    from 32."""
     wide = run["axis/width"] >= 32
     return float(np.sqrt(np.mean((run["capacity/equal"].mean(0) - run["theory/equal"])[wide] ** 2)))

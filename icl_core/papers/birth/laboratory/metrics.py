@@ -13,14 +13,17 @@ WHICH = ("N", "d", "exponent")  # the memory that is learned
 
 
 def measure(run: Run) -> list[Metric]:
-    """What this run can bear out of all claims. What is simulated for all widths does not depend on the memory that is
-    learned, so runs that differ in that alone tell it once."""
+    """What this run can bear out of all claims. What is simulated for all widths does not depend on
+    the memory that is learned, so runs that differ in that alone tell it once."""
     learned, single = _learned(run), {claims.ONE_STEP: off_one_step(run)}
     if all(getattr(run.config, name) == getattr(CLASSROOM, name) for name in WHICH):
         learned |= {**_vectors(run), **_capacity(run), **_forms(run)}
         single |= {claims.THEORY: off_theory(run)}
     values = {claim: learned[claim] for claim in claims.ALL if claim in learned}
-    return [*(_metric(*each) for each in values.items()), *(Metric(*each) for each in single.items())]
+    return [
+        *(_metric(*each) for each in values.items()),
+        *(Metric(*each) for each in single.items()),
+    ]
 
 
 def _metric(claim: Claim, values: np.ndarray) -> Metric:
@@ -45,7 +48,9 @@ def _farthest(values: np.ndarray) -> np.ndarray:
 
 
 def _capacity(run: Run) -> dict[Claim, np.ndarray]:
-    asked, zipf = (at(run, f"capacity/{name}", width=64, capacity=1024) for name in ("asked", "zipf"))
+    asked, zipf = (
+        at(run, f"capacity/{name}", width=64, capacity=1024) for name in ("asked", "zipf")
+    )
     return {
         claims.SQUARE: np.array([growth(run, seed) for seed in range(len(asked))]),
         claims.ZIPF: asked - zipf,
@@ -56,7 +61,9 @@ def _forms(run: Run) -> dict[Claim, np.ndarray]:
     def full(width: int, pairs: int) -> np.ndarray:
         return at(run, "capacity/equal", width=width, capacity=pairs)
 
-    shared, split = (at(run, f"form/{name}", width=128, pairs=64, taken=0) for name in ("shared", "split"))
+    shared, split = (
+        at(run, f"form/{name}", width=128, pairs=64, taken=0) for name in ("shared", "split")
+    )
     return {
         claims.SAME: at(run, "form/factorised", width=256, pairs=32, rank=64),
         claims.FEWER: full(64, 256) - at(run, "form/factorised", width=64, pairs=256, rank=64),
@@ -75,6 +82,7 @@ def _learned(run: Run) -> dict[Claim, np.ndarray]:
 
 
 def off_one_step(run: Run) -> float:
-    """The largest difference of a strength after one step from the formula, over pairs and seeds."""
+    """The largest difference of a strength after one step from the formula, over pairs
+    and seeds."""
     wanted = one_step(run["learned/often"], run.config.learning_rate)
     return float(np.abs(run["learned/one_step"] - wanted).max())

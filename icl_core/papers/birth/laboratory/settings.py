@@ -12,12 +12,18 @@ HEADS = 8
 
 @settings
 class Config:
-    """What is simulated, for a range of widths and numbers of pairs, and the memory that is learned."""
+    """What is simulated, for a range of widths and numbers of pairs, and the memory that is
+    learned."""
 
     exponent: float = slider(
-        "exponent of Zipf's law", 0.5, 2.0, default=1.0, step=0.25, group=FREQUENCIES,
+        "exponent of Zipf's law",
+        0.5,
+        2.0,
+        default=1.0,
+        step=0.25,
+        group=FREQUENCIES,
         help="the pair of rank r comes up in proportion to 1 / r to this power",
-    )  # fmt: skip
+    )
     N: int = slider("pairs to learn, N", 16, 128, default=64, step=16, group=LEARNED)
     d: int = slider("width of the learned memory, d", 32, 256, default=128, step=32, group=LEARNED)
     learning_rate: float = slider("learning rate", 1.0, 20.0, default=10.0, log=True, group=LEARNED)
@@ -28,7 +34,9 @@ class Config:
     def check(self) -> None:
         """Strengths can be read off a matrix only if its pairs are linearly independent."""
         if self.d < self.N:
-            raise BadSetting(f"N must be at most d = {self.d}, so that strengths can be read off W, got {self.N}")
+            raise BadSetting(
+                f"N must be at most d = {self.d}, so that strengths can be read off W, got {self.N}"
+            )
 
 
 @settings
@@ -48,10 +56,26 @@ class View:
 CLASSROOM = Config()
 
 PRESETS = (
-    Preset("classroom", "Pairs, forms, frequencies", CLASSROOM, "Move the number of pairs: when do they mix up?",
-           seeds=3),
-    Preset("tight", "As many pairs as dimensions", replace(CLASSROOM, d=64),
-           "The learned memory has half the width: how long do rare pairs wait?", seeds=3),
-    Preset("steep", "Steeper frequencies", replace(CLASSROOM, exponent=1.5, steps=400),
-           "Most pairs now hardly ever come up. What is left for them?", "Beyond the paper", seeds=3),
-)  # fmt: skip
+    Preset(
+        "classroom",
+        "Pairs, forms, frequencies",
+        CLASSROOM,
+        "Move the number of pairs: when do they mix up?",
+        seeds=3,
+    ),
+    Preset(
+        "tight",
+        "As many pairs as dimensions",
+        replace(CLASSROOM, d=64),
+        "The learned memory has half the width: how long do rare pairs wait?",
+        seeds=3,
+    ),
+    Preset(
+        "steep",
+        "Steeper frequencies",
+        replace(CLASSROOM, exponent=1.5, steps=400),
+        "Most pairs now hardly ever come up. What is left for them?",
+        "Beyond the paper",
+        seeds=3,
+    ),
+)

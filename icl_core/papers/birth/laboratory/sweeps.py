@@ -1,4 +1,5 @@
-"""What memories recall, over widths, numbers of pairs and forms. Every pair that is asked for is one of the stored."""
+"""What memories recall, over widths, numbers of pairs and forms. Every pair that is asked for is
+one of the stored."""
 
 from itertools import combinations
 from typing import Any
@@ -26,15 +27,23 @@ Rows = dict[str, np.ndarray]
 
 
 def inner_products(seed: int) -> Rows:
-    """Of random vectors, [widths]: the root mean square of inner products, the mean of norms, within what range 95% of
-    the inner products of two vectors lie; and of some `share_…` [widths, bins], how they are spread."""
+    """Of random vectors, [widths]: the root mean square of inner products, the mean of norms,
+    within what range 95% of the inner products of two vectors lie; and of some `share_…` [widths,
+    bins], how they are spread."""
     found = [vectors.near(SPREAD, d, seed) for d in SPREAD_WIDTHS]
-    root = {name: [np.sqrt(np.mean(each[name] ** 2)) for each in found] for name in found[0] if "norm" not in name}
+    root = {
+        name: [np.sqrt(np.mean(each[name] ** 2)) for each in found]
+        for name in found[0]
+        if "norm" not in name
+    }
     mean = {name: [each[name].mean() for each in found] for name in found[0] if "norm" in name}
     within = {"within": [np.quantile(np.abs(each["independent"]), 0.95) for each in found]}
     for each in found:
         each["itself"] = each["norm"] ** 2
-    share = {f"share_{name}": [np.histogram(each[name], BINS)[0] / SPREAD for each in found] for name in SPREAD_OUT}
+    share = {
+        f"share_{name}": [np.histogram(each[name], BINS)[0] / SPREAD for each in found]
+        for name in SPREAD_OUT
+    }
     return {name: np.array(column) for name, column in {**root, **mean, **within, **share}.items()}
 
 
@@ -44,17 +53,21 @@ def asked_of(count: int) -> np.ndarray:
 
 
 def capacity(d: int, exponent: float, seed: int) -> Rows:
-    """Shares recalled by one matrix of width d, [pairs]: stored alike, `equal`; stored by Zipf's frequencies, of all
-    pairs, `zipf`, and of the pairs as they come up, `asked`."""
+    """Shares recalled by one matrix of width d, [pairs]: stored alike, `equal`; stored by Zipf's
+    frequencies, of all pairs, `zipf`, and of the pairs as they come up, `asked`."""
     U, V = vectors.pairs(CAPACITY[-1], d, seed)
     draw, rows = np.random.default_rng((seed, d, 9)), []
     for count in CAPACITY:
-        parts = [slice(first, first + count) for first in range(0, max(count, ASKED), count)]  # of few pairs, several
+        parts = [
+            slice(first, first + count) for first in range(0, max(count, ASKED), count)
+        ]  # of few pairs, several
         rows.append(np.mean([_shares(U[part], V[part], exponent, draw) for part in parts], 0))
     return dict(zip(("equal", "zipf", "asked"), np.array(rows).T, strict=True))
 
 
-def _shares(U: np.ndarray, V: np.ndarray, exponent: float, draw: np.random.Generator) -> list[float]:
+def _shares(
+    U: np.ndarray, V: np.ndarray, exponent: float, draw: np.random.Generator
+) -> list[float]:
     """The three shares of `capacity`, of one memory of each kind."""
     often, asked = vectors.zipf(len(U), exponent), asked_of(len(U))
     met = draw.choice(len(U), len(asked), p=often)
@@ -69,13 +82,20 @@ def expected(d: int, exponent: float) -> Rows:
     for count in CAPACITY:
         strengths = np.arange(1, count + 1) ** -exponent
         by_rank = recalled(d, strengths)
-        rows.append([recalled(d, np.ones(count)).mean(), by_rank.mean(), by_rank @ vectors.zipf(count, exponent)])
+        rows.append(
+            [
+                recalled(d, np.ones(count)).mean(),
+                by_rank.mean(),
+                by_rank @ vectors.zipf(count, exponent),
+            ]
+        )
     return dict(zip(("equal", "zipf", "asked"), np.array(rows).T, strict=True))
 
 
 def forms(d: int, seed: int) -> Rows:
-    """Shares of equally strong pairs that other forms recall: `factorised` and `best`, the nearest matrix of a rank,
-    [pairs, ranks], NaN beyond the width; `mlp` [pairs]; `shared` and `split` [pairs, heads taken away]."""
+    """Shares of equally strong pairs that other forms recall: `factorised` and `best`, the nearest
+    matrix of a rank, [pairs, ranks], NaN beyond the width; `mlp` [pairs]; `shared` and `split`
+    [pairs, heads taken away]."""
     found = [_forms_of(count, d, seed) for count in PAIRS]
     return {name: np.array([each[name] for each in found]) for name in found[0]}
 
@@ -94,20 +114,25 @@ def _forms_of(count: int, d: int, seed: int) -> dict[str, Any]:
 
     left, right = memory.best_factors(memory.full(U, V))
     made = {"shared": memory.shared_heads, "split": memory.split_heads}
-    answers = {name: memory.answers_of_heads(make(U, V, HEADS, seed), x) for name, make in made.items()}
+    answers = {
+        name: memory.answers_of_heads(make(U, V, HEADS, seed), x) for name, make in made.items()
+    }
     return {
         "factorised": by_rank(lambda rank: memory.factorised(U, V, rank, seed)),
         "best": by_rank(lambda rank: (left[:, :rank], right[:rank])),
         "mlp": share(memory.mlp(x, U, V, MLP_THRESHOLD)),
-        **{name: [share(each[gone:].sum(0)) for gone in range(HEADS)] for name, each in answers.items()},
+        **{
+            name: [share(each[gone:].sum(0)) for gone in range(HEADS)]
+            for name, each in answers.items()
+        },
     }
 
 
 def sets_of(
     members: int, d: int, seed: int
 ) -> tuple[Float[np.ndarray, "sets d"], Float[np.ndarray, "answers d"], np.ndarray]:
-    """All sets of so many of the tokens as the sum of their vectors, to about length 1; the outputs; which of these
-    is each set's, drawn at random and equally often."""
+    """All sets of so many of the tokens as the sum of their vectors, to about length 1; the
+    outputs; which of these is each set's, drawn at random and equally often."""
     tokens, V = vectors.pairs(TOKENS, d, seed)
     every = list(combinations(range(TOKENS), members))
     keys = np.array([tokens[list(each)].sum(0) for each in every]) / np.float32(np.sqrt(members))
@@ -116,7 +141,8 @@ def sets_of(
 
 
 def sets(d: int, seed: int) -> Rows:
-    """Shares of sets recalled: `linear`, by a matrix, [members], and `sets`, by an MLP, [members, thresholds]."""
+    """Shares of sets recalled: `linear`, by a matrix, [members], and `sets`, by an MLP, [members,
+    thresholds]."""
     found = {"linear": [], "sets": []}
     for members in SETS:
         keys, V, which = sets_of(members, d, seed)

@@ -1,6 +1,8 @@
-"""Random vectors and what becomes of their inner products; how often each of several pairs comes up. Rows are vectors.
+"""Random vectors and what becomes of their inner products; how often each of several pairs comes
+up. Rows are vectors.
 
-The random numbers of a pair do not depend on how many pairs are drawn: fewer pairs are the first of more.
+The random numbers of a pair do not depend on how many pairs are drawn: fewer pairs are the first of
+more.
 """
 
 import math
@@ -14,10 +16,14 @@ AT_ONCE = 64  # vectors that share one random matrix
 
 def gaussian(shape: tuple[int, ...], d: int, *which: int) -> np.ndarray:
     """Gaussian numbers of variance 1 / d; `which` seeds them."""
-    return np.random.default_rng(which).standard_normal(shape, np.float32) / np.float32(math.sqrt(d))
+    return np.random.default_rng(which).standard_normal(shape, np.float32) / np.float32(
+        math.sqrt(d)
+    )
 
 
-def pairs(count: int, d: int, seed: int) -> tuple[Float[np.ndarray, "P d"], Float[np.ndarray, "P d"]]:
+def pairs(
+    count: int, d: int, seed: int
+) -> tuple[Float[np.ndarray, "P d"], Float[np.ndarray, "P d"]]:
     """Inputs u_i and outputs v_i of so many pairs, entries N(0, 1/d)."""
     return gaussian((count, d), d, seed, d, INPUTS), gaussian((count, d), d, seed, d, OUTPUTS)
 
@@ -33,7 +39,9 @@ def near(count: int, d: int, seed: int) -> dict[str, Float[np.ndarray, "count"]]
     u, v = pairs(count, d, seed)
     blocks = range(0, count, AT_ONCE)
     W = (gaussian((d, d), d, seed, d, MAPS, block) for block in blocks)
-    Wu = np.concatenate([u[block : block + AT_ONCE] @ each.T for block, each in zip(blocks, W, strict=True)])
+    Wu = np.concatenate(
+        [u[block : block + AT_ONCE] @ each.T for block, each in zip(blocks, W, strict=True)]
+    )
     return {
         "independent": (u * v).sum(1), "remapped": (u * Wu).sum(1), "other": (v * Wu).sum(1),
         "norm": np.linalg.norm(u, axis=1), "norm_remapped": np.linalg.norm(Wu, axis=1),

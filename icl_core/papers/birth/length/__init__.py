@@ -1,10 +1,10 @@
-"""How long until the head stands, and how does that grow with the length of the sequences? Musat et al. (2025) find
-that the time grows with the square of the context length. Here a transformer, the simplified or the full one, learns
-this paper's task from sequences of several lengths, with SGD and with AdamW, and you see the steps on log axes beside a
-slope of 2.
+"""How long until the head stands, and how does that grow with the length of the sequences? Musat et
+al. (2025) find that the time grows with the square of the context length. Here a transformer, the
+simplified or the full one, learns this paper's task from sequences of several lengths, with SGD and
+with AdamW, and you see the steps on log axes beside a slope of 2.
 
-Change what is waited for: right predictions, or half of what a matrix has to store. A longer sequence has more
-positions to store, but it also repeats its triggers more often.
+Change what is waited for: right predictions, or half of what a matrix has to store. A longer
+sequence has more positions to store, but it also repeats its triggers more often.
 """
 
 import numpy as np
@@ -23,7 +23,10 @@ from icl_core.training.loop import evaluations
 
 def headline(run: Run, view: View) -> str:
     """What you see: how many times the steps twice the length takes, with each optimiser."""
-    found = [(doubling(run, view.until, name), OPTIMISERS.get(name, name)) for name in run.names("optimisers")]
+    found = [
+        (doubling(run, view.until, name), OPTIMISERS.get(name, name))
+        for name in run.names("optimisers")
+    ]
     told = [f"{longer:.1f} times {{}}with {name}" for longer, name in found if np.isfinite(longer)]
     if not told:
         return f"Not every training comes to {SHORT[view.until]}."
@@ -32,12 +35,14 @@ def headline(run: Run, view: View) -> str:
 
 
 def cost(config: Config) -> float:
-    """Giga-operations of all trainings: maps, matrices and outputs where the loss counts, and the evaluations."""
+    """Giga-operations of all trainings: maps, matrices and outputs where the loss counts, and the
+    evaluations."""
     each = [
-        T * (config.batch * config.steps + len(evaluations(config.steps, EVERY, DENSE)) * WATCHED / 3)
+        T
+        * (config.batch * config.steps + len(evaluations(config.steps, EVERY, DENSE)) * WATCHED / 3)
         * _of_a_position(config, T)
         for T in lengths_of(config)
-    ]  # fmt: skip
+    ]
     return len(OPTIMISERS) * config.seeds * sum(each) / 1e9
 
 

@@ -15,18 +15,23 @@ quadratic = partial(
     tolerance=0.5,
 )
 TEXT = (
-    "Musat et al. find, in a task of their own, that the time until an induction head emerges grows with the square of "
-    "the context length. In this paper's task, with {}, we take the slope of log steps until accuracy is 80% against "
+    "Musat et al. find, in a task of their own, that the time until an induction head emerges "
+    "grows with the square of "
+    "the context length. In this paper's task, with {}, we take the slope of log steps until "
+    "accuracy is 80% against "
     "log T; 2 would be quadratic."
 )
 
 SGD = quadratic(id="quadratic-sgd", label="slope of the time to 80%, SGD", text=TEXT.format("SGD"))
-ADAMW = quadratic(id="quadratic-adamw", label="slope of the time to 80%, AdamW", text=TEXT.format("AdamW"))
+ADAMW = quadratic(
+    id="quadratic-adamw", label="slope of the time to 80%, AdamW", text=TEXT.format("AdamW")
+)
 POSITIONS = Claim(
     id="positions-slower",
     label="slope of W_K¹ less that of accuracy, AdamW",
     kind="ours",
-    text="The time of W_K¹, which stores a pair for every position, grows faster with the length than accuracy's, "
+    text="The time of W_K¹, which stores a pair for every position, grows faster with the "
+    "length than accuracy's, "
     "by a power of at least 0.2.",
     source="not in a paper",
     at=EITHER,

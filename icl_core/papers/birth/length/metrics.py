@@ -19,13 +19,21 @@ def _slope(run: Run, claim: Claim, optimiser: str) -> Metric:
     found = slope(run, "accuracy", optimiser)
     if found is None:
         return Metric(claim, None, unfinished=NEVER)
-    return Metric(claim, found.mean, found.error, reason=_shares(run) if claim.slack(found.mean) < 0 else "")
+    return Metric(
+        claim, found.mean, found.error, reason=_shares(run) if claim.slack(found.mean) < 0 else ""
+    )
 
 
 def _shares(run: Run) -> str:
     """What this run has measured of the signal from which the head starts."""
-    told = ", ".join(f"{share:.0%} at T = {T}" for T, share in zip(run["task/lengths"], run["task/even"], strict=True))
-    return f"Even attention finds what followed the trigger: {told}. Longer sequences repeat their triggers more often."
+    told = ", ".join(
+        f"{share:.0%} at T = {T}"
+        for T, share in zip(run["task/lengths"], run["task/even"], strict=True)
+    )
+    return (
+        f"Even attention finds what followed the trigger: {told}. Longer sequences repeat their "
+        "triggers more often."
+    )
 
 
 def _apart(run: Run) -> Metric:

@@ -11,7 +11,9 @@ from icl_core.papers.birth.shared.own_text import size_field, text_field
 from icl_core.papers.birth.shared.settings import MODEL, REPEATS, TASK, TRAINING
 
 LENGTHS = {"128": "32, 64, 128", "256": "32, 64, 128, 256"}  # by the longest
-FULL = "everything learns, with feed-forward layers and layer norm, and the loss counts all positions"
+FULL = (
+    "everything learns, with feed-forward layers and layer norm, and the loss counts all positions"
+)
 OPTIMISERS = {"sgd": "SGD", "adamw": "AdamW"}
 SCALES = {"sgd": "code", "adamw": "paper"}  # the initial scale with which each forms a head soonest
 
@@ -26,12 +28,27 @@ class Config:
     N: int = size_field(32, TASK)
     full: bool = toggle("the full transformer", default=False, added=True, group=MODEL, help=FULL)
     d: int = slider("width, d", 32, 256, default=128, step=16, group=MODEL)
-    sgd_rate: float = slider("learning rate of SGD", 0.01, 2.0, default=0.3, log=True, group=TRAINING)
+    sgd_rate: float = slider(
+        "learning rate of SGD", 0.01, 2.0, default=0.3, log=True, group=TRAINING
+    )
     adamw_rate: float = slider(
-        "learning rate of AdamW", 0.001, 1.0, default=0.2, log=True, shown_if="simplified", group=TRAINING
+        "learning rate of AdamW",
+        0.001,
+        1.0,
+        default=0.2,
+        log=True,
+        shown_if="simplified",
+        group=TRAINING,
     )
     full_rate: float = slider(
-        "learning rate of AdamW", 1e-4, 0.1, default=0.004, log=True, added=True, shown_if="full", group=TRAINING
+        "learning rate of AdamW",
+        1e-4,
+        0.1,
+        default=0.004,
+        log=True,
+        added=True,
+        shown_if="full",
+        group=TRAINING,
     )
     batch: int = slider("sequences a batch", 16, 512, default=64, step=16, group=TRAINING)
     steps: int = slider("steps", 10, 2000, default=150, step=10, group=TRAINING)
@@ -92,8 +109,10 @@ ALL = {"lengths": "256", "N": 65, "K": 5}
 BEYOND = "Beyond the paper"
 
 PRESETS = (
-    Preset("classroom", "Three lengths", CLASSROOM, "Each doubling of the length: how much longer?", seeds=3),
-    Preset("full", "Three lengths, full transformer", WHOLE, "Where everything learns: does the length matter?",
+    Preset("classroom", "Three lengths", CLASSROOM, "Each doubling of the length: how much "
+                                                    "longer?", seeds=3),
+    Preset("full", "Three lengths, full transformer", WHOLE, "Where everything learns: does the "
+                                                             "length matter?",
            seeds=3),
     Preset("all lengths", "Four lengths, all characters", replace(CLASSROOM, steps=600, **ALL),
            "The vocabulary of the paper, and its length.", group=BEYOND, seeds=3),

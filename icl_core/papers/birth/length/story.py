@@ -16,7 +16,8 @@ SEEN = ("growth", "accuracy", "w_k2", "w_k1", HEADLINE, "table")
 def _task(config: Config) -> str:
     lengths = ", ".join(map(str, lengths_of(config)))
     return (
-        f"The model learns to continue “ab…a” with “b”, from sequences of T = {lengths} characters. We count the "
+        f"The model learns to continue “ab…a” with “b”, from sequences of T = {lengths} "
+        "characters. We count the "
         "training steps until its induction head has formed."
     )
 
@@ -33,12 +34,16 @@ def _times(run: Run, measure: str, optimiser: str) -> str:
 
 def _answer(measure: str, optimiser: str):
     def said(run: Run, view: View) -> str:
-        lengths, longer = ", ".join(map(str, run["task/lengths"])), doubling(run, measure, optimiser)
+        lengths, longer = (
+            ", ".join(map(str, run["task/lengths"])),
+            doubling(run, measure, optimiser),
+        )
         told = f"At T = {lengths} it takes {_times(run, measure, optimiser)} steps. "
         if np.isnan(longer):
             return told + "Quadratic growth would take four times as many for twice the length."
         return told + (
-            f"Twice the length takes {longer:.1f} times as many: a slope of {written(slope(run, measure, optimiser))} "
+            f"Twice the length takes {longer:.1f} times as many: a slope of "
+            f"{written(slope(run, measure, optimiser))} "
             "on log axes. Quadratic growth would take four times as many, a slope of 2."
         )
 
@@ -49,28 +54,37 @@ def _shares(run: Run, view: View) -> str:
     first, last = (float(run["task/even"][index]) for index in (0, -1))
     short, long = (int(run["task/lengths"][index]) for index in (0, -1))
     return (
-        f"In this task a longer sequence also repeats its triggers more often. Even attention puts {first:.0%} on the "
-        f"answer at T = {short} and {last:.0%} at T = {long}: the signal that starts the head hardly fades."
+        "In this task a longer sequence also repeats its triggers more often. Even attention "
+        f"puts {first:.0%} on the "
+        f"answer at T = {short} and {last:.0%} at T = {long}: the signal that starts the head "
+        "hardly fades."
     )
 
 
 def _stores(run: Run, view: View) -> str:
     longer = doubling(run, "W_K1", "adamw")
-    told = f"With AdamW that takes {longer:.1f} times as long for twice the length." if np.isfinite(longer) else ""
+    told = (
+        f"With AdamW that takes {longer:.1f} times as long for twice the length."
+        if np.isfinite(longer)
+        else ""
+    )
     return f"W_K¹ has a pair to store for every position. {told}".strip()
 
 
 def _matches(run: Run, view: View) -> str:
     return (
-        f"For W_K², which stores a pair for every character, the slopes are {written(slope(run, 'W_K2', 'sgd'))} with "
-        f"SGD and {written(slope(run, 'W_K2', 'adamw'))} with AdamW. The number of characters stays the same."
+        "For W_K², which stores a pair for every character, the slopes are "
+        f"{written(slope(run, 'W_K2', 'sgd'))} with "
+        f"SGD and {written(slope(run, 'W_K2', 'adamw'))} with AdamW. The number of characters "
+        "stays the same."
     )
 
 
 BEATS = (
     Beat(
         "wait",
-        "A head has formed, we say, when 80% of the predictions in context are right: one layer, which has no head, "
+        "A head has formed, we say, when 80% of the predictions in context are right: one "
+        "layer, which has no head, "
         "stays well below that.",
         None,
         ("growth", "accuracy"),
@@ -80,7 +94,8 @@ BEATS = (
             CHOICES,
             lambda run, view: _longer(run, "accuracy", "sgd"),
             _answer("accuracy", "sgd"),
-            "Musat et al. find four times as long in a task of their own. How the signal fades with the length depends "
+            "Musat et al. find four times as long in a task of their own. How the signal fades "
+            "with the length depends "
             "on how often a sequence repeats what there is to copy.",
             SEEN,
         ),
@@ -93,19 +108,23 @@ BEATS = (
         ("growth", "w_k1"),
         {"until": "W_K1", "optimiser_shown": "adamw"},
         ask=Question(
-            "W_K¹ stores, for each position, the one before it. We wait until it recalls half of the first quarter of "
+            "W_K¹ stores, for each position, the one before it. We wait until it recalls half "
+            "of the first quarter of "
             "them. Twice the length, with AdamW: how much longer?",
             CHOICES,
             lambda run, view: _longer(run, "W_K1", "adamw"),
             _answer("W_K1", "adamw"),
-            "Twice the length means twice as many pairs to store, and more keys among which the right one must win. In "
-            "short sequences they are stored long before accuracy is 80%, in long ones at about the same time.",
+            "Twice the length means twice as many pairs to store, and more keys among which the "
+            "right one must win. In "
+            "short sequences they are stored long before accuracy is 80%, in long ones at about "
+            "the same time.",
             SEEN,
         ),
     ),
     Beat(
         "close",
-        "So there is no one time to the head: it depends on what is counted, on the task and on the optimiser.",
+        "So there is no one time to the head: it depends on what is counted, on the task and on "
+        "the optimiser.",
         None,
         ("growth",),
         {"until": "accuracy", "optimiser_shown": "sgd"},
@@ -118,7 +137,11 @@ BEATS = (
 
 TRIES = (
     Try("Wait for W_K¹, with SGD", fields={"until": "W_K1"}, marks=("growth", "w_k1")),
-    Try("One trigger per sequence: does the length matter more?", fields={"K": 1}, marks=("growth", "even")),
+    Try(
+        "One trigger per sequence: does the length matter more?",
+        fields={"K": 1},
+        marks=("growth", "even"),
+    ),
     Try("See every slope", drawer="Every slope", marks=("table",)),
     Try("The full transformer, where everything learns", "full", marks=("growth", "accuracy")),
     Try("Four lengths, with the vocabulary of the paper", "all lengths", marks=("growth",)),

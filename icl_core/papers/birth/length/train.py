@@ -25,29 +25,45 @@ MEASURES = ("accuracy", "W_K2", "W_K1")  # by id: in-context accuracy, and what 
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """`curve/<measure>_<optimiser>` [seeds, lengths, evaluations] beside `curve/step`; `task/lengths` and, of each
-    length, `task/even` (see `even_share`); `names/measures`, `names/optimisers`."""
+    """`curve/<measure>_<optimiser>` [seeds, lengths, evaluations] beside `curve/step`;
+    `task/lengths` and, of each length, `task/even` (see `even_share`); `names/measures`,
+    `names/optimisers`."""
     plan = [
-        phases.Phase(_name(*which), config.steps, partial(_train, training(config, *which)), loop.State.curves,
-                     label=f"{OPTIMISERS[which[0]]}, T = {which[1]}, seed {which[2] + 1}")
+        phases.Phase(
+            _name(*which),
+            config.steps,
+            partial(_train, training(config, *which)),
+            loop.State.curves,
+            label=f"{OPTIMISERS[which[0]]}, T = {which[1]}, seed {which[2] + 1}",
+        )
         for which in _trainings(config)
-    ]  # fmt: skip
+    ]
     made = phases.run(plan, progress, partial(_curves, config), "in_context_loss")
-    even = [even_share(held_out(task_of(training(config, "sgd", T, 0)), WATCHED, "cpu")) for T in lengths_of(config)]
+    even = [
+        even_share(held_out(task_of(training(config, "sgd", T, 0)), WATCHED, "cpu"))
+        for T in lengths_of(config)
+    ]
     return {**_curves(config, made), "task/even": np.array(even)}
 
 
 def _trainings(config: Config) -> list[tuple[str, int, int]]:
     """Optimiser, length and seed of each, the first seed of all first."""
     lengths = lengths_of(config)
-    return [(optimiser, T, seed) for seed in range(config.seeds) for T in lengths for optimiser in OPTIMISERS]
+    return [
+        (optimiser, T, seed)
+        for seed in range(config.seeds)
+        for T in lengths
+        for optimiser in OPTIMISERS
+    ]
 
 
 def _name(optimiser: str, T: int, seed: int) -> str:
     return f"{optimiser} {T} {seed}"
 
 
-def _train(config: one.Config | whole.Config, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
+def _train(
+    config: one.Config | whole.Config, resumed: Tensors, report: phases.Report
+) -> dict[str, np.ndarray]:
     trained = _full(config) if isinstance(config, whole.Config) else _simplified(config)
     steps = loop.evaluations(config.steps, EVERY, DENSE)
     return loop.train(trained, config.steps, steps, resumed, report, keep=False).curves()
@@ -84,22 +100,33 @@ def _curves(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
     at, lengths = loop.evaluations(config.steps, EVERY, DENSE), lengths_of(config)
 
     def row(measure: str, optimiser: str, T: int, seed: int) -> np.ndarray:
-        return padded(made.get(_name(optimiser, T, seed), {}).get(f"curve/{measure}", np.zeros(0, np.float32)), len(at))
+        return padded(
+            made.get(_name(optimiser, T, seed), {}).get(
+                f"curve/{measure}", np.zeros(0, np.float32)
+            ),
+            len(at),
+        )
 
     found = {
         f"curve/{measure}_{optimiser}": np.array(
-            [[row(measure, optimiser, T, seed) for T in lengths] for seed in range(config.seeds)], np.float32
+            [[row(measure, optimiser, T, seed) for T in lengths] for seed in range(config.seeds)],
+            np.float32,
         )
         for measure in MEASURES
         for optimiser in OPTIMISERS
     }
     known = {"task/lengths": np.array(lengths), "curve/step": np.array(at)}
-    return {**found, **known, "names/measures": names(MEASURES), "names/optimisers": names(OPTIMISERS)}
+    return {
+        **found,
+        **known,
+        "names/measures": names(MEASURES),
+        "names/optimisers": names(OPTIMISERS),
+    }
 
 
 def even_share(batch: Batch) -> float:
-    """The share of attention, spread evenly over all positions so far, that falls on what followed the trigger before:
-    the mean over in-context positions."""
+    """The share of attention, spread evenly over all positions so far, that falls on what followed
+    the trigger before: the mean over in-context positions."""
     inputs = batch.inputs
     before = torch.nn.functional.pad(inputs[:, :-1], (1, 0), value=-1)  # the token before each key
     followed = (

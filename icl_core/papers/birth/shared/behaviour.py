@@ -1,8 +1,8 @@
 """What an attention head does, measured on its maps alone, whatever model they come from.
 
-Maps are [..., T, T], rows the queries, causal. Tokens are [..., T] and broadcast against the maps: those of several
-heads [batch, heads, T, T] are measured with tokens[:, None]. Every measure is a value a query [..., T]; `average` takes
-its mean where it is asked for.
+Maps are [..., T, T], rows the queries, causal. Tokens are [..., T] and broadcast against the maps:
+those of several heads [batch, heads, T, T] are measured with tokens[:, None]. Every measure is a
+value a query [..., T]; `average` takes its mean where it is asked for.
 """
 
 import math
@@ -12,13 +12,22 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-PREVIOUS, INDUCTION, UNIFORM, OTHER = "previous", "induction", "uniform", "other"  # what a head does, `role`
-MOST, EVEN = 0.4, 0.9  # share of the mass that makes a role; share of the greatest entropy that is called uniform
+PREVIOUS, INDUCTION, UNIFORM, OTHER = (
+    "previous",
+    "induction",
+    "uniform",
+    "other",
+)  # what a head does, `role`
+MOST, EVEN = (
+    0.4,
+    0.9,
+)  # share of the mass that makes a role; share of the greatest entropy that is called uniform
 ROWS = 16  # the first rows have few keys: any map looks alike there
 
 
 def following(tokens: Int[Tensor, "*heads T"]) -> Bool[Tensor, "*heads T T"]:
-    """[t, s]: the key s, no later than the query t, follows an earlier occurrence of the query's token."""
+    """[t, s]: the key s, no later than the query t, follows an earlier occurrence of the query's
+    token."""
     same = tokens[..., :, None] == tokens[..., None, :]  # [..., t, s]
     shifted = torch.zeros_like(same)
     shifted[..., 1:] = same[..., :-1]
@@ -31,8 +40,11 @@ def on_previous(attention: Float[Tensor, "*heads T T"]) -> Float[Tensor, "*heads
     return torch.cat([first, attention.diagonal(-1, -2, -1)], -1)
 
 
-def on_followers(attention: Float[Tensor, "*heads T T"], tokens: Int[Tensor, "*#heads T"]) -> Float[Tensor, "*heads T"]:
-    """The mass on what followed the earlier occurrences of the query's token; NaN where nothing did."""
+def on_followers(
+    attention: Float[Tensor, "*heads T T"], tokens: Int[Tensor, "*#heads T"]
+) -> Float[Tensor, "*heads T"]:
+    """The mass on what followed the earlier occurrences of the query's token; NaN where nothing
+    did."""
     follows = following(tokens)
     return (attention * follows).sum(-1).masked_fill(~follows.any(-1), math.nan)
 
@@ -45,8 +57,8 @@ def by_chance(tokens: Int[Tensor, "*heads T"]) -> Float[Tensor, "*heads T"]:
 
 
 def uniformity(attention: Float[Tensor, "*heads T T"]) -> Float[Tensor, "*heads T"]:
-    """The entropy of a row as a share of log t, the most it can be: 1 is spread evenly, 0 is all on one key. NaN in the
-    first `ROWS` rows of a longer map."""
+    """The entropy of a row as a share of log t, the most it can be: 1 is spread evenly, 0 is all on
+    one key. NaN in the first `ROWS` rows of a longer map."""
     T = attention.shape[-1]
     entropy = torch.special.entr(attention).sum(-1)  # 0 log 0 = 0
     shares = entropy / torch.arange(1, T + 1, device=attention.device).log()
@@ -66,12 +78,14 @@ def average(
 
 
 def by_position(values: Float[Tensor, "batch *heads T"]) -> Float[Tensor, "*heads T"]:
-    """The mean over sequences at every position, of those that have a value there; NaN where none has."""
+    """The mean over sequences at every position, of those that have a value there; NaN where none
+    has."""
     return values.nanmean(0)
 
 
 class Measures(NamedTuple):
-    """Every measure at every query, [batch, *heads, T]; `even` is what a uniform attention has on followers."""
+    """Every measure at every query, [batch, *heads, T]; `even` is what a uniform attention has on
+    followers."""
 
     previous: Tensor
     followers: Tensor
@@ -80,8 +94,8 @@ class Measures(NamedTuple):
 
 
 class Behaviour(NamedTuple):
-    """The measures of some heads, [*heads] each; those on followers at triggers that have come before, and at other
-    characters that come again."""
+    """The measures of some heads, [*heads] each; those on followers at triggers that have come
+    before, and at other characters that come again."""
 
     previous: Tensor
     triggers: Tensor
@@ -91,16 +105,26 @@ class Behaviour(NamedTuple):
     others_even: Tensor
 
 
-def measure(attention: Float[Tensor, "batch *heads T T"], tokens: Int[Tensor, "batch T"]) -> Measures:
-    """All measures of some sequences: those of several chunks can be put end to end before they are averaged."""
+def measure(
+    attention: Float[Tensor, "batch *heads T T"], tokens: Int[Tensor, "batch T"]
+) -> Measures:
+    """All measures of some sequences: those of several chunks can be put end to end before they are
+    averaged."""
     spread = tokens.reshape(len(tokens), *[1] * (attention.dim() - 3), -1)
     followers = on_followers(attention, spread)
-    return Measures(on_previous(attention), followers, by_chance(spread).expand_as(followers), uniformity(attention))
+    return Measures(
+        on_previous(attention),
+        followers,
+        by_chance(spread).expand_as(followers),
+        uniformity(attention),
+    )
 
 
-def summary(found: Measures, in_context: Bool[Tensor, "batch T"], others: Bool[Tensor, "batch T"]) -> Behaviour:
-    """What every head does: `in_context` and `others` are the queries that are triggers and that are none
-    (`Batch.in_context`, `Batch.global_`)."""
+def summary(
+    found: Measures, in_context: Bool[Tensor, "batch T"], others: Bool[Tensor, "batch T"]
+) -> Behaviour:
+    """What every head does: `in_context` and `others` are the queries that are triggers and that
+    are none (`Batch.in_context`, `Batch.global_`)."""
     return Behaviour(
         average(found.previous),
         average(found.followers, in_context),
@@ -112,14 +136,16 @@ def summary(found: Measures, in_context: Bool[Tensor, "batch T"], others: Bool[T
 
 
 def beyond(mass: float, even: float) -> float:
-    """How far a mass has come from a uniform attention's to all of it: 0 is chance, 1 is all. A sequence that repeats
-    one character holds little but its followers, so the mass alone would say little."""
+    """How far a mass has come from a uniform attention's to all of it: 0 is chance, 1 is all. A
+    sequence that repeats one character holds little but its followers, so the mass alone would say
+    little."""
     return (mass - even) / (1 - even) if even < 1 else 0.0
 
 
 def role(previous: float, followers: float, even: float, uniform: float) -> str:
-    """What a head does, by what most of its attention is on: its mass on t − 1 and, at triggers, on followers, as far
-    as that is beyond a uniform attention's `even`. One with too little on either is uniform if it is spread evenly."""
+    """What a head does, by what most of its attention is on: its mass on t − 1 and, at triggers, on
+    followers, as far as that is beyond a uniform attention's `even`. One with too little on either
+    is uniform if it is spread evenly."""
     masses = {PREVIOUS: previous, INDUCTION: beyond(followers, even)}
     name = max(masses, key=lambda each: -1 if math.isnan(masses[each]) else masses[each])
     if masses[name] >= MOST:

@@ -1,8 +1,8 @@
-"""A matrix read with everything that it meets in the residual stream, not only with what it is to store: spurious
-memories show up beside the stored ones.
+"""A matrix read with everything that it meets in the residual stream, not only with what it is to
+store: spurious memories show up beside the stored ones.
 
-A memory is read as V W U^T (`memories.py`). Here V and U are all parts of the stream, end to end; the block in which
-both are what it stores is the memory's own map.
+A memory is read as V W U^T (`memories.py`). Here V and U are all parts of the stream, end to end;
+the block in which both are what it stores is the memory's own map.
 """
 
 import math
@@ -21,15 +21,20 @@ from icl_core.papers.birth.shared.superposition import place
 from icl_core.papers.birth.shared.task import Task
 
 SHOWN = 32  # of the characters, the most frequent, and of the positions, the first, that are drawn
-STORED = {"W_K1": ("p", "p"), "W_K2": ("w_E", "R¹ w_E"), "W_O2": ("w_U", "w_E"), "W_F": ("w_U", "w_E")}
+STORED = {
+    "W_K1": ("p", "p"),
+    "W_K2": ("w_E", "R¹ w_E"),
+    "W_O2": ("w_U", "w_E"),
+    "W_F": ("w_U", "w_E"),
+}
 
 
 Parts = Float[Tensor, "n d"]
 
 
 class Blocks(NamedTuple):
-    """All readings of a matrix: rows queries or outputs, columns keys or inputs. Of each side the parts by name, in
-    order, with a label for each of their vectors."""
+    """All readings of a matrix: rows queries or outputs, columns keys or inputs. Of each side the
+    parts by name, in order, with a label for each of their vectors."""
 
     matrix: Float[np.ndarray, "rows columns"]
     rows: dict[str, list[str]]
@@ -41,8 +46,9 @@ class Blocks(NamedTuple):
 
 
 class Read(NamedTuple):
-    """A block: the mean along its diagonal, NaN if its sides differ in kind, and the root mean square of all else. Of
-    positions the diagonal is that of equal ones or of neighbours, whichever is stronger."""
+    """A block: the mean along its diagonal, NaN if its sides differ in kind, and the root mean
+    square of all else. Of positions the diagonal is that of equal ones or of neighbours, whichever
+    is stronger."""
 
     row: str
     column: str
@@ -58,7 +64,8 @@ def span(parts: Mapping[str, list[str]], name: str) -> slice:
 
 
 def blocks_of(name: str, weights: Weights, task: Task, most: int | None = None) -> Blocks:
-    """The readings of W_K1, W_K2, W_O2 or W_F with all that it meets; `most` characters and positions at most."""
+    """The readings of W_K1, W_K2, W_O2 or W_F with all that it meets; `most` characters and
+    positions at most."""
     keys = _stream(name, weights)
     V = keys if name.startswith("W_K") else {"w_U": weights.W_U}
     U = {part: each @ weights.V2.T for part, each in keys.items()} if name == "W_O2" else keys
@@ -66,14 +73,17 @@ def blocks_of(name: str, weights: Weights, task: Task, most: int | None = None) 
 
 
 def laid(V: Mapping[str, Parts], U: Mapping[str, Parts], task: Task, most: int | None) -> Blocks:
-    """The products of all vectors V with all U, which are what a matrix makes of the vectors read."""
+    """The products of all vectors V with all U, which are what a matrix makes of the
+    vectors read."""
     places = next(iter(len(each) for part, each in {**U, **V}.items() if _place(part)))
     kept = {False: _frequent(task, most), True: torch.arange(places)[:most]}
     labels = {
         False: visible_characters([task.characters[i] for i in kept[False]]),
         True: [place(int(at)) for at in kept[True]],
     }
-    rows, columns = (torch.cat([each[kept[_place(part)]] for part, each in side.items()]) for side in (V, U))
+    rows, columns = (
+        torch.cat([each[kept[_place(part)]] for part, each in side.items()]) for side in (V, U)
+    )
     named = ({part: labels[_place(part)] for part in side} for side in (V, U))
     return Blocks((rows @ columns.T).numpy(), *named)
 
@@ -107,15 +117,20 @@ def _read(found: Blocks, name: str, task: Task, row: str, column: str) -> Read:
     block = found.block(row, column).astype(np.float64)
     if _place(row) != _place(column):
         return Read(row, column, math.nan, _rms(block))
-    if (row, column) == STORED[name]:  # its pairs: a position and the one before it, a trigger and its copy
+    if (row, column) == STORED[
+        name
+    ]:  # its pairs: a position and the one before it, a trigger and its copy
         among = np.diagonal(block, -1) if name == "W_K1" else np.diagonal(block)
         pairs = among[memory_tokens(task).numpy()] if name == "W_K2" else among
     else:
         among = pairs = max(
-            (np.diagonal(block, -at) for at in range(1 + _place(row))), key=lambda each: abs(each.mean())
+            (np.diagonal(block, -at) for at in range(1 + _place(row))),
+            key=lambda each: abs(each.mean()),
         )
     rest = np.square(block).sum() - np.square(among).sum()
-    return Read(row, column, float(pairs.mean()), math.sqrt(max(0.0, rest) / (block.size - among.size)))
+    return Read(
+        row, column, float(pairs.mean()), math.sqrt(max(0.0, rest) / (block.size - among.size))
+    )
 
 
 def _rms(block: np.ndarray) -> float:
@@ -123,6 +138,11 @@ def _rms(block: np.ndarray) -> float:
 
 
 def spurious(found: list[Read], name: str) -> list[Read]:
-    """The blocks that hold a diagonal of their own though nothing is to be stored there, the strongest first."""
-    others = [each for each in found if (each.row, each.column) != STORED[name] and abs(each.diagonal) >= each.rest]
+    """The blocks that hold a diagonal of their own though nothing is to be stored there, the
+    strongest first."""
+    others = [
+        each
+        for each in found
+        if (each.row, each.column) != STORED[name] and abs(each.diagonal) >= each.rest
+    ]
     return sorted(others, key=lambda each: -abs(each.diagonal))

@@ -22,15 +22,23 @@ def check(config: Any) -> None:
         return
     for name, theirs in own_matrices.load(config.matrices).fields.items():
         if getattr(config, name) != theirs:
-            raise BadSetting(f"{name} must be {theirs}, as your matrices have it, got {getattr(config, name)}")
+            raise BadSetting(
+                f"{name} must be {theirs}, as your matrices have it, got {getattr(config, name)}"
+            )
 
 
 def _fit(chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields to set where matrices are chosen: the sizes that they have, the loss that trains such, and no more
-    triggers than the sizes allow."""
+    """The fields to set where matrices are chosen: the sizes that they have, the loss that trains
+    such, and no more triggers than the sizes allow."""
     digest = chosen["matrices"]
-    sizes = own_matrices.load(digest).fields if digest else {name: chosen[name] for name in own_matrices.DECIDED}
-    positions = "all" if sizes["feed_forward"] else "in_context"  # only the first trains W_F's bigrams
+    sizes = (
+        own_matrices.load(digest).fields
+        if digest
+        else {name: chosen[name] for name in own_matrices.DECIDED}
+    )
+    positions = (
+        "all" if sizes["feed_forward"] else "in_context"
+    )  # only the first trains W_F's bigrams
     return {**sizes, "positions": positions, "K": own_text.fitting_K({**chosen, **sizes})}
 
 

@@ -1,4 +1,5 @@
-"""Deals a batch out in chunks of sequences that fit the processor's cache, with the positions whose loss counts."""
+"""Deals a batch out in chunks of sequences that fit the processor's cache, with the positions whose
+loss counts."""
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +17,8 @@ ROWS = 64  # queries a block: fewer waste fewer keys but make smaller products
 
 
 class Chunk(NamedTuple):
-    """A few sequences and their positions that count, in order of time and padded to the same number."""
+    """A few sequences and their positions that count, in order of time and padded to the same
+    number."""
 
     rows: Int[Tensor, "b"]  # which sequences of the batch these are
     tokens: Int[Tensor, "b n"]  # cut after the last position that counts
@@ -27,7 +29,9 @@ class Chunk(NamedTuple):
     def block(self, some: slice, columns: slice) -> "Chunk":
         """Some of the sequences and queries."""
         at = (some, columns)
-        return Chunk(self.rows[some], self.tokens[some], self.queries[at], self.targets[at], self.valid[at])
+        return Chunk(
+            self.rows[some], self.tokens[some], self.queries[at], self.targets[at], self.valid[at]
+        )
 
 
 def counted_positions(batch: Batch, positions: str) -> Bool[Tensor, "batch T"]:
@@ -38,19 +42,28 @@ def counted_positions(batch: Batch, positions: str) -> Bool[Tensor, "batch T"]:
 
 
 def split(batch: Batch, counted: Bool[Tensor, "batch T"], size: int | None) -> Iterator[Chunk]:
-    """The batch in chunks of `size` sequences (None: what fits a CPU's cache, on a GPU sixteen times as many), in order
-    of their numbers of counted positions, which saves padding. Sequences without one are left out."""
+    """The batch in chunks of `size` sequences (None: what fits a CPU's cache, on a GPU sixteen
+    times as many), in order of their numbers of counted positions, which saves padding. Sequences
+    without one are left out."""
     T = counted.shape[1]
     size = size or max(1, TOKENS * (16 if batch.tokens.is_cuda else 1) // T)
     numbers = counted.sum(1)
-    by_time = torch.arange(T, device=counted.device) + T * ~counted  # sorts counted positions first, in order
+    by_time = (
+        torch.arange(T, device=counted.device) + T * ~counted
+    )  # sorts counted positions first, in order
     numbers, order = numbers.sort(stable=True)
     for rows, most in zip(order.split(size), numbers.split(size), strict=True):
         m = round_up(int(most[-1]), T)
         if m > 0:
             queries = by_time[rows].sort(1).values[:, :m] % T
             tokens = batch.inputs[rows, : round_up(int(queries.max()) + 1, T)]
-            yield Chunk(rows, tokens, queries, batch.targets[rows].gather(1, queries), counted[rows].gather(1, queries))
+            yield Chunk(
+                rows,
+                tokens,
+                queries,
+                batch.targets[rows].gather(1, queries),
+                counted[rows].gather(1, queries),
+            )
 
 
 def row_blocks(n: int) -> Iterator[slice]:
@@ -60,25 +73,31 @@ def row_blocks(n: int) -> Iterator[slice]:
 
 
 def query_blocks(part: Chunk) -> Iterator[tuple[slice, slice]]:
-    """The chunk's queries in blocks: which sequences still have some, always the last ones, and which columns."""
+    """The chunk's queries in blocks: which sequences still have some, always the last ones, and
+    which columns."""
     numbers = part.valid.sum(1)
     for columns in row_blocks(part.queries.shape[1]):
         yield slice(int((numbers <= columns.start).sum()), len(numbers)), columns
 
 
 def round_up(size: int, most: int) -> int:
-    """The next multiple of `STEP`, but at most `most`: products come in few shapes, and a new one is compiled."""
+    """The next multiple of `STEP`, but at most `most`: products come in few shapes, and a new one
+    is compiled."""
     return min(most, -(-size // STEP) * STEP)
 
 
 def flat(positions: Int[Tensor, "b m"], n: int) -> Int[Tensor, "b*m"]:
-    """Positions of b sequences of length n as rows of the (b n, d) view of their (b, n, d) tensor."""
+    """Positions of b sequences of length n as rows of the (b n, d) view of their (b, n,
+    d) tensor."""
     start = n * torch.arange(len(positions), device=positions.device)
     return (positions + start[:, None]).flatten()
 
 
-def deal(work: Callable[[Chunk], tuple], parts: Iterable[Chunk], threads: int) -> Iterator[tuple[Chunk, tuple]]:
-    """Each chunk with its result, always in the order of the chunks, so that sums do not depend on `threads`."""
+def deal(
+    work: Callable[[Chunk], tuple], parts: Iterable[Chunk], threads: int
+) -> Iterator[tuple[Chunk, tuple]]:
+    """Each chunk with its result, always in the order of the chunks, so that sums do not depend on
+    `threads`."""
     if threads == 1:
         yield from ((part, work(part)) for part in parts)
         return

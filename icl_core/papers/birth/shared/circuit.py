@@ -1,7 +1,8 @@
 """A model as a circuit on one sequence: the paths by which embeddings come to the logits.
 
-Where attention looks, which hidden units are on and how far layer norm scales is kept as it is on this sequence. What
-is left is linear, so the logits are exactly the sum over paths: past every part, through one, through several in turn.
+Where attention looks, which hidden units are on and how far layer norm scales is kept as it is on
+this sequence. What is left is linear, so the logits are exactly the sum over paths: past every
+part, through one, through several in turn.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +20,8 @@ FEED = 0  # the layer of a part that is no attention
 
 
 class Path(NamedTuple):
-    """Where a path begins, the attention layers that it takes, and whether a feed-forward layer, too."""
+    """Where a path begins, the attention layers that it takes, and whether a feed-forward layer,
+    too."""
 
     source: str
     layers: tuple[int, ...] = ()
@@ -27,8 +29,8 @@ class Path(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What reads the stream and adds to it: attention of a layer, counted from 1, or FEED. `apply` is linear; what it
-    adds whatever the stream is, is `constant`."""
+    """What reads the stream and adds to it: attention of a layer, counted from 1, or FEED. `apply`
+    is linear; what it adds whatever the stream is, is `constant`."""
 
     layer: int
     apply: Callable[[Stream], Tensor]
@@ -36,8 +38,8 @@ class Part(NamedTuple):
 
 
 class Circuit(NamedTuple):
-    """A model on one sequence: what its stream begins as, what adds to it in this order, what reads logits from it, and
-    every layer's attention, [heads, T, T]. In double precision."""
+    """A model on one sequence: what its stream begins as, what adds to it in this order, what reads
+    logits from it, and every layer's attention, [heads, T, T]. In double precision."""
 
     sources: Mapping[str, Stream]
     parts: tuple[Part, ...]
@@ -62,7 +64,9 @@ def simplified(weights: Weights, tokens: Int[Tensor, "T"], layers: int = 2) -> C
     return Circuit(sources, tuple(parts), Part(FEED, _times(W.W_U)), tuple(maps))
 
 
-def _mixed(attention: Float[Tensor, "T T"], written: Float[Tensor, "d d"]) -> Callable[[Stream], Stream]:
+def _mixed(
+    attention: Float[Tensor, "T T"], written: Float[Tensor, "d d"]
+) -> Callable[[Stream], Stream]:
     return lambda stream: attention @ stream @ written.T
 
 
@@ -72,8 +76,8 @@ def _times(matrix: Float[Tensor, "rows d"]) -> Callable[[Stream], Tensor]:
 
 @torch.no_grad()
 def contributions(circuit: Circuit) -> dict[Path, Float[Tensor, "T N"]]:
-    """What each path adds to the logits, [T, N] each: together they are the model's. Paths through several feed-forward
-    layers count with those through one."""
+    """What each path adds to the logits, [T, N] each: together they are the model's. Paths through
+    several feed-forward layers count with those through one."""
     streams: dict[Path, Stream] = {Path(name): stream for name, stream in circuit.sources.items()}
     for part in circuit.parts:
         for path, stream in list(streams.items()):

@@ -1,5 +1,5 @@
-"""The drawer "The circuit" of both transformers: the streams on a sequence, with arrows; what each path adds to two
-logits."""
+"""The drawer "The circuit" of both transformers: the streams on a sequence, with arrows; what each
+path adds to two logits."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -25,34 +25,46 @@ ROW, BESIDE = 44, {"t": 34, "b": 46, "l": 92, "r": 30}  # pixels of a path's two
 
 
 def followed(sequence: Shown, wanted: int) -> int:
-    """The position that a view asks to follow, counted from 1, as an index; 0: the last that only the context tells."""
+    """The position that a view asks to follow, counted from 1, as an index; 0: the last that only
+    the context tells."""
     count, inside = len(sequence.inputs), sequence.in_context.nonzero().flatten().tolist()
     return min(wanted, count) - 1 if wanted else (inside or [count - 1])[-1]
 
 
-def traced(circuit: Circuit, best: Sequence[int], sequence: Shown, at: int, heads: tuple[int, int] = (0, 0)) -> Traced:
-    """What the diagram needs of a circuit of two layers, with these heads, and the likeliest next token everywhere."""
+def traced(
+    circuit: Circuit, best: Sequence[int], sequence: Shown, at: int, heads: tuple[int, int] = (0, 0)
+) -> Traced:
+    """What the diagram needs of a circuit of two layers, with these heads, and the likeliest next
+    token everywhere."""
     vocabulary = sequence.task.characters
     truth = [sequence.truth.get(token) for token in sequence.inputs.tolist()]
     known = zip(best, truth, sequence.in_context.tolist(), strict=True)
     right = [said == follows if asked else None for said, follows, asked in known]
-    first, second = (maps[head].numpy() for maps, head in zip(circuit.attention, heads, strict=True))
-    return Traced(sequence.characters, first, second, [vocabulary[token] for token in best], right, at)
+    first, second = (
+        maps[head].numpy() for maps, head in zip(circuit.attention, heads, strict=True)
+    )
+    return Traced(
+        sequence.characters, first, second, [vocabulary[token] for token in best], right, at
+    )
 
 
 def arrows(found: Traced, when: str, left_out: str = "") -> Panel:
-    """The streams with their vectors, and the way from layer to layer to the position followed; `left_out` says what of
-    the model is not drawn."""
+    """The streams with their vectors, and the way from layer to layer to the position followed;
+    `left_out` says what of the model is not drawn."""
     held = streams(found)
     return Panel(
         f"{when}: {_way(found)}",
-        "Each row is a position, each bar the vectors whose sum its residual stream is, as wide as their weights. "
-        "Follow the coloured arrows backwards from the shaded row: layer 2 goes to characters that carry a copy of the "
-        "shaded one, and writes down what stands there. Layer 1 has put the copies there. Without an induction head "
+        "Each row is a position, each bar the vectors whose sum its residual stream is, as wide "
+        "as their weights. "
+        "Follow the coloured arrows backwards from the shaded row: layer 2 goes to characters "
+        "that carry a copy of the "
+        "shaded one, and writes down what stands there. Layer 1 has put the copies there. "
+        "Without an induction head "
         "the arrows fan out and the copies have no name.",
         diagram(found, held),
         data=table(held),
-        note="What a layer adds with a weight under 0.1 each is drawn as one vector without a name." + left_out,
+        note="What a layer adds with a weight under 0.1 each is drawn as one vector without a name."
+        + left_out,
     )
 
 
@@ -65,7 +77,8 @@ def _way(found: Traced) -> str:
         return f"{who} looks nowhere in particular {says}"
     where = _listed([f"{key + 1} '{letters[key]}'" for key in keys])
     copies = [
-        [letters[each] for each in found.copied(key)[:1] if found.attention1[key, each] >= MOSTLY] for key in keys
+        [letters[each] for each in found.copied(key)[:1] if found.attention1[key, each] >= MOSTLY]
+        for key in keys
     ]
     if any(each != copies[0] for each in copies) or not copies[0]:
         return f"{who} looks at {where} {says}"
@@ -78,31 +91,50 @@ def _listed(texts: list[str]) -> str:
 
 
 def paths(circuit: Circuit, sequence: Shown, at: int, when: str, kept: str) -> Panel:
-    """What every path adds to the logits of the right answer and of the strongest other; `kept` says what is kept as it
-    is on this sequence beside attention."""
+    """What every path adds to the logits of the right answer and of the strongest other; `kept`
+    says what is kept as it is on this sequence beside attention."""
     every = contributions(circuit)
     row = torch.stack([each[at] for each in every.values()]).sum(0)
     right, other = _answers(sequence, row, at)
     letters = visible_characters([sequence.task.characters[token] for token in (right, other)])
-    added = {name: (float(each[at, right]), float(each[at, other])) for name, each in merged(every).items()}
+    added = {
+        name: (float(each[at, right]), float(each[at, other]))
+        for name, each in merged(every).items()
+    }
     gaps = {name: first - second for name, (first, second) in added.items()}
-    data = [(path.source, *path[1:], float(each[at, right]), float(each[at, other])) for path, each in every.items()]
+    data = [
+        (path.source, *path[1:], float(each[at, right]), float(each[at, other]))
+        for path, each in every.items()
+    ]
     who = f"at {at + 1} '{visible_characters(sequence.characters)[at]}'"
     return Panel(
         f"{when}, {who}: {_leads(gaps, letters)}",
-        "Logits are sums over paths from the embedding: past both layers (direct), through one (via 1, via 2), through "
-        f"one after the other (via 1, 2){_fed(every)}. Blue is what a path adds to the logit of {_first(sequence, at)}"
-        ", grey to that of the strongest other. Layer 1 is to say nothing: it tells layer 2 where to look, and where a "
-        f"layer looks is kept as it is here{kept}. So the paths add up to the model's logits exactly.",
+        "Logits are sums over paths from the embedding: past both layers (direct), through one "
+        "(via 1, via 2), through "
+        f"one after the other (via 1, 2){_fed(every)}. Blue is what a path adds to the logit of "
+        f"{_first(sequence, at)}"
+        ", grey to that of the strongest other. Layer 1 is to say nothing: it tells layer 2 "
+        "where to look, and where a "
+        f"layer looks is kept as it is here{kept}. So the paths add up to the model's logits "
+        "exactly.",
         _paths_figure(_few(added), letters),
-        data=pd.DataFrame(data, columns=["begins as", "layers", "feed-forward", *(f"'{each}'" for each in letters)]),
+        data=pd.DataFrame(
+            data,
+            columns=["begins as", "layers", "feed-forward", *(f"'{each}'" for each in letters)],
+        ),
     )
 
 
 def _leads(gaps: Mapping[str, float], letters: list[str]) -> str:
     """Who leads by how much, and which paths add most to that and take most from it."""
-    lead, most, least = sum(gaps.values()), *(pick(gaps, key=lambda name: gaps[name]) for pick in (max, min))
-    found = f"'{letters[0]}' {'leads' if lead > 0 else 'trails'} '{letters[1]}' by {number_text(abs(lead), 1)}"
+    lead, most, least = (
+        sum(gaps.values()),
+        *(pick(gaps, key=lambda name: gaps[name]) for pick in (max, min)),
+    )
+    found = (
+        f"'{letters[0]}' {'leads' if lead > 0 else 'trails'} '{letters[1]}' by "
+        f"{number_text(abs(lead), 1)}"
+    )
     told = [f"{number_text(gaps[most], 1)} more {most}"] if gaps[most] >= 0.05 else []
     told += [f"{number_text(-gaps[least], 1)} less {least}"] if gaps[least] <= -0.05 else []
     return f"{found}: {'; '.join(told)}" if told else found
@@ -147,16 +179,36 @@ def _total(values: list[tuple[float, float]]) -> tuple[float, float]:
 
 def _paths_figure(added: dict[str, tuple[float, float]], letters: list[str]) -> Figure:
     """Two bars a path, from top to bottom; under a line their sum."""
-    figure = Figure(layout=layout(len(added) * ROW + BESIDE["t"] + BESIDE["b"], BESIDE, barmode="group", bargap=0.25))
-    sides = zip(letters, (COLOURS["trained"], FAINT), zip(*added.values(), strict=True), strict=True)
+    figure = Figure(
+        layout=layout(
+            len(added) * ROW + BESIDE["t"] + BESIDE["b"], BESIDE, barmode="group", bargap=0.25
+        )
+    )
+    sides = zip(
+        letters, (COLOURS["trained"], FAINT), zip(*added.values(), strict=True), strict=True
+    )
     for letter, fill, values in sides:
         figure.add_trace(_side(letter, fill, list(added), np.array(values)))
     low, high = min(0.0, *map(min, added.values())), max(0.0, *map(max, added.values()))
     room = 0.16 * (high - low)
-    zero = {"zeroline": True, "zerolinecolor": FAINT, "range": [low - 1.4 * room * (low < 0), high + room]}
-    figure.update_xaxes(axis("logit", **zero)).update_yaxes(axis(autorange="reversed", showgrid=False, showline=False))
-    figure.add_shape(type="line", xref="paper", x0=0, x1=1, yref="y", y0=len(added) - 1.5, y1=len(added) - 1.5,
-                     line={"color": FAINT, "width": 1})  # fmt: skip
+    zero = {
+        "zeroline": True,
+        "zerolinecolor": FAINT,
+        "range": [low - 1.4 * room * (low < 0), high + room],
+    }
+    figure.update_xaxes(axis("logit", **zero)).update_yaxes(
+        axis(autorange="reversed", showgrid=False, showline=False)
+    )
+    figure.add_shape(
+        type="line",
+        xref="paper",
+        x0=0,
+        x1=1,
+        yref="y",
+        y0=len(added) - 1.5,
+        y1=len(added) - 1.5,
+        line={"color": FAINT, "width": 1},
+    )
     return figure.update_layout(
         legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": TICKS}}
     )
@@ -169,6 +221,14 @@ def _side(letter: str, fill: str, names: list[str], values: np.ndarray) -> Trace
         "textangle": 0,
     }
     trace = Trace(
-        "bar", orientation="h", y=names, x=values, name=f"'{letter}'", marker={"color": fill}, cliponaxis=False
+        "bar",
+        orientation="h",
+        y=names,
+        x=values,
+        name=f"'{letter}'",
+        marker={"color": fill},
+        cliponaxis=False,
     )
-    return trace.update(text, textfont={"size": TICKS, "color": INK}, hovertemplate="%{y}: %{x:.3f}")
+    return trace.update(
+        text, textfont={"size": TICKS, "color": INK}, hovertemplate="%{y}: %{x:.3f}"
+    )

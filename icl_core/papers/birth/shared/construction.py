@@ -1,4 +1,5 @@
-"""The induction head written down instead of learned (eqs. 7 and 8), with or without its cross-talk."""
+"""The induction head written down instead of learned (eqs. 7 and 8), with or without its
+cross-talk."""
 
 import math
 from collections.abc import Collection
@@ -12,16 +13,25 @@ CROSS_TALK = ("kept", "within", "stream")
 
 
 def construct(
-    weights: Weights, task: Task, logit: float = 15.0, output_scale: float = 10.0, cross_talk: str = "kept",
+    weights: Weights,
+    task: Task,
+    logit: float = 15.0,
+    output_scale: float = 10.0,
+    cross_talk: str = "kept",
     cleaned: Collection[str] = TRAINED,
-) -> Weights:  # fmt: skip
-    """The weights with W_K1, W_K2, W_O2, and W_F if the model has one, put in the place of their own.
+) -> Weights:
+    """The weights with W_K1, W_K2, W_O2, and W_F if the model has one, put in the place of their
+    own.
 
-    logit         attention logit of a matching pair, after the division by sqrt d; 10 to 20 is sharp
-    output_scale  logit of the attended token; above a few to outweigh the stream's noise, about 10 to outweigh W_F,
+    logit         attention logit of a matching pair, after the division by sqrt d; 10 to 20 is
+                  sharp
+    output_scale  logit of the attended token; above a few to outweigh the stream's noise, about 10
+                  to outweigh W_F,
                   whose own scale is that of log pi_b
-    cross_talk    "kept": eqs. 7 and 8. "within": readings among the memory's own vectors made exact. "stream": every
-                  pair read as one, and everything that shares the streams as little as possible (not W_F)
+    cross_talk    "kept": eqs. 7 and 8. "within": readings among the memory's own vectors made
+                  exact. "stream": every
+                  pair read as one, and everything that shares the streams as little as possible
+                  (not W_F)
     cleaned       the matrices that `cross_talk` is said of; that of the others is kept
     Raises `ValueError` for an unknown `cross_talk`.
     """

@@ -1,8 +1,9 @@
 """Cross-talk: what a memory gives beside what it stores.
 
-Random vectors are only nearly orthogonal, so a reading v_j^T W u_i also picks up other pairs, of two kinds: those of
-the memory itself, and the other vectors that share the residual stream. A key of layer 2 holds
-w_E(z_s) + p_s + R1 w_E(z_{s-1}) + R1 p_{s-1}, of which W_K2 wants one part. Recall sees the first kind only.
+Random vectors are only nearly orthogonal, so a reading v_j^T W u_i also picks up other pairs, of
+two kinds: those of the memory itself, and the other vectors that share the residual stream. A key
+of layer 2 holds w_E(z_s) + p_s + R1 w_E(z_{s-1}) + R1 p_{s-1}, of which W_K2 wants one part. Recall
+sees the first kind only.
 """
 
 import torch
@@ -15,8 +16,8 @@ from icl_core.papers.birth.shared.task import Task
 
 
 def without_cross_talk(stored: Memory) -> Float[Tensor, "d d"]:
-    """The smallest W whose readings V W U^T equal the target: exactly if the vectors on either side are linearly
-    independent (so at most d), else in least squares."""
+    """The smallest W whose readings V W U^T equal the target: exactly if the vectors on either side
+    are linearly independent (so at most d), else in least squares."""
     V, U, target = stored.V.double(), stored.U.double(), stored.target.double()
     return (torch.linalg.pinv(V) @ target @ torch.linalg.pinv(U).T).to(stored.V.dtype)
 
@@ -24,13 +25,15 @@ def without_cross_talk(stored: Memory) -> Float[Tensor, "d d"]:
 def least_cross_talk(
     stored: Memory, v_noise: Float[Tensor, "d d"], u_noise: Float[Tensor, "d d"], ridge: float = 1.0
 ) -> Float[Tensor, "d d"]:
-    """The W that reads each stored pair as one, v_i^T W u_i = 1, and all else as little as possible: it minimises
-    E (y^T W y')^2 with y and y' drawn with the second moments `noise`. (A beamformer of minimum variance, for
-    matrices.) The minimum is W = v_noise^-1 (sum_i a_i v_i u_i^T) u_noise^-1, the a_i fixed by the readings.
+    """The W that reads each stored pair as one, v_i^T W u_i = 1, and all else as little as
+    possible: it minimises E (y^T W y')^2 with y and y' drawn with the second moments `noise`. (A
+    beamformer of minimum variance, for matrices.) The minimum is W = v_noise^-1 (sum_i a_i v_i
+    u_i^T) u_noise^-1, the a_i fixed by the readings.
 
-    `ridge` adds that many mean squares to the noise in every direction, for what the moments leave out: with none
-    the memory leans on directions that are empty only in the ideal case (accuracy .03 at d = 128). From 0.1 to 3 it
-    matters little. The limit of a large ridge is eq. 7 with its diagonal made exact. The target must be the identity.
+    `ridge` adds that many mean squares to the noise in every direction, for what the moments leave
+    out: with none the memory leans on directions that are empty only in the ideal case (accuracy
+    .03 at d = 128). From 0.1 to 3 it matters little. The limit of a large ridge is eq. 7 with its
+    diagonal made exact. The target must be the identity.
     """
     V, U = stored.V.double(), stored.U.double()
 
@@ -45,20 +48,29 @@ def least_cross_talk(
 
 
 def interference(name: str, weights: Weights, task: Task) -> float:
-    """Root mean square of what a memory reads from the streams it meets, over its mean reading of a stored pair, each
-    pair counted as often as it is met: training gives rare characters weaker memories."""
+    """Root mean square of what a memory reads from the streams it meets, over its mean reading of a
+    stored pair, each pair counted as often as it is met: training gives rare characters weaker
+    memories."""
     W, stored = weights[name].double(), memory(name, weights, task)
     queries, keys = noise(name, weights, task)
-    matching = ((stored.V.double() @ W) * stored.U.double()).sum(1) @ stored.weight.double() / stored.weight.sum()
+    matching = (
+        ((stored.V.double() @ W) * stored.U.double()).sum(1)
+        @ stored.weight.double()
+        / stored.weight.sum()
+    )
     return float(torch.trace(queries @ W @ keys @ W.T).clamp(min=0).sqrt() / matching.abs())
 
 
-def noise(name: str, weights: Weights, task: Task) -> tuple[Float[Tensor, "d d"], Float[Tensor, "d d"]]:
-    """Second moments, float64, of all that the memory is read with: of queries or outputs, and of keys or inputs.
+def noise(
+    name: str, weights: Weights, task: Task
+) -> tuple[Float[Tensor, "d d"], Float[Tensor, "d d"]]:
+    """Second moments, float64, of all that the memory is read with: of queries or outputs, and of
+    keys or inputs.
 
-    A stream holds w_E(z_t) + p_t, and after layer 1, which is taken to attend to the previous position, also
-    R1 (w_E(z_{t-1}) + p_{t-1}); the parts are taken to be independent. What the softmax cannot see is left out: the
-    mean over keys for W_K1 and W_K2, over outputs for W_O2 and W_F.
+    A stream holds w_E(z_t) + p_t, and after layer 1, which is taken to attend to the previous
+    position, also R1 (w_E(z_{t-1}) + p_{t-1}); the parts are taken to be independent. What the
+    softmax cannot see is left out: the mean over keys for W_K1 and W_K2, over outputs for W_O2 and
+    W_F.
     """
     W_E, P, R1 = weights.W_E.double(), weights.P.double(), weights.R1.double().T
     often = task.unigram.to(W_E)
@@ -72,7 +84,10 @@ def noise(name: str, weights: Weights, task: Task) -> tuple[Float[Tensor, "d d"]
     if name == "W_F":
         return outputs, _moment(h, centred=False)
     V2 = weights.V2.double().T  # what layer 2 attends to is an output, drawn from pi_o
-    attended = [(X @ V2, often @ task.output_law.to(often) if i == 0 else law) for i, (X, law) in enumerate(h)]
+    attended = [
+        (X @ V2, often @ task.output_law.to(often) if i == 0 else law)
+        for i, (X, law) in enumerate(h)
+    ]
     return outputs, _moment(attended, centred=False)
 
 

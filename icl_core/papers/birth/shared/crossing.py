@@ -4,8 +4,8 @@ import numpy as np
 
 
 def first_crossing(steps: np.ndarray, curve: np.ndarray, level: float) -> float:
-    """The step at which a curve [evaluations] first reaches a level, between two evaluations on the line through them;
-    infinite if it never does."""
+    """The step at which a curve [evaluations] first reaches a level, between two evaluations on the
+    line through them; infinite if it never does."""
     passed = np.flatnonzero(curve >= level)
     if not len(passed):
         return np.inf

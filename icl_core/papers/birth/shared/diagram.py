@@ -9,25 +9,36 @@ from icl_core.contract.diagram import Arrow, Box, Diagram
 Shows = tuple[str, Mapping[str, Any]]
 LOW, HIGH, BETWEEN = 270.0, 60.0, 165.0  # the residual stream, and what stands above it
 SAY = (
-    "Along the bottom runs the residual stream. Layer 1 looks at the position before and puts a copy of it, remapped, "
-    "into the stream; layer 2 looks for its own character among these copies and writes down what it finds."
+    "Along the bottom runs the residual stream. Layer 1 looks at the position before and puts a "
+    "copy of it, remapped, "
+    "into the stream; layer 2 looks for its own character among these copies and writes down "
+    "what it finds."
 )
 ONE = (
-    "Along the bottom runs the residual stream. The one layer looks for its own character and writes down what it "
+    "Along the bottom runs the residual stream. The one layer looks for its own character and "
+    "writes down what it "
     "finds: no layer before it has put a copy of the previous character there."
 )
 
 
 def model_diagram(config: Any, learned: str, bigrams: Shows, ends: str) -> Diagram:
-    """The model of a config: `learned` is what its matrices are, "trained", "construction", or, with all others,
-    "given"; `bigrams` the drawing that shows W_F, with the view that it needs, `ends` the one of what is predicted."""
+    """The model of a config: `learned` is what its matrices are, "trained", "construction", or,
+    with all others, "given"; `bigrams` the drawing that shows W_F, with the view that it needs,
+    `ends` the one of what is predicted."""
     first = getattr(config, "layers", 2) == 2
-    boxes = [*_in(), *(_first(learned) if first else ()), *_second(learned), *_out(config, learned, bigrams, ends)]
+    boxes = [
+        *_in(),
+        *(_first(learned) if first else ()),
+        *_second(learned),
+        *_out(config, learned, bigrams, ends),
+    ]
     arrows = _arrows(first, config.feed_forward)
     if learned == "given":
         boxes = [replace(box, kind=learned) if box.kind == "frozen" else box for box in boxes]
     left = 0 if first else 255  # one layer stands in the middle
-    return Diagram(SAY if first else ONE, tuple(_moved(box, left, first) for box in boxes), tuple(arrows))
+    return Diagram(
+        SAY if first else ONE, tuple(_moved(box, left, first) for box in boxes), tuple(arrows)
+    )
 
 
 def _in() -> list[Box]:
@@ -62,8 +73,14 @@ def _out(config: Any, learned: str, bigrams: Shows, ends: str) -> list[Box]:
 
 
 def _arrows(first: bool, feed_forward: bool) -> list[Arrow]:
-    one = [("W_K1", "A1"), ("A1", "R1"), ("R1", "one"), ("x", "one"), ("one", "two")] if first else [("x", "two")]
-    last = [("two", "three"), ("three", "W_U"), ("W_F", "three")] if feed_forward else [("two", "W_U")]
+    one = (
+        [("W_K1", "A1"), ("A1", "R1"), ("R1", "one"), ("x", "one"), ("one", "two")]
+        if first
+        else [("x", "two")]
+    )
+    last = (
+        [("two", "three"), ("three", "W_U"), ("W_F", "three")] if feed_forward else [("two", "W_U")]
+    )
     stream = "one" if first else "x"
     found = [*one, ("W_K2", "A2"), ("A2", "V2"), ("V2", "W_O2"), ("W_O2", "two"), *last]
     up = [Arrow("x", "W_K1", ((195.0, LOW),))] if first else []

@@ -13,17 +13,24 @@ NAMES = {"W_K1": "W_K¹", "W_K2": "W_K²", "W_O2": "W_O²", "W_F": "W_F"}
 KINDS = {"W_K1": "layer 1", "W_K2": "layer 2", "W_O2": "layer 3", "W_F": "layer 4"}
 READ = {  # the reading, and what a formed memory looks like
     "W_K1": ("pₜᵀ W_K¹ pₛ", "A bright diagonal means that position t finds position t − 1."),
-    "W_K2": ("w_E(j)ᵀ W_K² R¹ w_E(i)", "A bright diagonal means that a character finds its own copy, made by layer 1."),
+    "W_K2": (
+        "w_E(j)ᵀ W_K² R¹ w_E(i)",
+        "A bright diagonal means that a character finds its own copy, made by layer 1.",
+    ),
     "W_O2": (
         "w_U(j)ᵀ W_O² W_V² w_E(i)",
         "A bright diagonal means that the character attended to is the one predicted.",
     ),
-    "W_F": ("w_U(j)ᵀ W_F w_E(i)", "A bright cell means that character j often follows character i."),
+    "W_F": (
+        "w_U(j)ᵀ W_F w_E(i)",
+        "A bright cell means that character j often follows character i.",
+    ),
 }
 
 
 def maps(reading: Reading, sequence: Shown) -> Figure:
-    """Both attention maps over the strip of predicted next characters; a single layer's map alone."""
+    """Both attention maps over the strip of predicted next characters; a single layer's
+    map alone."""
     shown, marked = sequence.characters, boxes(sequence)
     if reading.attention1 is None:
         return figures.attention(reading.attention2, shown, marked)
@@ -38,8 +45,8 @@ def _best(reading: Reading, sequence: Shown) -> list[str]:
 
 
 def right(reading: Reading, sequence: Shown) -> np.ndarray:
-    """Whether each prediction is what follows, [T]; a typed sequence's last position counts as wrong unless its
-    trigger's output is known from the context."""
+    """Whether each prediction is what follows, [T]; a typed sequence's last position counts as
+    wrong unless its trigger's output is known from the context."""
     follows = sequence.targets.numpy()
     known = np.array([sequence.truth.get(token, -1) for token in sequence.inputs.tolist()])
     return reading.probabilities.argmax(1) == np.concatenate([follows, known[len(follows) :]])

@@ -1,15 +1,16 @@
 """What a memory of P random pairs recalls in d dimensions, from its statistics alone.
 
-Asked with u_i, W answers w = sum_k c_k v_k with c_i = a_i |u_i|^2 and all other c_k = a_k u_k^T u_i, which are Gaussian
-with variance a_k^2 |u_i|^2 / d. Given C = sum_k c_k^2, the answer's length is |w|^2 = C q, where d q has a chi-squared
-distribution, and given w the outputs are Gaussian around c_k w / C with variance 1 / d. So the scores v_k^T w are
+Asked with u_i, W answers w = sum_k c_k v_k with c_i = a_i |u_i|^2 and all other c_k = a_k u_k^T
+u_i, which are Gaussian with variance a_k^2 |u_i|^2 / d. Given C = sum_k c_k^2, the answer's length
+is |w|^2 = C q, where d q has a chi-squared distribution, and given w the outputs are Gaussian
+around c_k w / C with variance 1 / d. So the scores v_k^T w are
 
     of the right output    c_i q + e,  e ~ N(0, R q / d),  R = C - c_i^2
     of another, k          c_k (q - c_i e / R) + N(0, C q / d - c_k^2 C q / (d R))
 
-since the c_k v_k must add up to w. The pair is recalled if the first is larger than all others, which are taken to be
-independent given the first, and c_k in them is Gaussian. With all strengths 1 the signal is about 1 and the
-cross-talk's variance about 2 / d + P / d^2.
+since the c_k v_k must add up to w. The pair is recalled if the first is larger than all others,
+which are taken to be independent given the first, and c_k in them is Gaussian. With all strengths 1
+the signal is about 1 and the cross-talk's variance about 2 / d + P / d^2.
 """
 
 from itertools import pairwise
@@ -19,12 +20,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-DRAWS = 1024  # points of the four random numbers: |u|^2, q, the rest of C, the right score's own noise
+DRAWS = (
+    1024  # points of the four random numbers: |u|^2, q, the rest of C, the right score's own noise
+)
 BINS = 16  # groups of ranks, at most, that count as equally strong
 
 
 def _normals(count: int = DRAWS, numbers: int = 4) -> Float[Tensor, "count numbers"]:
-    """Normal numbers spread evenly: a Kronecker sequence through the inverse normal distribution."""
+    """Normal numbers spread evenly: a Kronecker sequence through the inverse normal
+    distribution."""
     root = 2.0
     for _ in range(60):
         root = (1 + root) ** (1 / (numbers + 1))
@@ -36,7 +40,8 @@ NORMALS = _normals()
 
 
 def _chi(z: Tensor, freedom: float | Tensor) -> Tensor:
-    """A chi-squared number over its degrees of freedom, by Wilson and Hilferty's cube of a normal one."""
+    """A chi-squared number over its degrees of freedom, by Wilson and Hilferty's cube of a normal
+    one."""
     c = 2 / (9 * torch.as_tensor(freedom, dtype=torch.float64))
     return (1 - c + z * c.sqrt()).clamp(min=0.05) ** 3
 
@@ -47,7 +52,11 @@ def _grouped(strengths: Float[np.ndarray, "P"]) -> tuple[Tensor, Tensor, Tensor]
     edges = np.unique(np.geomspace(1, P + 1, BINS + 1).round().astype(int)) - 1
     edges = np.array([0, P]) if np.ptp(strengths) == 0 else edges
     groups = [strengths[low:high] for low, high in pairwise(edges)]
-    columns = ([len(g) for g in groups], [(g**2).mean() for g in groups], [(g**4).mean() for g in groups])
+    columns = (
+        [len(g) for g in groups],
+        [(g**2).mean() for g in groups],
+        [(g**4).mean() for g in groups],
+    )
     return tuple(torch.tensor(column, dtype=torch.float64) for column in columns)  # type: ignore[return-value]
 
 
@@ -55,7 +64,9 @@ def recalled(d: int, strengths: Float[np.ndarray, "P"]) -> Float[np.ndarray, "P"
     """The probability that each pair is recalled, the strongest first."""
     count, a2, a4 = _grouped(strengths)
     rest = ((a2 * count).sum() - a2).clamp(min=1e-300)
-    freedom = (rest**2 / ((a4 * count).sum() - a4).clamp(min=1e-300)).clamp(min=1e-3)  # of the sum of the other c_k^2
+    freedom = (rest**2 / ((a4 * count).sum() - a4).clamp(min=1e-300)).clamp(
+        min=1e-3
+    )  # of the sum of the other c_k^2
     u, q, more, own = NORMALS.unsqueeze(-1).unbind(1)  # (draws, 1) each
     norm, q = _chi(u, float(d)), _chi(q, float(d))
     others = norm * rest / d * _chi(more, freedom)  # (draws, groups): C - c_i^2
@@ -73,5 +84,6 @@ def recalled(d: int, strengths: Float[np.ndarray, "P"]) -> Float[np.ndarray, "P"
 
 
 def first_order(d: int, P: int) -> float:
-    """The variance of the cross-talk in one reading of P pairs, each of strength 1, where it is small."""
+    """The variance of the cross-talk in one reading of P pairs, each of strength 1, where it is
+    small."""
     return 2 / d + P / d**2

@@ -1,4 +1,5 @@
-"""How the numbers on the stage's maps are made: a memory's readings from two vectors, attention from its scores."""
+"""How the numbers on the stage's maps are made: a memory's readings from two vectors, attention
+from its scores."""
 
 import math
 from collections.abc import Sequence
@@ -8,7 +9,16 @@ from typing import NamedTuple
 import numpy as np
 from torch import Tensor
 
-from icl_core.contract.explanation import MEAN, PRODUCT, Competitor, Explanation, Map, Term, largest, softmax
+from icl_core.contract.explanation import (
+    MEAN,
+    PRODUCT,
+    Competitor,
+    Explanation,
+    Map,
+    Term,
+    largest,
+    softmax,
+)
 from icl_core.figures.attention_maps import positions
 from icl_core.figures.downsample import block_means_of, block_of
 from icl_core.figures.style import visible_characters
@@ -49,7 +59,8 @@ class Memory(NamedTuple):
 
 
 def memory(name: str, weights: Weights, task: Task) -> list[Map]:
-    """The map of a memory: of positions, without the first row and the last column, which are blank."""
+    """The map of a memory: of positions, without the first row and the last column, which are
+    blank."""
     stored, found = stored_in(name, weights, task), memory_scores(name, weights, task)
     left, right = stored.V.double().numpy(), (stored.U.double() @ weights[name].double().T).numpy()
     read = Memory(name, left, right, found.rows, found.columns)
@@ -70,34 +81,60 @@ def _reading(read: Memory, row: int, column: int) -> Explanation:
     """A reading as lengths and the cosine of an angle, and the softmax that it takes part in."""
     v, u, labels = read.left[row], read.right[column], (read.rows[row], read.columns[column])
     lengths, value = (float(np.linalg.norm(v)), float(np.linalg.norm(u))), float(v @ u)
-    left, right = (form.format(label) for form, label in zip(VECTORS[read.name], labels, strict=True))
+    left, right = (
+        form.format(label) for form, label in zip(VECTORS[read.name], labels, strict=True)
+    )
     terms = (
         Term(f"|{left}|", lengths[0], "the length of the vector on the left"),
         Term(f"|{right}|", lengths[1], "the length of what the matrix makes of the other"),
-        Term("cos", value / (lengths[0] * lengths[1] or 1.0), "the cosine of the angle between the two"),
+        Term(
+            "cos",
+            value / (lengths[0] * lengths[1] or 1.0),
+            "the cosine of the angle between the two",
+        ),
     )
     share, rivals, said = _competes(read, row, column)
     shown = [read.quoted(label) for label in labels]
     says = f"{left}ᵀ {right}: {ASKS[read.name].format(*shown)}. {said}"
     return Explanation(
-        f"{NAMES[read.name]}, {CELL[read.name].format(*shown)}", says, value, terms, PRODUCT, share, rivals
+        f"{NAMES[read.name]}, {CELL[read.name].format(*shown)}",
+        says,
+        value,
+        terms,
+        PRODUCT,
+        share,
+        rivals,
     )
 
 
-def _competes(read: Memory, row: int, column: int) -> tuple[float | None, tuple[Competitor, ...], str]:
-    """The share of a reading in the softmax over outputs, or, divided by √d, over keys; and that in words."""
+def _competes(
+    read: Memory, row: int, column: int
+) -> tuple[float | None, tuple[Competitor, ...], str]:
+    """The share of a reading in the softmax over outputs, or, divided by √d, over keys; and that in
+    words."""
     if read.name == "W_O2":
         share, rivals = softmax(
-            [f"output {read.quoted(each)}" for each in read.rows], read.left @ read.right[column], row
+            [f"output {read.quoted(each)}" for each in read.rows],
+            read.left @ read.right[column],
+            row,
         )
-        return share, rivals, "If this were all, a softmax over the outputs would make their probabilities."
+        return (
+            share,
+            rivals,
+            "If this were all, a softmax over the outputs would make their probabilities.",
+        )
     scores, keys = read.left[row] @ read.right.T / math.sqrt(read.left.shape[1]), read.columns
     if read.name == "W_K1":
         if column > row + 1:
             return None, (), "This key comes after the query, so attention never looks there."
         scores, keys = scores[: row + 2], keys[: row + 2]
     share, rivals = softmax([f"key {read.quoted(each)}" for each in keys], scores, column)
-    return share, rivals, "If this were all, a softmax of such readings, each divided by √d, would make the attention."
+    return (
+        share,
+        rivals,
+        "If this were all, a softmax of such readings, each divided by √d, would make the "
+        "attention.",
+    )
 
 
 def _block(read: Memory, first: tuple[int, int], block: int, shown: tuple) -> Explanation:
@@ -106,16 +143,28 @@ def _block(read: Memory, first: tuple[int, int], block: int, shown: tuple) -> Ex
     count, wide = len(read.left), len(read.right)
     blank = [(row, column) for row, column in product(down, across) if row == -1 or column == wide]
     inside = [(r, c) for r, c in product(down, across) if 0 <= r < count and 0 <= c < wide]
-    terms = [Term(f"{read.rows[r]}, {read.columns[c]}", float(read.left[r] @ read.right[c])) for r, c in inside]
+    terms = [
+        Term(f"{read.rows[r]}, {read.columns[c]}", float(read.left[r] @ read.right[c]))
+        for r, c in inside
+    ]
     terms += [Term("blank", 0.0, "there is no such pair") for _ in blank]
     mean = sum(term.value for term in terms) / len(terms)
-    row, column = (labels[start // block] for labels, start in zip(shown[1:], (first[0] + 1, first[1]), strict=True))
-    says = f"The map is larger than the screen has room for: a cell is the mean over {len(terms)} pairs, query and key."
-    return Explanation(f"{NAMES[read.name]}, {CELL[read.name].format(row, column)}", says, mean, tuple(terms), MEAN)
+    row, column = (
+        labels[start // block]
+        for labels, start in zip(shown[1:], (first[0] + 1, first[1]), strict=True)
+    )
+    says = (
+        f"The map is larger than the screen has room for: a cell is the mean over {len(terms)} "
+        "pairs, query and key."
+    )
+    return Explanation(
+        f"{NAMES[read.name]}, {CELL[read.name].format(row, column)}", says, mean, tuple(terms), MEAN
+    )
 
 
 def attention(layer: int, reading: Reading, weights: Weights, sequence: Shown) -> list[Map]:
-    """The map of a layer's attention on a sequence; with `reading`'s only layer counted as the second."""
+    """The map of a layer's attention on a sequence; with `reading`'s only layer counted as the
+    second."""
     weight = reading.attention1 if layer == 1 else reading.attention2
     if weight is None:
         return []
@@ -128,12 +177,25 @@ def attention(layer: int, reading: Reading, weights: Weights, sequence: Shown) -
     def explain(query: int, key: int) -> Explanation:
         return _attended(parts, W, name, letters, query, key)
 
-    return [Map("Layer 1" if only else f"Layer {layer}", shown, ("query", "key"), labels, labels, explain)]
+    return [
+        Map(
+            "Layer 1" if only else f"Layer {layer}",
+            shown,
+            ("query", "key"),
+            labels,
+            labels,
+            explain,
+        )
+    ]
 
 
-def _streams(reading: Reading, weights: Weights, sequence: Shown, layer: int) -> dict[str, np.ndarray]:
+def _streams(
+    reading: Reading, weights: Weights, sequence: Shown, layer: int
+) -> dict[str, np.ndarray]:
     """What the residual stream is made of before a layer, by sign: [T, d] each."""
-    token, place = (_double(each) for each in (weights.W_E[sequence.inputs], weights.P[: len(sequence.inputs)]))
+    token, place = (
+        _double(each) for each in (weights.W_E[sequence.inputs], weights.P[: len(sequence.inputs)])
+    )
     found = {"w_E": token, "p": place}
     if layer == 2 and reading.attention1 is not None:
         found["o"] = reading.attention1.astype(np.float64) @ (token + place) @ _double(weights.R1).T
@@ -145,7 +207,12 @@ def _double(tensor: Tensor) -> np.ndarray:
 
 
 def _attended(
-    parts: dict[str, np.ndarray], W: np.ndarray, name: str, letters: Sequence[str], query: int, key: int
+    parts: dict[str, np.ndarray],
+    W: np.ndarray,
+    name: str,
+    letters: Sequence[str],
+    query: int,
+    key: int,
 ) -> Explanation:
     """A weight: its score as a sum over pairs of parts, and its share of the softmax."""
     root = math.sqrt(len(W))
@@ -160,19 +227,31 @@ def _attended(
 
 
 def attended(
-    letters: Sequence[str], query: int, key: int, terms: Sequence[Term], scores: np.ndarray, more: str = ""
+    letters: Sequence[str],
+    query: int,
+    key: int,
+    terms: Sequence[Term],
+    scores: np.ndarray,
+    more: str = "",
 ) -> Explanation:
-    """A weight of attention: the terms of its score, its share of the softmax over the `scores` of all keys up to the
-    query; `more` says how to read the terms."""
+    """A weight of attention: the terms of its score, its share of the softmax over the `scores` of
+    all keys up to the query; `more` says how to read the terms."""
     places = [f"{index + 1} '{letter}'" for index, letter in enumerate(letters)]
     share, rivals = softmax(places[: query + 1], scores, key)
     says = (
-        f"The query at {places[query]} gives every key up to its own position a score; the softmax makes shares of the "
-        f"scores. The score of the key at {places[key]} is the sum of the terms, and its share is what the map shows."
+        f"The query at {places[query]} gives every key up to its own position a score; the "
+        "softmax makes shares of the "
+        f"scores. The score of the key at {places[key]} is the sum of the terms, and its share "
+        "is what the map shows."
     )
     title = f"{places[query]} attends to {places[key]}"
     return Explanation(
-        title, f"{says} {more}".strip(), share, largest(terms, "other terms"), share=share, rivals=rivals
+        title,
+        f"{says} {more}".strip(),
+        share,
+        largest(terms, "other terms"),
+        share=share,
+        rivals=rivals,
     )
 
 

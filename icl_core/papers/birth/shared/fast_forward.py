@@ -3,7 +3,8 @@
 - Layer 1's scores are looked up in tables of all products of token and position embeddings.
 - Layer 2 and the logits are computed only at the positions that count, the `queries`.
 - Queries go in blocks of rows, and a block reads only the keys before its last row.
-- Output matrices are multiplied out beforehand: logits = h U^T + c UO^T with c the attended mixture.
+- Output matrices are multiplied out beforehand: logits = h U^T + c UO^T with c the attended
+  mixture.
 """
 
 import math
@@ -16,9 +17,9 @@ from torch import Tensor
 from icl_core.papers.birth.shared.chunks import flat, round_up, row_blocks
 from icl_core.papers.birth.shared.model import Weights
 
-# Allocated and freed once, at the import, before there is anything that could be handed back: glibc hands freed memory
-# back to the system, and pays for getting it again page by page, until it has seen a block as large as this one freed:
-# a tenth of the time of a step.
+# Allocated and freed once, at the import, before there is anything that could be handed back: glibc
+# hands freed memory back to the system, and pays for getting it again page by page, until it has
+# seen a block as large as this one freed: a tenth of the time of a step.
 torch.empty(31 * 2**18)
 
 
@@ -65,14 +66,19 @@ def embed(
 def layer1_scores(
     tables: Tables, tokens: Int[Tensor, "b n"], own: Int[Tensor, "b n"], rows: slice
 ) -> Float[Tensor, "b rows k"]:
-    """Scores of a block of queries with all keys before its last row, as sums of four table entries.
+    """Scores of a block of queries with all keys before its last row, as sums of four table
+    entries.
 
-    Tables are looked up by row, which is many times as fast as by column: the keys' tokens come in transposed, from
-    tables of each sequence's own, in which `own` says where.
+    Tables are looked up by row, which is many times as fast as by column: the keys' tokens come in
+    transposed, from tables of each sequence's own, in which `own` says where.
     """
     b, N, k, query = len(tokens), len(tables.x_token), rows.stop, tokens[:, rows].flatten()
-    token_keys = tables.S_token_token.index_select(0, query).view(b, -1, N).add_(tables.S_place_token[rows])
-    token_keys = token_keys.mT.reshape(b * N, -1).index_select(0, own[:, :k].flatten()).view(b, k, -1)
+    token_keys = (
+        tables.S_token_token.index_select(0, query).view(b, -1, N).add_(tables.S_place_token[rows])
+    )
+    token_keys = (
+        token_keys.mT.reshape(b * N, -1).index_select(0, own[:, :k].flatten()).view(b, k, -1)
+    )
     place_keys = tables.S_token_place[:, :k].contiguous().index_select(0, query).view(b, -1, k)
     return place_keys.add_(tables.S_place_place[rows, :k]).add_(token_keys.mT)
 
@@ -80,8 +86,8 @@ def layer1_scores(
 def layer1(
     tables: Tables, tokens: Int[Tensor, "b n"]
 ) -> tuple[Float[Tensor, "b n d"], Float[Tensor, "b n d"], Float[Tensor, "b n d"], list[Tensor]]:
-    """The stream h after layer 1, layer 1's values v and their mixtures, and its attention, a block of rows
-    (b, rows, keys) each."""
+    """The stream h after layer 1, layer 1's values v and their mixtures, and its attention, a block
+    of rows (b, rows, keys) each."""
     h = embed(tables.x_token, tables.x_place, tokens)
     if tables.layers == 1:
         return h, h, h, []
@@ -96,7 +102,8 @@ def layer1(
 def layer2(
     tables: Tables, h: Float[Tensor, "b n d"], queries: Int[Tensor, "b m"]
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Query states hq, their queries q, the keys hk, attention A, mixture c and logits, at a block of queries."""
+    """Query states hq, their queries q, the keys hk, attention A, mixture c and logits, at a block
+    of queries."""
     (b, n, d), k = h.shape, round_up(int(queries.max()) + 1, h.shape[1])
     hq = h.view(b * n, d).index_select(0, flat(queries, n))  # (b m, d)
     q, hk = (hq @ tables.K2).view(b, -1, d), h[:, :k].contiguous()

@@ -1,11 +1,15 @@
-"""The loss of the model in `model.py` and its gradient, written by hand and several times faster than autograd.
+"""The loss of the model in `model.py` and its gradient, written by hand and several times faster
+than autograd.
 
 Beside what makes the forward pass fast (`fast_forward.py`):
-- x is frozen, so nothing is propagated into it; in W_K1's gradient sum_ts dS_ts x_t x_s^T the scores' derivatives are
+- x is frozen, so nothing is propagated into it; in W_K1's gradient sum_ts dS_ts x_t x_s^T the
+  scores' derivatives are
   summed by the tokens and positions of query and key before anything is multiplied;
-- the gradients of W_O2 and W_F are summed as N x d matrices, d loss / d logits times what the logits read;
+- the gradients of W_O2 and W_F are summed as N x d matrices, d loss / d logits times what the
+  logits read;
 - the softmax's backward pass uses sum_s A_ts dA_ts = dc_t^T c_t, a sum over d instead of over T;
-- sequences go in chunks that fit the cache; `threads` deals them to Python threads, as torch releases the interpreter.
+- sequences go in chunks that fit the cache; `threads` deals them to Python threads, as torch
+  releases the interpreter.
 
 In the comments dX is the derivative of the summed loss with respect to X.
 """
@@ -18,36 +22,68 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from icl_core.papers.birth.shared.chunks import Chunk, counted_positions, deal, flat, query_blocks, row_blocks, split
+from icl_core.papers.birth.shared.chunks import (
+    Chunk,
+    counted_positions,
+    deal,
+    flat,
+    query_blocks,
+    row_blocks,
+    split,
+)
 from icl_core.papers.birth.shared.fast_forward import Tables, layer1, layer2, make_tables
 from icl_core.papers.birth.shared.model import TRAINED, Weights
 from icl_core.papers.birth.shared.task import Batch
 
 
 def layer1_backward(
-    tables: Tables, tokens: Tensor, v: Tensor, mixed: Tensor, attention: list[Tensor], dh: Float[Tensor, "b n d"]
+    tables: Tables,
+    tokens: Tensor,
+    v: Tensor,
+    mixed: Tensor,
+    attention: list[Tensor],
+    dh: Float[Tensor, "b n d"],
 ) -> Float[Tensor, "M M"]:
-    """dS summed by the query's and the key's token and position, M = N + T of them: adjoint of `layer1_scores`."""
+    """dS summed by the query's and the key's token and position, M = N + T of them: adjoint of
+    `layer1_scores`."""
     (b, n), N, M = tokens.shape, len(tables.x_token), len(tables.x_token) + len(tables.x_place)
-    D, own, total = (mixed * dh).sum(-1, keepdim=True), flat(tokens, N).view_as(tokens), v.new_zeros(M, M)
+    D, own, total = (
+        (mixed * dh).sum(-1, keepdim=True),
+        flat(tokens, N).view_as(tokens),
+        v.new_zeros(M, M),
+    )
     for rows, A in zip(row_blocks(n), attention, strict=True):
-        k, query, places = rows.stop, tokens[:, rows].flatten(), slice(N + rows.start, N + rows.stop)
+        k, query, places = (
+            rows.stop,
+            tokens[:, rows].flatten(),
+            slice(N + rows.start, N + rows.stop),
+        )
         dA = torch.bmm(dh[:, rows].contiguous(), v[:, :k].contiguous().mT)
         dS = dA.sub_(D[:, rows]).mul_(A)  # (b, rows, k)
         total[places, N : N + k] = dS.sum(0)
         total[:N, N : N + k] += v.new_zeros(N, k).index_add_(0, query, dS.view(-1, k))
-        by_token = v.new_zeros(b * N, k - rows.start).index_add_(0, own[:, :k].flatten(), dS.mT.reshape(b * k, -1))
-        by_token = by_token.view(b, N, -1).mT.contiguous()  # (b, rows, N): keys summed by their token
+        by_token = v.new_zeros(b * N, k - rows.start).index_add_(
+            0, own[:, :k].flatten(), dS.mT.reshape(b * k, -1)
+        )
+        by_token = by_token.view(
+            b, N, -1
+        ).mT.contiguous()  # (b, rows, N): keys summed by their token
         total[places, :N] = by_token.sum(0)
         total[:N, :N].index_add_(0, query, by_token.view(-1, N))
     return total
 
 
-def chunk_gradient(tables: Tables, part: Chunk, train: Collection[str]) -> tuple[dict[str, Tensor], Tensor, Tensor]:
-    """Sums over the chunk that the gradients of `train` are made of; losses and hits (b, m) of its queries."""
+def chunk_gradient(
+    tables: Tables, part: Chunk, train: Collection[str]
+) -> tuple[dict[str, Tensor], Tensor, Tensor]:
+    """Sums over the chunk that the gradients of `train` are made of; losses and hits (b, m) of its
+    queries."""
     h, v, mixed, attention = layer1(tables, part.tokens)
     dh, sums = torch.zeros_like(h), {}
-    losses, hits = torch.zeros(part.queries.shape, dtype=h.dtype, device=h.device), torch.zeros_like(part.valid)
+    losses, hits = (
+        torch.zeros(part.queries.shape, dtype=h.dtype, device=h.device),
+        torch.zeros_like(part.valid),
+    )
     for at in query_blocks(part):
         found = block_gradient(tables, h[at[0]], dh[at[0]], part.block(*at), train)
         losses[at], hits[at] = found.pop("losses"), found.pop("hits")
@@ -58,9 +94,14 @@ def chunk_gradient(tables: Tables, part: Chunk, train: Collection[str]) -> tuple
 
 
 def block_gradient(
-    tables: Tables, h: Float[Tensor, "b n d"], dh: Float[Tensor, "b n d"], block: Chunk, train: Collection[str]
+    tables: Tables,
+    h: Float[Tensor, "b n d"],
+    dh: Float[Tensor, "b n d"],
+    block: Chunk,
+    train: Collection[str],
 ) -> dict[str, Tensor]:
-    """The same sums over a block of queries, its losses and hits (b, m); adds to `dh`, in place, what reaches h."""
+    """The same sums over a block of queries, its losses and hits (b, m); adds to `dh`, in place,
+    what reaches h."""
     (b, n, d), target = h.shape, block.targets.reshape(-1, 1)
     hq, q, hk, A, c, logits = layer2(tables, h, block.queries)
     log_p = logits.log_softmax(-1)
@@ -69,7 +110,9 @@ def block_gradient(
     found = {"losses": -told.view(b, -1), "hits": (told == log_p.amax(1, keepdim=True)).view(b, -1)}
     if not train:
         return found
-    dl = log_p.exp_().scatter_add_(1, target, -log_p.new_ones(target.shape))  # (b m, N): p - 1[target]
+    dl = log_p.exp_().scatter_add_(
+        1, target, -log_p.new_ones(target.shape)
+    )  # (b m, N): p - 1[target]
     dl *= block.valid.reshape(-1, 1)
     found["c"] = dl.T @ c.view(-1, d)
     if "W_F" in train:
@@ -82,7 +125,9 @@ def block_gradient(
     found["W_K2"] = hq.T @ dq
     if "W_K1" in train:  # h is query, key and value, and what the logits read
         dh[:, : hk.shape[1]].baddbmm_(A.mT, dc).baddbmm_(dS.mT, q)
-        dh.view(b * n, d).index_add_(0, flat(block.queries, n), torch.addmm(dq @ tables.K2.T, dl, tables.U))
+        dh.view(b * n, d).index_add_(
+            0, flat(block.queries, n), torch.addmm(dq @ tables.K2.T, dl, tables.U)
+        )
     return found
 
 
@@ -93,34 +138,53 @@ def add(total: dict[str, Tensor], sums: dict[str, Tensor]) -> None:
 
 @torch.no_grad()
 def loss_and_gradient(
-    weights: Weights, batch: Batch, positions: str = "in_context", train: Collection[str] = TRAINED, layers: int = 2,
-    chunk: int | None = None, threads: int = 1,
-) -> tuple[dict[str, Tensor], dict[str, float]]:  # fmt: skip
-    """Gradient of the mean cross entropy over the counted positions, by matrix, and what the batch measures.
+    weights: Weights,
+    batch: Batch,
+    positions: str = "in_context",
+    train: Collection[str] = TRAINED,
+    layers: int = 2,
+    chunk: int | None = None,
+    threads: int = 1,
+) -> tuple[dict[str, Tensor], dict[str, float]]:
+    """Gradient of the mean cross entropy over the counted positions, by matrix, and what the batch
+    measures.
 
-    positions  "in_context" or "all" T positions (Section 5: alone, or jointly with the global bigrams)
-    train      names of the matrices wanted; those that the model lacks or that have no gradient are left out
+    positions  "in_context" or "all" T positions (Section 5: alone, or jointly with the global
+               bigrams)
+    train      names of the matrices wanted; those that the model lacks or that have no gradient are
+               left out
     layers     1 leaves out layer 1, as in `model.forward`
-    chunk      sequences a chunk; None: what fits the cache.  threads: Python threads, give torch one itself
+    chunk      sequences a chunk; None: what fits the cache.  threads: Python threads, give torch
+               one itself
 
-    The second result holds, in nats and shares, in_context_loss, global_loss (NaN unless positions is "all"),
-    in_context_accuracy and loss (the mean that was differentiated). Raises `ValueError` for unknown positions.
+    The second result holds, in nats and shares, in_context_loss, global_loss (NaN unless positions
+    is "all"), in_context_accuracy and loss (the mean that was differentiated). Raises `ValueError`
+    for unknown positions.
     """
     counted = counted_positions(batch, positions)
     wanted = frozenset(train) & set(weights.trained()) - ({"W_K1"} if layers == 1 else set())
     tables, parts = make_tables(weights, layers), split(batch, counted, chunk)
     work = partial(chunk_gradient, tables, train=wanted)
     total, loss, right = _gathered(work, parts, counted, tables.U.dtype, threads)
-    return _gradients(weights, tables, total, wanted, int(counted.sum())), _measures(loss, right, batch, counted)
+    return _gradients(weights, tables, total, wanted, int(counted.sum())), _measures(
+        loss, right, batch, counted
+    )
 
 
 def _gathered(
-    work: Callable[[Chunk], tuple], parts: Iterable[Chunk], counted: Tensor, dtype: torch.dtype, threads: int
+    work: Callable[[Chunk], tuple],
+    parts: Iterable[Chunk],
+    counted: Tensor,
+    dtype: torch.dtype,
+    threads: int,
 ) -> tuple[dict[str, Tensor], Float[Tensor, "batch T"], Bool[Tensor, "batch T"]]:
     """The sums of all chunks, and each loss and hit at its place; `work` gives a chunk's."""
     total, loss, right = {}, torch.zeros_like(counted, dtype=dtype), torch.zeros_like(counted)
     for part, (sums, losses, hits) in deal(work, parts, threads):
-        loss[part.rows[:, None], part.queries], right[part.rows[:, None], part.queries] = losses, hits
+        loss[part.rows[:, None], part.queries], right[part.rows[:, None], part.queries] = (
+            losses,
+            hits,
+        )
         add(total, sums)
     return total, loss, right
 
@@ -163,10 +227,11 @@ def evaluate(
 ) -> dict[str, float]:
     """What the model achieves on held-out sequences, forward only.
 
-    accuracy and in_context_loss over in-context positions; accuracy_new where moreover the target differs from the
-    input (an output may equal its trigger, and then repeating the input is right); global_loss. Losses in nats. Each
-    has a standard error under its name with `_error`, sequences being the independent units. positions "in_context"
-    leaves global_loss NaN and is two to three times as fast.
+    accuracy and in_context_loss over in-context positions; accuracy_new where moreover the target
+    differs from the input (an output may equal its trigger, and then repeating the input is right);
+    global_loss. Losses in nats. Each has a standard error under its name with `_error`, sequences
+    being the independent units. positions "in_context" leaves global_loss NaN and is two to three
+    times as fast.
     """
     counted, tables = counted_positions(batch, positions), make_tables(weights, layers)
     work = partial(chunk_gradient, tables, train=())
@@ -178,11 +243,14 @@ def evaluate(
         "in_context_loss": share(loss, batch.in_context),
         "global_loss": share(loss, batch.global_ & counted),
     }
-    return {name: pair[0] for name, pair in found.items()} | {f"{name}_error": pair[1] for name, pair in found.items()}
+    return {name: pair[0] for name, pair in found.items()} | {
+        f"{name}_error": pair[1] for name, pair in found.items()
+    }
 
 
 def share(values: Tensor, where: Bool[Tensor, "batch T"]) -> tuple[float, float]:
-    """Mean over the positions `where` and its standard error, by linearising the ratio of the sequences' sums."""
+    """Mean over the positions `where` and its standard error, by linearising the ratio of the
+    sequences' sums."""
     sums, numbers = (values * where).double().sum(1), where.double().sum(1)
     batch, count = len(sums), float(numbers.sum())
     if count == 0:

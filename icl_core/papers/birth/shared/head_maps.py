@@ -1,5 +1,5 @@
-"""Where the heads look on a short sequence, and what the model says: drawn from arrays alone, without torch, by the
-stage from what a model reads and by the front page from what a run holds."""
+"""Where the heads look on a short sequence, and what the model says: drawn from arrays alone,
+without torch, by the stage from what a model reads and by the front page from what a run holds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,8 +16,9 @@ LONGEST = 24  # characters that a small map can name
 
 @dataclass(frozen=True, eq=False)
 class Heads:
-    """What a model makes of the characters shown: both maps [T, T] (layer 1's None if it has none), what it predicts,
-    and `truth`, what follows each character where the context tells it, else None."""
+    """What a model makes of the characters shown: both maps [T, T] (layer 1's None if it has none),
+    what it predicts, and `truth`, what follows each character where the context tells it, else
+    None."""
 
     shown: Sequence[str]
     attention1: np.ndarray | None
@@ -27,7 +28,8 @@ class Heads:
 
     @property
     def where(self) -> list[Box]:
-        """The cells to outline: at each query whose next character the context tells, where that stood before."""
+        """The cells to outline: at each query whose next character the context tells, where that
+        stood before."""
         return [
             (query, key, "correct output")
             for query, follows in enumerate(self.truth)
@@ -37,22 +39,39 @@ class Heads:
 
     @property
     def right(self) -> tuple[int, int]:
-        """How many of the characters that the context tells are predicted, and how many there are."""
+        """How many of the characters that the context tells are predicted, and how many
+        there are."""
         known = np.asarray(self.predicted.known, bool)
         return int(np.asarray(self.predicted.right, bool)[known].sum()), int(known.sum())
 
 
 def at_snapshot(run: Run, index: int) -> Heads:
-    """What the run's example showed at a snapshot. `CannotDraw` for a run made before runs held it."""
+    """What the run's example showed at a snapshot. `CannotDraw` for a run made before
+    runs held it."""
     if "reading/attention2" not in run.tensors:
-        raise CannotDraw("this run was made before runs kept where their example looks: train it again")
+        raise CannotDraw(
+            "this run was made before runs kept where their example looks: train it again"
+        )
     characters, first = run.names("characters"), run.tensors.get("reading/attention1")
-    predicted, truth, known = run["reading/predicted"][index], run["example/truth"], run["example/in_context"]
+    predicted, truth, known = (
+        run["reading/predicted"][index],
+        run["example/truth"],
+        run["example/in_context"],
+    )
     best = [characters[token] for token in predicted]
-    told = Predictions(best, run["reading/probability"][index].astype(np.float32), predicted == truth, known)
-    follows = [characters[token] if known else None for token, known in zip(truth, known, strict=True)]
-    return Heads(run.names("sequence"), None if first is None else first[index], run["reading/attention2"][index],
-                 told, follows)  # fmt: skip
+    told = Predictions(
+        best, run["reading/probability"][index].astype(np.float32), predicted == truth, known
+    )
+    follows = [
+        characters[token] if known else None for token, known in zip(truth, known, strict=True)
+    ]
+    return Heads(
+        run.names("sequence"),
+        None if first is None else first[index],
+        run["reading/attention2"][index],
+        told,
+        follows,
+    )
 
 
 def first(heads: Heads) -> Panel:
@@ -62,7 +81,8 @@ def first(heads: Heads) -> Panel:
     back = float(np.mean(np.diagonal(heads.attention1, -1)))
     return Panel(
         f"Layer 1 · looks one back: {back:.0%}",
-        "Each row shows where one character looks. A layer that looks one back has a stripe beside the diagonal. "
+        "Each row shows where one character looks. A layer that looks one back has a stripe "
+        "beside the diagonal. "
         "Without learning a row is spread over many characters.",
         figures.small_attention(heads.attention1, heads.shown),
     )
@@ -74,8 +94,10 @@ def second(heads: Heads) -> Panel:
     found = f"what followed: {hits} of {count} right" if count else "nothing comes again"
     return Panel(
         f"{layer} · {found}",
-        "An outlined cell is what followed the same character earlier. An induction head looks there and predicts it; "
-        "the predictions stand at the right, each with a mark. Without a head the rows are spread out. Of a longer "
+        "An outlined cell is what followed the same character earlier. An induction head looks "
+        "there and predicts it; "
+        "the predictions stand at the right, each with a mark. Without a head the rows are "
+        "spread out. Of a longer "
         f"sequence you see the first {LONGEST} characters.",
         figures.small_attention(heads.attention2, heads.shown, heads.where, heads.predicted),
     )

@@ -12,20 +12,26 @@ from torch import Tensor
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.task import Task
 
-FLOOR = 1e-3  # probability put in the place of smaller ones, since eq. 8 takes the logarithm of zeros
+FLOOR = (
+    1e-3  # probability put in the place of smaller ones, since eq. 8 takes the logarithm of zeros
+)
 
 
 class Memory(NamedTuple):
-    """The readings V W U^T that a memory should give. Rows v: queries or outputs; columns u: keys or inputs."""
+    """The readings V W U^T that a memory should give. Rows v: queries or outputs; columns u: keys
+    or inputs."""
 
     V: Float[Tensor, "rows d"]
     U: Float[Tensor, "columns d"]
     target: Float[Tensor, "rows columns"]
-    weight: Float[Tensor, "rows"]  # how often each pair is met, for weighted recall: pi_u; uniform for positions
+    weight: Float[
+        Tensor, "rows"
+    ]  # how often each pair is met, for weighted recall: pi_u; uniform for positions
 
 
 def memory_tokens(task: Task) -> Int[Tensor, "k"]:
-    """The tokens that W_K2 stores: the triggers if they are fixed, else all that may be one (eq. 7)."""
+    """The tokens that W_K2 stores: the triggers if they are fixed, else all that may be one (eq.
+    7)."""
     return task.fixed_triggers if task.fixed_triggers is not None else torch.arange(task.N)
 
 
@@ -47,8 +53,8 @@ def memory(name: str, weights: Weights, task: Task) -> Memory:
 
 
 def log_bigram(task: Task) -> Float[Tensor, "N N"]:
-    """log pi_b(j | i) at [j, i], floored, each input's mean over outputs removed (the softmax cannot see it);
-    zero for fixed triggers, whose successor only the context knows."""
+    """log pi_b(j | i) at [j, i], floored, each input's mean over outputs removed (the softmax
+    cannot see it); zero for fixed triggers, whose successor only the context knows."""
     log = task.bigram.clamp(min=FLOOR).log()
     log = log - log.mean(1, keepdim=True)
     if task.fixed_triggers is not None:
@@ -57,7 +63,7 @@ def log_bigram(task: Task) -> Float[Tensor, "N N"]:
 
 
 def superposition(stored: Memory) -> Float[Tensor, "d d"]:
-    """The sum of outer products target_ji v_j u_i^T, divided by the mean squared norms so that a reading is about
-    its target whatever the embeddings' scale."""
+    """The sum of outer products target_ji v_j u_i^T, divided by the mean squared norms so that a
+    reading is about its target whatever the embeddings' scale."""
     norms = stored.V.square().sum(1).mean() * stored.U.square().sum(1).mean()
     return stored.V.T @ stored.target @ stored.U / norms

@@ -1,11 +1,15 @@
-"""The simplified two-layer transformer of Section 4.2, in full: one head a layer, W_Q = I, linear feed-forward.
+"""The simplified two-layer transformer of Section 4.2, in full: one head a layer, W_Q = I, linear
+feed-forward.
 
     x_t = w_E(z_t) + p_t
-    h_t = x_t + R1 sum_s A1[t, s] x_s          A1 = softmax(x_t^T W_K1 x_s / sqrt d) over s <= t,  R1 = W_O1 W_V1
-    g_t = h_t + W_O2 V2 sum_s A2[t, s] h_s     A2 = softmax(h_t^T W_K2 h_s / sqrt d) over s <= t,  V2 = W_V2
+    h_t = x_t + R1 sum_s A1[t, s] x_s          A1 = softmax(x_t^T W_K1 x_s / sqrt d) over s <= t,
+                                               R1 = W_O1 W_V1
+    g_t = h_t + W_O2 V2 sum_s A2[t, s] h_s     A2 = softmax(h_t^T W_K2 h_s / sqrt d) over s <= t,
+                                               V2 = W_V2
     logits_t = W_U (g_t + W_F g_t)
 
-This is the readable form and the oracle of `gradient.py`, which trains the same model several times faster.
+This is the readable form and the oracle of `gradient.py`, which trains the same model several times
+faster.
 """
 
 import math
@@ -47,15 +51,20 @@ class Weights(NamedWeights):
 
 
 def initialise(
-    N: int, d: int, T: int, generator: torch.Generator, scale: str = "paper", with_F: bool = True,
+    N: int,
+    d: int,
+    T: int,
+    generator: torch.Generator,
+    scale: str = "paper",
+    with_F: bool = True,
     embeddings: str = "random",
-) -> Weights:  # fmt: skip
+) -> Weights:
     """Random weights, float32, on the generator's device.
 
-    scale "paper": every entry of every matrix N(0, 1/d) (Section 4.1), W_U included.
-    scale "code": the authors' defaults: W_E and P N(0, 1); W_U and the layers' matrices uniform on +-1/sqrt d.
-    embeddings "orthonormal": the rows of W_E, P and W_U together orthonormal, which needs d >= 2 N + T.
-    Raises `ValueError` otherwise.
+    scale "paper": every entry of every matrix N(0, 1/d) (Section 4.1), W_U included. scale "code":
+    the authors' defaults: W_E and P N(0, 1); W_U and the layers' matrices uniform on +-1/sqrt d.
+    embeddings "orthonormal": the rows of W_E, P and W_U together orthonormal, which needs d >= 2 N
+    + T. Raises `ValueError` otherwise.
     """
     if scale not in ("paper", "code"):
         raise ValueError(f"scale must be paper or code, got {scale!r}")
@@ -79,9 +88,13 @@ def initialise(
     return Weights(W_E, P, W_U, R1, V2, layer(d), layer(d), layer(d), layer(d) if with_F else None)
 
 
-def _orthonormal(N: int, d: int, T: int, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
+def _orthonormal(
+    N: int, d: int, T: int, generator: torch.Generator
+) -> tuple[Tensor, Tensor, Tensor]:
     if d < 2 * N + T:
-        raise ValueError(f"d must be at least 2 N + T = {2 * N + T} for orthonormal embeddings, got {d}")
+        raise ValueError(
+            f"d must be at least 2 N + T = {2 * N + T} for orthonormal embeddings, got {d}"
+        )
     gaussian = torch.randn(d, 2 * N + T, generator=generator, device=generator.device)
     rows = torch.linalg.qr(gaussian).Q.T.contiguous()
     return rows[:N].clone(), rows[N : N + T].clone(), rows[N + T :].clone()
@@ -90,7 +103,8 @@ def _orthonormal(N: int, d: int, T: int, generator: torch.Generator) -> tuple[Te
 def attend(
     x: Float[Tensor, "batch T d"], W_K: Float[Tensor, "d d"]
 ) -> tuple[Float[Tensor, "batch T d"], Float[Tensor, "batch T T"]]:
-    """One causal attention head with W_Q = I and no values: the attended mixture of the x_s, and the map."""
+    """One causal attention head with W_Q = I and no values: the attended mixture of the x_s, and
+    the map."""
     T, d = x.shape[-2:]
     scores = x @ W_K @ x.mT / math.sqrt(d)  # (batch, T, T), queries are rows
     future = torch.ones(T, T, dtype=torch.bool, device=x.device).triu(1)
@@ -100,11 +114,13 @@ def attend(
 
 def forward(
     weights: Weights, tokens: Int[Tensor, "batch T"], layers: int = 2
-) -> tuple[Float[Tensor, "batch T N"], Float[Tensor, "batch T T"] | None, Float[Tensor, "batch T T"]]:
+) -> tuple[
+    Float[Tensor, "batch T N"], Float[Tensor, "batch T T"] | None, Float[Tensor, "batch T T"]
+]:
     """Logits of the next token at every position, and both attention maps (rows are queries).
 
-    `layers` = 1 leaves out layer 1, so that h = x: the baseline that cannot solve the task; its map is None.
-    The sequences may be shorter than the T positions that the weights hold.
+    `layers` = 1 leaves out layer 1, so that h = x: the baseline that cannot solve the task; its map
+    is None. The sequences may be shorter than the T positions that the weights hold.
     """
     x = weights.W_E[tokens] + weights.P[: tokens.shape[1]]  # (batch, T, d)
     h, attention1 = x, None

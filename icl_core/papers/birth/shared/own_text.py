@@ -1,4 +1,5 @@
-"""The text whose unigrams and bigrams are the task: Tiny Shakespeare, or a visitor's own, by its counts' digest."""
+"""The text whose unigrams and bigrams are the task: Tiny Shakespeare, or a visitor's own, by its
+counts' digest."""
 
 from collections.abc import Mapping
 from types import SimpleNamespace
@@ -19,15 +20,23 @@ def text_field(group: str) -> Any:
 
 
 def size_field(default: int, group: str, *, added: bool = False) -> Any:
-    """The field `N` of a config, which has the property `alphabet`; `added` where there are runs from before it."""
+    """The field `N` of a config, which has the property `alphabet`; `added` where there are runs
+    from before it."""
     return slider(
-        "vocabulary, N", text_counts.LEAST, text_counts.MOST, default=default, at_most="alphabet", group=group,
-        added=added, help="the N most frequent characters of the text",
-    )  # fmt: skip
+        "vocabulary, N",
+        text_counts.LEAST,
+        text_counts.MOST,
+        default=default,
+        at_most="alphabet",
+        group=group,
+        added=added,
+        help="the N most frequent characters of the text",
+    )
 
 
 def alphabet(config: Any) -> int:
-    """How many different characters the text of a config has; `NotHere` if its counts are not on this computer."""
+    """How many different characters the text of a config has; `NotHere` if its counts are not on
+    this computer."""
     return len(text_counts.load(config.text).characters) if config.text else ALPHABET
 
 
@@ -36,11 +45,17 @@ def check(config: Any) -> None:
     most = alphabet(config)
     if most < config.N:
         whose = "your text has" if config.text else f"{NAME} has"
-        raise BadSetting(f"N must be at most {most}, as many different characters as {whose}, got {config.N}")
+        raise BadSetting(
+            f"N must be at most {most}, as many different characters as {whose}, got {config.N}"
+        )
     if _most_triggers(config) < 1:
-        raise BadSetting(f"N must be at least {RARE_FROM + 1} where triggers are rare ones, got {config.N}")
+        raise BadSetting(
+            f"N must be at least {RARE_FROM + 1} where triggers are rare ones, got {config.N}"
+        )
     if _most_triggers(config) < config.K:
-        raise BadSetting(f"K must be at most {_most_triggers(config)} where N is {config.N}, got {config.K}")
+        raise BadSetting(
+            f"K must be at most {_most_triggers(config)} where N is {config.N}, got {config.K}"
+        )
 
 
 def _most_triggers(config: Any) -> int:
@@ -55,7 +70,8 @@ def fitting_K(chosen: Mapping[str, Any]) -> int:
 
 
 def _fit(chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields to set where a text is chosen: all its characters, and no more triggers than these allow."""
+    """The fields to set where a text is chosen: all its characters, and no more triggers than these
+    allow."""
     wanted = SimpleNamespace(**chosen)
     wanted.N = alphabet(wanted)
     return {"N": wanted.N, "K": fitting_K({**chosen, "N": wanted.N})}
@@ -70,4 +86,7 @@ def _about(chosen: Mapping[str, Any]) -> str:
         return has
     share = sum(often for _, often in rare) / counts.length
     few = text_counts.shown_characters([character for character, _ in rare], _LISTED)
-    return f"{has} N = {N} leaves out the {len(rare)} rarest, {text_counts.percent(share)} of the text: {few}."
+    return (
+        f"{has} N = {N} leaves out the {len(rare)} rarest, {text_counts.percent(share)} of the "
+        f"text: {few}."
+    )

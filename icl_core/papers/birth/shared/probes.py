@@ -1,10 +1,12 @@
-"""What single matrices have stored (Section 5): recall (eq. 9), its margin, and the divergence of W_F (eq. 10).
+"""What single matrices have stored (Section 5): recall (eq. 9), its margin, and the divergence of
+W_F (eq. 10).
 
-Readings are v_j^T W u_i with v a query or output and u a key or input. Eq. 9 takes the argmax over v. The authors'
-code does so for W_O2, but for W_K1 and W_K2 takes it over keys, which is what the softmax does. The names without
-suffix are the code's; `_paper` is eq. 9's; `_weighted` weights tokens by pi_u, closer to what the model uses; `_met`
-weights what W_O2 must write by how often it must (`Task.written`). The paper's window of early positions, `W_K1_early`,
-leaves out the later keys too; `W_K1_early_rows` and `_late_rows` ask early and late queries among all keys.
+Readings are v_j^T W u_i with v a query or output and u a key or input. Eq. 9 takes the argmax over
+v. The authors' code does so for W_O2, but for W_K1 and W_K2 takes it over keys, which is what the
+softmax does. The names without suffix are the code's; `_paper` is eq. 9's; `_weighted` weights
+tokens by pi_u, closer to what the model uses; `_met` weights what W_O2 must write by how often it
+must (`Task.written`). The paper's window of early positions, `W_K1_early`, leaves out the later
+keys too; `W_K1_early_rows` and `_late_rows` ask early and late queries among all keys.
 """
 
 from typing import NamedTuple
@@ -33,8 +35,8 @@ class Scores(NamedTuple):
 
 
 def recall(S: Float[Tensor, "n n"], over: str, weight: Float[Tensor, "n"] | None = None) -> float:
-    """Share of pairs i for which S[i, i] is the largest, `over` the "keys" of its row or the "queries" of its column;
-    chance is 1 / n."""
+    """Share of pairs i for which S[i, i] is the largest, `over` the "keys" of its row or the
+    "queries" of its column; chance is 1 / n."""
     right = S.argmax(1 if over == "keys" else 0) == torch.arange(len(S), device=S.device)
     if weight is None:
         return float(right.double().mean())
@@ -49,13 +51,15 @@ def margin(S: Float[Tensor, "n n"], over: str) -> float:
 
 
 def early_positions(T: int) -> int:
-    """How many positions count as early: 64 as in the paper, a quarter of T where that is no more than 64."""
+    """How many positions count as early: 64 as in the paper, a quarter of T where that is no more
+    than 64."""
     return 64 if T > 64 else max(2, T // 4)
 
 
 def recalls(weights: Weights, task: Task) -> dict[str, float]:
-    """The recall of W_O2, W_K2, W_K1 (all positions) and W_K1_early, in [0, 1], with suffixes and rows as above, and
-    kl_W_F in nats if there is a W_F. With fixed triggers W_K2's is a choice among K only."""
+    """The recall of W_O2, W_K2, W_K1 (all positions) and W_K1_early, in [0, 1], with suffixes and
+    rows as above, and kl_W_F in nats if there is a W_F. With fixed triggers W_K2's is a choice
+    among K only."""
     found, early = {}, early_positions(len(weights.P)) - 1  # pairs among the first positions
     for name, over in OVER.items():
         stored = memory(name, weights, task)
@@ -66,7 +70,10 @@ def recalls(weights: Weights, task: Task) -> dict[str, float]:
         if name == "W_K1":
             found |= _suffixed("W_K1_early", S[:early, :early], over, None)
             first = (torch.arange(len(S), device=S.device) < early).to(S)
-            found |= {"W_K1_early_rows": recall(S, over, first), "W_K1_late_rows": recall(S, over, 1 - first)}
+            found |= {
+                "W_K1_early_rows": recall(S, over, first),
+                "W_K1_late_rows": recall(S, over, 1 - first),
+            }
     return found if weights.W_F is None else {**found, "kl_W_F": kl_W_F(weights, task)}
 
 
@@ -78,14 +85,15 @@ def _suffixed(name: str, S: Tensor, over: str, weight: Tensor | None) -> dict[st
 
 
 def kl_W_F(weights: Weights, task: Task) -> float:
-    """How far what W_F alone says of each character is from its bigrams (eq. 10): `divergence` of W_U W_F w_E(k)."""
+    """How far what W_F alone says of each character is from its bigrams (eq. 10): `divergence` of
+    W_U W_F w_E(k)."""
     assert weights.W_F is not None
     return divergence(weights.W_E @ weights.W_F.T @ weights.W_U.T, task)
 
 
 def divergence(logits: Float[Tensor, "N N"], task: Task) -> float:
-    """Mean over tokens, fixed triggers left out, of KL(pi_b(. | k) || softmax(logits[k])), in nats. Eq. 10 has it the
-    other way round, which is infinite: two thirds of all bigrams never occur."""
+    """Mean over tokens, fixed triggers left out, of KL(pi_b(. | k) || softmax(logits[k])), in nats.
+    Eq. 10 has it the other way round, which is infinite: two thirds of all bigrams never occur."""
     kept = torch.ones(task.N, dtype=torch.bool)
     if task.fixed_triggers is not None:
         kept[task.fixed_triggers] = False
@@ -95,12 +103,15 @@ def divergence(logits: Float[Tensor, "N N"], task: Task) -> float:
 
 
 def memory_scores(name: str, weights: Weights, task: Task) -> Scores:
-    """The readings of W_K1, W_K2, W_O2 or W_F on the vectors it stores, with labels. Raw, not divided by sqrt d."""
+    """The readings of W_K1, W_K2, W_O2 or W_F on the vectors it stores, with labels. Raw, not
+    divided by sqrt d."""
     stored = memory(name, weights, task)
     matrix = stored.V @ weights[name] @ stored.U.T
     if name == "W_K1":
         places = [str(t) for t in range(1, len(weights.P) + 1)]
-        return Scores(matrix, places[1:], places[:-1], "position of the query", "position of the key")
+        return Scores(
+            matrix, places[1:], places[:-1], "position of the query", "position of the key"
+        )
     tokens = memory_tokens(task).tolist() if name == "W_K2" else range(task.N)
     shown = visible_characters([task.characters[i] for i in tokens])
     kinds = ("query", "key, remapped by layer 1") if name == "W_K2" else ("output", "input")

@@ -29,8 +29,8 @@ class Shown:
 
 
 def choose(task: Task, view: Any) -> Shown:
-    """The sequence that a view's fields sequence, marked, sample and length ask for. `CannotDraw` for a character
-    outside the vocabulary."""
+    """The sequence that a view's fields sequence, marked, sample and length ask for. `CannotDraw`
+    for a character outside the vocabulary."""
     return typed(task, view.sequence, view.marked) if view.sequence else _sampled(task, view)
 
 
@@ -39,19 +39,33 @@ def _sampled(task: Task, view: Any) -> Shown:
     length = min(view.length, task.T)
     truth = dict(zip(batch.triggers[0].tolist(), batch.outputs[0].tolist(), strict=True))
     tokens = batch.tokens[0]
-    return Shown(task, tokens[:length], tokens[1 : length + 1], batch.triggers[0], batch.in_context[0, :length], truth)
+    return Shown(
+        task,
+        tokens[:length],
+        tokens[1 : length + 1],
+        batch.triggers[0],
+        batch.in_context[0, :length],
+        truth,
+    )
 
 
 def typed(task: Task, sequence: str, marked: str) -> Shown:
-    """A sequence and its triggers, if none are marked the characters that come again. Raises as `choose`."""
+    """A sequence and its triggers, if none are marked the characters that come again. Raises as
+    `choose`."""
     tokens = torch.tensor(encode(task, sequence, "the sequence")[: task.T])
     known = encode(task, marked, "the triggers")
     triggers = torch.tensor(known) if known else _repeated(task, tokens)
-    inside = masks(tokens[None], triggers[None], task.N)[0][0] if len(triggers) else torch.zeros(len(tokens)).bool()
+    inside = (
+        masks(tokens[None], triggers[None], task.N)[0][0]
+        if len(triggers)
+        else torch.zeros(len(tokens)).bool()
+    )
     truth: dict[int, int] = {}
     for here, after in zip(tokens.tolist(), tokens.tolist()[1:], strict=False):
         if here in triggers.tolist():
-            truth.setdefault(here, after)  # the first thing that followed: what an induction head would repeat
+            truth.setdefault(
+                here, after
+            )  # the first thing that followed: what an induction head would repeat
     return Shown(task, tokens, tokens[1:], triggers, inside, truth)
 
 
@@ -63,36 +77,52 @@ def _repeated(task: Task, tokens: torch.Tensor) -> torch.Tensor:
 
 
 def example(task: Task) -> tuple[str, str]:
-    """A short sequence and its triggers: abcXabcXab, or with the vocabulary's most frequent letters. A model that has
-    met fewer triggers a sequence, or fixed ones, is asked for two at most: aXbYaXbYaX."""
-    frequent = [task.characters[token] for token in task.unigram.argsort(descending=True, stable=True).tolist()]
+    """A short sequence and its triggers: abcXabcXab, or with the vocabulary's most frequent
+    letters. A model that has met fewer triggers a sequence, or fixed ones, is asked for two at
+    most: aXbYaXbYaX."""
+    frequent = [
+        task.characters[token]
+        for token in task.unigram.argsort(descending=True, stable=True).tolist()
+    ]
     letters = sorted(frequent, key=lambda character: not character.isalpha())
     known = [each for each in task.familiar if each in letters]
     free = [*known, *(each for each in letters if each not in known)]
     if task.fixed_triggers is None and task.K >= 4:
         unit = free[:4]
         return "".join([*unit, *unit, *unit[:2]]), "".join(unit)
-    fixed = [] if task.fixed_triggers is None else [task.characters[token] for token in task.fixed_triggers.tolist()]
+    fixed = (
+        []
+        if task.fixed_triggers is None
+        else [task.characters[token] for token in task.fixed_triggers.tolist()]
+    )
     triggers = (fixed or free)[: min(2, task.K)]
     others = dict.fromkeys(each for each in (*task.familiar[3:], *free) if each in letters)
     others = [each for each in others if each not in (*fixed, *triggers)]
-    first, second = triggers[0] + others[0], (triggers[1] if len(triggers) > 1 else others[2]) + others[1]
+    first, second = (
+        triggers[0] + others[0],
+        (triggers[1] if len(triggers) > 1 else others[2]) + others[1],
+    )
     return first + second + first + second + first, "".join(triggers)
 
 
 def encode(task: Task, text: str, what: str) -> list[int]:
-    """The tokens of a text, ↵ and ␣ read as newline and space; `CannotDraw` names a character that is none."""
+    """The tokens of a text, ↵ and ␣ read as newline and space; `CannotDraw` names a character that
+    is none."""
     text = text.replace("↵", "\n").replace("␣", " ")
     unknown = [character for character in text if character not in task.characters]
     if unknown:
         known = "".join(sorted(task.characters)).replace("\n", "↵").replace(" ", "␣")
-        raise CannotDraw(f"{what} must be made of the vocabulary's {task.N} characters {known}, got {unknown[0]!r}")
+        raise CannotDraw(
+            f"{what} must be made of the vocabulary's {task.N} characters {known}, got "
+            f"{unknown[0]!r}"
+        )
     return [task.characters.index(character) for character in text]
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What a model makes of a sequence: both maps [T, T] (layer 1's None if it has none), probabilities [T, N]."""
+    """What a model makes of a sequence: both maps [T, T] (layer 1's None if it has none),
+    probabilities [T, N]."""
 
     attention1: np.ndarray | None
     attention2: np.ndarray
@@ -108,8 +138,9 @@ def read(weights: Weights, sequence: Shown, layers: int) -> Reading:
 
 
 def boxes(sequence: Shown) -> list[tuple[int, int, str]]:
-    """Cells (query, key, kind) to box in layer 2's map, as in Figure 2: at every repeated character what followed its
-    earlier occurrences, the correct outputs of a trigger apart from others; and each in-context query itself."""
+    """Cells (query, key, kind) to box in layer 2's map, as in Figure 2: at every repeated character
+    what followed its earlier occurrences, the correct outputs of a trigger apart from others; and
+    each in-context query itself."""
     tokens, inside = sequence.inputs.tolist(), sequence.in_context.tolist()
     found = [(query, query, "trigger") for query in range(len(tokens)) if inside[query]]
     for query, token in enumerate(tokens):

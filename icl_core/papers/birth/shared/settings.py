@@ -6,13 +6,22 @@ from icl_core.papers.birth.shared import chosen_matrices, own_text
 from icl_core.papers.birth.shared.own_text import size_field, text_field
 from icl_core.training import loop
 
-TASK, MODEL, TRAINING, FREEZING, REPEATS = "the task", "the model", "the training", "freezing", "repetition"
+TASK, MODEL, TRAINING, FREEZING, REPEATS = (
+    "the task",
+    "the model",
+    "the training",
+    "freezing",
+    "repetition",
+)
 TRIGGERS = {
     "random": "random, new in every sequence",
     "fixed": "the K most frequent characters",
     "fixed rare": "the 6th to (5+K)th most frequent",
 }
-OUTPUTS = {"uniform": "uniform over the vocabulary", "bigram": "as often as each follows the trigger"}
+OUTPUTS = {
+    "uniform": "uniform over the vocabulary",
+    "bigram": "as often as each follows the trigger",
+}
 SCALES = {"paper": "N(0, 1/d), as the paper says", "code": "N(0, 1), as the authors' code"}
 POSITIONS = {"in_context": "in-context positions", "all": "all positions"}
 EVALUATIONS = 2, 30  # every so many steps at first, and so many of these
@@ -21,14 +30,23 @@ OPTIMISERS = {"adamw": "AdamW", "sgd": "SGD with momentum 0.9"}
 
 @settings
 class Config:
-    """What is trained; Sections 3, 4.2 and 5, Appendix E. The paper's size is d = 128, T = 256, batches of 512."""
+    """What is trained; Sections 3, 4.2 and 5, Appendix E. The paper's size is d = 128, T = 256,
+    batches of 512."""
 
     triggers: str = choice(
-        "triggers", TRIGGERS, default="random", group=TASK, help="what follows a trigger must be read from the context"
+        "triggers",
+        TRIGGERS,
+        default="random",
+        group=TASK,
+        help="what follows a trigger must be read from the context",
     )
     K: int = slider("triggers a sequence, K", 1, 10, default=5, group=TASK)
     outputs: str = choice(
-        "outputs", OUTPUTS, default="uniform", group=TASK, help="how the character that follows a trigger is drawn"
+        "outputs",
+        OUTPUTS,
+        default="uniform",
+        group=TASK,
+        help="how the character that follows a trigger is drawn",
     )
     text: str = text_field(TASK)
     N: int = size_field(65, TASK)
@@ -41,7 +59,14 @@ class Config:
     )
     matrices: str = chosen_matrices.matrices_field(MODEL)
     d: int = slider("width, d", 16, 512, default=128, step=16, group=MODEL)
-    layers: int = slider("layers", 1, 2, default=2, group=MODEL, help="with one layer nothing looks one character back")
+    layers: int = slider(
+        "layers",
+        1,
+        2,
+        default=2,
+        group=MODEL,
+        help="with one layer nothing looks one character back",
+    )
     feed_forward: bool = toggle("linear feed-forward, W_F", default=False, group=MODEL)
     scale: str = choice("initial scale", SCALES, default="paper", group=MODEL, shown_if="trains")
     positions: str = choice(
@@ -56,26 +81,41 @@ class Config:
         help="SGD has momentum 0.9 and weight decay 0.0001 (Appendix E), AdamW no decay",
     )  # fmt: skip
     learning_rate: float = slider(
-        "learning rate", 0.001, 2.0, default=0.2, log=True, group=TRAINING, shown_if="trains", was="rate"
+        "learning rate",
+        0.001,
+        2.0,
+        default=0.2,
+        log=True,
+        group=TRAINING,
+        shown_if="trains",
+        was="rate",
     )
-    batch: int = slider("sequences a batch", 16, 512, default=128, step=16, group=TRAINING, shown_if="trains")
+    batch: int = slider(
+        "sequences a batch", 16, 512, default=128, step=16, group=TRAINING, shown_if="trains"
+    )
     steps: int = slider("steps", 10, 2000, default=300, step=10, group=TRAINING, shown_if="trains")
     freeze_W_K1: bool = toggle("freeze W_K¹", default=False, group=FREEZING, shown_if="trains")
     freeze_W_K2: bool = toggle("freeze W_K²", default=False, group=FREEZING, shown_if="trains")
     freeze_W_O2: bool = toggle("freeze W_O²", default=False, group=FREEZING, shown_if="trains")
     freeze_W_F: bool = toggle("freeze W_F", default=False, group=FREEZING, shown_if="trains")
-    freeze_until: int = slider("until step", 0, 2000, default=0, step=10, group=FREEZING, shown_if="trains")
+    freeze_until: int = slider(
+        "until step", 0, 2000, default=0, step=10, group=FREEZING, shown_if="trains"
+    )
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS, shown_if="trains")
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS, shown_if="trains")
 
     def check(self) -> None:
-        """Refuse what the text cannot give, freezing beyond the end, and what does not fit the memory."""
+        """Refuse what the text cannot give, freezing beyond the end, and what does not fit the
+        memory."""
         own_text.check(self)
         chosen_matrices.check(self)
         if self.freeze_until > self.steps:
-            raise BadSetting(f"freeze_until must be at most steps, {self.steps}, got {self.freeze_until}")
+            raise BadSetting(
+                f"freeze_until must be at most steps, {self.steps}, got {self.freeze_until}"
+            )
         needed = (
-            memory(self.T, self.d, self.batch) + 4 * 4 * len(loop.evaluations(self.steps, *EVALUATIONS)) * self.d**2
+            memory(self.T, self.d, self.batch)
+            + 4 * 4 * len(loop.evaluations(self.steps, *EVALUATIONS)) * self.d**2
         )
         device.check_memory(needed, f"batch {self.batch}, T {self.T}, d {self.d}")
 
@@ -101,8 +141,9 @@ class Config:
 
 
 def memory(T: int, d: int, batch: int) -> int:
-    """Estimated bytes of one training: twenty T × T maps and streams of the sequences held at once, a third of them in
-    the scratch memory that products keep for their shapes; the batch; the matrices with their optimiser's state. The
-    matrices of every evaluation come on top, where they are kept."""
+    """Estimated bytes of one training: twenty T × T maps and streams of the sequences held at once,
+    a third of them in the scratch memory that products keep for their shapes; the batch; the
+    matrices with their optimiser's state. The matrices of every evaluation come on top, where they
+    are kept."""
     at_once = max(1, 2**12 // T)
     return 4 * (20 * at_once * T * (T + d) + 16 * batch * T + 16 * d**2)

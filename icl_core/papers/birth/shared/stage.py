@@ -1,4 +1,5 @@
-"""What both experiments have on stage: a short sequence with both heads, and the memories as maps."""
+"""What both experiments have on stage: a short sequence with both heads, and the
+memories as maps."""
 
 from dataclasses import replace
 from typing import Any
@@ -57,13 +58,16 @@ def memory(name: str, found: Scores, last: Scores, said: str, more: str) -> Pane
     return Panel(
         f"{NAMES[name]} · {said}",
         f"{READ[name][1]} {more}",
-        figures.small_map(matrix, (rows, columns), (found.row_kind, found.column_kind), "score", limit, HELD[name]),
+        figures.small_map(
+            matrix, (rows, columns), (found.row_kind, found.column_kind), "score", limit, HELD[name]
+        ),
     )
 
 
 def square(found: Scores) -> tuple[np.ndarray, list[str], list[str]]:
-    """A memory's readings and labels. Those of positions get a blank row for the first, which has none before it, and
-    a blank column for the last, which has none after it: so both sides count alike."""
+    """A memory's readings and labels. Those of positions get a blank row for the first, which has
+    none before it, and a blank column for the last, which has none after it: so both sides count
+    alike."""
     matrix = found.matrix.numpy()
     if found.rows == found.columns:
         return matrix, found.rows, found.columns

@@ -1,5 +1,5 @@
-"""What the residual stream holds at every position of a sequence (Figure 1): the vectors that it is the sum of, with
-their weights, and where both layers look."""
+"""What the residual stream holds at every position of a sequence (Figure 1): the vectors that it is
+the sum of, with their weights, and where both layers look."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """One vector in a stream: at a position; in the column of the embedding (0), of what is there after layer 1 (1), or
-    of what layer 2 adds (2)."""
+    """One vector in a stream: at a position; in the column of the embedding (0), of what is there
+    after layer 1 (1), or of what layer 2 adds (2)."""
 
     at: int
     column: int
@@ -35,8 +35,9 @@ class Held:
 
 @dataclass(frozen=True, eq=False)
 class Traced:
-    """A model of two layers on a sequence: its characters, both maps [T, T], what it says at every position and whether
-    that is right (None: the context does not tell), and the position that is followed."""
+    """A model of two layers on a sequence: its characters, both maps [T, T], what it says at every
+    position and whether that is right (None: the context does not tell), and the position that is
+    followed."""
 
     tokens: Sequence[str]
     attention1: np.ndarray
@@ -74,22 +75,35 @@ def streams(traced: Traced) -> list[Held]:
         first, second = (each[at, : at + 1] for each in (traced.attention1, traced.attention2))
         found += _mixed(at, 1, COPY, [f"R¹ w_E({each})" for each in letters], letters, first)
         found += _mixed(at, 1, COPIED, [f"R¹ {each}" for each in places], places, first)
-        found += _mixed(at, 2, WRITTEN, [f"W_O² W_V² h{each[1:]}" for each in places], letters, second)
+        found += _mixed(
+            at, 2, WRITTEN, [f"W_O² W_V² h{each[1:]}" for each in places], letters, second
+        )
     return found
 
 
 def _mixed(
-    at: int, column: int, kind: str, vectors: Sequence[str], labels: Sequence[str], weights: np.ndarray
+    at: int,
+    column: int,
+    kind: str,
+    vectors: Sequence[str],
+    labels: Sequence[str],
+    weights: np.ndarray,
 ) -> list[Held]:
     """What attention adds: a vector for every key that it looks at, and one for all the others."""
     keys = [key for key in range(len(weights)) if weights[key] >= LEAST]
     named = [Held(at, column, kind, vectors[key], labels[key], float(weights[key])) for key in keys]
     rest, others = max(0.0, 1.0 - sum(each.weight for each in named)), len(weights) - len(keys)
-    return [*named, Held(at, column, kind, f"{others} others of this kind", "", rest)] if others else named
+    return (
+        [*named, Held(at, column, kind, f"{others} others of this kind", "", rest)]
+        if others
+        else named
+    )
 
 
 def table(held: Sequence[Held]) -> pd.DataFrame:
     """The vectors, a row each."""
     columns = ("embedding", "after layer 1", "layer 2 adds")
-    rows = [(each.at + 1, columns[each.column], each.vector, round(each.weight, 4)) for each in held]
+    rows = [
+        (each.at + 1, columns[each.column], each.vector, round(each.weight, 4)) for each in held
+    ]
     return pd.DataFrame(rows, columns=["position", "stream", "vector", "weight"])

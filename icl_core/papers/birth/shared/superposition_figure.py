@@ -1,5 +1,6 @@
-"""The circuit on a sequence as a diagram. Positions run down, as the rows of an attention map do, so that it can be
-read on a narrow screen, too; layers run to the right, and attention is arrows between them."""
+"""The circuit on a sequence as a diagram. Positions run down, as the rows of an attention map do,
+so that it can be read on a narrow screen, too; layers run to the right, and attention is arrows
+between them."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -20,7 +21,16 @@ from icl_core.figures.style import (
     layout,
     visible_characters,
 )
-from icl_core.papers.birth.shared.superposition import CHARACTER, COPIED, COPY, LEAST, POSITION, WRITTEN, Held, Traced
+from icl_core.papers.birth.shared.superposition import (
+    CHARACTER,
+    COPIED,
+    COPY,
+    LEAST,
+    POSITION,
+    WRITTEN,
+    Held,
+    Traced,
+)
 
 ON = "#10151b"  # letters on colours that both themes share
 KINDS = {  # the colour of a vector by what it is, and of the letters on it
@@ -45,14 +55,26 @@ MARGIN = {"t": 44, "b": 60, "l": 44, "r": 6}
 
 
 def diagram(traced: Traced, held: Sequence[Held]) -> Figure:
-    """Streams as bars of vectors, as wide as their weights, attention as arrows, and what is said."""
+    """Streams as bars of vectors, as wide as their weights, attention as arrows, and
+    what is said."""
     count = len(traced.tokens)
     row = 34 if count <= 12 else 26
-    figure = Figure(layout=layout(count * row + MARGIN["t"] + MARGIN["b"], MARGIN, barmode="overlay"))
+    figure = Figure(
+        layout=layout(count * row + MARGIN["t"] + MARGIN["b"], MARGIN, barmode="overlay")
+    )
     figure.add_traces(_bars(held))
     figure.add_traces([_pointed(traced), _says(traced)])
-    figure.update_layout(_axes(traced), annotations=[*_arrows(traced), *_headings()], shapes=[_row(traced.followed)])
-    legend = {"orientation": "h", "x": 0.5, "xanchor": "center", "y": 0, "yref": "container", "yanchor": "bottom"}
+    figure.update_layout(
+        _axes(traced), annotations=[*_arrows(traced), *_headings()], shapes=[_row(traced.followed)]
+    )
+    legend = {
+        "orientation": "h",
+        "x": 0.5,
+        "xanchor": "center",
+        "y": 0,
+        "yref": "container",
+        "yanchor": "bottom",
+    }
     return figure.update_layout(legend=legend | {"font": {"size": TICKS - 1}})
 
 
@@ -72,20 +94,31 @@ def _bar(kind: str, held: Sequence[Held], starts: Sequence[float], wide: Sequenc
     fill, letters = KINDS[kind]
     font = {"family": MONO, "size": TEXT - 1, "color": letters}
     told = [f"position {each.at + 1}: {each.weight:.2f} {each.vector}" for each in held]
-    where = {"orientation": "h", "y": [each.at for each in held], "base": list(starts), "x": list(wide), "width": HIGH}
+    where = {
+        "orientation": "h",
+        "y": [each.at for each in held],
+        "base": list(starts),
+        "x": list(wide),
+        "width": HIGH,
+    }
     text = {
-        "text": [each.label if width >= NAMED else "" for each, width in zip(held, wide, strict=True)],
+        "text": [
+            each.label if width >= NAMED else "" for each, width in zip(held, wide, strict=True)
+        ],
         "textposition": "inside",
         "insidetextanchor": "middle",
     }
     marker = {"color": colour(fill), "line": {"color": PAPER, "width": 1}}
     hover = {"customdata": told, "hovertemplate": "%{customdata}<extra></extra>"}
-    found = Trace("bar", name=kind, marker=marker, insidetextfont=font, textangle=0, constraintext="inside")
+    found = Trace(
+        "bar", name=kind, marker=marker, insidetextfont=font, textangle=0, constraintext="inside"
+    )
     return found.update(where, text, hover, showlegend=kind != COPIED)
 
 
 def _looks(traced: Traced) -> Iterator[tuple[int, int, int, float, bool]]:
-    """Layer, query, key, weight, and whether the arrow is one of those that end in the position followed."""
+    """Layer, query, key, weight, and whether the arrow is one of those that end in the position
+    followed."""
     for layer, weights in ((1, traced.attention1), (2, traced.attention2)):
         queries = [traced.followed] if layer == 2 else traced.looked
         for query in range(len(weights)):
@@ -124,13 +157,23 @@ def _pointed(traced: Traced) -> Trace:
     """What the pointer finds in the middle of each arrow."""
     found, letters = list(_looks(traced)), visible_characters(traced.tokens)
     told = [
-        f"layer {layer}: {query + 1} '{letters[query]}' looks at {key + 1} '{letters[key]}' with {weight:.2f}"
+        f"layer {layer}: {query + 1} '{letters[query]}' looks at {key + 1} '{letters[key]}' "
+        f"with {weight:.2f}"
         for layer, query, key, weight, _ in found
     ]
-    x, y = [LEFT[layer] - GAP / 2 for layer, *_ in found], [(query + key) / 2 for _, query, key, *_ in found]
+    x, y = (
+        [LEFT[layer] - GAP / 2 for layer, *_ in found],
+        [(query + key) / 2 for _, query, key, *_ in found],
+    )
     hover = {"customdata": told, "hovertemplate": "%{customdata}<extra></extra>"}
     return Trace(
-        x=x, y=y, mode="markers", marker={"size": 14, "opacity": 0}, showlegend=False, name="attention", **hover
+        x=x,
+        y=y,
+        mode="markers",
+        marker={"size": 14, "opacity": 0},
+        showlegend=False,
+        name="attention",
+        **hover,
     )
 
 
@@ -138,11 +181,25 @@ def _says(traced: Traced) -> Trace:
     """The likeliest next character of every position, with a mark where the context tells it."""
     marks = {True: (" ✓", COLOURS["trained"]), False: (" ✗", INK), None: ("", FAINT)}
     ends, colours = zip(*(marks[each] for each in traced.right), strict=True)
-    texts = [f"{letter}{end}" for letter, end in zip(visible_characters(traced.says), ends, strict=True)]
+    texts = [
+        f"{letter}{end}" for letter, end in zip(visible_characters(traced.says), ends, strict=True)
+    ]
     texts[traced.followed] = f"<b>{texts[traced.followed]}</b>"
     font = {"family": MONO, "size": TEXT, "color": list(colours)}
-    where = {"x": [RIGHT[2] + 0.3] * len(texts), "y": np.arange(len(texts)), "textposition": "middle right"}
-    return Trace(mode="text", text=texts, textfont=font, hoverinfo="skip", showlegend=False, name="says", **where)
+    where = {
+        "x": [RIGHT[2] + 0.3] * len(texts),
+        "y": np.arange(len(texts)),
+        "textposition": "middle right",
+    }
+    return Trace(
+        mode="text",
+        text=texts,
+        textfont=font,
+        hoverinfo="skip",
+        showlegend=False,
+        name="says",
+        **where,
+    )
 
 
 def _axes(traced: Traced) -> dict[str, Any]:
@@ -150,19 +207,54 @@ def _axes(traced: Traced) -> dict[str, Any]:
     names = [f"{index + 1} {letter.replace('<', '&lt;')}" for index, letter in enumerate(letters)]
     for index in (traced.followed, *traced.looked):
         names[index] = f"<b>{names[index]}</b>"
-    plain = {"showgrid": False, "showline": False, "ticks": "", "automargin": False, "fixedrange": True}
-    ticks = {"tickvals": list(range(count)), "ticktext": names, "tickfont": {"size": TICKS, "family": MONO}}
+    plain = {
+        "showgrid": False,
+        "showline": False,
+        "ticks": "",
+        "automargin": False,
+        "fixedrange": True,
+    }
+    ticks = {
+        "tickvals": list(range(count)),
+        "ticktext": names,
+        "tickfont": {"size": TICKS, "family": MONO},
+    }
     y = axis(range=[count - 0.4, -0.6], **plain) | ticks
     return {"xaxis": axis(range=[-0.1, RIGHT[2] + SAYS], showticklabels=False, **plain), "yaxis": y}
 
 
 def _headings() -> list[dict[str, Any]]:
-    middles = [(left + right) / 2 for left, right in zip(LEFT, RIGHT, strict=True)] + [RIGHT[2] + SAYS / 2]
-    where = {"y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False, "font": {"size": TICKS, "color": INK}}
-    return [{"x": x, "xref": "x", "text": text, **where} for x, text in zip(middles, HEADINGS, strict=True)]
+    middles = [(left + right) / 2 for left, right in zip(LEFT, RIGHT, strict=True)] + [
+        RIGHT[2] + SAYS / 2
+    ]
+    where = {
+        "y": 1,
+        "yref": "paper",
+        "yanchor": "bottom",
+        "showarrow": False,
+        "font": {"size": TICKS, "color": INK},
+    }
+    return [
+        {"x": x, "xref": "x", "text": text, **where}
+        for x, text in zip(middles, HEADINGS, strict=True)
+    ]
 
 
 def _row(at: int) -> dict[str, Any]:
     """The row of the position followed, set off."""
-    band = {"fillcolor": COLOURS["trained"], "opacity": 0.12, "line": {"width": 0}, "layer": "below"}
-    return {"type": "rect", "xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": at - 0.5, "y1": at + 0.5, **band}
+    band = {
+        "fillcolor": COLOURS["trained"],
+        "opacity": 0.12,
+        "line": {"width": 0},
+        "layer": "below",
+    }
+    return {
+        "type": "rect",
+        "xref": "paper",
+        "x0": 0,
+        "x1": 1,
+        "yref": "y",
+        "y0": at - 0.5,
+        "y1": at + 0.5,
+        **band,
+    }

@@ -1,5 +1,6 @@
-"""The bigram task (Section 3): a Markov chain over characters in which a few triggers are always followed by
-an output drawn anew for each sequence. Only the context can tell which output belongs to which trigger."""
+"""The bigram task (Section 3): a Markov chain over characters in which a few triggers are always
+followed by an output drawn anew for each sequence. Only the context can tell which output belongs
+to which trigger."""
 
 import json
 from dataclasses import dataclass, fields
@@ -20,8 +21,8 @@ RARE_FROM = 5  # "fixed rare" leaves out this many most frequent tokens
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """What a text tells the task: its characters, how often each occurs and how often each follows each; and letters
-    to make a short example of, before its most frequent ones."""
+    """What a text tells the task: its characters, how often each occurs and how often each follows
+    each; and letters to make a short example of, before its most frequent ones."""
 
     characters: tuple[str, ...]
     unigram: Float[Tensor, "N"]
@@ -33,7 +34,9 @@ class Counts:
 def shakespeare() -> Counts:
     """The counts of Tiny Shakespeare, N = 65, the paper's choice."""
     raw = json.loads((Path(__file__).parent / "shakespeare_counts.json").read_text())
-    unigram, bigram = (torch.tensor(raw[name], dtype=torch.float64) for name in ("unigram_counts", "bigram_counts"))
+    unigram, bigram = (
+        torch.tensor(raw[name], dtype=torch.float64) for name in ("unigram_counts", "bigram_counts")
+    )
     return Counts(tuple(raw["characters"]), unigram, bigram, "abcXYZ")
 
 
@@ -43,18 +46,22 @@ def count_text(text: str) -> Counts:
 
 
 def counts_of(digest: str) -> Counts:
-    """The counts of a visitor's own text, of Tiny Shakespeare where none is named. `NotHere` if they are not kept."""
+    """The counts of a visitor's own text, of Tiny Shakespeare where none is named. `NotHere` if
+    they are not kept."""
     return _as_tensors(text_counts.load(digest)) if digest else shakespeare()
 
 
 def _as_tensors(found: text_counts.TextCounts) -> Counts:
-    unigram, bigram = (torch.tensor(each, dtype=torch.float64) for each in (found.unigram, found.bigram))
+    unigram, bigram = (
+        torch.tensor(each, dtype=torch.float64) for each in (found.unigram, found.bigram)
+    )
     return Counts(found.characters, unigram, bigram)
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """The distribution of sequences. Build it with `make_task`. Probabilities are float64 on the CPU."""
+    """The distribution of sequences. Build it with `make_task`. Probabilities are float64 on the
+    CPU."""
 
     characters: tuple[str, ...]
     unigram: Float[Tensor, "N"]  # pi_u
@@ -64,7 +71,9 @@ class Task:
     outputs: str  # pi_o: "uniform" over the vocabulary, or "bigram": pi_b(. | q_k)
     T: int  # inputs per sequence; a sampled sequence has T + 1 tokens
     no_repeat: bool  # an output never equals its own trigger
-    familiar: str = ""  # letters to make a short example of, as far as they are among the characters
+    familiar: str = (
+        ""  # letters to make a short example of, as far as they are among the characters
+    )
 
     @property
     def N(self) -> int:
@@ -96,35 +105,59 @@ class Task:
         law = self.bigram.clone() if self.outputs == "bigram" else torch.ones_like(self.bigram)
         if self.no_repeat:
             law.fill_diagonal_(0.0)
-        empty = law.sum(1) == 0  # a character that only ever follows itself: any other may be its output
+        empty = (
+            law.sum(1) == 0
+        )  # a character that only ever follows itself: any other may be its output
         law[empty] = 1.0 - torch.eye(self.N, dtype=law.dtype)[empty]
         return law / law.sum(1, keepdim=True)
 
     @cached_property
     def staircase(self) -> Float[Tensor, "NN"]:
-        """The cumulated rows of pi_b laid end to end, row i shifted by i: one sorted search draws from any row."""
+        """The cumulated rows of pi_b laid end to end, row i shifted by i: one sorted search draws
+        from any row."""
         rows = self.bigram.cumsum(1)
-        rows = rows / rows[:, -1:]  # the last step is exactly one, so a draw below one never leaves its row
+        rows = (
+            rows / rows[:, -1:]
+        )  # the last step is exactly one, so a draw below one never leaves its row
         return (rows + torch.arange(self.N)[:, None]).flatten().contiguous()
 
 
 def make_task(
-    N: int = 65, K: int = 5, T: int = 256, triggers: str = "random", outputs: str = "uniform", no_repeat: bool = False,
+    N: int = 65,
+    K: int = 5,
+    T: int = 256,
+    triggers: str = "random",
+    outputs: str = "uniform",
+    no_repeat: bool = False,
     counts: Counts | None = None,
-) -> Task:  # fmt: skip
-    """The task on the N most frequent characters of `counts` (default: Tiny Shakespeare), renormalised.
+) -> Task:
+    """The task on the N most frequent characters of `counts` (default: Tiny Shakespeare),
+    renormalised.
 
-    N above the text's own number of characters means all of them. Raises `ValueError` for settings out of range.
+    N above the text's own number of characters means all of them. Raises `ValueError` for settings
+    out of range.
     """
     counts = counts or shakespeare()
     N = min(N, len(counts.characters))
     _check(N, K, T, triggers, outputs)
     kept = counts.unigram.argsort(descending=True, stable=True)[:N].sort().values
     unigram, bigram = counts.unigram[kept], counts.bigram[kept][:, kept]
-    bigram = torch.where(bigram.sum(1, keepdim=True) > 0, bigram, unigram)  # nothing kept ever follows: use pi_u
+    bigram = torch.where(
+        bigram.sum(1, keepdim=True) > 0, bigram, unigram
+    )  # nothing kept ever follows: use pi_u
     characters = tuple(counts.characters[i] for i in kept.tolist())
     bigram = bigram / bigram.sum(1, keepdim=True)
-    return Task(characters, unigram / unigram.sum(), bigram, triggers, K, outputs, T, no_repeat, counts.familiar)
+    return Task(
+        characters,
+        unigram / unigram.sum(),
+        bigram,
+        triggers,
+        K,
+        outputs,
+        T,
+        no_repeat,
+        counts.familiar,
+    )
 
 
 def _check(N: int, K: int, T: int, triggers: str, outputs: str) -> None:
@@ -143,8 +176,12 @@ class Batch:
     """Sampled sequences and which of their predictions are asked of the context."""
 
     tokens: Int[Tensor, "batch T_1"]  # T inputs and the target of the last
-    in_context: Bool[Tensor, "batch T"]  # the input is a trigger that has already occurred before it
-    global_: Bool[Tensor, "batch T"]  # the input is no trigger; a trigger's first occurrence is neither
+    in_context: Bool[
+        Tensor, "batch T"
+    ]  # the input is a trigger that has already occurred before it
+    global_: Bool[
+        Tensor, "batch T"
+    ]  # the input is no trigger; a trigger's first occurrence is neither
     triggers: Int[Tensor, "batch K"]
     outputs: Int[Tensor, "batch K"]
 
@@ -164,27 +201,39 @@ class Batch:
 def masks(
     inputs: Int[Tensor, "batch T"], triggers: Int[Tensor, "batch K"], N: int
 ) -> tuple[Bool[Tensor, "batch T"], Bool[Tensor, "batch T"]]:
-    """(in_context, global) of any sequences and trigger sets, sampled or typed. `inputs` are the tokens predicted
-    from: at position t the model reads inputs[:, : t + 1] and predicts the next one."""
+    """(in_context, global) of any sequences and trigger sets, sampled or typed. `inputs` are the
+    tokens predicted from: at position t the model reads inputs[:, : t + 1] and predicts the next
+    one."""
     batch, T = inputs.shape
-    is_trigger = inputs.new_zeros(batch, N, dtype=torch.bool).scatter_(1, triggers, True).gather(1, inputs)
+    is_trigger = (
+        inputs.new_zeros(batch, N, dtype=torch.bool).scatter_(1, triggers, True).gather(1, inputs)
+    )
     position = torch.arange(T, device=inputs.device).expand(batch, T)
-    first = torch.full((batch, N), T, device=inputs.device).scatter_reduce_(1, inputs, position, "amin")
+    first = torch.full((batch, N), T, device=inputs.device).scatter_reduce_(
+        1, inputs, position, "amin"
+    )
     return is_trigger & (first.gather(1, inputs) < position), ~is_trigger
 
 
-def sample(task: Task, batch: int, generator: torch.Generator, device: torch.device | str = "cpu") -> Batch:
-    """`batch` fresh sequences (Section 3). Drawn where the generator lives, then moved to `device`."""
+def sample(
+    task: Task, batch: int, generator: torch.Generator, device: torch.device | str = "cpu"
+) -> Batch:
+    """`batch` fresh sequences (Section 3). Drawn where the generator lives, then moved
+    to `device`."""
     where, N, T = generator.device, task.N, task.T
     triggers, outputs = _draw_triggers(task, batch, generator)
     # at N * b + i: the output if i is a trigger of sequence b, else -1
     forced = torch.full((batch, N), -1, device=where).scatter_(1, triggers, outputs).flatten()
     rows, staircase = N * torch.arange(batch, device=where), task.staircase.to(where)
-    uniform = torch.rand(T, batch, generator=generator, device=where).double()  # 24 bits: adding a token is exact
+    uniform = torch.rand(
+        T, batch, generator=generator, device=where
+    ).double()  # 24 bits: adding a token is exact
     here = torch.multinomial(task.unigram.to(where), batch, replacement=True, generator=generator)
     drawn = [here]
     for u in uniform.unbind():
-        step = torch.searchsorted(staircase, u + here, right=True).sub_(here, alpha=N)  # found N i + j: leaves j
+        step = torch.searchsorted(staircase, u + here, right=True).sub_(
+            here, alpha=N
+        )  # found N i + j: leaves j
         output = forced.take(rows + here)
         here = torch.where(output < 0, step, output)
         drawn.append(here)
@@ -199,7 +248,9 @@ def _draw_triggers(
 ) -> tuple[Int[Tensor, "batch K"], Int[Tensor, "batch K"]]:
     where = generator.device
     if task.fixed_triggers is None:
-        triggers = torch.multinomial(task.unigram.to(where).expand(batch, -1), task.K, generator=generator)
+        triggers = torch.multinomial(
+            task.unigram.to(where).expand(batch, -1), task.K, generator=generator
+        )
     else:
         triggers = task.fixed_triggers.to(where).expand(batch, -1)
     law = task.output_law.to(where)[triggers.flatten()]

@@ -36,19 +36,28 @@ def task_of(config: Any) -> Task:
 def held_out(task: Task, sequences: int, where: str | None = None) -> Batch:
     """Sequences that no training saw, the same for every seed. On the device, or `where`.
 
-    A sequence whose trigger is its own output repeats it to the end, and few such supply a quarter of all in-context
-    positions. So that they have a steadier share, every `POOL`-th is taken of a larger sample in the order of its
-    numbers of such repetitions: 256 sequences drawn freely hold a quarter more of them, or a quarter fewer.
+    A sequence whose trigger is its own output repeats it to the end, and few such supply a quarter
+    of all in-context positions. So that they have a steadier share, every `POOL`-th is taken of a
+    larger sample in the order of its numbers of such repetitions: 256 sequences drawn freely hold a
+    quarter more of them, or a quarter fewer.
     """
     pool = sample(task, POOL * sequences, torch.Generator().manual_seed(2**31 + 17))
     repeated = (pool.in_context & (pool.targets == pool.inputs)).sum(1)
-    return pool.take(repeated.argsort(stable=True)[POOL // 2 :: POOL], where or device.current_device())
+    return pool.take(
+        repeated.argsort(stable=True)[POOL // 2 :: POOL], where or device.current_device()
+    )
 
 
 def trained_names(config: Config, step: int) -> frozenset[str]:
     """The matrices that learn in this step."""
-    names = {"W_K2", "W_O2"} | ({"W_K1"} if config.layers == 2 else set()) | ({"W_F"} if config.feed_forward else set())
-    frozen = {name for name in names if getattr(config, f"freeze_{name}") and step < config.freeze_until}
+    names = (
+        {"W_K2", "W_O2"}
+        | ({"W_K1"} if config.layers == 2 else set())
+        | ({"W_F"} if config.feed_forward else set())
+    )
+    frozen = {
+        name for name in names if getattr(config, f"freeze_{name}") and step < config.freeze_until
+    }
     return frozenset(names - frozen)
 
 
@@ -57,13 +66,19 @@ def training_phase(name: str, config: Config, keep: bool, label: str) -> phases.
     return phases.Phase(name, config.updates, partial(_train, config, keep), _curves, label=label)
 
 
-def _train(config: Config, keep: bool, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
+def _train(
+    config: Config, keep: bool, resumed: Tensors, report: phases.Report
+) -> dict[str, np.ndarray]:
     weights, generator = begun(config)
     trained = problem(config, weights, generator, _watch(config, weights))
     at = loop.evaluations(config.updates, *EVALUATIONS)
     state = loop.train(trained, config.updates, at, resumed, report, keep)
-    measures = evaluate(weights, held_out(task_of(config), EVALUATED), config.layers)  # on more than while it trained
-    evaluated = {f"evaluated/{name}": np.array(value, np.float32) for name, value in measures.items()}
+    measures = evaluate(
+        weights, held_out(task_of(config), EVALUATED), config.layers
+    )  # on more than while it trained
+    evaluated = {
+        f"evaluated/{name}": np.array(value, np.float32) for name, value in measures.items()
+    }
     found = {**_curves(state), **evaluated}
     if not keep:
         return found
@@ -73,32 +88,46 @@ def _train(config: Config, keep: bool, resumed: Tensors, report: phases.Report) 
 
 
 def begun(config: Config) -> tuple[Weights, torch.Generator]:
-    """The first weights of a config's seed, or a visitor's own, and the generator of its batches."""
-    return _first(config).to(device.current_device()), torch.Generator().manual_seed(10_000 + config.seed)
+    """The first weights of a config's seed, or a visitor's own, and the generator of
+    its batches."""
+    return _first(config).to(device.current_device()), torch.Generator().manual_seed(
+        10_000 + config.seed
+    )
 
 
 def _first(config: Config) -> Weights:
     if config.trains:
         first = torch.Generator().manual_seed(config.seed)
         return initialise(config.N, config.d, config.T, first, config.scale, config.feed_forward)
-    given = {name: torch.tensor(array) for name, array in own_matrices.load(config.matrices).named.items()}
+    given = {
+        name: torch.tensor(array)
+        for name, array in own_matrices.load(config.matrices).named.items()
+    }
     given.setdefault("W_K1", torch.zeros_like(given["W_K2"]))  # one layer never reads it
     return Weights(**given)
 
 
 def problem(
-    config: Config, weights: Weights, generator: torch.Generator, watch: Callable[[int], loop.Measures]
+    config: Config,
+    weights: Weights,
+    generator: torch.Generator,
+    watch: Callable[[int], loop.Measures],
 ) -> loop.Problem:
-    """The training of `weights`, in place, on fresh batches; `watch` is what its evaluations measure."""
+    """The training of `weights`, in place, on fresh batches; `watch` is what its evaluations
+    measure."""
     task = task_of(config)
 
     def step(index: int):
         batch = sample(task, config.batch, generator, device.current_device())
         train = trained_names(config, index)
-        gradients, measures = gradient.loss_and_gradient(weights, batch, config.positions, train, config.layers)
+        gradients, measures = gradient.loss_and_gradient(
+            weights, batch, config.positions, train, config.layers
+        )
         return gradients, {name: measures[name] for name in RECORDED}
 
-    parameters = {name: getattr(weights, name) for name in sorted(trained_names(config, config.freeze_until))}
+    parameters = {
+        name: getattr(weights, name) for name in sorted(trained_names(config, config.freeze_until))
+    }
     return loop.Problem(parameters, step, watch, partial(optimiser, config), (generator,))
 
 
@@ -110,7 +139,10 @@ def _watch(config: Config, weights: Weights) -> Callable[[int], loop.Measures]:
         measures = evaluate(weights, own, config.layers)
         return {
             **measures,
-            **{f"accuracy_{law}": _in_context(config, weights, batch) for law, batch in elsewhere.items()},
+            **{
+                f"accuracy_{law}": _in_context(config, weights, batch)
+                for law, batch in elsewhere.items()
+            },
             **{f"recall_{name}": value for name, value in probes.recalls(weights, task).items()},
         }
 
@@ -118,10 +150,14 @@ def _watch(config: Config, weights: Weights) -> Callable[[int], loop.Measures]:
 
 
 def _elsewhere(config: Config) -> dict[str, Batch]:
-    """Held-out sequences whose outputs follow the law that is not trained on, by its name (Figure 4, center: where all
-    positions are trained)."""
+    """Held-out sequences whose outputs follow the law that is not trained on, by its name (Figure
+    4, center: where all positions are trained)."""
     other = "bigram" if config.outputs == "uniform" else "uniform"
-    return {other: held_out(task_of(replace(config, outputs=other)), WATCHED)} if config.positions == "all" else {}
+    return (
+        {other: held_out(task_of(replace(config, outputs=other)), WATCHED)}
+        if config.positions == "all"
+        else {}
+    )
 
 
 def _in_context(config: Config, weights: Weights, batch: Batch) -> float:
@@ -131,7 +167,9 @@ def _in_context(config: Config, weights: Weights, batch: Batch) -> float:
 def optimiser(config: Any, parameters: list[torch.Tensor]) -> torch.optim.Optimizer:
     """SGD or AdamW, at the rate of the settings."""
     if config.optimiser == "sgd":
-        return torch.optim.SGD(parameters, lr=config.learning_rate, momentum=0.9, weight_decay=1e-4)  # Appendix E
+        return torch.optim.SGD(
+            parameters, lr=config.learning_rate, momentum=0.9, weight_decay=1e-4
+        )  # Appendix E
     return torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=0.0)
 
 

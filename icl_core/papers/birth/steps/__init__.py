@@ -1,9 +1,10 @@
-"""Training takes hundreds of steps. The paper proves that three can do (Theorem 3): one gradient step on W_O², then one
-on W_K², then one on W_K¹, each from zero. You take them one by one and see what each memory has stored and where the
-model looks. It is the proof's own setting: uniform characters, one trigger, a simplified model, and very large steps.
+"""Training takes hundreds of steps. The paper proves that three can do (Theorem 3): one gradient
+step on W_O², then one on W_K², then one on W_K¹, each from zero. You take them one by one and see
+what each memory has stored and where the model looks. It is the proof's own setting: uniform
+characters, one trigger, a simplified model, and very large steps.
 
-Take the steps in another order, change their sizes, or take the gradients exactly, as if there were infinitely many
-sequences. In "The formulas" each lemma stands beside autograd.
+Take the steps in another order, change their sizes, or take the gradients exactly, as if there were
+infinitely many sequences. In "The formulas" each lemma stands beside autograd.
 """
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
@@ -31,18 +32,33 @@ def headline(run: Run, view: View) -> str:
     at, way = run.snapshot_at(view), way_of(run, view)
     right = float(after(run, "accuracy", at, way).mean())
     if at == 0:
-        return f"Before the first step all three matrices are zero, and {right:.0%} of the answers are right."
+        return (
+            f"Before the first step all three matrices are zero, and {right:.0%} of the answers "
+            "are right."
+        )
     name = run.config.order.split(THEN)[at - 1]
     stored = float(after(run, f"recall_{name}", at, way).mean())
-    return f"Step {at}, on {NAMES[name]}, stores {stored:.0%} of its pairs; {right:.0%} of the answers are right."
+    return (
+        f"Step {at}, on {NAMES[name]}, stores {stored:.0%} of its pairs; {right:.0%} of the "
+        "answers are right."
+    )
 
 
 def cost(config: Config) -> float:
-    """Giga-operations: a gradient a step, of every order and width, the expectations of pairs, and the evaluations."""
+    """Giga-operations: a gradient a step, of every order and width, the expectations of pairs, and
+    the evaluations."""
     if config.setup == "whole":
-        return config.seeds * config.batch * config.T * (11 * config.d**2 + 4.5 * config.d * config.T) / 1e9
+        return (
+            config.seeds
+            * config.batch
+            * config.T
+            * (11 * config.d**2 + 4.5 * config.d * config.T)
+            / 1e9
+        )
     orders, widths = 3 * len(ORDERS), 3 * len(WIDTHS)
-    gathered = (orders + widths) * config.batch * (960 * config.T + 144 * config.N)  # dear for their number
+    gathered = (
+        (orders + widths) * config.batch * (960 * config.T + 144 * config.N)
+    )  # dear for their number
     products = 4 * (orders * config.d**3 + widths * sum(d**3 for d in WIDTHS) / len(WIDTHS))
     return config.seeds * (gathered + products + 60 * config.T**3 * config.N**2) / 1e9
 
@@ -71,18 +87,36 @@ EXPERIMENT = Experiment(
         Drawing("w_k1", stage.w_k1, STEPS, explanations=explanations.w_k1),
         Drawing("orders", step_order.orders, (), ORDER, moving=False, applies=_proof),
         Drawing("widths", step_order.widths, (), ORDER, moving=False, applies=_proof),
-        Drawing("spurious", side_results.spurious, (), ALSO, moving=False, wide=True, applies=_proof),
-        Drawing("positions", side_results.positions, (), ALSO, moving=False, wide=True, applies=_proof),
-        Drawing("formula", lemma.formula, ("lemma",), FORMULAS, moving=False, wide=True, applies=_proof),
-        Drawing("beside", batch_and_expectation.beside, ("matrix",), FORMULAS, moving=False, wide=True, applies=_proof),
-        Drawing("example", noise_filtering.example, (), FILTER, moving=False, wide=True, applies=_proof),
+        Drawing(
+            "spurious", side_results.spurious, (), ALSO, moving=False, wide=True, applies=_proof
+        ),
+        Drawing(
+            "positions", side_results.positions, (), ALSO, moving=False, wide=True, applies=_proof
+        ),
+        Drawing(
+            "formula", lemma.formula, ("lemma",), FORMULAS, moving=False, wide=True, applies=_proof
+        ),
+        Drawing(
+            "beside",
+            batch_and_expectation.beside,
+            ("matrix",),
+            FORMULAS,
+            moving=False,
+            wide=True,
+            applies=_proof,
+        ),
+        Drawing(
+            "example", noise_filtering.example, (), FILTER, moving=False, wide=True, applies=_proof
+        ),
         Drawing("noise", noise_filtering.noise, (), FILTER, moving=False, applies=_proof),
         Drawing("accuracy", noise_filtering.accuracy, (), FILTER, moving=False, applies=_proof),
     ),
     presets=PRESETS,
     headline=headline,
     cost=cost,
-    milestones=lambda run: {NAMES[name]: float(index + 1) for index, name in enumerate(run.config.order.split(THEN))},
+    milestones=lambda run: {
+        NAMES[name]: float(index + 1) for index, name in enumerate(run.config.order.split(THEN))
+    },
     story=STORY,
     diagram=steps_diagram,
 )

@@ -18,16 +18,26 @@ PROOF = {
 }
 paper = partial(Claim, kind="paper", at=PROOF)
 theorem = partial(
-    paper, source="Theorem 3", quote="can be learned via sequential gradient steps on the population loss"
-)  # fmt: skip
+    paper,
+    source="Theorem 3",
+    quote="can be learned via sequential gradient steps on the population loss",
+)
 ours = partial(Claim, kind="ours", source="not in the paper")
 
-W_O2 = theorem(id="W_O2", label="W_O² recall", text="One gradient step stores the pairs of W_O².", at_least=0.95)
-W_K2 = theorem(id="W_K2", label="W_K² recall", text="A second step, on W_K², stores its pairs.", at_least=0.95)
+W_O2 = theorem(
+    id="W_O2",
+    label="W_O² recall",
+    text="One gradient step stores the pairs of W_O².",
+    at_least=0.95,
+)
+W_K2 = theorem(
+    id="W_K2", label="W_K² recall", text="A second step, on W_K², stores its pairs.", at_least=0.95
+)
 W_K1 = theorem(
     id="W_K1",
     label="W_K¹ recall, without its last pair",
-    text="A third step, on W_K¹, stores its pairs. One is left out: the trigger is next to never at T − 1, so no "
+    text="A third step, on W_K¹, stores its pairs. One is left out: the trigger is next to "
+    "never at T − 1, so no "
     "sequence needs to find it from T.",
     at_least=0.95,
 )
@@ -42,10 +52,12 @@ ATTENTION = paper(
 NEAR_RANDOM = paper(
     id="near-random",
     label="right answers after the step on W_O²",
-    text="With W_O² alone the answers are near random: at most twice as many are right as by naming one of the T "
+    text="With W_O² alone the answers are near random: at most twice as many are right as by "
+    "naming one of the T "
     "characters at random.",
     source="Appendix B.3.1",
-    quote="despite the recovery of these useful associations after one gradient step, the predictions",
+    quote="despite the recovery of these useful associations after one gradient step, the "
+    "predictions",
     at_most=0.125,
 )
 TRIGGER = paper(
@@ -70,7 +82,8 @@ FILTERED = paper(
     label="accuracy at d = 512",
     text="One step on x = w_E(y) + p_t gives a classifier that ignores the position.",
     source="Section 6",
-    quote="we obtain a near-perfect classifier that ignores the positional embedding, after just one gradient step",
+    quote="we obtain a near-perfect classifier that ignores the positional embedding, after "
+    "just one gradient step",
     at=SIZE,
     at_least=0.99,
 )
@@ -78,7 +91,8 @@ FORMULAS = Claim(
     id="formulas",
     label="largest difference, formula and autograd",
     kind="theory",
-    text="The gradients are those of Lemmas 1, 2, 4 and 5, entry by entry (as a share of the largest).",
+    text="The gradients are those of Lemmas 1, 2, 4 and 5, entry by entry (as a share of the "
+    "largest).",
     source="Lemmas 1, 2, 4, 5",
     at=ANY,
     at_most=1e-9,
@@ -87,7 +101,8 @@ NOTHING = Claim(
     id="nothing",
     label="largest entry learned too early",
     kind="theory",
-    text="W_K² learns exactly nothing before W_O², and W_K¹ nothing before both: their gradients are zero.",
+    text="W_K² learns exactly nothing before W_O², and W_K¹ nothing before both: their "
+    "gradients are zero.",
     source="Lemmas 4, 5",
     at=ANY,
     at_most=0.0,
@@ -95,7 +110,8 @@ NOTHING = Claim(
 POSITIONS = ours(
     id="positions",
     label="right answers, positions in the stream",
-    text="In the end the proof leaves positions out of the stream. Put back, they drown what the three steps have "
+    text="In the end the proof leaves positions out of the stream. Put back, they drown what "
+    "the three steps have "
     "learned.",
     at=PROOF,
     at_most=0.3,
@@ -103,11 +119,23 @@ POSITIONS = ours(
 WHOLE = ours(
     id="whole-model",
     label="W_K² recall, whole model",
-    text="In the whole model, on Shakespeare, three such steps make no induction head: W_K² stores next to nothing.",
+    text="In the whole model, on Shakespeare, three such steps make no induction head: W_K² "
+    "stores next to nothing.",
     at={"setup": "whole", "T": 64, "d": 128, "order": THEOREM},
     at_most=0.3,
 )
 
 ALL = (
-    W_O2, W_K2, W_K1, ATTENTION, NEAR_RANDOM, TRIGGER, SPURIOUS, FILTERED, FORMULAS, NOTHING, POSITIONS, WHOLE,
-)  # fmt: skip
+    W_O2,
+    W_K2,
+    W_K1,
+    ATTENTION,
+    NEAR_RANDOM,
+    TRIGGER,
+    SPURIOUS,
+    FILTERED,
+    FORMULAS,
+    NOTHING,
+    POSITIONS,
+    WHOLE,
+)

@@ -8,12 +8,16 @@ from icl_core.papers.birth.shared import diagram as shared
 from icl_core.papers.birth.steps.settings import Config
 
 SIMPLER = (
-    " The proof makes it simpler: layer 2 finds its keys in layer 1's copies alone, its queries and values in the "
-    "characters alone, and layer 1 looks by position alone. Only what W_O² writes reaches the output."
+    " The proof makes it simpler: layer 2 finds its keys in layer 1's copies alone, its queries "
+    "and values in the "
+    "characters alone, and layer 1 looks by position alone. Only what W_O² writes reaches the "
+    "output."
 )
 
 
 def steps_diagram(config: Config) -> Diagram:
     """The model of a config; neither setting has a feed-forward layer."""
-    whole = shared.model_diagram(SimpleNamespace(feed_forward=False), "trained", ("w_o2", {}), "recalls")
+    whole = shared.model_diagram(
+        SimpleNamespace(feed_forward=False), "trained", ("w_o2", {}), "recalls"
+    )
     return whole if config.setup == "whole" else replace(whole, say=whole.say + SIMPLER)

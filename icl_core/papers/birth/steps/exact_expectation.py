@@ -1,7 +1,9 @@
-"""The proof's gradients in exact expectation, infinitely many sequences: Lemmas 2, 4 and 5 with its two approximations,
-p̂ = 1/N and, for W_K1, layer 2's softmax linearised about zero (eqs. 15, 17 and B.3.3).
+"""The proof's gradients in exact expectation, infinitely many sequences: Lemmas 2, 4 and 5 with its
+two approximations, p̂ = 1/N and, for W_K1, layer 2's softmax linearised about zero (eqs. 15, 17 and
+B.3.3).
 
-Each is a table of coefficients as `simplified.gradient` gives: how the expected loss changes with each reading.
+Each is a table of coefficients as `simplified.gradient` gives: how the expected loss changes with
+each reading.
 """
 
 import torch
@@ -14,7 +16,8 @@ from icl_core.papers.birth.steps.simplified import PLACED, TOKENS, tables
 
 
 def expected(name: str, weights: Weights) -> Float[Tensor, "rows M"]:
-    """The coefficients of a step from W = 0, float64. `weights` hold what the steps before have learned."""
+    """The coefficients of a step from W = 0, float64. `weights` hold what the steps before have
+    learned."""
     double = weights.to(torch.float64)
     return {"W_O2": output, "W_K2": match, "W_K1": look}[name](double)
 
@@ -25,14 +28,16 @@ def even(T: int) -> Float[Tensor, "T T"]:
 
 
 def shares(N: int, T: int) -> tuple[float, float]:
-    """How much more of the answer than of any other token there is in what W_O2 reads: in the tokens, and, by way of
-    layer 1, in the means up to each. The second over the first is eq. 16's τ: how strong the spurious pairs are."""
+    """How much more of the answer than of any other token there is in what W_O2 reads: in the
+    tokens, and, by way of layer 1, in the means up to each. The second over the first is eq. 16's
+    τ: how strong the spurious pairs are."""
     often = more_often(N, T) / T
     return float(often.sum()), float((even(T) @ often).sum())
 
 
 def output(weights: Weights) -> Float[Tensor, "N two_M"]:
-    """Of W_O2 (eq. 15): with even attention, what the stream holds more of where the answer is k. Positions cancel."""
+    """Of W_O2 (eq. 15): with even attention, what the stream holds more of where the answer is k.
+    Positions cancel."""
     N, T = len(weights.W_E), len(weights.P)
     centred = torch.eye(N, dtype=torch.float64) - 1 / N
     blank = torch.zeros(N, T, dtype=torch.float64)
@@ -50,7 +55,9 @@ def match(weights: Weights) -> Float[Tensor, "N M"]:
     N, T = len(weights.W_E), len(weights.P)
     F = _surprises(tables(weights, PLACED).says)
     both = pairs(F[:, :N], F[:, N:], N, T)  # [t, s, i, q]
-    centred = (even(T) - even(T).mean(0)) / T  # [t, s]: what the key t holds of s, less the mean over keys
+    centred = (
+        even(T) - even(T).mean(0)
+    ) / T  # [t, s]: what the key t holds of s, less the mean over keys
     tokens = torch.einsum("ts,tsiq->qi", centred, both)
     places = torch.einsum("ts,tsq->qs", centred, both.sum(2))
     return torch.cat([tokens, places], 1)
@@ -61,7 +68,9 @@ def look(weights: Weights) -> Float[Tensor, "T T"]:
     N, T = len(weights.W_E), len(weights.P)
     found = tables(weights, TOKENS)
     both = pairs(_surprises(found.says), torch.zeros(N, T), N, T)
-    met = torch.einsum("tsiq,qi->ts", both, found.matches)  # E of a value's surprise times what the token s matches
+    met = torch.einsum(
+        "tsiq,qi->ts", both, found.matches
+    )  # E of a value's surprise times what the token s matches
     met = (met - met.mean(0)) / T
     A1 = even(T)
     return A1 * (met - (A1 * met).sum(1, keepdim=True))

@@ -1,4 +1,5 @@
-"""Three gradient steps from zero, one matrix after the other: on batches, or in exact expectation."""
+"""Three gradient steps from zero, one matrix after the other: on batches, or in exact
+expectation."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,23 +19,30 @@ from icl_core.papers.birth.steps.simplified import MATRICES
 
 TRIGGERS = 5  # a sequence of the whole model's task; the proof has one
 BATCHES = 1000  # the seeds of batches begin here
-Gradient = Callable[[str, int, Weights], Tensor]  # a matrix, the step's index, what has been learned: the coefficients
+Gradient = Callable[
+    [str, int, Weights], Tensor
+]  # a matrix, the step's index, what has been learned: the coefficients
 
 
 @lru_cache(maxsize=4)
 def task_of(config: Config) -> Task:
-    """Which vectors the memories are to pair, and how often each is met: in the proof all equally often."""
+    """Which vectors the memories are to pair, and how often each is met: in the proof all equally
+    often."""
     if config.setup == "whole":
         return make_task(config.N, TRIGGERS, config.T)
     known = shakespeare()
     even = torch.ones(len(known.characters), dtype=torch.float64)
-    return make_task(config.N, 1, config.T, counts=Counts(known.characters, even, even.expand(len(even), -1)))
+    return make_task(
+        config.N, 1, config.T, counts=Counts(known.characters, even, even.expand(len(even), -1))
+    )
 
 
 @lru_cache(maxsize=4)
 def begun(config: Config) -> Weights:
     """The model before its first step: what is learned is zero."""
-    weights = initialise(config.N, config.d, config.T, _generator(config.seed), "paper", with_F=False)
+    weights = initialise(
+        config.N, config.d, config.T, _generator(config.seed), "paper", with_F=False
+    )
     return weights.with_(**{name: torch.zeros(config.d, config.d) for name in MATRICES})
 
 
@@ -43,7 +51,8 @@ def _generator(seed: int) -> torch.Generator:
 
 
 def on_batches(config: Config) -> Gradient:
-    """The coefficients of a gradient, each step on a fresh batch; in the whole model the gradient itself."""
+    """The coefficients of a gradient, each step on a fresh batch; in the whole model the gradient
+    itself."""
     task = task_of(config)
 
     def found(name: str, step: int, weights: Weights) -> Tensor:
@@ -51,7 +60,9 @@ def on_batches(config: Config) -> Gradient:
         if config.setup == "whole":
             batch = text.sample(task, config.batch, generator)
             return whole.loss_and_gradient(weights, batch, train=(name,))[0][name]
-        return simplified.gradient(name, weights, sample(config.N, config.T, config.batch, generator))
+        return simplified.gradient(
+            name, weights, sample(config.N, config.T, config.batch, generator)
+        )
 
     return found
 
@@ -64,15 +75,22 @@ def exactly(name: str, step: int, weights: Weights) -> Tensor:
 def taken(config: Config, name: str, coefficients: Tensor, weights: Weights) -> Weights:
     """The weights with a matrix that has gone its step from zero."""
     whole_model = config.setup == "whole"
-    G = coefficients.to(weights.W_E) if whole_model else simplified.matrix(name, coefficients, weights)
+    G = (
+        coefficients.to(weights.W_E)
+        if whole_model
+        else simplified.matrix(name, coefficients, weights)
+    )
     return weights.with_(**{name: -config.rates[name] * G})
 
 
 def walk(
-    config: Config, gradient: Gradient, order: Sequence[str], known: dict[tuple[str, ...], Tensor] | None = None
+    config: Config,
+    gradient: Gradient,
+    order: Sequence[str],
+    known: dict[tuple[str, ...], Tensor] | None = None,
 ) -> list[tuple[Tensor, Weights]]:
-    """The coefficients of each step, and the weights after it. `known` keeps the former by the steps that led there,
-    for orders that begin alike."""
+    """The coefficients of each step, and the weights after it. `known` keeps the former by the
+    steps that led there, for orders that begin alike."""
     weights, found, known = begun(config), [], {} if known is None else known
     for step, name in enumerate(order):
         path = tuple(order[: step + 1])
@@ -85,4 +103,6 @@ def walk(
 
 def seeds_of(config: Config) -> list[Config]:
     """One config a seed."""
-    return [replace(config, seed=(config.seed + index) % 100, seeds=1) for index in range(config.seeds)]
+    return [
+        replace(config, seed=(config.seed + index) % 100, seeds=1) for index in range(config.seeds)
+    ]

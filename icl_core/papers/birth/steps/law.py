@@ -1,9 +1,10 @@
-"""The sequences of Theorem 3's proof (Appendix B.3): one trigger, everything uniform, and the last token is the
-trigger's second occurrence. Drawn, and their expectations exactly.
+"""The sequences of Theorem 3's proof (Appendix B.3): one trigger, everything uniform, and the last
+token is the trigger's second occurrence. Drawn, and their expectations exactly.
 
-A sequence z_1 … z_T has the trigger q at some place and at T, nowhere else; what followed it, o, is the answer. q and
-o are independent and uniform (eq. 22), the first occurrence is at any place with equal probability, and all other
-tokens are uniform over those that are not q. If o = q, the two occurrences stand side by side at the end.
+A sequence z_1 … z_T has the trigger q at some place and at T, nowhere else; what followed it, o, is
+the answer. q and o are independent and uniform (eq. 22), the first occurrence is at any place with
+equal probability, and all other tokens are uniform over those that are not q. If o = q, the two
+occurrences stand side by side at the end.
 """
 
 from typing import NamedTuple
@@ -14,7 +15,8 @@ from torch import Tensor
 
 
 class Drawn(NamedTuple):
-    """Sequences with their answers, and the index of the trigger's first occurrence; that of its output is one more."""
+    """Sequences with their answers, and the index of the trigger's first occurrence; that of its
+    output is one more."""
 
     tokens: Int[Tensor, "batch T"]
     answers: Int[Tensor, "batch"]
@@ -39,9 +41,12 @@ def sample(N: int, T: int, batch: int, generator: torch.Generator) -> Drawn:
 
 
 def own(N: int, T: int) -> Float[Tensor, "T"]:
-    """P(z_t = y) at every position: how often the answer itself stands there. Every other token has the rest evenly."""
+    """P(z_t = y) at every position: how often the answer itself stands there. Every other token has
+    the rest evenly."""
     same, at = 1 / N, torch.arange(T)
-    output = ((at >= 1) & (at <= T - 2)).double() / (T - 2)  # the output's place, where it differs from the trigger
+    output = ((at >= 1) & (at <= T - 2)).double() / (
+        T - 2
+    )  # the output's place, where it differs from the trigger
     trigger = (at <= T - 3).double() / (T - 2) + (at == T - 1)
     apart = output + (1 - output - trigger) / (N - 1)
     return (1 - same) * apart + same * (at >= T - 2)
@@ -55,7 +60,8 @@ def more_often(N: int, T: int) -> Float[Tensor, "T"]:
 def pairs(
     F: Float[Tensor, "N N"], places: Float[Tensor, "N T"], N: int, T: int
 ) -> Float[Tensor, "T T N N"]:  # fmt: skip
-    """E[f_y(z_t, t) 1{z_s = i} 1{q = j}] as [t, s, i, j], with f_y(z, t) = F[y, z] + places[y, t], float64."""
+    """E[f_y(z_t, t) 1{z_s = i} 1{q = j}] as [t, s, i, j], with f_y(z, t) = F[y, z] + places[y, t],
+    float64."""
     F, places, same = F.double(), places.double(), 1 / N
     found = torch.zeros(T, T, N, N, dtype=torch.float64)
     for first in range(T - 2):
@@ -70,7 +76,8 @@ def _elsewhere(N: int) -> Float[Tensor, "N N"]:
 
 
 def _apart(F: Tensor, places: Tensor, N: int, T: int, first: int) -> Float[Tensor, "T T N N"]:
-    """The expectation where the trigger stands at `first`, summed over all outputs y that are not q."""
+    """The expectation where the trigger stands at `first`, summed over all outputs y that are not
+    q."""
     free, eye = _elsewhere(N), torch.eye(N, dtype=torch.float64)
     at_free = F @ free  # [y, q]: the mean of F[y, z] over a free place
     f = at_free.repeat(T, 1, 1) + places.T[:, :, None]  # [t, y, q]

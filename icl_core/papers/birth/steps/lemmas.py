@@ -1,4 +1,5 @@
-"""Lemmas 1, 2, 4 and 5, each twice: its formula, sum by sum as it is printed, and the gradient of its loss by autograd.
+"""Lemmas 1, 2, 4 and 5, each twice: its formula, sum by sum as it is printed, and the gradient of
+its loss by autograd.
 
 Gradients are in the paper's orientation: of W_K they are sums of (key) (query)^T. Float64.
 """
@@ -37,17 +38,20 @@ def by_autograd(loss: Callable[[Tensor], Tensor], W: Float[Tensor, "d d"]) -> Fl
 
 
 def lemma1(given: Given) -> Both:
-    """Input-output tokens (z, y): Σ_k E_z[(p̂(k | z) − p(k | z)) w_U(k) w_E(z)^T], z uniform, at W = 0."""
+    """Input-output tokens (z, y): Σ_k E_z[(p̂(k | z) − p(k | z)) w_U(k) w_E(z)^T], z uniform, at W
+    = 0."""
     U, E, p = given.weights.W_U, given.weights.W_E, given.bigram
     W = torch.zeros_like(given.weights.W_O2)
     left = (E @ W.T @ U.T).softmax(1) - p  # [z, k]
     formula = sum(torch.outer(U[k], left[:, k] @ E) for k in range(len(U))) / len(E)
-    return torch.as_tensor(formula), by_autograd(lambda W: -(p * (E @ W.T @ U.T).log_softmax(1)).sum(1).mean(), W)
+    return torch.as_tensor(formula), by_autograd(
+        lambda W: -(p * (E @ W.T @ U.T).log_softmax(1)).sum(1).mean(), W
+    )
 
 
 def lemma2(given: Given) -> Both:
-    """Noisy inputs x = w_E(y) + p_t, all equally likely: Σ_k p(y=k) w_U(k) (μ̂_k − μ_k)^T. At the matrix that one step
-    has made, so that p̂ is no longer uniform."""
+    """Noisy inputs x = w_E(y) + p_t, all equally likely: Σ_k p(y=k) w_U(k) (μ̂_k − μ_k)^T. At the
+    matrix that one step has made, so that p̂ is no longer uniform."""
     U, E, P = given.weights.W_U, given.weights.W_E, given.weights.P
     N, T = len(E), len(P)
     x, y = (E[:, None] + P).flatten(0, 1), torch.arange(N).repeat_interleave(T)
@@ -62,17 +66,21 @@ def lemma2(given: Given) -> Both:
 def _values(given: Given) -> tuple[Float[Tensor, "batch T d"], Float[Tensor, "N d"]]:
     """x_t, and w_U(k)^T Φ2 as rows."""
     weights, tokens = given.weights, given.drawn.tokens
-    return weights.W_E[tokens] + weights.P[: tokens.shape[1]], weights.W_U @ weights.W_O2 @ weights.V2
+    return weights.W_E[tokens] + weights.P[
+        : tokens.shape[1]
+    ], weights.W_U @ weights.W_O2 @ weights.V2
 
 
-def _surprise(logits: Float[Tensor, "batch N"], answers: Int[Tensor, "batch"]) -> Float[Tensor, "batch N"]:
+def _surprise(
+    logits: Float[Tensor, "batch N"], answers: Int[Tensor, "batch"]
+) -> Float[Tensor, "batch N"]:
     """p̂(k | X) − 1{y = k}."""
     return logits.softmax(1) - torch.nn.functional.one_hot(answers, logits.shape[1])
 
 
 def lemma4(given: Given) -> Both:
-    """The keys of layer 2 at W = 0: Σ_k E[(p̂(k | X) − 1{y = k}) (1/T) Σ_t w_U(k)^T Φ2 x_t (z_t − z̄) x_T^T], with the
-    values x_t and the keys z_t of the proof, layer 1's means."""
+    """The keys of layer 2 at W = 0: Σ_k E[(p̂(k | X) − 1{y = k}) (1/T) Σ_t w_U(k)^T Φ2 x_t (z_t −
+    z̄) x_T^T], with the values x_t and the keys z_t of the proof, layer 1's means."""
     x, out = _values(given)
     keys = even(x.shape[1]) @ x @ given.weights.R1.T  # (batch, T, d)
     W, answers = torch.zeros_like(given.weights.W_K2), given.drawn.answers
@@ -88,12 +96,15 @@ def lemma4(given: Given) -> Both:
 
 
 def lemma5(given: Given) -> Both:
-    """The keys of layer 1 at W = 0, with layer 2's softmax linearised about zero: the value of x_t less the mean value,
-    times (1/t) Σ_s (Φ1 x_s)^T W_2 x_T (p_s − p̄_{1:t}) p_t^T. On tokens alone, as B.3.3 uses it."""
+    """The keys of layer 1 at W = 0, with layer 2's softmax linearised about zero: the value of x_t
+    less the mean value, times (1/t) Σ_s (Φ1 x_s)^T W_2 x_T (p_s − p̄_{1:t}) p_t^T. On tokens alone,
+    as B.3.3 uses it."""
     weights, T = given.weights, given.drawn.tokens.shape[1]
     x, out = weights.W_E[given.drawn.tokens], _values(given)[1]
     P, answers, mean = weights.P, given.drawn.answers, even(T)
-    match = torch.einsum("bsd,ed,fe,bf->bs", x, weights.R1, weights.W_K2, x[:, -1])  # (Φ1 x_s)^T W_2 x_T
+    match = torch.einsum(
+        "bsd,ed,fe,bf->bs", x, weights.R1, weights.W_K2, x[:, -1]
+    )  # (Φ1 x_s)^T W_2 x_T
     future = torch.ones(T, T, dtype=torch.bool).triu(1)
 
     def logits(W: Tensor) -> Tensor:

@@ -35,19 +35,26 @@ def _first(run: Run) -> Config:
 
 
 def shown(run: Run, view: View) -> Shown:
-    """The visitor's own sequence; else one as the proof has it, or the example that the whole model's page has."""
+    """The visitor's own sequence; else one as the proof has it, or the example that the whole
+    model's page has."""
     task = task_of(_first(run))
     if view.sequence:
         return typed(task, view.sequence, "")
     if run.config.setup == "whole":
         return typed(task, *example(task))
-    drawn = sample(run.config.N, min(LONGEST, run.config.T), 1, torch.Generator().manual_seed(FROM + view.sample))
+    drawn = sample(
+        run.config.N,
+        min(LONGEST, run.config.T),
+        1,
+        torch.Generator().manual_seed(FROM + view.sample),
+    )
     letters = [task.characters[token] for token in drawn.tokens[0].tolist()]
     return typed(task, "".join(letters), letters[-1])
 
 
 def read(weights: Weights, sequence: Shown, setup: str) -> Reading:
-    """What the model makes of every position of a sequence; the simplified one reads tokens alone."""
+    """What the model makes of every position of a sequence; the simplified one reads
+    tokens alone."""
     if setup == "whole":
         return read_whole(weights, sequence, 2)
     found, tokens = tables(weights), sequence.inputs

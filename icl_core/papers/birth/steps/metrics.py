@@ -7,7 +7,11 @@ from icl_core.papers.birth.shared.seeds import over_seeds
 from icl_core.papers.birth.steps import claims
 from icl_core.papers.birth.steps.settings import THEN
 
-NEEDS = {"W_O2": set(), "W_K2": {"W_O2"}, "W_K1": {"W_O2", "W_K2"}}  # what must have learned, for a gradient
+NEEDS = {
+    "W_O2": set(),
+    "W_K2": {"W_O2"},
+    "W_K1": {"W_O2", "W_K2"},
+}  # what must have learned, for a gradient
 RECALLS = {claims.W_O2: "recall_W_O2", claims.W_K2: "recall_W_K2", claims.W_K1: "recall_W_K1_asked"}
 STORED = 0.5  # a recall that counts as stored
 
@@ -41,8 +45,8 @@ def tau(run: Run) -> float:
 
 
 def too_early(run: Run) -> float:
-    """The largest matrix that had its turn before those that it needs had learned, over seeds and orders, by its
-    Euclidean norm."""
+    """The largest matrix that had its turn before those that it needs had learned, over seeds and
+    orders, by its Euclidean norm."""
     names, found = run.names("matrices"), [0.0]
     for index, order in enumerate(run.names("orders")):
         for name in set(names) - set(learned_in(order)):
@@ -75,6 +79,8 @@ def _which_positions(run: Run) -> str:
     if right["none"] - right["all"] < 0.3:
         return ""
     return (
-        f"Characters alone: {right['none']:.0%} right. With positions in the values {right['values']:.0%}, in the keys "
-        f"{right['keys']:.0%}, in the query {right['query']:.0%}: W_K² has matched the position T with every character."
+        f"Characters alone: {right['none']:.0%} right. With positions in the values "
+        f"{right['values']:.0%}, in the keys "
+        f"{right['keys']:.0%}, in the query {right['query']:.0%}: W_K² has matched the position "
+        "T with every character."
     )

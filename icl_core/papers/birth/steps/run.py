@@ -1,4 +1,5 @@
-"""Takes the three steps on batches and in exact expectation, tries every order and other widths, checks the lemmas."""
+"""Takes the three steps on batches and in exact expectation, tries every order and other widths,
+checks the lemmas."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,9 +16,24 @@ from icl_core.papers.birth.shared.probes import OVER, memory_scores, recall, rec
 from icl_core.papers.birth.shared.task import Task, make_task
 from icl_core.papers.birth.steps import lemmas, noise_example, simplified, whole_model
 from icl_core.papers.birth.steps.exact_expectation import shares
-from icl_core.papers.birth.steps.gradient_steps import begun, exactly, on_batches, seeds_of, task_of, walk
+from icl_core.papers.birth.steps.gradient_steps import (
+    begun,
+    exactly,
+    on_batches,
+    seeds_of,
+    task_of,
+    walk,
+)
 from icl_core.papers.birth.steps.law import Drawn, sample
-from icl_core.papers.birth.steps.settings import CHECKED, LEMMAS, ORDERS, THEN, THEOREM, WAYS, Config
+from icl_core.papers.birth.steps.settings import (
+    CHECKED,
+    LEMMAS,
+    ORDERS,
+    THEN,
+    THEOREM,
+    WAYS,
+    Config,
+)
 from icl_core.papers.birth.steps.simplified import MATRICES
 from icl_core.training import phases
 from icl_core.training.loop import State
@@ -28,20 +44,30 @@ PLACES = ("none", "values", "keys", "query", "all")  # which part of the stream 
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """`curve/step` 0 to 3 and [seeds, 4], by way: `curve/recall_<matrix>_<way>`, with `_paper` as eq. 9 has it and for
-    W_K1 `_asked`, and `curve/<measure>_<way>`; `step/<way>_<matrix>` of the first seed, the coefficients of its
-    gradient (in the whole model the gradient). In the proof's setting also [seeds, orders, 3] `orders/recall` and
-    `orders/size`, `sweep/*` and `toy/*` [seeds, widths], `lemma/*` and `spurious/ratio` [seeds], `places/accuracy`
-    [seeds, places], `law/shares`; `names/*` of what these are."""
-    plan = [phases.Phase(f"seed {each.seed}", 1, partial(_seed, each), label=f"seed {n + 1} of {config.seeds}")
+    """`curve/step` 0 to 3 and [seeds, 4], by way: `curve/recall_<matrix>_<way>`, with `_paper` as
+    eq. 9 has it and for W_K1 `_asked`, and `curve/<measure>_<way>`; `step/<way>_<matrix>` of the
+    first seed, the coefficients of its gradient (in the whole model the gradient). In the proof's
+    setting also [seeds, orders, 3] `orders/recall` and `orders/size`, `sweep/*` and `toy/*` [seeds,
+    widths], `lemma/*` and `spurious/ratio` [seeds], `places/accuracy` [seeds, places],
+    `law/shares`; `names/*` of what these are."""
+    plan = [phases.Phase(f"seed {each.seed}", 1, partial(_seed, each), label=f"seed {n + 1} of "
+                                                                             f"{config.seeds}")
             for n, each in enumerate(seeds_of(config))]  # fmt: skip
     made = phases.run(plan, progress, lambda made: {})
     rows = [made[phase.name] for phase in plan]
-    found = {name: np.stack([row[name] for row in rows]) for name in rows[0] if not name.startswith("step/")}
+    found = {
+        name: np.stack([row[name] for row in rows])
+        for name in rows[0]
+        if not name.startswith("step/")
+    }
     found |= {name: array for name, array in rows[0].items() if name.startswith("step/")}
     steps = np.arange(4)
     found |= {"curve/step": steps, "snapshot/step": steps, "names/matrices": names(MATRICES)}
-    found |= {"names/ways": names(_ways(config)), "names/orders": names(ORDERS), "names/lemmas": names(LEMMAS)}
+    found |= {
+        "names/ways": names(_ways(config)),
+        "names/orders": names(ORDERS),
+        "names/lemmas": names(LEMMAS),
+    }
     found["names/places"] = names(PLACES)
     sizes = {"sweep/width": np.array(WIDTHS), "law/shares": np.array(shares(config.N, config.T))}
     return {**found, **(sizes if config.setup == "proof" else {})}
@@ -62,7 +88,13 @@ def _seed(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, 
         found |= {f"step/{way}_{n}": _small(C) for n, (C, _) in zip(order, walked, strict=True)}
     if config.setup == "whole":
         return found
-    return {**found, **_orders(config, known), **_widths(config), **_lemmas(config), **_stored(config, known)}
+    return {
+        **found,
+        **_orders(config, known),
+        **_widths(config),
+        **_lemmas(config),
+        **_stored(config, known),
+    }
 
 
 def _small(coefficients: Tensor) -> np.ndarray:
@@ -79,11 +111,14 @@ def _followed(config: Config, way: str, states: list[Weights]) -> dict[str, np.n
         row |= {f"recall_{name}_paper": recalled[f"{name}_paper"] for name in ("W_K2", "W_K1")}
         row["recall_W_K1_asked"] = _asked(weights, task)
         rows.append({**row, **_measured(config, task, weights)})
-    return {f"curve/{name}_{way}": np.array([row[name] for row in rows], np.float32) for name in rows[0]}
+    return {
+        f"curve/{name}_{way}": np.array([row[name] for row in rows], np.float32) for name in rows[0]
+    }
 
 
 def _asked(weights: Weights, task: Task) -> float:
-    """The recall of W_K1 without its last pair: position T looks back at T − 1, where next to no trigger stands."""
+    """The recall of W_K1 without its last pair: position T looks back at T − 1, where next to no
+    trigger stands."""
     S = memory_scores("W_K1", weights, task).matrix
     return recall(S, OVER["W_K1"], torch.ones(len(S)).index_fill_(0, torch.tensor(len(S) - 1), 0.0))
 
@@ -107,7 +142,10 @@ def _orders(config: Config, known: dict[tuple[str, ...], Tensor]) -> dict[str, n
         found = recalls(weights, task)
         recalled.append([found[name] for name in MATRICES])
         sizes.append([float(weights[name].norm()) for name in MATRICES])
-    return {"orders/recall": np.array(recalled, np.float32), "orders/size": np.array(sizes, np.float32)}
+    return {
+        "orders/recall": np.array(recalled, np.float32),
+        "orders/size": np.array(sizes, np.float32),
+    }
 
 
 def _widths(config: Config) -> dict[str, np.ndarray]:
@@ -116,11 +154,19 @@ def _widths(config: Config) -> dict[str, np.ndarray]:
     for d in WIDTHS:
         each = replace(config, d=d)
         weights = walk(each, on_batches(each), THEOREM.split(THEN))[-1][1]
-        found, generator = recalls(weights, task_of(each)), torch.Generator().manual_seed(config.seed)
-        steps = [noise_example.step(weights, known, config.batch, generator) for known in noise_example.KNOWN]
+        found, generator = (
+            recalls(weights, task_of(each)),
+            torch.Generator().manual_seed(config.seed),
+        )
+        steps = [
+            noise_example.step(weights, known, config.batch, generator)
+            for known in noise_example.KNOWN
+        ]
         recalled.append([found[name] for name in MATRICES])
         example.append([[step.accuracy, step.signal, step.noise] for step in steps])
-    sweep = {f"sweep/recall_{n}": np.array(recalled, np.float32)[:, i] for i, n in enumerate(MATRICES)}
+    sweep = {
+        f"sweep/recall_{n}": np.array(recalled, np.float32)[:, i] for i, n in enumerate(MATRICES)
+    }
     toys = {
         f"toy/{measure}_{known}": np.array(example, np.float32)[:, i, j]
         for i, known in enumerate(noise_example.KNOWN)
@@ -130,25 +176,36 @@ def _widths(config: Config) -> dict[str, np.ndarray]:
 
 
 def given(config: Config) -> lemmas.Given:
-    """What the lemmas are checked on: Shakespeare's bigrams for the first, and sequences that no step saw. What stands
-    for W_O2 and W_K2 is their construction, as the lemmas hold whatever they are."""
-    weights = construct(begun(config), task_of(config), logit=1.0, output_scale=1.0).to(torch.float64)
-    return lemmas.Given(weights, _held_out(config, CHECKED), make_task(config.N, 1, config.T).bigram)
+    """What the lemmas are checked on: Shakespeare's bigrams for the first, and sequences that no
+    step saw. What stands for W_O2 and W_K2 is their construction, as the lemmas hold whatever they
+    are."""
+    weights = construct(begun(config), task_of(config), logit=1.0, output_scale=1.0).to(
+        torch.float64
+    )
+    return lemmas.Given(
+        weights, _held_out(config, CHECKED), make_task(config.N, 1, config.T).bigram
+    )
 
 
 def _lemmas(config: Config) -> dict[str, np.ndarray]:
     """How far each lemma's formula is from autograd, as a share of the largest entry."""
     told = given(config)
-    return {f"lemma/{name}": np.array(lemmas.apart(lemma(told))) for name, lemma in lemmas.LEMMAS.items()}
+    return {
+        f"lemma/{name}": np.array(lemmas.apart(lemma(told)))
+        for name, lemma in lemmas.LEMMAS.items()
+    }
 
 
 def _stored(config: Config, known: dict[tuple[str, ...], Tensor]) -> dict[str, np.ndarray]:
-    """What else the theorem's steps have stored: how strong the pairs of W_O2 are with what layer 1 makes of a
-    character, beside the right ones; and the share of right answers where the stream holds positions."""
+    """What else the theorem's steps have stored: how strong the pairs of W_O2 are with what layer 1
+    makes of a character, beside the right ones; and the share of right answers where the stream
+    holds positions."""
     weights = walk(config, on_batches(config), THEOREM.split(THEN), known)[-1][1]
     right, mean = (each - each.mean() for each in simplified.both_stored(weights))
     placed = simplified.with_positions(weights, _held_out(config, EVALUATED))
     return {
-        "spurious/ratio": np.array(float(mean.diagonal().mean() / right.diagonal().mean()), np.float32),
+        "spurious/ratio": np.array(
+            float(mean.diagonal().mean() / right.diagonal().mean()), np.float32
+        ),
         "places/accuracy": np.array([placed[name] for name in PLACES], np.float32),
     }

@@ -23,7 +23,12 @@ ORDERS = {
 }
 THEOREM = "W_O2-W_K2-W_K1"
 WAYS = {"batch": "measured on a batch", "exact": "exact, by the proof's formulas"}
-LEMMAS = {"1": "Lemma 1: pairs", "2": "Lemma 2: noisy inputs", "4": "Lemma 4: W_K²", "5": "Lemma 5: W_K¹"}
+LEMMAS = {
+    "1": "Lemma 1: pairs",
+    "2": "Lemma 2: noisy inputs",
+    "4": "Lemma 4: W_K²",
+    "5": "Lemma 5: W_K¹",
+}
 CHECKED = 192  # sequences on which the lemmas are checked
 LONGEST = 24  # characters that a small map can name
 
@@ -34,14 +39,20 @@ class Config:
 
     setup: str = choice("setting", SETUPS, default="proof", group=TASK)
     N: int = slider(
-        "vocabulary, N", 16, 65, default=65, group=TASK, help="characters, all equally frequent in the proof"
+        "vocabulary, N",
+        16,
+        65,
+        default=65,
+        group=TASK,
+        help="characters, all equally frequent in the proof",
     )
     T: int = slider("sequence length, T", 8, 64, default=16, step=8, group=TASK)
     d: int = slider("width, d", 32, 512, default=512, step=32, group=TASK)
     order: str = choice("order of the steps", ORDERS, default=THEOREM, group=STEPS)
     eta_O2: float = slider(
         "step size of W_O²", 1.0, 1e6, default=2e3, log=True, group=STEPS,
-        help="near zero the gradients are tiny, so the steps are large; too large, and the next gradient is spoilt",
+        help="near zero the gradients are tiny, so the steps are large; too large, and the next "
+             "gradient is spoilt",
     )  # fmt: skip
     eta_K2: float = slider("step size of W_K²", 1.0, 1e9, default=3e7, log=True, group=STEPS)
     eta_K1: float = slider("step size of W_K¹", 1.0, 1e9, default=1e6, log=True, group=STEPS)
@@ -55,8 +66,8 @@ class Config:
         return {"W_O2": self.eta_O2, "W_K2": self.eta_K2, "W_K1": self.eta_K1}
 
     def check(self) -> None:
-        """Refuse what does not fit the memory: the expectations of pairs of tokens, the batch, and the streams of the
-        sequences on which lemmas are checked, five of them in float64."""
+        """Refuse what does not fit the memory: the expectations of pairs of tokens, the batch, and
+        the streams of the sequences on which lemmas are checked, five of them in float64."""
         pairs = 8 * 4 * (self.T * self.N) ** 2 if self.setup == "proof" else 0
         held = 4 * 12 * self.batch * (self.T + self.N if self.setup == "proof" else 16 * self.T)
         checked = 8 * 5 * CHECKED * self.T * self.d if self.setup == "proof" else 0
@@ -77,7 +88,8 @@ class View:
 
 CLASSROOM = Config()
 PRESETS = (
-    Preset("three steps", "Theorem 3 in three steps", CLASSROOM, "Which of the three could be left out?", seeds=5),
+    Preset("three steps", "Theorem 3 in three steps", CLASSROOM, "Which of the three could be "
+                                                                 "left out?", seeds=5),
     Preset("wrong order", "From the input up", replace(CLASSROOM, order="W_K1-W_K2-W_O2"),
            "The same three steps, the other way round. What is left to learn from?", seeds=3),
     Preset("narrow", "Too little room, d = 128", replace(CLASSROOM, d=128),

@@ -1,13 +1,14 @@
 """The simplified model of Theorem 3's proof (Appendix B.3), and the gradient of its loss.
 
-    k_t = Φ1 sum_s A1[t, s] x_s        A1 = softmax(p_t^T W_K1 p_s / sqrt d) over s <= t,  Φ1 = W_O1 W_V1
+    k_t = Φ1 sum_s A1[t, s] x_s        A1 = softmax(p_t^T W_K1 p_s / sqrt d) over s <= t,  Φ1 = W_O1
+                                       W_V1
     c   = sum_t A2[t] x_t              A2 = softmax(x_T^T W_K2 k_t / sqrt d)
     logits = W_U W_O2 V2 c             asked at the last position T alone
 
-The proof lets x_t mean less from step to step: for W_O2 it is the token with its position, and the values are
-x_t + k_t; for W_K2 the values are x_t alone; for W_K1 it is the token alone, and so it is in the model that results.
-Everything that a sequence needs stands in tables of readings, v^T W u of a matrix and two of the vectors that it is
-read with.
+The proof lets x_t mean less from step to step: for W_O2 it is the token with its position, and the
+values are x_t + k_t; for W_K2 the values are x_t alone; for W_K1 it is the token alone, and so it
+is in the model that results. Everything that a sequence needs stands in tables of readings, v^T W u
+of a matrix and two of the vectors that it is read with.
 """
 
 import math
@@ -22,21 +23,32 @@ from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.steps.law import Drawn
 
 MATRICES = ("W_O2", "W_K2", "W_K1")  # in the order of Theorem 3
-STREAM, PLACED, TOKENS = "stream", "placed", "tokens"  # what is read: x_t + k_t, x_t with its position, the token
-READ = {"W_O2": STREAM, "W_K2": PLACED, "W_K1": TOKENS}  # in the step on a matrix; TOKENS afterwards
+STREAM, PLACED, TOKENS = (
+    "stream",
+    "placed",
+    "tokens",
+)  # what is read: x_t + k_t, x_t with its position, the token
+READ = {
+    "W_O2": STREAM,
+    "W_K2": PLACED,
+    "W_K1": TOKENS,
+}  # in the step on a matrix; TOKENS afterwards
 TABLE = {"W_O2": "says", "W_K2": "matches", "W_K1": "looks"}  # the table that a matrix makes
 
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """The readings. M and K are N, or N + T where positions are read too; M both again for layer 1's means of them."""
+    """The readings. M and K are N, or N + T where positions are read too; M both again for layer
+    1's means of them."""
 
     says: Float[Tensor, "N M"]  # w_U(k)^T W_O2 V2 u: what a token attended to adds to the logits
     matches: Float[Tensor, "N K"]  # q^T W_K2 Φ1 u / sqrt d: q is the last token
     looks: Float[Tensor, "T T"]  # p_t^T W_K1 p_s / sqrt d
 
 
-def sides(name: str, weights: Weights, read: str) -> tuple[Float[Tensor, "rows d"], Float[Tensor, "M d"]]:
+def sides(
+    name: str, weights: Weights, read: str
+) -> tuple[Float[Tensor, "rows d"], Float[Tensor, "M d"]]:
     """The vectors that a matrix is read with, on its left and on its right."""
     x = weights.W_E if read == TOKENS else torch.cat([weights.W_E, weights.P])
     if name == "W_O2":
@@ -86,14 +98,17 @@ def forward(
     return torch.cat(parts, 1) @ found.says[:, : sum(part.shape[1] for part in parts)].T, attention
 
 
-def _counted(weight: Float[Tensor, "batch T"], tokens: Int[Tensor, "batch T"], N: int) -> Float[Tensor, "batch N"]:
+def _counted(
+    weight: Float[Tensor, "batch T"], tokens: Int[Tensor, "batch T"], N: int
+) -> Float[Tensor, "batch N"]:
     """The weight on each token."""
     return weight.new_zeros(len(tokens), N).scatter_add(1, tokens, weight)
 
 
 def gradient(name: str, weights: Weights, drawn: Drawn) -> Float[Tensor, "rows M"]:
-    """How the mean loss changes with each reading of a matrix, by autograd. The gradient with respect to the matrix is
-    the sum of the outer products of its two sides with these coefficients (`matrix`)."""
+    """How the mean loss changes with each reading of a matrix, by autograd. The gradient with
+    respect to the matrix is the sum of the outer products of its two sides with these coefficients
+    (`matrix`)."""
     read = READ[name]
     found = tables(weights, read)
     leaf = getattr(found, TABLE[name]).detach().requires_grad_()
@@ -103,7 +118,9 @@ def gradient(name: str, weights: Weights, drawn: Drawn) -> Float[Tensor, "rows M
     return leaf.grad
 
 
-def matrix(name: str, coefficients: Float[Tensor, "rows M"], weights: Weights) -> Float[Tensor, "d d"]:
+def matrix(
+    name: str, coefficients: Float[Tensor, "rows M"], weights: Weights
+) -> Float[Tensor, "d d"]:
     """The gradient: a sum of outer products v u^T with these coefficients (Lemmas 1, 2, 4, 5)."""
     left, right = sides(name, weights, READ[name])
     return scale(name, weights) * (left.T @ coefficients.to(left) @ right)
@@ -111,8 +128,9 @@ def matrix(name: str, coefficients: Float[Tensor, "rows M"], weights: Weights) -
 
 @torch.no_grad()
 def measures(weights: Weights, drawn: Drawn) -> Mapping[str, float]:
-    """On sequences that no step saw: the share of right answers, and of answers that are the trigger; the last
-    position's attention on the output, and on all from the trigger's first occurrence on; layer 1's on t − 1."""
+    """On sequences that no step saw: the share of right answers, and of answers that are the
+    trigger; the last position's attention on the output, and on all from the trigger's first
+    occurrence on; layer 1's on t − 1."""
     found = tables(weights)
     logits, attention = forward(found, drawn.tokens)
     guess, first = logits.argmax(1), drawn.first[:, None]
@@ -128,7 +146,8 @@ def measures(weights: Weights, drawn: Drawn) -> Mapping[str, float]:
 
 @torch.no_grad()
 def with_positions(weights: Weights, drawn: Drawn) -> dict[str, float]:
-    """The share of right answers where some of the stream holds positions as well as tokens, by which part does."""
+    """The share of right answers where some of the stream holds positions as well as tokens, by
+    which part does."""
     N = len(weights.W_E)
     bare, full = tables(weights), tables(weights, PLACED)
     asked = (
@@ -151,6 +170,7 @@ def with_positions(weights: Weights, drawn: Drawn) -> dict[str, float]:
 
 
 def both_stored(weights: Weights) -> tuple[Tensor, Tensor]:
-    """The readings of W_O2 on a character, and on what layer 1 makes of it (eq. 16), [output, input] each."""
+    """The readings of W_O2 on a character, and on what layer 1 makes of it (eq. 16), [output,
+    input] each."""
     read = weights.W_U @ weights.W_O2 @ weights.V2
     return read @ weights.W_E.T, read @ weights.R1 @ weights.W_E.T

@@ -10,18 +10,26 @@ from icl_core.papers.birth.steps.metrics import after, complete
 from icl_core.papers.birth.steps.settings import THEOREM, Config, View
 
 # the drawers
-ORDER, ALSO, FORMULAS, FILTER = "Order and width", "What else is stored", "The formulas", "Filtering noise"
+ORDER, ALSO, FORMULAS, FILTER = (
+    "Order and width",
+    "What else is stored",
+    "The formulas",
+    "Filtering noise",
+)
 
 
 def _task(config: Config) -> str:
     if config.setup == "whole":
         return (
-            "Some characters are triggers, and what follows a trigger must be read from its earlier occurrence. The "
+            "Some characters are triggers, and what follows a trigger must be read from its "
+            "earlier occurrence. The "
             "whole model of Section 4.2 gets three gradient steps to learn this, on Shakespeare."
         )
     return (
-        "One character of the sequence, the trigger, comes a second time at the end, and the model must say what "
-        "followed it before. Three gradient steps, one for each matrix, are to make an induction head."
+        "One character of the sequence, the trigger, comes a second time at the end, and the "
+        "model must say what "
+        "followed it before. Three gradient steps, one for each matrix, are to make an "
+        "induction head."
     )
 
 
@@ -30,10 +38,17 @@ def _share(run: Run, measure: str, steps: int, way: str = "batch") -> float:
 
 
 def _moved(run: Run) -> dict[str, bool]:
-    """Whether each matrix has a gradient that is not zero where all three are zero: an order may begin with it."""
+    """Whether each matrix has a gradient that is not zero where all three are zero: an order may
+    begin with it."""
     orders, size = run.names("orders"), run["orders/size"].max(0)
-    firsts = {name: [i for i, order in enumerate(orders) if order.startswith(name)] for name in run.names("matrices")}
-    return {name: bool(size[rows, column].max() > 0) for column, (name, rows) in enumerate(firsts.items())}
+    firsts = {
+        name: [i for i, order in enumerate(orders) if order.startswith(name)]
+        for name in run.names("matrices")
+    }
+    return {
+        name: bool(size[rows, column].max() > 0)
+        for column, (name, rows) in enumerate(firsts.items())
+    }
 
 
 def _first(run: Run, view: View) -> int:
@@ -45,20 +60,25 @@ def _zeros(run: Run, view: View) -> str:
     moved = _moved(run)
     told = [NAMES[name] for name in MATRICES if moved[name]]
     still = [NAMES[name] for name in MATRICES if not moved[name]]
-    return f"Not zero: the gradient of {' and '.join(told) or 'none'}. Exactly zero: {' and '.join(still) or 'none'}."
+    return (
+        f"Not zero: the gradient of {' and '.join(told) or 'none'}. Exactly zero: "
+        f"{' and '.join(still) or 'none'}."
+    )
 
 
 def _output(run: Run, view: View) -> str:
     return (
         f"One step on W_O² stores {_share(run, 'recall_W_O2', 1):.0%} of its pairs. Still only "
-        f"{_share(run, 'accuracy', 1):.0%} of the answers are right: attention is even, so the output names every "
+        f"{_share(run, 'accuracy', 1):.0%} of the answers are right: attention is even, so the "
+        "output names every "
         "character of the sequence alike."
     )
 
 
 def _match(run: Run, view: View) -> str:
     return (
-        f"One step on W_K² stores {_share(run, 'recall_W_K2', 2):.0%} of its pairs. But layer 1 still mixes all "
+        f"One step on W_K² stores {_share(run, 'recall_W_K2', 2):.0%} of its pairs. But layer 1 "
+        "still mixes all "
         "that came before, so every position from the trigger on holds a bit of it: "
         f"{_share(run, 'from_trigger', 2):.0%} of layer 2's attention falls there."
     )
@@ -77,8 +97,10 @@ def _trigger(run: Run, view: View) -> str:
 
 def _back(run: Run, view: View) -> str:
     return (
-        f"The third step lets layer 1 look one back, {_share(run, 'previous', 3):.0%} of its attention. Now only the "
-        f"output is marked with its trigger, layer 2 puts {_share(run, 'on_output', 3):.0%} of its attention there, "
+        f"The third step lets layer 1 look one back, {_share(run, 'previous', 3):.0%} of its "
+        "attention. Now only the "
+        f"output is marked with its trigger, layer 2 puts {_share(run, 'on_output', 3):.0%} of "
+        "its attention there, "
         f"and {_share(run, 'accuracy', 3):.0%} of the answers are right."
     )
 
@@ -98,8 +120,10 @@ def _orders(run: Run, view: View) -> str:
 
 def _exact(run: Run, view: View) -> str:
     return (
-        f"With infinitely many sequences {_share(run, 'accuracy', 3, 'exact'):.0%} of the answers are right, with "
-        f"{run.config.batch:,} of them {_share(run, 'accuracy', 3):.0%}: the proof's formulas describe the real steps "
+        f"With infinitely many sequences {_share(run, 'accuracy', 3, 'exact'):.0%} of the "
+        "answers are right, with "
+        f"{run.config.batch:,} of them {_share(run, 'accuracy', 3):.0%}: the proof's formulas "
+        "describe the real steps "
         "well."
     )
 
@@ -109,7 +133,8 @@ TASK = Task(_task, EXAMPLE)
 BEATS = (
     Beat(
         "start",
-        "All three matrices are zero, and attention is even. Each gets one gradient step, and no more.",
+        "All three matrices are zero, and attention is even. Each gets one gradient step, and "
+        "no more.",
         FIRST,
         ("w_o2", "w_k2", "w_k1"),
         ask=Question(
@@ -117,7 +142,8 @@ BEATS = (
             tuple(MATRICES.values()),
             _first,
             _zeros,
-            "Where layer 2 looks makes no difference while W_O² says nothing of it. And what layer 1 copies makes none "
+            "Where layer 2 looks makes no difference while W_O² says nothing of it. And what "
+            "layer 1 copies makes none "
             "while W_K² does not ask for it. So the first step has to be at the output.",
             ("recalls", "orders", MARKS),
         ),
@@ -129,11 +155,13 @@ BEATS = (
         2,
         ("w_k2", "second"),
         ask=Question(
-            "After the second step two of three memories are complete. How many answers are right then?",
+            "After the second step two of three memories are complete. How many answers are "
+            "right then?",
             ("Nearly all", "About half", "Hardly any"),
             _how_many,
             _trigger,
-            "The position of the trigger itself holds most of the trigger, so layer 2 finds the trigger, not what "
+            "The position of the trigger itself holds most of the trigger, so layer 2 finds the "
+            "trigger, not what "
             "followed it. Layer 1 has to look one back.",
             ("recalls", "second", HEADLINE),
         ),
@@ -141,16 +169,19 @@ BEATS = (
     Beat("back", _back, LAST, ("w_k1", "first", "second")),
     Beat(
         "order",
-        "Only from the output down does each step find a gradient: each memory teaches the one before it.",
+        "Only from the output down does each step find a gradient: each memory teaches the one "
+        "before it.",
         LAST,
         ("orders",),
         drawer=ORDER,
         ask=Question(
-            "Take the same three steps in another order. How many of the five other orders store all three memories?",
+            "Take the same three steps in another order. How many of the five other orders "
+            "store all three memories?",
             ("None", "One or two", "More"),
             lambda run, view: 0 if _others(run) < 0.5 else 1 if _others(run) <= 2 else 2,
             _orders,
-            "W_K² needs W_O², and W_K¹ needs both. A matrix whose turn comes too early gets a gradient of exactly "
+            "W_K² needs W_O², and W_K¹ needs both. A matrix whose turn comes too early gets a "
+            "gradient of exactly "
             "zero.",
             ("orders",),
         ),
@@ -162,17 +193,26 @@ BEATS = (
         ("recalls",),
         {"way": View().way},
         "View",
-        do="Take the gradients exactly: below, under “View”, choose “exact, by the proof's formulas”.",
+        do="Take the gradients exactly: below, under “View”, choose “exact, by the proof's "
+           "formulas”.",
         done=lambda view: view.way == "exact",
         then=_exact,
     ),
 )  # fmt: skip
 
 TRIES = (
-    Try("Take the first step 50 times as large: which memory is spoilt?", fields={"eta_O2": 1e5}, marks=("recalls",)),
+    Try(
+        "Take the first step 50 times as large: which memory is spoilt?",
+        fields={"eta_O2": 1e5},
+        marks=("recalls",),
+    ),
     Try("Go from the input up: what is left to learn from?", "wrong order", marks=("recalls",)),
     Try("Give it a quarter of the width: which memory breaks first?", "narrow", marks=("recalls",)),
-    Try("Three steps in the whole model on Shakespeare: how far do they get?", "whole model", marks=("recalls",)),
+    Try(
+        "Three steps in the whole model on Shakespeare: how far do they get?",
+        "whole model",
+        marks=("recalls",),
+    ),
     Try("See Lemma 5 beside autograd", fields={"lemma": "5"}, drawer=FORMULAS, marks=("formula",)),
     Try("See which other pairs W_O² has stored", drawer=ALSO, marks=("spurious",)),
     Try("Watch one step filter out the position", drawer=FILTER, marks=("example",)),

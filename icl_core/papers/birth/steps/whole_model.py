@@ -1,4 +1,5 @@
-"""The same three steps in the whole model of Section 4.2, on Shakespeare: what it achieves after each."""
+"""The same three steps in the whole model of Section 4.2, on Shakespeare: what it achieves after
+each."""
 
 import torch
 
@@ -12,8 +13,8 @@ SEQUENCES = 128  # that no step saw
 
 @torch.no_grad()
 def measures(weights: Weights, task: Task) -> dict[str, float]:
-    """As `simplified.measures`, over all in-context positions; followers in place of the one output. What has no
-    counterpart is NaN."""
+    """As `simplified.measures`, over all in-context positions; followers in place of the one
+    output. What has no counterpart is NaN."""
     batch = held_out(task, SEQUENCES, "cpu")
     logits, first, second = forward(weights, batch.inputs)
     assert first is not None

@@ -1,10 +1,12 @@
-"""The whole transformer, with nothing frozen: queries, values, embeddings, feed-forward layers, up to four layers of up
-to eight heads. It solves the same task with the same mechanism, and now you have to find out which head does what. Each
-head is labelled by what it does over many sequences: how much of its attention is on the previous character, and how
-much on what followed an earlier occurrence of the same character.
+"""The whole transformer, with nothing frozen: queries, values, embeddings, feed-forward layers, up
+to four layers of up to eight heads. It solves the same task with the same mechanism, and now you
+have to find out which head does what. Each head is labelled by what it does over many sequences:
+how much of its attention is on the previous character, and how much on what followed an earlier
+occurrence of the same character.
 
-Play the training and watch the labels appear. In "Replace heads" you take heads away, or give them what they found in
-another sequence, and see what the model can no longer say. "One layer" shows why a single layer fails.
+Play the training and watch the labels appear. In "Replace heads" you take heads away, or give them
+what they found in another sequence, and see what the model can no longer say. "One layer" shows why
+a single layer fails.
 """
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
@@ -37,9 +39,12 @@ def headline(run: Run, view: View) -> str:
     when = f"After {step} steps" if step else "Before training"
     right = f"{stage.accuracy_at(run, step):.0%} are right in context"
     heads = (
-        f"{back} of {len(shown)} heads look{'s' * (back == 1)} one back, {found} find{'s' * (found == 1)} what followed"
+        f"{back} of {len(shown)} heads look{'s' * (back == 1)} one back, {found} "
+        f"find{'s' * (found == 1)} what followed"
     )
-    return f"{when}, {right}: {heads}." if len(shown) > 1 else f"{when}, {right}, with a single head."
+    return (
+        f"{when}, {right}: {heads}." if len(shown) > 1 else f"{when}, {right}, with a single head."
+    )
 
 
 def cost(config: Config) -> float:
@@ -49,10 +54,17 @@ def cost(config: Config) -> float:
 
 
 def _training(config: Config) -> float:
-    """Operations of a training; an evaluation is forward alone, a third of a step, on 256 sequences, and 1,024 last."""
+    """Operations of a training; an evaluation is forward alone, a third of a step, on 256
+    sequences, and 1,024 last."""
     attention = 2 * config.layers * config.T * config.d
-    per_token = 6 * (attention + (4 + 8 * config.mlp) * config.layers * config.d**2 + config.N * config.d)
-    looks = 256 * len(evaluations(config.steps, *EVALUATIONS)) + 1024 + 128 * 3 * config.layers * config.heads
+    per_token = 6 * (
+        attention + (4 + 8 * config.mlp) * config.layers * config.d**2 + config.N * config.d
+    )
+    looks = (
+        256 * len(evaluations(config.steps, *EVALUATIONS))
+        + 1024
+        + 128 * 3 * config.layers * config.heads
+    )
     return config.T * per_token * (config.batch * config.steps + looks / 3)
 
 
@@ -88,7 +100,9 @@ EXPERIMENT = Experiment(
         Drawing("blocks", circuit.blocks, ("read",), CIRCUIT, moving=False, applies=two_layers),
         Drawing("losses", curves.losses, (), CURVES, live=True),
         Drawing("groups", curves.groups, (), CURVES),
-        Drawing("recalls", matrices_over_training.recalls, (), CURVES, live=True, applies=two_layers),
+        Drawing(
+            "recalls", matrices_over_training.recalls, (), CURVES, live=True, applies=two_layers
+        ),
         Drawing("gradients", matrices_over_training.gradients, (), CURVES),
         Drawing("reach", curves.reach, (), CURVES, moving=False),
         Drawing("one_layer", curves.one_layer, (), SINGLE, moving=False, wide=True),

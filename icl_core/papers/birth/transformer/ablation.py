@@ -1,7 +1,9 @@
-"""What a head is needed for: its output replaced by its mean, by zero, or by its output on a corrupted sequence.
+"""What a head is needed for: its output replaced by its mean, by zero, or by its output on a
+corrupted sequence.
 
-The corrupted sequence is the same with other outputs: every trigger is where it was, and another character follows it.
-A head that carries which output it was takes the prediction along; one that only says where to look does not.
+The corrupted sequence is the same with other outputs: every trigger is where it was, and another
+character follows it. A head that carries which output it was takes the prediction along; one that
+only says where to look does not.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -20,7 +22,12 @@ from icl_core.papers.birth.shared.task import Batch, Task
 
 POSITIONS = 2**14  # held-out positions that a replacement is judged on
 WAYS = ("mean", "zero", "patch")
-MEASURES = ("accuracy", "accuracy_error", "global_loss", "other")  # "other": says what follows in the corrupted one
+MEASURES = (
+    "accuracy",
+    "accuracy_error",
+    "global_loss",
+    "other",
+)  # "other": says what follows in the corrupted one
 
 
 @torch.no_grad()
@@ -31,7 +38,8 @@ def means(weights: Weights, batch: Batch, heads: int) -> Float[Tensor, "L H T d_
 
 
 def replacing(which: Collection[tuple[int, int]], by: Float[Tensor, "L batch H T d_H"]) -> Change:
-    """The change that puts `by` in place of the outputs of some heads, (layer, head) counted from 1."""
+    """The change that puts `by` in place of the outputs of some heads, (layer, head) counted from
+    1."""
 
     def change(layer: int, z: Tensor) -> Tensor:
         at = [head - 1 for each, head in which if each == layer]
@@ -45,8 +53,8 @@ def replacing(which: Collection[tuple[int, int]], by: Float[Tensor, "L batch H T
 
 
 def uncorrupted(task: Task, batch: Batch) -> Batch:
-    """The sequences none of whose outputs is a trigger and that leave enough characters for others to take their
-    places; maybe none."""
+    """The sequences none of whose outputs is a trigger and that leave enough characters for others
+    to take their places; maybe none."""
     clash = (batch.outputs[:, :, None] == batch.triggers[:, None, :]).flatten(1).any(1)
     room = (~_taken(task, batch)).sum(1).to(clash.device) >= batch.triggers.shape[1]
     return batch.take((~clash & room).nonzero()[:, 0], batch.tokens.device)
@@ -59,13 +67,15 @@ def _taken(task: Task, batch: Batch) -> Tensor:
 
 
 def corrupted(task: Task, batch: Batch, seed: int = 0) -> Batch:
-    """The same sequences with other outputs, drawn evenly among characters that are neither triggers nor the old
-    outputs; every output is replaced, the first too."""
+    """The same sequences with other outputs, drawn evenly among characters that are neither
+    triggers nor the old outputs; every output is replaced, the first too."""
     taken = _taken(task, batch)
     K = batch.triggers.shape[1]
     drawn = torch.multinomial((~taken).double(), K, generator=torch.Generator().manual_seed(seed))
     drawn = drawn.to(batch.tokens.device)
-    before = batch.tokens[:, :-1, None] == batch.triggers[:, None, :]  # (batch, T, K): what follows is output k
+    before = (
+        batch.tokens[:, :-1, None] == batch.triggers[:, None, :]
+    )  # (batch, T, K): what follows is output k
     other = (before * drawn[:, None, :]).sum(-1)
     tokens = batch.tokens.clone()
     tokens[:, 1:] = torch.where(before.any(-1), other, tokens[:, 1:])
@@ -73,7 +83,8 @@ def corrupted(task: Task, batch: Batch, seed: int = 0) -> Batch:
 
 
 class Bench:
-    """Held-out sequences on which heads of one model are replaced, with all that is computed once."""
+    """Held-out sequences on which heads of one model are replaced, with all that is
+    computed once."""
 
     def __init__(self, weights: Weights, task: Task, batch: Batch, heads: int) -> None:
         self.weights, self.heads, self.batch = weights, heads, batch
@@ -90,11 +101,17 @@ class Bench:
     @torch.no_grad()
     def _corrupt(self, task: Task) -> None:
         self.corrupted = corrupted(task, self.clean)
-        runs = [torch.stack(found.outputs) for _, _, found in passes(self.weights, self.corrupted, self.heads)]
-        self.other = torch.cat(runs, 1)  # head outputs on the corrupted sequences [L, batch, H, T, d_H]
+        runs = [
+            torch.stack(found.outputs)
+            for _, _, found in passes(self.weights, self.corrupted, self.heads)
+        ]
+        self.other = torch.cat(
+            runs, 1
+        )  # head outputs on the corrupted sequences [L, batch, H, T, d_H]
 
     def judge(self, which: Iterable[tuple[int, int]], by: str) -> dict[str, float]:
-        """The `MEASURES` after the replacement `by`, one of `WAYS`, of some heads; none is the model as it is."""
+        """The `MEASURES` after the replacement `by`, one of `WAYS`, of some heads; none is the
+        model as it is."""
         chosen = list(which)
         if by == "patch":
             return self._patched(chosen) if self.patches else dict.fromkeys(MEASURES, float("nan"))
@@ -113,13 +130,19 @@ class Bench:
         guess, loss = torch.cat(guesses), torch.cat(losses)
         accuracy, error = share(guess == clean.targets, clean.in_context)
         other, _ = share(guess == twin.targets, clean.in_context)
-        return dict(zip(MEASURES, (accuracy, error, share(loss, clean.global_)[0], other), strict=True))
+        return dict(
+            zip(MEASURES, (accuracy, error, share(loss, clean.global_)[0], other), strict=True)
+        )
 
 
-def each_alone(bench: Bench, which: Iterable[tuple[int, int]]) -> Mapping[str, Float[np.ndarray, "replaced measures"]]:
+def each_alone(
+    bench: Bench, which: Iterable[tuple[int, int]]
+) -> Mapping[str, Float[np.ndarray, "replaced measures"]]:
     """By way, the measures of the model as it is and then with each head alone replaced."""
     sets = [[], *([each] for each in which)]
     return {
-        way: np.array([[bench.judge(chosen, way)[name] for name in MEASURES] for chosen in sets], np.float32)
+        way: np.array(
+            [[bench.judge(chosen, way)[name] for name in MEASURES] for chosen in sets], np.float32
+        )
         for way in WAYS
     }

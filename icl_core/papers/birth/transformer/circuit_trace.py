@@ -1,7 +1,9 @@
-"""The full transformer as a circuit on one sequence (`shared/circuit.py`), and what its matrices read of the stream.
+"""The full transformer as a circuit on one sequence (`shared/circuit.py`), and what its matrices
+read of the stream.
 
-A ReLU without biases is linear in what it reads while the same units are on, and layer norm is while its scale is the
-same; both are kept as they are on the sequence. What layer norm's biases add is a path of its own.
+A ReLU without biases is linear in what it reads while the same units are on, and layer norm is
+while its scale is the same; both are kept as they are on the sequence. What layer norm's biases add
+is a path of its own.
 """
 
 from collections.abc import Callable
@@ -32,7 +34,9 @@ def circuit(weights: Weights, tokens: Int[Tensor, "T"], heads: int) -> Circuit:
         if f"W_in{layer}" in W:
             parts.append(_part(W, f"mlp{layer}", FEED, x, _feed(W, layer, x)))
             x = _after(x, parts[-1])
-    return Circuit(sources, tuple(parts), _part(W, "out", FEED, x, lambda s: s @ W["W_U"].T), tuple(maps))
+    return Circuit(
+        sources, tuple(parts), _part(W, "out", FEED, x, lambda s: s @ W["W_U"].T), tuple(maps)
+    )
 
 
 def _after(x: Stream, part: Part) -> Stream:
@@ -45,14 +49,18 @@ def _part(W: Weights, where: str, layer: int, x: Stream, of: Linear) -> Part:
         return Part(layer, of)
     gain, bias = W[f"gain_{where}"], W[f"bias_{where}"]
     scale = (x.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()  # as F.layer_norm has it
-    return Part(layer, lambda s: of((s - s.mean(-1, keepdim=True)) / scale * gain), of(bias.expand_as(x)))
+    return Part(
+        layer, lambda s: of((s - s.mean(-1, keepdim=True)) / scale * gain), of(bias.expand_as(x))
+    )
 
 
 def _heads(W: Weights, layer: int, attention: Float[Tensor, "H T T"]) -> Linear:
     """What all heads of a layer write, wherever they look."""
 
     def write(stream: Stream) -> Stream:
-        values = (stream @ W[f"W_V{layer}"].T).unflatten(1, (len(attention), -1)).transpose(0, 1)  # (H, T, d/H)
+        values = (
+            (stream @ W[f"W_V{layer}"].T).unflatten(1, (len(attention), -1)).transpose(0, 1)
+        )  # (H, T, d/H)
         return (attention @ values).transpose(0, 1).flatten(1) @ W[f"W_O{layer}"].T
 
     return write
@@ -66,18 +74,28 @@ def _feed(W: Weights, layer: int, x: Stream) -> Linear:
 
 
 @torch.no_grad()
-def read_with(name: str, head: int, heads: int, weights: Weights, task: Task, most: int | None = None) -> Blocks:
-    """The readings of the keys of a head, counted from 0, or of W_O2, with all parts of the stream of two layers. As in
-    the probes, layer norm is left out, and all heads together make the copy and write the output."""
+def read_with(
+    name: str, head: int, heads: int, weights: Weights, task: Task, most: int | None = None
+) -> Blocks:
+    """The readings of the keys of a head, counted from 0, or of W_O2, with all parts of the stream
+    of two layers. As in the probes, layer norm is left out, and all heads together make the copy
+    and write the output."""
     parts = {"w_E": weights["W_E"], "p": weights["P"]}
     if name != "W_K1":
-        parts |= {f"R¹ {part}": each @ (weights["W_O1"] @ weights["W_V1"]).T for part, each in parts.items()}
+        parts |= {
+            f"R¹ {part}": each @ (weights["W_O1"] @ weights["W_V1"]).T
+            for part, each in parts.items()
+        }
     if name == "W_O2":
-        written = {part: each @ (weights["W_O2"] @ weights["W_V2"]).T for part, each in parts.items()}
+        written = {
+            part: each @ (weights["W_O2"] @ weights["W_V2"]).T for part, each in parts.items()
+        }
         return laid({"w_U": weights["W_U"]}, written, task, most)
     layer = name[-1]
 
     def of_head(matrix: str) -> dict[str, Tensor]:
-        return {part: (each @ weights[matrix].T).chunk(heads, 1)[head] for part, each in parts.items()}
+        return {
+            part: (each @ weights[matrix].T).chunk(heads, 1)[head] for part, each in parts.items()
+        }
 
     return laid(of_head(f"W_Q{layer}"), of_head(f"W_K{layer}"), task, most)

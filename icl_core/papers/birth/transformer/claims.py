@@ -1,24 +1,40 @@
-"""What the paper says of its full transformers, judged at its own setting, and what is found here of their heads."""
+"""What the paper says of its full transformers, judged at its own setting, and what is found here
+of their heads."""
 
 from functools import partial
 
 from icl_core.contract.experiment import Claim
 
-# Section 3, Figure 2: batches of 512 sequences of 256 tokens, loss on all of them. How it is trained is left open: what
-# is still falling, and what one seed shows, decides nothing (see `metrics`).
+# Section 3, Figure 2: batches of 512 sequences of 256 tokens, loss on all of them. How it is
+# trained is left open: what is still falling, and what one seed shows, decides nothing (see
+# `metrics`).
 FIGURE_2 = {
-    "K": 3, "outputs": "uniform", "N": 65, "T": 256, "no_repeat": False, "d": 128, "layers": 2, "heads": 1, "mlp": True,
-    "frozen": False, "positions": "all", "batch": 512,
-}  # fmt: skip
+    "K": 3,
+    "outputs": "uniform",
+    "N": 65,
+    "T": 256,
+    "no_repeat": False,
+    "d": 128,
+    "layers": 2,
+    "heads": 1,
+    "mlp": True,
+    "frozen": False,
+    "positions": "all",
+    "batch": 512,
+}
 FLAT = "trained until it is flat"
-RANDOM_TRIGGERS, FIXED_TRIGGERS = {**FIGURE_2, "triggers": "random"}, {**FIGURE_2, "triggers": "fixed"}
+RANDOM_TRIGGERS, FIXED_TRIGGERS = (
+    {**FIGURE_2, "triggers": "random"},
+    {**FIGURE_2, "triggers": "fixed"},
+)
 FIGURE_11 = {**RANDOM_TRIGGERS, "heads": 4}
 
 vanilla = partial(Claim, kind="paper", source="Section 3", setting=FLAT)
 accurate = partial(
     vanilla,
     label="in-context accuracy, worst seed",
-    quote="with fixed (resp. random) triggers and uniform outputs, the model achieves over 99% accuracy (resp. 95%) on "
+    quote="with fixed (resp. random) triggers and uniform outputs, the model achieves over 99% "
+    "accuracy (resp. 95%) on "
     "output tokens after the first occurrence",
 )
 caption = partial(Claim, kind="paper", source="Figure 2", setting=FLAT)
@@ -49,7 +65,8 @@ ONE_LAYER = vanilla(
 LOOKS_BACK = caption(
     id="first-layer-looks-back",
     label="attention of layer 1 on the previous token",
-    text="The head of the first layer attends to the previous token: with most of its attention, on average. The paper "
+    text="The head of the first layer attends to the previous token: with most of its "
+    "attention, on average. The paper "
     "names no level.",
     quote="The first layer head always attends to the previous token",
     at=FIGURE_2,
@@ -58,7 +75,8 @@ LOOKS_BACK = caption(
 KNOWS_TRIGGERS = caption(
     id="fixed-triggers-only",
     label="attention on followers of other characters, beyond chance",
-    text="With fixed triggers the induction head is active for these alone: at other characters that come again, it "
+    text="With fixed triggers the induction head is active for these alone: at other characters "
+    "that come again, it "
     "hardly looks at what followed them.",
     quote="For fixed triggers, the induction head is only active for the triggers used in training",
     at=FIXED_TRIGGERS,
@@ -67,7 +85,8 @@ KNOWS_TRIGGERS = caption(
 ANY_REPEATED = caption(
     id="random-any-repeated",
     label="attention on followers of other characters, beyond chance",
-    text="With random triggers the induction head is active for every character that comes again. The paper names no "
+    text="With random triggers the induction head is active for every character that comes "
+    "again. The paper names no "
     "level.",
     quote="For random triggers, it is active on every repeated token",
     at=RANDOM_TRIGGERS,
@@ -91,7 +110,8 @@ MEMORIES = Claim(
     id="full-recalls",
     label="least recall of W_O², W_K², W_K¹ early",
     kind="paper",
-    text="With everything trained the three memories of the simplified model still form: each matrix recalls at least "
+    text="With everything trained the three memories of the simplified model still form: each "
+    "matrix recalls at least "
     "half of its pairs. The paper names no level.",
     source="Appendix E, Figure 10",
     quote="suggesting that the model is still identifying the same memory associations",
@@ -102,19 +122,30 @@ MEMORIES = Claim(
 CARRIED_BY_SECOND = found(
     id="output-carried-by-layer-2",
     label="other output said, a head of layer 1 patched",
-    text="Heads of layer 1 do not tell which output it was: given their output on a sequence with other outputs, none "
+    text="Heads of layer 1 do not tell which output it was: given their output on a sequence "
+    "with other outputs, none "
     "of them makes the model say the other one.",
     at_most=0.05,
 )
 COUNTING = found(
     id="one-layer-counts",
     label="one layer's accuracy where counting helps, less elsewhere",
-    text="A single layer is right where the character that comes up more often than usual is the output, and seldom "
+    text="A single layer is right where the character that comes up more often than usual is "
+    "the output, and seldom "
     "elsewhere.",
     at_least=0.3,
 )
 
 ALL = (
-    RANDOM, FIXED, ONE_LAYER, LOOKS_BACK, KNOWS_TRIGGERS, ANY_REPEATED, ONE_PREVIOUS, SHARED_INDUCTION,
-    MEMORIES, CARRIED_BY_SECOND, COUNTING,
-)  # fmt: skip
+    RANDOM,
+    FIXED,
+    ONE_LAYER,
+    LOOKS_BACK,
+    KNOWS_TRIGGERS,
+    ANY_REPEATED,
+    ONE_PREVIOUS,
+    SHARED_INDUCTION,
+    MEMORIES,
+    CARRIED_BY_SECOND,
+    COUNTING,
+)

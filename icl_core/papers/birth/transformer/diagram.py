@@ -1,4 +1,5 @@
-"""The full transformer as a diagram: attention and feed-forward layer of every layer above the residual stream."""
+"""The full transformer as a diagram: attention and feed-forward layer of every layer above the
+residual stream."""
 
 from icl_core.contract.diagram import Arrow, Box, Diagram
 from icl_core.papers.birth.transformer.settings import Config
@@ -6,7 +7,8 @@ from icl_core.papers.birth.transformer.settings import Config
 LOW, HIGH = 270.0, 110.0  # the residual stream, and what reads from it and writes to it
 START, END = 150.0, 860.0
 SAY = (
-    "Along the bottom runs the residual stream. In every layer the heads look at earlier positions and write what they "
+    "Along the bottom runs the residual stream. In every layer the heads look at earlier "
+    "positions and write what they "
     "read there into the stream{}. Everything is learned{}."
 )
 
@@ -34,6 +36,14 @@ def transformer_diagram(config: Config) -> Diagram:
 def _part(config: Config, layer: int, feeds: bool, x: float, wide: float) -> Box:
     """A layer's heads, or its feed-forward layer."""
     if feeds:
-        return Box(f"F{layer}", f"F{'¹²³⁴'[layer - 1]}", x, HIGH, "trained", "ReLU" if wide > 80 else "", width=wide)
+        return Box(
+            f"F{layer}",
+            f"F{'¹²³⁴'[layer - 1]}",
+            x,
+            HIGH,
+            "trained",
+            "ReLU" if wide > 80 else "",
+            width=wide,
+        )
     said = f"{config.heads} head{'s' * (config.heads > 1)}" if wide > 80 else ""
     return Box(f"A{layer}", f"A{'¹²³⁴'[layer - 1]}", x, HIGH, "trained", said, "maps", width=wide)

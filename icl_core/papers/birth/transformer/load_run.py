@@ -1,4 +1,5 @@
-"""What is read from a run: its heads' measures and what they do at a step, its example's maps, its final weights."""
+"""What is read from a run: its heads' measures and what they do at a step, its example's maps, its
+final weights."""
 
 from dataclasses import dataclass
 
@@ -16,8 +17,9 @@ KINDS = {PREVIOUS: "layer 1", INDUCTION: "layer 2"}  # colours
 
 @dataclass(frozen=True)
 class Head:
-    """What one head of the first seed does at a step: its mass on t − 1; on what followed, at triggers and at other
-    characters that come again, each beside a uniform attention's; how evenly it is spread."""
+    """What one head of the first seed does at a step: its mass on t − 1; on what followed, at
+    triggers and at other characters that come again, each beside a uniform attention's; how evenly
+    it is spread."""
 
     name: str
     previous: float
@@ -79,8 +81,8 @@ def of_role(heads: list[Head], wanted: str) -> list[Head]:
 
 
 def example_maps(run: Run, snapshot: int) -> np.ndarray:
-    """The example's attention at a snapshot, [heads, T, T]: the last from the final weights, others as they are kept,
-    in parts of 255."""
+    """The example's attention at a snapshot, [heads, T, T]: the last from the final weights, others
+    as they are kept, in parts of 255."""
     if snapshot == len(run.snapshot_steps) - 1:
         with torch.no_grad():
             found = forward(final_weights(run), example_inputs(run)[None], run.config.heads)
@@ -99,11 +101,15 @@ def example_inputs(run: Run) -> torch.Tensor:
 
 def final_weights(run: Run) -> dict[str, torch.Tensor]:
     """The weights after the training, in single precision."""
-    return {name[6:]: torch.from_numpy(array.astype(np.float32)) for name, array in run.tensors.items()
-            if name.startswith("final/")}  # fmt: skip
+    return {
+        name[6:]: torch.from_numpy(array.astype(np.float32))
+        for name, array in run.tensors.items()
+        if name.startswith("final/")
+    }
 
 
 def forms(run: Run, wanted: str) -> float | None:
-    """The step of the first evaluation at which some head of the first seed has a role; None if none ever does."""
+    """The step of the first evaluation at which some head of the first seed has a role; None if
+    none ever does."""
     steps = run["curve/step"][: len(run["heads/previous"])]
     return next((float(at) for at in steps if of_role(heads_at(run, at), wanted)), None)

@@ -1,5 +1,5 @@
-"""What is read off one model after its training: its example at every snapshot, what its heads are needed for, and
-what it attends to and predicts in context."""
+"""What is read off one model after its training: its example at every snapshot, what its heads are
+needed for, and what it attends to and predicts in context."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,8 +36,8 @@ class Asked:
 
 
 def example(task: Task) -> Shown:
-    """The sequence on the stage: the first of a hundred that asks the context often enough and has no output that is a
-    trigger, which may lock a sequence in a circle."""
+    """The sequence on the stage: the first of a hundred that asks the context often enough and has
+    no output that is a trigger, which may lock a sequence in a circle."""
     every = [choose(task, Asked(number)) for number in range(100)]
     good = (each for each in every if int(each.in_context[:LOOKED].sum()) >= WANTED and _free(each))
     return next(good, every[0])
@@ -49,17 +49,26 @@ def _free(shown: Shown) -> bool:
 
 @torch.no_grad()
 def example_readings(config: Config, snapshots: Sequence[Weights]) -> dict[str, np.ndarray]:
-    """Of the example at every snapshot: `reading/attention` [snapshots, heads, T (T + 1) / 2], the maps' lower halves
-    row by row in parts of 255; `reading/predicted`, an index into `names/characters`, and its `/probability`
-    [snapshots, T]; `example/in_context` and `example/truth` [T], -1 where the context does not tell."""
+    """Of the example at every snapshot: `reading/attention` [snapshots, heads, T (T + 1) / 2], the
+    maps' lower halves row by row in parts of 255; `reading/predicted`, an index into
+    `names/characters`, and its `/probability` [snapshots, T]; `example/in_context` and
+    `example/truth` [T], -1 where the context does not tell."""
     task = task_of(config)
     shown = example(task)
     inputs, inside = shown.inputs, shown.in_context.numpy()
-    found = [forward(weights, inputs[None].to(weights["W_E"].device), config.heads) for weights in snapshots]
+    found = [
+        forward(weights, inputs[None].to(weights["W_E"].device), config.heads)
+        for weights in snapshots
+    ]
     rows, columns = np.tril_indices(len(inputs))
     maps = [torch.cat(each.attention, 1)[0].cpu().numpy()[:, rows, columns] for each in found]
-    chances = np.stack([each.logits[0].softmax(-1).cpu().numpy() for each in found])  # [snapshots, T, N]
-    truth = [shown.truth[token] if known else -1 for token, known in zip(inputs.tolist(), inside, strict=True)]
+    chances = np.stack(
+        [each.logits[0].softmax(-1).cpu().numpy() for each in found]
+    )  # [snapshots, T, N]
+    truth = [
+        shown.truth[token] if known else -1
+        for token, known in zip(inputs.tolist(), inside, strict=True)
+    ]
     return {
         "reading/attention": np.rint(255 * np.array(maps)).astype(np.uint8),
         "reading/predicted": chances.argmax(-1).astype(np.int16),
@@ -83,18 +92,23 @@ def pair_of(name: str) -> tuple[int, int]:
 
 
 def head_effects(config: Config, weights: Weights) -> dict[str, np.ndarray]:
-    """`effect/mean`, `/zero`, `/patch` [1 + heads, measures]: the model as it is, then each head alone replaced."""
+    """`effect/mean`, `/zero`, `/patch` [1 + heads, measures]: the model as it is, then each head
+    alone replaced."""
     task = task_of(config)
     bench = Bench(weights, task, held_out(task, POSITIONS // config.T), config.heads)
     found = each_alone(bench, heads_of(config))
-    return {**{f"effect/{way}": values for way, values in found.items()}, "names/measures": names(MEASURES)}
+    return {
+        **{f"effect/{way}": values for way, values in found.items()},
+        "names/measures": names(MEASURES),
+    }
 
 
 @torch.no_grad()
 def attending(config: Config, weights: Weights) -> dict[str, np.ndarray]:
-    """`attends/values` in the order of `names/attends`, over in-context predictions: how often the guess `unusual` is
-    right; how often the model names the same; how often it is right, in all, where the guess is, where it is not; how
-    often it names the likeliest bigram. And `position/previous` [heads, T], the mass on t - 1 at every position."""
+    """`attends/values` in the order of `names/attends`, over in-context predictions: how often the
+    guess `unusual` is right; how often the model names the same; how often it is right, in all,
+    where the guess is, where it is not; how often it names the likeliest bigram. And
+    `position/previous` [heads, T], the mass on t - 1 at every position."""
     task = task_of(config)
     batch, guesses, masses = held_out(task, WATCHED), [], []
     for _, _, found in passes(weights, batch, config.heads):

@@ -1,4 +1,5 @@
-"""How a trained transformer is measured against the claims; over seeds the least favourable accuracy counts."""
+"""How a trained transformer is measured against the claims; over seeds the least favourable
+accuracy counts."""
 
 import numpy as np
 
@@ -17,7 +18,11 @@ def measure(run: Run) -> list[Metric]:
     """The claims that this run's setting can bear out, measured."""
     if run.config.layers == 1:
         accuracy, error = run["evaluated/accuracy"], run["evaluated/accuracy_error"]
-        return [_metric(run, claims.ONE_LAYER, accuracy.mean(), seeds_error(accuracy) or float(error[0]))]
+        return [
+            _metric(
+                run, claims.ONE_LAYER, accuracy.mean(), seeds_error(accuracy) or float(error[0])
+            )
+        ]
     found = [_accuracy(run), *_one_layer(run)]
     if run.config.layers == 2:
         found += [*_heads(run), *_memories(run), *_patched(run)]
@@ -30,9 +35,14 @@ def milestones(run: Run) -> dict[str, float]:
     return {name: step for name, step in steps.items() if step is not None}
 
 
-def _metric(run: Run, claim: Claim, value: float, error: float | None = None, reason: str = "") -> Metric:
-    """The claim measured. Three seeds decide it; where it fails, the training must have come to its end."""
-    undecided = "" if claim.slack(float(value)) >= 0 else still_falling(run["batch/in_context_loss"])
+def _metric(
+    run: Run, claim: Claim, value: float, error: float | None = None, reason: str = ""
+) -> Metric:
+    """The claim measured. Three seeds decide it; where it fails, the training must have come to its
+    end."""
+    undecided = (
+        "" if claim.slack(float(value)) >= 0 else still_falling(run["batch/in_context_loss"])
+    )
     if run.config.seeds < SEEDS:
         undecided = f"{SEEDS} seeds decide, and this run has {run.config.seeds}."
     return Metric(claim, float(value), error, undecided, reason)
@@ -42,7 +52,9 @@ def _accuracy(run: Run) -> Metric:
     """The worst seed's accuracy on the test set."""
     claim = claims.RANDOM if run.config.triggers == "random" else claims.FIXED
     worst = int(run["evaluated/accuracy"].argmin())
-    value, error = (float(run[f"evaluated/{name}"][worst]) for name in ("accuracy", "accuracy_error"))
+    value, error = (
+        float(run[f"evaluated/{name}"][worst]) for name in ("accuracy", "accuracy_error")
+    )
     return _metric(run, claim, value, error)
 
 
@@ -76,16 +88,22 @@ def _heads(run: Run) -> list[Metric]:
 def _counted(run: Run, claim: Claim, layer: str, wanted: str) -> Metric:
     """How many heads of a layer do one thing."""
     names = run.names("heads")
-    counts = np.array([
-        sum(name.startswith(layer) and each == wanted for name, each in zip(names, heads, strict=True))
-        for heads in roles(run)
-    ], float)  # fmt: skip
+    counts = np.array(
+        [
+            sum(
+                name.startswith(layer) and each == wanted
+                for name, each in zip(names, heads, strict=True)
+            )
+            for heads in roles(run)
+        ],
+        float,
+    )
     return _metric(run, claim, counts.mean(), seeds_error(counts))
 
 
 def _memories(run: Run) -> list[Metric]:
-    """The least of three recalls after the training, each the mean over seeds; of random triggers, for with fixed ones
-    W_K2 chooses among K only."""
+    """The least of three recalls after the training, each the mean over seeds; of random triggers,
+    for with fixed ones W_K2 chooses among K only."""
     if run.config.triggers != "random":
         return []
     recalls = [run[f"curve/recall_{name}"][:, -1] for name in ("W_O2", "W_K2", "W_K1_early")]
@@ -94,7 +112,9 @@ def _memories(run: Run) -> list[Metric]:
 
 
 def _patched(run: Run) -> list[Metric]:
-    """How often the model says the other output when one head of layer 1 is patched, beyond how often it does so as it
-    is."""
+    """How often the model says the other output when one head of layer 1 is patched, beyond how
+    often it does so as it is."""
     patch = run["effect/patch"][:, 3]
-    return [_metric(run, claims.CARRIED_BY_SECOND, patch[1 : 1 + run.config.heads].max() - patch[0])]
+    return [
+        _metric(run, claims.CARRIED_BY_SECOND, patch[1 : 1 + run.config.heads].max() - patch[0])
+    ]

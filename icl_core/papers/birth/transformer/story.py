@@ -1,4 +1,5 @@
-"""What is told of the full transformer: its task, the beats of the training with four heads a layer, what to try."""
+"""What is told of the full transformer: its task, the beats of the training with four heads a
+layer, what to try."""
 
 from icl_core.contract.experiment import Run
 from icl_core.contract.story import FIRST, HEADLINE, LAST, MARKS, Beat, Question, Story, Task, Try
@@ -14,7 +15,8 @@ ONE, REPLACE, CURVES, SINGLE = "One head", "Replace heads", "All curves", "One l
 SECOND = "2.1, 2.2, 2.3, 2.4"
 
 TASK = Task(
-    "The model reads a sequence character by character and predicts the next one. Some characters are triggers: what "
+    "The model reads a sequence character by character and predicts the next one. Some "
+    "characters are triggers: what "
     "follows a trigger is drawn anew for every sequence, so only its earlier occurrence can tell.",
     EXAMPLE,
 )
@@ -22,14 +24,18 @@ TASK = Task(
 
 def _start(run: Run, view: View) -> str:
     return (
-        f"Now everything is trained: embeddings, queries, values, feed-forward layers, and {run.config.heads} heads a "
-        f"layer. Before training no head looks anywhere in particular; {accuracy_at(run, 0):.0%} of the predictions "
+        "Now everything is trained: embeddings, queries, values, feed-forward layers, and "
+        f"{run.config.heads} heads a "
+        "layer. Before training no head looks anywhere in particular; "
+        f"{accuracy_at(run, 0):.0%} of the predictions "
         "are right."
     )
 
 
 def _backward(run: Run) -> list:
-    return [head for head in last_heads(run) if head.name.startswith("1.") and head.role == PREVIOUS]
+    return [
+        head for head in last_heads(run) if head.name.startswith("1.") and head.role == PREVIOUS
+    ]
 
 
 def _how_many(run: Run, view: View) -> int:
@@ -41,7 +47,8 @@ def _which_back(run: Run, view: View) -> str:
     heads = [head for head in last_heads(run) if head.name.startswith("1.")]
     most, next_ = sorted(heads, key=lambda head: -head.previous)[:2]
     return (
-        f"{len(_backward(run))} of {len(heads)}: head {most.name} looks one back with {most.previous:.0%} of its "
+        f"{len(_backward(run))} of {len(heads)}: head {most.name} looks one back with "
+        f"{most.previous:.0%} of its "
         f"attention, the next of them, {next_.name}, with {next_.previous:.0%}."
     )
 
@@ -56,7 +63,8 @@ def _found(run: Run, view: View) -> str:
     heads = of_role(last_heads(run), INDUCTION)
     names = ", ".join(head.name for head in heads)
     return (
-        f"Layer 2 finds what followed, and there {len(heads)} heads come to do it: {names}. Such a model is redundant: "
+        f"Layer 2 finds what followed, and there {len(heads)} heads come to do it: {names}. "
+        "Such a model is redundant: "
         "from its maps alone you cannot tell which head matters."
     )
 
@@ -74,7 +82,8 @@ def _without_back(run: Run) -> float:
 def _needed(run: Run, view: View) -> str:
     second = _left(run, [name for name in run.names("heads") if name.startswith("2.")])
     return (
-        f"{_without_back(run):.0%} stay right, instead of {float(run['effect/mean'][0, 0]):.0%}. Replace one head of "
+        f"{_without_back(run):.0%} stay right, instead of "
+        f"{float(run['effect/mean'][0, 0]):.0%}. Replace one head of "
         f"layer 2 instead, and {min(second):.0%} to {max(second):.0%} stay right."
     )
 
@@ -98,7 +107,8 @@ def _which_layer(run: Run, view: View) -> int:
 def _patched(run: Run, view: View) -> str:
     first, second = _said(run)
     return (
-        f"With the heads of layer 2 from the other sequence, the model says the other output {second:.0%} of the time; "
+        "With the heads of layer 2 from the other sequence, the model says the other output "
+        f"{second:.0%} of the time; "
         f"with those of layer 1, {first:.0%}."
     )
 
@@ -106,7 +116,8 @@ def _patched(run: Run, view: View) -> str:
 def _all_second(run: Run, view: View) -> str:
     left = judged(run, named(SECOND), "mean")
     return (
-        f"{left['accuracy']:.0%} stay right. The loss elsewhere, {left['global_loss']:.2f} nats, hardly needs them: "
+        f"{left['accuracy']:.0%} stay right. The loss elsewhere, {left['global_loss']:.2f} "
+        "nats, hardly needs them: "
         "bigrams are told without looking back."
     )
 
@@ -115,7 +126,8 @@ BEATS = (
     Beat("start", _start, FIRST, ("maps", "accuracy")),
     Beat(
         "back",
-        "One head is enough to look one back: once it has put a copy of the previous character into the stream, a "
+        "One head is enough to look one back: once it has put a copy of the previous character "
+        "into the stream, a "
         "second copy is of little use.",
         _formed,
         ("maps", "doing"),
@@ -124,7 +136,8 @@ BEATS = (
             ("One", "Two or three", "All four"),
             _how_many,
             _which_back,
-            "Every head could learn it. But whichever is ahead takes the loss down, and with it the others' reason to "
+            "Every head could learn it. But whichever is ahead takes the loss down, and with it "
+            "the others' reason to "
             "follow. The paper sees the same in its Figure 11.",
             ("maps", "doing", "needed", HEADLINE, MARKS),
         ),
@@ -132,16 +145,19 @@ BEATS = (
     Beat("find", _found, LAST, ("maps", "doing")),
     Beat(
         "needed",
-        "What one head does alone, no other makes up for. What several heads share, they can do without one of them.",
+        "What one head does alone, no other makes up for. What several heads share, they can do "
+        "without one of them.",
         LAST,
         ("needed",),
         ask=Question(
-            "After the training, replace the head that looks one back by its mean output. How many predictions stay "
+            "After the training, replace the head that looks one back by its mean output. How "
+            "many predictions stay "
             "right?",
             ("Less than half", "Half to three quarters", "More than three quarters"),
             lambda run, view: _thirds(_without_back(run)),
             _needed,
-            "Without a copy of the previous character, no head of layer 2 finds the right place. A map shows where a "
+            "Without a copy of the previous character, no head of layer 2 finds the right "
+            "place. A map shows where a "
             "head looks; only taking it away shows whether that matters.",
             ("needed",),
             there=True,
@@ -155,12 +171,14 @@ BEATS = (
         {"replaced": SECOND, "by": "patch"},
         REPLACE,
         Question(
-            "Take a second sequence, the same but for what follows each trigger. Give the heads of one layer their "
+            "Take a second sequence, the same but for what follows each trigger. Give the heads "
+            "of one layer their "
             "outputs from there. Which layer makes the model say the other sequence's output?",
             ("Layer 1", "Layer 2", "Either, or neither"),
             _which_layer,
             _patched,
-            "At the character that follows a trigger, the one before it is the trigger in both sequences. So layer 1 "
+            "At the character that follows a trigger, the one before it is the trigger in both "
+            "sequences. So layer 1 "
             "marks the same places in both; which character stands there is only read in layer 2.",
             ("replaced", "effects"),
             there=True,
@@ -177,15 +195,28 @@ BEATS = (
         done=lambda view: view.by == "mean" and set(named(view.replaced)) == set(named(SECOND)),
         then=_all_second,
     ),
-)  # fmt: skip
+)
 
 TRIES = (
     Try("One head a layer: who does what?", "one head", marks=("maps", "needed")),
-    Try("Fixed triggers: does the head look back for other characters too?", "fixed", drawer=CURVES, marks=("groups",)),
-    Try("Why does one layer fail? See what it attends to and what it predicts", drawer=SINGLE, marks=("one_layer",)),
-    Try("Look at one head, with letters", fields={"layer": 2, "head": 3}, drawer=ONE, marks=("one",)),
-    Try("Which path says the answer, and which one overrules it?", drawer=CIRCUIT, marks=("paths",)),
+    Try(
+        "Fixed triggers: does the head look back for other characters too?",
+        "fixed",
+        drawer=CURVES,
+        marks=("groups",),
+    ),
+    Try(
+        "Why does one layer fail? See what it attends to and what it predicts",
+        drawer=SINGLE,
+        marks=("one_layer",),
+    ),
+    Try(
+        "Look at one head, with letters", fields={"layer": 2, "head": 3}, drawer=ONE, marks=("one",)
+    ),
+    Try(
+        "Which path says the answer, and which one overrules it?", drawer=CIRCUIT, marks=("paths",)
+    ),
     Try("Train three layers of two heads", fields={"layers": 3, "heads": 2}, marks=("maps",)),
-)  # fmt: skip
+)
 
 STORY = Story(TASK, BEATS, TRIES)

@@ -24,33 +24,52 @@ ONE_LAYER, FIRST = "one_layer", "seed 0"
 # of every head at every evaluation; `_even` is what a uniform attention would have there
 BEHAVIOUR = ("previous", "triggers", "others", "uniformity", "triggers_even", "others_even")
 
-# A single layer learns slowly with SGD; so it is trained the same way beside all, twice as long but at most so long.
+# A single layer learns slowly with SGD; so it is trained the same way beside all, twice as long but
+# at most so long.
 ONE = {"optimiser": "adamw", "learning_rate": 0.005, "heads": 1, "layers": 1, "seeds": 1}
 ONE_STEPS, ONE_BATCH = 800, 64
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """Train every seed and a one-layer model; all curves, of the first seed what it looks at and what its heads do.
+    """Train every seed and a one-layer model; all curves, of the first seed what it looks at and
+    what its heads do.
 
-    `curve/*` [seeds, evaluations] beside `curve/step`, and `batch/*` [seeds, steps], of them `gradient_*` norms;
-    `evaluated/*` [seeds], of heads [seeds, heads]; of the first seed `final/*` in half precision, `heads/*`
-    [evaluations, heads], `effect/*`, `reading/*` [snapshots, …] beside `snapshot/step`; `baseline/*` [1];
-    `one_layer/*`; `names/*`.
+    `curve/*` [seeds, evaluations] beside `curve/step`, and `batch/*` [seeds, steps], of them
+    `gradient_*` norms; `evaluated/*` [seeds], of heads [seeds, heads]; of the first seed `final/*`
+    in half precision, `heads/*` [evaluations, heads], `effect/*`, `reading/*` [snapshots, …] beside
+    `snapshot/step`; `baseline/*` [1]; `one_layer/*`; `names/*`.
     """
     plan = [
-        phases.Phase(name, part.steps, partial(_train, part, name == FIRST), _curves, label=_label(config, name))
+        phases.Phase(
+            name,
+            part.steps,
+            partial(_train, part, name == FIRST),
+            _curves,
+            label=_label(config, name),
+        )
         for name, part in _trainings(config).items()
     ]
     made = phases.run(plan, progress, partial(_together, config), "in_context_loss")
     first, seeds = made[FIRST], [made[f"seed {index}"] for index in range(config.seeds)]
-    shown = {name: array for name, array in first.items() if not name.startswith(("curve/", "batch/", "evaluated/"))}
-    evaluated = {name: np.stack([each[name] for each in seeds]) for name in first if name.startswith("evaluated/")}
+    shown = {
+        name: array
+        for name, array in first.items()
+        if not name.startswith(("curve/", "batch/", "evaluated/"))
+    }
+    evaluated = {
+        name: np.stack([each[name] for each in seeds])
+        for name in first
+        if name.startswith("evaluated/")
+    }
     return {**_together(config, made), **shown, **evaluated, **_beside(config, made)}
 
 
 def _trainings(config: Config) -> dict[str, Config]:
     """One config a training, by its name: each seed, and a single layer to compare more with."""
-    found = {f"seed {i}": replace(config, seed=(config.seed + i) % 100, seeds=1) for i in range(config.seeds)}
+    found = {
+        f"seed {i}": replace(config, seed=(config.seed + i) % 100, seeds=1)
+        for i in range(config.seeds)
+    }
     if config.layers > 1:
         found[ONE_LAYER] = one_layer(config)
     return found
@@ -58,18 +77,27 @@ def _trainings(config: Config) -> dict[str, Config]:
 
 def one_layer(config: Config) -> Config:
     """A single layer of one head on the same task."""
-    return replace(config, **ONE, steps=min(2 * config.steps, ONE_STEPS), batch=min(config.batch, ONE_BATCH))
+    return replace(
+        config, **ONE, steps=min(2 * config.steps, ONE_STEPS), batch=min(config.batch, ONE_BATCH)
+    )
 
 
 def _label(config: Config, name: str) -> str:
     """What people are told is in training."""
     if name == ONE_LAYER:
         return "the one-layer baseline"
-    return f"the model, seed {int(name.split()[1]) + 1} of {config.seeds}" if config.seeds > 1 else "the model"
+    return (
+        f"the model, seed {int(name.split()[1]) + 1} of {config.seeds}"
+        if config.seeds > 1
+        else "the model"
+    )
 
 
-def _train(config: Config, keep: bool, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
-    """One training; its final weights are rounded to half precision before anything is measured on them."""
+def _train(
+    config: Config, keep: bool, resumed: Tensors, report: phases.Report
+) -> dict[str, np.ndarray]:
+    """One training; its final weights are rounded to half precision before anything is measured on
+    them."""
     weights, generator = begun(config)
     trained = problem(config, weights, generator, _watch(config, weights))
     at = loop.evaluations(config.steps, *EVALUATIONS)
@@ -77,7 +105,9 @@ def _train(config: Config, keep: bool, resumed: Tensors, report: phases.Report) 
     final = {name: tensor.half().float() for name, tensor in weights.items()}
     found = {**_curves(state), **_evaluated(config, final)}
     if not keep:
-        return {**found, **attending(config, final)} if config.layers == 1 else found  # the single layer beside more
+        return (
+            {**found, **attending(config, final)} if config.layers == 1 else found
+        )  # the single layer beside more
     path = [name for name in state.curve if name.startswith(("accuracy", "previous_", "triggers_"))]
     chosen = loop.spread(state.moving(*path))
     every = [{**weights, **_tensors(state.snapshots[index])} for index in chosen]
@@ -93,7 +123,9 @@ def _train(config: Config, keep: bool, resumed: Tensors, report: phases.Report) 
 
 
 def _tensors(arrays: Tensors) -> dict[str, Tensor]:
-    return {name: torch.from_numpy(array).to(device.current_device()) for name, array in arrays.items()}
+    return {
+        name: torch.from_numpy(array).to(device.current_device()) for name, array in arrays.items()
+    }
 
 
 def _watch(config: Config, weights: dict[str, Tensor]) -> Callable[[int], loop.Measures]:
@@ -104,7 +136,9 @@ def _watch(config: Config, weights: dict[str, Tensor]) -> Callable[[int], loop.M
         achieved, behaviour = look(weights, own, config.heads)
         each = {f"{what}_{name}": float(value) for what in BEHAVIOUR
                 for name, value in zip(ids, getattr(behaviour, what), strict=True)}  # fmt: skip
-        recalled = {f"recall_{name}": value for name, value in recalls(weights, task, config.heads).items()}
+        recalled = {
+            f"recall_{name}": value for name, value in recalls(weights, task, config.heads).items()
+        }
         return {**achieved, **recalled, **each}
 
     return watch
@@ -118,7 +152,8 @@ def _evaluated(config: Config, final: dict[str, Tensor]) -> dict[str, np.ndarray
 
 
 def _curves(state: loop.State) -> dict[str, np.ndarray]:
-    """The curves of a training, but for those of its heads, which are not the same ones in another seed."""
+    """The curves of a training, but for those of its heads, which are not the same ones in another
+    seed."""
     curves = state.curves()
     return {**state.batches(), **{name: curves[name] for name in curves if "." not in name}}
 
@@ -126,7 +161,10 @@ def _curves(state: loop.State) -> dict[str, np.ndarray]:
 def _heads(config: Config, state: loop.State) -> dict[str, np.ndarray]:
     """`heads/*` [evaluations, heads] of one training."""
     ids = head_names(config.layers, config.heads)
-    found = {what: np.array([state.curve[f"{what}_{name}"] for name in ids], np.float32).T for what in BEHAVIOUR}
+    found = {
+        what: np.array([state.curve[f"{what}_{name}"] for name in ids], np.float32).T
+        for what in BEHAVIOUR
+    }
     return {**{f"heads/{what}": array for what, array in found.items()}, "names/heads": names(ids)}
 
 
@@ -136,13 +174,17 @@ def _together(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
     for name in made[FIRST]:
         if name.startswith(("curve/", "batch/")) and name != "curve/step":
             length = config.steps if name.startswith("batch/") else len(at)
-            rows = [made.get(f"seed {i}", {}).get(name, np.zeros(0, np.float32)) for i in range(config.seeds)]
+            rows = [
+                made.get(f"seed {i}", {}).get(name, np.zeros(0, np.float32))
+                for i in range(config.seeds)
+            ]
             found[name] = np.stack([padded(row, length) for row in rows])
     return {**found, "curve/step": np.array(at)}
 
 
 def _beside(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
-    """What is no induction head, on the sequences that the model is evaluated on; and what a single layer does."""
+    """What is no induction head, on the sequences that the model is evaluated on; and what a single
+    layer does."""
     task = task_of(config)
     found = baselines.accuracies(task, held_out(task, EVALUATED))
     single = made.get(ONE_LAYER)
@@ -152,5 +194,8 @@ def _beside(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
     if single is None:
         return values
     kept = {name: single[f"evaluated/{name}"][0] for name in BEHAVIOUR}  # of its only head
-    kept |= {"in_context_loss": single["batch/in_context_loss"], "attends": single["attends/values"]}
+    kept |= {
+        "in_context_loss": single["batch/in_context_loss"],
+        "attends": single["attends/values"],
+    }
     return {**values, **{f"one_layer/{name}": np.atleast_1d(array) for name, array in kept.items()}}

@@ -1,24 +1,33 @@
-"""The GD-SSM stands beside eight other models of sequences, which read the same tokens. Which of them learn to learn
-from a prompt?
+"""The GD-SSM stands beside eight other models of sequences, which read the same tokens. Which of
+them learn to learn from a prompt?
 
-Each is built as its authors build it, fitted to prompts of ten or twenty tokens: norms, gates, several heads,
-feed-forward layers. Its width leaves room for x, y and the positions. All train alike, except that the parts of a state
-space have a smaller rate. Several rates are tried for a while, and the best one trains the model, if it has left
-predicting zero by then. A switch makes all of them plain instead: one layer each, no norm, equal parameters.
+Each is built as its authors build it, fitted to prompts of ten or twenty tokens: norms, gates,
+several heads, feed-forward layers. Its width leaves room for x, y and the positions. All train
+alike, except that the parts of a state space have a smaller rate. Several rates are tried for a
+while, and the best one trains the model, if it has left predicting zero by then. A switch makes all
+of them plain instead: one layer each, no norm, equal parameters.
 
-Where the tokens are x and y in turn, a model has to learn to multiply two tokens, and then a third. Where the products
-x y are given, one product is left to learn, and a gate or an attention of one layer can make it.
+Where the tokens are x and y in turn, a model has to learn to multiply two tokens, and then a third.
+Where the products x y are given, one product is left to learn, and a gate or an attention of one
+layer can make it.
 
-The paper trains at f = N = 10 on up to 19 million tasks. It names no sizes or rates of the other models. What is not
-decided here says so, with the tasks seen. Three models are not in the paper: a softmax transformer with one layer and
-with two, and a gated delta network, whose state is the nearest relative of one that accumulates a gradient.
+The paper trains at f = N = 10 on up to 19 million tasks. It names no sizes or rates of the other
+models. What is not decided here says so, with the tasks seen. Three models are not in the paper: a
+softmax transformer with one layer and with two, and a gated delta network, whose state is the
+nearest relative of one that accumulates a gradient.
 """
 
 import numpy as np
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.gdssm.comparison import claims
-from icl_core.papers.gdssm.comparison.draw import construction, fairness, final_losses, losses, products
+from icl_core.papers.gdssm.comparison.draw import (
+    construction,
+    fairness,
+    final_losses,
+    losses,
+    products,
+)
 from icl_core.papers.gdssm.comparison.load_run import entries
 from icl_core.papers.gdssm.comparison.metrics import measure
 from icl_core.papers.gdssm.comparison.run import compute
@@ -35,13 +44,18 @@ ROOM = 40  # characters of a headline for names
 def headline(run: Run, view: View) -> str:
     """What you see: who reaches gradient descent."""
     models, (_, one, _) = entries(run), levels(run)
-    best, near = min(models, key=lambda each: each.loss), [each for each in models if each.loss <= NEAR * one]
+    best, near = (
+        min(models, key=lambda each: each.loss),
+        [each for each in models if each.loss <= NEAR * one],
+    )
     if not np.isfinite(best.loss):
         return "Every training diverged."
     after = f"after {run.config.steps:,} steps"
     if not near:
         away = percent(best.loss / one - 1)
-        return f"No model reaches one step of gradient descent {after}; the best is {away} above it."
+        return (
+            f"No model reaches one step of gradient descent {after}; the best is {away} above it."
+        )
     named = " and ".join(each.model.short for each in near)
     said = named if len(named) <= ROOM else f"{len(near)} of {len(models)} models"
     verb = "reaches" if len(near) == 1 else "reach"
@@ -49,12 +63,21 @@ def headline(run: Run, view: View) -> str:
 
 
 def cost(config: Config) -> float:
-    """Giga-operations, forward and back; a step of so small a model costs at least a twentieth of one."""
-    seen = [6 * config.batch * config.positions * (3 * each.size.parameters + config.positions * 40) / 1e9
-            for each in learners(config)]  # fmt: skip
+    """Giga-operations, forward and back; a step of so small a model costs at least a twentieth of
+    one."""
+    seen = [
+        6
+        * config.batch
+        * config.positions
+        * (3 * each.size.parameters + config.positions * 40)
+        / 1e9
+        for each in learners(config)
+    ]
     watching = EVALUATIONS * (config.seeds + 1) * 2**11 / config.batch / 3
     shares = [(config.tuning, len(config.rates)), (config.steps, config.seeds)]
-    return sum(steps * (0.05 + rows * one) for one in seen for steps, rows in shares) + watching * sum(seen)
+    return sum(
+        steps * (0.05 + rows * one) for one in seen for steps, rows in shares
+    ) + watching * sum(seen)
 
 
 EXPERIMENT = Experiment(

@@ -1,12 +1,15 @@
-"""One step of gradient descent in a linear transformer of one plain layer, on the tokens c_t = [x_t y_t, x_{t+1}].
+"""One step of gradient descent in a linear transformer of one plain layer, on the tokens c_t = [x_t
+y_t, x_{t+1}].
 
-    prediction = sum_t v_t (k_t . q_N),  key k_t = x_t y_t,  query q_N = x_{N+1},  value v_t = η / N at every token
+    prediction = sum_t v_t (k_t . q_N),  key k_t = x_t y_t,  query q_N = x_{N+1},  value v_t = η / N
+                                         at every token
                = (η / N) sum_t y_t x_t . x_{N+1}
 
-Key and query are halves of a token. The value must not depend on the token: it is read from the position vector, which
-holds the same number everywhere. The least width is 2f + 2. The token takes 2f and the constant one; the answer needs
-one of its own, for the readout would see in any other direction what stands there already. (With 2f + 1 the answer can
-be written large beside the constant and read small: as near as wanted, never exact.) The paper's width is 2f.
+Key and query are halves of a token. The value must not depend on the token: it is read from the
+position vector, which holds the same number everywhere. The least width is 2f + 2. The token takes
+2f and the constant one; the answer needs one of its own, for the readout would see in any other
+direction what stands there already. (With 2f + 1 the answer can be written large beside the
+constant and read small: as near as wanted, never exact.) The paper's width is 2f.
 """
 
 import torch
@@ -33,7 +36,9 @@ def linear_attention(f: int, N: int, eta: float) -> Parameters:
         "W_Q": eye[None, :, f : 2 * f],  # x_{t+1}
         "W_V": torch.outer(constant, first)[None] * eta / N,
         "W_O": torch.outer(first, answer)[None],  # (1, f, width)
-        "W_out": torch.outer(answer, torch.eye(2 * f, dtype=torch.float64)[0]),  # (width, 2f): the first is the answer
+        "W_out": torch.outer(
+            answer, torch.eye(2 * f, dtype=torch.float64)[0]
+        ),  # (width, 2f): the first is the answer
     }
 
 
@@ -51,13 +56,19 @@ def largest_difference(f: int, N: int) -> float:
 
 
 def products(p: Parameters) -> Float[Tensor, "width width"]:
-    """M, (2f, 2f): the prediction holds sum_t c_t^T M_t c_N, and M is the mean of M_t over the positions.
+    """M, (2f, 2f): the prediction holds sum_t c_t^T M_t c_N, and M is the mean of M_t over the
+    positions.
 
-    In one part of it value and token's position meet key and token, in the other value and token meet the key and its
-    position. What is left of the prediction multiplies three tokens, or a position twice.
+    In one part of it value and token's position meet key and token, in the other value and token
+    meet the key and its position. What is left of the prediction multiplies three tokens, or a
+    position twice.
     """
-    a = (p["W_V"][0] @ p["W_O"][0] @ p["W_out"])[:, 0]  # (width,): what a value adds to the prediction
-    scores = p["W_K"][0] @ p["W_Q"][0].mT @ p["W_in"].mT  # (width, 2f): of whatever stands at t, against c_N
+    a = (p["W_V"][0] @ p["W_O"][0] @ p["W_out"])[
+        :, 0
+    ]  # (width,): what a value adds to the prediction
+    scores = (
+        p["W_K"][0] @ p["W_Q"][0].mT @ p["W_in"].mT
+    )  # (width, 2f): of whatever stands at t, against c_N
     constant, keys = (p["P"] @ a).mean(), (p["P"] @ scores).mean(0)  # of the positions alone
     return constant * p["W_in"] @ scores + torch.outer(p["W_in"] @ a, keys)
 

@@ -12,8 +12,9 @@ PAPERS_TASKS = 300_000 * 64  # "up to", A.5
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A model of a run: its place among the run's models, what it is called and drawn like, what the run holds of it.
-    A loss is infinite where a training diverged, and there is no curve where none was begun."""
+    """A model of a run: its place among the run's models, what it is called and drawn like, what
+    the run holds of it. A loss is infinite where a training diverged, and there is no curve where
+    none was begun."""
 
     place: int
     model: Model
@@ -33,17 +34,34 @@ class Entry:
 def entries(run: Run) -> list[Entry]:
     """Every model of a finished run, in order."""
     baselines, found, sizes = run.names("baselines"), curves(run), ("layers", "parameters", "width")
-    held = zip(run.names("models"), *(run[f"size/{size}"] for size in sizes), run["evaluated/loss"].T, strict=True)
+    held = zip(
+        run.names("models"),
+        *(run[f"size/{size}"] for size in sizes),
+        run["evaluated/loss"].T,
+        strict=True,
+    )
     return [
-        Entry(place, model(id), int(layers), id in baselines, int(parameters), int(width), losses, found.get(id))
+        Entry(
+            place,
+            model(id),
+            int(layers),
+            id in baselines,
+            int(parameters),
+            int(width),
+            losses,
+            found.get(id),
+        )
         for place, (id, layers, parameters, width, losses) in enumerate(held)
     ]
 
 
 def curves(run: Run) -> dict[str, np.ndarray]:
-    """The losses [seeds, evaluations] of every model that has a curve, by id; also of a run that is still going."""
+    """The losses [seeds, evaluations] of every model that has a curve, by id; also of a run that is
+    still going."""
     ids = run.names("models") if "names/models" in run.tensors else []
-    return {each: np.asarray(run[f"curve/{each}"]) for each in ids if f"curve/{each}" in run.tensors}
+    return {
+        each: np.asarray(run[f"curve/{each}"]) for each in ids if f"curve/{each}" in run.tensors
+    }
 
 
 def tasks_seen(run: Run) -> int:

@@ -18,7 +18,13 @@ from icl_core.papers.gdssm.comparison.claims import (
     TWO,
 )  # fmt: skip
 from icl_core.papers.gdssm.comparison.load_run import Entry, beside_the_paper, entries
-from icl_core.papers.gdssm.shared.sequence_models.training_end import MATTERS, NEAR, end, undecided, watched
+from icl_core.papers.gdssm.shared.sequence_models.training_end import (
+    MATTERS,
+    NEAR,
+    end,
+    undecided,
+    watched,
+)
 
 # the models of which the best is judged by a claim
 OF_CLAIM = {
@@ -38,7 +44,10 @@ def measure(run: Run) -> list[Metric]:
     """GD-SSM at its worst seed, the baselines as means over theirs."""
     held = entries(run)
     own = [each for each in held if not each.baseline]
-    found = [_reaches(run, REACHES, own[0], "one"), *(_reaches(run, TWO, each, "two") for each in own[1:])]
+    found = [
+        _reaches(run, REACHES, own[0], "one"),
+        *(_reaches(run, TWO, each, "two") for each in own[1:]),
+    ]
     of_tokens = (PRODUCTS_GIVEN,) if run.config.model == "1-D" else SMALL_ONES
     for claim in (ONLY, TRANSFORMER, OTHERS, SOFTMAX, *of_tokens):
         models = [each for each in held if each.model.id in OF_CLAIM[claim]]
@@ -55,32 +64,45 @@ def _reaches(run: Run, claim: Claim, own: Entry, steps: str) -> Metric:
 
 
 def _best(run: Run, claim: Claim, models: list[Entry]) -> Metric:
-    """The best of some models beside one step, as the mean over seeds; undecided where one that is not near might have
-    come there."""
+    """The best of some models beside one step, as the mean over seeds; undecided where one that is
+    not near might have come there."""
     off = min((each.losses / run["baseline/one"] - 1 for each in models), key=np.mean)  # [seeds]
     value, near = float(off.mean()), off.mean() <= NEAR - 1
-    error = float(off.std(ddof=1) / len(off) ** 0.5) if len(off) > 1 and np.isfinite(off).all() else None
+    error = (
+        float(off.std(ddof=1) / len(off) ** 0.5)
+        if len(off) > 1 and np.isfinite(off).all()
+        else None
+    )
     reason = seeds_near(run, models) if claim.slack(value) < 0 and not near else ""
     return Metric(claim, value, error, "" if near else unfinished(run, models), reason)
 
 
 def unfinished(run: Run, models: list[Entry]) -> str:
-    """Which of some models cannot be told to be far from one step, and why, with the tasks seen. Empty if all can."""
-    ended = [(each.model.label, undecided(run, each.curve) or at_the_edge(run, each)) for each in models]
+    """Which of some models cannot be told to be far from one step, and why, with the tasks seen.
+    Empty if all can."""
+    ended = [
+        (each.model.label, undecided(run, each.curve) or at_the_edge(run, each)) for each in models
+    ]
     said = " ".join(f"{label}: {sentence}" for label, sentence in ended if sentence)
     return f"{said} {beside_the_paper(run)}" if said else ""
 
 
 def at_the_edge(run: Run, of: Entry) -> str:
-    """That a model trained at the largest or the smallest rate that was tried, and might do better beyond it."""
+    """That a model trained at the largest or the smallest rate that was tried, and might do better
+    beyond it."""
     rate, tried = run["chosen/rate"][of.place], run["tuned/rate"]
     if run["chosen/decided"][of.place] <= 0 or rate not in tried[[0, -1]]:
         return ""
-    return f"Its learning rate, {rate:g}, is the {'largest' if rate == tried[-1] else 'smallest'} that was tried."
+    return (
+        f"Its learning rate, {rate:g}, is the {'largest' if rate == tried[-1] else 'smallest'} "
+        "that was tried."
+    )
 
 
 def seeds_near(run: Run, models: list[Entry]) -> str:
     """How many seeds of each of some models are as good as one step, in a sentence."""
-    near = {each.model.label: each.losses <= NEAR * run["baseline/one"] for each in models}  # [seeds]
+    near = {
+        each.model.label: each.losses <= NEAR * run["baseline/one"] for each in models
+    }  # [seeds]
     counts = "; ".join(f"{label} {seeds.sum()} of {len(seeds)}" for label, seeds in near.items())
     return f"It is the mean over seeds. Seeds that come within 5% of one step or beyond: {counts}."

@@ -19,18 +19,52 @@ PRODUCTS = Config(model="1-D", f=10, N=10, steps=20_000, tuning=3_000)
 PAPERS = Config(f=10, N=10, batch=256, steps=20_000, tuning=3_000)
 
 PRESETS = (  # first the one with time to learn: a class's tells who is quick, not who can
-    Preset("N-D", "Vector labels, f = 3, N = 5", SMALL,
-           "Nobody tells the models which products they need: who finds out?", "Figures", seeds=5),
-    Preset("classroom", "In class: f = 3, N = 5", Config(),
-           "A short training: who is there already, and who has not left predicting zero?", seeds=3),
-    Preset("1-D", "Figure 4 C: scalar labels, f = N = 10", PRODUCTS,
-           "The tokens hold the products of ten features: who gets there?", "Paper's setting", seeds=5),
-    Preset("paper size", "Figure 6: vector labels, f = N = 10", PAPERS,
-           "The paper's tasks, a quarter as many as it uses: who has left predicting zero?", "Paper's setting",
-           seeds=3),
-    Preset("N-D plain", "f = 3, N = 5, plain models", replace(SMALL, form="plain"),
-           "One layer each, no norm, equal parameters: does the order stay the same?", "Beyond the paper", seeds=5),
-    Preset("1-D plain", "Scalar labels, plain models", replace(PRODUCTS, form="plain", parameters=8_000),
-           "Open “The step by hand”: a linear transformer of one layer beside the weights that take the step.",
-           "Beyond the paper", seeds=5),
-)  # fmt: skip
+    Preset(
+        "N-D",
+        "Vector labels, f = 3, N = 5",
+        SMALL,
+        "Nobody tells the models which products they need: who finds out?",
+        "Figures",
+        seeds=5,
+    ),
+    Preset(
+        "classroom",
+        "In class: f = 3, N = 5",
+        Config(),
+        "A short training: who is there already, and who has not left predicting zero?",
+        seeds=3,
+    ),
+    Preset(
+        "1-D",
+        "Figure 4 C: scalar labels, f = N = 10",
+        PRODUCTS,
+        "The tokens hold the products of ten features: who gets there?",
+        "Paper's setting",
+        seeds=5,
+    ),
+    Preset(
+        "paper size",
+        "Figure 6: vector labels, f = N = 10",
+        PAPERS,
+        "The paper's tasks, a quarter as many as it uses: who has left predicting zero?",
+        "Paper's setting",
+        seeds=3,
+    ),
+    Preset(
+        "N-D plain",
+        "f = 3, N = 5, plain models",
+        replace(SMALL, form="plain"),
+        "One layer each, no norm, equal parameters: does the order stay the same?",
+        "Beyond the paper",
+        seeds=5,
+    ),
+    Preset(
+        "1-D plain",
+        "Scalar labels, plain models",
+        replace(PRODUCTS, form="plain", parameters=8_000),
+        "Open “The step by hand”: a linear transformer of one layer beside the weights that "
+        "take the step.",
+        "Beyond the paper",
+        seeds=5,
+    ),
+)

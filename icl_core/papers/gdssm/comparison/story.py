@@ -28,8 +28,10 @@ def _ratio(run: Run, id: str) -> float:
 def _task(config: Config) -> str:
     holds = "each x and each y" if config.model == "N-D" else "each x"
     return (
-        f"A prompt shows {config.N} examples (x, y) of one linear map, with {config.f} numbers in {holds}, and asks "
-        f"for the y of a new x. The {len(learners(config))} models read the same prompts and train on equally many; in "
+        f"A prompt shows {config.N} examples (x, y) of one linear map, with {config.f} numbers "
+        f"in {holds}, and asks "
+        f"for the y of a new x. The {len(learners(config))} models read the same prompts and "
+        "train on equally many; in "
         "the example here x and y are single numbers."
     )
 
@@ -39,9 +41,12 @@ def _who(run: Run, view: Any) -> int:
 
 
 def _who_said(run: Run, view: Any) -> str:
-    first, second, third = (f"{_entry(run, id).model.short} {number_text(_ratio(run, id), 2)}" for id in THREE)
+    first, second, third = (
+        f"{_entry(run, id).model.short} {number_text(_ratio(run, id), 2)}" for id in THREE
+    )
     return (
-        f"In units of one step's loss: {first}, {second}, {third}. Up to {number_text(NEAR, 2)} counts as reaching it."
+        f"In units of one step's loss: {first}, {second}, {third}. Up to {number_text(NEAR, 2)} "
+        "counts as reaching it."
     )
 
 
@@ -60,7 +65,8 @@ def _arrives(run: Run, id: str) -> str:
 def _fall(run: Run, view: Any) -> str:
     own, griffin, mamba = (_arrives(run, id) for id in ("gd-ssm-1", "griffin", "mamba"))
     return (
-        "Look for plateaus: a model predicts zero until it finds the products, and then it falls. The GD-SSM is as "
+        "Look for plateaus: a model predicts zero until it finds the products, and then it "
+        "falls. The GD-SSM is as "
         f"good as one step {own}, Griffin {griffin}, Mamba {mamba}. "
         f"Each has seen {tasks_seen(run) / 1e6:.1f} million tasks in the end."
     )
@@ -77,24 +83,34 @@ def _fewer(run: Run, view: Any) -> int:
 
 def _fewer_said(run: Run, view: Any) -> str:
     own, other = _sizes(run)
-    return f"{own} numbers against Griffin's {other:,}: one for every {float(f'{other / own:.2g}'):,.0f}."
+    return (
+        f"{own} numbers against Griffin's {other:,}: one for every "
+        f"{float(f'{other / own:.2g}'):,.0f}."
+    )
 
 
 def _layers(run: Run, view: Any) -> str:
     one, two = (number_text(_ratio(run, f"linear-{layers}"), 2) for layers in (1, 2))
     return (
-        f"A linear transformer of one layer ends at {one} times the loss of one step, and one of two layers at {two}. "
-        "The table tells why: the first layer brings x and y to one place, and the second multiplies that with the "
+        f"A linear transformer of one layer ends at {one} times the loss of one step, and one "
+        f"of two layers at {two}. "
+        "The table tells why: the first layer brings x and y to one place, and the second "
+        "multiplies that with the "
         "query."
     )
 
 
 def _close(run: Run, view: Any) -> str:
-    own, there = _entry(run, "gd-ssm-1"), [each for each in entries(run) if each.baseline and _is_there(run, each)]
+    own, there = (
+        _entry(run, "gd-ssm-1"),
+        [each for each in entries(run) if each.baseline and _is_there(run, each)],
+    )
     times = min(each.parameters for each in there) / own.parameters if there else 1
     return (
-        f"You have seen that a step of gradient descent is not the GD-SSM's alone: on these small tasks {len(there)} "
-        f"other models get there too, with at least {float(f'{times:.2g}'):,.0f} times as many numbers"
+        "You have seen that a step of gradient descent is not the GD-SSM's alone: on these "
+        f"small tasks {len(there)} "
+        f"other models get there too, with at least {float(f'{times:.2g}'):,.0f} times as many "
+        "numbers"
         f"{_later(run, there)}. The paper's “only” is about ten dimensions: “Try” leads there."
     )
 
@@ -105,17 +121,22 @@ def _is_there(run: Run, each: Entry) -> bool:
 
 def _later(run: Run, there: list[Entry]) -> str:
     """Said if all of them come there after the GD-SSM."""
-    own, *others = (_arrival(run, id) or np.inf for id in ("gd-ssm-1", *(each.model.id for each in there)))
+    own, *others = (
+        _arrival(run, id) or np.inf for id in ("gd-ssm-1", *(each.model.id for each in there))
+    )
     return ", and later" * (min(others, default=0) > own)
 
 
 WHO = Question(
-    "The paper finds that of all recurrent models only its own reaches one step of gradient descent. Here x has only "
-    "three numbers. S5, Mamba and Griffin are three other recurrent models: how many of them reach it?",
+    "The paper finds that of all recurrent models only its own reaches one step of gradient "
+    "descent. Here x has only "
+    "three numbers. S5, Mamba and Griffin are three other recurrent models: how many of them "
+    "reach it?",
     ("None of them", "One of them", "Two, or all three"),
     _who,
     _who_said,
-    "A step takes two products: y with x, and that with the query. S5 has no place for the first. Mamba has one for "
+    "A step takes two products: y with x, and that with the query. S5 has no place for the "
+    "first. Mamba has one for "
     "each in its single block. Griffin has several, in three blocks, one of them attention.",
     (HEADLINE, "ends", "training", "products", "parameters", "rates"),
 )
@@ -124,7 +145,8 @@ FEWER = Question(
     ("About as many", "About a tenth", "Less than a hundredth"),
     _fewer,
     _fewer_said,
-    "Its windows put x, y and the next x together, and its state multiplies them: what the others have to learn is "
+    "Its windows put x, y and the next x together, and its state multiplies them: what the "
+    "others have to learn is "
     "built in. That is why it is so quick, and why it can do nothing else.",
     ("parameters",),
 )
@@ -137,8 +159,10 @@ STORY = Story(
     beats=(
         Beat(
             "who",
-            "Every dot is a training from other random weights, at the loss where it ended. The grey line is one step "
-            "of gradient descent. A linear transformer of one layer stays far from it here: x and y come as tokens of "
+            "Every dot is a training from other random weights, at the loss where it ended. The "
+            "grey line is one step "
+            "of gradient descent. A linear transformer of one layer stays far from it here: x "
+            "and y come as tokens of "
             "their own, and it needs a layer to bring them together.",
             marks=("ends",),
             ask=WHO,
@@ -155,7 +179,11 @@ STORY = Story(
         Beat("close", _close, marks=("ends",)),
     ),
     tries=(
-        Try("Ten dimensions, the products given, as in Figure 4 C: who is there now?", preset="1-D", marks=("ends",)),
+        Try(
+            "Ten dimensions, the products given, as in Figure 4 C: who is there now?",
+            preset="1-D",
+            marks=("ends",),
+        ),
         Try("Stop after 500 steps: who is there already?", preset="classroom", marks=("ends",)),
         Try(
             "Half the width, in class: who suffers first?",
@@ -170,7 +198,8 @@ STORY = Story(
             marks=("ends",),
         ),
         Try(
-            "The products given, plain models: how near does a linear transformer come to the one built by hand?",
+            "The products given, plain models: how near does a linear transformer come to the "
+            "one built by hand?",
             preset="classroom",
             fields={"model": "1-D", "form": "plain", "steps": 2000},
             drawer="The step by hand",

@@ -1,10 +1,12 @@
-"""Some of the paper's formulas do not give gradient descent as they are printed. Here each stands beside one that does.
-Both are measured on the same tasks, beside plain gradient descent, and nothing is trained.
+"""Some of the paper's formulas do not give gradient descent as they are printed. Here each stands
+beside one that does. Both are measured on the same tasks, beside plain gradient descent, and
+nothing is trained.
 
-Three are slips: Q and its transpose, factors in A.1 and A.4, W and its transpose in A.2. One is a convention: with the
-sign of eq. 13 the state has to add up −y xᵀ, and it adds up +y xᵀ. One is a reading: t counts pairs, not tokens. One is
-a proof: an MLP behind the sum cannot do what Proposition 4 asks of it, while a non-linear input before the sum can, so
-the statement holds. None of it touches the paper's message that a state-space layer can accumulate gradients.
+Three are slips: Q and its transpose, factors in A.1 and A.4, W and its transpose in A.2. One is a
+convention: with the sign of eq. 13 the state has to add up −y xᵀ, and it adds up +y xᵀ. One is a
+reading: t counts pairs, not tokens. One is a proof: an MLP behind the sum cannot do what
+Proposition 4 asks of it, while a non-linear input before the sum can, so the statement holds. None
+of it touches the paper's message that a state-space layer can accumulate gradients.
 """
 
 from icl_core.contract.experiment import Claim, Drawing, Experiment, Run, Theory
@@ -19,7 +21,10 @@ from icl_core.papers.gdssm.shared.load_run import percent
 def headline(run: Run, view: View) -> str:
     """What you see: the gains of the right step and of two that are taken as printed."""
     right, Q, odd = (percent(best_gain(run, name)) for name in ("right", "Q", "odd"))
-    return f"One right step removes {right} of the loss; with Q as printed {Q}, with a window at every token {odd}."
+    return (
+        f"One right step removes {right} of the loss; with Q as printed {Q}, with a window at "
+        f"every token {odd}."
+    )
 
 
 def cost(config: Config) -> float:
@@ -29,7 +34,9 @@ def cost(config: Config) -> float:
 
 def expected(claim: Claim) -> Theory:
     """What the closed form gives for the number of a claim, at any size."""
-    return Theory("closed form", lambda config: claims.EXPECTED[claim](config.f, config.N), claim.id)
+    return Theory(
+        "closed form", lambda config: claims.EXPECTED[claim](config.f, config.N), claim.id
+    )
 
 
 EXPERIMENT = Experiment(

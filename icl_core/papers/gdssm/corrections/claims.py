@@ -1,6 +1,6 @@
-"""What is known of the formulas, each statement written once; numbers that depend on f and N are those of the paper's
-size. What cannot fail, as the sign of a negated output, the top of a parabola or an identity, is shown and tested, not
-claimed."""
+"""What is known of the formulas, each statement written once; numbers that depend on f and N are
+those of the paper's size. What cannot fail, as the sign of a negated output, the top of a parabola
+or an identity, is shown and tested, not claimed."""
 
 from functools import partial
 
@@ -30,7 +30,8 @@ def lost_by_odd_windows(f: int, N: int) -> float:
 GAIN = theory(
     id="corrected-gain",
     label="gain of the corrected layer",
-    text="The corrected layer removes N / (N − 2 + κ + f) of the loss of predicting zero, as gradient descent does.",
+    text="The corrected layer removes N / (N − 2 + κ + f) of the loss of predicting zero, as "
+    "gradient descent does.",
     source="closed form",
     at=SIZE,
     near=gain(**SIZE),
@@ -49,7 +50,8 @@ ODD = theory(
     id="odd-windows",
     label="gain lost by a window at every token",
     text=(
-        "Windows that begin at a y add x yᵀ of an x and a y that do not belong together. This noise takes "
+        "Windows that begin at a y add x yᵀ of an x and a y that do not belong together. This "
+        "noise takes "
         "(N − 1) f / (N (N − 2 + κ + f) + (N − 1) f) of the gain."
     ),
     source="a reading of t in Section 3.2, eq. 21; exact",
@@ -62,7 +64,8 @@ TRANSPOSES = Claim(
     label="gain by A.2's transposes",
     kind="ours",
     text=(
-        "A.2 mixes W and Wᵀ. As printed, the second step is no gradient, and two steps gain less than two steps of "
+        "A.2 mixes W and Wᵀ. As printed, the second step is no gradient, and two steps gain "
+        "less than two steps of "
         "gradient descent, each formula at the one rate that is best for it."
     ),
     source="against Appendix A.2",

@@ -1,4 +1,5 @@
-"""The printed formulas beside those that give gradient descent: gains, step lengths, and a sentence for each."""
+"""The printed formulas beside those that give gradient descent: gains, step lengths, and a sentence
+for each."""
 
 from textwrap import wrap
 from typing import Any
@@ -30,12 +31,18 @@ def gains(run: Run, view: Any) -> Panel:
         ("two steps", "construction", float(run["gain/right"])),
         ("W and Wᵀ mixed", "gradient descent", float(run["gain/mixed"])),
     )
-    labels, kinds, values = [bar[0] for bar in bars], [bar[1] for bar in bars], [bar[2] for bar in bars]
+    labels, kinds, values = (
+        [bar[0] for bar in bars],
+        [bar[1] for bar in bars],
+        [bar[2] for bar in bars],
+    )
     right, Q = number_text(values[0], 2), number_text(values[1])
     return Panel(
         f"One step gains {right}; with Q as printed {Q}",
-        "Gain is the share of the loss of predicting zero that is removed: 1 is all of it, 0 is nothing. Orange is "
-        "gradient descent. Each formula has the rate that is best for it, and two steps share one rate. If a formula "
+        "Gain is the share of the loss of predicting zero that is removed: 1 is all of it, 0 is "
+        "nothing. Orange is "
+        "gradient descent. Each formula has the rate that is best for it, and two steps share "
+        "one rate. If a formula "
         "were right as printed, its bar would be as high as the orange one before it.",
         _bars(labels, kinds, values),
         data=pd.DataFrame({"formula": labels, "gain": values}).round(5),
@@ -43,7 +50,9 @@ def gains(run: Run, view: Any) -> Panel:
 
 
 def _bars(labels: list[str], kinds: list[str], values: list[float]) -> Figure:
-    figure = figures.bars(labels, values, "gain over predicting zero", kinds=kinds, text="none", y_range=(0, 1.12))
+    figure = figures.bars(
+        labels, values, "gain over predicting zero", kinds=kinds, text="none", y_range=(0, 1.12)
+    )
     texts = ["<br>".join(wrap(label, NARROW)) for label in labels]
     figure.update_xaxes(tickvals=list(range(len(texts))), ticktext=texts, tickangle=0)
     for index, value in enumerate(values):
@@ -55,7 +64,9 @@ def _bars(labels: list[str], kinds: list[str], values: list[float]) -> Figure:
 def lengths(run: Run, view: Any) -> Panel:
     """The gain of one step against its length: a parabola for each formula."""
     times = np.linspace(-1, 3, 81)
-    rows = {label: np.array([gain(run, name, t) for t in times]) for name, (label, _) in CURVES.items()}
+    rows = {
+        label: np.array([gain(run, name, t) for t in times]) for name, (label, _) in CURVES.items()
+    }
     series = [Curve(label, times, rows[label], kind) for label, kind in CURVES.values()]
     series.append(Curve("predicting zero", times, np.zeros_like(times), "floor"))
     figure = figures.curves(
@@ -65,10 +76,14 @@ def lengths(run: Run, view: Any) -> Panel:
     right, Q = (number_text(gain(run, name, view.times), 2) for name in ("right", "Q"))
     return Panel(
         f"At {number_text(view.times, 1)} × the best length: {right}, Q as printed {Q}",
-        "A prediction is linear in its rate, so its gain is a parabola. The top is at the best length, and at twice "
-        "that nothing is left, as with the ½ that A.1 loses. A length below zero is the sign of eq. 13, β = −η/N, "
-        "where the state adds up +y xᵀ: no such step gains anything. With Q as printed the step is x yᵀ, which agrees "
-        "with y xᵀ on its diagonal alone, 1/f of the entries. So its top is at 1/f of the length, and 1/f² as high.",
+        "A prediction is linear in its rate, so its gain is a parabola. The top is at the best "
+        "length, and at twice "
+        "that nothing is left, as with the ½ that A.1 loses. A length below zero is the sign of "
+        "eq. 13, β = −η/N, "
+        "where the state adds up +y xᵀ: no such step gains anything. With Q as printed the step "
+        "is x yᵀ, which agrees "
+        "with y xᵀ on its diagonal alone, 1/f of the entries. So its top is at 1/f of the "
+        "length, and 1/f² as high.",
         figure,
         data=pd.DataFrame({"length": times} | rows).round(4),
     )
@@ -79,29 +94,39 @@ def table(run: Run, view: Any) -> Panel:
     best, wrong = best_gain(run, "right"), best_gain(run, "odd")
     states, gradients = run["contexts/state"], run["contexts/gradient"]
     rows = [
-        ("a convention", "β = −η/N (eq. 13, A.1)", "β = +η/N, since the state adds up +y xᵀ; or the minus, with −y xᵀ",
+        ("a convention", "β = −η/N (eq. 13, A.1)", "β = +η/N, since the state adds up +y xᵀ; or "
+                                                   "the minus, with −y xᵀ",
          f"β = +η/N: off gradient descent by {float(run['error/right']):.0e}"),
         ("a slip", "Q = e₁ e₂ᵀ, so x yᵀ (3.2, A.1)", "Q = e₂ e₁ᵀ, so y xᵀ",
          f"gain {number_text(best_gain(run, 'Q'))}; corrected {number_text(best)}"),
-        ("a reading", "t counts tokens: a window at each (3.2)", "t counts pairs: windows that begin at an x",
+        ("a reading", "t counts tokens: a window at each (3.2)", "t counts pairs: windows that "
+                                                                 "begin at an x",
          f"{percent(1 - wrong / best)} of the gain is lost"),
-        ("a slip", "gradient without the ½ (A.1); penalty term W (A.4); Ψ of 2f × f, yet Ψ c (eq. 12)",
+        ("a slip", "gradient without the ½ (A.1); penalty term W (A.4); Ψ of 2f × f, yet Ψ c "
+                   "(eq. 12)",
          "with the ½; 2 N λ W for the penalty λ |W|²; Ψ = [I 0], Θ = [0 I], both f × 2f",
          f"penalised step off by {percent(float(run['error/as_printed_penalty']))}, corrected "
          f"{float(run['error/penalty']):.0e}"),
         ("a slip", "Wᵀ inside, W outside (A.2)", "M = Wᵀ throughout: M − (η/N)(M S − G)",
-         f"gain of two steps {number_text(float(run['gain/mixed']))}; corrected {number_text(float(run['gain/right']))}"),
+         f"gain of two steps {number_text(float(run['gain/mixed']))}; corrected "
+         f"{number_text(float(run['gain/right']))}"),
         ("a proof", "an MLP maps ∑ (w₀ᵀx − y) x to the gradient of ŷ = g(wᵀx) (A.3, Proposition 4)",
          "the non-linearity before the sum: B = (g(w₀ᵀx) − y) g′(w₀ᵀx) x; the statement holds",
-         f"state off the gradient by {float(run['error/before']):.0e}. Behind the sum: contexts (1, 1) and (2, ½) both "
-         f"sum to {number_text(float(states[0]), 0)}, with gradients {number_text(float(gradients[0]))} and "
+         f"state off the gradient by {float(run['error/before']):.0e}. Behind the sum: contexts "
+         "(1, 1) and (2, ½) both "
+         f"sum to {number_text(float(states[0]), 0)}, with gradients "
+         f"{number_text(float(gradients[0]))} and "
          f"{number_text(float(gradients[1]) + 0.0)}"),
     ]  # fmt: skip
-    frame = pd.DataFrame(rows, columns=["what it is", "as printed", "what gives gradient descent", "measured here"])
+    frame = pd.DataFrame(
+        rows, columns=["what it is", "as printed", "what gives gradient descent", "measured here"]
+    )
     return Panel(
         "Three slips, a convention, a reading, and a proof that fails while its statement holds",
-        "What each formula gives as printed, and what gives gradient descent. Numbers are measured here: a gain is the "
-        "share of the loss of predicting zero that is removed, each at its best rate. If a printed formula were right, "
+        "What each formula gives as printed, and what gives gradient descent. Numbers are "
+        "measured here: a gain is the "
+        "share of the loss of predicting zero that is removed, each at its best rate. If a "
+        "printed formula were right, "
         "it would gain as much as the other, or be off by as little.",
         table=frame,
         data=frame,

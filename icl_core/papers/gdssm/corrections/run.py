@@ -1,7 +1,7 @@
 """What the paper prints beside what is right, both measured on the same tasks; no training.
 
-A gain is the share of the loss of predicting zero that a prediction removes: 1 is all of it, below 0 is worse
-than zero.
+A gain is the share of the loss of predicting zero that a prediction removes: 1 is all of it, below
+0 is worse than zero.
 """
 
 import numpy as np
@@ -15,19 +15,30 @@ from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms, construction, gradient_descent, layer_nd
 from icl_core.papers.gdssm.shared.task import Tasks, interleaved, sample, windows
 
-PENALTY, FEW = 0.2, 512  # of the penalised loss; tasks on which whole iterates of gradient descent are compared
+PENALTY, FEW = (
+    0.2,
+    512,
+)  # of the penalised loss; tasks on which whole iterates of gradient descent are compared
 PART = 1024  # tasks at a time
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """`along/*`, `size/*`: <y, o> and <o, o> of every one-step output o at the best rate of the right one, over <y, y>;
-    `gain/*` of two steps, each formula at the one rate best for it, `rate/*`; `error/*` relative to gradient descent;
-    `contexts/*` of A.3."""
+    """`along/*`, `size/*`: <y, o> and <o, o> of every one-step output o at the best rate of the
+    right one, over <y, y>; `gain/*` of two steps, each formula at the one rate best for it,
+    `rate/*`; `error/*` relative to gradient descent; `contexts/*` of A.3."""
     generator = torch.Generator().manual_seed(5_000 + config.seed)
     tasks = sample(config.f, config.N, config.tasks, generator, r=config.r)
-    eta = config.N * closed_forms.best_beta(config.f, config.N, config.r)  # not fitted to these tasks
+    eta = config.N * closed_forms.best_beta(
+        config.f, config.N, config.r
+    )  # not fitted to these tasks
     before = {"error/before": _before_the_sum(tasks.part(0, FEW), generator)}
-    found = {"rate/eta": eta, **_one_step(config, tasks, eta), **_two_steps(config, tasks), **before, **contexts()}
+    found = {
+        "rate/eta": eta,
+        **_one_step(config, tasks, eta),
+        **_two_steps(config, tasks),
+        **before,
+        **contexts(),
+    }
     return {name: np.array(value) for name, value in found.items()}
 
 
@@ -41,8 +52,14 @@ def _one_step(config: Config, tasks: Tasks, eta: float) -> dict[str, float]:
     few, square = tasks.part(0, FEW), label.square().sum()
     step = gradient_descent.predict(gradient_descent.descend(few, eta, 1)[-1], few)
     return {
-        **{f"along/{name}": float((label * output).sum() / square) for name, output in outputs.items()},
-        **{f"size/{name}": float(output.square().sum() / square) for name, output in outputs.items()},
+        **{
+            f"along/{name}": float((label * output).sum() / square)
+            for name, output in outputs.items()
+        },
+        **{
+            f"size/{name}": float(output.square().sum() / square)
+            for name, output in outputs.items()
+        },
         "error/right": float((outputs["right"][:, :FEW] - step).norm() / step.norm()),
     }
 
@@ -60,7 +77,10 @@ def _two_steps(config: Config, tasks: Tasks) -> dict[str, float]:
     few, N = tasks.part(0, 4 * FEW), config.N
     eta = construction.best_shared_eta(few, 2)
     found = {"rate/two": eta, "rate/mixed": best_mixed_rate(few)}
-    for name, rate, second in (("right", eta, right_second), ("mixed", found["rate/mixed"], mixed_second)):
+    for name, rate, second in (
+        ("right", eta, right_second),
+        ("mixed", found["rate/mixed"], mixed_second),
+    ):
         miss = gradient_descent.predict(second(few, rate), few) - few.y[-1]
         found[f"gain/{name}"] = float(1 - miss.square().sum() / few.y[-1].square().sum())
     # A.4: the penalty is |W|^2, its slope 2 |W|
@@ -85,10 +105,14 @@ def mixed_second(tasks: Tasks, eta: float) -> Tensor:
 
 
 def best_mixed_rate(tasks: Tasks) -> float:
-    """The one rate of both steps at which `mixed_second` loses least. With h = eta/N it predicts 2 h p - h^2 q, so that
-    <y - o, y - o> is a quartic in h, and the least of its extremes is the best."""
+    """The one rate of both steps at which `mixed_second` loses least. With h = eta/N it predicts 2
+    h p - h^2 q, so that <y - o, y - o> is a quartic in h, and the least of its extremes is the
+    best."""
     y, N = tasks.y[-1].double(), tasks.N
-    first, second = (gradient_descent.predict(mixed_second(tasks, sign * N), tasks).double() for sign in (1.0, -1.0))
+    first, second = (
+        gradient_descent.predict(mixed_second(tasks, sign * N), tasks).double()
+        for sign in (1.0, -1.0)
+    )
     p, q = (first - second) / 4, -(first + second) / 2  # outputs at h = 1 and h = -1
     yp, yq, pp, pq, qq = (float((a * b).sum()) for a, b in ((y, p), (y, q), (p, p), (p, q), (q, q)))
     off = np.polynomial.Polynomial([0.0, -4 * yp, 4 * pp + 2 * yq, -4 * pq, qq])  # less <y, y>
@@ -97,9 +121,12 @@ def best_mixed_rate(tasks: Tasks) -> float:
 
 
 def _before_the_sum(tasks: Tasks, generator: torch.Generator) -> float:
-    """How far the state of `state_before_the_sum` is from N times the gradient of 1 / (2 N) ∑ (g(wᵀx) − y)² at some
-    w_0, by automatic differentiation; relative, float64."""
-    x, y = tasks.x[:-1].double(), torch.sigmoid(tasks.y[:-1, 0].double())  # (N, f, tasks), (N, tasks): such a model's
+    """How far the state of `state_before_the_sum` is from N times the gradient of 1 / (2 N) ∑
+    (g(wᵀx) − y)² at some w_0, by automatic differentiation; relative, float64."""
+    x, y = (
+        tasks.x[:-1].double(),
+        torch.sigmoid(tasks.y[:-1, 0].double()),
+    )  # (N, f, tasks), (N, tasks): such a model's
     w = torch.randn(x.shape[1:], generator=generator).double().requires_grad_()
     loss = (torch.sigmoid((w * x).sum(1)) - y).square().sum() / 2
     wanted = torch.autograd.grad(loss, w)[0]
@@ -109,7 +136,8 @@ def _before_the_sum(tasks: Tasks, generator: torch.Generator) -> float:
 def state_before_the_sum(
     x: Float[Tensor, "N f tasks"], y: Float[Tensor, "N tasks"], w: Float[Tensor, "f tasks"]
 ) -> Float[Tensor, "f tasks"]:
-    """What a recurrence with A = 1 and B = (g(w_0ᵀx) − y) g'(w_0ᵀx) x adds up, g the sigmoid (Proposition 4)."""
+    """What a recurrence with A = 1 and B = (g(w_0ᵀx) − y) g'(w_0ᵀx) x adds up, g the sigmoid
+    (Proposition 4)."""
     z = torch.zeros_like(x[0])
     for token, label in zip(x, y, strict=True):
         g = torch.sigmoid((w * token).sum(0))
@@ -118,7 +146,8 @@ def state_before_the_sum(
 
 
 def contexts() -> dict[str, list[float]]:
-    """Two contexts of one pair with equal states of A.3, and the gradients of 1/2 (sigmoid(w x) − y)² at w = 0."""
+    """Two contexts of one pair with equal states of A.3, and the gradients of 1/2 (sigmoid(w x) −
+    y)² at w = 0."""
     states, gradients = [], []
     for x, y in ((1.0, 1.0), (2.0, 0.5)):
         w = torch.zeros((), requires_grad=True)

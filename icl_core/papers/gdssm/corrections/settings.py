@@ -8,7 +8,8 @@ from icl_core.papers.gdssm.shared.settings import REPEATS, TASK
 
 @settings
 class Config:
-    """The tasks on which both versions of every formula are measured; the paper's size is f = N = 10."""
+    """The tasks on which both versions of every formula are measured; the paper's size is f = N =
+    10."""
 
     f: int = slider("features, f", 2, 20, default=10, group=TASK)
     N: int = slider("context pairs, N", 2, 40, default=10, group=TASK)
@@ -17,7 +18,8 @@ class Config:
     seed: int = slider("seed of the tasks", 0, 99, default=0, group=REPEATS)
 
     def check(self) -> None:
-        """Refuse what does not fit the memory: x, y, a product of the two, W, and three predictions."""
+        """Refuse what does not fit the memory: x, y, a product of the two, W, and three
+        predictions."""
         a_task = 3 * (self.N + 1) * self.f + self.f**2 + 3 * self.f
         device.check_memory(4 * self.tasks * a_task, f"tasks {self.tasks}, f {self.f}, N {self.N}")
 

@@ -1,11 +1,12 @@
-"""A state-space layer reads examples (x, y) one after the other and adds y xᵀ to its state. Up to its sign, that sum is
-the gradient of a linear model's loss at zero. A layer that multiplies it with the next x, and with the right number,
-has taken one step of gradient descent on the examples that it has read. Nobody tells the layer to: it is trained on
-regression tasks from random weights, and becomes that step.
+"""A state-space layer reads examples (x, y) one after the other and adds y xᵀ to its state. Up to
+its sign, that sum is the gradient of a linear model's loss at zero. A layer that multiplies it with
+the next x, and with the right number, has taken one step of gradient descent on the examples that
+it has read. Nobody tells the layer to: it is trained on regression tasks from random weights, and
+becomes that step.
 
-Beside it stands the construction: the weights that take the step, written down, with the best rate in closed form.
-Compare the two by loss, by weights, and by the state after every pair. Replace any part of the trained layer, and see
-what breaks.
+Beside it stands the construction: the weights that take the step, written down, with the best rate
+in closed form. Compare the two by loss, by weights, and by the state after every pair. Replace any
+part of the trained layer, and see what breaks.
 """
 
 from icl_core.contract.experiment import Batching, Drawing, Experiment, Run, Theory
@@ -40,7 +41,8 @@ from icl_core.training.loop import evaluations
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: how much of the gain of gradient descent over predicting zero the model has, at the step shown."""
+    """What you see: how much of the gain of gradient descent over predicting zero the model has, at
+    the step shown."""
     away, zero = stage.above(run, view)
     step = f"Step {run.snapshot_steps[run.snapshot_at(view)]:,} of {run.config.steps:,}"
     whose = _steps(run.config)
@@ -58,11 +60,14 @@ def headline(run: Run, view: View) -> str:
 def _steps(config: Config) -> str:
     if config.layers == 1:
         return "one step of gradient descent"
-    return f"{COUNTED[config.layers]} " + ("penalised steps" if config.penalty > 0 else "steps of gradient descent")
+    return f"{COUNTED[config.layers]} " + (
+        "penalised steps" if config.penalty > 0 else "steps of gradient descent"
+    )
 
 
 def cost(config: Config) -> float:
-    """Giga-operations: what the windows cost a task, forward and back, in training and where it is evaluated."""
+    """Giga-operations: what the windows cost a task, forward and back, in training and where it is
+    evaluated."""
     entry = config.f if config.recurrence == "full" else 1
     read = (2 * config.layers - 1) * config.N * config.f * (20 + 8 * config.seeds * (1 + entry / 4))
     evaluated = len(evaluations(config.steps, *EVALUATIONS)) * 2**11 + 2**15 + 14 * SWEPT[0]
@@ -88,13 +93,24 @@ def _second_step(config: Config) -> bool:
 WAITING = 150  # tasks a step, or what it takes to begin one: small batches are mostly waiting
 SEED = ("seed_shown",)
 STATE = ("token", "example", "state", *SEED)
-GRAFT, POINTS, BESIDE, CURVES = "Graft", "Your own points", "Trained beside constructed", "All curves"
-SURGERY = {"interventions": "one", "surgery": "scalar", "grafts": "several"}  # a panel for each model: parts differ
+GRAFT, POINTS, BESIDE, CURVES = (
+    "Graft",
+    "Your own points",
+    "Trained beside constructed",
+    "All curves",
+)
+SURGERY = {
+    "interventions": "one",
+    "surgery": "scalar",
+    "grafts": "several",
+}  # a panel for each model: parts differ
 
 
 def left(config: Config) -> float:
     """The share of the loss of predicting zero that the best step of gradient descent leaves."""
-    return closed_forms.best_loss(config.f, config.N, config.r) / closed_forms.zero_loss(config.f, config.r)
+    return closed_forms.best_loss(config.f, config.N, config.r) / closed_forms.zero_loss(
+        config.f, config.r
+    )
 
 
 EXPERIMENT = Experiment(
@@ -107,9 +123,24 @@ EXPERIMENT = Experiment(
     claims=(*claims.ALL, *CLAIMS),
     metrics=measure,
     drawings=(
-        Drawing("state", stage.state, STATE, applies=_several_features, explanations=explanations.state),
-        Drawing("exact", stage.exact, STATE, moving=False, applies=_several_features, explanations=explanations.exact),
-        Drawing("difference", stage.difference, STATE, applies=_several_features, explanations=explanations.difference),
+        Drawing(
+            "state", stage.state, STATE, applies=_several_features, explanations=explanations.state
+        ),
+        Drawing(
+            "exact",
+            stage.exact,
+            STATE,
+            moving=False,
+            applies=_several_features,
+            explanations=explanations.exact,
+        ),
+        Drawing(
+            "difference",
+            stage.difference,
+            STATE,
+            applies=_several_features,
+            explanations=explanations.difference,
+        ),
         Drawing("along", stage.along, ("state", *SEED), wide=True, applies=_single),
         Drawing("line", stage.line, ("points", *SEED), applies=_single),
         Drawing("weights", stage.weights, SEED, wide=True, explanations=explanations.weights),
@@ -130,10 +161,22 @@ EXPERIMENT = Experiment(
         Drawing("recurrence", recurrence.draw, SEED, BESIDE),
         Drawing("steps", two_steps.draw, SEED, BESIDE, applies=lambda config: config.layers == 2),
         Drawing("second", reference_models.tokens, (), BESIDE, moving=False, applies=_second_step),
-        Drawing("population", reference_models.population, (), BESIDE, moving=False, applies=population.applies),
+        Drawing(
+            "population",
+            reference_models.population,
+            (),
+            BESIDE,
+            moving=False,
+            applies=population.applies,
+        ),
         Drawing("alignment", training.alignment, (), CURVES, live=True),
         Drawing(
-            "arrival", reference_models.training, (), CURVES, moving=False, applies=lambda c: c.optimiser == "authors"
+            "arrival",
+            reference_models.training,
+            (),
+            CURVES,
+            moving=False,
+            applies=lambda c: c.optimiser == "authors",
         ),
         Drawing("scale", input_scale.draw, ("alpha", *SEED), CURVES, moving=False),
     ),

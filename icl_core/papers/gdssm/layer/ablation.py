@@ -1,8 +1,9 @@
 """Surgery: a part of the trained model replaced by its construction, its initial value or zero.
 
-The models cannot tell the scales of their parts apart, so the trained model is first brought into the construction's
-units, in which it acts as before; a part that is put in then fits without a factor. What two layers may share between
-them in many ways, the construction is made to share as the trained model does.
+The models cannot tell the scales of their parts apart, so the trained model is first brought into
+the construction's units, in which it acts as before; a part that is put in then fits without a
+factor. What two layers may share between them in many ways, the construction is made to share as
+the trained model does.
 """
 
 from typing import Any
@@ -21,7 +22,11 @@ from icl_core.papers.gdssm.shared.multi_layer import MultiLayer
 
 KINDS = ("one", "scalar", "several")  # one N-D layer, the 1-D layer, several layers
 FIELDS = {  # by part, of the view: "one_a"
-    kind: {name.removeprefix(f"{kind}_"): name for name in knobs_of(View) if name.startswith(f"{kind}_")}
+    kind: {
+        name.removeprefix(f"{kind}_"): name
+        for name in knobs_of(View)
+        if name.startswith(f"{kind}_")
+    }
     for kind in KINDS
 }
 SIGNS = {"a": "A", "a_tilde": "Ã", "Psi": "Ψ", "Theta": "Θ", "beta": "β", "Q_tilde": "Q̃"}
@@ -37,10 +42,17 @@ def fields_of(config: Any) -> dict[str, str]:
     return FIELDS[kind_of(config)]
 
 
-def graft(trained: Model, start: Model, constructed: Model, view: Any, config: Any) -> tuple[Model, dict[str, str]]:
-    """The trained model after the replacements that the view asks for, and a word for each of them by part."""
+def graft(
+    trained: Model, start: Model, constructed: Model, view: Any, config: Any
+) -> tuple[Model, dict[str, str]]:
+    """The trained model after the replacements that the view asks for, and a word for each of them
+    by part."""
     fields, parts = fields_of(config), trained.tensors()
-    wanted = {name: getattr(view, fields[name]) for name in parts if getattr(view, fields[name]) != "trained"}
+    wanted = {
+        name: getattr(view, fields[name])
+        for name in parts
+        if getattr(view, fields[name]) != "trained"
+    }
     if not wanted:
         return trained, {}
     trained, start = folded(trained, config.f), folded(start, config.f)
@@ -54,9 +66,9 @@ def graft(trained: Model, start: Model, constructed: Model, view: Any, config: A
 
 
 def units(weights: Model, N: int) -> dict[str, Tensor]:
-    """What every part is multiplied with, from the left if a matrix for every seed, to stand in the units of the
-    construction; what is not named stays. The model acts as before: exactly, but for the time course of
-    unequal decays in the 1-D model."""
+    """What every part is multiplied with, from the left if a matrix for every seed, to stand in the
+    units of the construction; what is not named stays. The model acts as before: exactly, but for
+    the time course of unequal decays in the 1-D model."""
     if isinstance(weights, LayerND):  # Q[1, 0] = q[2] = 1
         Q, q = weights.Q[:, 1, 0], weights.q[:, 2]
         return {"Q": (1 / Q)[:, None, None], "q": (1 / q)[:, None], "beta": Q * q}
@@ -64,7 +76,8 @@ def units(weights: Model, N: int) -> dict[str, Tensor]:
 
 
 def _units_1d(weights: Layer1D, N: int) -> dict[str, Tensor]:
-    """Psi = [I ...], and Theta's second half with a diagonal of mean 1; M of `symmetries.product` stays what it is."""
+    """Psi = [I ...], and Theta's second half with a diagonal of mean 1; M of `symmetries.product`
+    stays what it is."""
     f = weights.Psi.shape[1]
     first, decay = weights.Psi[:, :, :f], mean_decay(weights.a, N)  # (seeds, f, f), (seeds, f or 1)
     turn = first.mT * decay[:, None] / decay[..., None]
@@ -73,7 +86,8 @@ def _units_1d(weights: Layer1D, N: int) -> dict[str, Tensor]:
 
 
 def _units_layers(weights: MultiLayer) -> dict[str, Tensor]:
-    """q[2] = Q_1[1, 0] = 1, and of later layers Q~_l[0, 0] = 1, unless the penalty sets the scale of b_l."""
+    """q[2] = Q_1[1, 0] = 1, and of later layers Q~_l[0, 0] = 1, unless the penalty sets the scale
+    of b_l."""
     q = weights.q[:, 2]
     lead = weights.Q[:, :1, 1, 0] * q[:, None]  # (seeds, 1)
     tilde = weights.Q_tilde[:, :, 0, 0]

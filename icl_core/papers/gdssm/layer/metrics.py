@@ -20,7 +20,10 @@ def measure(run: Run) -> list[Metric]:
     if config.layers == 1:
         found.append((claims.ROOT_TWO, worse_than_zero(run)))
     ended = unfinished(run)
-    trained = [Metric(claim, value, unfinished=ended, reason=_reason(run, claim, value)) for claim, value in found]
+    trained = [
+        Metric(claim, value, unfinished=ended, reason=_reason(run, claim, value))
+        for claim, value in found
+    ]
     return [*trained, *_beyond(run)]
 
 
@@ -37,24 +40,29 @@ def compared(run: Run) -> list[Comparison]:
 
 
 def farthest(each: Comparison) -> float:
-    """The largest difference of any seed; of rates that differ within a row of the state, of the rows' means."""
+    """The largest difference of any seed; of rates that differ within a row of the state, of the
+    rows' means."""
     by_row = each.name == "rate"
     gap = (each.trained - each.constructed).mean(-1) if by_row else each.trained - each.constructed
     return float(gap.abs().max()) / each.unit
 
 
 def decays(run: Run) -> list[np.ndarray]:
-    """The mean decays minus 1, the seeds first: of each head. As Figure 3 B shows them, "each diagonal entry is the
-    mean of the corresponding diagonal recurrence matrix": a row of the state counts as the mean of its entries."""
+    """The mean decays minus 1, the seeds first: of each head. As Figure 3 B shows them, "each
+    diagonal entry is the mean of the corresponding diagonal recurrence matrix": a row of the state
+    counts as the mean of its entries."""
     names = [name for name in ("final/a", "final/a_tilde") if name in run.tensors]
     found = [(mean_decay(torch.tensor(run[name]), run.config.N) - 1).numpy() for name in names]
     return [each.mean(-1) if each.ndim > 2 else each for each in found]  # the 1-D state has no rows
 
 
 def population_distance(run: Run, prefix: str = "population/") -> float:
-    """How far weights are from the construction at the best expected rate, at the farthest of their parts and seeds."""
+    """How far weights are from the construction at the best expected rate, at the farthest of their
+    parts and seeds."""
     config = run.config
-    exact = construction.layer_nd(config.f, config.N, config.N * closed_forms.best_beta(config.f, config.N, config.r))
+    exact = construction.layer_nd(
+        config.f, config.N, config.N * closed_forms.best_beta(config.f, config.N, config.r)
+    )
     weights = folded(model_of(config, run.tensors, prefix), config.f)
     decay = float((mean_decay(weights.tensors()["a"], config.N) - 1).abs().max())
     return max(decay, *(farthest(each) for each in compare(weights, exact, config.N)))
@@ -66,16 +74,16 @@ def off_closed_form(run: Run) -> float:
 
 
 def worse_than_zero(run: Run) -> float:
-    """The test scale from which on the trained model is worse than predicting zero, of the seed that is farthest
-    from sqrt 2."""
+    """The test scale from which on the trained model is worse than predicting zero, of the seed
+    that is farthest from sqrt 2."""
     losses = _scaled(run) if np.isfinite(run["sweep/closed"]).all() else run["sweep/trained"]
     found = np.array([crossing(run["sweep/alpha"], row, run["sweep/zero"]) for row in losses])
     return float(found[np.abs(found - 2**0.5).argmax()])
 
 
 def crossing(alpha: np.ndarray, losses: np.ndarray, zero: np.ndarray) -> float:
-    """The scale from which on a loss is above that of predicting zero, by interpolation; the first scale if it is
-    above everywhere, NaN if nowhere."""
+    """The scale from which on a loss is above that of predicting zero, by interpolation; the first
+    scale if it is above everywhere, NaN if nowhere."""
     above = losses / zero - 1
     if (above > 0).all():
         return float(alpha[0])
@@ -87,15 +95,17 @@ def crossing(alpha: np.ndarray, losses: np.ndarray, zero: np.ndarray) -> float:
 
 
 def _scaled(run: Run) -> np.ndarray:
-    """[seeds, scales]: the closed form times trained over constructed on the same tasks, which removes most of the
-    tasks' noise."""
+    """[seeds, scales]: the closed form times trained over constructed on the same tasks, which
+    removes most of the tasks' noise."""
     return run["sweep/closed"] * run["sweep/trained"] / run["sweep/constructed"]
 
 
 def _beside_construction(run: Run) -> list[tuple[Claim, float]]:
     """What holds of one layer, and of two without a penalty."""
     scalar, one = run.config.model == "1-D", run.config.layers == 1
-    reached = (claims.TWO_RATES, claims.TWO_RATES_1D) if not one else (claims.REACHES, claims.REACHES_1D)
+    reached = (
+        (claims.TWO_RATES, claims.TWO_RATES_1D) if not one else (claims.REACHES, claims.REACHES_1D)
+    )
     found = [
         (reached[scalar], worst_ratio(run)),
         (_weights(run), max(farthest(each) for each in compared(run))),
@@ -116,11 +126,16 @@ def _weights(run: Run) -> Claim:
 
 def _beyond(run: Run) -> list[Metric]:
     """What the run has measured beside its own training."""
-    return [Metric(claims.POPULATION, population_distance(run))] if "population/Q" in run.tensors else []
+    return (
+        [Metric(claims.POPULATION, population_distance(run))]
+        if "population/Q" in run.tensors
+        else []
+    )
 
 
 def _several(run: Run) -> list[tuple[Claim, float]]:
-    """What holds for any number of layers: beside the construction with one rate for all, and beside the floor."""
+    """What holds for any number of layers: beside the construction with one rate for all, and
+    beside the floor."""
     shared, floor = run["baseline/shared"][0], run["baseline/floor"][0]
     above = float((run["evaluated/loss"] / floor - 1).max())
     found = [(claims.BEATS_SHARED, float((run["evaluated/loss"] / shared - 1).max()))]
@@ -133,7 +148,11 @@ def _several(run: Run) -> list[tuple[Claim, float]]:
 
 def _reason(run: Run, claim: Claim, value: float) -> str:
     """Which part it is, where a part is too far from the construction."""
-    if claim.slack(value) >= 0 or claim not in (claims.WEIGHTS, claims.WEIGHTS_1D, claims.WEIGHTS_TWO):
+    if claim.slack(value) >= 0 or claim not in (
+        claims.WEIGHTS,
+        claims.WEIGHTS_1D,
+        claims.WEIGHTS_TWO,
+    ):
         return ""
     parts = [f"{each.name} {number_text(farthest(each))}" for each in compared(run)]
     return f"The farthest entry of each part: {', '.join(parts)}."

@@ -1,12 +1,13 @@
 """One feature: the expected loss of the N-D layer, exact, and the weights at its minimum.
 
-With f = 1 windows are numbers, C_t = [x_t, w x_t, x_{t+1}], and the prediction is a polynomial in them:
+With f = 1 windows are numbers, C_t = [x_t, w x_t, x_{t+1}], and the prediction is a polynomial in
+them:
 
     o = beta sum_t a^(N-t) sum_{j>=k} Q[j, k] C_t[j] C_t[k] sum_l q[l] C_N[l]
 
-So its expected loss is a quadratic form in beta Q[j, k] q[l], whose coefficients are moments of x ~ U(-r, r) and
-w ~ N(0, 1). Its minimum, searched from the weights that training begins with, is the construction: that trained weights
-are off it is no merit of other weights.
+So its expected loss is a quadratic form in beta Q[j, k] q[l], whose coefficients are moments of x ~
+U(-r, r) and w ~ N(0, 1). Its minimum, searched from the weights that training begins with, is the
+construction: that trained weights are off it is no merit of other weights.
 """
 
 import numpy as np
@@ -27,15 +28,24 @@ SIZES = range(2, 41)  # of N: a single pair has several optima, and beyond it ta
 
 def applies(config: Config) -> bool:
     """Whether the expected loss is known: one N-D layer of one feature."""
-    return config.model == "N-D" and config.layers == 1 and config.f == 1 and config.N in SIZES and not config.skip
+    return (
+        config.model == "N-D"
+        and config.layers == 1
+        and config.f == 1
+        and config.N in SIZES
+        and not config.skip
+    )
 
 
 def optimum(config: Config) -> LayerND:
-    """The weights of least expected loss, by L-BFGS from those that training begins with; float64, one seed."""
+    """The weights of least expected loss, by L-BFGS from those that training begins with; float64,
+    one seed."""
     start, r = models.initial(config, [config.seed]).to(torch.float64), config.r
     assert isinstance(start, LayerND)
     along, squares = moments(config.N, r)
-    leaves = {name: start.tensors()[name].clone().requires_grad_() for name in ("a", "Q", "q")}  # beta is their scale
+    leaves = {
+        name: start.tensors()[name].clone().requires_grad_() for name in ("a", "Q", "q")
+    }  # beta is their scale
     search = torch.optim.LBFGS(
         list(leaves.values()), max_iter=STEPS, tolerance_grad=PRECISE * r**2, tolerance_change=0.0,
         history_size=20, line_search_fn="strong_wolfe",
@@ -55,24 +65,30 @@ def expected_loss(weights: LayerND, along: Tensor, squares: Tensor, r: float = 1
     """The mean loss over all tasks of a layer of one seed, given the `moments`."""
     N = len(along)
     kept = weights.a[0, 0, 0] ** torch.arange(N - 1, -1, -1)  # (N,)
-    folded = (weights.Q[0] + weights.Q[0].mT)[ROWS, COLUMNS] / torch.tensor(np.where(ROWS == COLUMNS, 2.0, 1.0))
+    folded = (weights.Q[0] + weights.Q[0].mT)[ROWS, COLUMNS] / torch.tensor(
+        np.where(ROWS == COLUMNS, 2.0, 1.0)
+    )
     theta = weights.beta[0] * (folded[:, None] * weights.q[0]).flatten()  # (PRODUCTS,)
     form = torch.einsum("tpuq,t,u->pq", squares, kept, kept)
     return closed_forms.variance(r) / 2 - theta @ (kept @ along) + theta @ form @ theta / 2
 
 
 def moments(N: int, r: float = 1.0) -> tuple[Tensor, Tensor]:
-    """E y phi (N, PRODUCTS) and E phi phi' (N, PRODUCTS, N, PRODUCTS) of the products phi of windows; float64."""
+    """E y phi (N, PRODUCTS) and E phi phi' (N, PRODUCTS, N, PRODUCTS) of the products phi of
+    windows; float64."""
     of_w, of_x = _exponents(N)
     label = np.zeros(N + 1, int)
     label[N] = 1  # y = w x_{N+1}
     along = _mean(of_w + 1, of_x + label, r)
-    squares = np.stack([_mean(of_w[t, :, None, None] + of_w, of_x[t, :, None, None] + of_x, r) for t in range(N)])
+    squares = np.stack(
+        [_mean(of_w[t, :, None, None] + of_w, of_x[t, :, None, None] + of_x, r) for t in range(N)]
+    )
     return torch.tensor(along), torch.tensor(squares)
 
 
 def _exponents(N: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of every product C_t[j] C_t[k] C_N[l] the power of w [N, PRODUCTS] and of every x [N, PRODUCTS, N + 1]."""
+    """Of every product C_t[j] C_t[k] C_N[l] the power of w [N, PRODUCTS] and of every x [N,
+    PRODUCTS, N + 1]."""
     token = np.zeros((N, 3, N + 1), int)  # which x stands where in a window
     for t in range(N):
         token[t, [0, 1], t] = token[t, 2, t + 1] = 1

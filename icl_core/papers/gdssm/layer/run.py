@@ -1,5 +1,6 @@
-"""Trains a layer, and asks of it beyond its loss what no view should have to compute: tasks of another scale (Figures
-1 D and 2 D), and the construction on the tasks that the curves are watched on."""
+"""Trains a layer, and asks of it beyond its loss what no view should have to compute: tasks of
+another scale (Figures 1 D and 2 D), and the construction on the tasks that the curves are watched
+on."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -23,10 +24,11 @@ SWEPT = (2**14, 2**21)  # tasks at most, and numbers of x at most, at every scal
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """Train and evaluate as in `train.train`; then `sweep/alpha` [scales]; `sweep/trained` [seeds, scales],
-    `sweep/constructed`, `sweep/closed` (NaN where there is no closed form) and `sweep/zero` [scales];
-    `watched/constructed` [1]. Where they apply: `beside/step`, `beside/loss` [seeds, evaluations] of our training of
-    the same model; `population/*` [1, ...]; `baseline/stacked` and `baseline/left_out` [1] of `second_step`."""
+    """Train and evaluate as in `train.train`; then `sweep/alpha` [scales]; `sweep/trained` [seeds,
+    scales], `sweep/constructed`, `sweep/closed` (NaN where there is no closed form) and
+    `sweep/zero` [scales]; `watched/constructed` [1]. Where they apply: `beside/step`, `beside/loss`
+    [seeds, evaluations] of our training of the same model; `population/*` [1, ...];
+    `baseline/stacked` and `baseline/left_out` [1] of `second_step`."""
     plan = [train.training_phase(TRAIN, config, "as the authors train")]
     if config.optimiser == "authors":
         plan.append(train.training_phase("beside", as_here(config), "as here"))
@@ -51,29 +53,42 @@ def compute_together(
             made[index] = found[TRAIN]
     if made:
         config, known = configs[0], _known(configs[0])
-        swept = batched_rates.split(_swept(config, list(made.values())), config.seeds, ("sweep/trained",))
+        swept = batched_rates.split(
+            _swept(config, list(made.values())), config.seeds, ("sweep/trained",)
+        )
         for index, own in zip(made, swept, strict=False):
             yield index, {**made[index], **own, **known}
 
 
 def _beside(trained: phases.Made) -> dict[str, np.ndarray]:
     """The curve of the training that goes beside the run's own."""
-    return {f"beside/{name}": trained["beside"][f"curve/{name}"] for name in ("step", "loss") if "beside" in trained}
+    return {
+        f"beside/{name}": trained["beside"][f"curve/{name}"]
+        for name in ("step", "loss")
+        if "beside" in trained
+    }
 
 
 def _swept(config: Config, made: Sequence[Tensors]) -> dict[str, np.ndarray]:
-    """Trained, in one run or several, and constructed at every scale, and the construction on the watched tasks."""
+    """Trained, in one run or several, and constructed at every scale, and the construction on the
+    watched tasks."""
     trained = [model_of(config, each, "final/").to(device.current_device()) for each in made]
-    constructed = model_of(config, made[0], "constructed/").to(device.current_device())  # the same for all
+    constructed = model_of(config, made[0], "constructed/").to(
+        device.current_device()
+    )  # the same for all
     tasks = train.held_out(config, SWEPT)
     scaled = (tasks.times(float(alpha)) for alpha in ALPHAS)
-    swept = np.stack(list(over_runs.losses(trained, [constructed], scaled)), 1)  # (seeds + 1, scales)
+    swept = np.stack(
+        list(over_runs.losses(trained, [constructed], scaled)), 1
+    )  # (seeds + 1, scales)
     return {
         "sweep/alpha": ALPHAS,
         "sweep/trained": swept[:-1],
         "sweep/constructed": swept[-1],
         "sweep/closed": np.array([train.expected(config, alpha) for alpha in ALPHAS]),
-        "sweep/zero": np.array([closed_forms.zero_loss(config.f, alpha * config.r) for alpha in ALPHAS]),
+        "sweep/zero": np.array(
+            [closed_forms.zero_loss(config.f, alpha * config.r) for alpha in ALPHAS]
+        ),
         "watched/constructed": models.losses(constructed, train.held_out(config, train.WATCHED)),
     }
 
@@ -86,5 +101,7 @@ def _known(config: Config) -> dict[str, np.ndarray]:
         found = {f"population/{name}": tensor.numpy() for name, tensor in best.tensors().items()}
     if config.model == "1-D" and config.layers == 2:
         floors = second_step.floors(train.held_out(config))
-        found |= {f"baseline/{name}": np.array([value], np.float32) for name, value in floors.items()}
+        found |= {
+            f"baseline/{name}": np.array([value], np.float32) for name, value in floors.items()
+        }
     return found

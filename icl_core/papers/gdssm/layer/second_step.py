@@ -1,15 +1,20 @@
-"""What a second step asks of the 1-D layer's tokens c_t = [x_t y_t, x_{t+1}] (eq. 14), and what they hold of it.
+"""What a second step asks of the 1-D layer's tokens c_t = [x_t y_t, x_{t+1}] (eq. 14), and what
+they hold of it.
 
-Two steps predict A g·x_q − B gᵀ S x_q with g = ∑ y x and S = ∑ x xᵀ. No reader of these tokens does exactly
-that: x_1 stands in them as x_1 y_1 only, so that (c x_1, y_1 / c) gives the same tokens and another S. Two ways to come
-near, of many (a reader that can divide x_t y_t by x_t knows all pairs but the first):
+Two steps predict A g·x_q − B gᵀ S x_q with g = ∑ y x and S = ∑ x xᵀ. No reader of these tokens does
+exactly that: x_1 stands in them as x_1 y_1 only, so that (c x_1, y_1 / c) gives the same tokens and
+another S. Two ways to come near, of many (a reader that can divide x_t y_t by x_t knows all pairs
+but the first):
 
-  left out   S without the first pair, as the sum of x_{t+1} x_{t+1}ᵀ over t < N: two heads a layer, as in Appendix A.2
-  stacked    a second layer of eq. 13 on the first one, which predicts at every token from the pairs so far: it adds up
+  left out   S without the first pair, as the sum of x_{t+1} x_{t+1}ᵀ over t < N: two heads a layer,
+             as in Appendix A.2
+  stacked    a second layer of eq. 13 on the first one, which predicts at every token from the pairs
+             so far: it adds up
              (y_t − prediction) x_t, so that every example meets the earlier ones alone
 
-The windows of Section 3.2 hold what is needed, with y as [0, …, y]: "the token construction is identical to that used
-for N-dimensional linear regression" (Section 4.3). So the 1-D model of several layers reads these (`multi_layer`).
+The windows of Section 3.2 hold what is needed, with y as [0, …, y]: "the token construction is
+identical to that used for N-dimensional linear regression" (Section 4.3). So the 1-D model of
+several layers reads these (`multi_layer`).
 """
 
 import numpy as np
@@ -24,13 +29,15 @@ Outputs = tuple[Float[Tensor, "tasks"], Float[Tensor, "tasks"]]
 
 
 def stacked(c: Tokens) -> Outputs:
-    """Over the tokens: g·x_q, what one layer puts out, and what a second one adds up of its predictions, at the query:
-    ∑_t (g_{t-1}·x_t) (x_t·x_q) with g_t of the first t pairs."""
+    """Over the tokens: g·x_q, what one layer puts out, and what a second one adds up of its
+    predictions, at the query: ∑_t (g_{t-1}·x_t) (x_t·x_q) with g_t of the first t pairs."""
     f = c.shape[1] // 2
     g, missed = torch.zeros_like(c[0, :f]), torch.zeros_like(c[0, :f])
     for token in c[:-1]:
         g = g + token[:f]
-        missed = missed + (g * token[f:]).sum(0) * token[f:]  # the prediction of y_{t+1}, times x_{t+1}
+        missed = (
+            missed + (g * token[f:]).sum(0) * token[f:]
+        )  # the prediction of y_{t+1}, times x_{t+1}
     query = c[-1, f:]
     return ((g + c[-1, :f]) * query).sum(0), (missed * query).sum(0)
 
@@ -38,18 +45,27 @@ def stacked(c: Tokens) -> Outputs:
 def left_out(c: Tokens) -> Outputs:
     """g·x_q and gᵀ S x_q, S without x_1 x_1ᵀ."""
     f = c.shape[1] // 2
-    g, x, query = c[:, :f].sum(0), c[:-1, f:], c[-1, f:]  # (f, tasks), (N - 1, f, tasks), (f, tasks)
+    g, x, query = (
+        c[:, :f].sum(0),
+        c[:-1, f:],
+        c[-1, f:],
+    )  # (f, tasks), (N - 1, f, tasks), (f, tasks)
     return (g * query).sum(0), ((g * x).sum(1) * (x * query).sum(1)).sum(0)
 
 
 def floors(tasks: Tasks) -> dict[str, float]:
-    """The least loss on these tasks of A times the first output minus B times the second, of both."""
+    """The least loss on these tasks of A times the first output minus B times the
+    second, of both."""
     c, label = constructed_tokens(tasks), tasks.y[-1, 0].double().cpu().numpy()
-    return {name: _least(form(c), label) for name, form in (("stacked", stacked), ("left_out", left_out))}
+    return {
+        name: _least(form(c), label)
+        for name, form in (("stacked", stacked), ("left_out", left_out))
+    }
 
 
 def _least(outputs: Outputs, label: np.ndarray) -> float:
-    """By 2 x 2 least squares, each output in units of its own size, as they differ by powers of N."""
+    """By 2 x 2 least squares, each output in units of its own size, as they differ by
+    powers of N."""
     columns = torch.stack(outputs, 1).double().cpu().numpy()  # [tasks, 2]
     columns = columns / np.maximum(np.sqrt((columns**2).mean(0)), 1e-30)
     best = np.linalg.lstsq(columns, label, rcond=None)[0]

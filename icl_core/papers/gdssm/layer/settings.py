@@ -1,4 +1,5 @@
-"""What is drawn of a trained GD-SSM, or asked of it; and named settings: the classroom's, and one for each figure.
+"""What is drawn of a trained GD-SSM, or asked of it; and named settings: the classroom's, and one
+for each figure.
 
 What is computed is `shared.settings.Config`: the experiment on sizes trains the same layers.
 """
@@ -10,8 +11,17 @@ from icl_core.contract.knobs import choice, settings, slider, text, toggle
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.typed_points import points
 
-PARTS = {"trained": "trained", "constructed": "construction", "initial": "initial value", "zero": "zero"}
-STATES = {"first": "first layer: ∑ y xᵀ", "last": "last layer: ∑ y xᵀ", "curvature": "last layer: ∑ x xᵀ"}
+PARTS = {
+    "trained": "trained",
+    "constructed": "construction",
+    "initial": "initial value",
+    "zero": "zero",
+}
+STATES = {
+    "first": "first layer: ∑ y xᵀ",
+    "last": "last layer: ∑ y xᵀ",
+    "curvature": "last layer: ∑ x xᵀ",
+}
 POINTS = "-1:-1.4, -0.8:-1.3, -0.6:-0.7, -0.4:-0.7, -0.1:0, 0.2:0.4, 0.4:0.5, 0.6:1, 0.8:1.1, 1:1.6"
 
 
@@ -54,7 +64,12 @@ LAYER = Config()
 SCALAR = replace(LAYER, model="1-D", batch=1024, learning_rate=0.01, steps=600)
 TWO = replace(LAYER, layers=2, recurrence="scalar", batch=512, steps=1000)
 SCALAR_TWO = replace(TWO, model="1-D", batch=1024)
-AUTHORS = {"optimiser": "authors", "batch": 64, "learning_rate": 2e-4, "steps": 300_000}  # Appendix A.5
+AUTHORS = {
+    "optimiser": "authors",
+    "batch": 64,
+    "learning_rate": 2e-4,
+    "steps": 300_000,
+}  # Appendix A.5
 
 
 def as_here(config: Config) -> Config:
@@ -66,34 +81,105 @@ def as_here(config: Config) -> Config:
 
 # name, title, config, what to see, group
 ROWS = (
-    ("layer", "Figures 2 and 3: one layer", LAYER,
-     "In a second of training the layer becomes one step of gradient descent.", "Paper's setting"),
-    ("full", "A decay for every entry", replace(LAYER, recurrence="full", batch=128, learning_rate=0.01, steps=600),
-     "A hundred decays to learn. The mean of every row comes close to 1, because a sum forgets nothing.", "Classroom"),
-    ("scalar", "One decay for all", replace(LAYER, recurrence="scalar"),
-     "One decay for the whole state. See how close to 1 it comes.", "Classroom"),
-    ("skip", "A short cut of our own", replace(LAYER, skip=True),
-     "We add C_t skip to the output, which the paper does not. The layer learns not to use it.", "Classroom"),
-    ("one feature", "One feature: your own points", replace(LAYER, f=1, steps=2400),
-     "Type points, and see which line the layer fits to them. Here the best weights are known exactly.", "Classroom"),
-    ("1-D", "Figure 1: scalar labels", SCALAR,
-     "Tokens [x y, next x]. Only a product of weights compares, as the state has no basis of its own.", "Figures"),
-    ("1-D half", "Figure 1 as plotted: x up to ½", replace(SCALAR, r=0.5),
-     "The paper's text has x up to 1, the authors' code up to ½: a quarter of the loss, four times the best rate.",
-     "Figures"),
-    ("two layers", "Figures 4 A and 5: two layers", TWO,
-     "Better than two steps of one rate: training finds two rates.", "Figures"),
-    ("1-D two layers", "Figure 4 C: two layers, scalar labels", SCALAR_TWO,
-     "They read x, y, x, y, … with y as [0, …, y], because the tokens [x y, next x] allow no second step.", "Figures"),
-    ("authors", "As the authors train", replace(LAYER, **AUTHORS),
-     "AdamW, 64 tasks a step, up to 300,000 steps. It finds the same layer as our 300 steps.", "Paper's setting"),
-    ("1-D authors", "Scalar labels, as the authors train", replace(SCALAR, **AUTHORS),
-     "AdamW, 64 tasks a step, up to 300,000 steps. It finds the same layer as our 600 steps.", "Paper's setting"),
-    ("three layers", "Three layers, three rates", replace(TWO, layers=3, batch=256),
-     "Three steps, each with a rate of its own. With larger batches some seeds did not find them.",
-     "Beyond the paper"),
-    ("penalised", "An L2 penalty built in", replace(TWO, penalty=0.1),
-     "The layers are given a penalty, and training undoes it.", "Beyond the paper"),
-)  # fmt: skip
+    (
+        "layer",
+        "Figures 2 and 3: one layer",
+        LAYER,
+        "In a second of training the layer becomes one step of gradient descent.",
+        "Paper's setting",
+    ),
+    (
+        "full",
+        "A decay for every entry",
+        replace(LAYER, recurrence="full", batch=128, learning_rate=0.01, steps=600),
+        "A hundred decays to learn. The mean of every row comes close to 1, because a sum forgets "
+        "nothing.",
+        "Classroom",
+    ),
+    (
+        "scalar",
+        "One decay for all",
+        replace(LAYER, recurrence="scalar"),
+        "One decay for the whole state. See how close to 1 it comes.",
+        "Classroom",
+    ),
+    (
+        "skip",
+        "A short cut of our own",
+        replace(LAYER, skip=True),
+        "We add C_t skip to the output, which the paper does not. The layer learns not to use it.",
+        "Classroom",
+    ),
+    (
+        "one feature",
+        "One feature: your own points",
+        replace(LAYER, f=1, steps=2400),
+        "Type points, and see which line the layer fits to them. Here the best weights are known "
+        "exactly.",
+        "Classroom",
+    ),
+    (
+        "1-D",
+        "Figure 1: scalar labels",
+        SCALAR,
+        "Tokens [x y, next x]. Only a product of weights compares, as the state has no basis of "
+        "its own.",
+        "Figures",
+    ),
+    (
+        "1-D half",
+        "Figure 1 as plotted: x up to ½",
+        replace(SCALAR, r=0.5),
+        "The paper's text has x up to 1, the authors' code up to ½: a quarter of the loss, four "
+        "times the best rate.",
+        "Figures",
+    ),
+    (
+        "two layers",
+        "Figures 4 A and 5: two layers",
+        TWO,
+        "Better than two steps of one rate: training finds two rates.",
+        "Figures",
+    ),
+    (
+        "1-D two layers",
+        "Figure 4 C: two layers, scalar labels",
+        SCALAR_TWO,
+        "They read x, y, x, y, … with y as [0, …, y], because the tokens [x y, next x] allow no "
+        "second step.",
+        "Figures",
+    ),
+    (
+        "authors",
+        "As the authors train",
+        replace(LAYER, **AUTHORS),
+        "AdamW, 64 tasks a step, up to 300,000 steps. It finds the same layer as our 300 steps.",
+        "Paper's setting",
+    ),
+    (
+        "1-D authors",
+        "Scalar labels, as the authors train",
+        replace(SCALAR, **AUTHORS),
+        "AdamW, 64 tasks a step, up to 300,000 steps. It finds the same layer as our 600 steps.",
+        "Paper's setting",
+    ),
+    (
+        "three layers",
+        "Three layers, three rates",
+        replace(TWO, layers=3, batch=256),
+        "Three steps, each with a rate of its own. With larger batches some seeds did not find "
+        "them.",
+        "Beyond the paper",
+    ),
+    (
+        "penalised",
+        "An L2 penalty built in",
+        replace(TWO, penalty=0.1),
+        "The layers are given a penalty, and training undoes it.",
+        "Beyond the paper",
+    ),
+)
 
-PRESETS = tuple(Preset(name, title, config, about, group, seeds=5) for name, title, config, about, group in ROWS)
+PRESETS = tuple(
+    Preset(name, title, config, about, group, seeds=5) for name, title, config, about, group in ROWS
+)

@@ -34,7 +34,8 @@ def _off(run: Run, view: Any) -> float:
 def _learned(run: Run, view: Any) -> str:
     step = run.snapshot_steps[run.snapshot_at(view)]
     return (
-        f"By step {step} the state is the gradient, to within {percent(_off(run, view))}: the difference fades. "
+        f"By step {step} the state is the gradient, to within {percent(_off(run, view))}: the "
+        "difference fades. "
         "Nobody showed it a gradient; it was trained on its predictions alone."
     )
 
@@ -44,12 +45,16 @@ def _early(run: Run, view: Any) -> int:
 
 
 def _early_said(run: Run, view: Any) -> str:
-    return f"After {view.token} pairs the state is {percent(_off(run, view))} off the gradient of those {view.token}."
+    return (
+        f"After {view.token} pairs the state is {percent(_off(run, view))} off the gradient of "
+        f"those {view.token}."
+    )
 
 
 def _any_point(run: Run, view: Any) -> str:
     return (
-        "So the layer can answer a query at any point of the prompt: its state is up to date after every pair, though "
+        "So the layer can answer a query at any point of the prompt: its state is up to date "
+        "after every pair, though "
         f"the length of its step is the one for {run.config.N} pairs."
     )
 
@@ -58,17 +63,25 @@ def _grafted(run: Run, view: Any) -> str:
     before, after = (number_text(loss) for loss in grafts.after(run, view))
     formula = number_text(grafts.after(run, replace(view, one_Q="constructed"))[1])
     return (
-        f"The loss was {before} and is {after}; predicting zero loses {number_text(float(run['baseline/zero'][0]))}. Q "
-        f"picks which products enter the state, and now none does. With the formula's Q, y times x, it would be "
+        f"The loss was {before} and is {after}; predicting zero loses "
+        f"{number_text(float(run['baseline/zero'][0]))}. Q "
+        "picks which products enter the state, and now none does. With the formula's Q, y "
+        "times x, it would be "
         f"{formula}."
     )
 
 
 def _task(config: Config) -> str:
-    below = "" if config.f == 1 else f"; {'those' if config.model == 'N-D' else 'the x'} of the layer hold {config.f}"
+    below = (
+        ""
+        if config.f == 1
+        else f"; {'those' if config.model == 'N-D' else 'the x'} of the layer hold {config.f}"
+    )
     return (
-        f"A prompt shows {config.N} examples (x, y) of one linear map, a new map in every prompt, and asks for the y "
-        f"of a new x. Here x and y are single numbers and the map is y = 2 x{below}{' numbers' if below else ''}."
+        f"A prompt shows {config.N} examples (x, y) of one linear map, a new map in every "
+        "prompt, and asks for the y "
+        "of a new x. Here x and y are single numbers and the map is y = 2 "
+        f"x{below}{' numbers' if below else ''}."
     )
 
 
@@ -79,13 +92,17 @@ def _scaled(run: Run, view: Any) -> int:
 
 def _scaled_said(run: Run, view: Any) -> str:
     trained, _, zero, _ = input_scale.at_scale(run, view)
-    return f"At α = {view.alpha:g} its loss is {number_text(trained, 2)}; that of predicting zero is {number_text(zero, 2)}."
+    return (
+        f"At α = {view.alpha:g} its loss is {number_text(trained, 2)}; that of predicting zero "
+        f"is {number_text(zero, 2)}."
+    )
 
 
 def _close(run: Run, view: Any) -> str:
     away = compared(stage.above(run, view)[0])
     return (
-        f"You have seen a layer turn into a learning rule: its loss ends {away} that of one step of gradient descent, "
+        f"You have seen a layer turn into a learning rule: its loss ends {away} that of one "
+        "step of gradient descent, "
         "and its weights end as their construction, the ones that a person would write down."
     )
 
@@ -99,11 +116,13 @@ EARLY = Question(
     ),
     _early,
     _early_said,
-    "The gradient is a sum over pairs. The layer adds one term per pair and forgets none, so it is right all along.",
+    "The gradient is a sum over pairs. The layer adds one term per pair and forgets none, so it "
+    "is right all along.",
     ("state", "exact", "difference", "tokens"),
 )
 SCALE = Question(
-    "The layer was trained on x between −1 and 1. Now every x is 1.5 times as large (α = 1.5). How does it do?",
+    "The layer was trained on x between −1 and 1. Now every x is 1.5 times as large (α = 1.5). "
+    "How does it do?",
     (
         "Better than predicting zero: larger x are easier to tell from noise",
         "About as well as predicting zero",
@@ -111,7 +130,8 @@ SCALE = Question(
     ),
     _scaled,
     _scaled_said,
-    "Its step has one fixed length, learned for α = 1. Larger x make the gradient larger, and the step goes too far.",
+    "Its step has one fixed length, learned for α = 1. Larger x make the gradient larger, and "
+    "the step goes too far.",
     ("scale",),
 )
 
@@ -123,9 +143,12 @@ STORY = Story(
     beats=(
         Beat(
             "before",
-            "Before training. The layer reads the pairs one after the other and keeps a sum, its state (left, times a "
-            "fitted factor). Beside it is the sum of all y xᵀ, the gradient that one step of gradient descent needs. "
-            "The two still differ, and so do the weights from their construction, the ones that a person would write "
+            "Before training. The layer reads the pairs one after the other and keeps a sum, "
+            "its state (left, times a "
+            "fitted factor). Beside it is the sum of all y xᵀ, the gradient that one step of "
+            "gradient descent needs. "
+            "The two still differ, and so do the weights from their construction, the ones that "
+            "a person would write "
             "down.",
             at=FIRST,
             marks=("state", "exact"),
@@ -152,7 +175,8 @@ STORY = Story(
         ),
         Beat(
             "scale",
-            "The layer has learned one step of one length. It does not measure its prompt before it steps.",
+            "The layer has learned one step of one length. It does not measure its prompt "
+            "before it steps.",
             at=LAST,
             marks=("scale",),
             view={"alpha": 1.5},
@@ -169,13 +193,15 @@ STORY = Story(
             marks=("tokens",),
         ),
         Try(
-            "Set the decay A to zero, so that only the last pair counts: how much of the gain is left?",
+            "Set the decay A to zero, so that only the last pair counts: how much of the gain "
+            "is left?",
             fields={"one_a": "zero"},
             drawer="Graft",
             marks=("interventions",),
         ),
         Try(
-            "Ten points on a line of slope 2. Take half of them away: where does the layer's line go?",
+            "Ten points on a line of slope 2. Take half of them away: where does the layer's "
+            "line go?",
             preset="one feature",
             fields={"points": LINE},
             drawer="Your own points",

@@ -1,14 +1,17 @@
 """What decides who learns the step: how wide a model is, and how many tasks it has seen.
 
-Every model is trained at several widths, as its authors build it. The unit of width is 2f + N + 1: 2f numbers for x and
-y, and N + 1 for the positions of the pairs and the query. One panel shows where all trainings end against width, the
-other their curves against the tasks seen. What looks like a verdict on an architecture may be one on its width, or on
-its training. A transformer with no room for positions ends above one step; with more room it does not.
+Every model is trained at several widths, as its authors build it. The unit of width is 2f + N + 1:
+2f numbers for x and y, and N + 1 for the positions of the pairs and the query. One panel shows
+where all trainings end against width, the other their curves against the tasks seen. What looks
+like a verdict on an architecture may be one on its width, or on its training. A transformer with no
+room for positions ends above one step; with more room it does not.
 
-All models share one learning rate and one number of steps, which do not suit all alike: the GD-SSM in particular may
-end above one step here, and reaches it with its own rate under "Beside other models of sequences".
+All models share one learning rate and one number of steps, which do not suit all alike: the GD-SSM
+in particular may end above one step here, and reaches it with its own rate under "Beside other
+models of sequences".
 
-The paper gives no widths of the other models. Its own layer has 20 at f = N = 10, where 2f + N + 1 is 31.
+The paper gives no widths of the other models. Its own layer has 20 at f = N = 10, where 2f + N + 1
+is 31.
 """
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
@@ -35,11 +38,15 @@ def headline(run: Run, view: View) -> str:
         return f"No other model reaches one step of gradient descent at any width {after}."
     named = "; ".join(said)
     named = named if len(named) <= ROOM else f"{len(said)} of {len(reached)} at some width"
-    return f"Other models that reach one step of gradient descent, to within {percent(NEAR - 1)}, {after}: {named}."
+    return (
+        f"Other models that reach one step of gradient descent, to within {percent(NEAR - 1)}, "
+        f"{after}: {named}."
+    )
 
 
 def cost(config: Config) -> float:
-    """Giga-operations, forward and back; a step of so small a model costs at least a twentieth of one."""
+    """Giga-operations, forward and back; a step of so small a model costs at least a twentieth of
+    one."""
     total = 0.0
     for setting, row in zip(settings_of(config), of(config), strict=True):
         each = [3 * learner.size.parameters + setting.positions * 40 for learner in row]

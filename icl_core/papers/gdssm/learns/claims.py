@@ -13,7 +13,8 @@ NARROW = found(
     id="half-the-width-is-too-narrow",
     label="f = 3, half of 2f + N + 1: best two-layer transformer is above one step by",
     text=(
-        "With half of 2f + N + 1, which is 2f at f = 3 and N = 5, no transformer of two layers reaches one step. (All "
+        "With half of 2f + N + 1, which is 2f at f = 3 and N = 5, no transformer of two layers "
+        "reaches one step. (All "
         "widths share one rate.)"
     ),
     at=SMALL,
@@ -30,8 +31,10 @@ PRODUCTS = found(
     id="too-narrow-for-the-step",
     label="1-D, half of 2f + N + 1: linear transformer, one layer, is above one step by",
     text=(
-        "Where the products are given, the linear transformer of one layer does not reach one step with half of "
-        "2f + N + 1, which is less than the 2f + 2 that the step takes when it is written down. (All widths share one "
+        "Where the products are given, the linear transformer of one layer does not reach one "
+        "step with half of "
+        "2f + N + 1, which is less than the 2f + 2 that the step takes when it is written down. "
+        "(All widths share one "
         "rate.)"
     ),
     at=GIVEN,

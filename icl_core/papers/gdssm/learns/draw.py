@@ -24,16 +24,26 @@ MOST = 1.3  # times predicting zero: what lies beyond is not shown
 def by_width(run: Run, view: Any) -> Panel:
     """The end of every training, a line a model."""
     x, found = widths(run), [model(id) for id in run.names("models")]
-    series = [Curve(each.label, x, _shown(run, ratios(run, each.id)), each.colour, each.dash, markers=True)
-              for each in found]  # fmt: skip
+    series = [
+        Curve(
+            each.label, x, _shown(run, ratios(run, each.id)), each.colour, each.dash, markers=True
+        )
+        for each in found
+    ]
     figure = _figure(run, series, "width / (2f + N + 1)", found)
     figure.update_xaxes(tickvals=x, ticktext=[f"{each:.2g}" for each in x])
-    columns = {f"{each:.2g}": [_ratio(ratios(run, m.id)[:, i].mean()) for m in found] for i, each in enumerate(x)}
+    columns = {
+        f"{each:.2g}": [_ratio(ratios(run, m.id)[:, i].mean()) for m in found]
+        for i, each in enumerate(x)
+    }
     return Panel(
         _reached(run),
-        "Loss at the end, in units of one step's, on the same fresh tasks. A mean over seeds within "
-        f"{percent(NEAR - 1)} of 1 reaches it. Width 1 leaves room for x, y and the positions. If a line falls to 1 "
-        "towards the right, the model was too narrow; if it stays at predicting zero, it lacks something else, or "
+        "Loss at the end, in units of one step's, on the same fresh tasks. A mean over seeds "
+        "within "
+        f"{percent(NEAR - 1)} of 1 reaches it. Width 1 leaves room for x, y and the positions. "
+        "If a line falls to 1 "
+        "towards the right, the model was too narrow; if it stays at predicting zero, it lacks "
+        "something else, or "
         "tasks." + _own(run) + _lost(run, found),
         figure,
         data=pd.DataFrame({"model": [each.label for each in found]} | columns),
@@ -52,11 +62,17 @@ def by_tasks(run: Run, view: Any) -> Panel:
     shown = settings_of(run.config)[place]
     return Panel(
         f"Width {shown.hidden}: {_left(x, rows, zero / one)}",
-        f"The same trainings at {shown.hidden / shown.base:.2g} × (2f + N + 1), {SHOWN[view.shown]}, against the fresh "
-        "tasks that each model has seen. Look for plateaus: a model that finds the products falls suddenly. One that "
+        f"The same trainings at {shown.hidden / shown.base:.2g} × (2f + N + 1), "
+        f"{SHOWN[view.shown]}, against the fresh "
+        "tasks that each model has seen. Look for plateaus: a model that finds the products "
+        "falls suddenly. One that "
         "stays level to the end may only need more tasks; the paper trains on up to 19 million.",
-        _figure(run, series or [Curve("none yet", x, np.full(len(x), np.nan))], "tasks seen", list(rows)),
-        data=pd.DataFrame({"tasks": x} | {each.label: mean_of(y).round(4) for each, y in rows.items()}),
+        _figure(
+            run, series or [Curve("none yet", x, np.full(len(x), np.nan))], "tasks seen", list(rows)
+        ),
+        data=pd.DataFrame(
+            {"tasks": x} | {each.label: mean_of(y).round(4) for each, y in rows.items()}
+        ),
     )
 
 
@@ -65,13 +81,23 @@ def _figure(run: Run, series: list[Curve], title: str, found: list[Model]) -> Fi
     zero, one, two = levels(run) if run.finished else watched(run)
     lines = [("predicting zero", zero / one, "floor"), ("one step", 1.0, "gradient descent")]
     across = title != "tasks seen"
-    lowest = min([two / one, *(float(np.nanmin(each.y)) for each in series if np.isfinite(each.y).any())])
+    lowest = min(
+        [two / one, *(float(np.nanmin(each.y)) for each in series if np.isfinite(each.y).any())]
+    )
     x = widths(run)
-    room = (0.94 * float(x.min()), 1.06 * float(x.max())) if across else None  # for the dots at both ends
+    room = (
+        (0.94 * float(x.min()), 1.06 * float(x.max())) if across else None
+    )  # for the dots at both ends
     figure = figures.curves(
-        series, title, "loss over one step", log_x=across, lines=lines, x_range=room,
-        y_range=(0.95 * min(1.0, lowest), 1.05 * MOST * zero / one), height=440,
-    )  # fmt: skip
+        series,
+        title,
+        "loss over one step",
+        log_x=across,
+        lines=lines,
+        x_range=room,
+        y_range=(0.95 * min(1.0, lowest), 1.05 * MOST * zero / one),
+        height=440,
+    )
     styles = {each.label: marker(each, 10) for each in found} if across else {}
     for trace in figure.data:
         if trace.get("name") in styles:
@@ -80,7 +106,8 @@ def _figure(run: Run, series: list[Curve], title: str, found: list[Model]) -> Fi
 
 
 def _shown(run: Run, rows: np.ndarray) -> np.ndarray:
-    """Within the panel; a training that diverged leaves a gap, which a mean over the other seeds fills."""
+    """Within the panel; a training that diverged leaves a gap, which a mean over the other seeds
+    fills."""
     zero, one, _ = levels(run)
     return np.where(np.isfinite(rows), np.minimum(rows, MOST * zero / one), np.nan)
 
@@ -95,7 +122,10 @@ def _reached(run: Run) -> str:
     near = [sum(ratios(run, id)[:, place].mean() <= NEAR for id in others) for place in (0, -1)]
     if len(x) == 1:
         return f"At width {x[0]:.2g} {near[0]} of {len(others)} models reach one step"
-    return f"{near[0]} of {len(others)} models reach one step at width {x[0]:.2g}, {near[1]} at {x[-1]:.2g}"
+    return (
+        f"{near[0]} of {len(others)} models reach one step at width {x[0]:.2g}, {near[1]} at "
+        f"{x[-1]:.2g}"
+    )
 
 
 def _left(x: np.ndarray, rows: dict[Model, np.ndarray], zero: float) -> str:
@@ -115,7 +145,8 @@ def _own(run: Run) -> str:
     if not NEAR < ratio < np.inf:
         return said
     return (
-        f"{said} It ends at {ratio:.2f}, which is no defeat: one learning rate, {run.config.learning_rate:g}, and "
+        f"{said} It ends at {ratio:.2f}, which is no defeat: one learning rate, "
+        f"{run.config.learning_rate:g}, and "
         f"{run.config.steps:,} steps do not suit all alike."
     )
 

@@ -24,13 +24,15 @@ def base_place(run: Run) -> int:
 
 
 def curve(run: Run, id: str, place: int) -> np.ndarray | None:
-    """A model's losses [seeds, evaluations] at the width at `place`; None where there is none, yet or at all."""
+    """A model's losses [seeds, evaluations] at the width at `place`; None where there is none, yet
+    or at all."""
     width = settings_of(run.config)[place].hidden
     found = run.tensors.get(f"curve/{id}" if id == OWN else f"curve/{id} {width}")
     return None if found is None else np.asarray(found)
 
 
 def unfinished(run: Run, ids: list[str], place: int) -> str:
-    """Which of some models, at one width, cannot be told to be far from one step, and why. Empty if all can."""
+    """Which of some models, at one width, cannot be told to be far from one step, and why. Empty if
+    all can."""
     said = [(id, training_end.undecided(run, curve(run, id, place))) for id in ids]
     return " ".join(f"{model(id).label}: {why}" for id, why in said if why)

@@ -20,8 +20,17 @@ def measure(run: Run) -> list[Metric]:
 
 
 def _best(run: Run, claim: Claim, ids: list[str], place: int) -> Metric:
-    """The best of some models at a width over one step, less one, as a mean over seeds; undecided where one that is not
-    near might have come there."""
+    """The best of some models at a width over one step, less one, as a mean over seeds; undecided
+    where one that is not near might have come there."""
     off = min((ratios(run, id)[:, place] - 1 for id in ids), key=np.mean)  # [seeds]
-    error = float(off.std(ddof=1) / len(off) ** 0.5) if len(off) > 1 and np.isfinite(off).all() else None
-    return Metric(claim, float(off.mean()), error, "" if off.mean() <= NEAR - 1 else unfinished(run, ids, place))
+    error = (
+        float(off.std(ddof=1) / len(off) ** 0.5)
+        if len(off) > 1 and np.isfinite(off).all()
+        else None
+    )
+    return Metric(
+        claim,
+        float(off.mean()),
+        error,
+        "" if off.mean() <= NEAR - 1 else unfinished(run, ids, place),
+    )

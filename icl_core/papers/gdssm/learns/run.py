@@ -15,17 +15,19 @@ OWN = "gd-ssm-1"  # has no width: trained once
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """`names/models`, the GD-SSM first; `size/width` [widths] and, of each model, `size/parameters` [models, widths];
-    `evaluated/loss` [seeds, models, widths], infinite where a training diverged; `curve/<model> <width>` [seeds,
-    evaluations] beside `curve/step`; `baseline/zero`, `/one` and `/two` (best steps of gradient descent on the test
-    set) [1], `watched/…` the same on the tasks of the curves. The GD-SSM has no width, and the same numbers at each.
-    Raises `Cancelled`.
+    """`names/models`, the GD-SSM first; `size/width` [widths] and, of each model, `size/parameters`
+    [models, widths]; `evaluated/loss` [seeds, models, widths], infinite where a training diverged;
+    `curve/<model> <width>` [seeds, evaluations] beside `curve/step`; `baseline/zero`, `/one` and
+    `/two` (best steps of gradient descent on the test set) [1], `watched/…` the same on the tasks
+    of the curves. The GD-SSM has no width, and the same numbers at each. Raises `Cancelled`.
     """
     grid, settings = of(config), settings_of(config)
     watched = train.named_levels(settings[0], "watched", train.WATCHED)
     made = phases.run(plan(config), progress, lambda made: _curves(config, made) | watched)
-    columns = [[made[phase_of(each, setting.hidden)]["evaluated"] for each in row] for setting, row in zip(
-        settings, grid, strict=True)]  # fmt: skip
+    columns = [
+        [made[phase_of(each, setting.hidden)]["evaluated"] for each in row]
+        for setting, row in zip(settings, grid, strict=True)
+    ]
     return {
         **_curves(config, made),
         "size/width": np.array([setting.hidden for setting in settings]),
@@ -39,7 +41,10 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
 def of(config: Config) -> list[list[Learner]]:
     """The models of each width, the GD-SSM first."""
     wanted = (OWN, *chosen(config))
-    return [[each for each in learners(setting) if each.model.id in wanted] for setting in settings_of(config)]
+    return [
+        [each for each in learners(setting) if each.model.id in wanted]
+        for setting in settings_of(config)
+    ]
 
 
 def phase_of(each: Learner, width: int) -> str:
@@ -55,12 +60,16 @@ def plan(config: Config) -> list[phases.Phase]:
             name, id = phase_of(each, setting.hidden), each.model.id
             training = partial(train.at_rate, setting, each, config.learning_rate)
             label = each.model.label + (f", width {setting.hidden}" if each.model.baseline else "")
-            found.setdefault(name, phases.Phase(name, config.steps, training, partial(train.curves, id), label=label))
+            found.setdefault(
+                name,
+                phases.Phase(name, config.steps, training, partial(train.curves, id), label=label),
+            )
     return list(found.values())
 
 
 def _curves(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
-    """Of the models trained so far and of the one in training, which is not yet through all evaluations."""
+    """Of the models trained so far and of the one in training, which is not yet through all
+    evaluations."""
     found = {name: part for name, part in made.items() if "step" in part}
     if not found:
         return {}

@@ -1,4 +1,5 @@
-"""The settings of the experiment on width and tasks: which models are trained how wide, and what is drawn of it."""
+"""The settings of the experiment on width and tasks: which models are trained how wide, and what is
+drawn of it."""
 
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import BadSetting, choice, settings, slider, text
@@ -13,18 +14,22 @@ BASELINES = tuple(model.id for model in MODELS.values() if model.baseline)
 
 @settings
 class Config:
-    """What is trained: every model at every width, as its authors build it, at one rate. The rate warms up over a
-    twentieth of the steps and falls to zero along a cosine."""
+    """What is trained: every model at every width, as its authors build it, at one rate. The rate
+    warms up over a twentieth of the steps and falls to zero along a cosine."""
 
     model: str = choice("tokens", TOKENS, default="1-D", group=TASK)
     f: int = slider("features, f", 1, 20, default=3, group=TASK)
     N: int = slider("context pairs, N", 1, 20, default=5, group=TASK)
     widths: str = text("widths, times 2f + N + 1", 40, default="1/2, 1, 2", group=MODEL)
-    models: str = text("models", 100, default=ALL, group=MODEL, help=f"{ALL}, or some of {', '.join(BASELINES)}")
+    models: str = text(
+        "models", 100, default=ALL, group=MODEL, help=f"{ALL}, or some of {', '.join(BASELINES)}"
+    )
     norm: str = choice("norm before each block", NORMS, default="authors", group=MODEL)
     batch: int = slider("tasks a batch", 16, 1024, default=64, step=16, group=TRAINING)
     steps: int = slider("steps", 10, 20000, default=400, log=True, group=TRAINING)
-    learning_rate: float = slider("learning rate", 1e-4, 3e-2, default=3e-3, log=True, group=TRAINING)
+    learning_rate: float = slider(
+        "learning rate", 1e-4, 3e-2, default=3e-3, log=True, group=TRAINING
+    )
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
@@ -48,9 +53,16 @@ def chosen(config: Config) -> tuple[str, ...]:
 
 def settings_of(config: Config) -> list[Setting]:
     """How the models of each width are trained, the narrowest first, each width once."""
-    shared = {name: getattr(config, name) for name in ("model", "f", "N", "norm", "batch", "steps", "seed", "seeds")}
+    shared = {
+        name: getattr(config, name)
+        for name in ("model", "f", "N", "norm", "batch", "steps", "seed", "seeds")
+    }
     factors = sorted(numbers("widths", config.widths, 1, 7, 0.25, 4.0))
-    return list({made.hidden: made for made in (Setting(width=factor, **shared) for factor in factors)}.values())
+    return list(
+        {
+            made.hidden: made for made in (Setting(width=factor, **shared) for factor in factors)
+        }.values()
+    )
 
 
 SHOWN = {"narrowest": "the narrowest", "base": "nearest to 2f + N + 1", "widest": "the widest"}
@@ -65,13 +77,30 @@ class View:
 
 FIVE = "1/2, 3/4, 1, 3/2, 2"
 PRESETS = (
-    Preset("classroom", "In class: products given, f = 3", Config(),
-           "In a few minutes: which models gain from width, and which from more tasks?", seeds=3),
-    Preset("N-D", "Vector labels, f = 3, N = 5", Config(model="N-D", widths=FIVE, batch=128, steps=9_000),
-           "The products have to be learned. How wide must a model be to leave predicting zero, and after how many "
-           "tasks?",
-           "Figures", seeds=3),
-    Preset("1-D", "Scalar labels, f = N = 10", Config(f=10, N=10, widths=FIVE, batch=128, steps=8_000),
-           "The paper's size. Its width of 20 is less than 2f + N + 1 = 31.", "Paper's setting", seeds=3,
-           shipped=False),
-)  # fmt: skip
+    Preset(
+        "classroom",
+        "In class: products given, f = 3",
+        Config(),
+        "In a few minutes: which models gain from width, and which from more tasks?",
+        seeds=3,
+    ),
+    Preset(
+        "N-D",
+        "Vector labels, f = 3, N = 5",
+        Config(model="N-D", widths=FIVE, batch=128, steps=9_000),
+        "The products have to be learned. How wide must a model be to leave predicting zero, "
+        "and after how many "
+        "tasks?",
+        "Figures",
+        seeds=3,
+    ),
+    Preset(
+        "1-D",
+        "Scalar labels, f = N = 10",
+        Config(f=10, N=10, widths=FIVE, batch=128, steps=8_000),
+        "The paper's size. Its width of 20 is less than 2f + N + 1 = 31.",
+        "Paper's setting",
+        seeds=3,
+        shipped=False,
+    ),
+)

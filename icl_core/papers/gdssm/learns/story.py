@@ -21,15 +21,19 @@ def _others(run: Run) -> list[str]:
 
 
 def _task(config: Config) -> str:
-    asked = f"whose y is asked for: below after two examples of y = 2 x, in the models after {config.N}"
+    asked = (
+        f"whose y is asked for: below after two examples of y = 2 x, in the models after {config.N}"
+    )
     query = f"The last x is the query, {asked}."
     if config.model == "1-D":
         return (
-            "Each token holds the product x y of one example and the x that comes next, so that one of the two "
+            "Each token holds the product x y of one example and the x that comes next, so that "
+            "one of the two "
             f"multiplications is done already. {query}"
         )
     return (
-        f"The tokens are x and y in turn, so that both multiplications are left to learn (below x y is given). {query}"
+        "The tokens are x and y in turn, so that both multiplications are left to learn (below "
+        f"x y is given). {query}"
     )
 
 
@@ -46,11 +50,15 @@ def _wider(run: Run, view: Any) -> int:
 def _wider_said(run: Run, view: Any) -> str:
     x, count = widths(run), len(_others(run))
     few, many = _count_there(run, 0), _count_there(run, WIDEST)
-    return f"{few or 'None'} of {count} at width {x[0]:.2g}, {many or 'none'} of {count} at width {x[WIDEST]:.2g}."
+    return (
+        f"{few or 'None'} of {count} at width {x[0]:.2g}, {many or 'none'} of {count} at width "
+        f"{x[WIDEST]:.2g}."
+    )
 
 
 def _leaves(run: Run, place: int) -> tuple[int, int]:
-    """The fewest and the most tasks after which other models have left predicting zero at a width, of those that do."""
+    """The fewest and the most tasks after which other models have left predicting zero at a width,
+    of those that do."""
     level, tasks = (1 - LEFT) * watched(run)[0], run["curve/step"] * run.config.batch
     found = [curve(run, id, place) for id in _others(run)]
     left = [np.flatnonzero(each.mean(0) < level) for each in found if each is not None]
@@ -59,50 +67,67 @@ def _leaves(run: Run, place: int) -> tuple[int, int]:
 
 
 def _sooner(run: Run, view: Any) -> int:
-    before, after = (np.prod(np.array(_leaves(run, place), float)) ** 0.5 for place in (base_place(run), WIDEST))
+    before, after = (
+        np.prod(np.array(_leaves(run, place), float)) ** 0.5 for place in (base_place(run), WIDEST)
+    )
     return 0 if after < 0.9 * before else 1 if after <= 1.1 * before else 2
 
 
 def _sooner_said(run: Run, view: Any) -> str:
-    x, spans = widths(run), ("{:,} to {:,}".format(*_leaves(run, place)) for place in (base_place(run), WIDEST))
+    x, spans = (
+        widths(run),
+        ("{:,} to {:,}".format(*_leaves(run, place)) for place in (base_place(run), WIDEST)),
+    )
     before, after = spans
-    return f"After {before} tasks at width {x[base_place(run)]:.2g}, after {after} at width {x[WIDEST]:.2g}."
+    return (
+        f"After {before} tasks at width {x[base_place(run)]:.2g}, after {after} at width "
+        f"{x[WIDEST]:.2g}."
+    )
 
 
 def _own(run: Run, view: Any) -> str:
     steps, rate = run.config.steps, run.config.learning_rate
     return (
-        f"The GD-SSM (circles) ends at {number_text(float(ratios(run, OWN).mean()), 2)} times the loss of one step here. "
-        f"This is no defeat: all models share one learning rate, {rate:g}, and {steps} steps, so that a class can "
-        "watch, and its few weights need a larger rate or more steps. Where it gets them, under “Beside other models "
+        f"The GD-SSM (circles) ends at {number_text(float(ratios(run, OWN).mean()), 2)} times "
+        "the loss of one step here. "
+        f"This is no defeat: all models share one learning rate, {rate:g}, and {steps} steps, "
+        "so that a class can "
+        "watch, and its few weights need a larger rate or more steps. Where it gets them, under "
+        "“Beside other models "
         "of sequences”, it reaches one step."
     )
 
 
 def _close(run: Run, view: Any) -> str:
     return (
-        "You have seen width and tasks decide what looked like a matter of architecture. And of the whole paper: a "
-        "layer that multiplies what it reads learns a step of gradient descent from a handful of numbers; other models "
+        "You have seen width and tasks decide what looked like a matter of architecture. And of "
+        "the whole paper: a "
+        "layer that multiplies what it reads learns a step of gradient descent from a handful "
+        "of numbers; other models "
         "learn one too, given places to multiply, width and time."
     )
 
 
 WIDER = Question(
-    "At half of 2f + N + 1, so six numbers to hold x, y and the positions, no other model reaches one step of gradient "
+    "At half of 2f + N + 1, so six numbers to hold x, y and the positions, no other model "
+    "reaches one step of gradient "
     "descent. Make them four times as wide: how many of the eight reach it in 400 steps?",
     ("None: width is not what they lack", "Some", "All"),
     _wider,
     _wider_said,
-    "A model that has to keep x, y and the positions apart needs a direction for each. With fewer it must lay one over "
+    "A model that has to keep x, y and the positions apart needs a direction for each. With "
+    "fewer it must lay one over "
     "another, whatever its architecture.",
     (HEADLINE, "width"),
 )
 SOONER = Question(
-    "Models of twice the width have four times as many numbers to learn. When do they leave predicting zero?",
+    "Models of twice the width have four times as many numbers to learn. When do they leave "
+    "predicting zero?",
     ("After fewer tasks", "After as many", "After more tasks"),
     _sooner,
     _sooner_said,
-    "More weights do not mean that more tasks are needed. A likely reason is that among more random directions some "
+    "More weights do not mean that more tasks are needed. A likely reason is that among more "
+    "random directions some "
     "lie well from the start.",
     ("tasks",),
 )
@@ -115,7 +140,8 @@ STORY = Story(
     beats=(
         Beat(
             "wider",
-            "A line is a model at three widths, and the grey one a step of gradient descent. Width 1 is room for x, y "
+            "A line is a model at three widths, and the grey one a step of gradient descent. "
+            "Width 1 is room for x, y "
             "and the positions.",
             marks=("width",),
             ask=WIDER,
@@ -131,8 +157,16 @@ STORY = Story(
         Beat("close", _close, marks=("width", "tasks")),
     ),
     tries=(
-        Try("The curves of the narrowest models: who falls at all?", fields={"shown": "narrowest"}, marks=("tasks",)),
+        Try(
+            "The curves of the narrowest models: who falls at all?",
+            fields={"shown": "narrowest"},
+            marks=("tasks",),
+        ),
         Try("Train twice as long: whose line moves down?", fields={"steps": 800}, marks=("width",)),
-        Try("Widths of ⅓, ½ and 1: where does a model break?", fields={"widths": "1/3, 1/2, 1"}, marks=("width",)),
+        Try(
+            "Widths of ⅓, ½ and 1: where does a model break?",
+            fields={"widths": "1/3, 1/2, 1"},
+            marks=("width",),
+        ),
     ),
 )

@@ -1,15 +1,17 @@
-"""Points of a sine are read, and the model is asked for another. One step of gradient descent is linear in what it
-reads, so something has to bend: an embedding of x, a gated unit on the layer's output, or an MLP on its state, as
-Appendix A.3 proposes. Seven models are trained on sines of many amplitudes and phases, to see which of them can do it.
+"""Points of a sine are read, and the model is asked for another. One step of gradient descent is
+linear in what it reads, so something has to bend: an embedding of x, a gated unit on the layer's
+output, or an MLP on its state, as Appendix A.3 proposes. Seven models are trained on sines of many
+amplitudes and phases, to see which of them can do it.
 
-The paper embeds x linearly. It asks whether trained layers are as good as constructed ones behind that embedding, with
-a gated unit and without; the drawer "Figure 4 B" shows it. Behind a linear embedding constructed layers draw a line. An
-MLP on the state draws another line. Trained layers multiply the query with itself as well: one bends the line a little,
-two bend it more. A gated unit on constructed layers bends it too, but most of what it gains it still gains with the
-labels hidden: that part is the mean of all sines.
+The paper embeds x linearly. It asks whether trained layers are as good as constructed ones behind
+that embedding, with a gated unit and without; the drawer "Figure 4 B" shows it. Behind a linear
+embedding constructed layers draw a line. An MLP on the state draws another line. Trained layers
+multiply the query with itself as well: one bends the line a little, two bend it more. A gated unit
+on constructed layers bends it too, but most of what it gains it still gains with the labels hidden:
+that part is the mean of all sines.
 
-An MLP embedding, which is ours, learns features in which every sine is linear: sin x and cos x. Then one step of
-gradient descent does what it always does.
+An MLP embedding, which is ours, learns features in which every sine is linear: sin x and cos x.
+Then one step of gradient descent does what it always does.
 """
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
@@ -31,15 +33,22 @@ def headline(run: Run, view: View) -> str:
     ours, theirs = (number_text(stage.at(run, view, id), 4) for id in (stage.BENT, stage.STRAIGHT))
     ideal = number_text(float(run["baseline/ideal"][0]), 4)
     return (
-        f"Step {step:,}: loss {ours} with MLP features, {theirs} with linear ones, {ideal} for gradient descent on sin "
+        f"Step {step:,}: loss {ours} with MLP features, {theirs} with linear ones, {ideal} for "
+        "gradient descent on sin "
         "x, cos x."
     )
 
 
 def cost(config: Config) -> float:
-    """Giga-operations of all models: what a token costs a task, forward and back, in training and evaluation."""
-    a_token = 4 * config.hidden * (config.features + 20) + 5 * config.features * (20 + 30 * config.layers**2)
-    tasks = config.batch * config.steps + (len(evaluations(config.steps, *EVALUATIONS)) * WATCHED + 2 * TEST_SET) / 3
+    """Giga-operations of all models: what a token costs a task, forward and back, in training and
+    evaluation."""
+    a_token = 4 * config.hidden * (config.features + 20) + 5 * config.features * (
+        20 + 30 * config.layers**2
+    )
+    tasks = (
+        config.batch * config.steps
+        + (len(evaluations(config.steps, *EVALUATIONS)) * WATCHED + 2 * TEST_SET) / 3
+    )
     return 3 * tasks * (config.N + 1) * config.seeds * a_token / 1e9
 
 

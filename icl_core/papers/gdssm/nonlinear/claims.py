@@ -1,45 +1,56 @@
-"""What is claimed of sine regression, each written once. The paper prints no losses, and compares trained layers with
-constructed ones behind the same embedding: that of one linear layer. MLP embeddings are ours."""
+"""What is claimed of sine regression, each written once. The paper prints no losses, and compares
+trained layers with constructed ones behind the same embedding: that of one linear layer. MLP
+embeddings are ours."""
 
 from functools import partial
 
 from icl_core.contract.experiment import Claim
 
 FIGURE = {"N": 10, "features": 10, "layers": (1, 2), "seeds": range(3, 6)}  # Figure 4 B
-shown, ours = partial(Claim, kind="paper", at=FIGURE, at_most=0.0), partial(Claim, kind="ours", at=FIGURE)
+shown, ours = (
+    partial(Claim, kind="paper", at=FIGURE, at_most=0.0),
+    partial(Claim, kind="ours", at=FIGURE),
+)
 
 REACHES = shown(
     id="sine-trained-reaches",
     label="trained layers, gated: as good as constructed ones, above by",
     text=(
-        "With a linear embedding and the gated unit, trained layers are as good as constructed ones, which do gradient "
-        "descent, with the same embedding and unit trained around them; in the mean over seeds. (The paper gives no "
+        "With a linear embedding and the gated unit, trained layers are as good as constructed "
+        "ones, which do gradient "
+        "descent, with the same embedding and unit trained around them; in the mean over seeds. "
+        "(The paper gives no "
         "number; within 5% is as good.)"
     ),
-    quote="trained model is able to reach the same level of performance as performing GD directly on the dataset",
+    quote="trained model is able to reach the same level of performance as performing GD "
+    "directly on the dataset",
     source="Section 4.3, Figure 4 B",
     tolerance=0.05,
 )
 better = partial(
     shown,
-    quote="we observe the GD-SSM performance better than the GD-SSM initialised with the parameters from our "
+    quote="we observe the GD-SSM performance better than the GD-SSM initialised with the "
+    "parameters from our "
     "construction",
     source="Appendix A.7",
 )
 BETTER = better(
     id="sine-trained-better",
     label="trained layers, gated: above constructed ones by",
-    text="Trained layers are better than constructed ones, both behind a linear embedding and with the gated unit.",
+    text="Trained layers are better than constructed ones, both behind a linear embedding and "
+    "with the gated unit.",
 )
 BETTER_PLAIN = better(
     id="sine-trained-better-plain",
     label="trained layers, no gate: above constructed ones by",
-    text="Trained layers are better than constructed ones, both behind a linear embedding and without the gated unit.",
+    text="Trained layers are better than constructed ones, both behind a linear embedding and "
+    "without the gated unit.",
 )
 GATE = ours(
     id="sine-gate-helps",
     label="trained layers: with the gated unit over without",
-    text="Behind a linear embedding the gated unit lowers the loss of trained layers, in the mean over seeds.",
+    text="Behind a linear embedding the gated unit lowers the loss of trained layers, in the "
+    "mean over seeds.",
     source="Figure 4 B shows both, without a statement",
     at_most=0.0,
 )
@@ -47,8 +58,10 @@ IDEAL = ours(
     id="sine-reaches-gd",
     label="gated MLP: loss above gradient descent's",
     text=(
-        "With an MLP embedding and the gated unit the model is at least as good as gradient descent of as many steps, "
-        "at the best rates, on the features in which every sine is linear: sin x and cos x. At the worst seed."
+        "With an MLP embedding and the gated unit the model is at least as good as gradient "
+        "descent of as many steps, "
+        "at the best rates, on the features in which every sine is linear: sin x and cos x. At "
+        "the worst seed."
     ),
     source="not in the paper, which embeds linearly",
     at_most=0.0,
@@ -59,8 +72,10 @@ LINE = Claim(
     label="MLP on the state over the best straight line",
     kind="theory",
     text=(
-        "An MLP on the state cannot replace features. With a linear embedding, whatever it makes of the state "
-        "multiplies the query's x once, so it is no better than the straight line that is best for each whole sine."
+        "An MLP on the state cannot replace features. With a linear embedding, whatever it "
+        "makes of the state "
+        "multiplies the query's x once, so it is no better than the straight line that is best "
+        "for each whole sine."
     ),
     source="on the model of Appendix A.3; the bound is exact",
     at_least=1.0,
@@ -71,7 +86,8 @@ FEATURES = Claim(
     label="sin x and cos x in two directions, R²",
     kind="ours",
     text=(
-        "The MLP learns sin x and cos x: the two leading directions of its features hold both. At the worst seed and "
+        "The MLP learns sin x and cos x: the two leading directions of its features hold both. "
+        "At the worst seed and "
         "wave."
     ),
     source="not in the paper",

@@ -1,4 +1,5 @@
-"""The weights of a model of sines before training, and which of them training leaves as they are."""
+"""The weights of a model of sines before training, and which of them training leaves as
+they are."""
 
 import math
 from collections.abc import Sequence
@@ -23,13 +24,17 @@ def frozen(config: Config, variant: Variant) -> tuple[str, ...]:
 
 
 def initial(config: Config, variant: Variant, seeds: Sequence[int]) -> Model:
-    """The weights before training, on the CPU; a seed's are the same whatever else trains beside it."""
+    """The weights before training, on the CPU; a seed's are the same whatever else trains beside
+    it."""
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
     m, h, L = config.features, config.hidden, config.layers
 
-    # |phi|^2 is about 1, so that steps of rate 1 do not go astray; 3 wakes layers whose random Q and q are small
+    # |phi|^2 is about 1, so that steps of rate 1 do not go astray; 3 wakes layers whose random Q
+    # and q are small
     square, constructed = (2 / h if variant.mlp else 0.1) / m, frozen(config, variant) == RECURRENT
-    W = normal(generators, m, h if variant.mlp else 1, std=math.sqrt(square if constructed else 3 * square))
+    W = normal(
+        generators, m, h if variant.mlp else 1, std=math.sqrt(square if constructed else 3 * square)
+    )
     rates = W.new_full((len(seeds), L), 1 / config.N)
     made = Model(W, normal(generators, m), rates, *_layers(generators, L, constructed))
     if variant.mlp:
@@ -39,7 +44,10 @@ def initial(config: Config, variant: Variant, seeds: Sequence[int]) -> Model:
         made = made.with_(G=G, g=torch.full((len(seeds), L, m), OPEN), k=torch.zeros_like(rates))
         made = made.with_(v=normal(generators, m) + first, r=normal(generators, m) + first)
     if variant.state:
-        S_1, S_2 = normal(generators, h, m, std=1 / math.sqrt(m)), normal(generators, m, h, std=1 / math.sqrt(h))
+        S_1, S_2 = (
+            normal(generators, h, m, std=1 / math.sqrt(m)),
+            normal(generators, m, h, std=1 / math.sqrt(h)),
+        )
         made = made.with_(S_1=S_1, s_1=normal(generators, h), S_2=S_2, s_2=normal(generators, m))
     return made
 

@@ -1,4 +1,5 @@
-"""Reads a run of the sine experiment: its models at a training step, prompts to ask them, what an embedding learned."""
+"""Reads a run of the sine experiment: its models at a training step, prompts to ask them, what an
+embedding learned."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,11 +20,17 @@ def model_at(run: Run, id: str, snapshot: int, row: int) -> Model:
     """The model of one seed at a snapshot, made of what the run holds of that id."""
     prefix = f"snapshot/{id}/"
     parts = [name.removeprefix(prefix) for name in run.tensors if name.startswith(prefix)]
-    return Model(**{part: torch.from_numpy(run.snapshot(f"{id}/{part}", snapshot)[row : row + 1]) for part in parts})
+    return Model(
+        **{
+            part: torch.from_numpy(run.snapshot(f"{id}/{part}", snapshot)[row : row + 1])
+            for part in parts
+        }
+    )
 
 
 def gained_blind(run: Run, id: str) -> float:
-    """How much of what a model gains over predicting zero it gains with the labels in its prompt hidden, as a share."""
+    """How much of what a model gains over predicting zero it gains with the labels in its prompt
+    hidden, as a share."""
     zero = float(run["baseline/zero"][0])
     seeing, blind = (zero - float(run[f"evaluated/{id}{which}"].mean()) for which in ("", "/blind"))
     return blind / seeing
@@ -43,13 +50,21 @@ def asked(pairs: np.ndarray, queries: np.ndarray) -> Tasks:
 
 
 def lines(run: Run, pairs: np.ndarray, snapshot: int, row: int) -> dict[str, np.ndarray]:
-    """Drawn lines: "x" from -5 to 5 and as far as the points go, and what is predicted there: by every model, by its
-    id, by "gradient descent", and the "truth", the nearest sine."""
+    """Drawn lines: "x" from -5 to 5 and as far as the points go, and what is predicted there: by
+    every model, by its id, by "gradient descent", and the "truth", the nearest sine."""
     reach = 1.04 * max(5.0, float(np.abs(pairs[:, 0]).max()))
     x = np.linspace(-reach, reach, 121)
     tasks = asked(pairs, x)
-    found = {id: predict(model_at(run, id, snapshot, row), tasks)[0].numpy() for id in run.names("variants")}
-    return {"x": x, **found, "gradient descent": descended(run, tasks), "truth": nearest_sine(pairs, x)}
+    found = {
+        id: predict(model_at(run, id, snapshot, row), tasks)[0].numpy()
+        for id in run.names("variants")
+    }
+    return {
+        "x": x,
+        **found,
+        "gradient descent": descended(run, tasks),
+        "truth": nearest_sine(pairs, x),
+    }
 
 
 def descended(run: Run, asked: Tasks) -> np.ndarray:
@@ -79,8 +94,9 @@ class Learned:
 
 
 def learned(weights: Model) -> Learned:
-    """Of a model of one seed. The features have no basis of their own, for the layers only take their inner products:
-    so it is their leading directions that are compared, and any two that span the same are the same."""
+    """Of a model of one seed. The features have no basis of their own, for the layers only take
+    their inner products: so it is their leading directions that are compared, and any two that span
+    the same are the same."""
     x = torch.tensor(GRID, dtype=torch.float32)[:, None, None]
     phi = embed(weights, x)[0, :, :, 0].numpy().astype(float).T  # [grid, m]
     U, s, _ = np.linalg.svd(phi, full_matrices=False)
@@ -93,12 +109,22 @@ def _waves(x: Any) -> np.ndarray:
     return np.stack([np.sin(x), np.cos(x)], -1)
 
 
-THEN = ("linear", "state", "linear gate", "mlp", "mlp gate")  # the models of a run that does not name them
+THEN = (
+    "linear",
+    "state",
+    "linear gate",
+    "mlp",
+    "mlp gate",
+)  # the models of a run that does not name them
 
 
 def upgrade(tensors: Tensors) -> Tensors:
     """The tensors of an older run in today's form: snapshots in half precision, models named."""
     renamed = shared.upgrade(tensors)
-    snapshots = {name: array for name, array in renamed.items() if name.startswith("snapshot/") and "step" not in name}
+    snapshots = {
+        name: array
+        for name, array in renamed.items()
+        if name.startswith("snapshot/") and "step" not in name
+    }
     halved = {name: array.astype(np.float16) for name, array in snapshots.items()}
     return {"names/variants": names(THEN), **renamed, **halved}

@@ -1,17 +1,23 @@
-"""An embedding of x, GD-SSM layers on features and scalar labels, and the weighted sigmoid gated unit.
+"""An embedding of x, GD-SSM layers on features and scalar labels, and the weighted sigmoid gated
+unit.
 
     phi_n = W x_n + c, or W tanh(W_1 x_n + c_1) + c                  the embedding, linear or an MLP
-    C_t = [phi_t, v y_t, phi_{t+1}]                                  windows; v lays the label among the features
+    C_t = [phi_t, v y_t, phi_{t+1}]                                  windows; v lays the label among
+                                                                     the features
     M_l u = M_{l-1} (u - b_l Z~^(l) u) + b_l Z^(l) u,  M_0 = 0       the layers of `multi_layer`
-    o_l = o_{l-1} + (M_l - M_{l-1}) C_N q                            what l layers put out, o_L = M_L C_N q
-    o_l <- o_l' * sigmoid(G_l o_l' + g_l),  o_l' = o_l + k_l phi_q   the gated unit after each layer (Appendix A.7)
+    o_l = o_{l-1} + (M_l - M_{l-1}) C_N q                            what l layers put out, o_L =
+                                                                     M_L C_N q
+    o_l <- o_l' * sigmoid(G_l o_l' + g_l),  o_l' = o_l + k_l phi_q   the gated unit after each layer
+                                            (Appendix A.7)
     prediction = r^T o_L                                             without gate r = v = e_1
 
-The paper leaves open what the gate reads. Here it is the layer's output with the query's features beside it, as the
-skip connection of the authors' code brings them: given the output alone, which is a number times v, no gate helps.
-Appendix A.3 has something else, an MLP on the state, f(M_L)^T phi_q: `S_1`, `S_2`.
+The paper leaves open what the gate reads. Here it is the layer's output with the query's features
+beside it, as the skip connection of the authors' code brings them: given the output alone, which is
+a number times v, no gate helps. Appendix A.3 has something else, an MLP on the state, f(M_L)^T
+phi_q: `S_1`, `S_2`.
 
-Tasks are the last axis, seeds the first. Windows are never formed: a feature is multiplied once for both its places.
+Tasks are the last axis, seeds the first. Windows are never formed: a feature is multiplied once for
+both its places.
 """
 
 from dataclasses import dataclass
@@ -89,7 +95,9 @@ def gated(weights: Model, layer: int, output: Vector, query: Vector) -> Vector:
     return x * torch.sigmoid(G @ x + g[:, :, None])
 
 
-Known = tuple[Tensor, Tensor, Tensor]  # the features, the labels (N, tasks), and where labels lie, (seeds, m)
+Known = tuple[
+    Tensor, Tensor, Tensor
+]  # the features, the labels (N, tasks), and where labels lie, (seeds, m)
 
 
 def apply(weights: Model, layer: int, known: Known, u: Vector) -> Vector:
@@ -102,15 +110,22 @@ def apply(weights: Model, layer: int, known: Known, u: Vector) -> Vector:
     return output + apply(weights, layer - 1, known, u - b * towards)
 
 
-def attend(known: Known, a: Float[Tensor, "seeds 1"], Q: Float[Tensor, "seeds 3 3"], u: Vector) -> Vector:
-    """sum_t a^(N-t) C_t Q C_t^T u, as `layer_nd.attend` has it, with windows that differ from seed to seed."""
+def attend(
+    known: Known, a: Float[Tensor, "seeds 1"], Q: Float[Tensor, "seeds 3 3"], u: Vector
+) -> Vector:
+    """sum_t a^(N-t) C_t Q C_t^T u, as `layer_nd.attend` has it, with windows that differ from seed
+    to seed."""
     phi, y, v = known
     along = (phi * u[:, :, None]).sum(1)  # (seeds, tokens, tasks)
     label = (v[:, :, None] * u).sum(1, keepdim=True) * y  # (seeds, N, tasks)
     scores = torch.stack((along[:, :-1], label, along[:, 1:]), 1)  # C_t^T u: (seeds, 3, N, tasks)
     mixed = (Q @ scores.flatten(2)).view(scores.shape) * powers(a, len(y))[:, None]
-    of_tokens = pad(mixed[:, 0], (0, 0, 0, 1)) + pad(mixed[:, 2], (0, 0, 1, 0))  # (seeds, tokens, tasks)
-    return (phi * of_tokens[:, None]).sum(2) + v[:, :, None] * (y * mixed[:, 1]).sum(1, keepdim=True)
+    of_tokens = pad(mixed[:, 0], (0, 0, 0, 1)) + pad(
+        mixed[:, 2], (0, 0, 1, 0)
+    )  # (seeds, tokens, tasks)
+    return (phi * of_tokens[:, None]).sum(2) + v[:, :, None] * (y * mixed[:, 1]).sum(
+        1, keepdim=True
+    )
 
 
 def _read(known: Known, q: Float[Tensor, "seeds 3"]) -> Vector:

@@ -1,4 +1,5 @@
-"""The settings of the experiment on sines: which models are compared, how they are trained, what is drawn of them."""
+"""The settings of the experiment on sines: which models are compared, how they are trained, what is
+drawn of them."""
 
 from dataclasses import dataclass
 
@@ -9,12 +10,15 @@ from icl_core.papers.gdssm.shared.settings import MODEL, REPEATS, TASK, TRAINING
 from icl_core.papers.gdssm.shared.typed_points import points
 
 KINDS = {"construction": "the construction, rates trained", "trained": "trained freely"}
-POINTS = "-4.5:.14, -3.6:-.21, -2.8:-.39, -1.9:-.31, -.9:.04, 0:.34, .8:.39, 2.1:.02, 3.1:-.33, 4.4:-.31"
+POINTS = (
+    "-4.5:.14, -3.6:-.21, -2.8:-.39, -1.9:-.31, -.9:.04, 0:.34, .8:.39, 2.1:.02, 3.1:-.33, 4.4:-.31"
+)
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A model of the comparison: its id in a run, its label and style, what embeds x, and what bends beside it."""
+    """A model of the comparison: its id in a run, its label and style, what embeds x, and what
+    bends beside it."""
 
     id: str
     label: str
@@ -31,9 +35,17 @@ VARIANTS = {
     for variant in (
         Variant("linear", "linear", "layer 3", "dash", layers="construction"),
         Variant("linear trained", "linear, layers trained", "layer 6", "dash", layers="trained"),
-        Variant("state", "linear, MLP on the state", "layer 4", "dot", state=True, layers="construction"),
+        Variant(
+            "state", "linear, MLP on the state", "layer 4", "dot", state=True, layers="construction"
+        ),
         Variant("linear gate", "linear, gated", "layer 2", gate=True, layers="construction"),
-        Variant("linear gate trained", "linear, gated, layers trained", "layer 5", gate=True, layers="trained"),
+        Variant(
+            "linear gate trained",
+            "linear, gated, layers trained",
+            "layer 5",
+            gate=True,
+            layers="trained",
+        ),
         Variant("mlp", "MLP", "layer 1", "dashdot", mlp=True),
         Variant("mlp gate", "MLP, gated", "trained", mlp=True, gate=True),
     )
@@ -42,26 +54,42 @@ EMBEDDINGS = {variant.id: variant.label for variant in VARIANTS.values() if not 
 
 
 def variant(id: str) -> Variant:
-    """The one of that id; one that the table does not know is called by its id and drawn plainly."""
+    """The one of that id; one that the table does not know is called by its id and
+    drawn plainly."""
     return VARIANTS.get(id, Variant(id, id, "gradient descent"))
 
 
 @settings
 class Config:
-    """What is trained; Section 4.3, Figure 4 B, Appendices A.3 and A.7. Seven models, one after the other."""
+    """What is trained; Section 4.3, Figure 4 B, Appendices A.3 and A.7. Seven models, one after the
+    other."""
 
     ssm: str = choice(
-        "GD-SSM layers behind the MLP", KINDS, default="construction", group=MODEL,
+        "GD-SSM layers behind the MLP",
+        KINDS,
+        default="construction",
+        group=MODEL,
         help="behind the linear embedding both are trained",
-    )  # fmt: skip
-    layers: int = slider("layers", 1, 3, default=1, group=MODEL, help="each takes a step of gradient descent")
+    )
+    layers: int = slider(
+        "layers", 1, 3, default=1, group=MODEL, help="each takes a step of gradient descent"
+    )
     features: int = slider("features of the embedding", 1, 20, default=10, group=MODEL)
     hidden: int = slider("hidden width of the MLPs", 4, 100, default=40, group=MODEL)
     N: int = slider("context pairs, N", 1, 50, default=10, group=TASK)
     batch: int = slider("tasks a batch", 16, 1024, default=128, step=16, group=TRAINING)
     steps: int = slider("steps a model", 10, 6000, default=1000, step=10, group=TRAINING)
-    learning_rate: float = slider("learning rate", 1e-4, 0.1, default=0.01, log=True, group=TRAINING, was="rate")
-    seed: int = slider("seed", 0, 99, default=0, group=REPEATS, help="of the tasks and of the first initial weights")
+    learning_rate: float = slider(
+        "learning rate", 1e-4, 0.1, default=0.01, log=True, group=TRAINING, was="rate"
+    )
+    seed: int = slider(
+        "seed",
+        0,
+        99,
+        default=0,
+        group=REPEATS,
+        help="of the tasks and of the first initial weights",
+    )
     seeds: int = slider(
         "number of seeds",
         1,
@@ -72,8 +100,8 @@ class Config:
     )
 
     def check(self) -> None:
-        """Refuse what does not fit the memory: for every seed and token the hidden units, and the features once for
-        every time that a state is applied."""
+        """Refuse what does not fit the memory: for every seed and token the hidden units, and the
+        features once for every time that a state is applied."""
         a_token = 3 * self.hidden + self.features * (4 + 4 * self.layers**2)
         counted = ("batch", "N", "features", "hidden", "layers", "seeds")
         what = ", ".join(f"{name} {getattr(self, name)}" for name in counted)
@@ -88,7 +116,9 @@ class View:
     prompt: int = slider("prompt", 0, 99, default=0)
     seed_shown: int = slider("seed", 1, 5, default=1, at_most="seeds")
     features_of: str = choice("features of", EMBEDDINGS, default="mlp")
-    points: str = text("points x:y", 400, default=POINTS, help="x from −5 to 5 is what the models were trained on")
+    points: str = text(
+        "points x:y", 400, default=POINTS, help="x from −5 to 5 is what the models were trained on"
+    )
 
     def check(self) -> None:
         """Refuse points that are none."""
@@ -96,13 +126,30 @@ class View:
 
 
 PRESETS = (
-    Preset("figure 4B", "Figure 4 B: one layer", Config(steps=4000),
-           "Trained and constructed layers behind a linear embedding, and what an MLP embedding does.", "Figures",
-           seeds=5),
-    Preset("several layers", "Figure 4 B: two layers", Config(layers=2, steps=4000),
-           "Two layers, trained and constructed. With the right features a second step lowers the loss tenfold.",
-           "Figures", seeds=5),
-    Preset("trained", "An MLP over trained layers", Config(ssm="trained"),
-           "Behind the MLP, too, the layers are trained freely. They need not become a step of gradient descent.",
-           "Beyond the paper", seeds=5),
-)  # fmt: skip
+    Preset(
+        "figure 4B",
+        "Figure 4 B: one layer",
+        Config(steps=4000),
+        "Trained and constructed layers behind a linear embedding, and what an MLP embedding does.",
+        "Figures",
+        seeds=5,
+    ),
+    Preset(
+        "several layers",
+        "Figure 4 B: two layers",
+        Config(layers=2, steps=4000),
+        "Two layers, trained and constructed. With the right features a second step lowers "
+        "the loss tenfold.",
+        "Figures",
+        seeds=5,
+    ),
+    Preset(
+        "trained",
+        "An MLP over trained layers",
+        Config(ssm="trained"),
+        "Behind the MLP, too, the layers are trained freely. They need not become a step of "
+        "gradient descent.",
+        "Beyond the paper",
+        seeds=5,
+    ),
+)

@@ -8,38 +8,59 @@ from icl_core.contract.experiment import Run
 from icl_core.contract.story import FIRST, LAST, Beat, Question, Story, Task, Try, first_from
 from icl_core.figures import number_text
 from icl_core.papers.gdssm.nonlinear.draw import stage
-from icl_core.papers.gdssm.nonlinear.load_run import gained_blind, learned, lines, model_at, nearest_sine
+from icl_core.papers.gdssm.nonlinear.load_run import (
+    gained_blind,
+    learned,
+    lines,
+    model_at,
+    nearest_sine,
+)
 from icl_core.papers.gdssm.nonlinear.metrics import over
 from icl_core.papers.gdssm.nonlinear.settings import Config
 from icl_core.papers.gdssm.shared.captions import prompt
 from icl_core.papers.gdssm.shared.load_run import percent, row_of
 from icl_core.papers.gdssm.shared.typed_points import points
 
-WAVES, MLP = 0.9, "mlp"  # R² of sin x and of cos x from which on features hold them; the model that is asked for them
+WAVES, MLP = (
+    0.9,
+    "mlp",
+)  # R² of sin x and of cos x from which on features hold them; the model that is asked for them
 NEAR = 0.05  # as good
-LINE = "-4.5:-.36, -3.5:-.28, -2.5:-.2, -1.5:-.12, -.5:-.04, .5:.04, 1.5:.12, 2.5:.2, 3.5:.28, 4.5:.36"
-FASTER = "-4.5:.17, -3.6:-.32, -2.7:.39, -1.8:.18, -.9:-.39, 0:0, .9:.39, 1.8:-.18, 2.7:-.39, 3.6:.32"  # .4 sin 2 x
+LINE = (
+    "-4.5:-.36, -3.5:-.28, -2.5:-.2, -1.5:-.12, -.5:-.04, .5:.04, 1.5:.12, 2.5:.2, 3.5:.28, 4.5:.36"
+)
+# .4 sin 2 x
+FASTER = (
+    "-4.5:.17, -3.6:-.32, -2.7:.39, -1.8:.18, -.9:-.39, 0:0, .9:.39, 1.8:-.18, 2.7:-.39, 3.6:.32"
+)
 OWN, FIGURE = "Your own points", "Figure 4 B"  # drawers
 
 
 def _waves(run: Run) -> float | None:
     """The snapshot from which on the MLP's features hold both waves, with the first seed."""
-    held = [learned(model_at(run, MLP, index, 0)).r2.min() > WAVES for index in range(len(run.snapshot_steps))]
+    held = [
+        learned(model_at(run, MLP, index, 0)).r2.min() > WAVES
+        for index in range(len(run.snapshot_steps))
+    ]
     return first_from(run.snapshot_steps, held)
 
 
 def _found(run: Run, view: Any) -> str:
     snapshot = run.snapshot_at(view)
-    sine, cosine = (number_text(float(r2), 2) for r2 in learned(model_at(run, MLP, snapshot, row_of(run, view))).r2)
+    sine, cosine = (
+        number_text(float(r2), 2)
+        for r2 in learned(model_at(run, MLP, snapshot, row_of(run, view))).r2
+    )
     return (
-        f"By step {run.snapshot_steps[snapshot]} the MLP has turned x into waves. Its features hold sin x with R² = "
+        f"By step {run.snapshot_steps[snapshot]} the MLP has turned x into waves. Its features "
+        "hold sin x with R² = "
         f"{sine} and cos x with {cosine} (1 is all of it), and every sine is a sum of these two."
     )
 
 
 def _drawn(run: Run, view: Any) -> tuple[float, float]:
-    """How much of the MLP's curve through the view's points, as R², the nearest line through zero makes, and how much
-    the nearest sine."""
+    """How much of the MLP's curve through the view's points, as R², the nearest line through zero
+    makes, and how much the nearest sine."""
     pairs = np.array(points(view.points), dtype=np.float32)
     found = lines(run, pairs, run.snapshot_at(view), row_of(run, view))
     x, y = found["x"], found[MLP]
@@ -55,7 +76,10 @@ def _of_line(run: Run, view: Any) -> int:
 
 def _of_line_said(run: Run, view: Any) -> str:
     line, sine = (percent(share) for share in _drawn(run, view))
-    return f"The nearest sine explains {sine} of the MLP's curve, the nearest straight line through zero {line}."
+    return (
+        f"The nearest sine explains {sine} of the MLP's curve, the nearest straight line "
+        f"through zero {line}."
+    )
 
 
 def _trained(run: Run, view: Any) -> int:
@@ -65,14 +89,19 @@ def _trained(run: Run, view: Any) -> int:
 
 def _trained_said(run: Run, view: Any) -> str:
     gated, plain = (over(run, f"{id} trained", id)[0] for id in ("linear gate", "linear"))
-    said = (f"{percent(abs(away))} {'more' if away > 0 else 'less'}" for away in (gated, plain))
-    return "Trained layers lose {} than constructed ones with the gated unit, and {} without it.".format(*said)
+    differences = [f"{percent(abs(a))} {'more' if a > 0 else 'less'}" for a in (gated, plain)]
+    return (
+        f"Trained layers lose {differences[0]} than constructed ones with the gated unit, "
+        f"and {differences[1]} without it."
+    )
 
 
 def _blind(run: Run, view: Any) -> str:
     return (
-        "A gated unit on the layer's output bends too, behind a linear embedding. But hide the labels of its prompt "
-        f"(diamonds), and it keeps {percent(gained_blind(run, 'linear gate'))} of what it gained: most of its bend is "
+        "A gated unit on the layer's output bends too, behind a linear embedding. But hide the "
+        "labels of its prompt "
+        f"(diamonds), and it keeps {percent(gained_blind(run, 'linear gate'))} of what it "
+        "gained: most of its bend is "
         "the mean of all sines."
     )
 
@@ -80,36 +109,48 @@ def _blind(run: Run, view: Any) -> str:
 def _close(run: Run, view: Any) -> str:
     ours, ideal = stage.at(run, view, stage.BENT), float(run["baseline/ideal"][0])
     return (
-        "You have seen what has to bend: the features, before the layer adds anything up. On them it loses "
-        f"{number_text(ours, 4)}, where one step of gradient descent on sin x and cos x loses {number_text(ideal, 4)}."
+        "You have seen what has to bend: the features, before the layer adds anything up. On "
+        "them it loses "
+        f"{number_text(ours, 4)}, where one step of gradient descent on sin x and cos x loses "
+        f"{number_text(ideal, 4)}."
     )
 
 
 def _task(config: Config) -> str:
     return (
-        f"A prompt shows {config.N} point{'s' * (config.N > 1)} (x, y) of one sine, with another amplitude and phase "
-        "in every prompt, and asks for the y at a new x. One step of gradient descent on x is a straight line: "
+        f"A prompt shows {config.N} point{'s' * (config.N > 1)} (x, y) of one sine, with "
+        "another amplitude and phase "
+        "in every prompt, and asks for the y at a new x. One step of gradient descent on x is a "
+        "straight line: "
         "something has to bend."
     )
 
 
 OF_LINE = Question(
-    "The models were trained on sines alone. Now the ten points of a prompt lie on a straight line. What does a model "
+    "The models were trained on sines alone. Now the ten points of a prompt lie on a straight "
+    "line. What does a model "
     "with an MLP draw through them?",
     ("A straight line", "A sine", "Neither: some other curve"),
     _of_line,
     _of_line_said,
-    "Its features were learned once, and a prompt only weighs them. Whatever the points are, it answers with a sum of "
+    "Its features were learned once, and a prompt only weighs them. Whatever the points are, it "
+    "answers with a sum of "
     "sin x and cos x.",
     ("points",),
 )
 TRAINED = Question(
-    "The paper embeds x linearly, with a gated unit behind. Which layers lose less there: trained ones, or ones "
+    "The paper embeds x linearly, with a gated unit behind. Which layers lose less there: "
+    "trained ones, or ones "
     "constructed as a step of gradient descent?",
-    ("Trained ones, by more than 5%", "Neither by more than 5%", "Constructed ones, by more than 5%"),
+    (
+        "Trained ones, by more than 5%",
+        "Neither by more than 5%",
+        "Constructed ones, by more than 5%",
+    ),
     _trained,
     _trained_said,
-    "Trained layers may multiply the query's x with itself, which a step of gradient descent does not. That bends the "
+    "Trained layers may multiply the query's x with itself, which a step of gradient descent "
+    "does not. That bends the "
     "curve a little; with the gated unit, something else bends it already.",
     ("beside",),
 )
@@ -122,7 +163,8 @@ STORY = Story(
     beats=(
         Beat(
             "before",
-            "Before training. The dots are a prompt, and a curve is what a model answers at every x. No model knows "
+            "Before training. The dots are a prompt, and a curve is what a model answers at "
+            "every x. No model knows "
             "yet what to do with the dots.",
             at=FIRST,
             marks=("fit", "features"),
@@ -140,7 +182,8 @@ STORY = Story(
         Beat("blind", _blind, at=LAST, marks=("losses",)),
         Beat(
             "trained",
-            "This is the comparison of the paper, behind a linear embedding: blue is trained, orange constructed.",
+            "This is the comparison of the paper, behind a linear embedding: blue is trained, "
+            "orange constructed.",
             at=LAST,
             marks=("beside",),
             drawer=FIGURE,
@@ -149,7 +192,11 @@ STORY = Story(
         Beat("close", _close, at=LAST, marks=("fit", "losses")),
     ),
     tries=(
-        Try("Play the training: which curve bends, and which goes through the points?", step=0, marks=("fit",)),
+        Try(
+            "Play the training: which curve bends, and which goes through the points?",
+            step=0,
+            marks=("fit",),
+        ),
         Try(
             "Look at the features of the gated linear embedding: can they become waves?",
             fields={"features_of": "linear gate"},

@@ -1,4 +1,5 @@
-"""Trains the seven models on sines one after the other, all seeds in one pass, and evaluates them on the same tasks.
+"""Trains the seven models on sines one after the other, all seeds in one pass, and evaluates them
+on the same tasks.
 
 Plain Adam without weight decay, a cosine to zero, as for the linear tasks.
 """
@@ -29,18 +30,27 @@ MEAN = 0.3 * 2 / math.pi  # of the labels at x, times cos x: E amplitude times E
 
 def held_out(config: Config, count: int) -> Tasks:
     """Tasks that no training saw, the same for every seed and model."""
-    return sample_sine(config.N, count, torch.Generator().manual_seed(2**31 + 17)).to(device.current_device())
+    return sample_sine(config.N, count, torch.Generator().manual_seed(2**31 + 17)).to(
+        device.current_device()
+    )
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """Train and evaluate all variants.
 
-    `names/variants`; for each, by its id: `curve/*` and `evaluated/*`, `/blind` (its labels set to zero) [seeds, ...],
-    `snapshot/*/` its tensors [snapshots, seeds, ...], in half precision: the loss of two layers, a hundredth of that of
-    predicting zero, does not bear a byte a number; `curve/step`, `snapshot/step`; `baseline/*` [1].
+    `names/variants`; for each, by its id: `curve/*` and `evaluated/*`, `/blind` (its labels set to
+    zero) [seeds, ...], `snapshot/*/` its tensors [snapshots, seeds, ...], in half precision: the
+    loss of two layers, a hundredth of that of predicting zero, does not bear a byte a number;
+    `curve/step`, `snapshot/step`; `baseline/*` [1].
     """
     plan = [
-        phases.Phase(id, config.steps, partial(train_variant, config, each), partial(_curves, id), label=each.label)
+        phases.Phase(
+            id,
+            config.steps,
+            partial(train_variant, config, each),
+            partial(_curves, id),
+            label=each.label,
+        )
         for id, each in VARIANTS.items()
     ]
     made = phases.run(plan, progress, _so_far)
@@ -50,21 +60,38 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
 
 def _thinned(tensors: Tensors) -> dict[str, np.ndarray]:
     """The same with the snapshots that are kept: along the logarithms of all variants' losses."""
-    losses = [array.mean(0) for name, array in tensors.items() if name.startswith("curve/") and name != "curve/step"]
+    losses = [
+        array.mean(0)
+        for name, array in tensors.items()
+        if name.startswith("curve/") and name != "curve/step"
+    ]
     at = loop.spread([np.log(each) for each in losses])
-    return {name: array[at] if name.startswith("snapshot/") else array for name, array in tensors.items()}
+    return {
+        name: array[at] if name.startswith("snapshot/") else array
+        for name, array in tensors.items()
+    }
 
 
 def _so_far(made: phases.Made) -> dict[str, np.ndarray]:
-    """The curves of the variants trained so far and of the one in training; `curve/step` of the longest."""
-    found = {name: array for each in made.values() for name, array in each.items() if name.startswith("curve/")}
+    """The curves of the variants trained so far and of the one in training; `curve/step` of the
+    longest."""
+    found = {
+        name: array
+        for each in made.values()
+        for name, array in each.items()
+        if name.startswith("curve/")
+    }
     longest = max((each["curve/step"] for each in made.values()), key=len)
     return {**found, "curve/step": longest, "names/variants": names(VARIANTS)}
 
 
-def train_variant(config: Config, variant: Variant, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
+def train_variant(
+    config: Config, variant: Variant, resumed: Tensors, report: phases.Report
+) -> dict[str, np.ndarray]:
     """One training from start to end, or on from `resumed`."""
-    weights = initial(config, variant, range(config.seed, config.seed + config.seeds)).to(device.current_device())
+    weights = initial(config, variant, range(config.seed, config.seed + config.seeds)).to(
+        device.current_device()
+    )
     at = loop.evaluations(config.steps, *EVALUATIONS)
     state = loop.train(problem(config, variant, weights), config.steps, at, resumed, report)
     kept = {name: np.stack([each[name] for each in state.snapshots]) for name in weights.tensors()}
@@ -73,7 +100,10 @@ def train_variant(config: Config, variant: Variant, resumed: Tensors, report: ph
     return {
         **_curves(variant.id, state),
         "snapshot/step": np.array(at),
-        **{f"snapshot/{variant.id}/{name}": array.astype(np.float16) for name, array in kept.items()},
+        **{
+            f"snapshot/{variant.id}/{name}": array.astype(np.float16)
+            for name, array in kept.items()
+        },
         f"evaluated/{variant.id}": losses(weights, tasks),
         f"evaluated/{variant.id}/blind": losses(weights, blind),
     }
@@ -85,7 +115,9 @@ def problem(config: Config, variant: Variant, weights: Model) -> loop.Problem:
     generator = torch.Generator().manual_seed(10_000 + config.seed)
     return loop.Problem(
         parameters=weights.tensors(),
-        gradient=lambda step: gradient(weights, fixed, sample_sine(config.N, config.batch, generator).to(on)),
+        gradient=lambda step: gradient(
+            weights, fixed, sample_sine(config.N, config.batch, generator).to(on)
+        ),
         evaluate=lambda step: {"loss": losses(weights, watched)},
         optimiser=lambda parameters: torch.optim.Adam(parameters, lr=config.learning_rate),
         generators=(generator,),
@@ -95,9 +127,13 @@ def problem(config: Config, variant: Variant, weights: Model) -> loop.Problem:
     )
 
 
-def gradient(weights: Model, fixed: tuple[str, ...], tasks: Tasks) -> tuple[dict[str, Tensor], dict[str, np.ndarray]]:
+def gradient(
+    weights: Model, fixed: tuple[str, ...], tasks: Tasks
+) -> tuple[dict[str, Tensor], dict[str, np.ndarray]]:
     """The gradient of every seed's loss by its own trained weights, and the losses [seeds]."""
-    leaves = several_seeds.leaves({n: tensor for n, tensor in weights.tensors().items() if n not in fixed})
+    leaves = several_seeds.leaves(
+        {n: tensor for n, tensor in weights.tensors().items() if n not in fixed}
+    )
     errors = forward(weights.with_(**leaves), tasks) - tasks.y[-1, 0]
     found = errors.square().mean(-1) / 2  # (seeds,)
     return several_seeds.gradients(found, leaves), {"loss": found.detach().cpu().numpy()}
@@ -122,10 +158,11 @@ def ideal(tasks: Tasks) -> Tasks:
 
 
 def baselines(config: Config) -> dict[str, np.ndarray]:
-    """On the test set: predicting zero; the mean over all sines, which ignores the prompt;
-    `layers` steps of gradient descent at the best rates on raw x and on (sin x, cos x); and `line`, what a straight
-    line costs that is fitted to each whole sine: no model that is linear in the query's x is better, whatever it read.
-    `ideal/mixture` [layers] is what those steps on (sin x, cos x) mix, as in `construction.best_mixture`.
+    """On the test set: predicting zero; the mean over all sines, which ignores the prompt; `layers`
+    steps of gradient descent at the best rates on raw x and on (sin x, cos x); and `line`, what a
+    straight line costs that is fitted to each whole sine: no model that is linear in the query's x
+    is better, whatever it read. `ideal/mixture` [layers] is what those steps on (sin x, cos x) mix,
+    as in `construction.best_mixture`.
     """
     tasks = held_out(config, TEST_SET)
     label, x = tasks.y[-1, 0], tasks.x[-1, 0]
@@ -142,10 +179,12 @@ def baselines(config: Config) -> dict[str, np.ndarray]:
 
 
 def best_line() -> float:
-    """The mean loss over all sines of the straight line that is best for each, exact but for the grid.
+    """The mean loss over all sines of the straight line that is best for each, exact but for the
+    grid.
 
-    y = amplitude (cos(phase) sin x + sin(phase) cos x), and cos and sin of the phase have mean square 1/2 and no
-    correlation, so that it is the mean over sin x and cos x of what a line leaves of them.
+    y = amplitude (cos(phase) sin x + sin(phase) cos x), and cos and sin of the phase have mean
+    square 1/2 and no correlation, so that it is the mean over sin x and cos x of what a line leaves
+    of them.
     """
     x = np.linspace(-5, 5, 20_001)
     line, waves = np.stack([np.ones_like(x), x], 1), np.stack([np.sin(x), np.cos(x)], 1)

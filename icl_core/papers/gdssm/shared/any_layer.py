@@ -1,4 +1,5 @@
-"""The three models behind one call: what a setting starts from, what it predicts, and its construction."""
+"""The three models behind one call: what a setting starts from, what it predicts, and its
+construction."""
 
 from dataclasses import replace
 
@@ -19,14 +20,16 @@ CHUNK = 2**16  # numbers of x held at a time: what is made of them stays near th
 
 
 def initial(config: Config, seeds: list[int]) -> Model:
-    """The weights before training, on the CPU; a seed's are the same whatever else trains beside it."""
+    """The weights before training, on the CPU; a seed's are the same whatever else trains beside
+    it."""
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
     kind = multi_layer if config.several else layer_1d if config.model == "1-D" else layer_nd
     return kind.initialise(config, generators)
 
 
 def constructed(config: Config, tasks: Tasks, shared: bool = False) -> Model:
-    """The construction with the rates that are best on these tasks; `shared`: one rate for all layers.
+    """The construction with the rates that are best on these tasks; `shared`: one rate for all
+    layers.
 
     With a penalty the rates are shared in any case. A skip connection is zero. On the CPU.
     """
@@ -46,14 +49,15 @@ def constructed(config: Config, tasks: Tasks, shared: bool = False) -> Model:
 
 
 def joined(*models: Model) -> Model:
-    """One model with the seeds of all, which have the same form: what depends on the tasks alone is then computed once
-    for all."""
+    """One model with the seeds of all, which have the same form: what depends on the tasks alone is
+    then computed once for all."""
     named = [each.tensors() for each in models]
     return models[0].with_(**{name: _stacked([each[name] for each in named]) for name in named[0]})
 
 
 def _stacked(tensors: list[Tensor]) -> Tensor:
-    """Seeds of one after those of another, where one number may stand for all entries: (seeds, ...)."""
+    """Seeds of one after those of another, where one number may stand for all entries: (seeds,
+    ...)."""
     shape = torch.broadcast_shapes(*(each.shape[1:] for each in tensors))
     return torch.cat([each.expand(len(each), *shape) for each in tensors])
 
@@ -95,13 +99,17 @@ def losses(weights: Model, tasks: Tasks) -> np.ndarray:
 
 @torch.no_grad()
 def sensitivity(weights: Model, tasks: Tasks) -> Float[Tensor, "seeds n_o f tasks"]:
-    """The derivative of the prediction by the query's x (Section 4.1), in one forward pass with f copies of the tasks,
-    each with a tangent of its own."""
+    """The derivative of the prediction by the query's x (Section 4.1), in one forward pass with f
+    copies of the tasks, each with a tangent of its own."""
     f, count = tasks.f, len(tasks)
     copies = Tasks(tasks.x.repeat(1, 1, f), tasks.y.repeat(1, 1, f))
     tangent = Tasks(torch.zeros_like(copies.x), torch.zeros_like(copies.y))
-    tangent.x[-1] = torch.eye(f, dtype=tasks.x.dtype, device=tasks.x.device).repeat_interleave(count, 1)
+    tangent.x[-1] = torch.eye(f, dtype=tasks.x.dtype, device=tasks.x.device).repeat_interleave(
+        count, 1
+    )
     primal = read(weights, copies)
-    moved = read(weights, tangent)  # the query enters the tokens linearly, and alone where all else is zero
+    moved = read(
+        weights, tangent
+    )  # the query enters the tokens linearly, and alone where all else is zero
     derivative = torch.func.jvp(lambda tokens: forward(weights, tokens), (primal,), (moved,))[1]
     return derivative.unflatten(-1, (f, count))  # (seeds, n_o, f, tasks)

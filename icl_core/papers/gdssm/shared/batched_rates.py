@@ -1,4 +1,5 @@
-"""Several trainings as one program: those that differ in their learning rate alone, and so read the same tasks."""
+"""Several trainings as one program: those that differ in their learning rate alone, and so read the
+same tasks."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,22 +20,33 @@ CACHE = 2**19  # numbers of all rows' windows that stay in a core's cache
 
 def alike(config: Config) -> Hashable:
     """What trainings of one program have in common."""
-    return tuple((name, getattr(config, name)) for name in knobs_of(Config) if name != "learning_rate")
+    return tuple(
+        (name, getattr(config, name)) for name in knobs_of(Config) if name != "learning_rate"
+    )
 
 
 def most(config: Config) -> int:
-    """How many go together. Not where the optimiser has two rates, or products mix the seeds with all else."""
+    """How many go together. Not where the optimiser has two rates, or products mix the seeds with
+    all else."""
     alone = config.optimiser != "ours" or config.recurrence == "full"
-    return 1 if alone else max(1, min(MOST, CACHE // (config.seeds * config.N * config.f * config.batch)))
+    return (
+        1
+        if alone
+        else max(1, min(MOST, CACHE // (config.seeds * config.N * config.f * config.batch)))
+    )
 
 
 def train(
     configs: Sequence[Config], wanted: Mapping[int, Wanted]
 ) -> Iterator[tuple[int, dict[str, np.ndarray] | Exception]]:
-    """The trainings that are wanted, each by the index of its config as it ends: what it made, or what ended it."""
+    """The trainings that are wanted, each by the index of its config as it ends: what it made, or
+    what ended it."""
     indices, config = list(wanted), configs[min(wanted)]
     weights, measure = [single.initial(config) for _ in indices], single.watched(config)
-    problems = [single.problem(configs[index], own, measure) for index, own in zip(indices, weights, strict=True)]
+    problems = [
+        single.problem(configs[index], own, measure)
+        for index, own in zip(indices, weights, strict=True)
+    ]
     members = [
         batched.Member(problem, wanted[index].resumed, wanted[index].report)
         for index, problem in zip(indices, problems, strict=True)
@@ -64,14 +76,21 @@ def _made(
     """Of each what `single.train` gives, evaluated all at once."""
     if ended:
         found = single.evaluate(config, [weights for weights, _ in ended.values()])
-        for (index, (_, state)), own in zip(ended.items(), split(found, config.seeds), strict=False):
+        for (index, (_, state)), own in zip(
+            ended.items(), split(found, config.seeds), strict=False
+        ):
             yield index, {**single.kept(state), **own}
 
 
-def split(found: Mapping[str, np.ndarray], seeds: int, rows: tuple[str, ...] = ("evaluated",)) -> Iterator[dict]:
-    """What was found of the rows of several runs, run by run: what begins with one of `rows` has the rows first, all
-    else is the same for all."""
+def split(
+    found: Mapping[str, np.ndarray], seeds: int, rows: tuple[str, ...] = ("evaluated",)
+) -> Iterator[dict]:
+    """What was found of the rows of several runs, run by run: what begins with one of `rows` has
+    the rows first, all else is the same for all."""
     start = 0
     while True:
-        yield {name: array[start : start + seeds] if name.startswith(rows) else array for name, array in found.items()}
+        yield {
+            name: array[start : start + seeds] if name.startswith(rows) else array
+            for name, array in found.items()
+        }
         start += seeds

@@ -1,4 +1,5 @@
-"""What the scripts of several experiments share: a prompt of numbers as it is told, and one on y = 2 x."""
+"""What the scripts of several experiments share: a prompt of numbers as it is told, and one on y =
+2 x."""
 
 from icl_core.contract.story import Example
 
@@ -7,8 +8,11 @@ APART, WITHIN = (" ", ""), ("\N{NO-BREAK SPACE}", "")
 
 
 def prompt(*pairs: tuple[str, str], query: str, answer: str) -> Example:
-    """Pairs (x, y), each number followed by a blank, then the x whose y is asked for; an empty x is left out."""
-    return Example((*(piece for pair in pairs for piece in _pieces(*pair)), (query, "query")), answer)
+    """Pairs (x, y), each number followed by a blank, then the x whose y is asked for; an empty x is
+    left out."""
+    return Example(
+        (*(piece for pair in pairs for piece in _pieces(*pair)), (query, "query")), answer
+    )
 
 
 def _pieces(x: str, y: str) -> tuple[tuple[str, str], ...]:

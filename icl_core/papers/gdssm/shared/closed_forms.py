@@ -1,7 +1,9 @@
-"""What gradient descent reaches on average over the linear tasks, in closed form; the loss is that of `task.loss`.
+"""What gradient descent reaches on average over the linear tasks, in closed form; the loss is that
+of `task.loss`.
 
 With G = sum y x^T = W S, S = sum x x^T, a prediction W p(S) x_q integrates over W and the query to
-(sigma^2 / 2) E tr (I - p(S))^2: only the moments E tr S^k remain, and they are exact sums over coinciding pairs.
+(sigma^2 / 2) E tr (I - p(S))^2: only the moments E tr S^k remain, and they are exact sums over
+coinciding pairs.
 """
 
 from dataclasses import dataclass
@@ -41,7 +43,8 @@ def best_loss(f: int, N: int, r: float = 1.0) -> float:
 
 
 def one_step_loss(beta: float, f: int, N: int, r: float = 1.0) -> float:
-    """The loss of one step with eta / N = beta on tasks of scale r, whichever scale beta was chosen for."""
+    """The loss of one step with eta / N = beta on tasks of scale r, whichever scale beta was chosen
+    for."""
     s2 = variance(r)
     return zero_loss(f, r) * (1 - 2 * beta * N * s2 + beta**2 * N * s2**2 * (N - 2 + KAPPA + f))
 
@@ -78,8 +81,11 @@ def two_steps_free(f: int, N: int, r: float = 1.0) -> TwoSteps:
 
 
 def two_steps_shared(f: int, N: int, r: float = 1.0) -> TwoSteps:
-    """The best single rate for both steps: A = 2 h, B = h^2 with h = eta / N, at the minimum of a quartic."""
+    """The best single rate for both steps: A = 2 h, B = h^2 with h = eta / N, at the minimum of a
+    quartic."""
     m1, m2, m3, m4 = moments(f, N, r)
     roots = np.roots([m4, -3 * m3, 3 * m2, -m1])
-    h = float(roots[np.abs(roots.imag).argmin()].real)  # the quartic is convex: its slope has one real root
+    h = float(
+        roots[np.abs(roots.imag).argmin()].real
+    )  # the quartic is convex: its slope has one real root
     return TwoSteps(2 * h, h**2, two_step_loss(2 * h, h**2, f, N, r))

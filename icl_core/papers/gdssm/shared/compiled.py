@@ -1,5 +1,6 @@
-"""Training steps as one program each (`ICL_COMPILE=1`), where a step is bound by the many small operations it is made
-of or by the memory between them. It costs a C++ compiler and about a minute a model; sums are rounded otherwise."""
+"""Training steps as one program each (`ICL_COMPILE=1`), where a step is bound by the many small
+operations it is made of or by the memory between them. It costs a C++ compiler and about a minute a
+model; sums are rounded otherwise."""
 
 import os
 from collections.abc import Callable
@@ -18,8 +19,9 @@ def wanted() -> bool:
 
 
 def compile_function(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-    """The function as one program for each shape it meets, where that is wanted. What was compiled before is dropped:
-    a training needs one model at a time, and torch refuses more than a few programs of one function."""
+    """The function as one program for each shape it meets, where that is wanted. What was compiled
+    before is dropped: a training needs one model at a time, and torch refuses more than a few
+    programs of one function."""
     if not wanted():
         return function
     torch.compiler.reset()

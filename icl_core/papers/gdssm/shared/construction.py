@@ -1,8 +1,8 @@
 """The weights written down instead of learned, and the learning rates they need.
 
-Where this departs from the paper's formulas (each departure has a test): Q = e_2 e_1^T, as C Q C^T must be y x^T. Where
-it takes them one way: beta is +eta / N, as the state accumulates +y x^T; t counts pairs, so that only windows that
-begin at an x are read.
+Where this departs from the paper's formulas (each departure has a test): Q = e_2 e_1^T, as C Q C^T
+must be y x^T. Where it takes them one way: beta is +eta / N, as the state accumulates +y x^T; t
+counts pairs, so that only windows that begin at an x are read.
 """
 
 import math
@@ -20,7 +20,8 @@ from icl_core.papers.gdssm.shared.task import Tasks
 
 
 def layer_1d(f: int, N: int, eta: float) -> Layer1D:
-    """A = I, Psi = [I 0], Theta = [0 I], beta = eta / N: one step of rate eta. One seed, on the CPU."""
+    """A = I, Psi = [I 0], Theta = [0 I], beta = eta / N: one step of rate eta. One seed, on the
+    CPU."""
     eye, nothing = torch.eye(f), torch.zeros(f, f)
     Psi, Theta = torch.cat((eye, nothing), 1), torch.cat((nothing, eye), 1)
     return Layer1D(torch.ones(1, f), Psi[None], Theta[None], torch.full((1,), eta / N))
@@ -32,12 +33,17 @@ def layer_nd(f: int, N: int, eta: float, recurrence: str = "row") -> LayerND:
     return LayerND(a, unit(1, 0)[None], torch.eye(3)[2:], beta)
 
 
-def multi_layer(f: int, N: int, etas: Sequence[float], penalty: float = 0.0, recurrence: str = "row") -> MultiLayer:
-    """A step of rate etas[l - 1] in layer l, on the loss with that L2 penalty. One seed, on the CPU."""
+def multi_layer(
+    f: int, N: int, etas: Sequence[float], penalty: float = 0.0, recurrence: str = "row"
+) -> MultiLayer:
+    """A step of rate etas[l - 1] in layer l, on the loss with that L2 penalty. One seed, on the
+    CPU."""
     L = len(etas)
     a = torch.ones(1, L, *decay_shape(f, recurrence))
     Q, Q_tilde = unit(1, 0).repeat(1, L, 1, 1), unit(0, 0).repeat(1, L - 1, 1, 1)
-    return MultiLayer(a, a[:, 1:].clone(), Q, Q_tilde, torch.eye(3)[2:], torch.tensor([etas]) / N, None, penalty)
+    return MultiLayer(
+        a, a[:, 1:].clone(), Q, Q_tilde, torch.eye(3)[2:], torch.tensor([etas]) / N, None, penalty
+    )
 
 
 def unit(row: int, column: int) -> Tensor:
@@ -47,8 +53,9 @@ def unit(row: int, column: int) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Inner:
-    """Inner products over tasks, float64, of the label y and the predictions K_k = G S^k x_q with G = sum y x^T and
-    S = sum x x^T: whatever k steps of gradient descent predict is a mixture of them."""
+    """Inner products over tasks, float64, of the label y and the predictions K_k = G S^k x_q with G
+    = sum y x^T and S = sum x x^T: whatever k steps of gradient descent predict is a mixture of
+    them."""
 
     labels: float  # <y, y> / 2 a coordinate
     along: np.ndarray  # (steps,): <y, K_k>
@@ -73,27 +80,32 @@ def inner(tasks: Tasks, steps: int) -> Inner:
 
 
 def best_eta(tasks: Tasks) -> float:
-    """N <y, g> / <g, g>: the prediction is linear in the rate, so the best one on these tasks needs no search."""
+    """N <y, g> / <g, g>: the prediction is linear in the rate, so the best one on these tasks needs
+    no search."""
     found = inner(tasks, 1)
     return tasks.N * float(found.along[0] / found.gram[0, 0])
 
 
 def best_mixture(tasks: Tasks, steps: int) -> tuple[np.ndarray, float]:
-    """The best c of sum_k c_k G S^k x_q on these tasks, and its loss; with two steps c = (A, -B), 2 x 2 least squares.
+    """The best c of sum_k c_k G S^k x_q on these tasks, and its loss; with two steps c = (A, -B), 2
+    x 2 least squares.
 
     No choice of scales in that many layers does better: the floor of `multi_layer`.
     """
     found = inner(tasks, steps)
     scale = 1 / np.sqrt(found.gram.diagonal())  # the K_k differ by powers of N
-    c = scale * np.linalg.lstsq(found.gram * scale[:, None] * scale, found.along * scale, rcond=None)[0]
+    c = (
+        scale
+        * np.linalg.lstsq(found.gram * scale[:, None] * scale, found.along * scale, rcond=None)[0]
+    )
     return c, float(found.loss(c))
 
 
 def best_rates(tasks: Tasks, steps: int) -> list[float]:
     """The rates, one a step and largest first, whose steps without penalty make the best mixture.
 
-    1 - sum_k c_k s^(k+1) = prod_l (1 - eta_l s / N). In expectation its roots are real, as those of orthogonal
-    polynomials are; where too few tasks make a pair complex, the real parts are taken.
+    1 - sum_k c_k s^(k+1) = prod_l (1 - eta_l s / N). In expectation its roots are real, as those of
+    orthogonal polynomials are; where too few tasks make a pair complex, the real parts are taken.
     """
     c, _ = best_mixture(tasks, steps)
     roots = np.roots([1.0, *(-c)])  # of the reversed polynomial: the eta_l / N themselves
@@ -101,14 +113,19 @@ def best_rates(tasks: Tasks, steps: int) -> list[float]:
 
 
 def shared_mixture(eta: np.ndarray, N: int, steps: int, penalty: float = 0.0) -> np.ndarray:
-    """(..., steps): the c that `steps` steps of one rate eta predict by, from M_l = M_{l-1} (keep - h S) + h G."""
+    """(..., steps): the c that `steps` steps of one rate eta predict by, from M_l = M_{l-1} (keep -
+    h S) + h G."""
     h, keep = eta / N, 1 - eta * penalty
-    columns = [h * (-h) ** k * sum(math.comb(j, k) * keep ** (j - k) for j in range(k, steps)) for k in range(steps)]
+    columns = [
+        h * (-h) ** k * sum(math.comb(j, k) * keep ** (j - k) for j in range(k, steps))
+        for k in range(steps)
+    ]
     return np.stack(columns, -1)
 
 
 def best_shared_eta(tasks: Tasks, steps: int, penalty: float = 0.0) -> float:
-    """The one rate for all steps with the least loss on these tasks: a polynomial, searched by zooming in."""
+    """The one rate for all steps with the least loss on these tasks: a polynomial, searched by
+    zooming in."""
     found, top = inner(tasks, steps), 3 * best_eta(tasks)
     low, high = 0.0, top
     for _ in range(16):

@@ -1,4 +1,5 @@
-"""Plain gradient descent on the implicit linear model, by automatic differentiation: the oracle of the constructions.
+"""Plain gradient descent on the implicit linear model, by automatic differentiation: the oracle of
+the constructions.
 
 The loss is that of eqs. 8 and 22, with the penalty of Appendix A.4 as it is usually written:
     loss(M) = 1 / (2 N) sum_n |M x_n - y_n|^2 + penalty / 2 |M|^2
@@ -18,11 +19,15 @@ def gradient(
     with torch.enable_grad():
         M = M.detach().requires_grad_()
         misses = apply(M, tasks.x[:-1][:pairs]) - tasks.y[:-1][:pairs]
-        losses = misses.square().sum() / (2 * tasks.N) + penalty / 2 * M.square().sum()  # of all tasks: no task's M
+        losses = (
+            misses.square().sum() / (2 * tasks.N) + penalty / 2 * M.square().sum()
+        )  # of all tasks: no task's M
         return torch.autograd.grad(losses, M)[0]  # is in another's loss
 
 
-def descend(tasks: Tasks, rate: float, steps: int, penalty: float = 0.0) -> Float[Tensor, "iterates n_o f tasks"]:
+def descend(
+    tasks: Tasks, rate: float, steps: int, penalty: float = 0.0
+) -> Float[Tensor, "iterates n_o f tasks"]:
     """M_0 = 0, M_l = M_{l-1} - rate times the gradient; steps + 1 iterates."""
     M = [tasks.x.new_zeros(tasks.y.shape[1], *tasks.x.shape[1:])]
     for _ in range(steps):
@@ -36,6 +41,7 @@ def predict(M: Float[Tensor, "n_o f tasks"], tasks: Tasks) -> Float[Tensor, "n_o
 
 
 def accumulated(tasks: Tasks) -> Float[Tensor, "N n_o f tasks"]:
-    """-N times the gradient at M = 0 over the first 1..N pairs: what the state of the construction must equal."""
+    """-N times the gradient at M = 0 over the first 1..N pairs: what the state of the construction
+    must equal."""
     zero = tasks.x.new_zeros(tasks.y.shape[1], *tasks.x.shape[1:])
     return torch.stack([-tasks.N * gradient(zero, tasks, pairs) for pairs in range(1, tasks.N + 1)])

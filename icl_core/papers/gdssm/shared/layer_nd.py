@@ -1,13 +1,16 @@
-"""The N-D layer on the plain sequence x_1, y_1, x_2, y_2, … (Section 3.2, Appendix A.1), vector labels.
+"""The N-D layer on the plain sequence x_1, y_1, x_2, y_2, … (Section 3.2, Appendix A.1), vector
+labels.
 
-    Z_t = A * Z_{t-1} + C_t Q C_t^T       C_t = [x_t, y_t, x_{t+1}],  A one number, one a row, or one an entry
+    Z_t = A * Z_{t-1} + C_t Q C_t^T       C_t = [x_t, y_t, x_{t+1}],  A one number, one a row, or
+                                          one an entry
     o_t = beta Z_t C_t q + C_t skip       the prediction of y_{t+1}
 
-q is what Figure 3 C shows as skip weights: the authors' D, a vector of 3 that reads the window. The skip here is ours
-and optional.
+q is what Figure 3 C shows as skip weights: the authors' D, a vector of 3 that reads the window. The
+skip here is ours and optional.
 
-`recurrent` runs over the windows and shows every state; `attention` gives the last output without forming a state,
-beta sum_t a^(N-t) C_t Q (C_t^T C_N q), and is what trains. Tasks are the last axis, seeds the first of every weight.
+`recurrent` runs over the windows and shows every state; `attention` gives the last output without
+forming a state, beta sum_t a^(N-t) C_t Q (C_t^T C_N q), and is what trains. Tasks are the last
+axis, seeds the first of every weight.
 """
 
 from collections.abc import Sequence
@@ -28,7 +31,8 @@ Scores = Float[Tensor, "seeds 3 windows tasks"]  # C_t^T u of a vector u
 
 @dataclass(frozen=True, eq=False)
 class LayerND(Weights):
-    """All weights of the layer. a's shape says which recurrence it is; it is broadcast against the state."""
+    """All weights of the layer. a's shape says which recurrence it is; it is broadcast against the
+    state."""
 
     a: Tensor  # (seeds, 1, 1) one number, (seeds, f, 1) one a row, (seeds, f, f) one an entry
     Q: Tensor  # (seeds, 3, 3)
@@ -39,12 +43,14 @@ class LayerND(Weights):
 
 
 def decay_shape(f: int, recurrence: str) -> tuple[int, int]:
-    """What a state of f x f is multiplied with, entry by entry: one number, one a row or one an entry."""
+    """What a state of f x f is multiplied with, entry by entry: one number, one a row or one an
+    entry."""
     return {"scalar": (1, 1), "row": (f, 1), "full": (f, f)}[recurrence]
 
 
 def initialise(config: Config, generators: Sequence[torch.Generator]) -> LayerND:
-    """Random weights of one model a generator; beta starts at 1 / N. Float32, where the generators live."""
+    """Random weights of one model a generator; beta starts at 1 / N. Float32, where the generators
+    live."""
     a = decays(generators, *decay_shape(config.f, config.recurrence))
     Q, q = normal(generators, 3, 3), normal(generators, 3)
     beta = q.new_full((len(generators),), 1 / config.N)
@@ -58,13 +64,16 @@ def states(a: Tensor, Q: Tensor, C: Windows) -> Float[Tensor, "windows seeds f f
     kept = []
     for window in C:  # (3, f, tasks)
         left = torch.einsum("kit,skl->slit", window, Q)  # C Q: (seeds, 3, f, tasks)
-        Z = a[..., None] * Z + sum(left[:, k, :, None] * window[k] for k in range(3))  # (seeds, f, f, tasks)
+        Z = a[..., None] * Z + sum(
+            left[:, k, :, None] * window[k] for k in range(3)
+        )  # (seeds, f, f, tasks)
         kept.append(Z)
     return torch.stack(kept)
 
 
 def recurrent(weights: LayerND, C: Windows) -> tuple[Tensor, Tensor]:
-    """Outputs (windows, seeds, f, tasks) and states (windows, seeds, f, f, tasks) after every window."""
+    """Outputs (windows, seeds, f, tasks) and states (windows, seeds, f, f, tasks) after every
+    window."""
     Z = states(weights.a, weights.Q, C)
     outputs = weights.beta[:, None, None] * (Z * read_all(C, weights.q)[:, :, None]).sum(3)
     return (outputs if weights.skip is None else outputs + read_all(C, weights.skip)), Z
@@ -91,17 +100,20 @@ def read(C: Windows, q: Float[Tensor, "seeds k"], runs: int = 1) -> Vectors:
 
 
 def _on_all(q: Float[Tensor, "seeds k"], tokens: Tensor, runs: int) -> Tensor:
-    """q times what all seeds read, (k, …). The seeds of each run by themselves: how a product's gradient is added up
-    depends on its size, and no digit of a run shall depend on its company."""
+    """q times what all seeds read, (k, …). The seeds of each run by themselves: how a product's
+    gradient is added up depends on its size, and no digit of a run shall depend on its company."""
     if runs == 1:
         return q @ tokens
     return torch.bmm(q.view(runs, -1, q.shape[1]), tokens.expand(runs, *tokens.shape)).flatten(0, 1)
 
 
 def scores_of_query(C: Windows, q: Float[Tensor, "seeds 3"], runs: int = 1) -> Scores:
-    """C_t^T C_N q. The products of tokens are the same for all seeds: seeds after the first cost little."""
+    """C_t^T C_N q. The products of tokens are the same for all seeds: seeds after the first cost
+    little."""
     last = C[-1]  # (3, f, tasks)
-    products = last[:, None, None, 0] * C[:, :, 0].movedim(1, 0)  # (3 of the query, 3, windows, tasks)
+    products = last[:, None, None, 0] * C[:, :, 0].movedim(
+        1, 0
+    )  # (3 of the query, 3, windows, tasks)
     for j in range(1, C.shape[2]):
         products = products.addcmul_(last[:, None, None, j], C[:, :, j].movedim(1, 0))
     return _on_all(q, products.flatten(1), runs).view(len(q), *products.shape[1:])
@@ -112,17 +124,24 @@ def scores(C: Windows, u: Vectors) -> Scores:
     return (C.transpose(0, 1) * u[:, None, None]).sum(3)
 
 
-def attend(C: Windows, scores: Scores, a: Float[Tensor, "seeds rows 1"], Q: Float[Tensor, "seeds 3 3"]) -> Vectors:
+def attend(
+    C: Windows, scores: Scores, a: Float[Tensor, "seeds rows 1"], Q: Float[Tensor, "seeds 3 3"]
+) -> Vectors:
     """Z_N u from the scores C_t^T u: sum_t a^(N-t) C_t Q scores_t."""
-    mixed = (Q @ scores.flatten(2)).view(scores.shape)[:, :, :, None]  # (seeds, 3, windows, 1, tasks)
+    mixed = (Q @ scores.flatten(2)).view(scores.shape)[
+        :, :, :, None
+    ]  # (seeds, 3, windows, 1, tasks)
     values = C[:, 0] * mixed[:, 0]  # (seeds, windows, f, tasks)
     for k in (1, 2):  # of all three at once most would leave the cache before they are added up
         values = values + C[:, k] * mixed[:, k]
     return (powers(a, len(C)) * values).sum(1)
 
 
-def attend_by_entry(C: Windows, u: Vectors, a: Float[Tensor, "seeds f f"], Q: Float[Tensor, "seeds 3 3"]) -> Vectors:
-    """Z_N u where every entry of the state has its own decay: the scores then differ from row to row of the output."""
+def attend_by_entry(
+    C: Windows, u: Vectors, a: Float[Tensor, "seeds f f"], Q: Float[Tensor, "seeds 3 3"]
+) -> Vectors:
+    """Z_N u where every entry of the state has its own decay: the scores then differ from row to
+    row of the output."""
     seeds, f, tasks = u.shape
     weighted = C.transpose(1, 2) * u[:, None, :, None]  # (seeds, windows, f, 3, tasks)
     by_row = (powers(a, len(C)) @ weighted.flatten(3)).view(seeds, len(C), f, 3, tasks)

@@ -1,4 +1,5 @@
-"""Reads a finished run: its models at a training step, what they are compared with, a prompt to look at."""
+"""Reads a finished run: its models at a training step, what they are compared with, a prompt to
+look at."""
 
 from typing import Any
 
@@ -31,7 +32,9 @@ def trained_at(run: Run, snapshot: int, row: int | None = None) -> Model:
     """The model at a snapshot: of one seed, or (None) of all."""
     seeds = slice(None) if row is None else slice(row, row + 1)
     like = models.initial(run.config, [0])
-    return like.with_(**{name: torch.from_numpy(run.snapshot(name, snapshot)[seeds]) for name in like.tensors()})
+    return like.with_(
+        **{name: torch.from_numpy(run.snapshot(name, snapshot)[seeds]) for name in like.tensors()}
+    )
 
 
 def constructed_of(run: Run) -> Model:
@@ -40,23 +43,27 @@ def constructed_of(run: Run) -> Model:
 
 
 def curve_of(run: Run, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """The steps of a curve and its values [seeds, points]; NaN at step 0 where the run has not come to it."""
+    """The steps of a curve and its values [seeds, points]; NaN at step 0 where the run has not come
+    to it."""
     x, y = (np.asarray(run.tensors.get(f"curve/{each}", ())) for each in ("step", name))
     return (x, y) if y.size else (np.array([0]), np.full((run.config.seeds, 1), np.nan))
 
 
 def unfinished(run: Run) -> str:
-    """Why the training does not decide what is claimed of its end: a seed is still at predicting zero, or the loss was
-    falling by what would count, a thousandth of the best loss. Empty if it does decide it."""
-    loss, zero, best = (run[name] for name in ("curve/loss", "baseline/zero", "baseline/constructed"))
+    """Why the training does not decide what is claimed of its end: a seed is still at predicting
+    zero, or the loss was falling by what would count, a thousandth of the best loss. Empty if it
+    does decide it."""
+    loss, zero, best = (
+        run[name] for name in ("curve/loss", "baseline/zero", "baseline/constructed")
+    )
     steps = run["curve/step"]
     stuck = trend.on_plateau(loss, float(zero[0]), steps=steps)
     return stuck or trend.still_falling(loss, COUNTS * float(best[0]), steps)
 
 
 def folded(weights: Model, f: int) -> Model:
-    """With one feature C Q C^T is a number, in which Q and its transpose are alike: Q with its upper half added to the
-    lower one. Any other model as it is."""
+    """With one feature C Q C^T is a number, in which Q and its transpose are alike: Q with its
+    upper half added to the lower one. Any other model as it is."""
     if not isinstance(weights, LayerND) or f > 1:
         return weights
     return weights.with_(Q=weights.Q.tril() + weights.Q.triu(1).mT)
@@ -65,7 +72,9 @@ def folded(weights: Model, f: int) -> Model:
 def example(config: Config, index: int, count: int = 1) -> Tasks:
     """Fresh tasks to look at: the same for all seeds and snapshots."""
     generator = torch.Generator().manual_seed(2**31 + 1000 + index)
-    return sample(config.f, config.N, count, generator, 1 if config.model == "1-D" else config.f, config.r)
+    return sample(
+        config.f, config.N, count, generator, 1 if config.model == "1-D" else config.f, config.r
+    )
 
 
 def percent(share: float) -> str:
@@ -76,7 +85,8 @@ def percent(share: float) -> str:
 
 
 def compared(away: float) -> str:
-    """Where a loss stands, by its share above another: "3% above", or "within 0.1% of" where that does not count."""
+    """Where a loss stands, by its share above another: "3% above", or "within 0.1% of" where that
+    does not count."""
     if abs(away) < COUNTS:
         return f"within {percent(COUNTS)} of"
     return f"{percent(abs(away))} {'above' if away >= 0 else 'below'}"

@@ -1,14 +1,16 @@
-"""Several layers, a step of gradient descent each (Section 3.3, Appendix A.2), on the windows of the N-D layer.
+"""Several layers, a step of gradient descent each (Section 3.3, Appendix A.2), on the windows of
+the N-D layer.
 
     Z^(l)  = sum_t a^(N-t) C_t Q_l C_t^T        first head of a layer: accumulates y x^T
     Z~^(l) = sum_t a~^(N-t) C_t Q~_l C_t^T      second head: accumulates x x^T
     M_l    = M_{l-1} - b_l (M_{l-1} Z~^(l) - Z^(l) + N penalty M_{l-1}),  M_0 = 0
     o      = M_L C_N q
 
-M is W^T of the paper, which mixes the two; b = eta / N. The first layer has no second head, as M_0 = 0 hides it. The
-optional skip, which is ours, adds the last window's x and y, not the raw query, which would cost sigma^2 / 2.
-`attention` applies the layers from the last to the first to the vector C_N q and forms neither Z nor M. Scalar labels
-are read as [0, …, y] (Section 3.1), and predicted by the output's last entry.
+M is W^T of the paper, which mixes the two; b = eta / N. The first layer has no second head, as M_0
+= 0 hides it. The optional skip, which is ours, adds the last window's x and y, not the raw query,
+which would cost sigma^2 / 2. `attention` applies the layers from the last to the first to the
+vector C_N q and forms neither Z nor M. Scalar labels are read as [0, …, y] (Section 3.1), and
+predicted by the output's last entry.
 """
 
 from collections.abc import Sequence
@@ -29,7 +31,8 @@ class MultiLayer(Weights):
     """All weights of L layers."""
 
     a: Tensor  # (seeds, L, 1, 1) or one a row, (seeds, L, f, 1)
-    a_tilde: Tensor  # (seeds, L - 1, 1, 1) or (seeds, L - 1, f, 1); entry l - 2 belongs to layer l, as in Q_tilde
+    # (seeds, L - 1, 1, 1) or (seeds, L - 1, f, 1); entry l - 2 belongs to layer l, as in Q_tilde
+    a_tilde: Tensor
     Q: Tensor  # (seeds, L, 3, 3)
     Q_tilde: Tensor  # (seeds, L - 1, 3, 3)
     q: Tensor  # (seeds, 3)
@@ -37,7 +40,9 @@ class MultiLayer(Weights):
     skip: Tensor | None = None  # (seeds, 2), of x_N and y_N
     penalty: float = 0.0  # lambda of lambda / 2 |M|^2; given, not learned
     runs: int = 1  # whose seeds stand one after the other
-    scalar: bool = False  # labels are numbers, [0, …, y]: what is predicted is the output's last entry
+    scalar: bool = (
+        False  # labels are numbers, [0, …, y]: what is predicted is the output's last entry
+    )
 
     @property
     def layers(self) -> int:
@@ -45,20 +50,30 @@ class MultiLayer(Weights):
 
 
 def initialise(config: Config, generators: Sequence[torch.Generator]) -> MultiLayer:
-    """Random weights of one model a generator; every b starts at 1 / N. Float32, where the generators live."""
+    """Random weights of one model a generator; every b starts at 1 / N. Float32, where the
+    generators live."""
     L, rows = config.layers, nd.decay_shape(config.f, config.recurrence)
     a, a_tilde = decays(generators, L, *rows), decays(generators, L - 1, *rows)
-    Q, Q_tilde, q = normal(generators, L, 3, 3), normal(generators, L - 1, 3, 3), normal(generators, 3)
+    Q, Q_tilde, q = (
+        normal(generators, L, 3, 3),
+        normal(generators, L - 1, 3, 3),
+        normal(generators, 3),
+    )
     b = q.new_full((len(generators), L), 1 / config.N)
     skip = normal(generators, 2) if config.skip else None
-    return MultiLayer(a, a_tilde, Q, Q_tilde, q, b, skip, config.penalty, scalar=config.model == "1-D")
+    return MultiLayer(
+        a, a_tilde, Q, Q_tilde, q, b, skip, config.penalty, scalar=config.model == "1-D"
+    )
 
 
 def recurrent(weights: MultiLayer, C: Windows) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Outputs (windows, seeds, f, tasks) after every window; the states Z of all layers, Z~ of all but the first and
-    implicit models M_0..M_L, (layers, windows, seeds, f, f, tasks)."""
+    """Outputs (windows, seeds, f, tasks) after every window; the states Z of all layers, Z~ of all
+    but the first and implicit models M_0..M_L, (layers, windows, seeds, f, f, tasks)."""
     Z = torch.stack([nd.states(weights.a[:, i], weights.Q[:, i], C) for i in range(weights.layers)])
-    tilde = [nd.states(weights.a_tilde[:, i], weights.Q_tilde[:, i], C) for i in range(weights.layers - 1)]
+    tilde = [
+        nd.states(weights.a_tilde[:, i], weights.Q_tilde[:, i], C)
+        for i in range(weights.layers - 1)
+    ]
     Z_tilde = torch.stack(tilde) if tilde else Z[:0]
     M = [torch.zeros_like(Z[0])]  # (windows, seeds, f, f, tasks)
     for i in range(weights.layers):
@@ -73,7 +88,8 @@ def recurrent(weights: MultiLayer, C: Windows) -> tuple[Tensor, Tensor, Tensor, 
 
 
 def attention(weights: MultiLayer, C: Windows) -> Vectors:
-    """The last output: M_l u = M_{l-1} u' + b_l Z^(l) u with u' = (1 - b_l N penalty) u - b_l Z~^(l) u."""
+    """The last output: M_l u = M_{l-1} u' + b_l Z^(l) u with u' = (1 - b_l N penalty) u - b_l
+    Z~^(l) u."""
     u, known = nd.read(C, weights.q, weights.runs), nd.scores_of_query(C, weights.q, weights.runs)
     output = torch.zeros_like(u) if weights.skip is None else nd.read(C, weights.skip, weights.runs)
     for i in reversed(range(weights.layers)):

@@ -1,7 +1,8 @@
 """The losses of several runs on the same tasks, each to the last bit as of that run by itself.
 
-What depends on the tasks alone is computed once for all. But libraries may add up a product in another order where it
-has more rows, above all of the few tasks that are left behind the last chunk. So whether they do is looked at first.
+What depends on the tasks alone is computed once for all. But libraries may add up a product in
+another order where it has more rows, above all of the few tasks that are left behind the last
+chunk. So whether they do is looked at first.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,9 +16,11 @@ from icl_core.papers.gdssm.shared.any_layer import Model
 from icl_core.papers.gdssm.shared.task import Tasks, loss
 
 
-def losses(trained: Sequence[Model], others: Sequence[Model], sets: Iterable[Tasks]) -> Iterator[np.ndarray]:
-    """On each set of tasks, all of one size, the losses of every seed of the trained, and then of what each of these
-    stands beside."""
+def losses(
+    trained: Sequence[Model], others: Sequence[Model], sets: Iterable[Tasks]
+) -> Iterator[np.ndarray]:
+    """On each set of tasks, all of one size, the losses of every seed of the trained, and then of
+    what each of these stands beside."""
     ways: list[Callable[..., Tensor]] = []
     for tasks in sets:
         full = len(tasks) - len(tasks) % models.chunk(tasks)
@@ -28,9 +31,12 @@ def losses(trained: Sequence[Model], others: Sequence[Model], sets: Iterable[Tas
 
 
 def _way(trained: Sequence[Model], others: Sequence[Model], tasks: Tasks) -> Callable[..., Tensor]:
-    """How tasks like these are read: all runs at once where that changes no digit of the first chunk."""
+    """How tasks like these are read: all runs at once where that changes no digit of the first
+    chunk."""
     first = tasks.part(0, min(len(tasks), models.chunk(tasks)))
-    same = len(trained) == 1 or torch.equal(_at_once(trained, others, first), _apart(trained, others, first))
+    same = len(trained) == 1 or torch.equal(
+        _at_once(trained, others, first), _apart(trained, others, first)
+    )
     return _at_once if same else _apart
 
 

@@ -3,27 +3,42 @@
 from icl_core.contract.knobs import BadSetting, choice, settings, slider, toggle
 from icl_core.machine import device
 
-OPTIMISERS = {"ours": "Adam, cosine to zero", "authors": "as the authors: AdamW, two rates, warm-up"}
+OPTIMISERS = {
+    "ours": "Adam, cosine to zero",
+    "authors": "as the authors: AdamW, two rates, warm-up",
+}
 TEST_SET = (2**15, 2**24)  # tasks at most, and numbers of x at most
-DERIVED = 64  # tasks at which sensitivities are taken: f^2 numbers a task, and their cosine differs little among tasks
+# tasks at which sensitivities are taken: f^2 numbers a task, and their cosine differs little among
+# tasks
+DERIVED = 64
 TASK, MODEL, TRAINING, REPEATS = "the task", "the model", "the training", "repetition"
-MODELS = {"1-D": "1-D: scalar labels, tokens [x y, next x]", "N-D": "N-D: vector labels, tokens x, y, x, y, …"}
-RECURRENCES = {"scalar": "one number", "row": "one for each row of the state", "full": "one for each entry"}
+MODELS = {
+    "1-D": "1-D: scalar labels, tokens [x y, next x]",
+    "N-D": "N-D: vector labels, tokens x, y, x, y, …",
+}
+RECURRENCES = {
+    "scalar": "one number",
+    "row": "one for each row of the state",
+    "full": "one for each entry",
+}
 
 
 @settings
 class Config:
-    """What is trained; Sections 3 and 4, Appendix A. The paper's size is f = N = 10; its batches hold 64 tasks."""
+    """What is trained; Sections 3 and 4, Appendix A. The paper's size is f = N = 10; its batches
+    hold 64 tasks."""
 
     model: str = choice("model", MODELS, default="N-D", group=MODEL)
     recurrence: str = choice("recurrence, A", RECURRENCES, default="row", group=MODEL)
     layers: int = slider(
         "layers", 1, 4, default=1, group=MODEL,
-        help="each takes a step of gradient descent; two and more read scalar labels as tokens x, [0, …, y], x, …",
+        help="each takes a step of gradient descent; two and more read scalar labels as tokens "
+             "x, [0, …, y], x, …",
     )  # fmt: skip
     skip: bool = toggle(
         "a skip of ours, C_t skip", default=False, group=MODEL,
-        help="the paper's skip weights (Figure 3 C) are q; with two layers and more, ours leaves the raw query out",
+        help="the paper's skip weights (Figure 3 C) are q; with two layers and more, ours "
+             "leaves the raw query out",
     )  # fmt: skip
     penalty: float = slider(
         "L2 penalty λ, from two layers on",
@@ -35,15 +50,26 @@ class Config:
     )
     f: int = slider("features, f", 1, 40, default=10, group=TASK)
     N: int = slider("context pairs, N", 1, 100, default=10, group=TASK)
-    r: float = slider("scale of x, r", 0.1, 4.0, default=1.0, step=0.1, group=TASK, help="x is uniform on (−r, r)")
+    r: float = slider(
+        "scale of x, r", 0.1, 4.0, default=1.0, step=0.1, group=TASK, help="x is uniform on (−r, r)"
+    )
     batch: int = slider("tasks a batch", 16, 4096, default=256, step=16, group=TRAINING)
     optimiser: str = choice("optimiser", OPTIMISERS, default="ours", group=TRAINING)
-    steps: int = slider("steps", 10, 300_000, default=300, step=10, group=TRAINING, help="the paper: up to 300,000")
+    steps: int = slider(
+        "steps", 10, 300_000, default=300, step=10, group=TRAINING, help="the paper: up to 300,000"
+    )
     learning_rate: float = slider(
         "learning rate", 1e-4, 0.2, default=0.02, log=True, group=TRAINING, was="rate",
         help="as the authors train, the decays have half of it: 1e-4 and 2e-4",
     )  # fmt: skip
-    seed: int = slider("seed", 0, 99, default=0, group=REPEATS, help="of the tasks and of the first initial weights")
+    seed: int = slider(
+        "seed",
+        0,
+        99,
+        default=0,
+        group=REPEATS,
+        help="of the tasks and of the first initial weights",
+    )
     seeds: int = slider(
         "number of seeds",
         1,
@@ -59,22 +85,33 @@ class Config:
         return self.layers > 1
 
     def check(self) -> None:
-        """Refuse what the model does not have, and what does not fit the memory: in training the windows, and for every
-        seed and every application of a state to a vector the products that automatic differentiation keeps; the test
-        set; and sensitivities, taken with f copies of some tasks, and what moves with them. Of several layers all that
-        half as much again: what they free leaves holes in the heap, in each run others."""
+        """Refuse what the model does not have, and what does not fit the memory: in training the
+        windows, and for every seed and every application of a state to a vector the products that
+        automatic differentiation keeps; the test set; and sensitivities, taken with f copies of
+        some tasks, and what moves with them. Of several layers all that half as much again: what
+        they free leaves holes in the heap, in each run others."""
         if self.model == "1-D" and self.skip:
             raise BadSetting("skip must be off in the 1-D model, got on")
-        if self.model == "1-D" and self.several and self.recurrence != "scalar":  # of Z but one row is asked for
-            raise BadSetting(f"recurrence must be scalar with several layers and scalar labels, got {self.recurrence}")
+        if (
+            self.model == "1-D" and self.several and self.recurrence != "scalar"
+        ):  # of Z but one row is asked for
+            raise BadSetting(
+                "recurrence must be scalar with several layers and scalar labels, got "
+                f"{self.recurrence}"
+            )
         if self.recurrence == "full" and (self.model == "1-D" or self.several):
-            raise BadSetting("recurrence must be scalar or row in the 1-D model and with several layers, got full")
+            raise BadSetting(
+                "recurrence must be scalar or row in the 1-D model and with several layers, got "
+                "full"
+            )
         applied = (2 * self.layers - 1) * (8 if self.recurrence == "full" else 4)
         trained = self.batch * self.N * (self.f + 3) * (20 + self.seeds * applied)
         tested = tested_with(self.f, self.N)
         derived = self.seeds * self.N * self.f * DERIVED * self.f * (18 if self.several else 4)
         numbers = trained + tested + derived
-        what = f"batch {self.batch}, N {self.N}, f {self.f}, layers {self.layers}, seeds {self.seeds}"
+        what = (
+            f"batch {self.batch}, N {self.N}, f {self.f}, layers {self.layers}, seeds {self.seeds}"
+        )
         device.check_memory(numbers * (6 if self.several else 4), what)
 
 

@@ -1,5 +1,5 @@
-"""The tasks: linear regression as von Oswald et al. draw it, and the sine regression of Finn et al.; and the tokens
-that the models read of them (Sections 3.1 and 3.2).
+"""The tasks: linear regression as von Oswald et al. draw it, and the sine regression of Finn et
+al.; and the tokens that the models read of them (Sections 3.1 and 3.2).
 
 Tasks are the last axis everywhere, so that every loop runs over memory in order.
 """
@@ -44,10 +44,14 @@ class Tasks:
         return Tasks(self.x.to(*args), self.y.to(*args))
 
 
-def sample(f: int, N: int, tasks: int, generator: torch.Generator, n_o: int | None = None, r: float = 1.0) -> Tasks:
-    """x ~ U(-r, r)^f, W ~ N(0, 1) of n_o x f (default f x f), y = W x (Section 4.1, Appendices A.5 and A.6).
+def sample(
+    f: int, N: int, tasks: int, generator: torch.Generator, n_o: int | None = None, r: float = 1.0
+) -> Tasks:
+    """x ~ U(-r, r)^f, W ~ N(0, 1) of n_o x f (default f x f), y = W x (Section 4.1, Appendices A.5
+    and A.6).
 
-    Drawn where the generator lives. Raises `ValueError` for a size below 1 or a scale that is not positive.
+    Drawn where the generator lives. Raises `ValueError` for a size below 1 or a scale that is not
+    positive.
     """
     n_o = f if n_o is None else n_o
     _check_sizes(f=f, N=N, tasks=tasks, n_o=n_o)
@@ -64,21 +68,28 @@ def _check_sizes(**sizes: int) -> None:
             raise ValueError(f"{name} must be at least 1, got {value}")
 
 
-def apply(W: Float[Tensor, "n_o f tasks"], x: Float[Tensor, "pairs f tasks"]) -> Float[Tensor, "pairs n_o tasks"]:
+def apply(
+    W: Float[Tensor, "n_o f tasks"], x: Float[Tensor, "pairs f tasks"]
+) -> Float[Tensor, "pairs n_o tasks"]:
     """W x of every pair of every task."""
-    y = W[:, 0] * x[:, None, 0]  # (pairs, n_o, tasks); a loop over f is faster than many tiny matrix products
+    y = (
+        W[:, 0] * x[:, None, 0]
+    )  # (pairs, n_o, tasks); a loop over f is faster than many tiny matrix products
     for j in range(1, x.shape[1]):
         y.addcmul_(W[:, j], x[:, None, j])
     return y
 
 
-def loss(prediction: Float[Tensor, "*seeds n_o tasks"], label: Float[Tensor, "n_o tasks"]) -> Float[Tensor, "*seeds"]:
+def loss(
+    prediction: Float[Tensor, "*seeds n_o tasks"], label: Float[Tensor, "n_o tasks"]
+) -> Float[Tensor, "*seeds"]:
     """Half the squared error a coordinate at the query, averaged over tasks."""
     return (prediction - label).square().mean((-2, -1)) / 2
 
 
 def sample_sine(N: int, tasks: int, generator: torch.Generator) -> Tasks:
-    """y = amplitude sin(x + phase), f = n_o = 1: x ~ U(-5, 5), amplitude ~ U(0.1, 0.5), phase ~ U(0, pi).
+    """y = amplitude sin(x + phase), f = n_o = 1: x ~ U(-5, 5), amplitude ~ U(0.1, 0.5), phase ~
+    U(0, pi).
 
     The authors' default x in (-0.5, 0.5) is nearly linear. Predicting zero costs about 0.0265.
     Raises `ValueError` for a size below 1.
@@ -86,7 +97,9 @@ def sample_sine(N: int, tasks: int, generator: torch.Generator) -> Tasks:
     _check_sizes(N=N, tasks=tasks)
 
     def uniform(rows: int, low: float, high: float) -> Tensor:
-        return torch.empty(rows, 1, tasks, device=generator.device).uniform_(low, high, generator=generator)
+        return torch.empty(rows, 1, tasks, device=generator.device).uniform_(
+            low, high, generator=generator
+        )
 
     x, amplitude, phase = uniform(N + 1, -5.0, 5.0), uniform(1, 0.1, 0.5), uniform(1, 0.0, math.pi)
     return Tasks(x, amplitude * torch.sin(x + phase))
@@ -103,10 +116,11 @@ def constructed_tokens(tasks: Tasks) -> Float[Tensor, "N width tasks"]:
 
 
 def interleaved(tasks: Tasks) -> Float[Tensor, "tokens f tasks"]:
-    """The tokens x_1, y_1, x_2, y_2, …, x_{N+1} (eqs. 19, 20); 2 N + 1 of them. The query's label is not among them.
+    """The tokens x_1, y_1, x_2, y_2, …, x_{N+1} (eqs. 19, 20); 2 N + 1 of them. The query's label
+    is not among them.
 
-    A scalar label stands behind f - 1 zeros, [0, …, y] (Section 3.1). Raises `ValueError` unless y has 1 or f
-    coordinates.
+    A scalar label stands behind f - 1 zeros, [0, …, y] (Section 3.1). Raises `ValueError` unless y
+    has 1 or f coordinates.
     """
     n_o = tasks.y.shape[1]
     if n_o not in (1, tasks.f):
@@ -116,10 +130,13 @@ def interleaved(tasks: Tasks) -> Float[Tensor, "tokens f tasks"]:
     return tokens
 
 
-def windows(tokens: Float[Tensor, "tokens f tasks"], odd: bool = False) -> Float[Tensor, "windows 3 f tasks"]:
+def windows(
+    tokens: Float[Tensor, "tokens f tasks"], odd: bool = False
+) -> Float[Tensor, "windows 3 f tasks"]:
     """C_t = [x_t, y_t, x_{t+1}] (eq. 21), a view: N windows, each beginning at an x.
 
-    `odd` adds those that begin at a y, [y_t, x_{t+1}, y_{t+1}], in their places: 2 N - 1 windows, as the paper's
-    "sliding window running through the sequence" reads if t counts tokens. It costs 5/16 of the gain at f = N = 10.
+    `odd` adds those that begin at a y, [y_t, x_{t+1}, y_{t+1}], in their places: 2 N - 1 windows,
+    as the paper's "sliding window running through the sequence" reads if t counts tokens. It costs
+    5/16 of the gain at f = N = 10.
     """
     return tokens.unfold(0, 3, 1 if odd else 2).movedim(-1, 1)

@@ -1,10 +1,12 @@
-"""Trains GD-SSM on fresh tasks, all seeds in one pass, and evaluates it beside its construction on the same tasks.
+"""Trains GD-SSM on fresh tasks, all seeds in one pass, and evaluates it beside its construction on
+the same tasks.
 
-Seeds differ in their initial weights and read the same tasks, whose products are then computed once for all.
-Settings that converge for every seed: plain Adam without weight decay, a cosine to zero, weights N(0, 0.1^2),
-a ~ U(0.95, 1) left free, beta = 1 / N at first. The authors' way (Appendix A.5) is an option: AdamW, half the rate for
-the recurrence, a warm-up, batches of 64, for vector labels too, where A.6 names Adam, without decay or warm-up; the
-weights begin as ours do, of which the paper says nothing.
+Seeds differ in their initial weights and read the same tasks, whose products are then computed once
+for all. Settings that converge for every seed: plain Adam without weight decay, a cosine to zero,
+weights N(0, 0.1^2), a ~ U(0.95, 1) left free, beta = 1 / N at first. The authors' way (Appendix
+A.5) is an option: AdamW, half the rate for the recurrence, a warm-up, batches of 64, for vector
+labels too, where A.6 names Adam, without decay or warm-up; the weights begin as ours do, of which
+the paper says nothing.
 """
 
 import math
@@ -24,7 +26,10 @@ from icl_core.papers.gdssm.shared.settings import DERIVED, TEST_SET, Config
 from icl_core.papers.gdssm.shared.task import Tasks, loss, sample
 from icl_core.training import loop, phases, several_seeds
 
-DECAY, WARM_UP = 0.05, 0.01  # the authors' weight decay; and the share of the steps that rise, which they do not give
+DECAY, WARM_UP = (
+    0.05,
+    0.01,
+)  # the authors' weight decay; and the share of the steps that rise, which they do not give
 RECURRENT = ("a", "a_tilde")
 EVALUATIONS = 5, 30  # every so many steps at first, and so many of these
 WATCHED = (2**10, 2**20)  # held-out tasks at most, and numbers of x at most
@@ -50,29 +55,42 @@ def held_out(config: Config, most: tuple[int, int] = TEST_SET) -> Tasks:
 def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """Train and evaluate.
 
-    `curve/*` [seeds, evaluations] beside `curve/step`; `snapshot/*` [snapshots, seeds, ...] beside `snapshot/step`;
-    `final/*` [seeds, ...]; `constructed/*` [1, ...]; `evaluated/*` [seeds]; `baseline/*` [1]. Snapshots are few numbers
-    and are kept whole: what is shown of them is how far they are off the construction, which is less than rounding
-    would move a decay that is raised to the tenth. Raises `Diverged` and `Cancelled`.
+    `curve/*` [seeds, evaluations] beside `curve/step`; `snapshot/*` [snapshots, seeds, ...] beside
+    `snapshot/step`; `final/*` [seeds, ...]; `constructed/*` [1, ...]; `evaluated/*` [seeds];
+    `baseline/*` [1]. Snapshots are few numbers and are kept whole: what is shown of them is how far
+    they are off the construction, which is less than rounding would move a decay that is raised to
+    the tenth. Raises `Diverged` and `Cancelled`.
     """
-    return phases.run([training_phase("train", config)], progress, lambda made: made.get("train", {}))["train"]
+    return phases.run(
+        [training_phase("train", config)], progress, lambda made: made.get("train", {})
+    )["train"]
 
 
 def training_phase(name: str, config: Config, label: str = "") -> phases.Phase:
     """One training, as a part of a run, called `label` for people."""
-    return phases.Phase(name, config.steps, partial(train_layer, config), loop.State.curves, label=label)
+    return phases.Phase(
+        name, config.steps, partial(train_layer, config), loop.State.curves, label=label
+    )
 
 
 def train_layer(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
     """One training from start to end, or on from `resumed`."""
     weights = initial(config)
-    state = loop.train(problem(config, weights, watched(config)), config.steps, evaluations(config), resumed, report)
+    state = loop.train(
+        problem(config, weights, watched(config)),
+        config.steps,
+        evaluations(config),
+        resumed,
+        report,
+    )
     return {**kept(state), **evaluate(config, [weights])}
 
 
 def initial(config: Config) -> Model:
     """The weights of all seeds before training, on the device."""
-    return models.initial(config, list(range(config.seed, config.seed + config.seeds))).to(device.current_device())
+    return models.initial(config, list(range(config.seed, config.seed + config.seeds))).to(
+        device.current_device()
+    )
 
 
 def evaluations(config: Config) -> list[int]:
@@ -87,7 +105,9 @@ def kept(state: loop.State) -> dict[str, np.ndarray]:
     return {**state.curves(), **state.kept(shown)}
 
 
-def problem(config: Config, weights: Model, measure: Callable[[Model], loop.Measures]) -> loop.Problem:
+def problem(
+    config: Config, weights: Model, measure: Callable[[Model], loop.Measures]
+) -> loop.Problem:
     """What the loop trains, watched by a `measure`; `weights` change in place."""
     generator = torch.Generator().manual_seed(10_000 + config.seed)
     return loop.Problem(
@@ -102,28 +122,38 @@ def problem(config: Config, weights: Model, measure: Callable[[Model], loop.Meas
     )
 
 
-def optimiser(config: Config, names: Sequence[str], parameters: list[Tensor]) -> torch.optim.Optimizer:
+def optimiser(
+    config: Config, names: Sequence[str], parameters: list[Tensor]
+) -> torch.optim.Optimizer:
     """Ours, or the authors' (Appendix A.5): AdamW, with half the rate for the recurrence."""
     if config.optimiser == "ours":
         return torch.optim.Adam(parameters, lr=config.learning_rate)
     groups = [
-        {"params": [each for name, each in zip(names, parameters, strict=True) if (name in RECURRENT) == slow],
-         "lr": config.learning_rate / (2 if slow else 1)}
+        {
+            "params": [
+                each
+                for name, each in zip(names, parameters, strict=True)
+                if (name in RECURRENT) == slow
+            ],
+            "lr": config.learning_rate / (2 if slow else 1),
+        }
         for slow in (True, False)
-    ]  # fmt: skip
+    ]
     return torch.optim.AdamW(groups, weight_decay=DECAY)
 
 
 def watched(config: Config) -> Callable[[Model], dict[str, np.ndarray]]:
-    """How far a model is from the construction on the tasks that trainings are watched on: see `beside`."""
+    """How far a model is from the construction on the tasks that trainings are watched on: see
+    `beside`."""
     tasks = held_out(config, WATCHED)
     return beside(models.constructed(config, tasks).to(device.current_device()), tasks)
 
 
 def beside(constructed: Model, tasks: Tasks) -> Callable[[Model], dict[str, np.ndarray]]:
-    """How far a trained model is from a construction of one seed (Section 4.1, Figures 1 and 2), as a function of the
-    model. It gives for every seed: the loss; the mean L2 distance of the predictions; the mean cosine and L2 distance
-    of the sensitivities, the derivatives of the prediction by the query's x."""
+    """How far a trained model is from a construction of one seed (Section 4.1, Figures 1 and 2), as
+    a function of the model. It gives for every seed: the loss; the mean L2 distance of the
+    predictions; the mean cosine and L2 distance of the sensitivities, the derivatives of the
+    prediction by the query's x."""
     first = tasks.part(0, DERIVED)
     prediction = models.predict(constructed, tasks)[0]  # (n_o, tasks)
     sensitivity = models.sensitivity(constructed, first)[0].flatten(0, 1)  # (n_o f, DERIVED)
@@ -134,7 +164,9 @@ def beside(constructed: Model, tasks: Tasks) -> Callable[[Model], dict[str, np.n
         found = {
             "loss": loss(predicted, tasks.y[-1]),
             "prediction_distance": (predicted - prediction).norm(dim=1).mean(-1),
-            "sensitivity_cosine": torch.cosine_similarity(derived, sensitivity[None], dim=1).mean(-1),
+            "sensitivity_cosine": torch.cosine_similarity(derived, sensitivity[None], dim=1).mean(
+                -1
+            ),
             "sensitivity_distance": (derived - sensitivity).norm(dim=1).mean(-1),
         }
         return {name: value.cpu().numpy() for name, value in found.items()}
@@ -153,11 +185,15 @@ def gradient(weights: Model, tasks: Tasks) -> tuple[dict[str, Tensor], dict[str,
 def evaluate(config: Config, weights: Sequence[Model]) -> dict[str, np.ndarray]:
     """Losses of trained models, of one run or of several, and of constructions on the same tasks.
 
-    `evaluated/scaled` is the expected loss of the construction times trained / constructed: what the trained model
-    would reach on infinitely many tasks, without most of the tasks' noise. NaN where there is no closed form.
+    `evaluated/scaled` is the expected loss of the construction times trained / constructed: what
+    the trained model would reach on infinitely many tasks, without most of the tasks' noise. NaN
+    where there is no closed form.
     """
     tasks = held_out(config)
-    best, shared = (models.constructed(config, tasks, shared=s).to(device.current_device()) for s in (False, True))
+    best, shared = (
+        models.constructed(config, tasks, shared=s).to(device.current_device())
+        for s in (False, True)
+    )
     losses, baseline = next(over_runs.losses(weights, (best, shared), [tasks])), expected(config)
     trained, reached, one_rate = losses[:-2], losses[-2:-1], losses[-1:]
     found = {
@@ -175,8 +211,8 @@ def evaluate(config: Config, weights: Sequence[Model]) -> dict[str, np.ndarray]:
 
 
 def expected(config: Config, alpha: float = 1.0) -> float:
-    """The construction's mean loss in closed form, on tasks alpha times as large as those that its rates are best for:
-    one step, or two without penalty; NaN otherwise."""
+    """The construction's mean loss in closed form, on tasks alpha times as large as those that its
+    rates are best for: one step, or two without penalty; NaN otherwise."""
     f, N, r = config.f, config.N, config.r
     if config.layers == 1:
         return closed_forms.one_step_loss(closed_forms.best_beta(f, N, r), f, N, alpha * r)

@@ -9,8 +9,8 @@ MOST, X, Y = 40, 10.0, 100.0  # points at most, and how far from zero
 
 
 def points(text: str) -> list[tuple[float, float]]:
-    """The points in `text`, in order. Raises `BadSetting` unless there are 1 to 40 pairs x:y of numbers, x from -10 to
-    10 and y from -100 to 100."""
+    """The points in `text`, in order. Raises `BadSetting` unless there are 1 to 40 pairs x:y of
+    numbers, x from -10 to 10 and y from -100 to 100."""
     found = [_point(piece) for piece in pieces(text)]
     if not 1 <= len(found) <= MOST:
         raise BadSetting(f"points must be 1 to {MOST} pairs x:y, got {len(found)}")
@@ -23,5 +23,7 @@ def _point(piece: str) -> tuple[float, float]:
     if any(map(math.isnan, values)):
         raise BadSetting(f"points must be pairs x:y of numbers, as 0.5:1, got {piece!r:.40}")
     if abs(values[0]) > X or abs(values[1]) > Y:
-        raise BadSetting(f"points must have x from -{X:g} to {X:g} and y from -{Y:g} to {Y:g}, got {piece!r:.40}")
+        raise BadSetting(
+            f"points must have x from -{X:g} to {X:g} and y from -{Y:g} to {Y:g}, got {piece!r:.40}"
+        )
     return values

@@ -6,8 +6,11 @@ import torch
 from torch import Tensor
 
 
-def draw(generators: Sequence[torch.Generator], make: Callable[[torch.Generator], Tensor]) -> Tensor:
-    """One draw a seed, (seeds, ...): no seed's weights depend on how many others train beside it."""
+def draw(
+    generators: Sequence[torch.Generator], make: Callable[[torch.Generator], Tensor]
+) -> Tensor:
+    """One draw a seed, (seeds, ...): no seed's weights depend on how many others train
+    beside it."""
     return torch.stack([make(generator) for generator in generators])
 
 
@@ -17,12 +20,16 @@ def normal(generators: Sequence[torch.Generator], *shape: int, std: float = 0.1)
 
 
 def decays(generators: Sequence[torch.Generator], *shape: int) -> Tensor:
-    """a ~ U(0.95, 1), left free to pass 1: a parametrisation that keeps a < 1 stalls at 0.94 to 0.98."""
-    return draw(generators, lambda g: torch.empty(*shape, device=g.device).uniform_(0.95, 1, generator=g))
+    """a ~ U(0.95, 1), left free to pass 1: a parametrisation that keeps a < 1 stalls at 0.94 to
+    0.98."""
+    return draw(
+        generators, lambda g: torch.empty(*shape, device=g.device).uniform_(0.95, 1, generator=g)
+    )
 
 
 def powers(a: Tensor, count: int) -> Tensor:
-    """a^(count - t) for t = 1..count, before the last entry's own axes: (seeds, ...) to (seeds, count, ...).
+    """a^(count - t) for t = 1..count, before the last entry's own axes: (seeds, ...) to (seeds,
+    count, ...).
 
     Whole exponents, so that a negative a is raised as well as a positive one.
     """

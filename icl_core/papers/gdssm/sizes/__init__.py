@@ -1,8 +1,10 @@
-"""One layer is trained for every number of examples, and one for every number of dimensions, each from random weights.
-All of them become one step of gradient descent, and one closed form runs through all of them.
+"""One layer is trained for every number of examples, and one for every number of dimensions, each
+from random weights. All of them become one step of gradient descent, and one closed form runs
+through all of them.
 
-More examples help a step of gradient descent, because their noise averages out. More dimensions hurt it. The best loss
-is (f σ²/2) (1 − N / (N − 2 + κ + f)), where σ² is the variance of x and κ = 1.8 for uniform x.
+More examples help a step of gradient descent, because their noise averages out. More dimensions
+hurt it. The best loss is (f σ²/2) (1 − N / (N − 2 + κ + f)), where σ² is the variance of x and κ =
+1.8 for uniform x.
 """
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
@@ -19,7 +21,8 @@ def headline(run: Run, view: View) -> str:
     """What you see: how close every size is."""
     N, f = run["size/N"], run["size/f"]
     return (
-        f"{len(N)} layers, for {N.min()} to {N.max()} examples and {f.min()} to {f.max()} dimensions: the loss of each "
+        f"{len(N)} layers, for {N.min()} to {N.max()} examples and {f.min()} to {f.max()} "
+        "dimensions: the loss of each "
         f"is within {percent(worst(run))} of one step's."
     )
 

@@ -17,7 +17,8 @@ from icl_core.papers.gdssm.sizes.settings import BASE, layer_of, sizes_of
 def pairs(run: Run, view: Any) -> Panel:
     """Loss against N at f = 10."""
     return _against(run, view, "N", "context pairs, N", (
-        "With more examples their noise averages out, and the loss falls, though slowly: like f / (N + f). A layer "
+        "With more examples their noise averages out, and the loss falls, though slowly: like f "
+        "/ (N + f). A layer "
         "that ignored its examples would stay at predicting zero."
     ))  # fmt: skip
 
@@ -25,8 +26,10 @@ def pairs(run: Run, view: Any) -> Panel:
 def features(run: Run, view: Any) -> Panel:
     """Loss against f at N = 10."""
     return _against(run, view, "f", "features, f", (
-        "With more dimensions than examples one step cannot do much. The loss comes closer to that of predicting zero, "
-        "which itself grows with f. A layer that had not found the step would be a blue dot off the curve."
+        "With more dimensions than examples one step cannot do much. The loss comes closer to "
+        "that of predicting zero, "
+        "which itself grows with f. A layer that had not found the step would be a blue dot off "
+        "the curve."
     ))  # fmt: skip
 
 
@@ -35,14 +38,21 @@ def gaps(run: Run, view: Any) -> Panel:
     away = 100 * np.abs(run["evaluated/ratio"] - 1).max(0)
     labels = [f"f = {f}, N = {N}" for f, N in zip(run["size/f"], run["size/N"], strict=True)]
     short = [label.replace(", ", "<br>").replace(" ", "") for label in labels]
-    figure = figures.bars(short, away.tolist(), "gap, percent", lines=[("1%", 1.0, "floor")], text="none")
+    figure = figures.bars(
+        short, away.tolist(), "gap, percent", lines=[("1%", 1.0, "floor")], text="none"
+    )
     for index, value in enumerate(away):
-        text = {"text": f"{value:.1g}", "font": {"size": TICKS}, "textangle": -90 if len(away) > 7 else 0}
+        text = {
+            "text": f"{value:.1g}",
+            "font": {"size": TICKS},
+            "textangle": -90 if len(away) > 7 else 0,
+        }
         figure.add_annotation(x=index, y=value, showarrow=False, yanchor="bottom", **text)
     far = int(away.argmax())
     return Panel(
         f"Farthest: {percent(away[far] / 100)}, at {labels[far]}",
-        "How far the loss of the worst seed is from that of the best step of gradient descent on the same tasks. A "
+        "How far the loss of the worst seed is from that of the best step of gradient descent "
+        "on the same tasks. A "
         "size that did not find the step would stand out above the dotted line.",
         figure,
         data=pd.DataFrame({"size": labels, "gap in percent": away.round(4)}),
@@ -62,9 +72,16 @@ def training(run: Run, view: Any) -> Panel:
     ]
     return Panel(
         f"f = {f}, N = {N} {'is at' if not run.finished else 'ends at'} loss {number_text(last)}",
-        "The loss of the layer that is trained first, on held-out tasks, with the lines on the same tasks. It should "
-        "reach the best step of gradient descent long before the end. A curve that stays level has not found it.",
-        figures.curves([Curve("trained", x, loss, band="minmax")], "training step", "loss at the query", lines=lines),
+        "The loss of the layer that is trained first, on held-out tasks, with the lines on the "
+        "same tasks. It should "
+        "reach the best step of gradient descent long before the end. A curve that stays level "
+        "has not found it.",
+        figures.curves(
+            [Curve("trained", x, loss, band="minmax")],
+            "training step",
+            "loss at the query",
+            lines=lines,
+        ),
         data=pd.DataFrame({"step": x, "loss": mean_of(loss)}).round(5),
     )
 
@@ -89,13 +106,19 @@ def _against(run: Run, view: Any, name: str, title: str, caption: str) -> Panel:
     dots = next(trace for trace in figure.data if trace.get("name") == "trained")
     dots.update(mode="markers", marker={"size": 12})  # a line between them would hide the curve
     room = 0.04 * float(np.ptp(x)) or 0.5  # for a dot at either end
-    figure.update_xaxes(tickvals=x, ticktext=[str(each) for each in x], range=[x.min() - room, x.max() + room])
+    figure.update_xaxes(
+        tickvals=x, ticktext=[str(each) for each in x], range=[x.min() - room, x.max() + room]
+    )
     away = float(np.abs(run["evaluated/ratio"][:, order] - 1).max())
     first, last = (number_text(float(trained[:, end].mean()), 2) for end in (0, -1))
     return Panel(
-        f"From {name} = {x[0]} to {x[-1]}: {'share' if view.relative else 'loss'} {first} to {last}",
-        f"{caption} All are within {percent(away)} of the closed form. To remove the noise of the tasks, a dot is the "
+        f"From {name} = {x[0]} to {x[-1]}: {'share' if view.relative else 'loss'} {first} to "
+        f"{last}",
+        f"{caption} All are within {percent(away)} of the closed form. To remove the noise of "
+        "the tasks, a dot is the "
         "closed form times the ratio of trained to constructed on the same tasks.",
         figure,
-        data=pd.DataFrame({name: x, "trained": trained.mean(0), "closed form": run["baseline/expected"][order]}),
+        data=pd.DataFrame(
+            {name: x, "trained": trained.mean(0), "closed form": run["baseline/expected"][order]}
+        ),
     )

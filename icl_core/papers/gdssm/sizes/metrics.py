@@ -8,7 +8,8 @@ from icl_core.papers.gdssm.sizes.claims import EVERY_SIZE, EVERY_SIZE_1D
 
 
 def measure(run: Run) -> list[Metric]:
-    """Of the worst size and seed; whether the training had come to its end is known of the first size."""
+    """Of the worst size and seed; whether the training had come to its end is known of the first
+    size."""
     claim = EVERY_SIZE_1D if run.config.model == "1-D" else EVERY_SIZE
     return [Metric(claim, worst(run), unfinished=unfinished(run))]
 

@@ -46,35 +46,47 @@ def _wider(run: Run, view: Any) -> int:
 def _wider_said(run: Run, view: Any) -> str:
     most = _ends(run)[1]
     few, many = (percent(_share(run, f)) for f in (BASE, most))
-    return f"Of the loss of predicting zero {few} is left with {BASE} features, and {many} with {most}."
+    return (
+        f"Of the loss of predicting zero {few} is left with {BASE} features, and {many} with "
+        f"{most}."
+    )
 
 
 def _close(run: Run, view: Any) -> str:
     return (
-        f"You have seen {len(run['size/N'])} layers, each trained for another size from random weights. None is "
-        f"farther than {percent(worst(run))} from one step of gradient descent, on a curve that was known beforehand."
+        f"You have seen {len(run['size/N'])} layers, each trained for another size from random "
+        "weights. None is "
+        f"farther than {percent(worst(run))} from one step of gradient descent, on a curve that "
+        "was known beforehand."
     )
 
 
 def _task(config: Config) -> str:
     holds = "each x and each y" if config.model == "N-D" else "each x"
     return (
-        f"A prompt shows N examples (x, y) of one linear map and asks for the y of a new x, with f numbers in {holds}. "
+        "A prompt shows N examples (x, y) of one linear map and asks for the y of a new x, "
+        f"with f numbers in {holds}. "
         "For every N and every f another layer is trained; below f is 1 and N is 2."
     )
 
 
 MORE = Question(
     "One layer learns from ten examples in a prompt, another from forty. What becomes of the loss?",
-    ("About a quarter: four times as many examples", "Less than half, but more than a quarter", "More than half"),
+    (
+        "About a quarter: four times as many examples",
+        "Less than half, but more than a quarter",
+        "More than half",
+    ),
     _fourfold,
     _fourfold_said,
-    "A step adds up all examples, so that what the other weights add averages out as N grows. It is still one step: "
+    "A step adds up all examples, so that what the other weights add averages out as N grows. "
+    "It is still one step: "
     "its best loss falls like f / (N + f), slower than 1 / N.",
     ("pairs", "gaps", "training"),
 )
 WIDER = Question(
-    "Now ten examples, but x of twenty numbers in place of ten. Which share of the loss of predicting zero is left?",
+    "Now ten examples, but x of twenty numbers in place of ten. Which share of the loss of "
+    "predicting zero is left?",
     ("A smaller one than with ten numbers", "The same", "A larger one"),
     _wider,
     _wider_said,
@@ -91,7 +103,8 @@ STORY = Story(
     beats=(
         Beat(
             "more",
-            "Every blue dot is a layer of its own, trained for that many examples. The dotted curve is the loss of the "
+            "Every blue dot is a layer of its own, trained for that many examples. The dotted "
+            "curve is the loss of the "
             "best step of gradient descent, a formula with nothing fitted.",
             marks=("pairs",),
             ask=MORE,
@@ -123,6 +136,10 @@ STORY = Story(
             drawer="All curves",
             marks=("gaps",),
         ),
-        Try("One number y per pair: do the dots still lie on the curve?", preset="1-D", marks=("features",)),
+        Try(
+            "One number y per pair: do the dots still lie on the curve?",
+            preset="1-D",
+            marks=("features",),
+        ),
     ),
 )

@@ -11,10 +11,14 @@ from icl_core.training import phases
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """Train every size. `size/f`, `size/N` [sizes]; `evaluated/loss`, `/ratio` and `/scaled` [seeds, sizes];
-    `baseline/expected`, `/constructed` and `/zero` [sizes]; `curve/*` of the first size."""
+    """Train every size. `size/f`, `size/N` [sizes]; `evaluated/loss`, `/ratio` and `/scaled`
+    [seeds, sizes]; `baseline/expected`, `/constructed` and `/zero` [sizes]; `curve/*` of the first
+    size."""
     sizes = sizes_of(config)
-    plan = [train.training_phase(f"f {f} N {N}", layer_of(config, f, N), f"f = {f}, N = {N}") for f, N in sizes]
+    plan = [
+        train.training_phase(f"f {f} N {N}", layer_of(config, f, N), f"f = {f}, N = {N}")
+        for f, N in sizes
+    ]
     made = phases.run(plan, progress, partial(phases.curves, plan[0].name))
     columns = [made[phase.name] for phase in plan]
     evaluated = [f"evaluated/{name}" for name in ("loss", "ratio", "scaled")]

@@ -1,9 +1,11 @@
-"""Each layer of a linear transformer learns one matrix Aₗ, which multiplies the gradient: its preconditioner. Nobody
-tells it Σ, the covariance of the covariates x. Yet every Aₗ becomes a multiple of the inverse, Σ⁻¹. How far it has
-come is the distance of √Σ Aₗ √Σ from a multiple of the identity.
+"""Each layer of a linear transformer learns one matrix Aₗ, which multiplies the gradient: its
+preconditioner. Nobody tells it Σ, the covariance of the covariates x. Yet every Aₗ becomes a
+multiple of the inverse, Σ⁻¹. How far it has come is the distance of √Σ Aₗ √Σ from a multiple of the
+identity.
 
-The multiples are known as well. The best L steps make a polynomial whose roots rₗ can be computed, and the layers come
-to take the steps 1 / rₗ, in any order. So trained matrices stand here beside constructed ones, Aₗ = Σ⁻¹ / rₗ.
+The multiples are known as well. The best L steps make a polynomial whose roots rₗ can be computed,
+and the layers come to take the steps 1 / rₗ, in any order. So trained matrices stand here beside
+constructed ones, Aₗ = Σ⁻¹ / rₗ.
 """
 
 import math
@@ -28,17 +30,24 @@ def _at_most(share: float) -> str:
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: how far the layers are from Σ⁻¹ at the step shown, the farthest of all seeds."""
+    """What you see: how far the layers are from Σ⁻¹ at the step shown, the farthest of
+    all seeds."""
     snapshot = run.snapshot_at(view)
     step = run.snapshot_steps[snapshot]
     away = float(distances_at(run, snapshot).max())
     off = f"{_at_most(away)} of a multiple of Σ⁻¹, the inverse covariance of the x"
-    return f"After {step} steps {'the matrix is' if run.config.layers == 1 else 'all matrices are'} within {off}."
+    return (
+        f"After {step} steps "
+        f"{'the matrix is' if run.config.layers == 1 else 'all matrices are'} within {off}."
+    )
 
 
 def cost(config: Config) -> float:
-    """Giga-operations: two products with S and three with A a layer, for every prompt; a step's own, 0.0004 a layer."""
-    return config.steps * config.layers * (config.seeds * config.batch * 10 * config.d**2 + 4e5) / 1e9
+    """Giga-operations: two products with S and three with A a layer, for every prompt; a step's
+    own, 0.0004 a layer."""
+    return (
+        config.steps * config.layers * (config.seeds * config.batch * 10 * config.d**2 + 4e5) / 1e9
+    )
 
 
 BESIDE, CURVES = "Trained beside constructed", "All curves"
@@ -55,8 +64,16 @@ EXPERIMENT = Experiment(
     drawings=(
         Drawing("distances", stage.distances),
         Drawing("steps", stage.steps, ("seed_shown",), applies=stage.takes_steps),
-        Drawing("identities", stage.identities, ("seed_shown",), wide=True, explanations=explanations.identities),
-        Drawing("preconditioner", draw.preconditioner_panel, ("layer", "seed_shown"), BESIDE, wide=True),
+        Drawing(
+            "identities",
+            stage.identities,
+            ("seed_shown",),
+            wide=True,
+            explanations=explanations.identities,
+        ),
+        Drawing(
+            "preconditioner", draw.preconditioner_panel, ("layer", "seed_shown"), BESIDE, wide=True
+        ),
         Drawing("whitened", draw.whitened, ("layer", "seed_shown"), BESIDE, wide=True),
         Drawing("all distances", draw.distances, (), CURVES, live=True),
         Drawing("loss", draw.training_panel, (), CURVES, live=True),

@@ -1,4 +1,5 @@
-"""Measures how close the preconditioners of a finished run are to multiples of Σ⁻¹, and which multiples they are."""
+"""Measures how close the preconditioners of a finished run are to multiples of Σ⁻¹, and which
+multiples they are."""
 
 import numpy as np
 
@@ -10,7 +11,8 @@ from icl_core.statistics.trend import still_falling, tail
 
 
 def measure(run: Run) -> list[Metric]:
-    """The largest distance of any layer, the mean over seeds; how far the multiples are from the constructed ones."""
+    """The largest distance of any layer, the mean over seeds; how far the multiples are from the
+    constructed ones."""
     found = [_distance(run)]
     if run.config.variant == "linear":
         learned = np.sort(multiples(run), 1)  # [seeds, L]
@@ -20,13 +22,20 @@ def measure(run: Run) -> list[Metric]:
 
 
 def _distance(run: Run) -> Metric:
-    curves = np.stack([run[f"curve/distance_{layer}"] for layer in range(run.config.layers)], 1)  # [seeds, L, points]
+    curves = np.stack(
+        [run[f"curve/distance_{layer}"] for layer in range(run.config.layers)], 1
+    )  # [seeds, L, points]
     last = curves[..., -1].mean(0)  # [L]
     value, error = mean_and_error(curves[:, last.argmax(), -1])
     if claims.CLOSE.slack(value) >= 0:
         return Metric(claims.CLOSE, value, error)
     steps, layers = run["curve/step"], range(run.config.layers)
-    falling = next(filter(None, (still_falling(curves[:, layer], steps=steps) for layer in layers)), "")
+    falling = next(
+        filter(None, (still_falling(curves[:, layer], steps=steps) for layer in layers)), ""
+    )
     moved = float(np.ptp(curves[..., -tail(steps, 2) :], axis=-1).max())
-    reason = f"Over the last tenth of the training a layer's distance still moves up and down by up to {moved:.2g}."
+    reason = (
+        "Over the last tenth of the training a layer's distance still moves up and down by up "
+        f"to {moved:.2g}."
+    )
     return Metric(claims.CLOSE, value, error, falling, reason)

@@ -20,8 +20,11 @@ def _best(run: Run) -> np.ndarray:
 
 
 def _found(run: Run) -> float | None:
-    """The step from which on all layers of all seeds are close to a multiple of Σ⁻¹, at every evaluation."""
-    away = np.stack([run[f"curve/distance_{layer}"] for layer in range(run.config.layers)])  # [L, seeds, points]
+    """The step from which on all layers of all seeds are close to a multiple of Σ⁻¹, at every
+    evaluation."""
+    away = np.stack(
+        [run[f"curve/distance_{layer}"] for layer in range(run.config.layers)]
+    )  # [L, seeds, points]
     farthest = away.max((0, 1))  # NaN where any is
     return first_from(run["curve/step"], farthest <= CLOSE)
 
@@ -29,7 +32,8 @@ def _found(run: Run) -> float | None:
 def _steps(run: Run, view: View) -> str:
     *first, last = (written(float(each)) for each in _best(run))
     return (
-        f"The best three are {', '.join(first)} and {last} times Σ⁻¹. They are the lines in the figure, written 1/r: "
+        f"The best three are {', '.join(first)} and {last} times Σ⁻¹. They are the lines in the "
+        "figure, written 1/r: "
         "each r is a root of the best polynomial."
     )
 
@@ -39,9 +43,12 @@ def _all_close(run: Run, view: View) -> str:
     late = (_found(run) or 0) > run.snapshot_steps[-2]  # the clock then stands at its end
     when, since = ("At the end", f" (since {step})") if late else (f"From {step} on", "")
     return (
-        f"Another model, with {run.config.layers} layers and no memory. A layer multiplies its step by a {d} × {d} "
-        f"matrix. {when} each of them, in each of {run.config.seeds} trainings, is within {CLOSE:.0%} of a multiple of "
-        f"Σ⁻¹, the inverse covariance of the x{since}: then a step goes equally far along every direction. Nobody told "
+        f"Another model, with {run.config.layers} layers and no memory. A layer multiplies its "
+        f"step by a {d} × {d} "
+        f"matrix. {when} each of them, in each of {run.config.seeds} trainings, is within "
+        f"{CLOSE:.0%} of a multiple of "
+        f"Σ⁻¹, the inverse covariance of the x{since}: then a step goes equally far along every "
+        "direction. Nobody told "
         "the model Σ."
     )
 
@@ -49,7 +56,8 @@ def _all_close(run: Run, view: View) -> str:
 def _landed(run: Run, view: View) -> str:
     *first, last = (written(float(each)) for each in multiples(run)[0])
     return (
-        f"The layers step by {', '.join(first)} and {last} times Σ⁻¹. Each dot has come to a line: theory knew these "
+        f"The layers step by {', '.join(first)} and {last} times Σ⁻¹. Each dot has come to a "
+        "line: theory knew these "
         "numbers before the training."
     )
 
@@ -79,8 +87,10 @@ def _swapped(run: Run, view: View) -> str:
 
 STORY = Story(
     task=Task(
-        "Each prompt hides weights: the label of x is the sum of its coordinates, each times its weight. A layer steps "
-        "towards them by gradient descent, with the gradient multiplied by a matrix A that it learned.",
+        "Each prompt hides weights: the label of x is the sum of its coordinates, each times "
+        "its weight. A layer steps "
+        "towards them by gradient descent, with the gradient multiplied by a matrix A that it "
+        "learned.",
         EXAMPLE,
     ),
     beats=(
@@ -90,13 +100,16 @@ STORY = Story(
             FIRST,
             ("identities", "steps"),
             ask=Question(
-                "A model may take three steps towards the weights, each with a length of its own, the same in every "
+                "A model may take three steps towards the weights, each with a length of its "
+                "own, the same in every "
                 "prompt. How should it choose them?",
                 ("All equally long", "Two alike, one longer", "Three different lengths"),
                 lambda run, view: int(np.sum(np.diff(_best(run)) > SAME * _best(run)[:-1])),
                 _steps,
-                "After three steps the error has been multiplied by a polynomial of degree 3. Three different steps "
-                "give it three different zeros, spread over the values that a prompt's covariance takes.",
+                "After three steps the error has been multiplied by a polynomial of degree 3. "
+                "Three different steps "
+                "give it three different zeros, spread over the values that a prompt's "
+                "covariance takes.",
                 ("steps", "preconditioner", "whitened"),
             ),
         ),
@@ -109,30 +122,46 @@ STORY = Story(
             ("steps",),
             {"seed_shown": OTHER},
             ask=Question(
-                "Train again from another start, on other prompts. What will the three layers step by?",
+                "Train again from another start, on other prompts. What will the three layers "
+                "step by?",
                 ("The same, in the same order", "The same, in another order", "Other steps"),
                 _kind,
                 _swapped,
-                "The order does not matter: polynomials in one matrix can be multiplied in any order, and the "
+                "The order does not matter: polynomials in one matrix can be multiplied in any "
+                "order, and the "
                 "loss is the same.",
                 ("steps", "preconditioner", "whitened"),
             ),
         ),
         Beat(
             "close",
-            "You have seen what each layer learns: Σ⁻¹, the inverse covariance of the x, times a step that theory "
+            "You have seen what each layer learns: Σ⁻¹, the inverse covariance of the x, times "
+            "a step that theory "
             "can compute.",
             LAST,
             ("distances", "identities", "steps"),
         ),
     ),
     tries=(
-        Try("See one learned matrix beside Σ⁻¹, and what is left between them", drawer="Trained beside constructed",
-            marks=("preconditioner",)),
-        Try("Train as the paper did, on batches of 20,000: how much longer does it take?", "figures 18 to 21",
-            marks=("distances",)),
-        Try("Learn in whitened coordinates, where no direction is harder than another", "whitened",
-            marks=("distances",)),
-        Try("Make one direction of x vary 100 times less than another", "harder spectrum", marks=("distances",)),
+        Try(
+            "See one learned matrix beside Σ⁻¹, and what is left between them",
+            drawer="Trained beside constructed",
+            marks=("preconditioner",),
+        ),
+        Try(
+            "Train as the paper did, on batches of 20,000: how much longer does it take?",
+            "figures 18 to 21",
+            marks=("distances",),
+        ),
+        Try(
+            "Learn in whitened coordinates, where no direction is harder than another",
+            "whitened",
+            marks=("distances",),
+        ),
+        Try(
+            "Make one direction of x vary 100 times less than another",
+            "harder spectrum",
+            marks=("distances",),
+        ),
     ),
-)  # fmt: skip
+)

@@ -16,9 +16,9 @@ MAIN = "main"
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """Train one depth, all seeds together. `curve/*` [seeds, evaluations] beside `curve/step`; `snapshot/*`
-    [snapshots, seeds, …] beside `snapshot/step`; `final/<L>/*`; `evaluated/*` [seeds]; `reference/floor_steps` [L, L];
-    `frozen/*`."""
+    """Train one depth, all seeds together. `curve/*` [seeds, evaluations] beside `curve/step`;
+    `snapshot/*` [snapshots, seeds, …] beside `snapshot/step`; `final/<L>/*`; `evaluated/*` [seeds];
+    `reference/floor_steps` [L, L]; `frozen/*`."""
     name = _name(config)
     made = phases.run([training_phase(name, config)], progress, partial(phases.curves, name))[name]
     return _kept(config, made)
@@ -34,7 +34,10 @@ def compute_together(
         for name, config, progress in zip(names, configs, progresses, strict=True)
     ]
     for index, made in phases.run_together(plans, partial(batched_trainings.train, MAIN, configs)):
-        yield index, made if isinstance(made, Exception) else _kept(configs[index], made[names[index]])
+        yield (
+            index,
+            made if isinstance(made, Exception) else _kept(configs[index], made[names[index]]),
+        )
 
 
 def _name(config: Config) -> str:

@@ -1,11 +1,12 @@
-"""There is no attention here. The coefficients Λ of a first-order method, which say how much of each gradient a step
-uses, are learned directly from a number of prompts that stay the same for the whole training. From few prompts the
-method learns these by heart: on them it beats conjugate gradient by far, and on fresh ones it fails. From many prompts
-it learns the task.
+"""There is no attention here. The coefficients Λ of a first-order method, which say how much of
+each gradient a step uses, are learned directly from a number of prompts that stay the same for the
+whole training. From few prompts the method learns these by heart: on them it beats conjugate
+gradient by far, and on fresh ones it fails. From many prompts it learns the task.
 
-What is lost by learning from only N prompts is the excess. Theorem 5.1 says that it vanishes as N grows, for a loss
-that is bounded. The squared error is not bounded, and rare prompts rule its mean. So it is measured: the excess on
-fresh prompts against N, of the mean and of the median, over what infinitely many prompts would give.
+What is lost by learning from only N prompts is the excess. Theorem 5.1 says that it vanishes as N
+grows, for a loss that is bounded. The squared error is not bounded, and rare prompts rule its mean.
+So it is measured: the excess on fresh prompts against N, of the mean and of the median, over what
+infinitely many prompts would give.
 """
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
@@ -20,22 +21,32 @@ from icl_core.papers.memformers.shared.upgrade import upgrade
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: the method from the fewest prompts beside conjugate gradient, on them and on fresh ones."""
-    own, fresh = (float(log_from_least(run[f"evaluated/{name}"][:, 0, -1]).mean()) for name in ("train", "loss"))
+    """What you see: the method from the fewest prompts beside conjugate gradient, on them and on
+    fresh ones."""
+    own, fresh = (
+        float(log_from_least(run[f"evaluated/{name}"][:, 0, -1]).mean())
+        for name in ("train", "loss")
+    )
     own -= float(log_from_least(run["baseline/cg_train"][:, 0, -1]).mean())
     fresh -= float(log_from_least(run["baseline/cg"][-1]))
     count = int(run["size/prompts"][0])
     return (
-        f"Learned from {count} prompt{'s' * (count > 1)}: the error on {'these' if count > 1 else 'this'} is "
+        f"Learned from {count} prompt{'s' * (count > 1)}: the error on "
+        f"{'these' if count > 1 else 'this'} is "
         f"{compared(own)} CGD's, on fresh ones {compared(fresh)} CGD's."
     )
 
 
 def cost(config: Config) -> float:
-    """Giga-operations: two products with S and three with Λ a step, for every prompt of a batch, for every method."""
+    """Giga-operations: two products with S and three with Λ a step, for every prompt of a batch,
+    for every method."""
     steps = config.steps * config.layers * (config.layers + 1) / 2
     prompts = sum(sizes_of(config)) + 1000
-    return steps * (config.seeds * 10 * config.d**2 * prompts + 2e5 * (len(sizes_of(config)) + 1)) / 1e9
+    return (
+        steps
+        * (config.seeds * 10 * config.d**2 * prompts + 2e5 * (len(sizes_of(config)) + 1))
+        / 1e9
+    )
 
 
 EXPERIMENT = Experiment(

@@ -3,9 +3,15 @@
 from icl_core.contract.experiment import Claim
 
 TASK = {"d": 5, "spectrum": "isotropic", "steps": range(1000, 5001)}
-FIGURE = {**TASK, "n": (19, 20), "memory": "learned shared", "layers": 4}  # the authors' method sees 19 of the 20
+FIGURE = {
+    **TASK,
+    "n": (19, 20),
+    "memory": "learned shared",
+    "layers": 4,
+}  # the authors' method sees 19 of the 20
 AUTHORS = {**FIGURE, "n": 19, "protocol": "authors", "learning_rate": 0.19}
-# log-losses of one to four steps as the authors' code prints them, by the number of prompts, on these prompts
+# log-losses of one to four steps as the authors' code prints them, by the number of prompts, on
+# these prompts
 PRINTED = {
     10: (-1.53, -3.52, -23.19, -26.50),
     50: (-0.40, -0.77, -1.23, -1.42),
@@ -16,20 +22,24 @@ PRINTED_CGD = (-0.11, -1.76, -3.71, -6.40)  # on fresh prompts, with all 20 exam
 
 FEW_FIT = Claim(
     id="few-prompts-fit", label="log-loss on 10 prompts, below CGD's, least", kind="paper",
-    text="Learned from 10 prompts, the method is as good on these as conjugate gradient, or better, in each seed.",
-    source="Section 5, Figure 11", quote="can match or exceed the performance of Conjugate Gradient Descent (CGD)",
+    text="Learned from 10 prompts, the method is as good on these as conjugate gradient, or "
+         "better, in each seed.",
+    source="Section 5, Figure 11", quote="can match or exceed the performance of Conjugate "
+                                         "Gradient Descent (CGD)",
     at=AUTHORS, at_least=0.0,
 )  # fmt: skip
 OVERFITS = Claim(
     id="few-prompts-overfit", label="10 prompts: fresh ones above their own, least", kind="paper",
-    text="Learned from 10 prompts, the method has at least twice the error on fresh ones that it has on its own, "
+    text="Learned from 10 prompts, the method has at least twice the error on fresh ones that "
+         "it has on its own, "
     "whichever they are.",
     source="Section 5", quote="Such a strategy can overfit if batches are extremely small",
     at=AUTHORS, at_least=0.69,
 )  # fmt: skip
 GENERALISES = Claim(
     id="many-prompts-generalise", label="1000 prompts: fresh ones above their own", kind="paper",
-    text="Learned from 1000 prompts, the method is little worse on fresh ones than on its own: by less than a fifth.",
+    text="Learned from 1000 prompts, the method is little worse on fresh ones than on its own: "
+         "by less than a fifth.",
     source="Section 5", quote="tends to generalize effectively for moderate to large batch sizes",
     at=AUTHORS, at_most=0.2,
 )  # fmt: skip
@@ -41,29 +51,35 @@ FEW_FAIL = Claim(
 )  # fmt: skip
 AS_PRINTED = Claim(
     id="figure-11", label="Figure 11, printed points: off by", kind="paper",
-    text="Learned as the authors do, with one Λ_i for all steps, the methods' errors on their own prompts are those "
-    "that the authors' code prints. The number is how far the worst of them is off, in standard deviations between "
+    text="Learned as the authors do, with one Λ_i for all steps, the methods' errors on their "
+         "own prompts are those "
+    "that the authors' code prints. The number is how far the worst of them is off, in standard "
+    "deviations between "
     "batches of as many prompts.",
     source="Section 5, Figure 11",
-    quote="LFOM parameters (3.5) are trained directly from data, while CGD is run separately on each instance",
+    quote="LFOM parameters (3.5) are trained directly from data, while CGD is run separately on "
+          "each instance",
     at=AUTHORS, at_most=3.0,
 )  # fmt: skip
 RISK_VANISHES = Claim(
     id="risk-vanishes", label="power of N in the excess risk, bounded loss", kind="paper",
-    text="For a bounded or sub-Gaussian loss the excess risk of a learned method vanishes as prompts are added, at "
+    text="For a bounded or sub-Gaussian loss the excess risk of a learned method vanishes as "
+         "prompts are added, at "
     "least as fast as N^(-1/2). The squared error of this task is neither.",
     source="Theorem 5.1", quote="generalize well on new in-context samples from",
     at=None, setting="a loss that is bounded, which is not that of this task", at_most=-0.5,
 )  # fmt: skip
 RISK_FALLS = Claim(
     id="risk-falls", label="power of N in the excess risk", kind="ours",
-    text="Where the loss is not bounded, as here, the mean excess risk still falls at least as fast as N^(-1/2).",
+    text="Where the loss is not bounded, as here, the mean excess risk still falls at least as "
+         "fast as N^(-1/2).",
     source="Theorem 5.1 does not say it of an unbounded loss",
     at={**TASK, "protocol": "ours"}, at_most=-0.5,
 )  # fmt: skip
 MEDIAN_FALLS = Claim(
     id="median-falls", label="power of N in the excess median", kind="ours",
-    text="The excess of the median over fresh prompts, in which rare prompts do not count, falls as fast too.",
+    text="The excess of the median over fresh prompts, in which rare prompts do not count, "
+         "falls as fast too.",
     source="not in the paper",
     at={**TASK, "protocol": "ours"}, at_most=-0.5,
 )  # fmt: skip

@@ -28,10 +28,12 @@ def measure(run: Run) -> list[Metric]:
 
 
 def _from_ten(run: Run, at: int) -> list[Metric]:
-    """The method learned from ten prompts against conjugate gradient: on these, and on fresh ones. How deep it falls on
-    its own differs by orders of magnitude between seeds, so that the worst of them says more than a mean."""
+    """The method learned from ten prompts against conjugate gradient: on these, and on fresh ones.
+    How deep it falls on its own differs by orders of magnitude between seeds, so that the worst of
+    them says more than a mean."""
     own, fresh, cg = (
-        log_from_least(run[name])[:, at, -1] for name in ("evaluated/train", "evaluated/loss", "baseline/cg_train")
+        log_from_least(run[name])[:, at, -1]
+        for name in ("evaluated/train", "evaluated/loss", "baseline/cg_train")
     )
     behind = log_from_least(run["baseline/cg"])[-1] - fresh
     return [
@@ -43,13 +45,15 @@ def _from_ten(run: Run, at: int) -> list[Metric]:
 
 def _generalised(run: Run, at: int) -> Metric:
     """A method learned from many prompts, on fresh ones against these."""
-    own, fresh = (log_from_least(run[name])[:, at, -1] for name in ("evaluated/train", "evaluated/loss"))
+    own, fresh = (
+        log_from_least(run[name])[:, at, -1] for name in ("evaluated/train", "evaluated/loss")
+    )
     return Metric(claims.GENERALISES, *mean_and_error(fresh - own))
 
 
 def _off_printed(run: Run) -> Metric:
-    """How far the printed points are from the mean over seeds, which each have prompts of their own, in standard
-    deviations over seeds: at the worst."""
+    """How far the printed points are from the mean over seeds, which each have prompts of their
+    own, in standard deviations over seeds: at the worst."""
     found = []
     for at, size in enumerate(run["size/prompts"].tolist()):
         own = log_from_least(run["evaluated/train"])[:, at]  # [seeds, K]
@@ -60,14 +64,15 @@ def _off_printed(run: Run) -> Metric:
 
 
 def excess(run: Run, depth: int, of: str = "loss") -> np.ndarray:
-    """The excess risk [seeds, N] of Theorem 5.1: how much more the method of `depth` steps loses on fresh prompts than
-    one learned from endlessly many, in the mean or ("median") on half of them."""
+    """The excess risk [seeds, N] of Theorem 5.1: how much more the method of `depth` steps loses on
+    fresh prompts than one learned from endlessly many, in the mean or ("median") on half of them.
+    """
     return run[f"evaluated/{of}"][:, :, depth - 1] - run[f"endless/{of}"][:, None, depth - 1]
 
 
 def power(run: Run, depth: int, of: str = "loss") -> float:
-    """The power of N at which the mean excess over seeds falls, by least squares on logarithms; NaN for fewer than two
-    N."""
+    """The power of N at which the mean excess over seeds falls, by least squares on logarithms; NaN
+    for fewer than two N."""
     return _slope(run["size/prompts"], excess(run, depth, of).mean(0))
 
 
@@ -77,7 +82,9 @@ def power_error(run: Run, depth: int, of: str = "loss") -> float | None:
     count = len(every)
     if count < 3:
         return None
-    slopes = np.array([_slope(run["size/prompts"], np.delete(every, seed, 0).mean(0)) for seed in range(count)])
+    slopes = np.array(
+        [_slope(run["size/prompts"], np.delete(every, seed, 0).mean(0)) for seed in range(count)]
+    )
     return float(((count - 1) * slopes.var()) ** 0.5)
 
 

@@ -1,4 +1,5 @@
-"""The settings of the experiment on directly learned first-order methods, its view and its presets."""
+"""The settings of the experiment on directly learned first-order methods, its view and
+its presets."""
 
 from typing import Any
 
@@ -26,22 +27,28 @@ MEMORY = {
 
 @settings
 class Config(Task):
-    """What is trained; Section 5, Figure 11, Theorem 5.1. One method for every number of prompts and of steps."""
+    """What is trained; Section 5, Figure 11, Theorem 5.1. One method for every number of prompts
+    and of steps."""
 
     FIRST = ("memory", "layers", "sizes", "protocol", "steps", "learning_rate")
 
     memory: str = choice("coefficients", MEMORY, default="learned shared", group=METHOD)
     layers: int = slider("steps of the method, up to L", 1, 6, default=4, group=METHOD)
-    sizes: str = text("numbers of prompts to learn from", 60, default="10, 100, 1000", group=TRAINING)
+    sizes: str = text(
+        "numbers of prompts to learn from", 60, default="10, 100, 1000", group=TRAINING
+    )
     protocol: str = choice("minimised", PROTOCOLS, default="ours", group=TRAINING)
     steps: int = slider("steps of training", 10, 5000, default=1000, step=10, group=TRAINING)
-    learning_rate: float = slider("learning rate", 0.001, 1.0, default=0.05, log=True, group=TRAINING, was="rate")
+    learning_rate: float = slider(
+        "learning rate", 0.001, 1.0, default=0.05, log=True, group=TRAINING, was="rate"
+    )
     spectrum: str = choice("eigenvalues of Σ", SPECTRA, default="isotropic", group=TASK)
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
-        """Refuse a list that holds no numbers of prompts, a spectrum that is none, and what does not fit the memory."""
+        """Refuse a list that holds no numbers of prompts, a spectrum that is none, and what does
+        not fit the memory."""
         for prompts in (max(sizes_of(self)), None):
             model_of(self, prompts)
 
@@ -52,13 +59,15 @@ def sizes_of(config: Config) -> list[int]:
 
 
 def model_of(config: Config, prompts: int | None) -> Model:
-    """The training on a number of prompts; or (None) on fresh ones at every step, which is what endlessly many would
-    give, always minimised as ours is."""
+    """The training on a number of prompts; or (None) on fresh ones at every step, which is what
+    endlessly many would give, always minimised as ours is."""
     own = {name: getattr(config, name) for name in ("layers", "steps", "seed", "seeds")}
     if prompts is None:
         return Model(variant=config.memory, batches="fresh", **own, **task_of(config))
     kept = {"batches": "fixed", "batch": prompts, "learning_rate": config.learning_rate}
-    trained = AUTHORS_TRAINING | {"initial": 1e-5} if config.protocol == "authors" else {}  # they start at zero
+    trained = (
+        AUTHORS_TRAINING | {"initial": 1e-5} if config.protocol == "authors" else {}
+    )  # they start at zero
     return Model(variant=config.memory, **kept, **own, **trained, **task_of(config))
 
 
@@ -71,26 +80,43 @@ class View:
 
 # their gradients are sums over 19 examples: 0.01 there is 0.19 here
 AUTHORS: dict[str, Any] = {
-    "protocol": "authors", "learning_rate": 0.19, "n": 19, "sizes": "10, 50, 100, 1000", "steps": 1000,
-}  # fmt: skip
+    "protocol": "authors",
+    "learning_rate": 0.19,
+    "n": 19,
+    "sizes": "10, 50, 100, 1000",
+    "steps": 1000,
+}
 
 PRESETS = (
     Preset(
-        "figure 11", "The authors' protocol", Config(**AUTHORS),
-        "On its own ten prompts the method beats conjugate gradient; on fresh ones it fails. Rings are the paper's "
+        "figure 11",
+        "The authors' protocol",
+        Config(**AUTHORS),
+        "On its own ten prompts the method beats conjugate gradient; on fresh ones it fails. "
+        "Rings are the paper's "
         "points.",
-        "Figures", seeds=5,
+        "Figures",
+        seeds=5,
     ),
     Preset(
-        "to the end", "From 10, 100 and 1000 prompts", Config(),
-        "Trained to the end, on all 20 examples of each prompt.", seeds=5,
+        "to the end",
+        "From 10, 100 and 1000 prompts",
+        Config(),
+        "Trained to the end, on all 20 examples of each prompt.",
+        seeds=5,
     ),
     Preset(
-        "free", "Λ free for every step", Config(memory="learned"),
-        "There is more to learn: it takes more prompts, and gains more.", seeds=5,
+        "free",
+        "Λ free for every step",
+        Config(memory="learned"),
+        "There is more to learn: it takes more prompts, and gains more.",
+        seeds=5,
     ),
     Preset(
-        "how many", "How many prompts are enough", Config(layers=2, sizes="3, 10, 30, 100, 300, 1000"),
-        "How fast does the excess fall with the number of prompts? A few rare ones rule its mean.", seeds=5,
+        "how many",
+        "How many prompts are enough",
+        Config(layers=2, sizes="3, 10, 30, 100, 300, 1000"),
+        "How fast does the excess fall with the number of prompts? A few rare ones rule its mean.",
+        seeds=5,
     ),
-)  # fmt: skip
+)

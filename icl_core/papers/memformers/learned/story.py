@@ -16,18 +16,25 @@ MOST = 4  # steps of the method
 
 
 def _fresh(run: Run) -> tuple[float, float]:
-    """The log-loss on fresh prompts of the method from the fewest: above CGD's, and above predicting zero's."""
+    """The log-loss on fresh prompts of the method from the fewest: above CGD's, and above
+    predicting zero's."""
     own = float(log_from_least(run["evaluated/loss"])[:, 0, -1].mean())
     return own - float(log_from_least(run["baseline/cg"])[-1]), own - float(np.log(run.config.d))
 
 
 def _came_out(run: Run, view: View) -> str:
     over_cg, over_zero = (compared(each) for each in _fresh(run))
-    return f"On fresh prompts its error is {over_cg} conjugate gradient's, and {over_zero} that of predicting zero."
+    return (
+        f"On fresh prompts its error is {over_cg} conjugate gradient's, and {over_zero} that of "
+        "predicting zero."
+    )
 
 
 def _own(run: Run, view: View) -> str:
-    own, cg = (log_from_least(run[f"{name}"])[:, 0, -1].mean() for name in ("evaluated/train", "baseline/cg_train"))
+    own, cg = (
+        log_from_least(run[f"{name}"])[:, 0, -1].mean()
+        for name in ("evaluated/train", "baseline/cg_train")
+    )
     return (
         f"It has learned its {run['size/prompts'][0]} prompts by heart: there its error is "
         f"{compared(float(own - cg))} conjugate gradient's."
@@ -35,9 +42,12 @@ def _own(run: Run, view: View) -> str:
 
 
 def _closes(run: Run, view: View) -> str:
-    fresh, own = (log_from_least(run[f"evaluated/{name}"])[:, -1, -1].mean() for name in ("loss", "train"))
+    fresh, own = (
+        log_from_least(run[f"evaluated/{name}"])[:, -1, -1].mean() for name in ("loss", "train")
+    )
     return (
-        f"More prompts close the gap. From {run['size/prompts'][-1]:,} prompts the error on fresh ones is "
+        f"More prompts close the gap. From {run['size/prompts'][-1]:,} prompts the error on "
+        "fresh ones is "
         f"{compared(float(fresh - own))} that on its own."
     )
 
@@ -47,7 +57,8 @@ def _falls(run: Run, view: View) -> str:
     more = excess(run, view.steps_shown, "loss").mean(0)
     few, many = run["size/prompts"][[0, -1]]
     return (
-        f"The excess falls like N to the power {written(float(found or 0), 1)}: from {few} prompts to {many:,} it "
+        f"The excess falls like N to the power {written(float(found or 0), 1)}: from {few} "
+        f"prompts to {many:,} it "
         f"becomes {times(float(more[0] / more[-1]))} smaller."
     )
 
@@ -59,8 +70,10 @@ def _faster(run: Run, view: View) -> int:
 
 STORY = Story(
     task=Task(
-        "A prompt hides weights, and pairs of x and label show them. Here there is no transformer: the numbers Λ of a "
-        "method, which say how much of each gradient a step uses, are learned directly, from a few prompts that are "
+        "A prompt hides weights, and pairs of x and label show them. Here there is no "
+        "transformer: the numbers Λ of a "
+        "method, which say how much of each gradient a step uses, are learned directly, from a "
+        "few prompts that are "
         "used again and again.",
         EXAMPLE,
     ),
@@ -71,12 +84,18 @@ STORY = Story(
             None,
             ("own", "fresh"),
             ask=Question(
-                "On the ten prompts that it learned from, the method is far ahead of conjugate gradient: see “Own "
+                "On the ten prompts that it learned from, the method is far ahead of conjugate "
+                "gradient: see “Own "
                 "prompts”. How good is it on prompts that it has not seen?",
-                ("Still ahead of it", "Behind it, but better than predicting zero", "No better than predicting zero"),
+                (
+                    "Still ahead of it",
+                    "Behind it, but better than predicting zero",
+                    "No better than predicting zero",
+                ),
                 lambda run, view: int(np.digitize(_fresh(run)[0], (0.0,)) + (_fresh(run)[1] >= 0)),
                 _came_out,
-                "With ten prompts the steps can be tuned to these very prompts, direction by direction. On others they "
+                "With ten prompts the steps can be tuned to these very prompts, direction by "
+                "direction. On others they "
                 "are steps of wrong lengths. The paper's Figure 11 shows the own prompts alone.",
                 (HEADLINE, "gap", "fresh", "risk", "training"),
             ),
@@ -84,18 +103,22 @@ STORY = Story(
         Beat("many", _closes, None, ("gap",)),
         Beat(
             "theorem",
-            "The bound in the paper's proof holds for errors that cannot grow without limit. Squared errors can.",
+            "The bound in the paper's proof holds for errors that cannot grow without limit. "
+            "Squared errors can.",
             None,
             ("risk",),
             {"steps_shown": 2},
             "Theorem 5.1",
             ask=Question(
-                "Take 100 times as many prompts. The paper's proof bounds what is lost by learning from so few, the "
-                "excess, by a line that falls 10 times. How far does the excess fall for two steps?",
+                "Take 100 times as many prompts. The paper's proof bounds what is lost by "
+                "learning from so few, the "
+                "excess, by a line that falls 10 times. How far does the excess fall for two "
+                "steps?",
                 ("Less than that", "About as far", "Much further"),
                 _faster,
                 _falls,
-                "A bound holds for the worst case. Near the best of its few numbers the excess falls like 1/N; before, "
+                "A bound holds for the worst case. Near the best of its few numbers the excess "
+                "falls like 1/N; before, "
                 "it falls faster still.",
                 ("risk",),
             ),
@@ -113,7 +136,8 @@ STORY = Story(
         ),
         Beat(
             "close",
-            "You have seen a method learn its prompts by heart. Where a figure shows the training prompts alone, ask "
+            "You have seen a method learn its prompts by heart. Where a figure shows the "
+            "training prompts alone, ask "
             "for fresh ones.",
             None,
             ("gap", "own", "fresh"),
@@ -121,9 +145,17 @@ STORY = Story(
     ),
     tries=(
         Try("Train to the end, on all 20 examples of a prompt", "to the end", marks=("gap",)),
-        Try("Free the numbers Λ of each step: what changes at 1,000 prompts, and what at 10?", "free",
-            marks=("own", "fresh")),
-        Try("Take six numbers of prompts: how many are enough?", "how many", drawer="Theorem 5.1", marks=("risk",)),
+        Try(
+            "Free the numbers Λ of each step: what changes at 1,000 prompts, and what at 10?",
+            "free",
+            marks=("own", "fresh"),
+        ),
+        Try(
+            "Take six numbers of prompts: how many are enough?",
+            "how many",
+            drawer="Theorem 5.1",
+            marks=("risk",),
+        ),
         Try("Learn from 1, 2 and 5 prompts", "to the end", {"sizes": "1, 2, 5"}, marks=("gap",)),
     ),
-)  # fmt: skip
+)

@@ -14,21 +14,26 @@ ENDLESS = "endless"
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """Learn from every number of prompts N and for every number of steps, all seeds together. `size/prompts` [N];
-    `evaluated/loss`, `/median`, `/train` [seeds, N, K] on fresh prompts and on its own; `endless/loss`, `/median`
-    [seeds, K];
-    `curve/*` of the fewest prompts; `baseline/*` [K], `baseline/cg_train` [seeds, N, K]."""
+    """Learn from every number of prompts N and for every number of steps, all seeds together.
+    `size/prompts` [N]; `evaluated/loss`, `/median`, `/train` [seeds, N, K] on fresh prompts and on
+    its own; `endless/loss`, `/median` [seeds, K]; `curve/*` of the fewest prompts; `baseline/*`
+    [K], `baseline/cg_train` [seeds, N, K]."""
     models = {str(size): model_of(config, size) for size in sizes_of(config)}
     every = {**models, ENDLESS: model_of(config, None)}
     plan = every_depth(every, {name: f"{name} prompts" for name in every})
     made = phases.run(plan, progress, partial(phases.curves, plan[0].name))
     of = partial(by_depth, made, layers=config.layers)  # [seeds, K]
-    by_size = {name: np.stack([of(size, measure=name) for size in models], 1) for name in ("loss", "median", "train")}
+    by_size = {
+        name: np.stack([of(size, measure=name) for size in models], 1)
+        for name in ("loss", "median", "train")
+    }
     return {
         **phases.curves(plan[0].name, made),
         **{f"evaluated/{name}": array for name, array in by_size.items()},
         **{f"endless/{name}": of(ENDLESS, measure=name) for name in ("loss", "median")},
         "size/prompts": np.array(sizes_of(config)),
         **baseline_losses(every[ENDLESS]),
-        "baseline/cg_train": np.stack([on_own_batch(model)["baseline/cg_train"] for model in models.values()], 1),
+        "baseline/cg_train": np.stack(
+            [on_own_batch(model)["baseline/cg_train"] for model in models.values()], 1
+        ),
     }

@@ -1,9 +1,11 @@
-"""A layer of linear attention can take one step of gradient descent on the examples in its prompt. A Memformer also
-keeps what earlier layers found, in a register, and may use it again. So it can learn momentum, or any other method that
-adds up past gradients. The numbers that it learns are the same for every prompt.
+"""A layer of linear attention can take one step of gradient descent on the examples in its prompt.
+A Memformer also keeps what earlier layers found, in a register, and may use it again. So it can
+learn momentum, or any other method that adds up past gradients. The numbers that it learns are the
+same for every prompt.
 
-One model is trained for each depth. Beside it you see the classical methods and the floor, the best that fixed steps
-with one matrix can do. The trained model can be decoded: the method that it has learned is a triangle of numbers.
+One model is trained for each depth. Beside it you see the classical methods and the floor, the best
+that fixed steps with one matrix can do. The trained model can be decoded: the method that it has
+learned is a triangle of numbers.
 """
 
 from collections.abc import Callable
@@ -36,21 +38,27 @@ from icl_core.papers.memformers.shared.variants import VARIANTS
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: the deepest model's error at the step shown, beside conjugate gradient's and, once training has
-    begun, its floor."""
+    """What you see: the deepest model's error at the step shown, beside conjugate gradient's and,
+    once training has begun, its floor."""
     config, step = run.config, run.snapshot_steps[run.snapshot_at(view)]
     now = stage.now(run, view)
-    over_cg, over_floor = (now - end(run, f"baseline/{name}") for name in ("cg", floor_of(config)[0]))
+    over_cg, over_floor = (
+        now - end(run, f"baseline/{name}") for name in ("cg", floor_of(config)[0])
+    )
     start = f"{f'After {step:,} steps' if step else 'Before training'} the error is"
     best = f"{above(over_floor)} the best fixed steps"
     if config.n < config.d:
-        return f"{start} {best}. The prompt is underdetermined: {config.n} examples for {config.d} unknowns."
+        return (
+            f"{start} {best}. The prompt is underdetermined: {config.n} examples for {config.d} "
+            "unknowns."
+        )
     beside = "" if VARIANTS[config.variant].moves_covariates or not step else f" and {best}"
     return f"{start} {compared(over_cg)} conjugate gradient's{beside}."
 
 
 def cost(config: Config) -> float:
-    """Giga-operations: what a layer costs a prompt, for every depth and everything trained; and the test set's."""
+    """Giga-operations: what a layer costs a prompt, for every depth and everything trained; and the
+    test set's."""
     variant, models = VARIANTS[config.variant], 1 + len(companions(config))
     by_token, moving = (10 * config.d if variant.has_one_w else 12 * config.n), 30 * config.d**2
     per_prompt = config.d * (moving if variant.moves_covariates else by_token)
@@ -61,7 +69,10 @@ def cost(config: Config) -> float:
 
 def _opens(config: Config) -> dict[str, Opens | Callable[[int], Opens]]:
     """What shows the parts of the model that its diagram has."""
-    found = {"gradient": lambda layer: ("forms", {"layer": layer + 1}, None), "end": ("by_depth", {}, None)}
+    found = {
+        "gradient": lambda layer: ("forms", {"layer": layer + 1}, None),
+        "end": ("by_depth", {}, None),
+    }
     if KNOWS(config):
         found["A"] = lambda layer: ("preconditioner", {"layer": layer + 1}, 0)
     if optimiser.applies(config):
@@ -89,18 +100,49 @@ EXPERIMENT = Experiment(
         Drawing("by_depth", stage.depth),
         Drawing("batch", stage.batch, moving=False, applies=stage.keeps_its_batch),
         Drawing("path", stage.path, PLANE),
-        Drawing("learned", stage.learned, MODEL, applies=optimiser.applies, explanations=explanations.learned),
-        Drawing("preconditioned", stage.preconditioned, MODEL, moving=False, applies=optimiser.applies),
+        Drawing(
+            "learned",
+            stage.learned,
+            MODEL,
+            applies=optimiser.applies,
+            explanations=explanations.learned,
+        ),
+        Drawing(
+            "preconditioned", stage.preconditioned, MODEL, moving=False, applies=optimiser.applies
+        ),
         Drawing("loss", stage.loss, applies=stage.keeps_its_batch),
-        Drawing("depth", depth.depth_panel, ("overlay", "average"), METHODS, wide=True, moving=False),
+        Drawing(
+            "depth", depth.depth_panel, ("overlay", "average"), METHODS, wide=True, moving=False
+        ),
         Drawing("overfit", overfit.overfit_panel, (), METHODS, moving=False),
-        Drawing("products", operations.by_products, (), METHODS, moving=False, applies=operations.applies),
-        Drawing("optimiser", optimiser.optimiser_panel, ("unit", *MODEL), BESIDE, wide=True, applies=optimiser.applies),
+        Drawing(
+            "products",
+            operations.by_products,
+            (),
+            METHODS,
+            moving=False,
+            applies=operations.applies,
+        ),
+        Drawing(
+            "optimiser",
+            optimiser.optimiser_panel,
+            ("unit", *MODEL),
+            BESIDE,
+            wide=True,
+            applies=optimiser.applies,
+        ),
         Drawing("trajectory", trajectory.trajectory_panel, (*PLANE, "after"), PROMPTS, wide=True),
         Drawing("forms", two_forms.forms, (*PROMPT, "reading", "layer"), PROMPTS, wide=True),
-        Drawing("whitened", preconditioner.whitened, ("layer", *MODEL), BESIDE, wide=True, applies=KNOWS),
         Drawing(
-            "preconditioner", preconditioner.preconditioner_panel, ("layer", *MODEL), BESIDE, wide=True, applies=KNOWS
+            "whitened", preconditioner.whitened, ("layer", *MODEL), BESIDE, wide=True, applies=KNOWS
+        ),
+        Drawing(
+            "preconditioner",
+            preconditioner.preconditioner_panel,
+            ("layer", *MODEL),
+            BESIDE,
+            wide=True,
+            applies=KNOWS,
         ),
         Drawing("training", training.training_panel, ("single_seeds",), CURVES, live=True),
         Drawing("distances", training.distances, (), CURVES, live=True, wide=True, applies=KNOWS),

@@ -1,5 +1,5 @@
-"""The atlas of learned methods: how many dimensions, how ill conditioned, how deep, with which memory; and from which
-condition number on fixed steps win."""
+"""The atlas of learned methods: how many dimensions, how ill conditioned, how deep, with which
+memory; and from which condition number on fixed steps win."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,8 +15,10 @@ MODELS = "variant=linear,cgd,lfom"
 DEEP = 4  # layers
 FROM = Claim(
     id="beats-cgd-from", label="condition number from which CGD is beaten", kind="ours",
-    text="Conjugate gradient per prompt has to find the directions of small variance, which preconditioned steps know "
-    "from training: from condition number 16 on, steps that are the same for all prompts beat it with one to four "
+    text="Conjugate gradient per prompt has to find the directions of small variance, which "
+         "preconditioned steps know "
+    "from training: from condition number 16 on, steps that are the same for all prompts beat "
+    "it with one to four "
     "layers. The number is where the gap in log-loss passes zero, d = 5 or 10, whichever is later.",
     source="not in the paper, whose Σ has condition number 16",
     setting="the atlas: 48 runs of four and six layers, one seed each", at_most=16.0,
@@ -24,18 +26,34 @@ FROM = Claim(
 
 
 def findings(measured: Sequence[tuple[Config, Mapping[str, float]]]) -> list[Metric]:
-    """The condition number at which the gap to conjugate gradient passes zero, with the spread over models."""
+    """The condition number at which the gap to conjugate gradient passes zero, with the spread over
+    models."""
     deep = [(config, values[BEATS_CGD.id]) for config, values in measured
             if config.spectrum == "geometric" and config.layers >= DEEP]  # fmt: skip
-    crossings = {d: _crossings([each for each in deep if each[0].d == d]) for d in {config.d for config, _ in deep}}
+    crossings = {
+        d: _crossings([each for each in deep if each[0].d == d])
+        for d in {config.d for config, _ in deep}
+    }
     last = max(crossings.values(), key=np.mean)
-    return [Metric(FROM, float(np.exp(last.mean())), float(np.exp(last.mean()) * last.std(ddof=1) / len(last) ** 0.5))]
+    return [
+        Metric(
+            FROM,
+            float(np.exp(last.mean())),
+            float(np.exp(last.mean()) * last.std(ddof=1) / len(last) ** 0.5),
+        )
+    ]
 
 
 def _crossings(runs: Sequence[tuple[Config, float]]) -> np.ndarray:
-    """Of every model, by variant and depth, the log of the condition number at which its gap passes zero."""
+    """Of every model, by variant and depth, the log of the condition number at which its gap passes
+    zero."""
     models = sorted({(config.variant, config.layers) for config, _ in runs})
-    return np.array([_crossing([each for each in runs if (each[0].variant, each[0].layers) == one]) for one in models])
+    return np.array(
+        [
+            _crossing([each for each in runs if (each[0].variant, each[0].layers) == one])
+            for one in models
+        ]
+    )
 
 
 def _crossing(runs: Sequence[tuple[Config, float]]) -> float:

@@ -1,176 +1,346 @@
-"""What the paper says of learned first-order methods, and what is known of its figures, each written once."""
+"""What the paper says of learned first-order methods, and what is known of its figures, each
+written once."""
 
 from typing import Any
 
 from icl_core.contract.experiment import Claim
 
 TASK = {"d": 5, "n": 20, "spectrum": "paper"}
-FRESH = {"batches": "fresh", **TASK, "layers": range(4, 11), "steps": range(1000, 10_001)}  # trained to the end
-# the training of the authors' code: one batch of 1000 prompts for all rotations, Adam at 0.01 as torch sets it
+FRESH = {
+    "batches": "fresh",
+    **TASK,
+    "layers": range(4, 11),
+    "steps": range(1000, 10_001),
+}  # trained to the end
+# the training of the authors' code: one batch of 1000 prompts for all rotations, Adam at 0.01 as
+# torch sets it
 AUTHORS_TRAINING: dict[str, Any] = {
-    "batches": "common", "learning_rate": 0.01, "schedule": "constant", "beta_1": 0.9, "beta_2": 0.999,
-    "objective": "mean", "coordinates": "authors", "initial": 1e-4, "clip": 0.0, "first_steps": 0,
-}  # fmt: skip
-AUTHORS = {**AUTHORS_TRAINING, "batch": 1000, "steps": 1000, "layers": 4, "sigma2": 1.0, "seeds": 5, **TASK}
-# their training on a few prompts: A = aI; here every seed has prompts of its own, so that the spread is that of batches
+    "batches": "common",
+    "learning_rate": 0.01,
+    "schedule": "constant",
+    "beta_1": 0.9,
+    "beta_2": 0.999,
+    "objective": "mean",
+    "coordinates": "authors",
+    "initial": 1e-4,
+    "clip": 0.0,
+    "first_steps": 0,
+}
+AUTHORS = {
+    **AUTHORS_TRAINING,
+    "batch": 1000,
+    "steps": 1000,
+    "layers": 4,
+    "sigma2": 1.0,
+    "seeds": 5,
+    **TASK,
+}
+# their training on a few prompts: A = aI; here every seed has prompts of its own, so that the
+# spread is that of batches
 FEW_PROMPTS = {**AUTHORS, "batches": "fixed", "variant": "cgd", "preconditioner": "scalar"}
 # Figure 4's: a Γ_j for every entry of Z, which begins where 900 steps without memory have come
-FOURTH = {**AUTHORS, "variant": "gd++ entry", "preconditioner": "full", "first_steps": 900, "seeds": range(3, 6)}
+FOURTH = {
+    **AUTHORS,
+    "variant": "gd++ entry",
+    "preconditioner": "full",
+    "first_steps": 900,
+    "seeds": range(3, 6),
+}
 # Figure 16's
-SEVEN = {**AUTHORS, "variant": "token shared", "preconditioner": "full", "d": 10, "layers": 7, "seeds": range(3, 6)}
+SEVEN = {
+    **AUTHORS,
+    "variant": "token shared",
+    "preconditioner": "full",
+    "d": 10,
+    "layers": 7,
+    "seeds": range(3, 6),
+}
 
 REACHES_FLOOR = Claim(
-    id="reaches-floor", label="log-loss above the floor", kind="ours",
-    text="Trained on fresh prompts the Memformer reaches the floor, the best polynomial of its degree, up to four "
+    id="reaches-floor",
+    label="log-loss above the floor",
+    kind="ours",
+    text="Trained on fresh prompts the Memformer reaches the floor, the best polynomial of its "
+    "degree, up to four "
     "layers.",
     source="not in the paper; follows from Lemma 2.1 and Theorem 3.2",
-    at={**FRESH, "preconditioner": "full"}, near=0.0, tolerance=0.03,
-)  # fmt: skip
+    at={**FRESH, "preconditioner": "full"},
+    near=0.0,
+    tolerance=0.03,
+)
 SCALAR_REACHES_FLOOR = Claim(
-    id="scalar-reaches-floor", label="log-loss above the floor, A = aI", kind="ours",
-    text="With Aₗ = aₗ I a trained model reaches the best polynomial of its degree in S, up to four layers.",
+    id="scalar-reaches-floor",
+    label="log-loss above the floor, A = aI",
+    kind="ours",
+    text="With Aₗ = aₗ I a trained model reaches the best polynomial of its degree in S, up to "
+    "four layers.",
     source="not in the paper; Figure 1's floor",
-    at={**FRESH, "preconditioner": "scalar"}, near=0.0, tolerance=0.02,
-)  # fmt: skip
+    at={**FRESH, "preconditioner": "scalar"},
+    near=0.0,
+    tolerance=0.02,
+)
 KNOWN_LINES = Claim(
-    id="known-lines", label="known lines, largest gap to theory", kind="theory",
-    text="On fresh prompts the floors, conjugate gradient with and without Σ⁻¹, Nesterov and momentum have the "
+    id="known-lines",
+    label="known lines, largest gap to theory",
+    kind="theory",
+    text="On fresh prompts the floors, conjugate gradient with and without Σ⁻¹, Nesterov and "
+    "momentum have the "
     "errors that theory gives them.",
     source="exact expectations for d = 5, n = 20",
-    at={**TASK, "layers": range(4, 11)}, near=0.0, tolerance=0.06,
-)  # fmt: skip
+    at={**TASK, "layers": range(4, 11)},
+    near=0.0,
+    tolerance=0.06,
+)
 BEATS_LINEAR = Claim(
-    id="memory-beats-none", label="Memformer minus linear transformer", kind="paper",
-    text="With memory the same training ends at a lower log-loss than without, in the mean over two to four layers; "
+    id="memory-beats-none",
+    label="Memformer minus linear transformer",
+    kind="paper",
+    text="With memory the same training ends at a lower log-loss than without, in the mean over "
+    "two to four layers; "
     "by 0.02 or more, which can be seen.",
-    source="Section 3.3, Figures 1 to 3", quote="In practice, these parameters further improve performance",
-    at={**AUTHORS, "variant": ("cgd", "token shared"), "heads": 1, "beside": "linear"}, at_most=-0.02,
-)  # fmt: skip
+    source="Section 3.3, Figures 1 to 3",
+    quote="In practice, these parameters further improve performance",
+    at={**AUTHORS, "variant": ("cgd", "token shared"), "heads": 1, "beside": "linear"},
+    at_most=-0.02,
+)
 EQUAL_POWER = Claim(
-    id="equal-power", label="spread of variants in log-loss", kind="ours",
-    text="Trained to the end, the linear transformer, the CGD-like and the LFOM Memformer are equal: the gaps in "
+    id="equal-power",
+    label="spread of variants in log-loss",
+    kind="ours",
+    text="Trained to the end, the linear transformer, the CGD-like and the LFOM Memformer are "
+    "equal: the gaps in "
     "Figures 1 to 3 show who trains faster, not who can do more.",
     source="against Figures 1 to 3",
-    at={**FRESH, "beside": "all"}, near=0.0, tolerance=0.05,
-)  # fmt: skip
+    at={**FRESH, "beside": "all"},
+    near=0.0,
+    tolerance=0.05,
+)
 SHARED = Claim(
-    id="shared-is-worse", label="log-loss lost by sharing Γ", kind="ours",
-    text="One Γ_j for all layers, as in the paper's experiments, is heavy ball with β = 1, and far worse than a free "
+    id="shared-is-worse",
+    label="log-loss lost by sharing Γ",
+    kind="ours",
+    text="One Γ_j for all layers, as in the paper's experiments, is heavy ball with β = 1, and "
+    "far worse than a free "
     "Γ_j^l.",
     source="against Section 3.3",
-    at={**FRESH, "variant": "shared", "beside": "free"}, at_least=1.5,
-)  # fmt: skip
+    at={**FRESH, "variant": "shared", "beside": "free"},
+    at_least=1.5,
+)
 SHARED_VALUES = Claim(
-    id="shared-values", label="gap to the best shared Γ", kind="ours",
-    text="With one Γ_j for all layers, one to four layers reach log-losses of .143, −.127, −.594 and −.895.",
+    id="shared-values",
+    label="gap to the best shared Γ",
+    kind="ours",
+    text="With one Γ_j for all layers, one to four layers reach log-losses of .143, −.127, "
+    "−.594 and −.895.",
     source="the best values, computed; Figure 11's curve for a batch of 1000 lies beside them",
-    at={**FRESH, "variant": "shared"}, near=0.0, tolerance=0.03,
-)  # fmt: skip
+    at={**FRESH, "variant": "shared"},
+    near=0.0,
+    tolerance=0.03,
+)
 BEATS_CGD = Claim(
-    id="beats-cgd", label="trained minus CGD, up to four layers", kind="paper",
-    text="With preconditioners, a Memformer of up to four layers has a lower log-loss than conjugate gradient per "
+    id="beats-cgd",
+    label="trained minus CGD, up to four layers",
+    kind="paper",
+    text="With preconditioners, a Memformer of up to four layers has a lower log-loss than "
+    "conjugate gradient per "
     "prompt.",
-    source="Section 3.3, Figures 2 and 3", quote="strategy that can even outperform standard CGD",
-    at={**AUTHORS, "variant": ("cgd", "token shared"), "preconditioner": "full", "heads": 1}, at_most=0.0,
-)  # fmt: skip
+    source="Section 3.3, Figures 2 and 3",
+    quote="strategy that can even outperform standard CGD",
+    at={**AUTHORS, "variant": ("cgd", "token shared"), "preconditioner": "full", "heads": 1},
+    at_most=0.0,
+)
 KNOWING = Claim(
-    id="knowing-the-covariance", label="CGD with Σ⁻¹ minus trained, up to four layers", kind="ours",
-    text="Conjugate gradient that is given Σ⁻¹ wins with one to four layers. To know Σ⁻¹, and how S varies from "
+    id="knowing-the-covariance",
+    label="CGD with Σ⁻¹ minus trained, up to four layers",
+    kind="ours",
+    text="Conjugate gradient that is given Σ⁻¹ wins with one to four layers. To know Σ⁻¹, and "
+    "how S varies from "
     "prompt to prompt, is what lets fixed steps beat plain conjugate gradient.",
     source="against Figures 2 and 3",
-    at={**FRESH, "preconditioner": "full"}, at_most=0.0,
-)  # fmt: skip
+    at={**FRESH, "preconditioner": "full"},
+    at_most=0.0,
+)
 FITS_BATCH = Claim(
-    id="fits-its-batch", label="trained minus CGD, on the batch", kind="paper",
+    id="fits-its-batch",
+    label="trained minus CGD, on the batch",
+    kind="paper",
     text="Trained on few prompts, the Memformer is far ahead of conjugate gradient on these.",
     source="Section 3.4, Figures 5 and 6",
-    quote="Memformers learn parameters that significantly outperform CGD, even when CGD runs independently on each "
+    quote="Memformers learn parameters that significantly outperform CGD, even when CGD runs "
+    "independently on each "
     "observation in the batch",
-    at={**FEW_PROMPTS, "batch": (1, 10), "heads": 1}, at_most=0.0,
-)  # fmt: skip
+    at={**FEW_PROMPTS, "batch": (1, 10), "heads": 1},
+    at_most=0.0,
+)
 OVERFITS = Claim(
-    id="overfits-its-batch", label="trained minus CGD, fresh prompts", kind="ours",
-    text="On fresh prompts a Memformer that was trained on few is behind conjugate gradient: its lead was overfitting.",
+    id="overfits-its-batch",
+    label="trained minus CGD, fresh prompts",
+    kind="ours",
+    text="On fresh prompts a Memformer that was trained on few is behind conjugate gradient: "
+    "its lead was overfitting.",
     source="against Figures 5 and 6",
-    at={**FEW_PROMPTS, "batch": (1, 10), "preconditioner": ("scalar", "full")}, at_least=0.0,
-)  # fmt: skip
+    at={**FEW_PROMPTS, "batch": (1, 10), "preconditioner": ("scalar", "full")},
+    at_least=0.0,
+)
 QUASI_NEWTON = Claim(
-    id="gd++-beats-cgd", label="GD++ minus CGD, on its batch", kind="paper",
-    text="Where the covariates move too, the Memformer is far ahead of conjugate gradient from two layers on; on the "
+    id="gd++-beats-cgd",
+    label="GD++ minus CGD, on its batch",
+    kind="paper",
+    text="Where the covariates move too, the Memformer is far ahead of conjugate gradient from "
+    "two layers on; on the "
     "batch that it was trained on, as in the authors' code.",
-    source="Section 3.3, Figure 4", quote="approximate the Hessian inverse (quasi-Newton)",
-    at=FOURTH, at_most=-1.0,
-)  # fmt: skip
+    source="Section 3.3, Figure 4",
+    quote="approximate the Hessian inverse (quasi-Newton)",
+    at=FOURTH,
+    at_most=-1.0,
+)
 LEARNS_ITS_BATCH = Claim(
-    id="gd++-overfits", label="GD++, fresh minus own batch", kind="ours",
-    text="With four layers the model of Figure 4 is far worse on fresh prompts than on its own 1000: it has learned "
+    id="gd++-overfits",
+    label="GD++, fresh minus own batch",
+    kind="ours",
+    text="With four layers the model of Figure 4 is far worse on fresh prompts than on its own "
+    "1000: it has learned "
     "these by heart.",
-    source="against Figure 4", at=FOURTH, at_least=1.0,
-)  # fmt: skip
+    source="against Figure 4",
+    at=FOURTH,
+    at_least=1.0,
+)
 KEEPS_UP = Claim(
-    id="keeps-up", label="Memformer minus CGD, 4 steps, d = 5", kind="paper",
-    text="For d = 5 the Memformer keeps up with conjugate gradient for up to four steps; the worst of them counts.",
-    source="Appendix C, Figure 15", quote="it manages to keep up with CGD for up to 4 steps",
-    at={**AUTHORS, "variant": "token shared", "preconditioner": "full", "layers": 5, "seeds": range(3, 6)}, at_most=0.1,
-)  # fmt: skip
+    id="keeps-up",
+    label="Memformer minus CGD, 4 steps, d = 5",
+    kind="paper",
+    text="For d = 5 the Memformer keeps up with conjugate gradient for up to four steps; the "
+    "worst of them counts.",
+    source="Appendix C, Figure 15",
+    quote="it manages to keep up with CGD for up to 4 steps",
+    at={
+        **AUTHORS,
+        "variant": "token shared",
+        "preconditioner": "full",
+        "layers": 5,
+        "seeds": range(3, 6),
+    },
+    at_most=0.1,
+)
 KEEPS_UP_LONGER = Claim(
-    id="keeps-up-longer", label="d = 10, on its batch: Memformer minus CGD", kind="paper",
-    text="For d = 10 the Memformer matches conjugate gradient for six steps and is comparable at seven, on the batch "
-    "that it was trained on, where the authors' code tests its deep models; the worse of both steps counts.",
-    source="Appendix C, Figure 16", quote="performance for 6 steps and even performing comparably at 7 steps",
-    at=SEVEN, at_most=0.1,
-)  # fmt: skip
+    id="keeps-up-longer",
+    label="d = 10, on its batch: Memformer minus CGD",
+    kind="paper",
+    text="For d = 10 the Memformer matches conjugate gradient for six steps and is comparable "
+    "at seven, on the batch "
+    "that it was trained on, where the authors' code tests its deep models; the worse of both "
+    "steps counts.",
+    source="Appendix C, Figure 16",
+    quote="performance for 6 steps and even performing comparably at 7 steps",
+    at=SEVEN,
+    at_most=0.1,
+)
 DEEP_OVERFITS = Claim(
-    id="deep-overfits", label="d = 10, fresh prompts: Memformer minus CGD", kind="ours",
-    text="On fresh prompts the model of Figure 16 is behind conjugate gradient: 1000 prompts are too few for so many "
+    id="deep-overfits",
+    label="d = 10, fresh prompts: Memformer minus CGD",
+    kind="ours",
+    text="On fresh prompts the model of Figure 16 is behind conjugate gradient: 1000 prompts "
+    "are too few for so many "
     "matrices. The worse of six and seven steps counts.",
-    source="against Figure 16", at=SEVEN, at_least=0.0,
-)  # fmt: skip
+    source="against Figure 16",
+    at=SEVEN,
+    at_least=0.0,
+)
 FRESH_KEEPS_UP = Claim(
-    id="fresh-keeps-up", label="d = 10, trained on fresh prompts: minus CGD", kind="ours",
-    text="Trained on fresh prompts, a Memformer of six and of seven layers is ahead of conjugate gradient for d = 10 "
+    id="fresh-keeps-up",
+    label="d = 10, trained on fresh prompts: minus CGD",
+    kind="ours",
+    text="Trained on fresh prompts, a Memformer of six and of seven layers is ahead of "
+    "conjugate gradient for d = 10 "
     "on prompts that it has not seen.",
     source="not in the paper, whose Figure 16 says as much of its batch",
-    at={"batches": "fresh", "variant": "lfom", "preconditioner": "full", **TASK, "d": 10, "layers": 7}, at_most=0.0,
-)  # fmt: skip
+    at={
+        "batches": "fresh",
+        "variant": "lfom",
+        "preconditioner": "full",
+        **TASK,
+        "d": 10,
+        "layers": 7,
+    },
+    at_most=0.0,
+)
 HEADS = Claim(
-    id="heads-equal-one", label="H heads against their sum", kind="theory",
+    id="heads-equal-one",
+    label="H heads against their sum",
+    kind="theory",
     text="H heads whose attention is summed are one head with A = Σ A_h, exact to rounding.",
     source="against Section 4.1, Figure 7",
-    near=0.0, tolerance=1e-4,
-)  # fmt: skip
+    near=0.0,
+    tolerance=1e-4,
+)
 HEADS_FASTER = Claim(
-    id="heads-faster", label="5 heads minus 1 after 200 steps", kind="paper",
-    text="After 200 steps on ten prompts, as many as in the authors' code, five heads have a lower log-loss on them "
+    id="heads-faster",
+    label="5 heads minus 1 after 200 steps",
+    kind="paper",
+    text="After 200 steps on ten prompts, as many as in the authors' code, five heads have a "
+    "lower log-loss on them "
     "than one has; as a mean over three and four layers.",
-    source="Section 4.1, Figure 7", quote="Multi-head attention accelerates convergence and improves test performance",
-    at={**FEW_PROMPTS, "batch": 10, "steps": 200, "heads": 5, "beside": "one head"}, at_most=-0.02,
-)  # fmt: skip
+    source="Section 4.1, Figure 7",
+    quote="Multi-head attention accelerates convergence and improves test performance",
+    at={**FEW_PROMPTS, "batch": 10, "steps": 200, "heads": 5, "beside": "one head"},
+    at_most=-0.02,
+)
 HEADS_LOWER = Claim(
-    id="heads-lower", label="5 heads minus 1 in the end", kind="paper",
-    text="Trained on, to 3000 steps each, five heads still have the lower log-loss on the ten prompts.",
+    id="heads-lower",
+    label="5 heads minus 1 in the end",
+    kind="paper",
+    text="Trained on, to 3000 steps each, five heads still have the lower log-loss on the ten "
+    "prompts.",
     source="Section 4.1, Figure 7",
     quote="the number of heads strongly influences both convergence speed and final test loss",
-    at={**FEW_PROMPTS, "batch": 10, "steps": 3000, "heads": 5, "beside": "one head"}, at_most=-0.02,
-)  # fmt: skip
+    at={**FEW_PROMPTS, "batch": 10, "steps": 3000, "heads": 5, "beside": "one head"},
+    at_most=-0.02,
+)
 NOISE = Claim(
-    id="heavy-tails", label="noise of a mean over 1000 prompts", kind="ours",
-    text="With four layers a mean over 1000 prompts and their queries is off by 0.3 or more in log-loss; two curves "
+    id="heavy-tails",
+    label="noise of a mean over 1000 prompts",
+    kind="ours",
+    text="With four layers a mean over 1000 prompts and their queries is off by 0.3 or more in "
+    "log-loss; two curves "
     "on the same prompts can still be told apart.",
     source="against Figures 2 and 3",
-    at={**TASK, "layers": range(4, 11)}, at_least=0.3,
-)  # fmt: skip
+    at={**TASK, "layers": range(4, 11)},
+    at_least=0.3,
+)
 MOVING = Claim(
-    id="moving-covariates-win", label="GD++ minus CGD with Σ⁻¹, by layers", kind="ours",
-    text="Layer for layer GD++ with memory, trained on fresh prompts, is ahead even of conjugate gradient that is "
+    id="moving-covariates-win",
+    label="GD++ minus CGD with Σ⁻¹, by layers",
+    kind="ours",
+    text="Layer for layer GD++ with memory, trained on fresh prompts, is ahead even of "
+    "conjugate gradient that is "
     "given Σ⁻¹. Product for product it is not: four of its layers are a polynomial of degree 40.",
     source="not in the paper",
-    at={**FRESH, "variant": "gd++", "preconditioner": "full"}, at_most=0.0,
-)  # fmt: skip
+    at={**FRESH, "variant": "gd++", "preconditioner": "full"},
+    at_most=0.0,
+)
 
 
 ALL = (
-    REACHES_FLOOR, SCALAR_REACHES_FLOOR, KNOWN_LINES, BEATS_LINEAR, EQUAL_POWER, SHARED, SHARED_VALUES, BEATS_CGD,
-    KNOWING, FITS_BATCH, OVERFITS, QUASI_NEWTON, LEARNS_ITS_BATCH, KEEPS_UP, KEEPS_UP_LONGER, DEEP_OVERFITS,
-    FRESH_KEEPS_UP, HEADS, HEADS_FASTER, HEADS_LOWER, NOISE, MOVING,
-)  # fmt: skip
+    REACHES_FLOOR,
+    SCALAR_REACHES_FLOOR,
+    KNOWN_LINES,
+    BEATS_LINEAR,
+    EQUAL_POWER,
+    SHARED,
+    SHARED_VALUES,
+    BEATS_CGD,
+    KNOWING,
+    FITS_BATCH,
+    OVERFITS,
+    QUASI_NEWTON,
+    LEARNS_ITS_BATCH,
+    KEEPS_UP,
+    KEEPS_UP_LONGER,
+    DEEP_OVERFITS,
+    FRESH_KEEPS_UP,
+    HEADS,
+    HEADS_FASTER,
+    HEADS_LOWER,
+    NOISE,
+    MOVING,
+)

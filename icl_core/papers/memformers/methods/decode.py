@@ -1,4 +1,5 @@
-"""The table (`shared.known_methods`) that a trained model amounts to, and what is read off a table."""
+"""The table (`shared.known_methods`) that a trained model amounts to, and what is read
+off a table."""
 
 from typing import Any
 
@@ -11,10 +12,11 @@ from icl_core.papers.memformers.shared.variants import Parameters
 
 
 def learned(parameters: Parameters, config: Any, root: Tensor) -> tuple[np.ndarray, float]:
-    """Λ_j^l = tr(W_j^l) / d of the first seed, in shares of Σ⁻¹ ∇R, and how much of the W that is (1: all of it).
+    """Λ_j^l = tr(W_j^l) / d of the first seed, in shares of Σ⁻¹ ∇R, and how much of the W that is
+    (1: all of it).
 
-    W acts in whitened coordinates, so a Λ says what is done along the average eigenvector. With A_l = a I that share
-    is counted in the original coordinates, where a number is all there is.
+    W acts in whitened coordinates, so a Λ says what is done along the average eigenvector. With A_l
+    = a I that share is counted in the original coordinates, where a number is all there is.
     """
     W = variants.steps(parameters, config, root)[0].double()  # [L, L, d, d]
     d = W.shape[-1]
@@ -32,16 +34,25 @@ def memory(table: np.ndarray) -> float:
 
 
 def equivalent(table: np.ndarray) -> np.ndarray:
-    """The steps, smallest first, of the plain linear transformer that does the same after its last layer.
+    """The steps, smallest first, of the plain linear transformer that does the same after its last
+    layer.
 
-    w_L − w* = −p(S) w* with p_{l+1}(t) = p_l(t) − t Σ_j Λ_j^l p_j(t): the steps are one over p's roots. Complex where
-    no linear transformer does the same.
+    w_L − w* = −p(S) w* with p_{l+1}(t) = p_l(t) − t Σ_j Λ_j^l p_j(t): the steps are one over p's
+    roots. Complex where no linear transformer does the same.
     """
     done, t = [Polynomial([1.0])], Polynomial([0.0, 1.0])
     for row in table:
-        done.append(done[-1] - t * sum((weight * p for weight, p in zip(row, done, strict=False)), Polynomial([0.0])))
-    # the reversed polynomial's roots are one over those of p, and a step of zero gives no root at infinity
+        done.append(
+            done[-1]
+            - t * sum((weight * p for weight, p in zip(row, done, strict=False)), Polynomial([0.0]))
+        )
+    # the reversed polynomial's roots are one over those of p, and a step of zero gives no root at
+    # infinity
     coefficients = np.zeros(len(table) + 1)
     coefficients[: len(done[-1].coef)] = done[-1].coef
     steps = np.sort_complex(np.roots(coefficients))
-    return steps.real if np.allclose(steps.imag, 0, atol=1e-9 * np.abs(steps).max(initial=1)) else steps
+    return (
+        steps.real
+        if np.allclose(steps.imag, 0, atol=1e-9 * np.abs(steps).max(initial=1))
+        else steps
+    )

@@ -1,7 +1,8 @@
-"""The authors' first phase: A_l alone, without memory, on a new batch every 100 steps; then the model begins there.
+"""The authors' first phase: A_l alone, without memory, on a new batch every 100 steps; then the
+model begins there.
 
-In most of their notebooks ten steps are made of it, and none is kept; in that of Figure 4 it is 900, and decides where
-GD++ ends.
+In most of their notebooks ten steps are made of it, and none is kept; in that of Figure 4 it is
+900, and decides where GD++ ends.
 """
 
 from collections.abc import Mapping
@@ -24,13 +25,19 @@ TRAINING = {"batches": "resampled", "beta_1": 0.99, "beta_2": 0.9, "clip": 0.01}
 
 
 def with_first_phases(plan: list[Phase], models: Mapping[str, Config]) -> list[Phase]:
-    """The trainings of `plan`, each named "<model> <depth>", behind the first phase that its model asks for."""
+    """The trainings of `plan`, each named "<model> <depth>", behind the first phase that its model
+    asks for."""
     found = []
     for phase in plan:
         name, _, depth = phase.name.rpartition(" ")
         config = replace(models[name], layers=int(depth))
         if config.first_steps:
-            first = Phase(f"{phase.name} first", config.first_steps, partial(_train, config), label=f"{phase.label}, A")
+            first = Phase(
+                f"{phase.name} first",
+                config.first_steps,
+                partial(_train, config),
+                label=f"{phase.label}, A",
+            )
             found += [first, replace(phase, given=(first.name,))]
         else:
             found.append(phase)
@@ -50,4 +57,6 @@ def _train(config: Config, resumed: Tensors, report: Report) -> dict[str, np.nda
         return {name: each for name, each in gradient.items() if name != "Gamma"}, measures
 
     trained("the first phase", alone, replace(of, gradient=without_memory), resumed, report)
-    return {f"final/{name}": each.cpu().numpy() for name, each in parameters.items() if name != "Gamma"}
+    return {
+        f"final/{name}": each.cpu().numpy() for name, each in parameters.items() if name != "Gamma"
+    }

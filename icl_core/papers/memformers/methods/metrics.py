@@ -13,7 +13,8 @@ from icl_core.papers.memformers.shared.task import eigenvalues_of
 from icl_core.papers.memformers.shared.variants import VARIANTS
 from icl_core.statistics.trend import still_falling
 
-EXACT = {  # natural logarithms for one to four layers; d = 5, n = 20, eigenvalues 1, 1, 1/4, 1/16, 1
+# natural logarithms for one to four layers; d = 5, n = 20, eigenvalues 1, 1, 1/4, 1/16, 1
+EXACT = {
     "floor_scalar": (0.810, 0.444, 0.152, -0.145),
     "floor": (0.143, -1.018, -2.01, -2.90),
     "cg": (0.687, 0.147, -0.607, -1.603),
@@ -31,7 +32,10 @@ def measure(run: Run) -> list[Metric]:
     config = run.config
     found: list[Metric] = []
     if _known_task(config) and config.batches == "fresh" and config.variant == "lfom":
-        found += [Metric(claims.KNOWN_LINES, _off_exact(run)), Metric(claims.NOISE, float(run["reference/noise"][3]))]
+        found += [
+            Metric(claims.KNOWN_LINES, _off_exact(run)),
+            Metric(claims.NOISE, float(run["reference/noise"][3])),
+        ]
     if config.batches == "fresh":
         found += _floors(run) + _against_cgd(run)
         if claims.FRESH_KEEPS_UP.is_at(config):
@@ -54,24 +58,38 @@ def _uneven(config: Any) -> bool:
 
 
 def _off_exact(run: Run) -> float:
-    gaps = (np.abs(log_from_least(run[f"baseline/{name}"][:4]) - values) for name, values in EXACT.items())
+    gaps = (
+        np.abs(log_from_least(run[f"baseline/{name}"][:4]) - values)
+        for name, values in EXACT.items()
+    )
     return max(float(gap.max()) for gap in gaps)
 
 
 def _trained(run: Run, claim: Claim, value: float) -> Metric:
-    """A claim on what a training comes to in the end: one that is not borne out is not decided while the loss falls."""
+    """A claim on what a training comes to in the end: one that is not borne out is not decided
+    while the loss falls."""
     kept = claim.slack(float(value)) >= 0
-    falling = "" if kept else still_falling(log_from_least(run["curve/loss"]), steps=run["curve/step"])
+    falling = (
+        "" if kept else still_falling(log_from_least(run["curve/loss"]), steps=run["curve/step"])
+    )
     return Metric(claim, float(value), unfinished=falling)
 
 
 def _floors(run: Run) -> list[Metric]:
-    """How far a model that is trained to the end is from its floor, at the worst depth up to four and seed."""
+    """How far a model that is trained to the end is from its floor, at the worst depth up to four
+    and seed."""
     config, variant = run.config, VARIANTS[run.config.variant]
     scalar = config.preconditioner == "scalar"
     if variant.id == "shared" and _known_task(config):
-        return [_trained(run, claims.SHARED_VALUES, np.abs(_fresh(run)[:, :4] - SHARED_VALUES).max())]
-    if variant.shared or not variant.preconditioned or variant.moves_covariates or config.n < 2 * config.d:
+        return [
+            _trained(run, claims.SHARED_VALUES, np.abs(_fresh(run)[:, :4] - SHARED_VALUES).max())
+        ]
+    if (
+        variant.shared
+        or not variant.preconditioned
+        or variant.moves_covariates
+        or config.n < 2 * config.d
+    ):
         return []
     if scalar and variant.per != "layer":
         return []  # these are no polynomials in S, and may go below
@@ -85,7 +103,12 @@ def _floors(run: Run) -> list[Metric]:
 def _against_cgd(run: Run) -> list[Metric]:
     config, variant = run.config, VARIANTS[run.config.variant]
     last = min(4, config.d - 1)  # after d steps conjugate gradient is exact
-    if not load_run.knows_covariance(config) or variant.shared or config.n < 2 * config.d or not _uneven(config):
+    if (
+        not load_run.knows_covariance(config)
+        or variant.shared
+        or config.n < 2 * config.d
+        or not _uneven(config)
+    ):
         return []
     trained = _fresh(run)[:, :last]
     cg, given = (log_from_least(run[f"baseline/{name}"])[:last] for name in ("cg", "pcg"))
@@ -100,13 +123,17 @@ def _against_cgd(run: Run) -> list[Metric]:
 def _beside(run: Run) -> list[Metric]:
     """What the models trained beside it say."""
     config, trained = run.config, _fresh(run)[:, :4]
-    others = {name: log_from_least(run[f"beside/{name}/loss"])[:, :4] for name in run.names("beside")}
+    others = {
+        name: log_from_least(run[f"beside/{name}/loss"])[:, :4] for name in run.names("beside")
+    }
     found = []
     kept = config.batches != "fresh" and config.batch > FEW
     if config.beside == "linear" and kept and "linear" in others:
         found.append(protocol.against_linear(run))
     if config.beside == "all" and VARIANTS[config.variant].equal_power:
-        equal = [loss for name, loss in others.items() if name in VARIANTS and VARIANTS[name].equal_power]
+        equal = [
+            loss for name, loss in others.items() if name in VARIANTS and VARIANTS[name].equal_power
+        ]
         found.append(_trained(run, claims.EQUAL_POWER, np.ptp([trained, *equal], axis=0).max()))
     if config.variant == "shared" and "free" in others and config.layers >= 4:
         found.append(_trained(run, claims.SHARED, (trained - others["free"])[:, 3].min()))
@@ -117,14 +144,17 @@ def _beside(run: Run) -> list[Metric]:
 
 
 def _off_their_sum(run: Run) -> float:
-    """The largest difference between the predictions of H heads and of one head with the sum of their matrices on
-    fresh prompts, token by token as the paper writes them, relative to the largest prediction."""
+    """The largest difference between the predictions of H heads and of one head with the sum of
+    their matrices on fresh prompts, token by token as the paper writes them, relative to the
+    largest prediction."""
     config, generator = run.config, torch.Generator().manual_seed(2**31 + 37)
     parameters, root = load_run.parameters_at(run, 1, config.layers), load_run.root_of(run, 1)
     merged = {**parameters, "A": parameters["A"].sum(1, keepdim=True)}
     X = root @ torch.randn(HEADS_ON, config.d, config.n + 1, generator=generator)
     y = (X * torch.randn(HEADS_ON, config.d, 1, generator=generator)).sum(1)[:, : config.n]
-    many, one = (token_form.forward(each, config, root, X, y).predictions for each in (parameters, merged))
+    many, one = (
+        token_form.forward(each, config, root, X, y).predictions for each in (parameters, merged)
+    )
     return float((many - one).abs().max() / one.abs().max())
 
 

@@ -16,8 +16,9 @@ LARGEST = 3.0  # standard deviations that a curve may be off
 
 @dataclass(frozen=True)
 class Printed:
-    """A curve of log-losses of one to four layers. `model` is the folder of what it is of in a run: "evaluated" or what
-    is trained beside it; `minus` the one that is subtracted, where both were judged on the same prompts."""
+    """A curve of log-losses of one to four layers. `model` is the folder of what it is of in a run:
+    "evaluated" or what is trained beside it; `minus` the one that is subtracted, where both were
+    judged on the same prompts."""
 
     claim: Claim
     model: str
@@ -25,13 +26,14 @@ class Printed:
     minus: str = ""
 
     def of(self, run: Run) -> np.ndarray:
-        """What the run has for it on each batch of 1000 prompts, the mean over seeds: [layers, batches]."""
+        """What the run has for it on each batch of 1000 prompts, the mean over seeds: [layers,
+        batches]."""
         found = _logs(run, self.model)
         return found - _logs(run, self.minus) if self.minus else found
 
     def metric(self, run: Run) -> Metric:
-        """How far the curve is from the one printed at the worst depth, in standard deviations of what another batch of
-        1000 prompts would have given."""
+        """How far the curve is from the one printed at the worst depth, in standard deviations of
+        what another batch of 1000 prompts would have given."""
         found = self.of(run)[: len(self.curve)]
         read = READ_OFF * 2**0.5 if self.minus else READ_OFF  # a difference was read off two curves
         spread = np.hypot(found.std(1, ddof=1), read)
@@ -39,32 +41,48 @@ class Printed:
 
 
 def _logs(run: Run, model: str) -> np.ndarray:
-    """Log-losses on batches, [layers, batches]: seeds are rotations of the same prompts, and repeat nothing."""
+    """Log-losses on batches, [layers, batches]: seeds are rotations of the same prompts, and repeat
+    nothing."""
     return log_from_least(run[f"{model}/batches"]).mean(0)
 
 
 def _curve(figure: str, name: str, quote: str, **setting: Any) -> Claim:
     """The claim that a printed curve comes out."""
     return Claim(
-        id=f"figure-{figure}-{name.split()[0].lower()}", label=f"Figure {figure}, {name}: off by", kind="paper",
-        text=f"Trained as the authors did, the {name} follows the curve of Figure {figure}: at the worst depth it is "
-        "off by so many standard deviations of a mean over 1000 prompts, as many as the authors test on.",
-        source=f"Figure {figure}", quote=quote, at={**AUTHORS, "heads": 1, **setting}, at_most=LARGEST,
-    )  # fmt: skip
+        id=f"figure-{figure}-{name.split()[0].lower()}",
+        label=f"Figure {figure}, {name}: off by",
+        kind="paper",
+        text=f"Trained as the authors did, the {name} follows the curve of Figure {figure}: at "
+        "the worst depth it is "
+        "off by so many standard deviations of a mean over 1000 prompts, as many as the authors "
+        "test on.",
+        source=f"Figure {figure}",
+        quote=quote,
+        at={**AUTHORS, "heads": 1, **setting},
+        at_most=LARGEST,
+    )
 
 
 def _gap(figure: str, quote: str, **setting: Any) -> Claim:
     """The claim that the printed gap between two curves comes out."""
     return Claim(
-        id=f"figure-{figure}-gap", label=f"Figure {figure}, gain by memory: off by", kind="paper",
-        text=f"The gap between the two trained curves of Figure {figure}, both tested on the same 1000 prompts, comes "
+        id=f"figure-{figure}-gap",
+        label=f"Figure {figure}, gain by memory: off by",
+        kind="paper",
+        text=f"The gap between the two trained curves of Figure {figure}, both tested on the "
+        "same 1000 prompts, comes "
         "out; in standard deviations of that gap over batches of 1000, at the worst depth.",
-        source=f"Figure {figure}", quote=quote, at={**AUTHORS, "heads": 1, "beside": "linear", **setting},
+        source=f"Figure {figure}",
+        quote=quote,
+        at={**AUTHORS, "heads": 1, "beside": "linear", **setting},
         at_most=LARGEST,
-    )  # fmt: skip
+    )
 
 
-WITHOUT, WITH = "CGD-like Memformer (3.2) without preconditioning", "CGD-like Memformer (3.2) with preconditioning"
+WITHOUT, WITH = (
+    "CGD-like Memformer (3.2) without preconditioning",
+    "CGD-like Memformer (3.2) with preconditioning",
+)
 THIRD = "CGD, Nesterov AGM and momentum GD (Pre = non-trivial preconditioners)"
 MAIN, BESIDE, LINEAR = "evaluated", "beside/linear", "linear transformer"
 ONE: dict[str, Any] = {"variant": "cgd", "preconditioner": "scalar"}
@@ -104,10 +122,14 @@ CLASSICAL = {  # Figures 1 to 3, with 19 of the 20 examples
 
 
 def fresh(run: Run) -> dict[str, tuple[tuple[float, ...], np.ndarray | None]]:
-    """What the paper prints of fresh prompts in this setting, by the name of the tensor that should come out so; with
-    two standard deviations over batches of 1000 prompts [layers], where the run has them."""
+    """What the paper prints of fresh prompts in this setting, by the name of the tensor that should
+    come out so; with two standard deviations over batches of 1000 prompts [layers], where the run
+    has them."""
     rows = [row for row in ROWS if row.claim.is_at(run.config) and not row.minus]
-    found = {f"{row.model}/loss": (row.curve, 2 * row.of(run)[: len(row.curve)].std(1, ddof=1)) for row in rows}
+    found = {
+        f"{row.model}/loss": (row.curve, 2 * row.of(run)[: len(row.curve)].std(1, ddof=1))
+        for row in rows
+    }
     return {**found, **{name: (curve, None) for name, curve in CLASSICAL.items()}} if found else {}
 
 

@@ -9,8 +9,12 @@ from icl_core.papers.memformers.shared.variants import VARIANTS
 
 
 def figures(run: Run) -> list[Metric]:
-    """The authors' own training: against the curves that they print, and against conjugate gradient."""
-    config, found = run.config, [row.metric(run) for row in printed_curves.ROWS if row.claim.is_at(run.config)]
+    """The authors' own training: against the curves that they print, and against conjugate
+    gradient."""
+    config, found = (
+        run.config,
+        [row.metric(run) for row in printed_curves.ROWS if row.claim.is_at(run.config)],
+    )
     own = log_from_least(run["evaluated/train"])
     if VARIANTS[config.variant].moves_covariates:
         ahead = (own - log_from_least(run["baseline/cg_train"]))[:, 1:]
@@ -22,21 +26,29 @@ def figures(run: Run) -> list[Metric]:
         ]
     if claims.KEEPS_UP_LONGER.is_at(config):
         behind = (own - log_from_least(run["baseline/cg_train"]))[:, 5:7]
-        found.append(Metric(claims.KEEPS_UP_LONGER, *mean_and_error(behind[:, behind.mean(0).argmax()])))
+        found.append(
+            Metric(claims.KEEPS_UP_LONGER, *mean_and_error(behind[:, behind.mean(0).argmax()]))
+        )
         found.append(behind_cgd(run, claims.DEEP_OVERFITS, slice(5, 7)))
     every = (claims.BEATS_CGD, claims.KEEPS_UP)
-    return [*found, *(behind_cgd(run, claim, slice(0, 4)) for claim in every if claim.is_at(config))]
+    return [
+        *found,
+        *(behind_cgd(run, claim, slice(0, 4)) for claim in every if claim.is_at(config)),
+    ]
 
 
 def behind_cgd(run: Run, claim: Claim, steps: slice) -> Metric:
-    """The trained model less conjugate gradient at the worst depth, the mean over seeds; its error is that of two means
-    over heavy-tailed prompts."""
+    """The trained model less conjugate gradient at the worst depth, the mean over seeds; its error
+    is that of two means over heavy-tailed prompts."""
     behind = (_fresh(run) - log_from_least(run["baseline/cg"])).mean(0)
     depth = int(np.arange(len(behind))[steps][behind[steps].argmax()])
     error = np.hypot(run["evaluated/error"][:, depth].mean(), run["baseline/cg_error"][depth])
     ahead = [layers for layers, each in enumerate(behind[: steps.stop], 1) if each < 0]
     open_ended = ahead and 0 < behind[depth] < 2 * error
-    reason = f"It is ahead with {', '.join(map(str, ahead))} layers; at {depth + 1}, rare prompts decide the mean."
+    reason = (
+        f"It is ahead with {', '.join(map(str, ahead))} layers; at {depth + 1}, rare prompts "
+        "decide the mean."
+    )
     return Metric(claim, float(behind[depth]), float(error), reason=reason if open_ended else "")
 
 
@@ -51,8 +63,12 @@ def few_prompts(run: Run) -> list[Metric]:
 
 
 def heads(run: Run) -> list[Metric]:
-    """Several heads against one on the prompts that both were trained on; an error over batches of these."""
-    many, one = (log_from_least(run[f"{folder}/train"])[:, 2:4].mean(1) for folder in ("evaluated", "beside/one-head"))
+    """Several heads against one on the prompts that both were trained on; an error over batches of
+    these."""
+    many, one = (
+        log_from_least(run[f"{folder}/train"])[:, 2:4].mean(1)
+        for folder in ("evaluated", "beside/one-head")
+    )
     every = (claims.HEADS_FASTER, claims.HEADS_LOWER)
     found, why = mean_and_error(many - one), _by_batch(many - one)
     return [Metric(claim, *found, reason=why) for claim in every if _as_long(claim, run)]
@@ -71,29 +87,39 @@ def _by_batch(differences: np.ndarray) -> str:
 
 
 def against_linear(run: Run) -> Metric:
-    """The trained model less the linear transformer beside it, the mean over two to four layers; its error is that over
-    batches of 1000 fresh prompts, on which both were tested."""
+    """The trained model less the linear transformer beside it, the mean over two to four layers;
+    its error is that over batches of 1000 fresh prompts, on which both were tested."""
     gap = mean_and_error(_paired(run, "beside/linear")[1:4].mean(0))
     return Metric(claims.BEATS_LINEAR, *gap, reason=_no_gap(run, gap[0]))
 
 
 def _paired(run: Run, other: str) -> np.ndarray:
-    """The trained model less another on the same batches of 1000 fresh prompts, the mean over seeds: [K, batches]."""
-    return (log_from_least(run["evaluated/batches"]) - log_from_least(run[f"{other}/batches"])).mean(0)
+    """The trained model less another on the same batches of 1000 fresh prompts, the mean over
+    seeds: [K, batches]."""
+    return (
+        log_from_least(run["evaluated/batches"]) - log_from_least(run[f"{other}/batches"])
+    ).mean(0)
 
 
 def _no_gap(run: Run, gap: float) -> str:
-    """What is measured of why memory may gain nothing: both at the floor, or the gain lies in the batch alone."""
+    """What is measured of why memory may gain nothing: both at the floor, or the gain lies in the
+    batch alone."""
     if claims.BEATS_LINEAR.slack(gap) >= 0:
         return ""
-    own, other = (log_from_least(run[f"{folder}/train"])[:, 1:4].mean() for folder in ("evaluated", "beside/linear"))
+    own, other = (
+        log_from_least(run[f"{folder}/train"])[:, 1:4].mean()
+        for folder in ("evaluated", "beside/linear")
+    )
     if run.config.preconditioner == "scalar":
         above = (_fresh(run) - log_from_least(run["baseline/floor_scalar"]))[:, 1:4].mean()
         left = "There is nothing left to gain: w" if above < 0.02 else "W"
         return f"{left}ith memory the loss ends {above:.2f} above the floor of A = aI."
     if own < other:
         gain = f"{other - own:.2f}"
-        return f"On the batch that both learn from, the Memformer is {gain} lower: the gain is in that batch."
+        return (
+            f"On the batch that both learn from, the Memformer is {gain} lower: the gain is in "
+            "that batch."
+        )
     return ""
 
 

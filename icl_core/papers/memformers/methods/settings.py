@@ -1,5 +1,5 @@
-"""The settings of the experiment on learned first-order methods: what is trained, what is drawn of it, and presets, the
-classroom's and one for each figure."""
+"""The settings of the experiment on learned first-order methods: what is trained, what is drawn of
+it, and presets, the classroom's and one for each figure."""
 
 from dataclasses import replace
 
@@ -20,15 +20,21 @@ BESIDE = {
 
 @settings
 class Config(Model):
-    """What is trained; Sections 2 to 4. One model for every depth from 1 to `layers`, and one beside it."""
+    """What is trained; Sections 2 to 4. One model for every depth from 1 to `layers`, and one
+    beside it."""
 
     FIRST = ("variant", "preconditioner", "layers", "heads", "beside")
 
     beside: str = choice("train beside it", BESIDE, default="linear", group=MODEL)
     first_steps: int = slider(
-        "steps of A alone, first", 0, 2000, default=0, step=10, group=TRAINING,
+        "steps of A alone, first",
+        0,
+        2000,
+        default=0,
+        step=10,
+        group=TRAINING,
         help="the authors' first phase: without memory, a new batch every 100 steps",
-    )  # fmt: skip
+    )
 
 
 @settings
@@ -39,23 +45,30 @@ class View:
     seed_shown: int = slider("seed shown", 1, 5, default=1, at_most="seeds")
     depth: int = slider("layers of the model shown", 1, 10, default=10, at_most="layers")
     overlay: str = choice(
-        "methods", {"main": "trained, CGD, floor", "all": "every method", "trained": "trained only"}, default="main"
+        "methods",
+        {"main": "trained, CGD, floor", "all": "every method", "trained": "trained only"},
+        default="main",
     )
     average: str = choice(
-        "over prompts", {"mean": "mean", "median": "median, the typical prompt"}, default="mean",
+        "over prompts",
+        {"mean": "mean", "median": "median, the typical prompt"},
+        default="mean",
         help="beyond five layers a few rare prompts decide the mean",
-    )  # fmt: skip
+    )
     single_seeds: bool = toggle("single seeds", default=False)
-    unit: str = choice("coefficients", {"step": "of the step", "sum": "summed up from w₀"}, default="step")
+    unit: str = choice(
+        "coefficients", {"step": "of the step", "sum": "summed up from w₀"}, default="step"
+    )
     prompt: int = slider("prompt", 0, 99, default=0)
     first_axis: int = slider("eigenvector across", 1, 20, default=4)
     second_axis: int = slider("eigenvector up", 1, 20, default=1)
     after: int = slider("guesses shown up to layer", 0, 10, default=10)
     layer: int = slider("layer", 1, 10, default=1)
     reading: str = choice(
-        "layer by layer", {"attention": "attention over tokens", "difference": "both forms and their difference"},
+        "layer by layer",
+        {"attention": "attention over tokens", "difference": "both forms and their difference"},
         default="attention",
-    )  # fmt: skip
+    )
 
 
 LFOM = Config()
@@ -65,49 +78,170 @@ TEN = replace(FEW, batch=10)
 
 # name, title, config, what to see, group, seeds
 ROWS = (
-    ("lfom", "A Memformer learns a method", LFOM,
-     "Watch the blue dot fall to the dotted floor, the best that fixed steps with one matrix can do.", "Classroom", 5),
-    ("all", "Every variant, trained to the end", replace(LFOM, beside="all"),
-     "Three variants, with memory and without, meet on one floor. Only sharing Γ costs.", "Classroom", 5),
-    ("coordinates", "Original against whitened coordinates",
-     replace(LFOM, coordinates="original", beside="coordinates"),
-     "The same model on the same prompts: see which coordinates arrive first.", "Classroom", 5),
-    ("scalar", "A multiple of I for each layer", replace(LFOM, variant="cgd", preconditioner="scalar"),
-     "Without matrices to learn, a Memformer stays behind conjugate gradient.", "Classroom", 5),
-    ("figure 1", "CGD-like, A = aI", replace(AUTHORS, variant="cgd", preconditioner="scalar"),
-     "The authors' protocol: memory gains a little. Their five runs share one batch, turned.", "Figures", 5),
-    ("figure 2", "CGD-like, preconditioned", replace(AUTHORS, variant="cgd"),
-     "The authors' protocol: with memory training is faster; both models end far above the floor.", "Figures", 5),
-    ("figure 3", "LFOM, one Γ for every token", replace(AUTHORS, variant="token shared"),
-     "The authors' protocol. Figures 12 to 14 show the same curve beside Nesterov and momentum.", "Figures", 5),
-    ("figure 4", "GD++, covariates move", replace(AUTHORS, variant="gd++ entry", beside="none", first_steps=900),
-     "Far ahead of conjugate gradient on its own batch, worse than predicting zero on fresh prompts.", "Figures", 3),
-    ("figure 5", "A batch of one prompt", replace(FEW, batch=1),
-     "Perfect on one prompt, useless on any other.", "Figures", 5),
-    ("figure 6", "A batch of ten prompts", TEN,
-     "Who is ahead on these ten prompts is chance; on fresh ones conjugate gradient is.", "Figures", 5),
-    ("figure 6, full A", "A batch of ten prompts, full A", replace(TEN, preconditioner="full"),
-     "With matrices to learn, the model knows ten prompts by heart.", "Figures", 5),
-    ("figure 7", "Five heads against one, 200 steps", replace(TEN, heads=5, beside="one head", steps=200),
-     "Five heads are one head with the sum of their matrices, which moves up to five times as fast.", "Figures", 5),
-    ("figure 7, in the end", "Five heads against one, 3000 steps",
-     replace(TEN, heads=5, beside="one head", steps=3000),
-     "Trained longer, one head comes as far as five.", "Figures", 5),
-    ("figure 15", "Five layers, d = 5", replace(AUTHORS, variant="token shared", layers=5, beside="none"),
-     "Conjugate gradient is exact after five steps; a fixed method never is.", "Figures", 5),
-    ("figures 16 and 17", "Seven layers, d = 10",
-     replace(AUTHORS, variant="token shared", d=10, layers=7, beside="none"),
-     "Ahead of conjugate gradient on its own batch, far behind it on fresh prompts.", "Figures", 3),
-    ("shared", "One Γ for all layers", replace(LFOM, variant="shared", beside="free"),
-     "This is heavy ball with β = 1: worse than a Γ for every pair of layers.", "Beyond the paper", 5),
-    ("gd++", "GD++ on fresh prompts", replace(LFOM, variant="gd++", beside="none"),
-     "Ahead layer for layer; \"Every method\" shows what a layer of it costs.", "Beyond the paper", 2),
-    ("ten layers", "Ten layers", replace(LFOM, layers=10, beside="none"),
-     "Beyond five layers a few rare prompts decide the mean.", "Beyond the paper", 1),
-    ("seven layers", "Seven layers, d = 10, fresh prompts", replace(LFOM, d=10, layers=7, beside="none"),
-     "Trained on fresh prompts, fixed steps do stay ahead of conjugate gradient.", "Beyond the paper", 3),
-    ("underdetermined", "Three examples in five dimensions", replace(LFOM, n=3, layers=3, beside="none"),
-     "Fewer examples than unknowns: even conjugate gradient cannot be exact.", "Beyond the paper", 2),
-)  # fmt: skip
+    (
+        "lfom",
+        "A Memformer learns a method",
+        LFOM,
+        "Watch the blue dot fall to the dotted floor, the best that fixed steps with one matrix "
+        "can do.",
+        "Classroom",
+        5,
+    ),
+    (
+        "all",
+        "Every variant, trained to the end",
+        replace(LFOM, beside="all"),
+        "Three variants, with memory and without, meet on one floor. Only sharing Γ costs.",
+        "Classroom",
+        5,
+    ),
+    (
+        "coordinates",
+        "Original against whitened coordinates",
+        replace(LFOM, coordinates="original", beside="coordinates"),
+        "The same model on the same prompts: see which coordinates arrive first.",
+        "Classroom",
+        5,
+    ),
+    (
+        "scalar",
+        "A multiple of I for each layer",
+        replace(LFOM, variant="cgd", preconditioner="scalar"),
+        "Without matrices to learn, a Memformer stays behind conjugate gradient.",
+        "Classroom",
+        5,
+    ),
+    (
+        "figure 1",
+        "CGD-like, A = aI",
+        replace(AUTHORS, variant="cgd", preconditioner="scalar"),
+        "The authors' protocol: memory gains a little. Their five runs share one batch, turned.",
+        "Figures",
+        5,
+    ),
+    (
+        "figure 2",
+        "CGD-like, preconditioned",
+        replace(AUTHORS, variant="cgd"),
+        "The authors' protocol: with memory training is faster; both models end far above the "
+        "floor.",
+        "Figures",
+        5,
+    ),
+    (
+        "figure 3",
+        "LFOM, one Γ for every token",
+        replace(AUTHORS, variant="token shared"),
+        "The authors' protocol. Figures 12 to 14 show the same curve beside Nesterov and momentum.",
+        "Figures",
+        5,
+    ),
+    (
+        "figure 4",
+        "GD++, covariates move",
+        replace(AUTHORS, variant="gd++ entry", beside="none", first_steps=900),
+        "Far ahead of conjugate gradient on its own batch, worse than predicting zero on fresh "
+        "prompts.",
+        "Figures",
+        3,
+    ),
+    (
+        "figure 5",
+        "A batch of one prompt",
+        replace(FEW, batch=1),
+        "Perfect on one prompt, useless on any other.",
+        "Figures",
+        5,
+    ),
+    (
+        "figure 6",
+        "A batch of ten prompts",
+        TEN,
+        "Who is ahead on these ten prompts is chance; on fresh ones conjugate gradient is.",
+        "Figures",
+        5,
+    ),
+    (
+        "figure 6, full A",
+        "A batch of ten prompts, full A",
+        replace(TEN, preconditioner="full"),
+        "With matrices to learn, the model knows ten prompts by heart.",
+        "Figures",
+        5,
+    ),
+    (
+        "figure 7",
+        "Five heads against one, 200 steps",
+        replace(TEN, heads=5, beside="one head", steps=200),
+        "Five heads are one head with the sum of their matrices, which moves up to five times as "
+        "fast.",
+        "Figures",
+        5,
+    ),
+    (
+        "figure 7, in the end",
+        "Five heads against one, 3000 steps",
+        replace(TEN, heads=5, beside="one head", steps=3000),
+        "Trained longer, one head comes as far as five.",
+        "Figures",
+        5,
+    ),
+    (
+        "figure 15",
+        "Five layers, d = 5",
+        replace(AUTHORS, variant="token shared", layers=5, beside="none"),
+        "Conjugate gradient is exact after five steps; a fixed method never is.",
+        "Figures",
+        5,
+    ),
+    (
+        "figures 16 and 17",
+        "Seven layers, d = 10",
+        replace(AUTHORS, variant="token shared", d=10, layers=7, beside="none"),
+        "Ahead of conjugate gradient on its own batch, far behind it on fresh prompts.",
+        "Figures",
+        3,
+    ),
+    (
+        "shared",
+        "One Γ for all layers",
+        replace(LFOM, variant="shared", beside="free"),
+        "This is heavy ball with β = 1: worse than a Γ for every pair of layers.",
+        "Beyond the paper",
+        5,
+    ),
+    (
+        "gd++",
+        "GD++ on fresh prompts",
+        replace(LFOM, variant="gd++", beside="none"),
+        'Ahead layer for layer; "Every method" shows what a layer of it costs.',
+        "Beyond the paper",
+        2,
+    ),
+    (
+        "ten layers",
+        "Ten layers",
+        replace(LFOM, layers=10, beside="none"),
+        "Beyond five layers a few rare prompts decide the mean.",
+        "Beyond the paper",
+        1,
+    ),
+    (
+        "seven layers",
+        "Seven layers, d = 10, fresh prompts",
+        replace(LFOM, d=10, layers=7, beside="none"),
+        "Trained on fresh prompts, fixed steps do stay ahead of conjugate gradient.",
+        "Beyond the paper",
+        3,
+    ),
+    (
+        "underdetermined",
+        "Three examples in five dimensions",
+        replace(LFOM, n=3, layers=3, beside="none"),
+        "Fewer examples than unknowns: even conjugate gradient cannot be exact.",
+        "Beyond the paper",
+        2,
+    ),
+)
 
 PRESETS = tuple(Preset(*row) for row in ROWS)

@@ -3,7 +3,17 @@
 import numpy as np
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.story import FIRST, HEADLINE, LAST, Beat, Question, Story, Task, Try, first_at
+from icl_core.contract.story import (
+    FIRST,
+    HEADLINE,
+    LAST,
+    Beat,
+    Question,
+    Story,
+    Task,
+    Try,
+    first_at,
+)
 from icl_core.papers.memformers.methods import decode
 from icl_core.papers.memformers.methods.draw import optimiser, stage, trajectory
 from icl_core.papers.memformers.methods.settings import View
@@ -16,7 +26,10 @@ ALIKE = 0.1  # the logarithm of a ratio of errors: within 10% they count as equa
 
 def _passes(run: Run) -> float | None:
     """The first snapshot at which the deepest model is ahead of conjugate gradient."""
-    return first_at(run.snapshot_steps, (_over_cg_at(run, index) < 0 for index in range(len(run.snapshot_steps))))
+    return first_at(
+        run.snapshot_steps,
+        (_over_cg_at(run, index) < 0 for index in range(len(run.snapshot_steps))),
+    )
 
 
 def _over_cg_at(run: Run, index: int) -> float:
@@ -33,8 +46,10 @@ def _without(run: Run) -> float:
 
 def _passed(run: Run, view: View) -> str:
     return (
-        f"The figure shows log-losses, the logarithms of errors. By step {_passes(run):.0f} the large dot, the model "
-        f"of {run.config.layers} layers, is below conjugate gradient's last point. Dotted is the floor, the best that "
+        f"The figure shows log-losses, the logarithms of errors. By step {_passes(run):.0f} the "
+        "large dot, the model "
+        f"of {run.config.layers} layers, is below conjugate gradient's last point. Dotted is "
+        "the floor, the best that "
         "fixed steps with one matrix can do."
     )
 
@@ -44,13 +59,17 @@ def _ahead(run: Run, view: View) -> str:
     if step is None:
         return f"When training ends, its error is {compared(_over_cg(run))} CGD's."
     then = compared(_over_cg_at(run, run.snapshot_steps.index(int(step))))
-    return f"By step {step:.0f} its error is {then} CGD's. When training ends, it is {compared(_over_cg(run))} CGD's."
+    return (
+        f"By step {step:.0f} its error is {then} CGD's. When training ends, it is "
+        f"{compared(_over_cg(run))} CGD's."
+    )
 
 
 def _even(run: Run, view: View) -> str:
     ends = [written(end(run, name)) for name in ("beside/linear/loss", "evaluated/loss")]
     return (
-        f"Without memory (a linear transformer) the error is {compared(_without(run))} that with memory (a Memformer): "
+        f"Without memory (a linear transformer) the error is {compared(_without(run))} that "
+        "with memory (a Memformer): "
         f"when training ends, their log-losses are {ends[0]} and {ends[1]}."
     )
 
@@ -58,8 +77,10 @@ def _even(run: Run, view: View) -> str:
 def _decoded(run: Run, view: View) -> str:
     table, _ = optimiser.learned(run, view.seed_shown, depth_of(run, view), run.snapshot_at(view))
     return (
-        "The trained model can be written as a table: each row is a layer's step, each column a gradient that it may "
-        f"use. {decode.memory(table):.0%} of its weight is left of the diagonal, on older gradients, those before the "
+        "The trained model can be written as a table: each row is a layer's step, each column a "
+        "gradient that it may "
+        f"use. {decode.memory(table):.0%} of its weight is left of the diagonal, on older "
+        "gradients, those before the "
         "layer's own: that is memory."
     )
 
@@ -68,52 +89,63 @@ def _other_prompt(run: Run, view: View) -> str:
     problem, paths = trajectory.solved(run, view, depth_of(run, view))
     own, cg = (f"{problem.losses(paths[name])[-1]:.2g}" for name in ("trained", "CGD"))
     return (
-        f"On prompt {view.prompt} the model's error is {own}, conjugate gradient's {cg}. CGD has computed new steps; "
+        f"On prompt {view.prompt} the model's error is {own}, conjugate gradient's {cg}. CGD "
+        "has computed new steps; "
         "the model has taken the same ones as before."
     )
 
 
 AHEAD = Question(
-    "Conjugate gradient (CGD) works out the best steps anew for every prompt. The model has one set of steps for all. "
+    "Conjugate gradient (CGD) works out the best steps anew for every prompt. The model has one "
+    "set of steps for all. "
     "Whose error is smaller after four layers?",
     ("The model's", "Conjugate gradient's", "Neither: within 10%"),
     lambda run, view: 2 if abs(_over_cg(run)) < ALIKE else int(_over_cg(run) > 0),
     _ahead,
-    "This model learns in whitened coordinates: the covariance Σ that the x of all prompts share is built in, and CGD "
-    "is not told it. Give CGD Σ⁻¹ as well (the lowest line, “CGD with Σ⁻¹”), and it is ahead again. Learned in the "
+    "This model learns in whitened coordinates: the covariance Σ that the x of all prompts "
+    "share is built in, and CGD "
+    "is not told it. Give CGD Σ⁻¹ as well (the lowest line, “CGD with Σ⁻¹”), and it is ahead "
+    "again. Learned in the "
     "original coordinates the model passes CGD, too (see Try).",
     (HEADLINE, "by_depth", "path", "depth", "trajectory", "training"),
 )
 MEMORY = Question(
-    "This model's layers may use the steps of earlier layers, too: its memory. Take that away and train as long on "
+    "This model's layers may use the steps of earlier layers, too: its memory. Take that away "
+    "and train as long on "
     "the same prompts. How much larger is the error with four layers?",
     ("At least twice as large", "Larger by 10% to 100%", "Not larger: within 10%"),
     lambda run, view: int(np.digitize(-_without(run), (-np.log(2), -ALIKE))),
     _even,
-    "Each layer multiplies what is left of the error by one factor, and four layers by four. Memory can only rewrite "
-    "this product, and the best one can be written without it. The gaps in the paper's Figures 1 to 3 show who trains "
+    "Each layer multiplies what is left of the error by one factor, and four layers by four. "
+    "Memory can only rewrite "
+    "this product, and the best one can be written without it. The gaps in the paper's Figures "
+    "1 to 3 show who trains "
     "faster.",
     ("by_depth", "depth", "training"),
 )
 
 STORY = Story(
     task=Task(
-        "Each prompt hides weights w*: the label of x is the sum of its coordinates, each times its weight. The model "
+        "Each prompt hides weights w*: the label of x is the sum of its coordinates, each times "
+        "its weight. The model "
         "sees some pairs of x and label, and has to give the label of a new x.",
         EXAMPLE,
     ),
     beats=(
         Beat(
             "guess",
-            "Linear attention can step towards the hidden weights by gradient descent, once a layer. The blue path "
-            "joins the layers' guesses on one prompt, the star is the truth. Before training the path misses it.",
+            "Linear attention can step towards the hidden weights by gradient descent, once a "
+            "layer. The blue path "
+            "joins the layers' guesses on one prompt, the star is the truth. Before training "
+            "the path misses it.",
             FIRST,
             ("path",),
         ),
         Beat("ahead", _passed, _passes, ("by_depth", "path"), ask=AHEAD),
         Beat(
             "memory",
-            "With memory or without, the trained models end on the dotted line, the floor: the best that fixed steps "
+            "With memory or without, the trained models end on the dotted line, the floor: the "
+            "best that fixed steps "
             "with one matrix can do. What memory brings is a faster training, the subject of "
             "another experiment, “What memory is worth”.",
             LAST,
@@ -134,7 +166,8 @@ STORY = Story(
         ),
         Beat(
             "close",
-            "You have seen a trained network turn out to be an optimiser: Σ⁻¹ was built in, and it has learned a good "
+            "You have seen a trained network turn out to be an optimiser: Σ⁻¹ was built in, and "
+            "it has learned a good "
             "step for each layer. Trained to the end, it needs no memory for that.",
             LAST,
             ("by_depth", "learned"),
@@ -142,11 +175,27 @@ STORY = Story(
     ),
     tries=(
         Try("Train four variants to the end: which gaps are left?", "all", marks=("by_depth",)),
-        Try("Let the covariates move (GD++): compare its own batch with fresh prompts", "figure 4", marks=("batch",)),
-        Try("Train on ten prompts only: they are learned by heart", "figure 6, full A", marks=("batch",)),
-        Try("Follow one prompt layer by layer: begin with one layer", fields={"after": 1}, drawer="One prompt",
-            marks=("trajectory",)),
-        Try("Learn in the original coordinates: which of the two arrives first?", "coordinates", drawer="All curves",
-            marks=("training",)),
+        Try(
+            "Let the covariates move (GD++): compare its own batch with fresh prompts",
+            "figure 4",
+            marks=("batch",),
+        ),
+        Try(
+            "Train on ten prompts only: they are learned by heart",
+            "figure 6, full A",
+            marks=("batch",),
+        ),
+        Try(
+            "Follow one prompt layer by layer: begin with one layer",
+            fields={"after": 1},
+            drawer="One prompt",
+            marks=("trajectory",),
+        ),
+        Try(
+            "Learn in the original coordinates: which of the two arrives first?",
+            "coordinates",
+            drawer="All curves",
+            marks=("training",),
+        ),
     ),
-)  # fmt: skip
+)

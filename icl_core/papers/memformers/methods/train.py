@@ -10,7 +10,13 @@ from icl_core.contract.experiment import Progress, names
 from icl_core.papers.memformers.methods.first_phase import with_first_phases
 from icl_core.papers.memformers.methods.settings import Config
 from icl_core.papers.memformers.shared.baselines import baseline_losses
-from icl_core.papers.memformers.shared.train import EVALUATED, by_depth, every_depth, frozen, on_own_batch
+from icl_core.papers.memformers.shared.train import (
+    EVALUATED,
+    by_depth,
+    every_depth,
+    frozen,
+    on_own_batch,
+)
 from icl_core.papers.memformers.shared.variants import VARIANTS
 from icl_core.training import phases
 from icl_core.training.phases import Made
@@ -21,13 +27,16 @@ MAIN = "main"
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """Train every depth, evaluate each on fresh prompts, and put the classical methods beside them.
 
-    `depth/layers` [K]; `evaluated/*` and, for each of `names/beside`, `beside/<id>/*` [seeds, K]; `baseline/*` [K];
-    `curve/*` [seeds, evaluations] of the deepest model and `curve/beside/<id>`, over `curve/step`; `snapshot/*`
-    [snapshots, seeds, …] of it beside `snapshot/step`; `final/<depth>/*` and `beside/<id>/final/<depth>/*`;
-    `frozen/rotation` [seeds, d, d], `frozen/eigenvalues` [d]. Raises `Diverged` and `Cancelled`.
+    `depth/layers` [K]; `evaluated/*` and, for each of `names/beside`, `beside/<id>/*` [seeds, K];
+    `baseline/*` [K]; `curve/*` [seeds, evaluations] of the deepest model and `curve/beside/<id>`,
+    over `curve/step`; `snapshot/*` [snapshots, seeds, …] of it beside `snapshot/step`;
+    `final/<depth>/*` and `beside/<id>/final/<depth>/*`; `frozen/rotation` [seeds, d, d],
+    `frozen/eigenvalues` [d]. Raises `Diverged` and `Cancelled`.
     """
     models = {MAIN: config, **companions(config)}
-    plan = every_depth(models, {name: VARIANTS[model.variant].name for name, model in models.items()})
+    plan = every_depth(
+        models, {name: VARIANTS[model.variant].name for name, model in models.items()}
+    )
     plan = with_first_phases(plan, models)
     made = phases.run(plan, progress, partial(_curves, config))
     same = {} if config.batches == "fresh" else on_own_batch(config)
@@ -64,7 +73,9 @@ def _curves(config: Config, made: Made) -> dict[str, np.ndarray]:
     beside = list(companions(config))
     found = {"names/beside": names(beside), **phases.curves(f"{MAIN} {config.layers}", made)}
     others = {name: phases.curves(f"{name} {config.layers}", made) for name in beside}
-    return found | {f"curve/beside/{name}": each["curve/loss"] for name, each in others.items() if each}
+    return found | {
+        f"curve/beside/{name}": each["curve/loss"] for name, each in others.items() if each
+    }
 
 
 def _gathered(config: Config, made: Made) -> dict[str, np.ndarray]:
@@ -72,10 +83,17 @@ def _gathered(config: Config, made: Made) -> dict[str, np.ndarray]:
     depths = range(1, config.layers + 1)
     found = {"depth/layers": np.array(depths), **_curves(config, made)}
     for name in (MAIN, *companions(config)):
-        measures, finals = ("evaluated", "final") if name == MAIN else (f"beside/{name}", f"beside/{name}/final")
-        found |= {f"{measures}/{each}": by_depth(made, name, config.layers, each) for each in EVALUATED}
+        measures, finals = (
+            ("evaluated", "final") if name == MAIN else (f"beside/{name}", f"beside/{name}/final")
+        )
+        found |= {
+            f"{measures}/{each}": by_depth(made, name, config.layers, each) for each in EVALUATED
+        }
         for depth in depths:
             final = phases.final(made[f"{name} {depth}"])
             found |= {f"{finals}/{depth}/{key}": array for key, array in final.items()}
     deepest = made[f"{MAIN} {config.layers}"]
-    return {**found, **{name: array for name, array in deepest.items() if name.startswith("snapshot/")}}
+    return {
+        **found,
+        **{name: array for name, array in deepest.items() if name.startswith("snapshot/")},
+    }

@@ -1,4 +1,5 @@
-"""What heads and gates on prompts of one component each lose on fresh prompts, and what Theorem 4.1 says of them."""
+"""What heads and gates on prompts of one component each lose on fresh prompts, and what Theorem 4.1
+says of them."""
 
 import numpy as np
 import torch
@@ -12,15 +13,18 @@ from icl_core.papers.memformers.shared.variants import Parameters
 from icl_core.training import phases
 from icl_core.training.phases import Made
 
-Losses = tuple[Tensor, Tensor]  # of every component, [seeds, M]: the mean over fresh prompts, and its variance
+Losses = tuple[
+    Tensor, Tensor
+]  # of every component, [seeds, M]: the mean over fresh prompts, and its variance
 
 
 def results(config: Config, made: Made) -> dict[str, np.ndarray]:
-    """For each of `names/methods`, on the prompts met `own/<id>` and on fresh ones `evaluated/<id>` with `error/<id>`
-    of its logarithm [seeds, K]; by component `component/<id>` [seeds, K, M]; `gate/<id>` [seeds, K, H];
-    `learning/<id>` [seeds, points] at `learning/step`. Of each kind, on every component, `head/<kind>`, the head that
-    learned it, alone, and `one_hot/<kind>`, all heads with its gate one and the others zero, [seeds, K, M]; and with
-    gates learned on that component `picked/<kind>` [seeds, M] and `pick/<kind>` [seeds, M, H]."""
+    """For each of `names/methods`, on the prompts met `own/<id>` and on fresh ones `evaluated/<id>`
+    with `error/<id>` of its logarithm [seeds, K]; by component `component/<id>` [seeds, K, M];
+    `gate/<id>` [seeds, K, H]; `learning/<id>` [seeds, points] at `learning/step`. Of each kind, on
+    every component, `head/<kind>`, the head that learned it, alone, and `one_hot/<kind>`, all heads
+    with its gate one and the others zero, [seeds, K, M]; and with gates learned on that component
+    `picked/<kind>` [seeds, M] and `pick/<kind>` [seeds, M, H]."""
     depths = range(1, config.layers + 1)
     by_depth = [_at_depth(config, made, depth) for depth in depths]
     found = {name: np.stack([each[name] for each in by_depth], 1) for name in by_depth[0]}
@@ -41,12 +45,18 @@ def _at_depth(config: Config, made: Made, depth: int) -> dict[str, np.ndarray]:
     found: dict[str, Tensor] = {}
     weights = torch.tensor(mixture_of(config).weights)
     for method in METHODS:
-        part, heads = _rows(config, made, method, depth), heads_of(config, made[f"{method.partition('/')[0]} {depth}"])
+        part, heads = (
+            _rows(config, made, method, depth),
+            heads_of(config, made[f"{method.partition('/')[0]} {depth}"]),
+        )
         learned = {name: torch.tensor(array) for name, array in phases.final(part).items()}
         mean, variance = fresh(config, token_heads.gated({**heads, **learned}, learned["gates"]))
         total = mean @ weights
         found |= {f"component/{method}": mean, f"evaluated/{method}": total}
-        found |= {f"error/{method}": (variance @ weights.square()).sqrt() / total, f"gate/{method}": learned["gates"]}
+        found |= {
+            f"error/{method}": (variance @ weights.square()).sqrt() / total,
+            f"gate/{method}": learned["gates"],
+        }
         found |= {f"own/{method}": torch.tensor(part["own"])}
     for kind in KINDS:
         found |= _heads(config, kind, heads_of(config, made[f"{kind} {depth}"]))
@@ -54,7 +64,8 @@ def _at_depth(config: Config, made: Made, depth: int) -> dict[str, np.ndarray]:
 
 
 def _rows(config: Config, made: Made, method: str, depth: int) -> Tensors:
-    """What was learned at test time of one method, of the rows that its kind's phase holds: gates alone stand first."""
+    """What was learned at test time of one method, of the rows that its kind's phase holds: gates
+    alone stand first."""
     kind, _, what = method.partition("/")
     rows = slice(config.seeds, None) if what == "adapted" else slice(config.seeds)
     part = made[f"{kind} gates {depth}"]
@@ -62,10 +73,14 @@ def _rows(config: Config, made: Made, method: str, depth: int) -> Tensors:
 
 
 def _heads(config: Config, kind: str, heads: Parameters) -> dict[str, Tensor]:
-    """Every head on its own component: by itself, as if there were no other, and picked among all by its gate."""
+    """Every head on its own component: by itself, as if there were no other, and picked among all
+    by its gate."""
     H = heads["P"].shape[1]
     alone = [
-        token_heads.gated({name: value[:, m : m + 1] for name, value in heads.items()}, torch.ones(config.seeds, 1))
+        token_heads.gated(
+            {name: value[:, m : m + 1] for name, value in heads.items()},
+            torch.ones(config.seeds, 1),
+        )
         for m in range(H)
     ]
     picked = [token_heads.gated(heads, torch.eye(H)[m].expand(config.seeds, H)) for m in range(H)]
@@ -82,8 +97,13 @@ def _picked(config: Config, made: Made) -> dict[str, np.ndarray]:
     for kind in KINDS:
         gates = torch.tensor(made[f"{kind} picked"]["final/gates"])  # [seeds, M, H]
         heads = heads_of(config, made[f"{kind} {config.layers}"])
-        losses = [_on(config, token_heads.gated(heads, gates[:, m]), m)[0] for m in range(gates.shape[1])]
-        found |= {f"pick/{kind}": gates.numpy(), f"picked/{kind}": torch.stack(losses, 1).numpy().astype(np.float32)}
+        losses = [
+            _on(config, token_heads.gated(heads, gates[:, m]), m)[0] for m in range(gates.shape[1])
+        ]
+        found |= {
+            f"pick/{kind}": gates.numpy(),
+            f"picked/{kind}": torch.stack(losses, 1).numpy().astype(np.float32),
+        }
     return found
 
 
@@ -97,5 +117,7 @@ def fresh(config: Config, layers: token_heads.Layers) -> Losses:
 def _on(config: Config, layers: token_heads.Layers, component: int) -> Losses:
     """On fresh prompts of one component: the mean [seeds] and the variance of that mean."""
     second = mixture_of(config).components[component].second
-    every = torch.cat([expected(layers, x, second) for x in components.fresh(config, component)], 1).double()
+    every = torch.cat(
+        [expected(layers, x, second) for x in components.fresh(config, component)], 1
+    ).double()
     return every.mean(1).float(), (every.var(1) / every.shape[1]).float()

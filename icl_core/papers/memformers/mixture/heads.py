@@ -1,5 +1,5 @@
-"""Trains heads in one dimension: one on each component of a Gaussian mixture, and one on the mixture itself. All heads
-of a kind and all seeds are rows of one batch."""
+"""Trains heads in one dimension: one on each component of a Gaussian mixture, and one on the
+mixture itself. All heads of a kind and all seeds are rows of one batch."""
 
 from dataclasses import replace
 from functools import partial
@@ -22,13 +22,20 @@ WATCHED = 2**12  # prompts at each evaluation
 
 
 def rows_of(config: Config, kind: str, layers: int) -> SimpleNamespace:
-    """One kind's models at one depth, as the shared code wants its settings: `seeds` counts rows, seeds ×
-    distributions."""
+    """One kind's models at one depth, as the shared code wants its settings: `seeds` counts rows,
+    seeds × distributions."""
     rows = config.seeds * len(distributions(config))
     model = {"variant": kind, "preconditioner": "full", "coordinates": "whitened", "heads": 1}
-    training = {"learning_rate": config.learning_rate, "schedule": "cosine", "objective": "log", "clip": 0.0}
+    training = {
+        "learning_rate": config.learning_rate,
+        "schedule": "cosine",
+        "objective": "log",
+        "clip": 0.0,
+    }
     training |= {"beta_1": 0.9, "beta_2": 0.99, "initial": 0.1}
-    return SimpleNamespace(d=1, n=config.n, layers=layers, seeds=rows, steps=config.steps, **model, **training)
+    return SimpleNamespace(
+        d=1, n=config.n, layers=layers, seeds=rows, steps=config.steps, **model, **training
+    )
 
 
 def training_phase(config: Config, kind: str, layers: int) -> Phase:
@@ -38,28 +45,50 @@ def training_phase(config: Config, kind: str, layers: int) -> Phase:
     return Phase(f"{kind} {layers}", config.steps, training, partial(_curves, config), label=label)
 
 
-def _train(config: Config, kind: str, layers: int, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
+def _train(
+    config: Config, kind: str, layers: int, resumed: Tensors, report: Report
+) -> dict[str, np.ndarray]:
     rows = rows_of(config, kind, layers)
     generator = torch.Generator().manual_seed(60_000 + 100 * config.seed + layers)
     of = problem(config, rows, variants.initial(rows, generator), Batches(config))
     state = train.trained(kind, rows, of, resumed, report)
-    return {**_curves(config, state), **{f"final/{name}": array for name, array in state.snapshots[-1].items()}}
+    return {
+        **_curves(config, state),
+        **{f"final/{name}": array for name, array in state.snapshots[-1].items()},
+    }
 
 
-def problem(config: Config, rows: SimpleNamespace, parameters: Parameters, batches: Batches) -> loop.Problem:
+def problem(
+    config: Config, rows: SimpleNamespace, parameters: Parameters, batches: Batches
+) -> loop.Problem:
     """What the loop trains: the logarithm of every row's mean loss."""
     every = distributions(config)
-    watched = [sample_prompts(each, config.n, WATCHED, torch.Generator().manual_seed(2**31 + 41)) for each in every]
+    watched = [
+        sample_prompts(each, config.n, WATCHED, torch.Generator().manual_seed(2**31 + 41))
+        for each in every
+    ]
     S = torch.stack(watched * config.seeds)[:, None, None]  # [rows, 1, 1, prompts]
     root = torch.ones(rows.seeds, 1, 1, device=S.device)
 
     def watch(step: int) -> loop.Measures:
-        return {"loss": expected_losses(variants.table(parameters, rows, root), S).double().mean(-1).cpu().numpy()}
+        return {
+            "loss": expected_losses(variants.table(parameters, rows, root), S)
+            .double()
+            .mean(-1)
+            .cpu()
+            .numpy()
+        }
 
-    return replace(train.problem(rows, parameters, root, batches, watch), ceiling=1e6)  # predicting zero loses 1
+    return replace(
+        train.problem(rows, parameters, root, batches, watch), ceiling=1e6
+    )  # predicting zero loses 1
 
 
 def _curves(config: Config, state: loop.State) -> dict[str, np.ndarray]:
-    """`curve/step` and `curve/loss` [seeds, distributions, evaluations]; what has not been reached is NaN."""
+    """`curve/step` and `curve/loss` [seeds, distributions, evaluations]; what has not been reached
+    is NaN."""
     found = train.curves(config, state)
-    return {**found, "curve/loss": found["curve/loss"].reshape(config.seeds, -1, len(found["curve/step"]))}
+    return {
+        **found,
+        "curve/loss": found["curve/loss"].reshape(config.seeds, -1, len(found["curve/step"])),
+    }

@@ -8,7 +8,8 @@ from icl_core.papers.memformers.shared.load_run import mean_and_error
 
 
 def measure(run: Run) -> list[Metric]:
-    """Both kinds of head with gates and with Γ learned too, on the same fresh prompts; and what gates pick."""
+    """Both kinds of head with gates and with Γ learned too, on the same fresh prompts; and what
+    gates pick."""
     linear, gated = (_last(run, each) for each in ("linear/gated", "lfom/gated"))  # [seeds]
     if run.config.prompts == "tokens":
         heads = _last(run, "lfom/head_scalar") - _last(run, "linear/head_scalar")  # [seeds, H]
@@ -20,14 +21,20 @@ def measure(run: Run) -> list[Metric]:
         Metric(claims.LINEAR_WINS, *mean_and_error(gated - linear)),
         Metric(claims.OVERCOME, *mean_and_error(_last(run, "lfom/adapted") - linear)),
         Metric(claims.TURNS, *mean_and_error(gated - linear)),
-        Metric(claims.ONE_HOT, max(float(np.abs(_above(run, "one_hot", kind)).max()) for kind in run.names("kinds"))),
+        Metric(
+            claims.ONE_HOT,
+            max(float(np.abs(_above(run, "one_hot", kind)).max()) for kind in run.names("kinds")),
+        ),
         _worst(run),
     ]
 
 
 def _worst(run: Run) -> Metric:
-    """Gates learned for one component against its head, of the kind and component where they are worst."""
-    every = np.concatenate([_above(run, "picked", kind) for kind in run.names("kinds")], 1)  # [seeds, kinds × M]
+    """Gates learned for one component against its head, of the kind and component where they are
+    worst."""
+    every = np.concatenate(
+        [_above(run, "picked", kind) for kind in run.names("kinds")], 1
+    )  # [seeds, kinds × M]
     return Metric(claims.PICKS, *mean_and_error(every[:, every.mean(0).argmax()]))
 
 

@@ -1,14 +1,21 @@
 """Prompts of a Gaussian mixture in one dimension.
 
-A prompt is one number here, S = mean of x² over its tokens. In units of E x² of the distribution in question
-w* ~ N(0, 1), the query integrates out, and predicting zero loses 1, whatever the distribution.
+A prompt is one number here, S = mean of x² over its tokens. In units of E x² of the distribution in
+question w* ~ N(0, 1), the query integrates out, and predicting zero loses 1, whatever the
+distribution.
 """
 
 import torch
 from torch import Tensor
 
 from icl_core.machine import device
-from icl_core.papers.memformers.mixture.settings import CHUNK, POOL, Config, Distribution, mixture_of
+from icl_core.papers.memformers.mixture.settings import (
+    CHUNK,
+    POOL,
+    Config,
+    Distribution,
+    mixture_of,
+)
 from icl_core.papers.memformers.shared import test_set
 from icl_core.papers.memformers.shared.task import Batch, gaussian
 
@@ -36,7 +43,8 @@ def distributions(config: Config) -> list[Distribution]:
 
 
 def held_out(config: Config, of: int = -1) -> Tensor:
-    """S of the test set of one distribution, the mixture being the last: the same for all models."""
+    """S of the test set of one distribution, the mixture being the last: the same for
+    all models."""
     generator = torch.Generator().manual_seed(2**31 + 43)
     return sample_prompts(distributions(config)[of], config.n, test_set.PROMPTS, generator)
 
@@ -45,7 +53,9 @@ def met(config: Config) -> Batch:
     """The prompts met at test time, of every seed, with their w*."""
     generator = torch.Generator().manual_seed(70_000 + config.seed)
     count, mixture = config.gate_prompts, mixture_of(config)
-    S = torch.stack([sample_prompts(mixture, config.n, count, generator) for _ in range(config.seeds)])
+    S = torch.stack(
+        [sample_prompts(mixture, config.n, count, generator) for _ in range(config.seeds)]
+    )
     return Batch(S[:, None, None], gaussian((config.seeds, 1, 1, count), generator))
 
 
@@ -56,12 +66,19 @@ class Batches:
         self.config, self.generator = config, torch.Generator().manual_seed(50_000 + config.seed)
         count = max(POOL, config.batch * config.seeds)
         self.pool = torch.stack(
-            [sample_prompts(each, config.n, count, self.generator) for each in distributions(config)]
+            [
+                sample_prompts(each, config.n, count, self.generator)
+                for each in distributions(config)
+            ]
         )
 
     def at(self, step: int) -> Batch:
         """S [rows, 1, 1, batch] and as many w*; rows are seeds × distributions."""
         many, seeds, size = len(self.pool), self.config.seeds, self.config.batch
-        start = int(torch.randint(0, self.pool.shape[1] - seeds * size + 1, (), generator=self.generator))
+        start = int(
+            torch.randint(0, self.pool.shape[1] - seeds * size + 1, (), generator=self.generator)
+        )
         S = self.pool[:, start : start + seeds * size].reshape(many, seeds, size).transpose(0, 1)
-        return Batch(S.reshape(-1, 1, 1, size), gaussian((seeds * many, 1, 1, size), self.generator))
+        return Batch(
+            S.reshape(-1, 1, 1, size), gaussian((seeds * many, 1, 1, size), self.generator)
+        )

@@ -1,5 +1,6 @@
-"""Figures 9 and 10 as in the authors' code: every prompt of one component, P_l free, the heads trained for 300 steps of
-Adam at 1e-3 on one batch each, then their gates (and Γ) for 5,000 on prompts of the mixture. Both minimise the mean."""
+"""Figures 9 and 10 as in the authors' code: every prompt of one component, P_l free, the heads
+trained for 300 steps of Adam at 1e-3 on one batch each, then their gates (and Γ) for 5,000 on
+prompts of the mixture. Both minimise the mean."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -36,29 +37,43 @@ def plan(config: Config) -> list[Phase]:
 
 def _heads_phase(config: Config, kind: str, depth: int) -> Phase:
     train = partial(_train_heads, config, kind, depth)
-    return Phase(f"{kind} {depth}", config.steps, train, partial(curves, config), label=_label(kind, depth))
+    return Phase(
+        f"{kind} {depth}", config.steps, train, partial(curves, config), label=_label(kind, depth)
+    )
 
 
 def _gates_phase(config: Config, kind: str, depth: int) -> Phase:
     train, label = partial(_train_gates, config, kind), _label(kind, depth) + ", gates"
-    return Phase(f"{kind} gates {depth}", config.gate_steps, train, given=(f"{kind} {depth}",), label=label)
+    return Phase(
+        f"{kind} gates {depth}", config.gate_steps, train, given=(f"{kind} {depth}",), label=label
+    )
 
 
 def _picked_phase(config: Config, kind: str) -> Phase:
-    train, label = partial(_train_picked, config, kind), f"{VARIANTS[kind].name}, gates for one component"
-    return Phase(f"{kind} picked", PICKED_STEPS, train, given=(f"{kind} {config.layers}",), label=label)
+    train, label = (
+        partial(_train_picked, config, kind),
+        f"{VARIANTS[kind].name}, gates for one component",
+    )
+    return Phase(
+        f"{kind} picked", PICKED_STEPS, train, given=(f"{kind} {config.layers}",), label=label
+    )
 
 
 def _label(kind: str, depth: int) -> str:
     return f"{VARIANTS[kind].name}, {depth} layer{'s' * (depth > 1)}"
 
 
-def _train_heads(config: Config, kind: str, depth: int, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
-    """All heads of one kind and depth, rows seeds × components; their loss is watched on fresh prompts."""
+def _train_heads(
+    config: Config, kind: str, depth: int, resumed: Tensors, report: Report
+) -> dict[str, np.ndarray]:
+    """All heads of one kind and depth, rows seeds × components; their loss is watched on fresh
+    prompts."""
     batch, H = components.training(config), len(mixture_of(config).components)
     parameters = _initial(config, kind, depth)
     alone = torch.ones(len(batch.x), 1, device=device.current_device())
-    of = problem(parameters, lambda leaves: token_heads.gated(leaves, alone), batch, config.learning_rate)
+    of = problem(
+        parameters, lambda leaves: token_heads.gated(leaves, alone), batch, config.learning_rate
+    )
     watched = [next(components.fresh(config, m)) for m in range(H)]  # the first block of each
 
     def watch(step: int) -> loop.Measures:
@@ -66,18 +81,29 @@ def _train_heads(config: Config, kind: str, depth: int, resumed: Tensors, report
         return {"loss": every.view(-1, H, H).diagonal(dim1=1, dim2=2).reshape(-1).cpu().numpy()}
 
     state = loop.train(
-        replace(of, evaluate=watch), config.steps, loop.evaluations(config.steps, *EVALUATIONS), resumed, report
+        replace(of, evaluate=watch),
+        config.steps,
+        loop.evaluations(config.steps, *EVALUATIONS),
+        resumed,
+        report,
     )
-    return {**curves(config, state), **{f"final/{name}": array for name, array in state.snapshots[-1].items()}}
+    return {
+        **curves(config, state),
+        **{f"final/{name}": array for name, array in state.snapshots[-1].items()},
+    }
 
 
 def _initial(config: Config, kind: str, depth: int) -> Parameters:
-    """Every seed's heads before training, from a generator of its own; both kinds start from the same P and Q."""
+    """Every seed's heads before training, from a generator of its own; both kinds start from the
+    same P and Q."""
     rows, found = len(mixture_of(config).components), []
     for seed in range(config.seed, config.seed + config.seeds):
         generator = torch.Generator().manual_seed(110_000 + 100 * seed + depth)
         found.append(token_heads.initial(kind, rows, depth, config.n, generator))
-    return {name: torch.cat([each[name] for each in found]).to(device.current_device()) for name in found[0]}
+    return {
+        name: torch.cat([each[name] for each in found]).to(device.current_device())
+        for name in found[0]
+    }
 
 
 def problem(
@@ -87,32 +113,42 @@ def problem(
     rate: float,
     held: int = 0,
 ) -> loop.Problem:
-    """What the loop trains: every row's mean loss on its prompts, by Adam as torch has it, at a constant rate. Γ stays
-    as it is in the first `held` rows."""
+    """What the loop trains: every row's mean loss on its prompts, by Adam as torch has it, at a
+    constant rate. Γ stays as it is in the first `held` rows."""
 
     def step(index: int):
         leaves = several_seeds.leaves(parameters)
         losses = token_heads.errors(layers(leaves), prompts).square().mean(1)  # [rows]
         gradients = several_seeds.gradients(losses, leaves)
         if held:
-            gradients["Gamma"][:held] = 0  # Adam takes no step where the gradient has always been zero
+            gradients["Gamma"][:held] = (
+                0  # Adam takes no step where the gradient has always been zero
+            )
         return gradients, {"loss": losses.detach().cpu().numpy()}
 
     optimiser = partial(torch.optim.Adam, lr=rate)
     return loop.Problem(parameters, step, lambda step: {}, optimiser, (), loss="loss", ceiling=1e9)
 
 
-def _train_gates(config: Config, kind: str, made: Tensors, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
-    """Gates from zero on prompts of the mixture, a row for each seed; of a Memformer as many rows again that learn Γ
-    too. `final/*` [rows, …]; `own` [rows], the loss at the end; `learning` [rows, points] at `learning/step`."""
+def _train_gates(
+    config: Config, kind: str, made: Tensors, resumed: Tensors, report: Report
+) -> dict[str, np.ndarray]:
+    """Gates from zero on prompts of the mixture, a row for each seed; of a Memformer as many rows
+    again that learn Γ too. `final/*` [rows, …]; `own` [rows], the loss at the end; `learning`
+    [rows, points] at `learning/step`."""
     ways = 1 if kind == "linear" else 2
-    heads = {name: value.repeat(ways, *(1 for _ in value.shape[1:])) for name, value in heads_of(config, made).items()}
+    heads = {
+        name: value.repeat(ways, *(1 for _ in value.shape[1:]))
+        for name, value in heads_of(config, made).items()
+    }
     learned = {"gates": torch.zeros(heads["P"].shape[:2], device=device.current_device())}
     if ways > 1:
         learned["Gamma"] = heads.pop("Gamma")
     met = components.met(config)
     prompts = Tokens(met.x.repeat(ways, 1, 1), met.target.repeat(ways, 1))
-    of = problem(learned, partial(_with_gates, heads), prompts, config.gate_rate, config.seeds * (ways - 1))
+    of = problem(
+        learned, partial(_with_gates, heads), prompts, config.gate_rate, config.seeds * (ways - 1)
+    )
     state = loop.train(of, config.gate_steps, [config.gate_steps], resumed, report)
     at = np.unique(np.linspace(0, config.gate_steps - 1, POINTS).astype(int))
     own = token_heads.errors(_with_gates(heads, learned), prompts).square().mean(1)
@@ -125,8 +161,11 @@ def _with_gates(heads: Parameters, learned: Parameters) -> token_heads.Layers:
     return token_heads.gated({**heads, **learned}, learned["gates"])
 
 
-def _train_picked(config: Config, kind: str, made: Tensors, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
-    """Gates of the deepest heads on prompts of one component, rows seeds × components (Theorem 4.1)."""
+def _train_picked(
+    config: Config, kind: str, made: Tensors, resumed: Tensors, report: Report
+) -> dict[str, np.ndarray]:
+    """Gates of the deepest heads on prompts of one component, rows seeds × components (Theorem
+    4.1)."""
     heads = heads_of(config, made)
     H = heads["P"].shape[1]
     every = {name: value.repeat_interleave(H, 0) for name, value in heads.items()}
@@ -139,8 +178,13 @@ def _train_picked(config: Config, kind: str, made: Tensors, resumed: Tensors, re
 
 def heads_of(config: Config, made: Tensors) -> Parameters:
     """What a phase has trained, its rows as heads: [seeds, H, …]."""
-    found = {name: torch.tensor(array).to(device.current_device()) for name, array in phases.final(made).items()}
-    return {name: value.reshape(config.seeds, -1, *value.shape[2:]) for name, value in found.items()}
+    found = {
+        name: torch.tensor(array).to(device.current_device())
+        for name, array in phases.final(made).items()
+    }
+    return {
+        name: value.reshape(config.seeds, -1, *value.shape[2:]) for name, value in found.items()
+    }
 
 
 def _fresh_losses(config: Config, layers: token_heads.Layers, blocks: list[Tensor]) -> Tensor:
@@ -150,14 +194,18 @@ def _fresh_losses(config: Config, layers: token_heads.Layers, blocks: list[Tenso
 
 
 def expected(layers: token_heads.Layers, x: Tensor, second: float) -> Tensor:
-    """The loss of fresh prompts x [1, n + 1, prompts], whose query is 1, in the mean over query and w* of E x²
-    `second`: [rows, prompts]."""
+    """The loss of fresh prompts x [1, n + 1, prompts], whose query is 1, in the mean over query and
+    w* of E x² `second`: [rows, prompts]."""
     rows = layers.own.shape[0]
     prompts = Tokens(x.expand(rows, -1, -1), torch.ones(rows, x.shape[-1], device=x.device))
     return token_heads.errors(layers, prompts).square() * second**2
 
 
 def curves(config: Config, state: loop.State) -> dict[str, np.ndarray]:
-    """`curve/step` and `curve/loss` [seeds, components, evaluations] of heads; NaN for what has not been reached."""
+    """`curve/step` and `curve/loss` [seeds, components, evaluations] of heads; NaN for what has not
+    been reached."""
     found = state.curves(loop.evaluations(config.steps, *EVALUATIONS))
-    return {**found, "curve/loss": found["curve/loss"].reshape(config.seeds, -1, len(found["curve/step"]))}
+    return {
+        **found,
+        "curve/loss": found["curve/loss"].reshape(config.seeds, -1, len(found["curve/step"])),
+    }

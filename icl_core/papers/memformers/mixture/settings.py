@@ -1,4 +1,5 @@
-"""The settings of the experiment on a Gaussian mixture: what is trained, what is drawn of it, and presets."""
+"""The settings of the experiment on a Gaussian mixture: what is trained, what is drawn of it, and
+presets."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -41,20 +42,27 @@ class Distribution:
     @property
     def names(self) -> list[str]:
         """What each component is called."""
-        return [f"N({mean:g}, {variance:g})" for mean, variance in zip(self.means, self.variances, strict=True)]
+        return [
+            f"N({mean:g}, {variance:g})"
+            for mean, variance in zip(self.means, self.variances, strict=True)
+        ]
 
     @property
     def components(self) -> list["Distribution"]:
         """Each component as a distribution of its own."""
-        return [Distribution((m,), (v,), (1.0,)) for m, v in zip(self.means, self.variances, strict=True)]
+        return [
+            Distribution((m,), (v,), (1.0,))
+            for m, v in zip(self.means, self.variances, strict=True)
+        ]
 
 
 @settings
 class Config:
-    """What is trained, and what is met at test time; Section 4.2, Figures 9 and 10. One head for each component, in one
-    dimension as in the authors' code; then gates are learned on prompts of the whole mixture. With prompts of one
-    component each, training is as in that code as well: P_l free, batches that stay, the mean of the loss, constant
-    rates; else heads and gates learn as those of `variances` do."""
+    """What is trained, and what is met at test time; Section 4.2, Figures 9 and 10. One head for
+    each component, in one dimension as in the authors' code; then gates are learned on prompts of
+    the whole mixture. With prompts of one component each, training is as in that code as well: P_l
+    free, batches that stay, the mean of the loss, constant rates; else heads and gates learn as
+    those of `variances` do."""
 
     FIRST = ("prompts", "layers", "steps", "learning_rate", "gate_steps", "gate_rate")
 
@@ -63,26 +71,33 @@ class Config:
     variances: str = text("variances", 60, default="0.5, 1, 2", group=TASK)
     weights: str = text("weights", 60, default="0.2, 0.3, 0.5", group=TASK, help="they sum to 1")
     n: int = slider("examples in a prompt, n", 2, 100, default=20, group=TASK)
-    layers: int = slider("layers, up to L", 1, 6, default=4, group=HEADS, help="each depth has heads of its own")
+    layers: int = slider(
+        "layers, up to L", 1, 6, default=4, group=HEADS, help="each depth has heads of its own"
+    )
     steps: int = slider("steps of training", 10, 3000, default=800, step=10, group=HEADS)
     learning_rate: float = slider("learning rate", 0.001, 0.2, default=0.05, log=True, group=HEADS)
     batch: int = slider("prompts in a batch", 10, 5000, default=1000, log=True, group=HEADS)
     gate_steps: int = slider("steps at test time", 10, 5000, default=200, step=10, group=GATES)
-    gate_rate: float = slider("learning rate at test time", 0.001, 0.2, default=0.05, log=True, group=GATES)
+    gate_rate: float = slider(
+        "learning rate at test time", 0.001, 0.2, default=0.05, log=True, group=GATES
+    )
     gate_prompts: int = slider("prompts at test time", 1, 5000, default=1000, log=True, group=GATES)
     seed: int = slider("seed", 0, 19, default=0, group=REPEATS)
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
-        """Refuse lists that make no mixture, and what does not fit the memory: of every token of every row's batch what
-        a layer leaves for its gradient, nine numbers, and as many of the batch itself; where tokens mix, a prompt is a
-        single number, and what its tokens are drawn from is the most."""
+        """Refuse lists that make no mixture, and what does not fit the memory: of every token of
+        every row's batch what a layer leaves for its gradient, nine numbers, and as many of the
+        batch itself; where tokens mix, a prompt is a single number, and what its tokens are drawn
+        from is the most."""
         heads, prompts = len(mixture_of(self).means), max(self.batch, self.gate_prompts)
         rows = self.seeds * max(2, heads)
         numbers = rows * (self.n + 1) * prompts * 9 * (self.layers + 1)
         if self.prompts == "tokens":
             numbers = 6 * CHUNK * self.n + (heads + 1) * 8 * max(POOL, self.batch * self.seeds)
-        device.check_memory(4 * numbers, f"batch {self.batch}, gate_prompts {self.gate_prompts}, n {self.n}")
+        device.check_memory(
+            4 * numbers, f"batch {self.batch}, gate_prompts {self.gate_prompts}, n {self.n}"
+        )
 
 
 def mixture_of(config: Config) -> Distribution:
@@ -102,29 +117,50 @@ class View:
 
 
 AUTHORS: dict[str, Any] = {
-    "prompts": "components", "steps": 300, "learning_rate": 0.001, "gate_steps": 5000, "gate_rate": 0.001,
-}  # fmt: skip
+    "prompts": "components",
+    "steps": 300,
+    "learning_rate": 0.001,
+    "gate_steps": 5000,
+    "gate_rate": 0.001,
+}
 
 PRESETS = (
     Preset(
-        "figures 9 and 10", "The authors' protocol", Config(**AUTHORS),
-        "Each prompt comes from one component. The paper's order comes out: look at the rings.", "Figures", seeds=3,
+        "figures 9 and 10",
+        "The authors' protocol",
+        Config(**AUTHORS),
+        "Each prompt comes from one component. The paper's order comes out: look at the rings.",
+        "Figures",
+        seeds=3,
     ),
     Preset(
-        "trained longer", "Heads trained to their end", Config(**AUTHORS | {"steps": 3000, "learning_rate": 0.005}),
+        "trained longer",
+        "Heads trained to their end",
+        Config(**AUTHORS | {"steps": 3000, "learning_rate": 0.005}),
         "The heads learn ten times as long, at five times the rate. Does the order hold?",
-        "Beyond the paper", seeds=3,
+        "Beyond the paper",
+        seeds=3,
     ),
     Preset(
-        "mixed tokens", "Every token from the mixture", Config(),
-        "Another problem: no prompt looks like those of one component.", "Beyond the paper", seeds=5,
+        "mixed tokens",
+        "Every token from the mixture",
+        Config(),
+        "Another problem: no prompt looks like those of one component.",
+        "Beyond the paper",
+        seeds=5,
     ),
     Preset(
-        "equal weights", "Mixed tokens, equal weights", Config(weights="1/3, 1/3, 1/3"),
-        "Fewer tokens with small x: S varies less, and the floor is lower.", "Beyond the paper",
+        "equal weights",
+        "Mixed tokens, equal weights",
+        Config(weights="1/3, 1/3, 1/3"),
+        "Fewer tokens with small x: S varies less, and the floor is lower.",
+        "Beyond the paper",
     ),
     Preset(
-        "far apart", "Mixed tokens, far apart", Config(means="8, 0, -1", weights="0.1, 0.4, 0.5"),
-        "A rare component with large x rules S: it varies widely, and the floor rises.", "Beyond the paper",
+        "far apart",
+        "Mixed tokens, far apart",
+        Config(means="8, 0, -1", weights="0.1, 0.4, 0.5"),
+        "A rare component with large x rules S: it varies widely, and the floor rises.",
+        "Beyond the paper",
     ),
-)  # fmt: skip
+)

@@ -17,15 +17,25 @@ from icl_core.training import phases
 
 SEEN = (0.0, 3.0, 121)  # of S / E x², where the polynomials are drawn
 METHODS = (
-    "linear/gated", "lfom/gated", "lfom/adapted", "linear/scalar", "lfom/scalar", "linear/even", "lfom/even",
-    "linear/mixture", "lfom/mixture",
-)  # fmt: skip
+    "linear/gated",
+    "lfom/gated",
+    "lfom/adapted",
+    "linear/scalar",
+    "lfom/scalar",
+    "linear/even",
+    "lfom/even",
+    "linear/mixture",
+    "lfom/mixture",
+)
 Method = tuple[str, Tensor, Tensor, Adapted | None]
 
 
 def heads_of(config: Config, made: phases.Made, kind: str, depth: int) -> tuple[Heads, Heads]:
-    """The components' heads in units of the mixture's E x², and what was trained on the mixture itself."""
-    part = {name: torch.tensor(array) for name, array in phases.final(made[f"{kind} {depth}"]).items()}
+    """The components' heads in units of the mixture's E x², and what was trained on the mixture
+    itself."""
+    part = {
+        name: torch.tensor(array) for name, array in phases.final(made[f"{kind} {depth}"]).items()
+    }
     Gamma = variants.coefficients(part, kind).reshape(config.seeds, -1, depth, depth)
     A = part["A"].sum(1).reshape(config.seeds, -1, depth, 1, 1)
     mixture = mixture_of(config)
@@ -44,7 +54,9 @@ def adapted(config: Config, made: phases.Made, depth: int) -> dict[str, np.ndarr
         heads, alone = heads_of(config, made, kind, depth)
         for method, gates, Gamma, done in _methods(config, kind, heads, alone, batch):
             table = experts.table(gates, Gamma, (alone if method == "mixture" else heads).A)
-            mean, error = test_set.mean_and_log_error(expected_losses(table, fresh[None, None, None]))
+            mean, error = test_set.mean_and_log_error(
+                expected_losses(table, fresh[None, None, None])
+            )
             shape = expected_losses(table, at[None, None, None]).sqrt()
             new = {"evaluated": mean, "error": error, "shape": shape}
             new |= {"gate": gates, "learning": done.losses.T} if done is not None else {}
@@ -68,8 +80,11 @@ def _methods(config: Config, kind: str, heads: Heads, alone: Heads, batch: Batch
     return methods
 
 
-def _each_head(config: Config, kind: str, heads: Heads, batch: Batch, fresh: Tensor) -> dict[str, Tensor]:
-    """Every head alone, [seeds, H], as it is and with one scalar; and the best of these on the batch."""
+def _each_head(
+    config: Config, kind: str, heads: Heads, batch: Batch, fresh: Tensor
+) -> dict[str, Tensor]:
+    """Every head alone, [seeds, H], as it is and with one scalar; and the best of these on the
+    batch."""
     scalars, best = experts.one_scalar(heads, batch, config.gate_steps, config.gate_rate)
 
     def evaluate(gates: Tensor) -> Tensor:
@@ -79,15 +94,19 @@ def _each_head(config: Config, kind: str, heads: Heads, batch: Batch, fresh: Ten
     single = torch.eye(scalars.shape[1]).to(scalars)
     return {
         f"evaluated/{kind}/scalar": evaluate(best),
-        f"evaluated/{kind}/head": torch.stack([evaluate(row.expand_as(scalars)) for row in single], 1),
-        f"evaluated/{kind}/head_scalar": torch.stack([evaluate(row * scalars) for row in single], 1),
+        f"evaluated/{kind}/head": torch.stack(
+            [evaluate(row.expand_as(scalars)) for row in single], 1
+        ),
+        f"evaluated/{kind}/head_scalar": torch.stack(
+            [evaluate(row * scalars) for row in single], 1
+        ),
     }
 
 
 def references(config: Config) -> dict[str, np.ndarray]:
-    """`baseline/floor` [K] with its error, `baseline/cg` [K] (zero to rounding: one step of exact line search solves a
-    problem of one dimension), `baseline/floor_head` [K, H] of each component on itself, `density/*`, S in units of the
-    mixture's E x²."""
+    """`baseline/floor` [K] with its error, `baseline/cg` [K] (zero to rounding: one step of exact
+    line search solves a problem of one dimension), `baseline/floor_head` [K, H] of each component
+    on itself, `density/*`, S in units of the mixture's E x²."""
     pools = [held_out(config, row) for row in range(len(distributions(config)))]
     best = [floors(pool[None, None], None, list(range(1, config.layers + 1))) for pool in pools]
     cg, _ = baselines.conjugate(pools[-1][None, None], None, config.layers)

@@ -1,4 +1,5 @@
-"""Several trainings of one depth as one program: those that differ in Σ, rate, first values or seed alone."""
+"""Several trainings of one depth as one program: those that differ in Σ, rate, first values or seed
+alone."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
@@ -11,7 +12,15 @@ from icl_core.contract.experiment import Diverged
 from icl_core.contract.knobs import knobs_of
 from icl_core.papers.memformers.shared import first_order, model
 from icl_core.papers.memformers.shared.task import Batch
-from icl_core.papers.memformers.shared.train import Batches, Begun, begin, end, evaluations, limited, told
+from icl_core.papers.memformers.shared.train import (
+    Batches,
+    Begun,
+    begin,
+    end,
+    evaluations,
+    limited,
+    told,
+)
 from icl_core.papers.memformers.shared.variants import VARIANTS
 from icl_core.training import batched, loop
 from icl_core.training.phases import Wanted
@@ -22,11 +31,14 @@ MOST = 20  # runs at once: beyond it a run costs hardly less
 
 def alike(config: Any) -> Hashable:
     """What trainings of one program have in common: all else is a number a row."""
-    return tuple((name, getattr(config, name)) for name in knobs_of(type(config)) if name not in FREE)
+    return tuple(
+        (name, getattr(config, name)) for name in knobs_of(type(config)) if name not in FREE
+    )
 
 
 def most(config: Any) -> int:
-    """How many go together: while all their prompts stay in a core's cache, and come in one chunk, as a run's own."""
+    """How many go together: while all their prompts stay in a core's cache, and come in one chunk,
+    as a run's own."""
     fits = first_order.CHUNK // (config.seeds * config.d**2 * config.batch)
     return max(1, min(MOST, fits)) if VARIANTS[config.variant].has_one_w else 1
 
@@ -34,11 +46,13 @@ def most(config: Any) -> int:
 def train(
     name: str, configs: Sequence[Any], wanted: Mapping[int, Wanted]
 ) -> Iterator[tuple[int, dict[str, np.ndarray] | Exception]]:
-    """The trainings that are wanted, each by the index of its config as it ends: what it made, or what ended it."""
+    """The trainings that are wanted, each by the index of its config as it ends: what it made, or
+    what ended it."""
     indices = list(wanted)
     begun = [begin(configs[index]) for index in indices]
     members = [
-        batched.Member(b.problem, wanted[i].resumed, wanted[i].report) for i, b in zip(indices, begun, strict=True)
+        batched.Member(b.problem, wanted[i].resumed, wanted[i].report)
+        for i, b in zip(indices, begun, strict=True)
     ]
     config = configs[indices[0]]
 
@@ -82,5 +96,7 @@ def _batch(of: Mapping[int, Batches], leaders: Sequence[int], step: int) -> Batc
         return first
     each = [drawn[leader] for leader in leaders]
     queries = [batch.query for batch in each if batch.query is not None]
-    S, target = (torch.cat(parts) for parts in zip(*((batch.S, batch.target) for batch in each), strict=True))
+    S, target = (
+        torch.cat(parts) for parts in zip(*((batch.S, batch.target) for batch in each), strict=True)
+    )
     return Batch(S, target, None, torch.cat(queries) if queries else None)

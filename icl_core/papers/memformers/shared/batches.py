@@ -17,7 +17,9 @@ class Batches:
         # of the seed alone: every depth and what is trained beside it meet the same prompts
         self.config, self.generator = config, torch.Generator().manual_seed(30_000 + config.seed)
         self.examples = VARIANTS[config.variant].needs_examples
-        self.pool = Pool(config, self.generator, self.examples) if config.batches == "fresh" else None
+        self.pool = (
+            Pool(config, self.generator, self.examples) if config.batches == "fresh" else None
+        )
         self.kept: Batch | None = None
         self.period = -1
 
@@ -25,7 +27,9 @@ class Batches:
         """The batch of a step; steps in order, or from the start of a period."""
         if self.pool is not None:
             S, U = self.pool.take(self.config.seeds, self.config.batch, self.generator)
-            return Batch(S, gaussian((len(S), self.config.d, 1, self.config.batch), self.generator), U)
+            return Batch(
+                S, gaussian((len(S), self.config.d, 1, self.config.batch), self.generator), U
+            )
         period = step // RESAMPLED if self.config.batches == "resampled" else 0
         if self.kept is None or self.period != period:
             # a generator of its own for each period: a run that is resumed meets the same batch

@@ -1,4 +1,5 @@
-"""What the scripts of several experiments share: a prompt that can be solved by hand, and errors compared in words."""
+"""What the scripts of several experiments share: a prompt that can be solved by hand, and errors
+compared in words."""
 
 import numpy as np
 
@@ -7,17 +8,26 @@ from icl_core.contract.story import Example
 TO = "\N{NO-BREAK SPACE}↦\N{NO-BREAK SPACE}", ""  # lines break between pairs alone
 # w* = (2, −1): the answer to (1, 1) is 2 − 1
 EXAMPLE = Example(
-    (("(1,\xa00)", "x"), TO, ("2", "y"), ("  ", ""), ("(0,\xa01)", "x"), TO, ("−1", "y"), ("  ", ""),
-     ("(1,\xa01)", "query")),
+    (
+        ("(1,\xa00)", "x"),
+        TO,
+        ("2", "y"),
+        ("  ", ""),
+        ("(0,\xa01)", "x"),
+        TO,
+        ("−1", "y"),
+        ("  ", ""),
+        ("(1,\xa01)", "query"),
+    ),
     "1",
-)  # fmt: skip
+)
 EVEN = 0.005  # a share by which errors may differ and count as equal
 FACTOR, HUGE = 2.0, 1e6  # from which it is said how many times; from which it is not
 
 
 def compared(apart: float) -> str:
-    """How an error compares with another, of the logarithm of their ratio: "3.6 times smaller than", "2% larger than",
-    "33 times"."""
+    """How an error compares with another, of the logarithm of their ratio: "3.6 times smaller
+    than", "2% larger than", "33 times"."""
     factor = float(np.exp(abs(apart)))
     word = "smaller" if apart < 0 else "larger"
     if factor < 1 + EVEN:

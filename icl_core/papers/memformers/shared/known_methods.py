@@ -1,7 +1,8 @@
-"""Every first-order method as one table: w_{l+1} = w_l − Σ_{j≤l} Λ_j^l ∇R(w_j), Λ a number, [L, L] over (l, j).
+"""Every first-order method as one table: w_{l+1} = w_l − Σ_{j≤l} Λ_j^l ∇R(w_j), Λ a number, [L, L]
+over (l, j).
 
-A plain linear transformer has its steps on the diagonal. The rows of a table added up are Λ_i^k of eq. 1.1, which
-counts from w_0: w_{k+1} = w_0 − Σ_i Λ_i^k ∇R(w_i).
+A plain linear transformer has its steps on the diagonal. The rows of a table added up are Λ_i^k of
+eq. 1.1, which counts from w_0: w_{k+1} = w_0 − Σ_i Λ_i^k ∇R(w_i).
 """
 
 from typing import Any
@@ -33,8 +34,9 @@ def nesterov(layers: int, rate: float, beta: float) -> np.ndarray:
 
 
 def deflected(alpha: Tensor, gamma: Tensor) -> Tensor:
-    """What conjugate gradient, or any method w_{l+1} = w_l + α_l s_l, s_l = −∇R(w_l) + γ_l s_{l−1}, makes of each past
-    gradient: Λ_j^l = α_l γ_{j+1} … γ_l, of alpha and gamma [L, prompts] as [L, L, prompts]."""
+    """What conjugate gradient, or any method w_{l+1} = w_l + α_l s_l, s_l = −∇R(w_l) + γ_l s_{l−1},
+    makes of each past gradient: Λ_j^l = α_l γ_{j+1} … γ_l, of alpha and gamma [L, prompts] as [L,
+    L, prompts]."""
     table = alpha.new_zeros(len(alpha), *alpha.shape)
     register = table[0]  # a row for each past gradient
     for layer in range(len(table)):
@@ -45,13 +47,17 @@ def deflected(alpha: Tensor, gamma: Tensor) -> Tensor:
 
 
 def replay(table: Any, S: Tensor, target: Tensor) -> Tensor:
-    """The iterates [L + 1, d, prompts] that a table makes on prompts S [d, d, prompts] with target [d, prompts].
+    """The iterates [L + 1, d, prompts] that a table makes on prompts S [d, d, prompts] with target
+    [d, prompts].
 
     `table` is [L, L], or [L, L, prompts] where each prompt has its own."""
     weights = torch.as_tensor(table).to(S)
     iterates, gradients = [torch.zeros_like(target)], []
     for row in weights:
         gradients.append(product(S, iterates[-1] - target))
-        past = sum((weight * gradient for weight, gradient in zip(row, gradients, strict=False)), torch.zeros(()))
+        past = sum(
+            (weight * gradient for weight, gradient in zip(row, gradients, strict=False)),
+            torch.zeros(()),
+        )
         iterates.append(iterates[-1] - past)
     return torch.stack(iterates)

@@ -1,4 +1,5 @@
-"""Reads a finished run: its parameters at a training step and depth, its covariance, one of its prompts."""
+"""Reads a finished run: its parameters at a training step and depth, its covariance, one of its
+prompts."""
 
 from dataclasses import replace
 from typing import Any
@@ -18,20 +19,26 @@ LEAST = 1e-12  # a loss below it is zero to rounding
 
 
 def depth_of(run: Run, view: Any) -> int:
-    """The depth that the view asks for; the deepest there is where it asks for more, or does not ask."""
+    """The depth that the view asks for; the deepest there is where it asks for more, or does not
+    ask."""
     return min(getattr(view, "depth", run.config.layers), run.config.layers)
 
 
 def parameters_at(run: Run, seed: int, depth: int, snapshot: int | None = None) -> Parameters:
-    """The parameters of one seed's model of `depth` layers, [1, …] float32, at a snapshot or (None) finished.
+    """The parameters of one seed's model of `depth` layers, [1, …] float32, at a snapshot or (None)
+    finished.
 
     Snapshots are of the deepest model alone: a shallower one is always the finished one.
     """
     row = min(seed, run.config.seeds) - 1
     if snapshot is None or depth < run.config.layers or snapshot == len(run.snapshot_steps) - 1:
         names = [name for name in run.tensors if name.startswith(f"final/{depth}/")]
-        return {name.split("/")[2]: torch.tensor(run[name][row : row + 1]).float() for name in names}
-    names = [name[9:] for name in run.tensors if name.startswith("snapshot/") and name != "snapshot/step"]
+        return {
+            name.split("/")[2]: torch.tensor(run[name][row : row + 1]).float() for name in names
+        }
+    names = [
+        name[9:] for name in run.tensors if name.startswith("snapshot/") and name != "snapshot/step"
+    ]
     return {name: torch.tensor(run.snapshot(name, snapshot)[row : row + 1]) for name in names}
 
 
@@ -58,21 +65,28 @@ def knows_covariance(config: Any) -> bool:
 
 
 def tuned(run: Run, name: str, depth: int) -> tuple[float, ...]:
-    """The best constant settings of "gd", "momentum" or "nesterov" for that depth: a rate, and a beta if it has one."""
+    """The best constant settings of "gd", "momentum" or "nesterov" for that depth: a rate, and a
+    beta if it has one."""
     return tuple(map(float, np.ravel(run[f"reference/{name}"][depth - 1])))
 
 
 def constructed(run: Run, depth: int) -> tuple[np.ndarray, bool]:
-    """The steps a_l of the plain linear transformer that attains the floor, [depth] (NaN where the best polynomial's
-    roots are complex); and whether they multiply Σ⁻¹, or the identity as for models that cannot know Σ."""
+    """The steps a_l of the plain linear transformer that attains the floor, [depth] (NaN where the
+    best polynomial's roots are complex); and whether they multiply Σ⁻¹, or the identity as for
+    models that cannot know Σ."""
     white = knows_covariance(run.config)
     steps = run["reference/floor_steps" if white else "reference/floor_scalar_steps"]
     return steps[depth - 1, :depth].astype(float), white
 
 
 def variant_beside(run: Run, name: str) -> Variant | None:
-    """The variant of what was trained beside the model under that id; None if today's code does not know it."""
-    same = {"one-head": run.config.variant, "original": run.config.variant, "whitened": run.config.variant}
+    """The variant of what was trained beside the model under that id; None if today's code does not
+    know it."""
+    same = {
+        "one-head": run.config.variant,
+        "original": run.config.variant,
+        "whitened": run.config.variant,
+    }
     return VARIANTS.get({"free": "lfom", **same}.get(name, name))
 
 
@@ -105,22 +119,28 @@ def step(run: Run) -> np.ndarray:
 
 
 def curve(run: Run, name: str) -> np.ndarray:
-    """A curve [seeds, points] of a run that may still be going, all NaN where it has not come to it."""
+    """A curve [seeds, points] of a run that may still be going, all NaN where it has not come to
+    it."""
     return run.tensors.get(name, np.full((run.config.seeds, len(step(run))), np.nan))
 
 
 def prompt_of(run: Run, index: int) -> tuple[Tensor, Tensor, Tensor]:
-    """A fresh prompt in whitened coordinates: U [d, n], w* [d] and the query [d]. The same for all seeds and runs."""
+    """A fresh prompt in whitened coordinates: U [d, n], w* [d] and the query [d]. The same for all
+    seeds and runs."""
     generator = torch.Generator().manual_seed(2**31 + 29 + index)
     U = covariates(run.config.d, run.config.n, 1, generator, torch.float32)[..., 0]
-    return U, torch.randn(run.config.d, generator=generator), torch.randn(run.config.d, generator=generator)
+    return (
+        U,
+        torch.randn(run.config.d, generator=generator),
+        torch.randn(run.config.d, generator=generator),
+    )
 
 
 def iterates(parameters: Parameters, config: Any, root: Tensor, batch: Batch) -> Tensor:
     """w_0 to w_L of a batch with sampled w*, whitened, of the first seed: [L + 1, d, prompts].
 
-    What the first layers do is what the model without the others does. Where tokens disagree on w (Γ per token) or
-    move (GD++), it is the w that the query's label speaks of.
+    What the first layers do is what the model without the others does. Where tokens disagree on w
+    (Γ per token) or move (GD++), it is the w that the query's label speaks of.
     """
     target = batch.target[0, :, 0]
     found = [torch.zeros_like(target)]
@@ -133,7 +153,10 @@ def iterates(parameters: Parameters, config: Any, root: Tensor, batch: Batch) ->
 
 def first_layers(parameters: Parameters, variant: str, layers: int) -> Parameters:
     """The parameters of a model's first layers."""
-    found = {name: value[:, :, :layers] if name == "A" else value[:, :layers] for name, value in parameters.items()}
+    found = {
+        name: value[:, :, :layers] if name == "A" else value[:, :layers]
+        for name, value in parameters.items()
+    }
     if "Gamma" in found and not VARIANTS[variant].shared:
         found["Gamma"] = found["Gamma"][:, :, :layers]
     return found

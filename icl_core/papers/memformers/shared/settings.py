@@ -10,7 +10,10 @@ from icl_core.papers.memformers.shared.variants import VARIANTS
 
 TASK, MODEL, TRAINING, REPEATS = "the task", "the model", "the training", "repetition"
 LABELS = {each.id: each.label for each in VARIANTS.values()}
-PRECONDITIONERS = {"full": "a full matrix for each layer", "scalar": "a multiple of I for each layer"}
+PRECONDITIONERS = {
+    "full": "a full matrix for each layer",
+    "scalar": "a multiple of I for each layer",
+}
 BATCHES = {
     "fresh": "fresh prompts every step",
     "fixed": "one fixed batch for each seed",
@@ -29,7 +32,12 @@ PROTOCOLS = {
     "authors": "the mean, a constant rate, one batch (authors' code)",
 }
 # what is the same in all of the authors' trainings: Adam as torch has it
-AUTHORS_TRAINING: dict[str, Any] = {"schedule": "constant", "objective": "mean", "clip": 0.0, "beta_2": 0.999}
+AUTHORS_TRAINING: dict[str, Any] = {
+    "schedule": "constant",
+    "objective": "mean",
+    "clip": 0.0,
+    "beta_2": 0.999,
+}
 
 
 @settings
@@ -37,15 +45,35 @@ class Task:
     """In-context linear regression with covariance Σ; Section 2."""
 
     d: int = slider("dimension d", 2, 20, default=5, group=TASK)
-    n: int = slider("examples in a prompt, n", 2, 100, default=20, group=TASK, help="below d: underdetermined")
+    n: int = slider(
+        "examples in a prompt, n", 2, 100, default=20, group=TASK, help="below d: underdetermined"
+    )
     spectrum: str = choice("eigenvalues of Σ", SPECTRA, default="paper", group=TASK)
     condition: float = slider(
-        "condition number", 1.0, 10_000.0, default=16.0, log=True, group=TASK, help="if the spectrum is shaped here"
+        "condition number",
+        1.0,
+        10_000.0,
+        default=16.0,
+        log=True,
+        group=TASK,
+        help="if the spectrum is shaped here",
     )
     decay: float = slider(
-        "decay", 0.2, 5.0, default=1.0, log=True, group=TASK, help="above 1, most eigenvalues stay near 1"
+        "decay",
+        0.2,
+        5.0,
+        default=1.0,
+        log=True,
+        group=TASK,
+        help="above 1, most eigenvalues stay near 1",
     )
-    own: str = text("own eigenvalues", 200, default="1, 1, 1/4, 1/16, 1", group=TASK, help="d numbers above zero")
+    own: str = text(
+        "own eigenvalues",
+        200,
+        default="1, 1, 1/4, 1/16, 1",
+        group=TASK,
+        help="d numbers above zero",
+    )
 
 
 def task_of(config: Task) -> dict[str, Any]:
@@ -58,11 +86,15 @@ class Training(Task):
     """A task and how a model is trained on it. Who inherits adds what the model is: see `Model`."""
 
     sigma2: float = slider("variance σ²", 0.01, 100.0, default=1.0, log=True, group=TASK)
-    layers: int = slider("layers, up to L", 1, 10, default=4, group=MODEL, help="one model for each depth")
+    layers: int = slider(
+        "layers, up to L", 1, 10, default=4, group=MODEL, help="one model for each depth"
+    )
     batches: str = choice("batches", BATCHES, default="fresh", group=TRAINING)
     batch: int = slider("prompts in a batch", 1, 20_000, default=1000, log=True, group=TRAINING)
     steps: int = slider("steps", 10, 30_000, default=1000, step=10, group=TRAINING)
-    learning_rate: float = slider("learning rate", 0.001, 1.0, default=0.05, log=True, group=TRAINING, was="rate")
+    learning_rate: float = slider(
+        "learning rate", 0.001, 1.0, default=0.05, log=True, group=TRAINING, was="rate"
+    )
     schedule: str = choice("its schedule", SCHEDULES, default="cosine", group=TRAINING)
     beta_1: float = slider("Adam's β₁", 0.0, 0.999, default=0.9, group=TRAINING)
     beta_2: float = slider("Adam's β₂", 0.5, 0.9999, default=0.99, group=TRAINING)
@@ -76,8 +108,12 @@ class Training(Task):
         help="times the root of 5 / d",
     )
     objective: str = choice("minimised", OBJECTIVES, default="log", group=TRAINING)
-    clip: float = slider("clip each matrix's gradient at (0: do not)", 0.0, 10.0, default=10.0, group=TRAINING)
-    coordinates: str = choice("learned in coordinates", COORDINATES, default="whitened", group=TRAINING)
+    clip: float = slider(
+        "clip each matrix's gradient at (0: do not)", 0.0, 10.0, default=10.0, group=TRAINING
+    )
+    coordinates: str = choice(
+        "learned in coordinates", COORDINATES, default="whitened", group=TRAINING
+    )
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
@@ -87,7 +123,8 @@ class Training(Task):
         return test_set.PROMPTS
 
     def check(self) -> None:
-        """Refuse a spectrum that is none, and what does not fit the memory: then say which batch would."""
+        """Refuse a spectrum that is none, and what does not fit the memory: then say which batch
+        would."""
         eigenvalues_of(self)
         fixed, needed = memory(self, 0), memory(self, self.batch)
         fits = self.batch * (device.memory() - fixed) // max(1, needed - fixed)
@@ -101,7 +138,9 @@ class Model(Training):
 
     variant: str = choice("model", LABELS, default="lfom", group=MODEL)
     preconditioner: str = choice("preconditioner A", PRECONDITIONERS, default="full", group=MODEL)
-    heads: int = slider("heads H", 1, 8, default=1, group=MODEL, help="their attention is summed into one register")
+    heads: int = slider(
+        "heads H", 1, 8, default=1, group=MODEL, help="their attention is summed into one register"
+    )
 
     def check(self) -> None:
         """Refuse heads that a model cannot have, and what any training refuses."""
@@ -112,8 +151,9 @@ class Model(Training):
 
 
 def memory(config: Any, prompts: int) -> int:
-    """Estimated bytes of a training with that many prompts a batch: the pool of them, what the slowest form keeps for
-    its gradient, and the test set. Iterations in R^d go through a batch in chunks and keep little."""
+    """Estimated bytes of a training with that many prompts a batch: the pool of them, what the
+    slowest form keeps for its gradient, and the test set. Iterations in R^d go through a batch in
+    chunks and keep little."""
     fresh, one = config.batches == "fresh", config.n * config.d  # numbers of a prompt's examples
     variant = VARIANTS[config.variant]
     by_token, moving = (4 if variant.has_one_w else 6 * config.n), 12 * config.d

@@ -1,6 +1,8 @@
-"""The task of Section 2: in-context linear regression with covariance Σ = σ² Uᵀ D U and w* ~ N(0, Σ⁻¹).
+"""The task of Section 2: in-context linear regression with covariance Σ = σ² Uᵀ D U and w* ~ N(0,
+Σ⁻¹).
 
-Everything is kept in whitened coordinates, x = Σ^½ u, w* = Σ^-½ v: one pool of prompts serves every Σ, U and σ².
+Everything is kept in whitened coordinates, x = Σ^½ u, w* = Σ^-½ v: one pool of prompts serves every
+Σ, U and σ².
 """
 
 from dataclasses import dataclass
@@ -10,7 +12,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from icl_core.learners import Covariance, covariates, geometric, gram, grams, parse_eigenvalues, rotation
+from icl_core.learners import (
+    Covariance,
+    covariates,
+    geometric,
+    gram,
+    grams,
+    parse_eigenvalues,
+    rotation,
+)
 from icl_core.machine import device
 
 PAPER = (1.0, 1.0, 0.25, 0.0625, 1.0)  # eigenvalues of Σ in the authors' code; Appendix D
@@ -28,14 +38,17 @@ BLOCKS = 8  # batches in it at least: a step meets covariates again, but with ot
 def eigenvalues_of(config: Any) -> Tensor:
     """The eigenvalues of Σ that a config asks for, [d] float64, σ² included.
 
-    The paper's five repeat for larger d. Raises `ValueError` for eigenvalues of one's own that are none.
+    The paper's five repeat for larger d. Raises `ValueError` for eigenvalues of one's own that are
+    none.
     """
     if config.spectrum == "paper":
         values = torch.tensor([PAPER[i % len(PAPER)] for i in range(config.d)], dtype=torch.float64)
     elif config.spectrum == "own":
         values = parse_eigenvalues(config.own, config.d)
     else:
-        values = geometric(config.d, config.condition if config.spectrum == "geometric" else 1.0, config.decay)
+        values = geometric(
+            config.d, config.condition if config.spectrum == "geometric" else 1.0, config.decay
+        )
     return values * config.sigma2
 
 
@@ -43,12 +56,17 @@ def covariances(config: Any) -> list[Covariance]:
     """The covariance of each seed: the same eigenvalues, an own rotation U."""
     seeds = range(config.seed, config.seed + config.seeds)
     generators = [torch.Generator().manual_seed(20_000 + seed) for seed in seeds]
-    return [Covariance(eigenvalues_of(config), rotation(config.d, generator)) for generator in generators]
+    return [
+        Covariance(eigenvalues_of(config), rotation(config.d, generator))
+        for generator in generators
+    ]
 
 
 def roots(config: Any) -> Tensor:
     """Σ^½ of every seed, [seeds, d, d] float32."""
-    return torch.stack([each.root for each in covariances(config)]).float().to(device.current_device())
+    return (
+        torch.stack([each.root for each in covariances(config)]).float().to(device.current_device())
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +74,8 @@ class Batch:
     """Prompts of every seed, the last axis, in whitened coordinates.
 
     S  [seeds, d, d, prompts] U Uᵀ / n
-    target  [seeds, d, m, prompts] w*: m = 1 sampled, or m = d unit vectors, over which the loss sums
+    target  [seeds, d, m, prompts] w*: m = 1 sampled, or m = d unit vectors, over which the loss
+            sums
     U  [seeds, d, n, prompts] the examples, if a model needs them one by one
     query  [seeds, d, prompts], or None: integrated out
     """
@@ -77,23 +96,30 @@ class Batch:
 
 
 class Pool:
-    """Many prompts, drawn once, from which a step takes its own in a block: the S or, where `examples`, the U."""
+    """Many prompts, drawn once, from which a step takes its own in a block: the S or, where
+    `examples`, the U."""
 
     def __init__(self, config: Any, generator: torch.Generator, examples: bool) -> None:
         """Drawn from a `generator` that nothing was drawn from yet."""
         block = config.batch * config.seeds
         self.examples, self.n = examples, config.n
-        count = max(BLOCKS * block, min(FEWEST, POOL // (config.d * (config.n if examples else config.d))))
+        count = max(
+            BLOCKS * block, min(FEWEST, POOL // (config.d * (config.n if examples else config.d)))
+        )
         count, seed = min(count, block * config.steps), generator.initial_seed()
         self.held, state = _pool(config.d, config.n, count, seed, examples)
         generator.set_state(state)
 
-    def take(self, seeds: int, prompts: int, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
+    def take(
+        self, seeds: int, prompts: int, generator: torch.Generator
+    ) -> tuple[Tensor, Tensor | None]:
         """S [seeds, d, d, prompts] and U [seeds, d, n, prompts] of a block at a random place."""
         count = self.held.shape[-1]
         start = int(torch.randint(0, count - seeds * prompts + 1, (), generator=generator))
         block = self.held[:, :, start : start + seeds * prompts]
-        block = block.reshape(*block.shape[:2], seeds, prompts).permute(2, 0, 1, 3)  # [seeds, d, d or n, prompts]
+        block = block.reshape(*block.shape[:2], seeds, prompts).permute(
+            2, 0, 1, 3
+        )  # [seeds, d, d or n, prompts]
         if not self.examples:
             return block, None
         return torch.stack([gram(each) for each in block]), block
@@ -113,11 +139,14 @@ def gaussian(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
 
 
 def kept(config: Any, generator: torch.Generator, examples: bool) -> Batch:
-    """A batch that stays, from a generator of its own: with w* and query of each prompt, and the U where `examples`.
-    The same prompts for every model; a "common" one is drawn once and turned with every seed's rotation."""
+    """A batch that stays, from a generator of its own: with w* and query of each prompt, and the U
+    where `examples`. The same prompts for every model; a "common" one is drawn once and turned with
+    every seed's rotation."""
     common, shape = config.batches == "common", (config.d, config.n, config.batch)
     drawn = 1 if common else config.seeds
-    U = torch.stack([covariates(*shape, generator).to(device.current_device()) for _ in range(drawn)])
+    U = torch.stack(
+        [covariates(*shape, generator).to(device.current_device()) for _ in range(drawn)]
+    )
     target = gaussian((drawn, config.d, 1, config.batch), generator)
     query = gaussian((drawn, config.d, config.batch), generator)
     if common:
@@ -127,8 +156,13 @@ def kept(config: Any, generator: torch.Generator, examples: bool) -> Batch:
 
 
 def rotations(config: Any) -> Tensor:
-    """Uᵀ of every seed, [seeds, d, d] float32: turns what is drawn in the eigenbasis of Σ into a seed's coordinates."""
-    return torch.stack([each.rotation.T for each in covariances(config)]).float().to(device.current_device())
+    """Uᵀ of every seed, [seeds, d, d] float32: turns what is drawn in the eigenbasis of Σ into a
+    seed's coordinates."""
+    return (
+        torch.stack([each.rotation.T for each in covariances(config)])
+        .float()
+        .to(device.current_device())
+    )
 
 
 def turned(turn: Tensor, vectors: Tensor) -> Tensor:
@@ -137,6 +171,7 @@ def turned(turn: Tensor, vectors: Tensor) -> Tensor:
 
 
 def integrated(S: Tensor, U: Tensor | None = None) -> Batch:
-    """The prompts S [d, d, prompts] (and U [d, n, prompts]) with w* and the query integrated out; for all seeds."""
+    """The prompts S [d, d, prompts] (and U [d, n, prompts]) with w* and the query integrated out;
+    for all seeds."""
     unit = torch.eye(S.shape[0], dtype=S.dtype, device=S.device)[None, :, :, None]  # [1, d, d, 1]
     return Batch(S[None], unit.expand(1, -1, -1, S.shape[-1]), U[None] if U is not None else None)

@@ -1,4 +1,5 @@
-"""The test set: fresh prompts, the same for every model of a task, on which query and w* are integrated out."""
+"""The test set: fresh prompts, the same for every model of a task, on which query and w* are
+integrated out."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -14,14 +15,19 @@ from icl_core.papers.memformers.shared.task import Batch, gaussian, integrated, 
 from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters
 
 WATCHED = 2**13  # prompts at each evaluation during training
-PROMPTS = 2**16  # prompts at the end: at four layers the mean over 1000 is off by 0.65 in the logarithm
+PROMPTS = (
+    2**16
+)  # prompts at the end: at four layers the mean over 1000 is off by 0.65 in the logarithm
 REMEMBERED = 2**24  # numbers of prompts that are kept for the next run, 64 MiB
 BLOCK = 2**12  # prompts drawn at once; fixed, since it decides which prompts come
-Blocks = Sequence[tuple[Tensor | None, Tensor]]  # U [d, n, block] where a model needs it, S [d, d, block]
+Blocks = Sequence[
+    tuple[Tensor | None, Tensor]
+]  # U [d, n, block] where a model needs it, S [d, d, block]
 
 
 def held_out(d: int, n: int, prompts: int, seed: int = 17) -> Iterable[tuple[Tensor, Tensor]]:
-    """U [d, n, block] and S [d, d, block] of prompts that no training saw, block by block, on the device."""
+    """U [d, n, block] and S [d, d, block] of prompts that no training saw, block by block, on the
+    device."""
     small = prompts * d * (n + d) <= REMEMBERED
     return _remembered(d, n, prompts, seed) if small else _drawn(d, n, prompts, seed)
 
@@ -45,7 +51,8 @@ def held(config: Any, prompts: int) -> Blocks:
 
 
 def losses(parameters: Parameters, config: Any, root: Tensor, blocks: Blocks) -> Tensor:
-    """The expected loss on each prompt, [seeds, prompts]: tr(Σ C Σ⁻¹ Cᵀ), where the error is C w*."""
+    """The expected loss on each prompt, [seeds, prompts]: tr(Σ C Σ⁻¹ Cᵀ), where the
+    error is C w*."""
     found = []
     examples = VARIANTS[config.variant].needs_examples
     cells = config.d**2 * config.seeds * (4 * config.n if examples else config.layers)
@@ -59,9 +66,9 @@ def losses(parameters: Parameters, config: Any, root: Tensor, blocks: Blocks) ->
 
 
 def batches(parameters: Parameters, config: Any, root: Tensor) -> Tensor:
-    """The mean loss on each of 65 batches of 1000 prompts with their own w* and query, [seeds, 65]: what the authors
-    could have measured on theirs. As in their code one set of prompts is turned with every seed's rotation, so seeds,
-    depths and models can be compared batch by batch."""
+    """The mean loss on each of 65 batches of 1000 prompts with their own w* and query, [seeds, 65]:
+    what the authors could have measured on theirs. As in their code one set of prompts is turned
+    with every seed's rotation, so seeds, depths and models can be compared batch by batch."""
     generator, found = torch.Generator().manual_seed(2**31 + 31), []
     examples, turn = VARIANTS[config.variant].needs_examples, rotations(config)
     for U, _ in held_out(config.d, config.n, PROMPTS):

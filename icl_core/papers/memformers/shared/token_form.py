@@ -1,4 +1,5 @@
-"""The model as the paper writes it: linear attention over tokens, and registers of past attention (eqs. 2.3 to 3.4).
+"""The model as the paper writes it: linear attention over tokens, and registers of past attention
+(eqs. 2.3 to 3.4).
 
     Z_0 = [[x_1 … x_n  x_q], [y_1 … y_n  0]]                       a prompt, [d + 1, n + 1]
     Attn_{P,Q}(Z) = P Z M (Zᵀ Q Z),  M = diag(I_n, 0)               no token attends to the query
@@ -8,10 +9,11 @@
     LFOM:      R_l = Attn(Z_l),                Z_{l+1} = Z_l + 1/n Σ_{j≤l} Γ_j^l ⊙ R_j
     prediction after layer l: −[Z_{l+1}]_{d+1,n+1}
 
-The paper's Q holds A_l. It is symmetric there, and its transpose the same; a trained A_l is not symmetric, and with
-A_lᵀ Lemma 2.1 holds as it stands, w_{l+1} = w_l − A_l ∇R(w_l).
+The paper's Q holds A_l. It is symmetric there, and its transpose the same; a trained A_l is not
+symmetric, and with A_lᵀ Lemma 2.1 holds as it stands, w_{l+1} = w_l − A_l ∇R(w_l).
 
-This is the readable form, for display and as the oracle of `model`, which never makes an n × n product.
+This is the readable form, for display and as the oracle of `model`, which never makes an n × n
+product.
 """
 
 from collections.abc import Sequence
@@ -30,9 +32,15 @@ from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters, lea
 class Passage:
     """What went through the layers, for every prompt of a batch."""
 
-    predictions: Float[Tensor, "layers_1 b"]  # of the query's label, before the first layer and after each
-    labels: Float[Tensor, "layers_1 b n_1"]  # the last row of Z_l: what is left of each token's label
-    attention: Float[Tensor, "layers b n_1 n_1"]  # M Zᵀ Q Z, heads summed: row i attended to, column k attending
+    predictions: Float[
+        Tensor, "layers_1 b"
+    ]  # of the query's label, before the first layer and after each
+    labels: Float[
+        Tensor, "layers_1 b n_1"
+    ]  # the last row of Z_l: what is left of each token's label
+    attention: Float[
+        Tensor, "layers b n_1 n_1"
+    ]  # M Zᵀ Q Z, heads summed: row i attended to, column k attending
     update: Float[Tensor, "layers b d_1 n_1"]  # Z_{l+1} − Z_l
 
 
@@ -44,7 +52,9 @@ def forward(
 
     X is in original coordinates, or in whitened ones, Σ^-½ times those, if `takes_whitened`.
     """
-    Z = torch.cat([X, torch.cat([y, torch.zeros_like(y[:, :1])], 1)[:, None]], 1)  # [b, d + 1, n + 1]
+    Z = torch.cat(
+        [X, torch.cat([y, torch.zeros_like(y[:, :1])], 1)[:, None]], 1
+    )  # [b, d + 1, n + 1]
     A = original(parameters, config, root)  # [L, registers, heads, d, d]
     Q = pad(-A.mT, (0, 1, 0, 1))[:, :, :, None]  # −[[A_lᵀ, 0], [0, 0]] (eq. 2.8)
     P = values(parameters, X).expand(len(Q), -1, -1)  # [L, d + 1, d + 1]
@@ -62,7 +72,9 @@ def forward(
 
 
 def attend(
-    P: Float[Tensor, "d_1 d_1"], Q: Float[Tensor, "registers heads 1 d_1 d_1"], Z: Float[Tensor, "b d_1 n_1"]
+    P: Float[Tensor, "d_1 d_1"],
+    Q: Float[Tensor, "registers heads 1 d_1 d_1"],
+    Z: Float[Tensor, "b d_1 n_1"],
 ) -> tuple[Float[Tensor, "registers heads b d_1 n_1"], Float[Tensor, "registers heads b n_1 n_1"]]:
     """Attn_{P,Q}(Z) of every head (eq. 2.4), and its M Zᵀ Q Z."""
     M = torch.ones_like(Z[0, 0])  # the diagonal
@@ -72,20 +84,25 @@ def attend(
 
 
 def remember(registers: list[Tensor], made: Tensor, parameters: Parameters, variant: str) -> None:
-    """Appends R_l, [registers, b, d + 1, n + 1], made of the layer's attention; CGD-like with γ_l R_{l−1} (eq. 3.1)."""
+    """Appends R_l, [registers, b, d + 1, n + 1], made of the layer's attention; CGD-like with γ_l
+    R_{l−1} (eq. 3.1)."""
     if VARIANTS[variant].memory == "deflection" and registers:
         made = made + parameters["gamma"][0, len(registers)] * registers[-1]
     registers.append(made)
 
 
-def recall(registers: Sequence[Tensor], parameters: Parameters, variant: str) -> Float[Tensor, "b d_1 n_1"]:
+def recall(
+    registers: Sequence[Tensor], parameters: Parameters, variant: str
+) -> Float[Tensor, "b d_1 n_1"]:
     """n (Z_{l+1} − Z_l) from R_0 … R_l (eqs. 2.5, 3.2, 3.4)."""
     layer, kind = len(registers) - 1, VARIANTS[variant]
     if kind.memory == "none":
         return registers[layer].sum(0)
     if kind.memory == "deflection":
         return parameters["alpha"][0, layer] * registers[layer].sum(0)
-    Gamma = parameters["Gamma"][0] if kind.shared else parameters["Gamma"][0, layer]  # [L, …] over j
+    Gamma = (
+        parameters["Gamma"][0] if kind.shared else parameters["Gamma"][0, layer]
+    )  # [L, …] over j
     if kind.per == "entry":  # of its own attention a layer uses all
         Gamma = torch.cat([Gamma[:layer], torch.ones_like(Gamma[:1])])
     if kind.per == "coordinate":
@@ -95,17 +112,20 @@ def recall(registers: Sequence[Tensor], parameters: Parameters, variant: str) ->
 
 
 def takes_whitened(config: Any) -> bool:
-    """Whether the model is one of whitened covariates: they move, and are learned in coordinates that they start in."""
+    """Whether the model is one of whitened covariates: they move, and are learned in coordinates
+    that they start in."""
     return VARIANTS[config.variant].moves_covariates and learned_in(config) == "whitened"
 
 
 def original(
     parameters: Parameters, config: Any, root: Float[Tensor, "1 d d"]
 ) -> Float[Tensor, "layers registers heads d d"]:
-    """A_l in the coordinates of X, of every head and register; learned, they count in other units (`variants`).
+    """A_l in the coordinates of X, of every head and register; learned, they count in other units
+    (`variants`).
 
-    A register holds labels alone, which have no coordinates of w that Γ could scale. A Γ per coordinate therefore
-    takes d registers: the c-th has A's row c alone, and its label is what coordinate c of the gradient adds to it.
+    A register holds labels alone, which have no coordinates of w that Γ could scale. A Γ per
+    coordinate therefore takes d registers: the c-th has A's row c alone, and its label is what
+    coordinate c of the gradient adds to it.
     """
     unit = torch.eye(config.d, dtype=root.dtype, device=root.device)
     if "A" not in parameters:

@@ -19,7 +19,8 @@ from icl_core.training import loop, phases, several_seeds
 from icl_core.training.phases import Made, Phase, Report
 
 EVALUATIONS = 10, 50  # every so many steps at first, and so many of these
-HALVED = 2000  # steps after which the learning rate is halved, where it is (authors' code of Figures 18 to 21)
+# steps after which the learning rate is halved, where it is (authors' code of Figures 18 to 21)
+HALVED = 2000
 EVALUATED = ("loss", "error", "median", "batches", "train")
 
 
@@ -31,27 +32,39 @@ SCHEDULES: dict[str, Callable[[int], Callable[[int], float]]] = {
 
 
 def training_phase(name: str, config: Any, label: str = "") -> Phase:
-    """One depth's training, as a part of a run, called `label` for people: `curve/…`, `snapshot/…`, `final/…` and
-    `evaluated/…` [seeds]."""
-    return Phase(name, config.steps, partial(_train, config, name), partial(curves, config), label=label)
+    """One depth's training, as a part of a run, called `label` for people: `curve/…`, `snapshot/…`,
+    `final/…` and `evaluated/…` [seeds]."""
+    return Phase(
+        name, config.steps, partial(_train, config, name), partial(curves, config), label=label
+    )
 
 
 def every_depth(models: Mapping[str, Any], labels: Mapping[str, str]) -> list[Phase]:
-    """For each of `models`, by name, a training of every depth, "<name> <depth>"; the deepest first: its curves are the
-    ones to watch. `labels` are their names for people."""
+    """For each of `models`, by name, a training of every depth, "<name> <depth>"; the deepest
+    first: its curves are the ones to watch. `labels` are their names for people."""
     depths = range(max(model.layers for model in models.values()), 0, -1)
-    every = [(name, depth, replace(model, layers=depth)) for depth in depths for name, model in models.items()]
+    every = [
+        (name, depth, replace(model, layers=depth))
+        for depth in depths
+        for name, model in models.items()
+    ]
     said = {depth: f"{depth} layers" if depth > 1 else "1 layer" for depth in depths}
-    return [training_phase(f"{name} {depth}", model, f"{labels[name]}, {said[depth]}") for name, depth, model in every]
+    return [
+        training_phase(f"{name} {depth}", model, f"{labels[name]}, {said[depth]}")
+        for name, depth, model in every
+    ]
 
 
 def by_depth(made: Made, name: str, layers: int, measure: str) -> np.ndarray:
     """What the test set says of a model's depths, [seeds, K]."""
-    return np.stack([made[f"{name} {depth}"][f"evaluated/{measure}"] for depth in range(1, layers + 1)], 1)
+    return np.stack(
+        [made[f"{name} {depth}"][f"evaluated/{measure}"] for depth in range(1, layers + 1)], 1
+    )
 
 
 def goes_on(config: Any) -> bool:
-    """Whether a training is the beginning of a longer one: neither its rate nor its prompts depend on the length."""
+    """Whether a training is the beginning of a longer one: neither its rate nor its prompts depend
+    on the length."""
     pooled = config.batches == "fresh" and config.batch * config.seeds * config.steps < FEWEST
     return config.schedule != "cosine" and not pooled
 
@@ -73,7 +86,8 @@ class Begun:
 
 
 def _train(config: Any, name: str, *given: Any) -> dict[str, np.ndarray]:
-    """`given` ends in what is resumed and the report; an earlier phase before them has made the first `final/…`."""
+    """`given` ends in what is resumed and the report; an earlier phase before them has made the
+    first `final/…`."""
     *first, resumed, report = given
     begun = begin(config, phases.final(first[0]) if first else {})
     return end(begun, trained(name.rpartition(" ")[0], config, begun.problem, resumed, report))
@@ -86,7 +100,9 @@ def begin(config: Any, first: Tensors | None = None) -> Begun:
     for name, array in (first or {}).items():
         parameters[name].copy_(torch.from_numpy(np.array(array)))
     batches, held = Batches(config), test_set.held(config, test_set.WATCHED)
-    of = problem(config, parameters, root, batches, lambda step: _watched(config, parameters, root, held))
+    of = problem(
+        config, parameters, root, batches, lambda step: _watched(config, parameters, root, held)
+    )
     return Begun(config, parameters, root, batches, of)
 
 
@@ -95,18 +111,22 @@ def end(begun: Begun, state: loop.State) -> dict[str, np.ndarray]:
     config, parameters, root = begun.config, begun.parameters, begun.root
     evaluated = _evaluated(config, parameters, root)
     evaluated["train"] = _training_loss(config, parameters, root, begun.batches, state)
-    found = {f"evaluated/{key}": np.asarray(value.cpu(), np.float32) for key, value in evaluated.items()}
+    found = {
+        f"evaluated/{key}": np.asarray(value.cpu(), np.float32) for key, value in evaluated.items()
+    }
     return {**curves(config, state), **found, **state.kept(_shown(state), np.float16)}
 
 
 def _shown(state: loop.State) -> list[int]:
-    """The evaluations whose snapshots are kept: along the logarithm of the loss and each layer's distance to Σ⁻¹."""
+    """The evaluations whose snapshots are kept: along the logarithm of the loss and each layer's
+    distance to Σ⁻¹."""
     distances = state.moving(*(name for name in state.curve if name.startswith("distance_")))
     return loop.spread([np.log(state.moving("loss")[0]), *distances])
 
 
 def _evaluated(config: Any, parameters: Parameters, root: Tensor) -> dict[str, Tensor]:
-    """On the test set, [seeds]: mean loss, the error of its logarithm, median; and on batches of 1000, [seeds, 65]."""
+    """On the test set, [seeds]: mean loss, the error of its logarithm, median; and on batches of
+    1000, [seeds, 65]."""
     losses = test_set.losses(parameters, config, root, test_set.held(config, test_set.PROMPTS))
     mean, error = test_set.mean_and_log_error(losses)
     batches = test_set.batches(parameters, config, root)
@@ -114,43 +134,62 @@ def _evaluated(config: Any, parameters: Parameters, root: Tensor) -> dict[str, T
 
 
 def problem(
-    config: Any, parameters: Parameters, root: Tensor, batches: Any, watch: Callable[[int], loop.Measures]
+    config: Any,
+    parameters: Parameters,
+    root: Tensor,
+    batches: Any,
+    watch: Callable[[int], loop.Measures],
 ) -> loop.Problem:
-    """What the loop trains: every seed's loss on `batches`, which have a `generator` and the batch `at` a step."""
+    """What the loop trains: every seed's loss on `batches`, which have a `generator` and the batch
+    `at` a step."""
 
     def step(index: int):
-        loss, gradient = model.loss_and_gradient(parameters, config, root, batches.at(index), config.objective)
+        loss, gradient = model.loss_and_gradient(
+            parameters, config, root, batches.at(index), config.objective
+        )
         return limited(gradient, config), {"loss": loss.cpu().numpy()}
 
     return loop.Problem(
         parameters,
         step,
         watch,
-        lambda tensors: torch.optim.Adam(tensors, lr=config.learning_rate, betas=(config.beta_1, config.beta_2)),
+        lambda tensors: torch.optim.Adam(
+            tensors, lr=config.learning_rate, betas=(config.beta_1, config.beta_2)
+        ),
         (batches.generator,),
         loss="loss",
         schedule=SCHEDULES[config.schedule](config.steps),
-        # predicting zero loses d; of the logarithm every step is bounded, and rare prompts may be this bad
+        # predicting zero loses d; of the logarithm every step is bounded, and rare prompts may be
+        # this bad
         ceiling=1e6 * config.d if config.objective == "mean" else 1e30,
     )
 
 
 def limited(gradient: Parameters, config: Any) -> Parameters:
     """The gradient, clipped where the config asks for it."""
-    return clipped(gradient, config.clip, config.preconditioner == "full") if config.clip else gradient
+    return (
+        clipped(gradient, config.clip, config.preconditioner == "full") if config.clip else gradient
+    )
 
 
 def clipped(gradient: Parameters, limit: float, matrices: bool) -> Parameters:
-    """The gradient with each of the `matrices` A_l and B_l no longer than `limit`, head by head (Section 2's clipping,
-    as the authors' code does it); every other parameter of a seed as a whole."""
+    """The gradient with each of the `matrices` A_l and B_l no longer than `limit`, head by head
+    (Section 2's clipping, as the authors' code does it); every other parameter of a seed as a
+    whole."""
     own = {name: value for name, value in gradient.items() if matrices and name in ("A", "B")}
     squares = {name: value.square().sum((-2, -1), keepdim=True) for name, value in own.items()}
-    cut = {name: value * (limit / squares[name].sqrt().clamp(min=limit)) for name, value in own.items()}
-    return {name: cut[name] if name in cut else several_seeds.clipped({name: value}, limit)[name]
-            for name, value in gradient.items()}  # fmt: skip
+    cut = {
+        name: value * (limit / squares[name].sqrt().clamp(min=limit)) for name, value in own.items()
+    }
+    return {
+        name: cut[name] if name in cut else several_seeds.clipped({name: value}, limit)[name]
+        for name, value in gradient.items()
+    }
 
 
-def trained(name: str, config: Any, problem: loop.Problem, resumed: Tensors, report: Report) -> loop.State:
+def trained(
+    name: str, config: Any, problem: loop.Problem, resumed: Tensors, report: Report
+) -> loop.State:
     """Trains to the end. `Diverged` says which model it was, of what `name` and how many layers."""
     try:
         return loop.train(problem, config.steps, evaluations(config), resumed, report)
@@ -168,30 +207,43 @@ def evaluations(config: Any) -> list[int]:
     return loop.evaluations(config.steps, *EVALUATIONS)
 
 
-def _watched(config: Any, parameters: Parameters, root: Tensor, held: test_set.Blocks) -> dict[str, np.ndarray]:
-    """The loss on fresh prompts and each layer's distance from a multiple of Σ⁻¹, at an evaluation."""
+def _watched(
+    config: Any, parameters: Parameters, root: Tensor, held: test_set.Blocks
+) -> dict[str, np.ndarray]:
+    """The loss on fresh prompts and each layer's distance from a multiple of Σ⁻¹, at an
+    evaluation."""
     loss = test_set.losses(parameters, config, root, held).double().mean(-1)
     found = {"loss": loss.cpu().numpy()}
     if "A" in parameters and config.preconditioner == "full":
-        by_layer = variants.distances(variants.preconditioners(parameters, config, root)).cpu().numpy()
+        by_layer = (
+            variants.distances(variants.preconditioners(parameters, config, root)).cpu().numpy()
+        )
         found |= {f"distance_{layer}": by_layer[:, layer] for layer in range(config.layers)}
     return found
 
 
-def _training_loss(config: Any, parameters: Parameters, root: Tensor, batches: Batches, state: loop.State) -> Tensor:
-    """What the model loses on the prompts it was trained on, [seeds]; of fresh ones, on those of the last tenth."""
+def _training_loss(
+    config: Any, parameters: Parameters, root: Tensor, batches: Batches, state: loop.State
+) -> Tensor:
+    """What the model loses on the prompts it was trained on, [seeds]; of fresh ones, on those of
+    the last tenth."""
     if config.batches == "fresh":
         rows = np.array(state.batch["loss"][-max(1, config.steps // 10) :])  # [steps, seeds]
         return torch.from_numpy(rows.mean(0))
-    return model.loss_and_gradient(parameters, config, root, batches.at(config.steps - 1), "mean")[0]
+    return model.loss_and_gradient(parameters, config, root, batches.at(config.steps - 1), "mean")[
+        0
+    ]
 
 
 def on_own_batch(config: Any) -> dict[str, np.ndarray]:
-    """`baseline/cg_train` [seeds, K]: conjugate gradient on the very prompts and queries of the last batch."""
+    """`baseline/cg_train` [seeds, K]: conjugate gradient on the very prompts and queries of the
+    last batch."""
     rows, batch = [], Batches(config).at(config.steps - 1)
     for seed, covariance in enumerate(covariances(config)):
         root, inverse = covariance.root.to(batch.S), covariance.inverse_root.to(batch.S)
-        X = torch.einsum("ij,jkp,kl->ilp", root, batch.S[seed], root)  # these prompts, not others of their kind
+        X = torch.einsum(
+            "ij,jkp,kl->ilp", root, batch.S[seed], root
+        )  # these prompts, not others of their kind
         target = inverse @ batch.target[seed, :, 0]
         done = conjugate_gradient(X, target, config.layers)
         missed = root @ (done.iterates - target)  # [K + 1, d, prompts], whitened
@@ -205,4 +257,7 @@ def frozen(config: Any) -> dict[str, np.ndarray]:
     """What no training changes: `frozen/rotation` [seeds, d, d], `frozen/eigenvalues` [d] of Σ."""
     found = covariances(config)
     rotations = torch.stack([each.rotation for each in found]).float()
-    return {"frozen/rotation": rotations.numpy(), "frozen/eigenvalues": found[0].eigenvalues.float().numpy()}
+    return {
+        "frozen/rotation": rotations.numpy(),
+        "frozen/eigenvalues": found[0].eigenvalues.float().numpy(),
+    }

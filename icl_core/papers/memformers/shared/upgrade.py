@@ -1,5 +1,5 @@
-"""Brings the tensors of runs that were kept in an older form to today's names. Of what is in today's form it changes
-nothing."""
+"""Brings the tensors of runs that were kept in an older form to today's names. Of what is in
+today's form it changes nothing."""
 
 import re
 
@@ -30,14 +30,22 @@ BASELINES = ("cg", "pcg", "gd", "momentum", "momentum_tuned", "nesterov", "neste
 METHODS = {
     "variances": ("gated", "scalar", "last", "even"),
     "mixture": (
-        "linear/gated", "lfom/gated", "lfom/adapted", "linear/scalar", "lfom/scalar", "linear/even", "lfom/even",
-        "linear/mixture", "lfom/mixture",
+        "linear/gated",
+        "lfom/gated",
+        "lfom/adapted",
+        "linear/scalar",
+        "lfom/scalar",
+        "linear/even",
+        "lfom/even",
+        "linear/mixture",
+        "lfom/mixture",
     ),
-}  # fmt: skip
+}
 
 
 def upgrade(tensors: Tensors) -> Tensors:
-    """Labels in names become ids, what was judged is evaluated, and the names of what was measured are added."""
+    """Labels in names become ids, what was judged is evaluated, and the names of what was measured
+    are added."""
     found = {_renamed(name): array for name, array in tensors.items()}
     return {**_named(found), **found}
 
@@ -54,9 +62,14 @@ def _named(tensors: Tensors) -> dict[str, np.ndarray]:
     if "baseline/gd" in tensors:
         found["names/baselines"] = names(BASELINES)
     if "frozen/rotation" in tensors and "depth/layers" in tensors:
-        found["names/beside"] = names(name for name in IDS.values() if f"beside/{name}/loss" in tensors)
+        found["names/beside"] = names(
+            name for name in IDS.values() if f"beside/{name}/loss" in tensors
+        )
     if "test_time/variance" in tensors:
         found |= {"names/methods": names(METHODS["variances"]), "names/starts": names(STARTS)}
     if "shape/at" in tensors:
-        found |= {"names/methods": names(METHODS["mixture"]), "names/kinds": names(("linear", "lfom"))}
+        found |= {
+            "names/methods": names(METHODS["mixture"]),
+            "names/kinds": names(("linear", "lfom")),
+        }
     return found

@@ -1,9 +1,13 @@
-"""What each model learns, and the table of matrices on past gradients that it amounts to (Theorems 3.1 and 3.2).
+"""What each model learns, and the table of matrices on past gradients that it amounts to (Theorems
+3.1 and 3.2).
 
-A  [seeds, H, L, d, d], or [seeds, H, L] if a multiple of I: preconditioners, the heads' sum is what counts
+A  [seeds, H, L, d, d], or [seeds, H, L] if a multiple of I: preconditioners, the heads' sum is what
+   counts
 alpha, gamma  [seeds, L]: the CGD-like Memformer's
-Gamma  [seeds, L, L, …] Γ_j^l, lower-triangular in (l, j): a number, one a coordinate [d] or one a token [n+1];
-       [seeds, L, …] where all layers share Γ_j: [d] learned directly, [n+1] a token, [d+1, n+1] an entry of Z
+Gamma  [seeds, L, L, …] Γ_j^l, lower-triangular in (l, j): a number, one a coordinate [d] or one a
+       token [n+1];
+       [seeds, L, …] where all layers share Γ_j: [d] learned directly, [n+1] a token, [d+1, n+1] an
+       entry of Z
 B  [seeds, L, d, d]: GD++'s map of the covariates
 """
 
@@ -17,7 +21,9 @@ from icl_core.machine import device
 from icl_core.papers.memformers.shared.task import gaussian
 
 Parameters = dict[str, Tensor]
-SMALL = 2**12  # multiplications in a batch of products up to which torch chooses its kernel by nothing else
+SMALL = (
+    2**12
+)  # multiplications in a batch of products up to which torch chooses its kernel by nothing else
 
 
 @dataclass(frozen=True)
@@ -25,7 +31,8 @@ class Variant:
     """A model by what it remembers of past layers, and what it learns of that.
 
     memory   "none", "deflection" (α, γ of Theorem 3.1) or "Gamma" (Theorem 3.2)
-    per      what has a number of its own in Γ: a "layer", a "coordinate", a "token" or an "entry" of Z
+    per      what has a number of its own in Γ: a "layer", a "coordinate", a "token" or an "entry"
+             of Z
     shared   whether all layers use one Γ_j
     """
 
@@ -40,8 +47,14 @@ class Variant:
 
     @property
     def equal_power(self) -> bool:
-        """Whether with one matrix for all A_l it reaches every polynomial of its degree, and nothing else."""
-        return self.preconditioned and self.per == "layer" and not self.shared and not self.moves_covariates
+        """Whether with one matrix for all A_l it reaches every polynomial of its degree, and
+        nothing else."""
+        return (
+            self.preconditioned
+            and self.per == "layer"
+            and not self.shared
+            and not self.moves_covariates
+        )
 
     @property
     def needs_examples(self) -> bool:
@@ -60,20 +73,52 @@ VARIANTS = {
         Variant("linear", "linear transformer, no memory", "linear transformer", memory="none"),
         Variant("cgd", "CGD-like Memformer (α, γ)", "CGD-like", memory="deflection"),
         Variant("lfom", "LFOM Memformer, Γ per pair of layers", "LFOM"),
-        Variant("coordinate", "LFOM Memformer, Γ per coordinate", "LFOM, Γ per coordinate", per="coordinate"),
-        Variant("token", "LFOM Memformer, Γ per token and pair of layers", "LFOM, Γ per token and pair", per="token"),
-        Variant("token shared", "LFOM Memformer, Γ_j per token (authors' code)", "LFOM, Γ_j per token", per="token",
-                shared=True),
+        Variant(
+            "coordinate",
+            "LFOM Memformer, Γ per coordinate",
+            "LFOM, Γ per coordinate",
+            per="coordinate",
+        ),
+        Variant(
+            "token",
+            "LFOM Memformer, Γ per token and pair of layers",
+            "LFOM, Γ per token and pair",
+            per="token",
+        ),
+        Variant(
+            "token shared",
+            "LFOM Memformer, Γ_j per token (authors' code)",
+            "LFOM, Γ_j per token",
+            per="token",
+            shared=True,
+        ),
         Variant("shared", "LFOM Memformer, Γ shared by all layers", "Γ shared", shared=True),
         Variant("gd++", "GD++ with memory, covariates move too", "GD++", moves_covariates=True),
-        Variant("gd++ entry", "GD++, Γ_j per entry of Z (authors' code)", "GD++, Γ_j per entry", per="entry",
-                shared=True, moves_covariates=True),
-        Variant("learned", "LFOM learned directly, no preconditioner", "learned LFOM", per="coordinate",
-                preconditioned=False),
-        Variant("learned shared", "LFOM learned directly, Λ shared by all layers", "learned LFOM, Λ shared",
-                per="coordinate", shared=True, preconditioned=False),
+        Variant(
+            "gd++ entry",
+            "GD++, Γ_j per entry of Z (authors' code)",
+            "GD++, Γ_j per entry",
+            per="entry",
+            shared=True,
+            moves_covariates=True,
+        ),
+        Variant(
+            "learned",
+            "LFOM learned directly, no preconditioner",
+            "learned LFOM",
+            per="coordinate",
+            preconditioned=False,
+        ),
+        Variant(
+            "learned shared",
+            "LFOM learned directly, Λ shared by all layers",
+            "learned LFOM, Λ shared",
+            per="coordinate",
+            shared=True,
+            preconditioned=False,
+        ),
     )
-}  # fmt: skip
+}
 
 
 def initial(config: Any, generator: torch.Generator) -> Parameters:
@@ -82,7 +127,9 @@ def initial(config: Any, generator: torch.Generator) -> Parameters:
     variant, small = VARIANTS[config.variant], config.initial * (5 / d) ** 0.5
     made: Parameters = {}
     if variant.preconditioned:
-        made["A"] = small * gaussian((s, H, L) + ((d, d) if config.preconditioner == "full" else ()), generator)
+        made["A"] = small * gaussian(
+            (s, H, L) + ((d, d) if config.preconditioner == "full" else ()), generator
+        )
     if variant.memory == "deflection":
         plain = {"alpha": torch.ones(s, L), "gamma": torch.zeros(s, L)}
         made |= {name: value.to(device.current_device()) for name, value in plain.items()}
@@ -94,10 +141,15 @@ def initial(config: Any, generator: torch.Generator) -> Parameters:
 
 
 def _own_alone(config: Any, variant: Variant) -> Tensor:
-    """Γ by which every layer uses its own gradient alone; shared by all layers it can only use all alike. The authors'
-    own, which a token or an entry has of its own, begins at 0."""
+    """Γ by which every layer uses its own gradient alone; shared by all layers it can only use all
+    alike. The authors' own, which a token or an entry has of its own, begins at 0."""
     s, L = config.seeds, config.layers
-    width = {"layer": (), "coordinate": (config.d,), "token": (config.n + 1,), "entry": (config.d + 1, config.n + 1)}
+    width = {
+        "layer": (),
+        "coordinate": (config.d,),
+        "token": (config.n + 1,),
+        "entry": (config.d + 1, config.n + 1),
+    }
     width = width[variant.per]
     if variant.shared:
         own = torch.zeros(s, L) if variant.needs_examples else torch.ones(s, L)
@@ -108,8 +160,8 @@ def _own_alone(config: Any, variant: Variant) -> Tensor:
 
 
 def coefficients(parameters: Parameters, variant: str) -> Tensor:
-    """Γ_j^l of any memory, [seeds, L, L] over (l, j), or [seeds, L, L, …] where each coordinate, token or entry has
-    its own."""
+    """Γ_j^l of any memory, [seeds, L, L] over (l, j), or [seeds, L, L, …] where each coordinate,
+    token or entry has its own."""
     kind = VARIANTS[variant]
     if kind.memory == "none":
         A = parameters["A"]
@@ -121,11 +173,15 @@ def coefficients(parameters: Parameters, variant: str) -> Tensor:
         Gamma = Gamma.unsqueeze(1).expand(-1, Gamma.shape[1], *Gamma.shape[1:])
     if Gamma.dim() == 3:
         return Gamma.tril()
-    past = torch.ones(Gamma.shape[1:3], dtype=Gamma.dtype, device=Gamma.device).tril(-1 if kind.per == "entry" else 0)
+    past = torch.ones(Gamma.shape[1:3], dtype=Gamma.dtype, device=Gamma.device).tril(
+        -1 if kind.per == "entry" else 0
+    )
     found = Gamma * past.reshape(*past.shape, *[1] * (Gamma.dim() - 3))
     if kind.per != "entry":
         return found
-    own = torch.eye(len(past), dtype=Gamma.dtype, device=Gamma.device)  # of its own attention a layer uses all
+    own = torch.eye(
+        len(past), dtype=Gamma.dtype, device=Gamma.device
+    )  # of its own attention a layer uses all
     return found + own[..., None, None]
 
 
@@ -141,13 +197,15 @@ def _deflected(alpha: Tensor, gamma: Tensor) -> Tensor:
 
 
 def learned_in(config: Any) -> str:
-    """The coordinates that A counts in: those asked for, or the original ones where it is a multiple of I."""
+    """The coordinates that A counts in: those asked for, or the original ones where it is a
+    multiple of I."""
     whitened_multiple = config.preconditioner == "scalar" and config.coordinates == "whitened"
     return "original" if whitened_multiple else config.coordinates
 
 
 def matrices(parameters: Parameters, config: Any) -> Tensor:
-    """A_l as matrices in the coordinates that they are learned in, the heads summed: [seeds, L, d, d]."""
+    """A_l as matrices in the coordinates that they are learned in, the heads summed: [seeds, L, d,
+    d]."""
     A = parameters["A"].sum(1)
     full = config.preconditioner == "full"
     return A if full else A[..., None, None] * torch.eye(config.d, dtype=A.dtype, device=A.device)
@@ -162,10 +220,11 @@ def preconditioners(parameters: Parameters, config: Any, root: Tensor) -> Tensor
 
 
 def whitened(A: Tensor, coordinates: str, root: Tensor) -> Tensor:
-    """Σ^½ A Σ^½ of A [seeds, …, d, d]; in whitened coordinates that is what is learned, and nothing changes.
+    """Σ^½ A Σ^½ of A [seeds, …, d, d]; in whitened coordinates that is what is learned, and nothing
+    changes.
 
-    Learned in the "original" ones, A counts in units of one over Σ's mean eigenvalue, so that σ² changes nothing; the
-    "authors" count it as it is.
+    Learned in the "original" ones, A counts in units of one over Σ's mean eigenvalue, so that σ²
+    changes nothing; the "authors" count it as it is.
     """
     if coordinates == "whitened":
         return A
@@ -174,7 +233,8 @@ def whitened(A: Tensor, coordinates: str, root: Tensor) -> Tensor:
 
 
 def start_root(coordinates: str, root: Tensor) -> Tensor:
-    """What turns white covariates into those that A is learned for, [seeds, d, d]: I in whitened coordinates."""
+    """What turns white covariates into those that A is learned for, [seeds, d, d]: I in whitened
+    coordinates."""
     if coordinates == "whitened":
         return torch.eye(root.shape[-1], dtype=root.dtype, device=root.device).expand_as(root)
     return unit_root(root) if coordinates == "original" else root
@@ -186,35 +246,48 @@ def unit_root(root: Tensor) -> Tensor:
 
 
 def steps(parameters: Parameters, config: Any, root: Tensor) -> Tensor:
-    """W_j^l in whitened coordinates, [seeds, L, L, d, d] over (l, j): what a layer makes of each past gradient."""
+    """W_j^l in whitened coordinates, [seeds, L, L, d, d] over (l, j): what a layer makes of each
+    past gradient."""
     weights = coefficients(parameters, config.variant)
     if weights.dim() == 3:
         return weights[..., None, None] * preconditioners(parameters, config, root)[:, None]
     if "A" not in parameters:
         return whitened(torch.diag_embed(weights), "original", root)
-    return whitened(weights[..., None] * matrices(parameters, config)[:, None], learned_in(config), root)
+    return whitened(
+        weights[..., None] * matrices(parameters, config)[:, None], learned_in(config), root
+    )
 
 
 def table(parameters: Parameters, config: Any, root: Tensor) -> Tensor:
-    """`steps` as the iteration in R^d wants them, [seeds, L d, L d]: row of blocks l, column of blocks j is W_j^l."""
+    """`steps` as the iteration in R^d wants them, [seeds, L d, L d]: row of blocks l, column of
+    blocks j is W_j^l."""
     every = steps(parameters, config, root)
     s, L, _, d, _ = every.shape
     return every.transpose(2, 3).reshape(s, L * d, L * d)
 
 
 def table_of_runs(parameters: Parameters, config: Any, root: Tensor) -> Tensor:
-    """`table` of the rows of several runs: so many at once as come from the same kernel as one run's."""
+    """`table` of the rows of several runs: so many at once as come from the same kernel as one
+    run's."""
     alone = config.seeds * config.layers * config.d**3
     rows = config.seeds * max(1, SMALL // alone)
     if len(root) <= rows:
         return table(parameters, config, root)
     parts = (slice(start, start + rows) for start in range(0, len(root), rows))
-    return torch.cat([table({name: each[at] for name, each in parameters.items()}, config, root[at]) for at in parts])
+    return torch.cat(
+        [
+            table({name: each[at] for name, each in parameters.items()}, config, root[at])
+            for at in parts
+        ]
+    )
 
 
 def distances(M: Tensor) -> Tensor:
-    """Dist(M, I) = min_α ‖M − αI‖_F / ‖M‖_F of M = Σ^½ A Σ^½ [..., d, d]; α = tr(M) / d. From 0 to 1
-    (Appendix D)."""
+    """Dist(M, I) = min_α ‖M − αI‖_F / ‖M‖_F of M = Σ^½ A Σ^½ [..., d, d]; α = tr(M) / d. From 0 to
+    1 (Appendix D)."""
     square = M.square().sum((-2, -1))
     trace = M.diagonal(dim1=-2, dim2=-1).sum(-1)
-    return ((square - trace.square() / M.shape[-1]).clamp(min=0) / square.clamp(min=torch.finfo(M.dtype).tiny)).sqrt()
+    return (
+        (square - trace.square() / M.shape[-1]).clamp(min=0)
+        / square.clamp(min=torch.finfo(M.dtype).tiny)
+    ).sqrt()

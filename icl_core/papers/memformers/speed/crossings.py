@@ -1,4 +1,5 @@
-"""When a training arrives at its floor, and how many times as fast as another: from the curves of a run."""
+"""When a training arrives at its floor, and how many times as fast as another: from the curves of a
+run."""
 
 from dataclasses import dataclass
 
@@ -16,8 +17,8 @@ MOVES = 0.05  # standard deviation over the last tenth from which a log-loss hov
 
 
 def reached(steps: np.ndarray, above: np.ndarray, within: float = WITHIN) -> np.ndarray:
-    """The step at which each seed's log-loss `above` its floor [seeds, points] first is `within`, along the straight
-    line between the evaluations at `steps` [points]; NEVER where none is."""
+    """The step at which each seed's log-loss `above` its floor [seeds, points] first is `within`,
+    along the straight line between the evaluations at `steps` [points]; NEVER where none is."""
     return np.array([_first(steps, row, within) for row in above])
 
 
@@ -29,11 +30,14 @@ def _first(steps: np.ndarray, above: np.ndarray, within: float) -> float:
     if not after:
         return float(steps[0])
     high, low = above[after - 1], above[after]
-    return float(steps[after - 1] + (high - within) / (high - low) * (steps[after] - steps[after - 1]))
+    return float(
+        steps[after - 1] + (high - within) / (high - low) * (steps[after] - steps[after - 1])
+    )
 
 
 def above_floor(run: Run, model: Timed, coordinates: str, rate: int) -> np.ndarray:
-    """The log-loss above the model's own floor over training, [seeds, points]; NaN where there is none (yet)."""
+    """The log-loss above the model's own floor over training, [seeds, points]; NaN where there is
+    none (yet)."""
     key = f"curve/{coordinates}/{model.id}/{rate}"
     if key not in run.tensors:
         return np.full((run.config.seeds, len(run.tensors.get("curve/step", [0]))), np.nan)
@@ -47,7 +51,9 @@ def above_floor(run: Run, model: Timed, coordinates: str, rate: int) -> np.ndarr
 def arrivals(run: Run, model: Timed, coordinates: str) -> np.ndarray:
     """The steps to the floor at every rate, [rates, seeds]."""
     rates = range(len(run["rate/values"]))
-    return np.stack([reached(run["curve/step"], above_floor(run, model, coordinates, rate)) for rate in rates])
+    return np.stack(
+        [reached(run["curve/step"], above_floor(run, model, coordinates, rate)) for rate in rates]
+    )
 
 
 def models_of(run: Run) -> list[Timed]:
@@ -57,22 +63,26 @@ def models_of(run: Run) -> list[Timed]:
 
 def typical(steps: np.ndarray) -> np.ndarray:
     """The median over seeds of steps [..., seeds]; NEVER where half of them do not arrive."""
-    ordered = np.sort(steps, -1)  # the upper one of two in the middle: no mean of a number and never
+    ordered = np.sort(
+        steps, -1
+    )  # the upper one of two in the middle: no mean of a number and never
     return ordered[..., steps.shape[-1] // 2]
 
 
 def best_rate(steps: np.ndarray) -> int | None:
-    """The index of the rate at which [rates, seeds] arrive soonest in the median; None if at none."""
+    """The index of the rate at which [rates, seeds] arrive soonest in the median; None
+    if at none."""
     medians = typical(steps)
     return int(np.argmin(medians)) if np.isfinite(medians).any() else None
 
 
 @dataclass(frozen=True, eq=False)
 class Factors:
-    """How many times as fast as another a model arrives, [seeds]: the same prompts and first A for both.
+    """How many times as fast as another a model arrives, [seeds]: the same prompts and first A for
+    both.
 
-    Where only the other never arrives the number is a lower bound; where only the model does not it is 0; where neither
-    does, NaN.
+    Where only the other never arrives the number is a lower bound; where only the model does not it
+    is 0; where neither does, NaN.
     """
 
     values: np.ndarray
@@ -128,4 +138,6 @@ def why_never(run: Run, model: Timed, coordinates: str, rate: int) -> str:
         return f"still falling, {missing[:, -1].mean():.2f} above"
     last = missing[:, -tail(steps) :]
     level, moves = np.median(last), np.median(last.std(1))
-    return f"hovers {level:.2f} ± {moves:.2f} above" if moves > MOVES else f"level, {level:.2f} above"
+    return (
+        f"hovers {level:.2f} ± {moves:.2f} above" if moves > MOVES else f"level, {level:.2f} above"
+    )

@@ -15,18 +15,22 @@ SEED = 2**31 + 41
 
 
 def loss_floors(config: Any) -> dict[str, np.ndarray]:
-    """`baseline/floor`, the least loss of any polynomial of degree L in Σ⁻¹ S, and `baseline/floor_shared`, of those
-    that a model with one Γ_j for all layers can be; on the prompts of every evaluation, [1] each."""
+    """`baseline/floor`, the least loss of any polynomial of degree L in Σ⁻¹ S, and
+    `baseline/floor_shared`, of those that a model with one Γ_j for all layers can be; on the
+    prompts of every evaluation, [1] each."""
     held = test_set.held_out(config.d, config.n, test_set.WATCHED)
     S = torch.cat([S for _, S in held], -1)  # [d, d, prompts], whitened
     best = learners.floors(S, None, [config.layers])[0].loss
     shared = shared_floor(moments(S, None, config.layers), config.layers)
-    return {"baseline/floor": np.array([best], np.float32), "baseline/floor_shared": np.array([shared], np.float32)}
+    return {
+        "baseline/floor": np.array([best], np.float32),
+        "baseline/floor_shared": np.array([shared], np.float32),
+    }
 
 
 def shared_floor(found: Moments, layers: int) -> float:
-    """The least loss of w_{l+1} = w_l − Σ_{j≤l} c_j Σ⁻¹ ∇R(w_j): of all A_l that are multiples of Σ⁻¹ and one Γ_j for
-    all layers. The best of several searches: there is no closed form."""
+    """The least loss of w_{l+1} = w_l − Σ_{j≤l} c_j Σ⁻¹ ∇R(w_j): of all A_l that are multiples of
+    Σ⁻¹ and one Γ_j for all layers. The best of several searches: there is no closed form."""
     generator = torch.Generator().manual_seed(SEED)
     starts = torch.randn(STARTS, layers, generator=generator, dtype=torch.float64) * 0.5 + 0.5
     return min(_searched(start, found) for start in starts)
@@ -47,7 +51,8 @@ def _searched(start: Tensor, found: Moments) -> float:
 
 
 def _loss(steps: Tensor, found: Moments) -> Tensor:
-    """The expected loss of p_L, p_{l+1}(t) = p_l(t) − t Σ_{j≤l} c_j p_j(t), in the moments' Chebyshev basis."""
+    """The expected loss of p_L, p_{l+1}(t) = p_l(t) − t Σ_{j≤l} c_j p_j(t), in the moments'
+    Chebyshev basis."""
     times = _times_t(len(found.G), found.high)
     done = [torch.eye(len(found.G), dtype=torch.float64)[0]]  # p_0 = 1
     register = torch.zeros_like(done[0])
@@ -58,8 +63,8 @@ def _loss(steps: Tensor, found: Moments) -> Tensor:
 
 
 def _times_t(size: int, high: float) -> Tensor:
-    """The matrix that multiplies a polynomial in Chebyshev polynomials of x = 2 t / high − 1 by t, cut at its degree:
-    t = high (1 + x) / 2 and x T_k = (T_{k+1} + T_{|k−1|}) / 2."""
+    """The matrix that multiplies a polynomial in Chebyshev polynomials of x = 2 t / high − 1 by t,
+    cut at its degree: t = high (1 + x) / 2 and x T_k = (T_{k+1} + T_{|k−1|}) / 2."""
     x = torch.zeros(size, size, dtype=torch.float64)
     for k in range(size):
         for to in (k + 1, abs(k - 1)):

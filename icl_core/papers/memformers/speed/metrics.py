@@ -13,7 +13,8 @@ WHERE = "original"
 
 
 def measure(run: Run) -> list[Metric]:
-    """The factors at the rate of the claims and at the best ones; how near every model comes to the floor."""
+    """The factors at the rate of the claims and at the best ones; how near every model comes to the
+    floor."""
     found = [_slowest(claims.BEST_RATE, [at_best(run, WHERE, each) for each in (CGD, LFOM)])]
     if (index := _claimed_rate(run)) is not None:
         equal = [at_equal(run, WHERE, each)[index] for each in (CGD, LFOM)]
@@ -31,23 +32,30 @@ def _claimed_rate(run: Run) -> int | None:
 
 
 def _slowest(claim: Claim, every: Sequence[Factors | None]) -> Metric:
-    """The least of the mean factors. A lower bound bears the claim out if it is enough, and else decides nothing."""
+    """The least of the mean factors. A lower bound bears the claim out if it is enough, and else
+    decides nothing."""
     known = [each for each in every if each is not None and not np.isnan(each.mean)]
     if len(known) < len(every):
         return Metric(claim, None)
     least = min(known, key=lambda each: each.mean)
     bounds = int(least.at_least.sum())
-    said = f"A lower bound: the slower model does not arrive in {bounds} of {len(least.values)} seeds." * bool(bounds)
+    said = (
+        f"A lower bound: the slower model does not arrive in {bounds} of {len(least.values)} seeds."
+        * bool(bounds)
+    )
     open_ended = said if claim.slack(least.mean) < 0 else ""
     return Metric(claim, least.mean, least.error, open_ended, said)
 
 
 def _farthest(run: Run) -> float:
-    """How far above the common floor the worst of models, coordinates and seeds stays at the nearest of all rates."""
+    """How far above the common floor the worst of models, coordinates and seeds stays at the
+    nearest of all rates."""
     rates = range(len(run["rate/values"]))
     nearest = []
     for model in EQUAL:
         for where in run.names("coordinates"):
-            above = np.stack([above_floor(run, model, where, rate) for rate in rates])  # [rates, seeds, points]
+            above = np.stack(
+                [above_floor(run, model, where, rate) for rate in rates]
+            )  # [rates, seeds, points]
             nearest.append(np.where(np.isnan(above), np.inf, above).min((0, 2)))
     return float(np.max(nearest))

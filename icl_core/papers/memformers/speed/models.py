@@ -7,7 +7,8 @@ from icl_core.papers.memformers.shared.variants import VARIANTS
 
 @dataclass(frozen=True)
 class Timed:
-    """A model by its `variant`, some of whose parameters may be `frozen` at their initial values."""
+    """A model by its `variant`, some of whose parameters may be `frozen` at their
+    initial values."""
 
     id: str
     name: str
@@ -24,7 +25,8 @@ class Timed:
 
 LINEAR, STEPPED, CGD, LFOM, SHARED = MODELS = (
     Timed("linear", "linear", "linear", "layer 2", "circle"),
-    # the CGD-like Memformer with γ = 0: it remembers nothing, but has a step size of its own in every layer
+    # the CGD-like Memformer with γ = 0: it remembers nothing, but has a step size of its own in
+    # every layer
     Timed("stepped", "linear + α", "cgd", "layer 5", "diamond", frozen=("gamma",)),
     Timed("cgd", "CGD-like", "cgd", "layer 4", "square"),
     Timed("lfom", "LFOM", "lfom", "trained", "cross"),

@@ -1,10 +1,18 @@
-"""The settings of the experiment on what memory is worth: which trainings are timed, its view and its presets."""
+"""The settings of the experiment on what memory is worth: which trainings are timed, its view and
+its presets."""
 
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import choice, settings, slider, text
 from icl_core.contract.number_lists import numbers
 from icl_core.papers.memformers.shared import test_set
-from icl_core.papers.memformers.shared.settings import MODEL, REPEATS, TRAINING, Model, Task, task_of
+from icl_core.papers.memformers.shared.settings import (
+    MODEL,
+    REPEATS,
+    TRAINING,
+    Model,
+    Task,
+    task_of,
+)
 from icl_core.papers.memformers.speed.models import MODELS, Timed
 
 BOTH = {"original": "original, A", "whitened": "whitened, √Σ A √Σ"}
@@ -17,21 +25,25 @@ SHOWN = {
 
 @settings
 class Config(Task):
-    """Which trainings are timed: every model at every rate in both coordinates, at a constant rate, on fresh prompts.
+    """Which trainings are timed: every model at every rate in both coordinates, at a constant rate,
+    on fresh prompts.
 
     A schedule that ends with the training would tie the answer to the number of steps."""
 
     FIRST = ("layers", "rates", "steps", "batch")
 
     layers: int = slider("layers L", 1, 6, default=4, group=MODEL)
-    rates: str = text("learning rates", 60, default=".003, .01, .03, .1", group=TRAINING, help="up to six")
+    rates: str = text(
+        "learning rates", 60, default=".003, .01, .03, .1", group=TRAINING, help="up to six"
+    )
     steps: int = slider("steps of training", 10, 10_000, default=2500, step=10, group=TRAINING)
     batch: int = slider("prompts in a batch", 1, 20_000, default=1000, log=True, group=TRAINING)
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
-        """Refuse a list that holds no rates, a spectrum that is none, and what does not fit the memory."""
+        """Refuse a list that holds no rates, a spectrum that is none, and what does not fit the
+        memory."""
         model_of(self, MODELS[0], "original", max(rates_of(self)))
 
 
@@ -69,16 +81,28 @@ class View:
 
 PRESETS = (
     Preset(
-        "worth", "What memory is worth", Config(),
-        "Compare the lines at one rate, then at the best rate of each.", "Beyond the paper", seeds=5,
+        "worth",
+        "What memory is worth",
+        Config(),
+        "Compare the lines at one rate, then at the best rate of each.",
+        "Beyond the paper",
+        seeds=5,
     ),
     Preset(
-        "two layers", "Two layers", Config(layers=2),
-        "A shallower model has less to gain. Does memory still make it faster?", "Beyond the paper", seeds=5,
+        "two layers",
+        "Two layers",
+        Config(layers=2),
+        "A shallower model has less to gain. Does memory still make it faster?",
+        "Beyond the paper",
+        seeds=5,
     ),
     Preset(
-        "isotropic", "All eigenvalues alike", Config(spectrum="isotropic"),
-        "Σ⁻¹ is nothing to find here: both coordinates are the same but for a rotation.", "Beyond the paper", seeds=5,
+        "isotropic",
+        "All eigenvalues alike",
+        Config(spectrum="isotropic"),
+        "Σ⁻¹ is nothing to find here: both coordinates are the same but for a rotation.",
+        "Beyond the paper",
+        seeds=5,
         shipped=False,
     ),
-)  # fmt: skip
+)

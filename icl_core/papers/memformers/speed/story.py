@@ -12,12 +12,16 @@ from icl_core.papers.memformers.speed.settings import View
 
 BOUNDS = (1.3, 4.0)  # of how many times as fast: no faster below, far faster above
 MORE = 1.25  # a factor from which memory is worth more, or less, elsewhere
-LARGE, ENOUGH = 0.1, 0.06  # a learning rate, and one from which on it is the nearest that was trained
+LARGE, ENOUGH = (
+    0.1,
+    0.06,
+)  # a learning rate, and one from which on it is the nearest that was trained
 EVERYWHERE = (HEADLINE, "steps", "worth", "losses", "steps there", "every rate", "table")
 
 
 def _factor(run: Run, coordinates: str, model: Timed = CGD, slower: Timed = LINEAR) -> float:
-    """How many times as fast as a slower one a model is, each at its best rate; 1 if that is not known."""
+    """How many times as fast as a slower one a model is, each at its best rate; 1 if that is not
+    known."""
     found = at_best(run, coordinates, model, slower)
     return found.mean if found is not None and np.isfinite(found.mean) else 1.0
 
@@ -35,7 +39,8 @@ def _range(run: Run, coordinates: str) -> str:
 
 def _sooner(run: Run, view: View) -> str:
     return (
-        f"On equal prompts, each at its best learning rate, the CGD-like Memformer is {_range(run, 'original')} "
+        "On equal prompts, each at its best learning rate, the CGD-like Memformer is "
+        f"{_range(run, 'original')} "
         "as the linear transformer; in brackets, the lowest and the highest seed."
     )
 
@@ -43,7 +48,8 @@ def _sooner(run: Run, view: View) -> str:
 def _parts(run: Run, view: View) -> str:
     alone, beyond = _factor(run, "original", STEPPED), _factor(run, "original", CGD, STEPPED)
     return (
-        "Much of the gain is not memory. A Memformer also learns a step size α for every layer. A linear transformer "
+        "Much of the gain is not memory. A Memformer also learns a step size α for every layer. "
+        "A linear transformer "
         f"with α alone (diamonds) is {times(alone)} as fast; memory adds a factor of "
         f"{beyond:.1f}{_spread(run, 'original', STEPPED)}."
     )
@@ -55,9 +61,12 @@ def _elsewhere(run: Run, view: View) -> int:
 
 
 def _both(run: Run, view: View) -> str:
-    here, there = (_factor(run, coordinates, CGD, STEPPED) for coordinates in ("whitened", "original"))
+    here, there = (
+        _factor(run, coordinates, CGD, STEPPED) for coordinates in ("whitened", "original")
+    )
     return (
-        f"Memory now adds a factor of {here:.1f}{_spread(run, 'whitened', STEPPED)}, against {there:.1f}. With its α "
+        f"Memory now adds a factor of {here:.1f}{_spread(run, 'whitened', STEPPED)}, against "
+        f"{there:.1f}. With its α "
         f"the Memformer arrives {_range(run, 'whitened')} than the linear transformer."
     )
 
@@ -68,45 +77,58 @@ def _needed(run: Run, coordinates: str, model: Timed) -> str:
 
 
 def _eased(run: Run, view: View) -> str:
-    linear, cgd = ([_needed(run, each, model) for each in ("original", "whitened")] for model in (LINEAR, CGD))
+    linear, cgd = (
+        [_needed(run, each, model) for each in ("original", "whitened")] for model in (LINEAR, CGD)
+    )
     return (
-        f"Where Σ⁻¹ need not be found, the linear transformer needs {linear[1]} steps in place of {linear[0]}, the "
-        f"Memformer {cgd[1]} in place of {cgd[0]}. What is left to learn is the steps, and there memory helps most."
+        f"Where Σ⁻¹ need not be found, the linear transformer needs {linear[1]} steps in place "
+        f"of {linear[0]}, the "
+        f"Memformer {cgd[1]} in place of {cgd[0]}. What is left to learn is the steps, and "
+        "there memory helps most."
     )
 
 
 def _at_large(run: Run, view: View) -> str:
     index = nearest(run, view.rate)
-    late = [each.name for each in models_of(run)
-            if not np.isfinite(typical(arrivals(run, each, view.coordinates))[index])]  # fmt: skip
+    late = [
+        each.name
+        for each in models_of(run)
+        if not np.isfinite(typical(arrivals(run, each, view.coordinates))[index])
+    ]
     never = f"{len(late)} of {len(models_of(run))} models never come within {WITHIN} of the floor"
     return (
-        f"At a rate of {run['rate/values'][index]:g}, {never}: their steps carry them to and fro above it. A rate that "
+        f"At a rate of {run['rate/values'][index]:g}, {never}: their steps carry them to and "
+        "fro above it. A rate that "
         "is too small costs time; one that is too large never arrives."
     )
 
 
 STORY = Story(
     task=Task(
-        "Models with memory and without learn to find a prompt's hidden weights from pairs of x and label. We count "
-        f"the training steps until each is within {WITHIN:.0%} of its floor, the least error that it can reach.",
+        "Models with memory and without learn to find a prompt's hidden weights from pairs of x "
+        "and label. We count "
+        f"the training steps until each is within {WITHIN:.0%} of its floor, the least error "
+        "that it can reach.",
         EXAMPLE,
     ),
     beats=(
         Beat(
             "sooner",
-            "So a Memformer buys time, not power. The left figure counts training steps at each learning rate; lower "
+            "So a Memformer buys time, not power. The left figure counts training steps at each "
+            "learning rate; lower "
             "is faster.",
             None,
             ("steps",),
             {"coordinates": "original"},
             ask=Question(
-                "Trained to the end, a Memformer and a linear transformer are equally good. Is the Memformer's "
+                "Trained to the end, a Memformer and a linear transformer are equally good. Is "
+                "the Memformer's "
                 "training shorter?",
                 ("No, less than 1.3 times", "Yes, 1.3 to 4 times", "Yes, more than 4 times"),
                 lambda run, view: int(np.digitize(_factor(run, "original"), BOUNDS)),
                 _sooner,
-                "A Memformer has more numbers that do the same work, so that more settings of them are good, and "
+                "A Memformer has more numbers that do the same work, so that more settings of "
+                "them are good, and "
                 "training meets one of them sooner. This is how we read it; it is not proven.",
                 EVERYWHERE,
             ),
@@ -119,12 +141,14 @@ STORY = Story(
             ("steps", "worth"),
             {"coordinates": "whitened"},
             ask=Question(
-                "Now learn in whitened coordinates, in which all directions of x vary alike, so that Σ⁻¹, the inverse "
+                "Now learn in whitened coordinates, in which all directions of x vary alike, so "
+                "that Σ⁻¹, the inverse "
                 "of their covariance, need not be found. What is memory alone worth there?",
                 ("Less than before", "About as much", "More than before"),
                 _elsewhere,
                 _both,
-                "In the original coordinates most steps go into finding Σ⁻¹, and memory is little help with that. "
+                "In the original coordinates most steps go into finding Σ⁻¹, and memory is "
+                "little help with that. "
                 "Whitening takes this part away.",
                 EVERYWHERE,
             ),
@@ -142,18 +166,35 @@ STORY = Story(
         ),
         Beat(
             "close",
-            "You have seen what memory is worth: nothing at the end of the training, and a good part of the way to it.",
+            "You have seen what memory is worth: nothing at the end of the training, and a good "
+            "part of the way to it.",
             None,
             ("steps", "worth"),
             {"coordinates": "original"},
         ),
     ),
     tries=(
-        Try("Learn at a rate of 0.1: which models never arrive?", fields={"rate": LARGE}, marks=("losses",)),
-        Try("Compare models with a step size of their own: how much is left to memory?", fields={"shown": "memory"},
-            marks=("steps", "losses")),
-        Try("Learn in whitened coordinates", fields={"coordinates": "whitened"}, marks=("steps", "worth")),
-        Try("Follow one model at every rate", fields={"model": LFOM.id}, drawer="Every rate", marks=("every rate",)),
+        Try(
+            "Learn at a rate of 0.1: which models never arrive?",
+            fields={"rate": LARGE},
+            marks=("losses",),
+        ),
+        Try(
+            "Compare models with a step size of their own: how much is left to memory?",
+            fields={"shown": "memory"},
+            marks=("steps", "losses"),
+        ),
+        Try(
+            "Learn in whitened coordinates",
+            fields={"coordinates": "whitened"},
+            marks=("steps", "worth"),
+        ),
+        Try(
+            "Follow one model at every rate",
+            fields={"model": LFOM.id},
+            drawer="Every rate",
+            marks=("every rate",),
+        ),
         Try("Take two layers in place of four", "two layers", marks=("worth",)),
     ),
-)  # fmt: skip
+)

@@ -21,17 +21,24 @@ from icl_core.training.phases import Made, Phase, Report
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """Train `names/models` at every one of `rate/values` [rates] in each of `names/coordinates`, all seeds of one
-    together. `curve/<coordinates>/<model>/<index of the rate>` [seeds, evaluations] beside `curve/step`: the loss on
-    fresh prompts, NaN if the training diverged; `baseline/floor` and `baseline/floor_shared` [1] on the same ones."""
+    """Train `names/models` at every one of `rate/values` [rates] in each of `names/coordinates`,
+    all seeds of one together. `curve/<coordinates>/<model>/<index of the rate>` [seeds,
+    evaluations] beside `curve/step`: the loss on fresh prompts, NaN if the training diverged;
+    `baseline/floor` and `baseline/floor_shared` [1] on the same ones."""
     made = phases.run(plan(config), progress, partial(_shown, config))
     return {**_shown(config, made), **loss_floors(config)}
 
 
 def plan(config: Config) -> list[Phase]:
-    """All trainings; those of one rate after those of another, so that models can be compared early."""
+    """All trainings; those of one rate after those of another, so that models can be compared
+    early."""
     return [
-        _phase(f"{coordinates} {model.id} {index}", model_of(config, model, coordinates, rate), model, rate)
+        _phase(
+            f"{coordinates} {model.id} {index}",
+            model_of(config, model, coordinates, rate),
+            model,
+            rate,
+        )
         for index, rate in enumerate(rates_of(config))
         for coordinates in BOTH
         for model in MODELS
@@ -40,17 +47,23 @@ def plan(config: Config) -> list[Phase]:
 
 def _phase(name: str, config: Model, model: Timed, rate: float) -> Phase:
     label = f"{model.name}, {config.coordinates} coordinates, rate {rate:g}"
-    return Phase(name, config.steps, partial(_train, config, model), partial(curves, config), label=label)
+    return Phase(
+        name, config.steps, partial(_train, config, model), partial(curves, config), label=label
+    )
 
 
 def _train(config: Model, model: Timed, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
     """One training's `curve/…`; that of a training that diverges is NaN: it arrives nowhere."""
-    generator = torch.Generator().manual_seed(10_000 + 100 * config.seed + config.layers)  # the same A in every model
+    generator = torch.Generator().manual_seed(
+        10_000 + 100 * config.seed + config.layers
+    )  # the same A in every model
     parameters, root = variants.initial(config, generator), roots(config)
     batches, held = Batches(config), test_set.held(config, test_set.WATCHED)
 
     def watch(step: int) -> loop.Measures:
-        return {"loss": test_set.losses(parameters, config, root, held).double().mean(-1).cpu().numpy()}
+        return {
+            "loss": test_set.losses(parameters, config, root, held).double().mean(-1).cpu().numpy()
+        }
 
     of = without(model.frozen, problem(config, parameters, root, batches, watch))
     try:
@@ -75,5 +88,8 @@ def _shown(config: Config, made: Made) -> dict[str, np.ndarray]:
     found["rate/values"] = np.array(rates_of(config))
     for name, each in made.items():
         if each:
-            found |= {"curve/step": each["curve/step"], f"curve/{name.replace(' ', '/')}": each["curve/loss"]}
+            found |= {
+                "curve/step": each["curve/step"],
+                f"curve/{name.replace(' ', '/')}": each["curve/loss"],
+            }
     return found

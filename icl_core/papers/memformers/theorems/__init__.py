@@ -1,9 +1,11 @@
-"""What the paper's theorems say is computed here, and nothing is trained. The numbers of conjugate gradient, heavy ball
-and Nesterov's method are put into a Memformer, and its tokens then hold the guesses of these methods, to rounding.
+"""What the paper's theorems say is computed here, and nothing is trained. The numbers of conjugate
+gradient, heavy ball and Nesterov's method are put into a Memformer, and its tokens then hold the
+guesses of these methods, to rounding.
 
-Beside it stands what the theorems do not say. The numbers of one prompt are wrong for another, so that no fixed numbers
-are conjugate gradient for all prompts. Which fixed numbers are best is another question: at Aₗ = aₗ Σ⁻¹ the gradient
-of the expected loss vanishes. The misprints on the way are listed, each with the number that shows it.
+Beside it stands what the theorems do not say. The numbers of one prompt are wrong for another, so
+that no fixed numbers are conjugate gradient for all prompts. Which fixed numbers are best is
+another question: at Aₗ = aₗ Σ⁻¹ the gradient of the expected loss vanishes. The misprints on the
+way are listed, each with the number that shows it.
 """
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
@@ -16,19 +18,26 @@ from icl_core.papers.memformers.theorems.story import STORY
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: with a prompt's own coefficients the layers are conjugate gradient, with another's they are not."""
+    """What you see: with a prompt's own coefficients the layers are conjugate gradient, with
+    another's they are not."""
     own, other = (f"{run[f'others/loss/{name}'][-1]:.2g}" for name in ("own", "other"))
     return (
-        f"With a prompt's own α and γ the layers are conjugate gradient (error {own}); with another's they are not "
+        f"With a prompt's own α and γ the layers are conjugate gradient (error {own}); with "
+        "another's they are not "
         f"(error {other})."
     )
 
 
 def cost(config: Config) -> float:
-    """Giga-operations: attention of d queries a prompt for every method, and the gradient at four places."""
+    """Giga-operations: attention of d queries a prompt for every method, and the gradient at four
+    places."""
     attention = 12 * config.prompts * config.d * config.layers * (config.n + 1) ** 2 * config.d
     diagonal = attention * config.d / 12
-    gradient = 2**config.pool * config.d**2 * (16 * config.layers * config.d * (config.layers + 4) + 20 * config.n)
+    gradient = (
+        2**config.pool
+        * config.d**2
+        * (16 * config.layers * config.d * (config.layers + 4) + 20 * config.n)
+    )
     return (attention + diagonal + gradient + 2e9) / 1e9
 
 

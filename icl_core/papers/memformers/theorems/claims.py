@@ -5,7 +5,10 @@ from functools import partial
 from icl_core.contract.experiment import Claim
 
 theory, ours = partial(Claim, kind="theory"), partial(Claim, kind="ours")
-SPECTRUM = {"spectrum": "paper", "n": range(20, 61)}  # where rounding is not magnified by the prompts' own conditioning
+SPECTRUM = {
+    "spectrum": "paper",
+    "n": range(20, 61),
+}  # where rounding is not magnified by the prompts' own conditioning
 SIZE = {"spectrum": "paper", "d": 5, "n": 20}
 ENOUGH = {**SPECTRUM, "pool": range(15, 19)}  # prompts for a slope
 ROUNDING = 1e-10
@@ -13,44 +16,67 @@ ROUNDING = 1e-10
 
 def _same(id: str, theorem: str, what: str, text: str) -> Claim:
     return theory(
-        id=id, label=f"{theorem}: {what} apart", text=text, source=f"Theorem {theorem}, Appendix A", at=SPECTRUM,
-        near=0.0, tolerance=ROUNDING,
-    )  # fmt: skip
+        id=id,
+        label=f"{theorem}: {what} apart",
+        text=text,
+        source=f"Theorem {theorem}, Appendix A",
+        at=SPECTRUM,
+        near=0.0,
+        tolerance=ROUNDING,
+    )
 
 
 IDENTITIES = {
     "cgd": _same(
-        "cgd-in-tokens", "3.1", "CGD",
-        "With each prompt's own α and γ the tokens of a CGD-like Memformer hold conjugate gradient's iterates.",
+        "cgd-in-tokens",
+        "3.1",
+        "CGD",
+        "With each prompt's own α and γ the tokens of a CGD-like Memformer hold conjugate "
+        "gradient's iterates.",
     ),
     "cgd-gamma": _same(
-        "cgd-as-gamma", "3.2", "CGD",
-        "With a register for each layer and Γ_j^l = αₗ γ_{j+1} … γₗ of the prompt the tokens of an LFOM Memformer "
+        "cgd-as-gamma",
+        "3.2",
+        "CGD",
+        "With a register for each layer and Γ_j^l = αₗ γ_{j+1} … γₗ of the prompt the tokens of "
+        "an LFOM Memformer "
         "hold conjugate gradient's iterates.",
     ),
     "momentum": _same(
-        "heavy-ball-in-tokens", "3.1", "heavy ball",
+        "heavy-ball-in-tokens",
+        "3.1",
+        "heavy ball",
         "With one α and γ for all prompts and layers the CGD-like Memformer is heavy ball.",
     ),
     "nesterov": _same(
-        "nesterov-in-tokens", "3.2", "Nesterov",
-        "With the Γ_j^l that follow from Nesterov's recursion the LFOM Memformer is Nesterov's method: R is quadratic, "
+        "nesterov-in-tokens",
+        "3.2",
+        "Nesterov",
+        "With the Γ_j^l that follow from Nesterov's recursion the LFOM Memformer is Nesterov's "
+        "method: R is quadratic, "
         "so a gradient at a look-ahead point is a combination of two at iterates.",
     ),
     "any": _same(
-        "any-lfom-in-tokens", "3.2", "eq. 1.1",
-        "With Γ_j^l = Λ_j^{l−1} − Λ_j^l the LFOM Memformer is the method of eq. 1.1 with any numbers Λ.",
+        "any-lfom-in-tokens",
+        "3.2",
+        "eq. 1.1",
+        "With Γ_j^l = Λ_j^{l−1} − Λ_j^l the LFOM Memformer is the method of eq. 1.1 with any "
+        "numbers Λ.",
     ),
     "diagonal": _same(
-        "diagonal-lfom-in-tokens", "3.2", "diagonal eq. 1.1",
-        "With d registers a layer, one for each coordinate, the LFOM Memformer is the method of eq. 1.1 with any "
+        "diagonal-lfom-in-tokens",
+        "3.2",
+        "diagonal eq. 1.1",
+        "With d registers a layer, one for each coordinate, the LFOM Memformer is the method of "
+        "eq. 1.1 with any "
         "diagonal matrices; with one register it cannot be.",
     ),
-}  # fmt: skip
+}
 OTHER = ours(
     id="another-prompts-coefficients",
     label="CGD with another prompt's α, γ: off by",
-    text="One prompt's coefficients are not conjugate gradient on another: after the last layer the median "
+    text="One prompt's coefficients are not conjugate gradient on another: after the last layer "
+    "the median "
     "prediction is off by a tenth of its size or more.",
     source="not said by Theorem 3.1; Appendix A.2 treats α and γ as parameters",
     at={**SIZE, "layers": range(1, 5)},
@@ -59,7 +85,8 @@ OTHER = ours(
 FIRST_STEP = ours(
     id="no-first-step-for-all",
     label="best single first step: off by",
-    text="No fixed α_0 is conjugate gradient's first step for all prompts: the best one is off by a tenth at least.",
+    text="No fixed α_0 is conjugate gradient's first step for all prompts: the best one is off "
+    "by a tenth at least.",
     source="not said by Theorem 3.1",
     at=SIZE,
     at_least=0.1,
@@ -67,7 +94,8 @@ FIRST_STEP = ours(
 ALONG = theory(
     id="gradient-along-inverse",
     label="gradient with respect to aₗ",
-    text="At Aₗ = aₗ Σ⁻¹ with the steps aₗ that are best on a set of prompts, the inverse roots of a polynomial, "
+    text="At Aₗ = aₗ Σ⁻¹ with the steps aₗ that are best on a set of prompts, the inverse roots "
+    "of a polynomial, "
     "the gradient on these prompts has no part along aₗ.",
     source="Appendix D, Theorem 3 of Ahn et al.",
     near=0.0,
@@ -76,7 +104,8 @@ ALONG = theory(
 SLOPE = ours(
     id="gradient-falls",
     label="gradient's power of N",
-    text="At Aₗ = aₗ Σ⁻¹ what the gradient says of anything but aₗ is sampling error: it falls as 1/√N with the "
+    text="At Aₗ = aₗ Σ⁻¹ what the gradient says of anything but aₗ is sampling error: it falls "
+    "as 1/√N with the "
     "number N of prompts.",
     source="Appendix D, Theorem 3 of Ahn et al., measured",
     at=ENOUGH,
@@ -86,17 +115,23 @@ SLOPE = ours(
 STATIONARY = ours(
     id="gradient-elsewhere",
     label="squared gradient at aₗ Σ⁻¹ over that at aₗ I",
-    text="With the sampling error taken out, next to nothing is left of the squared gradient at Aₗ = aₗ Σ⁻¹: less than "
+    text="With the sampling error taken out, next to nothing is left of the squared gradient at "
+    "Aₗ = aₗ Σ⁻¹: less than "
     "a twentieth of what it is at the best multiples of I.",
     source="Appendix D, Theorem 3 of Ahn et al., measured",
-    at={**ENOUGH, "d": 5, "layers": range(2, 5)},  # deeper, no gradient at aₗ I can be told from its sampling error
+    at={
+        **ENOUGH,
+        "d": 5,
+        "layers": range(2, 5),
+    },  # deeper, no gradient at aₗ I can be told from its sampling error
     near=0.0,
     tolerance=0.05,
 )
 COUNTS = theory(
     id="counts",
     label="parameters counted, off the formulas",
-    text="The numbers that each variant's prediction depends on, counted on its tensors, are what the formulas give.",
+    text="The numbers that each variant's prediction depends on, counted on its tensors, are "
+    "what the formulas give.",
     source="Remark 3.3",
     near=0.0,
 )
@@ -108,44 +143,89 @@ def _erratum(id: str, label: str, text: str, where: str, **bound: object) -> Cla
 
 ERRATA = {
     "double-minus": _erratum(
-        "double-minus", "2.6 and 2.7: loss over zero's",
-        "With both minus signs of eqs. 2.6 and 2.7 a model that predicts right has four times the error of predicting "
+        "double-minus",
+        "2.6 and 2.7: loss over zero's",
+        "With both minus signs of eqs. 2.6 and 2.7 a model that predicts right has four times "
+        "the error of predicting "
         "zero.",
-        "eqs. 2.6 and 2.7", at={**SPECTRUM, "layers": range(4, 9)}, near=4.0, tolerance=0.1,
+        "eqs. 2.6 and 2.7",
+        at={**SPECTRUM, "layers": range(4, 9)},
+        near=4.0,
+        tolerance=0.1,
     ),
     "last-sign": _erratum(
-        "last-sign", "A.1, last line: off by", "The last line of A.1 has the sign of ⟨w, x⟩ wrong: off by twice its "
-        "size.", "Appendix A.1", near=2.0, tolerance=1e-8,
+        "last-sign",
+        "A.1, last line: off by",
+        "The last line of A.1 has the sign of ⟨w, x⟩ wrong: off by twice its size.",
+        "Appendix A.1",
+        near=2.0,
+        tolerance=1e-8,
     ),
     "n-twice": _erratum(
-        "n-twice", "A.6: step off by", "A.5, A.6 and A.10 divide by n once more than a layer does: off by 1 − 1/n.",
-        "eqs. A.5, A.6, A.10", at={"n": 20}, near=0.95, tolerance=1e-8,
+        "n-twice",
+        "A.6: step off by",
+        "A.5, A.6 and A.10 divide by n once more than a layer does: off by 1 − 1/n.",
+        "eqs. A.5, A.6, A.10",
+        at={"n": 20},
+        near=0.95,
+        tolerance=1e-8,
     ),
     "loop": _erratum(
-        "loop", "A.2: first move off by", "A.2's loop begins at n = 1 without a w_1; from w_1 = w_0 its first move is "
-        "half of conjugate gradient's.", "Appendix A.2", near=0.5, tolerance=1e-8,
+        "loop",
+        "A.2: first move off by",
+        "A.2's loop begins at n = 1 without a w_1; from w_1 = "
+        "w_0 its first move is "
+        "half of conjugate gradient's.",
+        "Appendix A.2",
+        near=0.5,
+        tolerance=1e-8,
     ),
     "tokens": _erratum(
-        "tokens", "A.3: best Γ of tokens off by", "In A.3 Γ ⊙ R scales tokens and not coordinates of w: at best it is "
-        "a tenth off a step with a diagonal matrix, or more.", "Appendix A.3", at=SIZE, at_least=0.1,
+        "tokens",
+        "A.3: best Γ of tokens off by",
+        "In A.3 Γ ⊙ R scales tokens and not "
+        "coordinates of w: at best it is "
+        "a tenth off a step with a diagonal matrix, or more.",
+        "Appendix A.3",
+        at=SIZE,
+        at_least=0.1,
     ),
     "letters": _erratum(
-        "letters", "Γ of 1.1 for that of 3.4: off by", "Γ of eq. 1.1 sums up from w_0, Γ of eq. 3.4 is one layer's: "
-        "exchanged, they do not give Nesterov's method.", "eqs. 1.1 and 3.4",
-        at={**SPECTRUM, "layers": range(2, 9)}, at_least=0.1,
+        "letters",
+        "Γ of 1.1 for that of 3.4: off by",
+        "Γ of eq. 1.1 sums up from w_0, Γ of eq. "
+        "3.4 is one layer's: "
+        "exchanged, they do not give Nesterov's method.",
+        "eqs. 1.1 and 3.4",
+        at={**SPECTRUM, "layers": range(2, 9)},
+        at_least=0.1,
     ),
     "square": _erratum(
-        "square", "3.3: covariance off by", "x = U D z, as the authors draw it, has the covariance U D² Uᵀ and not "
-        "U D Uᵀ.", "Section 3.3", at_least=0.1,
+        "square",
+        "3.3: covariance off by",
+        "x = U D z, as the authors draw it, has the covariance U D² Uᵀ and not U D Uᵀ.",
+        "Section 3.3",
+        at_least=0.1,
     ),
     "spectrum": _erratum(
-        "spectrum", "3.3: CGD off Figure 1 by", "With the eigenvalues 1, 1, 1/2, 1/4, 1 of Section 3.3 conjugate "
-        "gradient is nowhere near its curve in Figures 1 to 3; with Appendix D's it is.", "Section 3.3", at_least=1.0,
+        "spectrum",
+        "3.3: CGD off Figure 1 by",
+        "With the eigenvalues 1, 1, 1/2, 1/4, 1 of "
+        "Section 3.3 conjugate "
+        "gradient is nowhere near its curve in Figures 1 to 3; with Appendix D's it is.",
+        "Section 3.3",
+        at_least=1.0,
     ),
     "inverse": _erratum(
-        "inverse", "D's title: Dist at Σ", "Aₗ goes to a multiple of Σ⁻¹: at Σ, as the title of Appendix D has it, the "
-        "paper's own distance is far from 0.", "Appendix D, title", at=SPECTRUM, at_least=0.3,
+        "inverse",
+        "D's title: Dist at Σ",
+        "Aₗ goes to a multiple of Σ⁻¹: at Σ, as the title of "
+        "Appendix D has it, the "
+        "paper's own distance is far from 0.",
+        "Appendix D, title",
+        at=SPECTRUM,
+        at_least=0.3,
     ),
-}  # fmt: skip
+}
 
 ALL = (*IDENTITIES.values(), OTHER, FIRST_STEP, ALONG, SLOPE, STATIONARY, COUNTS, *ERRATA.values())

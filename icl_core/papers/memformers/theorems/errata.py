@@ -1,6 +1,8 @@
-"""Every erratum measured: what the printed formula gives, and what the right one gives, on the same prompts.
+"""Every erratum measured: what the printed formula gives, and what the right one gives, on the same
+prompts.
 
-Each function returns the two numbers, as printed and right; what they count is said in its docstring.
+Each function returns the two numbers, as printed and right; what they count is said in its
+docstring.
 """
 
 from typing import Any
@@ -17,7 +19,12 @@ from icl_core.papers.memformers.theorems import identities
 from icl_core.papers.memformers.theorems.identities import Prompts, by_tokens
 
 PRINTED_D = (1.0, 1.0, 0.5, 0.25, 1.0)  # Section 3.3
-FIGURE_CGD = (0.73, 0.20, -0.52, -1.47)  # log-losses of CGD read off Figures 1 to 3, one to four layers
+FIGURE_CGD = (
+    0.73,
+    0.20,
+    -0.52,
+    -1.47,
+)  # log-losses of CGD read off Figures 1 to 3, one to four layers
 SAMPLED = 2**14  # prompts and covariates for the two on the spectrum
 HALF_TO_THREE_HALVES = (0.5, 1.5)  # the diagonal of the Λ that tokens cannot have
 
@@ -47,14 +54,18 @@ def constructed(prompts: Prompts, steps: Tensor) -> Tensor:
 
 
 def double_minus(prompts: Prompts, steps: Tensor) -> Pair:
-    """Eqs. 2.6 and 2.7: the mean loss of the construction, in units of what predicting zero loses."""
+    """Eqs. 2.6 and 2.7: the mean loss of the construction, in units of what predicting
+    zero loses."""
     w, zero = constructed(prompts, steps), prompts.length(prompts.target).square().mean()
-    as_printed, right = (prompts.length(w + sign * prompts.target).square().mean() / zero for sign in (1, -1))
+    as_printed, right = (
+        prompts.length(w + sign * prompts.target).square().mean() / zero for sign in (1, -1)
+    )
     return float(as_printed), float(right)
 
 
 def last_sign(prompts: Prompts, steps: Tensor) -> Pair:
-    """A.1's last line: the distance of a query's label after the last layer from y + ⟨w, x⟩ and from y − ⟨w, x⟩."""
+    """A.1's last line: the distance of a query's label after the last layer from y + ⟨w, x⟩ and
+    from y − ⟨w, x⟩."""
     label, w = -constructed(prompts, steps), torch.zeros_like(prompts.target)
     inverse, S = torch.linalg.inv(prompts.Sigma), prompts.S
     for step in steps:
@@ -64,13 +75,16 @@ def last_sign(prompts: Prompts, steps: Tensor) -> Pair:
 
 def n_twice(prompts: Prompts) -> Pair:
     """Eqs. A.5, A.6 and A.10: the distance of their first step, A = I, from what a layer does."""
-    layer, right = by_tokens("linear", {"A": _eye(prompts)}, prompts)[-1], product(prompts.S, prompts.target)
+    layer, right = (
+        by_tokens("linear", {"A": _eye(prompts)}, prompts)[-1],
+        product(prompts.S, prompts.target),
+    )
     return _off(right / prompts.X.shape[1], layer), _off(right, layer)
 
 
 def loop(prompts: Prompts) -> Pair:
-    """A.2's algorithm begins at n = 1 though no w_1 was made: the distance of its first move, from w_1 = w_0, from
-    conjugate gradient's; and of the move that a loop from 0 makes."""
+    """A.2's algorithm begins at n = 1 though no w_1 was made: the distance of its first move, from
+    w_1 = w_0, from conjugate gradient's; and of the move that a loop from 0 makes."""
     S, r = prompts.S, product(prompts.S, prompts.target)
     right = learners.conjugate_gradient(S, prompts.target, 1).iterates[1]
     moves = []
@@ -80,19 +94,27 @@ def loop(prompts: Prompts) -> Pair:
 
 
 def tokens(prompts: Prompts) -> Pair:
-    """A.3: the distance of the best that Γ ⊙ R of one register can do, a factor a token, from a step with a diagonal
-    matrix Λ; and of d registers, one a coordinate."""
+    """A.3: the distance of the best that Γ ⊙ R of one register can do, a factor a token, from a
+    step with a diagonal matrix Λ; and of d registers, one a coordinate."""
     d, n, _ = prompts.X.shape
-    Lambda, gradient = torch.linspace(*HALF_TO_THREE_HALVES, d, dtype=torch.float64), product(prompts.S, prompts.target)
+    Lambda, gradient = (
+        torch.linspace(*HALF_TO_THREE_HALVES, d, dtype=torch.float64),
+        product(prompts.S, prompts.target),
+    )
     wanted = Lambda[:, None] * gradient
-    factor = (gradient * wanted).sum() / gradient.square().sum()  # the query's; those of the others come in later
+    factor = (
+        gradient * wanted
+    ).sum() / gradient.square().sum()  # the query's; those of the others come in later
     one = by_tokens("token", {"Gamma": factor.expand(1, 1, n + 1)}, prompts)[-1]
-    return _off(one, wanted), _off(by_tokens("coordinate", {"Gamma": Lambda[None, None]}, prompts)[-1], wanted)
+    return _off(one, wanted), _off(
+        by_tokens("coordinate", {"Gamma": Lambda[None, None]}, prompts)[-1], wanted
+    )
 
 
 def letters(prompts: Prompts, layers: int) -> Pair:
-    """Γ of eq. 1.1 sums up from w_0, Γ of eq. 3.4 is a layer's own: the distance of Nesterov's iterate where the first
-    (its sign turned) is put in for the second, and where the differences are."""
+    """Γ of eq. 1.1 sums up from w_0, Γ of eq. 3.4 is a layer's own: the distance of Nesterov's
+    iterate where the first (its sign turned) is put in for the second, and where the differences
+    are."""
     case = identities.cases(prompts, layers, torch.Generator().manual_seed(0))["nesterov"]
     Gamma = case.given["Gamma"]
     found = (by_tokens("lfom", {"Gamma": each}, prompts)[-1] for each in (Gamma.cumsum(0), Gamma))
@@ -101,7 +123,8 @@ def letters(prompts: Prompts, layers: int) -> Pair:
 
 
 def square(generator: torch.Generator) -> Pair:
-    """Section 3.3: the distance of the covariance of x = U D z, as the authors draw it, from U D Uᵀ and U D² Uᵀ."""
+    """Section 3.3: the distance of the covariance of x = U D z, as the authors draw it, from U D Uᵀ
+    and U D² Uᵀ."""
     D, U = torch.tensor(PRINTED_D, dtype=torch.float64), rotation(len(PRINTED_D), generator)
     z = torch.randn(len(D), SAMPLED, generator=generator, dtype=torch.float64)
     x = U @ (D[:, None] * z)
@@ -110,8 +133,8 @@ def square(generator: torch.Generator) -> Pair:
 
 
 def spectrum(generator: torch.Generator) -> Pair:
-    """Section 3.3 against Appendix D: the largest distance, over one to four steps at d = 5 and n = 20, of CGD's
-    log-loss from that in Figures 1 to 3."""
+    """Section 3.3 against Appendix D: the largest distance, over one to four steps at d = 5 and n =
+    20, of CGD's log-loss from that in Figures 1 to 3."""
     white = learners.grams(len(PAPER), 20, SAMPLED, generator)
     gaps = []
     for values in (PRINTED_D, PAPER):

@@ -1,14 +1,18 @@
-"""Theorems 3.1 and 3.2 as identities: a method's coefficients are put into the tokens, and the iterates compared.
+"""Theorems 3.1 and 3.2 as identities: a method's coefficients are put into the tokens, and the
+iterates compared.
 
     CGD-like (eqs. 3.1, 3.2)  R_l = Attn(Z_l) + γ_l R_{l−1},  Z_{l+1} = Z_l + α_l R_l / n
-    LFOM (eqs. 3.3, 3.4)      R_l = Attn(Z_l),                Z_{l+1} = Z_l + 1/n Σ_{j≤l} Γ_j^l ⊙ R_j
+    LFOM (eqs. 3.3, 3.4)      R_l = Attn(Z_l),                Z_{l+1} = Z_l + 1/n Σ_{j≤l} Γ_j^l ⊙
+                              R_j
 
-with A_l = I in eq. 2.8 and the prediction −[Z_l]_{d+1,n+1} (eq. 2.6). Then the label row of Attn(Z_l) / n at a query x
-is +⟨x, ∇R(w_l)⟩, which the minus of the prediction turns into a step down: 1/n counts once, and
+with A_l = I in eq. 2.8 and the prediction −[Z_l]_{d+1,n+1} (eq. 2.6). Then the label row of
+Attn(Z_l) / n at a query x is +⟨x, ∇R(w_l)⟩, which the minus of the prediction turns into a step
+down: 1/n counts once, and
 
     w_{l+1} = w_l − Σ_{j≤l} Γ_j^l ∇R(w_j).
 
-Eq. 1.1 counts from w_0 with a plus, w^{k+1} = w^0 + Σ_i Λ_i^k ∇R(w^i), so that Γ_j^l = Λ_j^{l−1} − Λ_j^l.
+Eq. 1.1 counts from w_0 with a plus, w^{k+1} = w^0 + Σ_i Λ_i^k ∇R(w^i), so that Γ_j^l = Λ_j^{l−1} −
+Λ_j^l.
 """
 
 from collections.abc import Mapping
@@ -34,7 +38,8 @@ Given = Mapping[str, Tensor]
 
 @dataclass(frozen=True, eq=False)
 class Prompts:
-    """Prompts with sampled w*, float64, the last axis: X [d, n, prompts], w* [d, prompts]; Σ and its root [d, d]."""
+    """Prompts with sampled w*, float64, the last axis: X [d, n, prompts], w* [d, prompts]; Σ and
+    its root [d, d]."""
 
     X: Tensor
     target: Tensor
@@ -53,7 +58,8 @@ class Prompts:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A method: what is put into the tokens of which `variant`, and its iterates [L + 1, d, prompts], made without."""
+    """A method: what is put into the tokens of which `variant`, and its iterates [L + 1, d,
+    prompts], made without."""
 
     variant: str
     given: Given
@@ -62,17 +68,25 @@ class Case:
     def table(self) -> Tensor:
         """Γ_j^l [L, L, prompts], or of "coordinate" [L, L, d]."""
         given = self.given
-        return given["Gamma"] if "Gamma" in given else known_methods.deflected(given["alpha"], given["gamma"])
+        return (
+            given["Gamma"]
+            if "Gamma" in given
+            else known_methods.deflected(given["alpha"], given["gamma"])
+        )
 
 
 def sample(config: Any) -> Prompts:
     """The prompts of a config."""
     covariance = covariances(config)[0]
     generator = torch.Generator().manual_seed(2**31 + 61 + config.seed)
-    U, v = (torch.randn(*shape, config.prompts, generator=generator, dtype=torch.float64)
-            for shape in ((config.d, config.n), (config.d,)))  # fmt: skip
+    U, v = (
+        torch.randn(*shape, config.prompts, generator=generator, dtype=torch.float64)
+        for shape in ((config.d, config.n), (config.d,))
+    )
     root = covariance.root
-    return Prompts(torch.einsum("ij,jnp->inp", root, U), covariance.inverse_root @ v, root @ root, root)
+    return Prompts(
+        torch.einsum("ij,jnp->inp", root, U), covariance.inverse_root @ v, root @ root, root
+    )
 
 
 def cases(prompts: Prompts, layers: int, generator: torch.Generator) -> dict[str, Case]:
@@ -87,11 +101,19 @@ def cases(prompts: Prompts, layers: int, generator: torch.Generator) -> dict[str
     diagonals = at_random(layers, d, NESTEROV / unit, generator)  # [L, L, d]
     return {
         "cgd": Case("cgd", {"alpha": done.alpha, "gamma": done.gamma}, done.iterates),
-        "cgd-gamma": Case("lfom", {"Gamma": known_methods.deflected(done.alpha, done.gamma)}, done.iterates),
-        "momentum": Case("cgd", {"alpha": alpha, "gamma": gamma}, learners.momentum(S, target, layers, *ball)),
-        "nesterov": Case("lfom", _for_all(nesterov, count), learners.nesterov(S, target, layers, *ahead)),
+        "cgd-gamma": Case(
+            "lfom", {"Gamma": known_methods.deflected(done.alpha, done.gamma)}, done.iterates
+        ),
+        "momentum": Case(
+            "cgd", {"alpha": alpha, "gamma": gamma}, learners.momentum(S, target, layers, *ball)
+        ),
+        "nesterov": Case(
+            "lfom", _for_all(nesterov, count), learners.nesterov(S, target, layers, *ahead)
+        ),
         "any": Case("lfom", _for_all(steps_of(numbers)[..., 0], count), summed(numbers, S, target)),
-        "diagonal": Case("coordinate", {"Gamma": steps_of(diagonals)}, summed(diagonals, S, target)),
+        "diagonal": Case(
+            "coordinate", {"Gamma": steps_of(diagonals)}, summed(diagonals, S, target)
+        ),
     }
 
 
@@ -100,9 +122,14 @@ def _for_all(table: Tensor, count: int) -> Given:
 
 
 def at_random(layers: int, width: int, rate: float, generator: torch.Generator) -> Tensor:
-    """Λ_i^k of eq. 1.1, lower-triangular, a number or the diagonal of a matrix each: [L, L, width]."""
+    """Λ_i^k of eq. 1.1, lower-triangular, a number or the diagonal of a matrix each:
+    [L, L, width]."""
     noise = torch.randn(layers, layers, width, generator=generator, dtype=torch.float64)
-    return -rate * (1 + SPREAD * noise) * torch.ones(layers, layers, dtype=torch.float64).tril()[..., None]
+    return (
+        -rate
+        * (1 + SPREAD * noise)
+        * torch.ones(layers, layers, dtype=torch.float64).tril()[..., None]
+    )
 
 
 def steps_of(Lambda: Tensor) -> Tensor:
@@ -121,11 +148,11 @@ def summed(Lambda: Tensor, S: Tensor, target: Tensor) -> Tensor:
 
 
 def by_tokens(variant: str, given: Given, prompts: Prompts) -> Tensor:
-    """w_0 … w_L [L + 1, d, prompts] as the token form of a model has them: asked for the query e_i it predicts
-    coordinate i of w_l.
+    """w_0 … w_L [L + 1, d, prompts] as the token form of a model has them: asked for the query e_i
+    it predicts coordinate i of w_l.
 
-    `given`: A [L, d, d] (else I); alpha, gamma [L, prompts] or Gamma [L, L, prompts], or what is the same for all
-    prompts: Gamma [L, L, d] of "coordinate" and [L, L, n + 1] of "token".
+    `given`: A [L, d, d] (else I); alpha, gamma [L, prompts] or Gamma [L, L, prompts], or what is
+    the same for all prompts: Gamma [L, L, d] of "coordinate" and [L, L, n + 1] of "token".
     """
     d, n, count = prompts.X.shape
     layers = len(next(iter(given.values())))
@@ -139,39 +166,49 @@ def by_tokens(variant: str, given: Given, prompts: Prompts) -> Tensor:
         own = {name: _put(each, variant, part, d) for name, each in given.items() if name != "A"}
         X, target = prompts.X[..., part], prompts.target[:, part]
         y = (X * target[:, None]).sum(0).T.repeat_interleave(d, 0)  # [prompts d, n]
-        asked = torch.cat([X.permute(2, 0, 1)[:, None].expand(-1, d, -1, -1),
-                           eye[None, :, :, None].expand(X.shape[-1], -1, -1, -1)], 3)  # fmt: skip
+        asked = torch.cat(
+            [
+                X.permute(2, 0, 1)[:, None].expand(-1, d, -1, -1),
+                eye[None, :, :, None].expand(X.shape[-1], -1, -1, -1),
+            ],
+            3,
+        )
         passed = forward({"A": A, **own}, config, prompts.root[None], asked.flatten(0, 1), y)
         found.append(passed.predictions.view(layers + 1, -1, d).mT)  # [L + 1, d, prompts]
     return torch.cat(found, -1)
 
 
 def _put(each: Tensor, variant: str, part: slice, d: int) -> Tensor:
-    """Coefficients as the token form takes them: with a prompt's own for each of its d queries, [1, L, …, b, 1, 1]."""
+    """Coefficients as the token form takes them: with a prompt's own for each of its d queries, [1,
+    L, …, b, 1, 1]."""
     if variant in ("coordinate", "token"):
         return each[None]
     return each[..., part].repeat_interleave(d, -1)[None, ..., None, None]
 
 
 def apart(w: Tensor, iterates: Tensor, target: Tensor) -> Tensor:
-    """The largest difference over prompts after each layer, [L + 1], relative to w* or a larger iterate."""
+    """The largest difference over prompts after each layer, [L + 1], relative to w* or a larger
+    iterate."""
     size = torch.maximum(iterates.norm(dim=1).amax(0), target.norm(dim=0))
     return ((w - iterates).norm(dim=1) / size).amax(-1)
 
 
 def distance(w: Tensor, iterates: Tensor, prompts: Prompts) -> Tensor:
-    """How far predictions are from those of a method, as a share of these: the median over prompts after each layer
-    from the first on, [L]."""
+    """How far predictions are from those of a method, as a share of these: the median over prompts
+    after each layer from the first on, [L]."""
     off, whole = (prompts.length(each[1:]) for each in (w - iterates, iterates))
     return (off / whole).median(-1).values
 
 
 def others(case: Case, prompts: Prompts) -> dict[str, Tensor]:
-    """Conjugate gradient's coefficients where they do not belong, another prompt's or the mean over all: `distance/*`
-    [L] from the prompt's own iterates; `loss/*` [L + 1], the median over prompts; `first_step`."""
+    """Conjugate gradient's coefficients where they do not belong, another prompt's or the mean over
+    all: `distance/*` [L] from the prompt's own iterates; `loss/*` [L + 1], the median over prompts;
+    `first_step`."""
     moved = {
         "other": {name: each.roll(1, -1) for name, each in case.given.items()},
-        "mean": {name: each.mean(-1, keepdim=True).expand_as(each) for name, each in case.given.items()},
+        "mean": {
+            name: each.mean(-1, keepdim=True).expand_as(each) for name, each in case.given.items()
+        },
     }
     found = {"first_step": first_step(case.given["alpha"])}
     found |= {"loss/own": prompts.length(case.iterates - prompts.target).square().median(-1).values}
@@ -183,6 +220,6 @@ def others(case: Case, prompts: Prompts) -> dict[str, Tensor]:
 
 
 def first_step(alpha: Tensor) -> Tensor:
-    """How far one first step for all prompts stays from theirs at best, as a share of these: the least over a of
-    (Σ (a − α_0)² / Σ α_0²)^½, of alpha [L, prompts]."""
+    """How far one first step for all prompts stays from theirs at best, as a share of these: the
+    least over a of (Σ (a − α_0)² / Σ α_0²)^½, of alpha [L, prompts]."""
     return (1 - alpha[0].mean() ** 2 / alpha[0].square().mean()).clamp(min=0).sqrt()

@@ -6,7 +6,8 @@ from icl_core.papers.memformers.theorems import claims, parameters
 
 
 def measure(run: Run) -> list[Metric]:
-    """All that this setting can bear out. With a prompt's coefficients nothing is measured once it is solved."""
+    """All that this setting can bear out. With a prompt's coefficients nothing is measured once it
+    is solved."""
     found = [Metric(claims.IDENTITIES[name], apart(run, name)) for name in run.names("methods")]
     found += [
         Metric(claims.OTHER, float(run["others/distance/other"][-1])),
@@ -17,7 +18,9 @@ def measure(run: Run) -> list[Metric]:
     ]
     if told_apart(run):
         found.append(Metric(claims.STATIONARY, *expected(run)))
-    return found + [Metric(claims.ERRATA[name], float(run[f"errata/{name}"][0])) for name in run.names("errata")]
+    return found + [
+        Metric(claims.ERRATA[name], float(run[f"errata/{name}"][0])) for name in run.names("errata")
+    ]
 
 
 def apart(run: Run, method: str) -> float:
@@ -32,12 +35,15 @@ def slope(run: Run) -> tuple[float, float | None]:
 
 def expected(run: Run) -> tuple[float, float]:
     """‖E ∇f‖² at the construction over that at the best multiples of I, and its standard error."""
-    (value, error), (beside, _) = (run[f"gradient/expected/{name}"] for name in ("construction", "identity"))
+    (value, error), (beside, _) = (
+        run[f"gradient/expected/{name}"] for name in ("construction", "identity")
+    )
     return float(value / beside), float(error / beside)
 
 
 def told_apart(run: Run) -> bool:
-    """Whether the gradient at the best multiples of I is seen at all: more than three errors from zero."""
+    """Whether the gradient at the best multiples of I is seen at all: more than three errors from
+    zero."""
     value, error = run["gradient/expected/identity"]
     return bool(value > 3 * error)
 
@@ -45,4 +51,6 @@ def told_apart(run: Run) -> bool:
 def off(run: Run) -> int:
     """By how much the counted parameters of all variants differ from their formulas."""
     counted = zip(run.names("variants"), run["count/used"], strict=True)
-    return sum(abs(int(number) - parameters.COUNTS[name].number(run.config)) for name, number in counted)
+    return sum(
+        abs(int(number) - parameters.COUNTS[name].number(run.config)) for name, number in counted
+    )

@@ -1,7 +1,7 @@
 """What each variant learns, counted on its parameter tensors and by a formula (Remark 3.3).
 
-After the last layer only the query's label is read: what changes other tokens there, or their covariates, changes
-nothing. Nor does Γ_j^l with j > l, or γ_0, which meets no register.
+After the last layer only the query's label is read: what changes other tokens there, or their
+covariates, changes nothing. Nor does Γ_j^l with j > l, or γ_0, which meets no register.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,10 @@ from icl_core.papers.memformers.shared.settings import Model
 from icl_core.papers.memformers.shared.token_form import forward
 from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters
 
-SMALL, PROMPTS = 0.1, 3  # size of the random parameters; prompts on which a dependence is looked for
+SMALL, PROMPTS = (
+    0.1,
+    3,
+)  # size of the random parameters; prompts on which a dependence is looked for
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,8 @@ def _tokens(c: Any) -> int:
 
 
 def _entries(c: Any) -> int:
-    """Γ_j of all entries for j < L − 2, which a layer before the last uses; of the last of them the query's label."""
+    """Γ_j of all entries for j < L − 2, which a layer before the last uses; of the last of them the
+    query's label."""
     return max(c.layers - 2, 0) * (c.d + 1) * (c.n + 1) + (c.layers > 1)
 
 
@@ -55,15 +59,23 @@ COUNTS = {
     "linear": Count("Aₗ", "H L d²", _matrices),
     "cgd": Count("Aₗ, αₗ, γₗ", "H L d² + 2L − 1", lambda c: _matrices(c) + 2 * c.layers - 1),
     "lfom": Count("Aₗ, Γ_j^l", "H L d² + L(L+1)/2", lambda c: _matrices(c) + _pairs(c)),
-    "coordinate": Count("Aₗ, Γ_j^l of d", "H L d² + d L(L+1)/2", lambda c: _matrices(c) + c.d * _pairs(c)),
-    "token": Count("Aₗ, Γ_j^l of n + 1", "H L d² + (n+1) L(L−1)/2 + L", lambda c: _matrices(c) + _tokens(c)),
+    "coordinate": Count(
+        "Aₗ, Γ_j^l of d", "H L d² + d L(L+1)/2", lambda c: _matrices(c) + c.d * _pairs(c)
+    ),
+    "token": Count(
+        "Aₗ, Γ_j^l of n + 1", "H L d² + (n+1) L(L−1)/2 + L", lambda c: _matrices(c) + _tokens(c)
+    ),
     "token shared": Count(
-        "Aₗ, Γ_j of n + 1", "H L d² + (n+1)(L−1) + 1", lambda c: _matrices(c) + (c.n + 1) * (c.layers - 1) + 1
+        "Aₗ, Γ_j of n + 1",
+        "H L d² + (n+1)(L−1) + 1",
+        lambda c: _matrices(c) + (c.n + 1) * (c.layers - 1) + 1,
     ),
     "shared": Count("Aₗ, Γ_j", "H L d² + L", lambda c: _matrices(c) + c.layers),
     "gd++": Count("Aₗ, Bₗ, Γ_j^l", "(2L−1) d² + L(L+1)/2", lambda c: _moving(c) + _pairs(c)),
     "gd++ entry": Count(
-        "Aₗ, Bₗ, Γ_j of (d+1)(n+1)", "(2L−1) d² + (L−2)(d+1)(n+1) + 1", lambda c: _moving(c) + _entries(c)
+        "Aₗ, Bₗ, Γ_j of (d+1)(n+1)",
+        "(2L−1) d² + (L−2)(d+1)(n+1) + 1",
+        lambda c: _moving(c) + _entries(c),
     ),
     "learned": Count("Λ_j^l of d", "d L(L+1)/2", lambda c: c.d * _pairs(c)),
     "learned shared": Count("Λ_j of d", "d L", lambda c: c.d * c.layers),
@@ -71,12 +83,14 @@ COUNTS = {
 
 
 def as_written(c: Any) -> int:
-    """The numbers in P_l, Q_l and Γ_l as Remark 3.3 lists them, none held fixed: L (2 (d+1)² + (d+1)(n+1))."""
+    """The numbers in P_l, Q_l and Γ_l as Remark 3.3 lists them, none held fixed: L (2 (d+1)² +
+    (d+1)(n+1))."""
     return c.layers * (2 * (c.d + 1) ** 2 + (c.d + 1) * (c.n + 1))
 
 
 def conjugate(layers: int, batch: int) -> int:
-    """What conjugate gradient computes for a batch: α and γ for every prompt and iteration, 2 B L (Remark 3.3)."""
+    """What conjugate gradient computes for a batch: α and γ for every prompt and iteration, 2 B L
+    (Remark 3.3)."""
     return 2 * batch * layers
 
 
@@ -86,7 +100,8 @@ def overtaken(number: int, layers: int) -> int:
 
 
 def counted(config: Any) -> tuple[list[int], list[int]]:
-    """For every variant the numbers in its tensors, and those of them that its prediction depends on."""
+    """For every variant the numbers in its tensors, and those of them that its prediction depends
+    on."""
     stored, used = [], []
     for name, variant in VARIANTS.items():
         heads = 1 if variant.moves_covariates or not variant.preconditioned else config.heads
@@ -102,7 +117,9 @@ def _random(model: Model) -> Parameters:
     generator = torch.Generator().manual_seed(0)
     shapes = {name: each.shape for name, each in variants.initial(model, generator).items()}
     return {
-        name: (SMALL * torch.randn(shape, generator=generator, dtype=torch.float64)).requires_grad_()
+        name: (
+            SMALL * torch.randn(shape, generator=generator, dtype=torch.float64)
+        ).requires_grad_()
         for name, shape in shapes.items()
     }
 
@@ -114,4 +131,6 @@ def _slopes(leaves: Parameters, model: Model) -> list[Tensor]:
     y = torch.randn(PROMPTS, model.n, generator=generator, dtype=torch.float64)
     root = torch.eye(model.d, dtype=torch.float64)[None]
     made = forward(leaves, model, root, X, y).predictions[-1].sum()
-    return list(torch.autograd.grad(made, list(leaves.values()), allow_unused=True, materialize_grads=True))
+    return list(
+        torch.autograd.grad(made, list(leaves.values()), allow_unused=True, materialize_grads=True)
+    )

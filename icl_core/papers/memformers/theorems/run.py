@@ -17,19 +17,23 @@ SHOWN = 12  # prompts of which paths and tables are kept
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """`identity/<method>` [L + 1], the largest difference over prompts; `path/*` in the eigenbasis of Σ and `table/*`,
-    Γ_j^l, of some prompts; `others/*`, `gradient/*` and `errata/*`: see the modules; `count/*` in the order of
-    `names/variants`."""
+    """`identity/<method>` [L + 1], the largest difference over prompts; `path/*` in the eigenbasis
+    of Σ and `table/*`, Γ_j^l, of some prompts; `others/*`, `gradient/*` and `errata/*`: see the
+    modules; `count/*` in the order of `names/variants`."""
     progress.enter("the identities")
     prompts = identities.sample(config)
     made = identities.cases(prompts, config.layers, torch.Generator().manual_seed(config.seed))
     found = _identities(made, prompts, covariances(config)[0].rotation)
-    found |= {f"others/{name}": each for name, each in identities.others(made["cgd"], prompts).items()}
+    found |= {
+        f"others/{name}": each for name, each in identities.others(made["cgd"], prompts).items()
+    }
     progress.enter("the gradient")
     found |= {f"gradient/{name}": each for name, each in stationarity.gradients(config).items()}
     progress.enter("the errata")
     pairs = errata.measured(config, prompts, found["gradient/steps"])
-    found |= {f"errata/{name}": torch.tensor(pair, dtype=torch.float64) for name, pair in pairs.items()}
+    found |= {
+        f"errata/{name}": torch.tensor(pair, dtype=torch.float64) for name, pair in pairs.items()
+    }
     arrays = {name: each.contiguous().numpy() for name, each in found.items()}
     return {**arrays, **_counts(config), "names/methods": names(made), "names/errata": names(pairs)}
 
@@ -46,7 +50,8 @@ def _identities(made: dict[str, Case], prompts: Prompts, turn: Tensor) -> dict[s
 
 
 def _ground(prompts: Prompts, turn: Tensor) -> dict[str, Tensor]:
-    """S and w* of the prompts whose paths are kept, in the eigenbasis: for contours of their losses."""
+    """S and w* of the prompts whose paths are kept, in the eigenbasis: for contours of their
+    losses."""
     S, target = prompts.S[..., :SHOWN], prompts.target[:, :SHOWN]
     return {
         "path/S": torch.einsum("ia,abp,jb->pij", turn, S, turn),
@@ -57,4 +62,8 @@ def _ground(prompts: Prompts, turn: Tensor) -> dict[str, Tensor]:
 
 def _counts(config: Any) -> Tensors:
     stored, used = parameters.counted(config)
-    return {"names/variants": names(VARIANTS), "count/stored": np.array(stored), "count/used": np.array(used)}
+    return {
+        "names/variants": names(VARIANTS),
+        "count/stored": np.array(stored),
+        "count/used": np.array(used),
+    }

@@ -22,7 +22,8 @@ METHODS = {
 
 @settings
 class Config(Task):
-    """The sizes at which the theorems are checked; d = 5, n = 20 and four layers are the paper's."""
+    """The sizes at which the theorems are checked; d = 5, n = 20 and four layers are
+    the paper's."""
 
     FIRST = ("layers",)
 
@@ -30,20 +31,29 @@ class Config(Task):
     seeds: ClassVar[int] = 1
 
     d: int = slider("dimension d", 2, 12, default=5, group=TASK)
-    n: int = slider("examples in a prompt, n", 2, 60, default=20, group=TASK, help="below d: underdetermined")
+    n: int = slider(
+        "examples in a prompt, n", 2, 60, default=20, group=TASK, help="below d: underdetermined"
+    )
     layers: int = slider("layers L", 1, 8, default=4, group=MODEL)
     heads: int = slider("heads H, in the count", 1, 8, default=1, group=MODEL)
     prompts: int = slider("prompts for the identities", 8, 512, default=128, group=REPEATS)
-    pool: int = slider("prompts for the gradient, as a power of 2", 14, 18, default=17, group=REPEATS)
+    pool: int = slider(
+        "prompts for the gradient, as a power of 2", 14, 18, default=17, group=REPEATS
+    )
     seed: int = slider("seed of prompts and U", 0, 99, default=0, group=REPEATS)
 
     def check(self) -> None:
         """Refuse a spectrum that is none, and what does not fit the memory: S of the prompts four
-        times, or before that of the tokens held at once some twenty registers of the size of their attention."""
+        times, or before that of the tokens held at once some twenty registers of the size of their
+        attention."""
         eigenvalues_of(self)
         tokens = min(AT_ONCE, self.prompts * self.d * (self.n + 1) ** 2 * self.layers)
         pool, held = 4 * 2**self.pool * self.d**2, 20 * tokens
-        what = f"2^{self.pool} prompts" if pool > held else f"layers {self.layers}, n {self.n}, {self.prompts} prompts"
+        what = (
+            f"2^{self.pool} prompts"
+            if pool > held
+            else f"layers {self.layers}, n {self.n}, {self.prompts} prompts"
+        )
         device.check_memory(8 * max(pool, held), f"{what}, d {self.d}")
 
 
@@ -57,8 +67,18 @@ class View:
 
 
 PRESETS = (
-    Preset("identities", "The paper's size", Config(),
-           "What the theorems say, exact to rounding, and what they do not say.", "Paper's setting"),
-    Preset("ten", "Ten dimensions, six layers", Config(d=10, n=30, layers=6, pool=15),
-           "The same identities at another size.", "Beyond the paper"),
-)  # fmt: skip
+    Preset(
+        "identities",
+        "The paper's size",
+        Config(),
+        "What the theorems say, exact to rounding, and what they do not say.",
+        "Paper's setting",
+    ),
+    Preset(
+        "ten",
+        "Ten dimensions, six layers",
+        Config(d=10, n=30, layers=6, pool=15),
+        "The same identities at another size.",
+        "Beyond the paper",
+    ),
+)

@@ -1,10 +1,12 @@
-"""Three heads have each learned prompts of one variance, stretched along directions U of its own. Then prompts come of
-a variance that no head has seen, with the last head's U, as in the authors' code. A mixture of experts keeps the heads
-as they are and learns three numbers on a thousand prompts: a gate for each head.
+"""Three heads have each learned prompts of one variance, stretched along directions U of its own.
+Then prompts come of a variance that no head has seen, with the last head's U, as in the authors'
+code. A mixture of experts keeps the heads as they are and learns three numbers on a thousand
+prompts: a gate for each head.
 
-It works. Wherever they start, the gates become σₕ²/σ² for the head that knows the prompts' U, and nothing for the
-others. One number for the right head would have done. Where all heads share one U they differ in a factor alone: one
-head with one number is as good, and the gates only say where they started.
+It works. Wherever they start, the gates become σₕ²/σ² for the head that knows the prompts' U, and
+nothing for the others. One number for the right head would have done. Where all heads share one U
+they differ in a factor alone: one head with one number is as good, and the gates only say where
+they started.
 """
 
 import numpy as np
@@ -22,18 +24,22 @@ from icl_core.papers.memformers.variances.train import compute
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: the error on unseen variances with gates, beside that with one number for one head."""
+    """What you see: the error on unseen variances with gates, beside that with one number for one
+    head."""
     unseen = len(met_by(run.config))
-    gated, scalar = (float(np.log(run[f"evaluated/{name}"][:, :unseen]).mean()) for name in ("gated", "scalar"))
+    gated, scalar = (
+        float(np.log(run[f"evaluated/{name}"][:, :unseen]).mean()) for name in ("gated", "scalar")
+    )
     return (
-        f"On unseen variances the error with a gate for each head is {compared(gated - scalar)} that of one head with "
+        f"On unseen variances the error with a gate for each head is {compared(gated - scalar)} "
+        "that of one head with "
         "one number."
     )
 
 
 def cost(config: Config) -> float:
-    """Giga-operations: two products with S and three with A a layer, for every prompt in training and at test time; and
-    what a step costs by itself, as much as two seeds."""
+    """Giga-operations: two products with S and three with A a layer, for every prompt in training
+    and at test time; and what a step costs by itself, as much as two seeds."""
     heads, variances = len(trained_on(config)), len(trained_on(config)) + len(met_by(config))
     prompt = config.layers * 10 * config.d**2 * (config.seeds + 2)
     trained = heads * config.steps * 1000
@@ -54,7 +60,12 @@ EXPERIMENT = Experiment(
     drawings=(
         Drawing("comparison", stage.comparison),
         Drawing("shares", stage.shares, ("seed_shown",)),
-        Drawing("starts", stage.starts, ("seed_shown",), applies=lambda config: len(trained_on(config)) > 1),
+        Drawing(
+            "starts",
+            stage.starts,
+            ("seed_shown",),
+            applies=lambda config: len(trained_on(config)) > 1,
+        ),
         Drawing("losses", gates.losses, (), "Every method", wide=True),
         Drawing("gates", gates.learned, ("seed_shown",), "Trained beside constructed", wide=True),
         Drawing("test time", gates.test_time, (), "All curves"),
@@ -65,5 +76,7 @@ EXPERIMENT = Experiment(
     cost=cost,
     upgrade=upgrade,
     story=STORY,
-    diagram=lambda config: diagram([f"variance {each:g}" for each in trained_on(config)], "shares", "comparison"),
+    diagram=lambda config: diagram(
+        [f"variance {each:g}" for each in trained_on(config)], "shares", "comparison"
+    ),
 )

@@ -22,22 +22,32 @@ def measure(run: Run) -> list[Metric]:
         uneven = run.config.spectrum != "isotropic"
         return [*found, Metric(claims.FINDS, *mean_and_error(share))] if uneven else found
     found.append(_worst(claims.ONE_SCALAR, (scalar - gated)[:, :unseen]))
-    return [*found, Metric(claims.NOT_IDENTIFIED, *mean_and_error(_by_start(run)))] if H > 1 else found
+    return (
+        [*found, Metric(claims.NOT_IDENTIFIED, *mean_and_error(_by_start(run)))] if H > 1 else found
+    )
 
 
 def _worst(claim: Claim, values: np.ndarray) -> Metric:
-    """The variance (or head) at which the mean over seeds of [seeds, V] is largest; both were evaluated on the same
-    prompts, so that the error is that of a paired difference."""
+    """The variance (or head) at which the mean over seeds of [seeds, V] is largest; both were
+    evaluated on the same prompts, so that the error is that of a paired difference."""
     return Metric(claim, *mean_and_error(values[:, values.mean(0).argmax()]))
 
 
 def _told(run: Run, found: Metric) -> Metric:
-    """With the reason, where gates do not reach the head at home: what the other heads' gates are left at."""
-    if run.config.rotations == "common" or found.value is None or found.claim.slack(found.value) >= 0:
+    """With the reason, where gates do not reach the head at home: what the other heads' gates are
+    left at."""
+    if (
+        run.config.rotations == "common"
+        or found.value is None
+        or found.claim.slack(found.value) >= 0
+    ):
         return found
     shares = np.abs(weighed(run)[:, len(met_by(run.config)) :])  # [seeds, H, H]
     others = shares[:, ~np.eye(shares.shape[-1], dtype=bool)].max()
-    reason = f"Heads of another U must be gated off; the largest of their gates is left at {others:.2g} of a step."
+    reason = (
+        "Heads of another U must be gated off; the largest of their gates is left at "
+        f"{others:.2g} of a step."
+    )
     return Metric(found.claim, found.value, found.error, reason=reason)
 
 
@@ -48,7 +58,8 @@ def _by_start(run: Run) -> np.ndarray:
 
 
 def weighed(run: Run) -> np.ndarray:
-    """g_h σ²/σ_h² of the learned gates, [seeds, V, H]: the share of a whole step that each head takes."""
+    """g_h σ²/σ_h² of the learned gates, [seeds, V, H]: the share of a whole step that each head
+    takes."""
     ratio = run["test_time/variance"][:, None] / np.array(trained_on(run.config))
     return run["gate/value"] * ratio
 

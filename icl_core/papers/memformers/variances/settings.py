@@ -1,24 +1,49 @@
-"""The settings of the experiment on unseen variances: what is trained, what is drawn of it, and presets."""
+"""The settings of the experiment on unseen variances: what is trained, what is drawn of it, and
+presets."""
 
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import BadSetting, choice, settings, slider, text
 from icl_core.contract.number_lists import numbers
-from icl_core.papers.memformers.shared.settings import AUTHORS_TRAINING, PROTOCOLS, REPEATS, Model, Task, task_of
+from icl_core.papers.memformers.shared.settings import (
+    AUTHORS_TRAINING,
+    PROTOCOLS,
+    REPEATS,
+    Model,
+    Task,
+    task_of,
+)
 
 HEADS, GATES = "the heads", "the gates"
 ROTATIONS = {"common": "one U for all", "own": "a separate U for each head"}
 
-STARTS = {"even": "equal, one in sum", "ones": "one for every head", "zeros": "zero", "last": "the last head alone"}
+STARTS = {
+    "even": "equal, one in sum",
+    "ones": "one for every head",
+    "zeros": "zero",
+    "last": "the last head alone",
+}
 
 
 @settings
 class Config(Task):
-    """What is trained, and what is met at test time; Section 4.2, Figure 8. Every head learns from prompts of one
-    variance; then gates alone are learned on prompts of another."""
+    """What is trained, and what is met at test time; Section 4.2, Figure 8. Every head learns from
+    prompts of one variance; then gates alone are learned on prompts of another."""
 
-    FIRST = ("variances", "unseen", "rotations", "protocol", "layers", "steps", "start", "gate_steps", "gate_prompts")
+    FIRST = (
+        "variances",
+        "unseen",
+        "rotations",
+        "protocol",
+        "layers",
+        "steps",
+        "start",
+        "gate_steps",
+        "gate_prompts",
+    )
 
-    variances: str = text("variances in training, one for each head", 60, default="1, 2, 3", group=HEADS)
+    variances: str = text(
+        "variances in training, one for each head", 60, default="1, 2, 3", group=HEADS
+    )
     unseen: str = text("variances met at test time", 60, default="0.5, 1.5, 3.5", group=GATES)
     rotations: str = choice("the heads' covariances", ROTATIONS, default="common", group=HEADS)
     protocol: str = choice("minimised", PROTOCOLS, default="ours", group=HEADS)
@@ -31,9 +56,12 @@ class Config(Task):
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
-        """Refuse lists that hold no variances, a spectrum that is none, and one U for heads that know theirs."""
+        """Refuse lists that hold no variances, a spectrum that is none, and one U for heads that
+        know theirs."""
         if self.protocol == "authors" and self.rotations == "common":
-            raise BadSetting("rotations must be own where heads are trained as in the authors' code, got common")
+            raise BadSetting(
+                "rotations must be own where heads are trained as in the authors' code, got common"
+            )
         trained_on(self)
         met_by(self)
         model_of(self, 0)
@@ -50,18 +78,27 @@ def met_by(config: Config) -> list[float]:
 
 
 def model_of(config: Config, head: int) -> Model:
-    """The training of one head: on its own prompts, from its own start. In whitened coordinates, from which σ² drops
-    out; or as in the authors' code, on one batch, with A as they count it (and B = 0, where theirs learns it too)."""
-    own = {"layers": config.layers, "steps": config.steps, "seeds": config.seeds, "seed": config.seed + 20 * head}
+    """The training of one head: on its own prompts, from its own start. In whitened coordinates,
+    from which σ² drops out; or as in the authors' code, on one batch, with A as they count it (and
+    B = 0, where theirs learns it too)."""
+    own = {
+        "layers": config.layers,
+        "steps": config.steps,
+        "seeds": config.seeds,
+        "seed": config.seed + 20 * head,
+    }
     if config.protocol == "ours":
         return Model(**own, **task_of(config))
     counted = {"coordinates": "authors", "initial": 1e-4, "sigma2": trained_on(config)[head]}
-    return Model(batches="fixed", learning_rate=0.01, **AUTHORS_TRAINING, **counted, **own, **task_of(config))
+    return Model(
+        batches="fixed", learning_rate=0.01, **AUTHORS_TRAINING, **counted, **own, **task_of(config)
+    )
 
 
 def home_of(config: Config, index: int) -> int:
-    """The head whose U the prompts of the `index`-th variance have, unseen ones first: the last, as in the authors'
-    code, or for a variance that a head has learned that head. With one U for all it is the last one's as well."""
+    """The head whose U the prompts of the `index`-th variance have, unseen ones first: the last, as
+    in the authors' code, or for a variance that a head has learned that head. With one U for all it
+    is the last one's as well."""
     seen = index - len(met_by(config))
     return seen if config.rotations == "own" and seen >= 0 else len(trained_on(config)) - 1
 
@@ -79,17 +116,20 @@ PRESETS = (
     Preset(
         "figure 8", "The authors' protocol",
         Config(rotations="own", protocol="authors", steps=500, start="zeros", gate_steps=500),
-        "Each head has directions U of its own; the prompts have the last head's. Rings are the paper's points.",
+        "Each head has directions U of its own; the prompts have the last head's. Rings are the "
+        "paper's points.",
         "Figures", seeds=5,
     ),
     Preset(
         "own covariances", "Heads trained to their end",
         Config(rotations="own", steps=1000, gate_steps=1000),
-        "The same heads, trained on fresh prompts: the gates find the one that knows the prompts' U.", seeds=5,
+        "The same heads, trained on fresh prompts: the gates find the one that knows the "
+        "prompts' U.", seeds=5,
     ),
     Preset(
         "one covariance", "One covariance for all heads", Config(steps=1000, gate_steps=500),
-        "Now heads differ in a factor alone. One number would do, and the gates only say where they started.", seeds=5,
+        "Now heads differ in a factor alone. One number would do, and the gates only say where "
+        "they started.", seeds=5,
     ),
     Preset(
         "ten prompts", "Gates from ten prompts", Config(rotations="own", gate_prompts=10),

@@ -16,7 +16,8 @@ ALL = (HEADLINE, "comparison", "shares", "starts", "losses", "gates", "test time
 
 
 def _shares(run: Run) -> np.ndarray:
-    """What each head takes of a whole step on the middle unseen variance, the mean over seeds: [H]."""
+    """What each head takes of a whole step on the middle unseen variance, the mean over
+    seeds: [H]."""
     return weighed(run)[:, MIDDLE].mean(0)
 
 
@@ -28,7 +29,8 @@ def _used(run: Run, view: View) -> int:
 def _taken(run: Run, view: View) -> str:
     *first, last = (written(float(each)) for each in _shares(run))
     return (
-        f"For a variance of {met_by(run.config)[MIDDLE]:g}, between those of heads 1 and 2, the heads take "
+        f"For a variance of {met_by(run.config)[MIDDLE]:g}, between those of heads 1 and 2, the "
+        "heads take "
         f"{', '.join(first)} and {last} of a step: the last one alone works."
     )
 
@@ -37,15 +39,18 @@ def _one_number(run: Run, view: View) -> str:
     logs, unseen = by_method(run), len(met_by(run.config))
     apart = float((logs["gated"] - logs["scalar"])[:, :unseen].mean())
     return (
-        "So one number would have done: how far to stretch the step of the right head. With that number alone (green) "
-        f"the error is {'the same to' if abs(apart) < 0.05 else 'apart by'} {abs(np.expm1(apart)):.0%}."
+        "So one number would have done: how far to stretch the step of the right head. With "
+        "that number alone (green) "
+        f"the error is {'the same to' if abs(apart) < 0.05 else 'apart by'} "
+        f"{abs(np.expm1(apart)):.0%}."
     )
 
 
 def _everywhere(run: Run, view: View) -> str:
     apart = float(np.ptp(np.log(run["start/loss"]).mean(0)))
     return (
-        "Wherever the gates start, from zero, from one or from the last head, they end at the same place, with errors "
+        "Wherever the gates start, from zero, from one or from the last head, they end at the "
+        "same place, with errors "
         f"within {max(np.expm1(apart), 0.001):.1%} of each other."
     )
 
@@ -58,17 +63,24 @@ def _over_zero(run: Run) -> float:
 def _explodes(run: Run, view: View) -> str:
     over = _over_zero(run)
     return (
-        f"At a variance of {met_by(run.config)[MIDDLE]:g} the error with equal gates is {compared(over)} that of "
+        f"At a variance of {met_by(run.config)[MIDDLE]:g} the error with equal gates is "
+        f"{compared(over)} that of "
         "predicting zero."
     )
 
 
 def _task(config: Config) -> str:
     sizes = " or ".join(", ".join(f"{each:g}" for each in trained_on(config)).rsplit(", ", 1))
-    along = "along directions of its own" if config.rotations == "own" else "along the same directions as the others'"
+    along = (
+        "along directions of its own"
+        if config.rotations == "own"
+        else "along the same directions as the others'"
+    )
     return (
-        f"Each model, called a head, has learned prompts of one size of x (variance {sizes}), stretched {along}. "
-        "Prompts of other sizes come; the heads stay as they are, and gates learn how much of each to use."
+        f"Each model, called a head, has learned prompts of one size of x (variance {sizes}), "
+        f"stretched {along}. "
+        "Prompts of other sizes come; the heads stay as they are, and gates learn how much of "
+        "each to use."
     )
 
 
@@ -84,12 +96,14 @@ STORY = Story(
             None,
             ("shares",),
             ask=Question(
-                "Prompts of variance 1.5 come, which no head has seen. Their directions are those of the head of "
+                "Prompts of variance 1.5 come, which no head has seen. Their directions are "
+                "those of the head of "
                 "variance 3. Which heads will the gates use?",
                 ("Those of variance 1 and 2", "That of variance 3", "All three alike"),
                 _used,
                 _taken,
-                "A wrong size is corrected by one number: a larger x only asks for a smaller step. Wrong directions "
+                "A wrong size is corrected by one number: a larger x only asks for a smaller "
+                "step. Wrong directions "
                 "are not: a head multiplies with Σ⁻¹ of its own prompts.",
                 ALL,
             ),
@@ -103,29 +117,45 @@ STORY = Story(
             ("losses",),
             drawer="Every method",
             ask=Question(
-                "Leave the gates alone: a third for each head. How good are the three together on prompts of variance "
+                "Leave the gates alone: a third for each head. How good are the three together "
+                "on prompts of variance "
                 "1.5?",
-                ("Better than predicting zero", "Up to 100 times worse than that", "More than 100 times worse"),
+                (
+                    "Better than predicting zero",
+                    "Up to 100 times worse than that",
+                    "More than 100 times worse",
+                ),
                 lambda run, view: int(np.digitize(_over_zero(run), (0.0, np.log(100)))),
                 _explodes,
-                "A step that is too long along one direction makes the error there larger, and the next layer makes it "
+                "A step that is too long along one direction makes the error there larger, and "
+                "the next layer makes it "
                 "larger again. Four layers multiply what each of them does wrong.",
                 ("losses",),
             ),
         ),
         Beat(
             "close",
-            "You have seen a mixture of heads adapt to prompts of a new size. What it learned is one number: the right "
+            "You have seen a mixture of heads adapt to prompts of a new size. What it learned "
+            "is one number: the right "
             "head's step, made longer or shorter.",
             None,
             ("comparison", "shares"),
         ),
     ),
     tries=(
-        Try("Give all heads the same directions: do the gates still name a head?", "one covariance",
-            marks=("shares", "starts")),
-        Try("Learn the gates from ten prompts: what is lost?", "ten prompts", marks=("comparison",)),
+        Try(
+            "Give all heads the same directions: do the gates still name a head?",
+            "one covariance",
+            marks=("shares", "starts"),
+        ),
+        Try(
+            "Learn the gates from ten prompts: what is lost?", "ten prompts", marks=("comparison",)
+        ),
         Try("Train the heads to their end", "own covariances", marks=("comparison", "shares")),
-        Try("See where another seed's gates end", fields={"seed_shown": 2}, marks=("shares", "starts")),
+        Try(
+            "See where another seed's gates end",
+            fields={"seed_shown": 2},
+            marks=("shares", "starts"),
+        ),
     ),
-)  # fmt: skip
+)

@@ -11,7 +11,13 @@ from icl_core.learners import Covariance, coloured, grams
 from icl_core.machine import device
 from icl_core.papers.memformers.shared import baselines, experts, first_order, test_set, variants
 from icl_core.papers.memformers.shared.experts import Heads
-from icl_core.papers.memformers.shared.task import Batch, covariances, eigenvalues_of, gaussian, roots
+from icl_core.papers.memformers.shared.task import (
+    Batch,
+    covariances,
+    eigenvalues_of,
+    gaussian,
+    roots,
+)
 from icl_core.papers.memformers.shared.variants import Parameters
 from icl_core.papers.memformers.variances.settings import Config, home_of, model_of, trained_on
 
@@ -20,8 +26,11 @@ ONE_NUMBER = 100  # steps in which one is found
 METHODS = ("gated", "scalar", "last", "even")
 
 
-def adapted(config: Config, learned: list[Parameters], variance: float, index: int) -> dict[str, np.ndarray]:
-    """Learn gates on prompts of one variance, the `index`-th, and evaluate them and what they are compared with."""
+def adapted(
+    config: Config, learned: list[Parameters], variance: float, index: int
+) -> dict[str, np.ndarray]:
+    """Learn gates on prompts of one variance, the `index`-th, and evaluate them and what they are
+    compared with."""
     home = home_of(config, index)
     heads, batch = heads_at(config, learned, variance, home), prompts(config, index)
     start = experts.starts(heads)
@@ -31,7 +40,8 @@ def adapted(config: Config, learned: list[Parameters], variance: float, index: i
     constructed = picked * trained_on(config)[home] / variance
     gates = {"gated": done.gates, "scalar": scalar, "last": constructed, "even": start["even"]}
     losses = {
-        name: evaluate(config, heads, gates[name], FEWER if name == "even" else test_set.PROMPTS) for name in METHODS
+        name: evaluate(config, heads, gates[name], FEWER if name == "even" else test_set.PROMPTS)
+        for name in METHODS
     }
     values = {"gate/value": done.gates, "gate/scalar": scalar, "gate/curve": done.losses.T}
     return {
@@ -42,21 +52,32 @@ def adapted(config: Config, learned: list[Parameters], variance: float, index: i
 
 
 def _alone(config: Config, heads: Heads, variance: float) -> np.ndarray:
-    """Every head as it is, [seeds, H]; one on the very variance that it was trained on is to equal itself: the same
-    prompts."""
+    """Every head as it is, [seeds, H]; one on the very variance that it was trained on is to equal
+    itself: the same prompts."""
     seeds, H = heads.A.shape[:2]
     rows = torch.eye(H).to(heads.A)
     sizes = [test_set.PROMPTS if own == variance else FEWER for own in trained_on(config)]
-    losses = [evaluate(config, heads, row.expand(seeds, H), size) for row, size in zip(rows, sizes, strict=True)]
+    losses = [
+        evaluate(config, heads, row.expand(seeds, H), size)
+        for row, size in zip(rows, sizes, strict=True)
+    ]
     return np.stack(losses, 1)
 
 
-def from_all_starts(config: Config, learned: list[Parameters], variance: float, index: int) -> dict[str, np.ndarray]:
-    """For each of `names/starts`, `start/gates` [seeds, starts, H] and `start/loss` [seeds, starts]: the gates learned
-    when they begin there."""
-    heads, batch = heads_at(config, learned, variance, home_of(config, index)), prompts(config, index)
+def from_all_starts(
+    config: Config, learned: list[Parameters], variance: float, index: int
+) -> dict[str, np.ndarray]:
+    """For each of `names/starts`, `start/gates` [seeds, starts, H] and `start/loss` [seeds,
+    starts]: the gates learned when they begin there."""
+    heads, batch = (
+        heads_at(config, learned, variance, home_of(config, index)),
+        prompts(config, index),
+    )
     starts = experts.starts(heads)
-    gates = [experts.adapt(heads, batch, config.gate_steps, False, start).gates for start in starts.values()]
+    gates = [
+        experts.adapt(heads, batch, config.gate_steps, False, start).gates
+        for start in starts.values()
+    ]
     return {
         "names/starts": names(starts),
         "start/gates": torch.stack(gates, 1).cpu().numpy().astype(np.float32),
@@ -65,28 +86,38 @@ def from_all_starts(config: Config, learned: list[Parameters], variance: float, 
 
 
 def prompts(config: Config, index: int) -> Batch:
-    """What is met at test time: whitened prompts of every seed with their w*; the query is integrated out."""
+    """What is met at test time: whitened prompts of every seed with their w*; the query is
+    integrated out."""
     generator = torch.Generator().manual_seed(40_000 + 100 * config.seed + index)
     count = config.gate_prompts
     S = grams(config.d, config.n, count * config.seeds, generator)
-    S = S.reshape(config.d, config.d, config.seeds, count).permute(2, 0, 1, 3)  # [seeds, d, d, prompts]
+    S = S.reshape(config.d, config.d, config.seeds, count).permute(
+        2, 0, 1, 3
+    )  # [seeds, d, d, prompts]
     target = gaussian((config.seeds, config.d, 1, count), generator)
     return Batch(S.to(target), target)
 
 
 def heads_at(config: Config, learned: list[Parameters], variance: float, home: int) -> Heads:
-    """The heads in the whitened coordinates of prompts of that variance: what was Σ_h^½ A Σ_h^½ becomes Σ^½ A Σ^½.
-    `home` is the head whose U the prompts have."""
+    """The heads in the whitened coordinates of prompts of that variance: what was Σ_h^½ A Σ_h^½
+    becomes Σ^½ A Σ^½. `home` is the head whose U the prompts have."""
     here = [each.root for each in _covariances(config, home, variance)]
     A, Gamma = [], []
     for head, (own, parameters) in enumerate(zip(trained_on(config), learned, strict=True)):
         inverses = [each.inverse_root for each in _covariances(config, head, own)]
-        change = torch.stack([root @ inverse for root, inverse in zip(here, inverses, strict=True)]).float()
+        change = torch.stack(
+            [root @ inverse for root, inverse in zip(here, inverses, strict=True)]
+        ).float()
         model = model_of(config, head)
-        moved = variants.preconditioners(parameters, model, roots(model).cpu()).to(change)  # [seeds, L, d, d]
+        moved = variants.preconditioners(parameters, model, roots(model).cpu()).to(
+            change
+        )  # [seeds, L, d, d]
         A.append(change[:, None] @ moved @ change.transpose(1, 2)[:, None])
         Gamma.append(variants.coefficients(parameters, "lfom"))
-    return Heads(torch.stack(Gamma, 1).to(device.current_device()), torch.stack(A, 1).to(device.current_device()))
+    return Heads(
+        torch.stack(Gamma, 1).to(device.current_device()),
+        torch.stack(A, 1).to(device.current_device()),
+    )
 
 
 def _covariances(config: Config, head: int, variance: float) -> list[Covariance]:
@@ -95,10 +126,15 @@ def _covariances(config: Config, head: int, variance: float) -> list[Covariance]
     return covariances(task)
 
 
-def evaluate(config: Config, heads: Heads, gates: Tensor, prompts: int = test_set.PROMPTS) -> np.ndarray:
+def evaluate(
+    config: Config, heads: Heads, gates: Tensor, prompts: int = test_set.PROMPTS
+) -> np.ndarray:
     """The mean expected loss on fresh prompts, [seeds]."""
     table = experts.table(gates, heads.Gamma, heads.A)
-    found = [first_order.expected_losses(table, S[None]) for _, S in test_set.held_out(config.d, config.n, prompts)]
+    found = [
+        first_order.expected_losses(table, S[None])
+        for _, S in test_set.held_out(config.d, config.n, prompts)
+    ]
     return torch.cat(found, -1).double().mean(-1).cpu().numpy().astype(np.float32)
 
 
@@ -107,4 +143,7 @@ def references(config: Config) -> dict[str, np.ndarray]:
     model = replace(model_of(config, 0), sigma2=1.0)
     D = eigenvalues_of(model)
     cg, _ = baselines.conjugate(coloured(baselines.prompts(model), D), D, config.layers)
-    return {**baselines.construction(model), "baseline/cg": cg.double().mean(-1).cpu().numpy().astype(np.float32)}
+    return {
+        **baselines.construction(model),
+        "baseline/cg": cg.double().mean(-1).cpu().numpy().astype(np.float32),
+    }

@@ -8,21 +8,33 @@ import torch
 from icl_core.contract.experiment import Progress, names
 from icl_core.papers.memformers.shared.train import training_phase
 from icl_core.papers.memformers.variances.settings import Config, met_by, model_of, trained_on
-from icl_core.papers.memformers.variances.test_time import METHODS, adapted, from_all_starts, references
+from icl_core.papers.memformers.variances.test_time import (
+    METHODS,
+    adapted,
+    from_all_starts,
+    references,
+)
 from icl_core.training import phases
 
 FIRST = "head 0"
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """Train every head, then learn gates for every variance V. `test_time/variance` [V], seen ones last; `gate/value`
-    and `gate/scalar` [seeds, V, H]; for each of `names/methods` `evaluated/<id>` [seeds, V], and `evaluated/head`
-    [seeds, V, H]; `own/loss` [seeds, H] of each head on its own prompts; `gate/curve` [seeds, V, steps]; `start/*` of
-    the last unseen variance; `baseline/*` [K]; `curve/loss` [seeds, evaluations] of the first head."""
+    """Train every head, then learn gates for every variance V. `test_time/variance` [V], seen ones
+    last; `gate/value` and `gate/scalar` [seeds, V, H]; for each of `names/methods` `evaluated/<id>`
+    [seeds, V], and `evaluated/head` [seeds, V, H]; `own/loss` [seeds, H] of each head on its own
+    prompts; `gate/curve` [seeds, V, steps]; `start/*` of the last unseen variance; `baseline/*`
+    [K]; `curve/loss` [seeds, evaluations] of the first head."""
     heads = len(trained_on(config))
-    plan = [training_phase(f"head {h}", model_of(config, h), f"head {h + 1} of {heads}") for h in range(heads)]
+    plan = [
+        training_phase(f"head {h}", model_of(config, h), f"head {h + 1} of {heads}")
+        for h in range(heads)
+    ]
     made = phases.run(plan, progress, partial(phases.curves, FIRST))
-    learned = [{key: torch.tensor(array) for key, array in phases.final(part).items()} for part in made.values()]
+    learned = [
+        {key: torch.tensor(array) for key, array in phases.final(part).items()}
+        for part in made.values()
+    ]
     every, last = [*met_by(config), *trained_on(config)], len(met_by(config)) - 1
     found = [adapted(config, learned, variance, index) for index, variance in enumerate(every)]
     return {

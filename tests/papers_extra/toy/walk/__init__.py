@@ -35,5 +35,7 @@ EXPERIMENT = Experiment(
     goes_on=lambda config: True,
     story=STORY,
     headline=headline,
-    cost=lambda config: 1e-4 * config.steps,  # giga-operations; what a step takes of Python outweighs its products
+    cost=lambda config: (
+        1e-4 * config.steps
+    ),  # giga-operations; what a step takes of Python outweighs its products
 )

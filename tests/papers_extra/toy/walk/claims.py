@@ -12,4 +12,11 @@ RECOVERED = Claim(
     near=1.0,
     tolerance=0.02,
 )
-EXACT = Claim(id="toy.exact", label="last loss", kind="theory", text="No loss is left.", source="exact", at_most=0.0)
+EXACT = Claim(
+    id="toy.exact",
+    label="last loss",
+    kind="theory",
+    text="No loss is left.",
+    source="exact",
+    at_most=0.0,
+)

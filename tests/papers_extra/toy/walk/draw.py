@@ -14,11 +14,14 @@ def loss(run: Run, view: View) -> Panel:
     line = figures.Curve("loss", run["curve/step"], run["curve/loss"])
     at = run.snapshot_steps[run.snapshot_at(view)] if run.snapshot_steps else None
     figure = figures.curves([line], "training step", "loss", log_y=True, at=at)
-    return Panel("The loss falls", "Half the squared error of a fresh point; the band is over seeds.", figure)
+    return Panel(
+        "The loss falls", "Half the squared error of a fresh point; the band is over seeds.", figure
+    )
 
 
 def weights(run: Run, view: View) -> Panel:
-    """The weights at the step shown beside the teacher's: two bars an input, on one scale for all steps."""
+    """The weights at the step shown beside the teacher's: two bars an input, on one scale for all
+    steps."""
     seed = min(view.seed_shown, run.config.seeds - 1)
     every, teacher = run["snapshot/weights"][:, seed], run["final/teacher"][seed]
     bars = {"student": every[run.snapshot_at(view)], "teacher": teacher}
@@ -28,12 +31,20 @@ def weights(run: Run, view: View) -> Panel:
     axes = {"xaxis": axis("input"), "yaxis": axis("weight", range=[-limit, limit])}
     figure = Figure(traces, layout(300, {"t": 30}, legend=legend(1.0), **axes))
     return Panel(
-        "The student meets the teacher", "At first the student has no weights; in the end the bars agree.", figure
+        "The student meets the teacher",
+        "At first the student has no weights; in the end the bars agree.",
+        figure,
     )
 
 
 def _bars(values: np.ndarray, name: str, kind: str) -> Trace:
-    return Trace("bar", x=np.arange(1, len(values) + 1), y=values, name=name, marker={"color": figures.colour(kind)})
+    return Trace(
+        "bar",
+        x=np.arange(1, len(values) + 1),
+        y=values,
+        name=name,
+        marker={"color": figures.colour(kind)},
+    )
 
 
 def spread(run: Run, view: View) -> Panel:
@@ -41,6 +52,7 @@ def spread(run: Run, view: View) -> Panel:
     left = np.abs(run["final/weights"] - run["final/teacher"]).max(1)
     names = [f"seed {run.config.seed + index}" for index in range(len(left))]
     caption = (
-        "The largest error of any weight, one bar a seed. A student that has learned nothing would be off by 1 or 2."
+        "The largest error of any weight, one bar a seed. A student that has learned nothing "
+        "would be off by 1 or 2."
     )
     return Panel("Every seed arrives", caption, figures.bars(names, left, "largest error"))

@@ -11,4 +11,7 @@ def measure(run: Run) -> list[Metric]:
     weights, teacher = run["final/weights"], run["final/teacher"]  # [seeds, d]
     norms = np.linalg.norm(weights, axis=1) * np.linalg.norm(teacher, axis=1)
     cosines = (weights * teacher).sum(1) / np.maximum(norms, 1e-12)
-    return [Metric(RECOVERED, float(cosines.mean())), Metric(EXACT, float(run["curve/loss"][:, -1].mean()))]
+    return [
+        Metric(RECOVERED, float(cosines.mean())),
+        Metric(EXACT, float(run["curve/loss"][:, -1].mean())),
+    ]

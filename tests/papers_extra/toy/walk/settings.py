@@ -25,5 +25,11 @@ class View:
 
 PRESETS = (
     Preset("classroom", "In class", Config(), "Eight inputs.", seeds=2),
-    Preset("paper", "As in the paper", Config(d=16, steps=600), "Sixteen inputs.", group="Paper's setting"),
+    Preset(
+        "paper",
+        "As in the paper",
+        Config(d=16, steps=600),
+        "Sixteen inputs.",
+        group="Paper's setting",
+    ),
 )

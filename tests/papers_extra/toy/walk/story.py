@@ -21,7 +21,8 @@ def _fell(run: Run, view: View) -> str:
 
 STORY = Story(
     task=Task(
-        "A teacher multiplies numbers by weights that the student never sees. From examples the student finds them.",
+        "A teacher multiplies numbers by weights that the student never sees. From examples the "
+        "student finds them.",
         Example((("x₁", "x"), (" ", ""), ("y₁", "y"), ("   x₂ ", "query")), "y₂"),
     ),
     beats=(
@@ -40,8 +41,16 @@ STORY = Story(
                 ("loss", HEADLINE),
             ),
         ),
-        Beat("end", "In the end it has found the teacher.", LAST, ("weights",), {"seed_shown": 1}, do="Look at seed 0.",
-             done=lambda view: view.seed_shown == 0, then="Each seed finds it."),
+        Beat(
+            "end",
+            "In the end it has found the teacher.",
+            LAST,
+            ("weights",),
+            {"seed_shown": 1},
+            do="Look at seed 0.",
+            done=lambda view: view.seed_shown == 0,
+            then="Each seed finds it.",
+        ),
     ),
     tries=(Try("A larger step diverges: raise the rate", fields={"rate": 5.0}, marks=("loss",)),),
-)  # fmt: skip
+)

@@ -13,27 +13,38 @@ EVERY = 5
 
 
 def compute(config: Config, progress: Progress) -> Tensors:
-    """`curve/loss` [seeds, evaluations], `snapshot/weights` [snapshots, seeds, d], `final/*` [seeds, d]."""
+    """`curve/loss` [seeds, evaluations], `snapshot/weights` [snapshots, seeds, d], `final/*`
+    [seeds, d]."""
     only = phases.Phase("walk", config.steps, partial(_train, config), loop.State.curves)
     return phases.run([only], progress, partial(phases.curves, "walk"))["walk"]
 
 
 def _train(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
-    generators = tuple(torch.Generator().manual_seed(config.seed + index) for index in range(config.seeds))
-    teacher = torch.stack([torch.randn(config.d, generator=each) for each in generators])  # [seeds, d]
+    generators = tuple(
+        torch.Generator().manual_seed(config.seed + index) for index in range(config.seeds)
+    )
+    teacher = torch.stack(
+        [torch.randn(config.d, generator=each) for each in generators]
+    )  # [seeds, d]
     student = {"weights": torch.zeros_like(teacher)}
 
     def gradient(step: int):
-        x = torch.stack([torch.randn(16, config.d, generator=each) for each in generators])  # [seeds, batch, d]
+        x = torch.stack(
+            [torch.randn(16, config.d, generator=each) for each in generators]
+        )  # [seeds, batch, d]
         leaves = several_seeds.leaves(student)
         losses = torch.einsum("sbd,sd->sb", x, leaves["weights"] - teacher).square().mean(1) / 2
         return several_seeds.gradients(losses, leaves), {"loss": losses.detach().numpy()}
 
     def evaluate(step: int):
-        return {"loss": (student["weights"] - teacher).square().sum(1) / 2}  # what is expected of a batch
+        return {
+            "loss": (student["weights"] - teacher).square().sum(1) / 2
+        }  # what is expected of a batch
 
     sgd = partial(torch.optim.SGD, lr=config.rate)
     problem = loop.Problem(student, gradient, evaluate, sgd, generators, loss="loss")
-    state = loop.train(problem, config.steps, loop.evaluations(config.steps, EVERY), resumed, report)
+    state = loop.train(
+        problem, config.steps, loop.evaluations(config.steps, EVERY), resumed, report
+    )
     at = loop.spread(state.moving("loss"))
     return {**state.curves(), **state.kept(at), "final/teacher": teacher.numpy()}

@@ -1,4 +1,5 @@
-"""How the numbers on the stage's maps are made: a memory's readings from the pairs that it is the sum of."""
+"""How the numbers on the stage's maps are made: a memory's readings from the pairs that it is the
+sum of."""
 
 import math
 from dataclasses import replace
@@ -14,7 +15,8 @@ from icl_core.papers.birth.shared.memories import Memory, memory
 from icl_core.papers.birth.shared.train import task_of
 
 SAYS = (
-    "The matrix is a sum over all stored pairs, and each pair answers as much as its two vectors overlap with the two "
+    "The matrix is a sum over all stored pairs, and each pair answers as much as its two "
+    "vectors overlap with the two "
     "asked about. All but the pair's own answer is cross-talk."
 )
 
@@ -22,9 +24,13 @@ SAYS = (
 def _memory(name: str, run: Run, view: View) -> list[Map]:
     task, weights = task_of(run.config), constructed(run.config, run.config.d, view.cross_talk)
     (found,), stored = explanations.memory(name, weights, task), memory(name, weights, task)
-    if view.cross_talk != "kept" or len(found.rows) < len(stored.V):  # no plain sum, or a map of blocks
+    if view.cross_talk != "kept" or len(found.rows) < len(
+        stored.V
+    ):  # no plain sum, or a map of blocks
         return [found]
-    return [replace(found, explain=partial(_pairs, found, stored, _scale(name, run.config, stored)))]
+    return [
+        replace(found, explain=partial(_pairs, found, stored, _scale(name, run.config, stored)))
+    ]
 
 
 def _scale(name: str, config: Config, stored: Memory) -> float:
@@ -43,7 +49,9 @@ def _pairs(found: Map, stored: Memory, scale: float, row: int, column: int) -> E
         for k, answer in enumerate(answers)
     ]
     shown = found.explain(row, column)
-    return replace(shown, says=f"{shown.says} {SAYS}", terms=largest(terms, "other pairs"), joined=SUM)
+    return replace(
+        shown, says=f"{shown.says} {SAYS}", terms=largest(terms, "other pairs"), joined=SUM
+    )
 
 
 def _attention(layer: int, run: Run, view: View) -> list[Map]:

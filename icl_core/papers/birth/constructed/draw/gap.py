@@ -1,4 +1,5 @@
-"""The construction beside a trained model of one width: whose cross-talk the gap is, and what the errors are."""
+"""The construction beside a trained model of one width: whose cross-talk the gap is, and what the
+errors are."""
 
 from typing import Any
 
@@ -27,15 +28,23 @@ READ = {
 
 
 def gap_panel(run: Run, view: View) -> Panel:
-    """Constructed, one matrix cleaned, all of them, and trained, at one width; and how much cross-talk each has."""
+    """Constructed, one matrix cleaned, all of them, and trained, at one width; and how much
+    cross-talk each has."""
     table = _compared(run)
-    labels, kinds, values, errors = (list(table[column]) for column in ("model", "kind", "accuracy", "error"))
-    figure = figures.bars(labels, values, "in-context accuracy", errors=errors, kinds=kinds, y_range=(0, 1.05))
+    labels, kinds, values, errors = (
+        list(table[column]) for column in ("model", "kind", "accuracy", "error")
+    )
+    figure = figures.bars(
+        labels, values, "in-context accuracy", errors=errors, kinds=kinds, y_range=(0, 1.05)
+    )
     return Panel(
         _gap_title(run),
-        "The rest of the residual stream disturbs the construction. A cleaned matrix stores the same pairs with as "
-        "little of this cross-talk as possible. Clean all of them, and the bar should come near the trained model's; "
-        "clean one, and you see its share of the gap. Exact pairs are no help. The bars carry one standard error"
+        "The rest of the residual stream disturbs the construction. A cleaned matrix stores the "
+        "same pairs with as "
+        "little of this cross-talk as possible. Clean all of them, and the bar should come near "
+        "the trained model's; "
+        "clean one, and you see its share of the gap. Exact pairs are no help. The bars carry "
+        "one standard error"
         f"{' over embeddings' * (run.config.seeds > 1)}.",
         figure,
         note=_talk(table),
@@ -48,12 +57,23 @@ def _compared(run: Run) -> pd.DataFrame:
     ways = run.names("cross_talk")
     rows = [_row(ways[0], {name: at_d(run, f"{name}_{ways[0]}") for name in (*COMPARED, "error")})]
     for name in run.names("memories"):
-        rows.append(_row(None, {"accuracy": run[f"alone/accuracy_{name}"]}, f"{NAMES.get(name, name)} cleaned alone"))
+        rows.append(
+            _row(
+                None,
+                {"accuracy": run[f"alone/accuracy_{name}"]},
+                f"{NAMES.get(name, name)} cleaned alone",
+            )
+        )
         rows[-1]["kind"] = KINDS.get(name, GREY)
-    rows += [_row(way, {name: at_d(run, f"{name}_{way}") for name in (*COMPARED, "error")}) for way in ways[1:]]
+    rows += [
+        _row(way, {name: at_d(run, f"{name}_{way}") for name in (*COMPARED, "error")})
+        for way in ways[1:]
+    ]
     if "beside/accuracy" in run.tensors:
         measures = {name: run[f"beside/{name}"] for name in (*COMPARED, "error")}
-        rows.append({**_row(None, measures, f"trained, {run.config.beside} steps"), "kind": "trained"})
+        rows.append(
+            {**_row(None, measures, f"trained, {run.config.beside} steps"), "kind": "trained"}
+        )
     return pd.DataFrame(rows)
 
 
@@ -82,21 +102,30 @@ def _gap_title(run: Run) -> str:
     shares = {name: float(share.mean()) for name, share in shares_closed(run).items()}
     if not shares:
         trained = float(run["beside/accuracy"].mean())
-        return f"At this width there is no gap to close: trained {trained:.0%}, constructed {kept:.0%}"
+        return (
+            f"At this width there is no gap to close: trained {trained:.0%}, constructed {kept:.0%}"
+        )
     alone = ", ".join(f"{NAMES[name]} {shares[name]:.0%}" for name in NAMES if name in shares)
-    return f"Cleaning closes {shares['stream']:.0%} of the gap to the trained model; one matrix alone: {alone}"
+    return (
+        f"Cleaning closes {shares['stream']:.0%} of the gap to the trained model; one matrix "
+        f"alone: {alone}"
+    )
 
 
 def errors(run: Run, view: View) -> Panel:
     """What the construction's errors are."""
     kinds = [ERRORS.get(name, name) for name in run.names("errors")]
     values = [float(run[f"errors/{name}"].mean()) for name in run.names("errors")]
-    figure = figures.bars(kinds, values, "share of in-context positions", kinds=["construction"] * len(kinds))
+    figure = figures.bars(
+        kinds, values, "share of in-context positions", kinds=["construction"] * len(kinds)
+    )
     most = kinds[int(np.argmax(values))]
     return Panel(
         f"At d = {run.config.d}, {sum(values):.0%} of predictions are wrong, mostly where {most}",
-        "The first character has none before it, so layer 1 lets it attend to itself, and it passes for one that "
-        "follows itself. These errors stay at large widths. In the other two kinds something else in the stream is "
+        "The first character has none before it, so layer 1 lets it attend to itself, and it "
+        "passes for one that "
+        "follows itself. These errors stay at large widths. In the other two kinds something "
+        "else in the stream is "
         "louder; they become fewer as the width grows.",
         figure,
         data=pd.DataFrame({"kind": kinds, "share": values}),
@@ -106,19 +135,27 @@ def errors(run: Run, view: View) -> Panel:
 def reads(run: Run, view: View) -> Panel:
     """In-context accuracy, and global loss, by which part of the stream W_F reads."""
     names = run.names("reads")
-    accuracies, losses = ([run[f"reads/{m}_{name}"] for name in names] for m in ("accuracy", "global_loss"))
+    accuracies, losses = (
+        [run[f"reads/{m}_{name}"] for name in names] for m in ("accuracy", "global_loss")
+    )
     errors = [seeds_error(values) or np.nan for values in accuracies]
     values, nats = ([float(each.mean()) for each in column] for column in (accuracies, losses))
-    labels = [f"{READ.get(name, name)}: {loss:.1f} nats" for name, loss in zip(names, nats, strict=True)]
+    labels = [
+        f"{READ.get(name, name)}: {loss:.1f} nats" for name, loss in zip(names, nats, strict=True)
+    ]
     kinds = ["construction", *["layer 4"] * (len(names) - 1)]
-    figure = figures.bars(labels, values, "in-context accuracy", errors=errors, kinds=kinds, y_range=(0, 1.05))
+    figure = figures.bars(
+        labels, values, "in-context accuracy", errors=errors, kinds=kinds, y_range=(0, 1.05)
+    )
     title = f"If W_F does not read what W_O² writes: accuracy {values[0]:.0%} → {values[1]:.0%}"
     if max(values) - values[0] < 0.02:
         title = f"Whatever else W_F reads, accuracy stays at {values[0]:.0%}"
     return Panel(
         title,
-        "Eq. 8 stores the bigrams for one input, the embedding of the current character. The model hands W_F the whole "
-        "stream. Each bar takes something out of what W_F reads; beside it stands the loss where there is no trigger. "
+        "Eq. 8 stores the bigrams for one input, the embedding of the current character. The "
+        "model hands W_F the whole "
+        "stream. Each bar takes something out of what W_F reads; beside it stands the loss "
+        "where there is no trigger. "
         "If the rest did not disturb W_F, as eq. 8 assumes, the bars would be equal.",
         figure,
         data=pd.DataFrame({"W_F reads": names, "accuracy": values, "global loss": nats}),

@@ -20,16 +20,25 @@ def readings_panel(run: Run, view: View) -> Panel:
     task = task_of(run.config)
     built = [constructed(run.config, run.config.d, talk) for talk in ("kept", "stream")]
     found, without = (memory_scores(view.memory, weights, task) for weights in built)
-    (first, second), (value, formed) = (each.matrix.numpy() for each in (found, without)), READ[view.memory]
+    (first, second), (value, formed) = (
+        (each.matrix.numpy() for each in (found, without)),
+        READ[view.memory],
+    )
     titles = {"row_title": found.row_kind, "column_title": found.column_kind, "titles": TITLES}
     figure = figures.triple(first, second, None, found.rows, found.columns, value, **titles)
-    kept, clean = (float(at_d(run, f"talk_{view.memory}_{talk}").mean()) for talk in ("kept", "stream"))
+    kept, clean = (
+        float(at_d(run, f"talk_{view.memory}_{talk}").mean()) for talk in ("kept", "stream")
+    )
     return Panel(
-        f"{NAMES[view.memory]}: cleaning lowers cross-talk from {kept:.0%} to {clean:.0%} of a right answer",
-        f"{formed} Off the diagonal you see cross-talk among stored pairs. What the rest of the stream adds is not in "
+        f"{NAMES[view.memory]}: cleaning lowers cross-talk from {kept:.0%} to {clean:.0%} of a "
+        "right answer",
+        f"{formed} Off the diagonal you see cross-talk among stored pairs. What the rest of the "
+        "stream adds is not in "
         "the picture; the title counts it.",
         figure,
-        data=pd.DataFrame(first.round(4), index=found.rows, columns=found.columns).reset_index(names="row"),
+        data=pd.DataFrame(first.round(4), index=found.rows, columns=found.columns).reset_index(
+            names="row"
+        ),
     )
 
 
@@ -40,8 +49,10 @@ def attention(run: Run, view: View) -> Panel:
     inside = sequence.in_context.numpy()
     hits = int(right(reading, sequence)[inside].sum())
     return Panel(
-        f"Constructed, {TALK[view.cross_talk]}: {hits} of {int(inside.sum())} predictions are right",
-        "A construction that works shows a stripe beside the diagonal in layer 1 and dark outlined cells in layer 2. "
+        f"Constructed, {TALK[view.cross_talk]}: {hits} of {int(inside.sum())} predictions are "
+        "right",
+        "A construction that works shows a stripe beside the diagonal in layer 1 and dark "
+        "outlined cells in layer 2. "
         "Cross-talk shows as stray dark cells.",
         maps(reading, sequence),
         data=table(reading, sequence),

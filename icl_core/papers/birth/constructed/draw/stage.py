@@ -1,4 +1,5 @@
-"""What is on stage: accuracy against width with and without cross-talk, both heads, the memories."""
+"""What is on stage: accuracy against width with and without cross-talk, both heads, the
+memories."""
 
 from functools import partial
 from typing import Any
@@ -23,7 +24,8 @@ KINDS = {"kept": ("constructed", "construction"), "stream": ("cleaned", "layer 2
 
 
 def widths(run: Run, view: View) -> Panel:
-    """In-context accuracy against width, as constructed and without cross-talk, and the model trained at width d."""
+    """In-context accuracy against width, as constructed and without cross-talk, and the model
+    trained at width d."""
     d = run.config.d
     series = [against_width(run, "accuracy", talk, *look) for talk, look in KINDS.items()]
     figure = over_widths(run, series, "in-context accuracy")
@@ -31,28 +33,48 @@ def widths(run: Run, view: View) -> Panel:
     kept, clean = (float(at_d(run, f"accuracy_{talk}").mean()) for talk in KINDS)
     return Panel(
         f"d = {d}: {kept:.0%} right, cleaned {clean:.0%}",
-        "Random vectors are nearly orthogonal only at large d. At smaller d every answer picks up other vectors of the "
-        "stream. Store the same pairs with as little of this cross-talk as possible (cleaned), and they work. If "
+        "Random vectors are nearly orthogonal only at large d. At smaller d every answer picks "
+        "up other vectors of the "
+        "stream. Store the same pairs with as little of this cross-talk as possible (cleaned), "
+        "and they work. If "
         "cross-talk did no harm, the lines would be one.",
-        figure.update_layout(margin={"t": 30}, showlegend=False, yaxis={"range": [0, 1.12]}).add_annotation(
-            **_legend()
-        ),
+        figure.update_layout(
+            margin={"t": 30}, showlegend=False, yaxis={"range": [0, 1.12]}
+        ).add_annotation(**_legend()),
     )
 
 
 def _legend() -> dict[str, Any]:
     """The lines' names in a row above the plot, which plotly's own legend would not fit into."""
-    names = [f'<span style="color:{figures.colour(kind)}">⬤</span> {label}' for label, kind in KINDS.values()]
-    where = {"xshift": -40, "xanchor": "left", "yshift": 6, "yanchor": "bottom", "font": {"size": TICKS}}
+    names = [
+        f'<span style="color:{figures.colour(kind)}">⬤</span> {label}'
+        for label, kind in KINDS.values()
+    ]
+    where = {
+        "xshift": -40,
+        "xanchor": "left",
+        "yshift": 6,
+        "yanchor": "bottom",
+        "font": {"size": TICKS},
+    }
     return note("   ".join(names), 0, 1, **where)
 
 
 def _trained(d: int, accuracy: float) -> Trace:
     """The trained model as a single point."""
     marker = {"color": figures.colour("trained"), "size": 13, "symbol": "diamond"}
-    where = {"textposition": "top left" if d > 128 else "top center", "cliponaxis": False, "showlegend": False}
+    where = {
+        "textposition": "top left" if d > 128 else "top center",
+        "cliponaxis": False,
+        "showlegend": False,
+    }
     trace = Trace(
-        x=np.array([d]), y=np.array([accuracy]), mode="markers+text", text=["trained"], marker=marker, **where
+        x=np.array([d]),
+        y=np.array([accuracy]),
+        mode="markers+text",
+        text=["trained"],
+        marker=marker,
+        **where,
     )
     return trace.update(name="trained", hovertemplate="trained: %{y:.3g}<extra></extra>")
 
@@ -77,10 +99,19 @@ def reading(run: Run, view: View) -> tuple[Reading, Weights, Shown]:
 
 
 def _memory(name: str, run: Run, view: View) -> Panel:
-    """A memory as readings of all pairs; beside its recall, what it picks up from the streams it meets."""
-    found = memory_scores(name, constructed(run.config, run.config.d, view.cross_talk), task_of(run.config))
-    right, talk = (float(at_d(run, f"{measure}_{name}_{view.cross_talk}").mean()) for measure in ("recall", "talk"))
-    more = "Off the diagonal you see cross-talk among stored pairs. The title counts what the whole stream adds."
+    """A memory as readings of all pairs; beside its recall, what it picks up from the streams it
+    meets."""
+    found = memory_scores(
+        name, constructed(run.config, run.config.d, view.cross_talk), task_of(run.config)
+    )
+    right, talk = (
+        float(at_d(run, f"{measure}_{name}_{view.cross_talk}").mean())
+        for measure in ("recall", "talk")
+    )
+    more = (
+        "Off the diagonal you see cross-talk among stored pairs. The title counts what the "
+        "whole stream adds."
+    )
     return stage.memory(name, found, found, f"{right:.0%} right, cross-talk {talk:.0%}", more)
 
 

@@ -1,4 +1,5 @@
-"""Curves of the training: how far the predictions are from each strategy's, where the layers look, and the losses."""
+"""Curves of the training: how far the predictions are from each strategy's, where the layers look,
+and the losses."""
 
 import numpy as np
 import pandas as pd
@@ -9,38 +10,67 @@ from icl_core.figures import Curve, mean_of
 from icl_core.papers.birth.counting.settings import View
 from icl_core.papers.birth.counting.strategy import NAMES, at_step, becomes, nearest, spans
 
-KINDS = {"uniform": "layer 4", "unigram": "layer 2", "bigram": "layer 3"}  # the colours of the strategies, by id
+KINDS = {
+    "uniform": "layer 4",
+    "unigram": "layer 2",
+    "bigram": "layer 3",
+}  # the colours of the strategies, by id
 GREY = "#7f7f7f"  # of an id that is none of today's
 SHADE = 0.13
-NEEDS = {1: "No layer before this one marks what followed what.", 2: "A head that counts pairs needs both."}
+NEEDS = {
+    1: "No layer before this one marks what followed what.",
+    2: "A head that counts pairs needs both.",
+}
 
 
 def distances(run: Run, view: View) -> Panel:
-    """The divergence from each strategy over training, with the background in the colour of the nearest."""
+    """The divergence from each strategy over training, with the background in the colour of the
+    nearest."""
     ids = run.names("strategies")
     series = [_curve(run, name) for name in ids]
     if view.single_seeds:
         rows = ((name, seed) for name in ids for seed in range(len(run["curve/loss"])))
         series += [
-            Curve(f"{NAMES[n]}, seed {seed}", run["curve/step"], run[f"curve/kl_{n}"][seed], "seed") for n, seed in rows
+            Curve(f"{NAMES[n]}, seed {seed}", run["curve/step"], run[f"curve/kl_{n}"][seed], "seed")
+            for n, seed in rows
         ]
     top = max(float(np.nanmax(run[f"curve/kl_{name}"])) for name in ids)
-    figure = figures.curves(series, "training step", "distance (KL), nats", y_range=(0, 1.08 * top), at=_at(run, view))
+    figure = figures.curves(
+        series, "training step", "distance (KL), nats", y_range=(0, 1.08 * top), at=_at(run, view)
+    )
     for name, start, end in spans(run):
-        shade = {"type": "rect", "x0": start, "x1": end, "yref": "paper", "y0": 0, "y1": 1, "layer": "below"}
-        figure.add_shape(**shade, line={"width": 0}, fillcolor=figures.colour(KINDS.get(name, GREY)), opacity=SHADE)
+        shade = {
+            "type": "rect",
+            "x0": start,
+            "x1": end,
+            "yref": "paper",
+            "y0": 0,
+            "y1": 1,
+            "layer": "below",
+        }
+        figure.add_shape(
+            **shade,
+            line={"width": 0},
+            fillcolor=figures.colour(KINDS.get(name, GREY)),
+            opacity=SHADE,
+        )
     return Panel(
         _nearest_title(run),
-        "KL(strategy || model): how far predictions are from each strategy's, on held-out sequences. The background is "
-        "in the colour of the nearest. Uniform: every state alike. Unigrams: how often each state has occurred in the "
-        "sequence. Bigrams: how often each has followed the state here. A model that learns nothing stays at uniform.",
+        "KL(strategy || model): how far predictions are from each strategy's, on held-out "
+        "sequences. The background is "
+        "in the colour of the nearest. Uniform: every state alike. Unigrams: how often each "
+        "state has occurred in the "
+        "sequence. Bigrams: how often each has followed the state here. A model that learns "
+        "nothing stays at uniform.",
         figure,
         data=_table(run, [f"kl_{name}" for name in ids]),
     )
 
 
 def _curve(run: Run, name: str) -> Curve:
-    return Curve(NAMES.get(name, name), run["curve/step"], run[f"curve/kl_{name}"], KINDS.get(name, GREY))
+    return Curve(
+        NAMES.get(name, name), run["curve/step"], run[f"curve/kl_{name}"], KINDS.get(name, GREY)
+    )
 
 
 def _nearest_title(run: Run) -> str:
@@ -53,20 +83,33 @@ def _nearest_title(run: Run) -> str:
 
 
 def looks(run: Run, view: View) -> Panel:
-    """Layer 1's attention on the position before, and the last layer's on what followed the same state."""
+    """Layer 1's attention on the position before, and the last layer's on what followed the same
+    state."""
     at = _at(run, view)
     series = [
         Curve("layer 1: one back", run["curve/step"], run["curve/previous"], "layer 1"),
-        Curve(f"layer {run.config.layers}: followers", run["curve/step"], run["curve/followers"], "layer 2", "dash"),
+        Curve(
+            f"layer {run.config.layers}: followers",
+            run["curve/step"],
+            run["curve/followers"],
+            "layer 2",
+            "dash",
+        ),
     ]
     even = {"even": "previous", "even, followers": "followers"} if run.finished else {}
-    lines = [(label, float(run[f"baseline/even_{name}"][0]), "floor") for label, name in even.items()]
-    figure = figures.curves(series, "training step", "attention", y_range=(0, 1.02), lines=lines, at=at)
+    lines = [
+        (label, float(run[f"baseline/even_{name}"][0]), "floor") for label, name in even.items()
+    ]
+    figure = figures.curves(
+        series, "training step", "attention", y_range=(0, 1.02), lines=lines, at=at
+    )
     share = at_step(run, "previous", at) if at is not None else np.nan
     return Panel(
         f"Layer 1 looks one back: {share:.0%}" if run.finished else "Where the layers look, so far",
-        "The share of layer 1's attention on the position directly before, and of the last layer's on followers: "
-        "states that came directly after an earlier occurrence of the state here. Even attention stays "
+        "The share of layer 1's attention on the position directly before, and of the last "
+        "layer's on followers: "
+        "states that came directly after an earlier occurrence of the state here. Even "
+        "attention stays "
         f"at the dotted lines. {NEEDS[run.config.layers]}",
         figure,
         data=_table(run, ["previous", "followers"]),
@@ -80,29 +123,43 @@ def losses(run: Run, view: View) -> Panel:
         [("ln k", float(np.log(run.config.k)), "floor")],
     )
     return Panel(
-        f"The loss falls to {run['evaluated/loss'].mean():.3f} nats" if run.finished else "The loss so far",
-        "Cross-entropy on held-out sequences during the training; the title has it on more of them at the end. If "
+        f"The loss falls to {run['evaluated/loss'].mean():.3f} nats"
+        if run.finished
+        else "The loss so far",
+        "Cross-entropy on held-out sequences during the training; the title has it on more of "
+        "them at the end. If "
         "nothing were learned, it would stay at ln k, the loss of a uniform guess.",
         figures.curves(series, "training step", "loss, nats", at=_at(run, view), lines=lines),
         data=_table(run, ["loss"]),
-    )  # fmt: skip
+    )
 
 
 def positions(run: Run, view: View) -> Panel:
     """The loss by position after training, of the model and the strategies."""
     x = np.arange(1, run.config.T + 1)
-    series = [Curve(NAMES[name], x, smoothed(run[f"baseline/loss_{name}_at"]), KINDS.get(name, GREY), "dash")
-              for name in run.names("strategies")]  # fmt: skip
+    series = [
+        Curve(
+            NAMES[name], x, smoothed(run[f"baseline/loss_{name}_at"]), KINDS.get(name, GREY), "dash"
+        )
+        for name in run.names("strategies")
+    ]
     series.append(Curve("trained", x, smoothed(run["evaluated/loss_at"])))
     chain = float(run["baseline/loss_chain"][0])
-    model, best = (float(run[name].mean()) for name in ("evaluated/loss", "baseline/loss_bigram_at"))
+    model, best = (
+        float(run[name].mean()) for name in ("evaluated/loss", "baseline/loss_bigram_at")
+    )
     return Panel(
         f"Trained {model:.3f} nats, bigrams {best:.3f}",
-        "The loss at each position after training, the mean over fresh sequences, smoothed over nine positions. The "
-        "longer the sequence, the better pairs can be counted. The dotted line is the loss if the chain is known. A "
-        "model that does not use its context would be as good at the first position as at the last.",
+        "The loss at each position after training, the mean over fresh sequences, smoothed over "
+        "nine positions. The "
+        "longer the sequence, the better pairs can be counted. The dotted line is the loss if "
+        "the chain is known. A "
+        "model that does not use its context would be as good at the first position as at the "
+        "last.",
         figures.curves(series, "position", "loss, nats", lines=[("chain known", chain, "floor")]),
-        data=pd.DataFrame({"position": x} | {curve.name: curve.mean() for curve in series}).round(4),
+        data=pd.DataFrame({"position": x} | {curve.name: curve.mean() for curve in series}).round(
+            4
+        ),
     )
 
 
@@ -118,4 +175,6 @@ def _at(run: Run, view: View) -> float | None:
 
 
 def _table(run: Run, names: list[str]) -> pd.DataFrame:
-    return pd.DataFrame({"step": run["curve/step"], **{name: mean_of(run[f"curve/{name}"]) for name in names}}).round(5)
+    return pd.DataFrame(
+        {"step": run["curve/step"], **{name: mean_of(run[f"curve/{name}"]) for name in names}}
+    ).round(5)

@@ -1,4 +1,5 @@
-"""How the numbers of one sequence are made: an attention weight from its score, a prediction from counts or logits."""
+"""How the numbers of one sequence are made: an attention weight from its score, a prediction from
+counts or logits."""
 
 import math
 from collections.abc import Callable
@@ -18,18 +19,27 @@ from icl_core.papers.birth.counting.settings import View
 from icl_core.papers.birth.counting.strategy import NAMES
 from icl_core.papers.birth.shared.explanations import attended
 
-SAYS = "Here a · b stands for (W_Q a)ᵀ (W_K b) / √d, and a · r(3) for (W_Q a)ᵀ r_3 / √d, the key's distance being 3."
-CALLED = {"w_E": "state", "o¹": "copy by layer 1", "o²": "output of layer 2"}  # of the stream, by sign
+SAYS = (
+    "Here a · b stands for (W_Q a)ᵀ (W_K b) / √d, and a · r(3) for (W_Q a)ᵀ r_3 / √d, the key's "
+    "distance being 3."
+)
+CALLED = {
+    "w_E": "state",
+    "o¹": "copy by layer 1",
+    "o²": "output of layer 2",
+}  # of the stream, by sign
 ONE_LAYER = {"o¹": "output of layer 1"}
 COUNTED = {
     "uniform": "A uniform guess gives each of {k} states the same.",
     "unigram": "{j} is {n} of {total} states so far. With one more of each state that makes "
     "({n} + 1) / ({total} + {k}).",
-    "bigram": "{j} is {n} of {total} states that followed {i} so far. With one more of each state that makes "
+    "bigram": "{j} is {n} of {total} states that followed {i} so far. With one more of each "
+    "state that makes "
     "({n} + 1) / ({total} + {k}).",
 }
 MODEL = (
-    "The model gives every next state a logit, the sum of what the parts of the stream say for it; the softmax makes "
+    "The model gives every next state a logit, the sum of what the parts of the stream say for "
+    "it; the softmax makes "
     "probabilities of the logits."
 )
 
@@ -50,11 +60,14 @@ first, second = (partial(_attention, each) for each in (True, False))
 
 
 def _double(run: Run, view: View) -> dict[str, Tensor]:
-    return {name: each[0].double() for name, each in parameters_at(run, run.snapshot_at(view)).items()}
+    return {
+        name: each[0].double() for name, each in parameters_at(run, run.snapshot_at(view)).items()
+    }
 
 
 def streams(parameters: dict[str, Tensor], found: Reading) -> dict[str, Tensor]:
-    """What the stream is the sum of in the end, by sign: [T, d] each; before layer l the first l of them."""
+    """What the stream is the sum of in the end, by sign: [T, d] each; before layer l the first l of
+    them."""
     parts = {"w_E": parameters["W_E"][found.tokens]}
     for layer, weights in enumerate(found.attention, 1):
         x = torch.stack(list(parts.values())).sum(0)
@@ -74,13 +87,20 @@ def _explains(
         asks = {part: each[query] @ W_Q for part, each in parts.items()}  # (d,)
         calls = {part: each @ W_K for part, each in parts.items()}  # (T, d)
         terms = [
-            Term(f"{_sign(a, letters, query)} · {_sign(b, letters, key)}", float(asks[a] @ calls[b][key]),
-                 f"query's {CALLED[a]} × key's {CALLED[b]}")
+            Term(
+                f"{_sign(a, letters, query)} · {_sign(b, letters, key)}",
+                float(asks[a] @ calls[b][key]),
+                f"query's {CALLED[a]} × key's {CALLED[b]}",
+            )
             for a, b in product(parts, parts)
-        ]  # fmt: skip
+        ]
         far = query - key
         terms += [
-            Term(f"{_sign(a, letters, query)} · r({far})", float(asks[a] @ R[far]), f"query's {CALLED[a]} × distance")
+            Term(
+                f"{_sign(a, letters, query)} · r({far})",
+                float(asks[a] @ R[far]),
+                f"query's {CALLED[a]} × distance",
+            )
             for a in parts
         ]
         asked, called = (torch.stack(list(each.values())).sum(0) for each in (asks, calls))
@@ -101,21 +121,31 @@ def following(run: Run, view: View) -> list[Map]:
     at, ids = found.at(view), list(found.strategies)
     shown = np.array([found.model[at], *(found.strategies[name][at] for name in ids)], np.float32)
     parameters = _double(run, view)
-    logits = {part: (each[at] @ parameters["W_U"].T).numpy() for part, each in streams(parameters, found).items()}
+    logits = {
+        part: (each[at] @ parameters["W_U"].T).numpy()
+        for part, each in streams(parameters, found).items()
+    }
 
     def explain(row: int, state: int) -> Explanation:
         title = f"{LETTERS[state]} after {found.letters[at]} at {at + 1}"
-        return _said(title, logits, state) if row == 0 else _counted(title, found, at, ids[row - 1], state, k)
+        return (
+            _said(title, logits, state)
+            if row == 0
+            else _counted(title, found, at, ids[row - 1], state, k)
+        )
 
     rows = ["trained", *(NAMES.get(name, name) for name in ids)]
-    return [Map("Next state", shown, ("prediction", "next state"), rows, list(LETTERS[:k]), explain)]
+    return [
+        Map("Next state", shown, ("prediction", "next state"), rows, list(LETTERS[:k]), explain)
+    ]
 
 
 def _said(title: str, logits: dict[str, np.ndarray], state: int) -> Explanation:
     """A probability of the model, from its logit."""
     called = CALLED | (ONE_LAYER if len(logits) == 2 else {})
     terms = tuple(
-        Term(f"W_U({LETTERS[state]})ᵀ {part}", float(row[state]), called[part]) for part, row in logits.items()
+        Term(f"W_U({LETTERS[state]})ᵀ {part}", float(row[state]), called[part])
+        for part, row in logits.items()
     )
     total = np.sum(list(logits.values()), axis=0)
     share, rivals = softmax([f"next {LETTERS[j]}" for j in range(len(total))], total, state)
@@ -131,7 +161,9 @@ def _counted(title: str, found: Reading, at: int, name: str, state: int, k: int)
     says = COUNTED[name].format(n=n, total=total, k=k, i=LETTERS[here], j=j)
     terms = (
         Term(f"{n} + 1", n + 1.0, f"how often {j} was counted, and one"),
-        Term(f"1 / ({total} + {k})", 1 / (total + k), "all that were counted, and one of each state"),
+        Term(
+            f"1 / ({total} + {k})", 1 / (total + k), "all that were counted, and one of each state"
+        ),
     )
     if name == "uniform":
         terms = (Term("1 / k", 1 / k, "one of k states"),)

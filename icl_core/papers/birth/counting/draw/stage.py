@@ -20,23 +20,31 @@ def first(run: Run, view: View) -> Panel:
     back = float(np.mean(np.diagonal(found.attention[0], -1)))
     return Panel(
         f"Layer 1 · one back: {back:.0%}",
-        "Each row shows where one state of the sequence looks. A layer that looks one back has a stripe beside the "
+        "Each row shows where one state of the sequence looks. A layer that looks one back has "
+        "a stripe beside the "
         "diagonal. Without learning a row is spread over all that came before.",
         figures.small_attention(found.attention[0], found.letters),
     )
 
 
 def second(run: Run, view: View) -> Panel:
-    """The last layer's attention on the sequence; in the row shown, what followed the same state before."""
+    """The last layer's attention on the sequence; in the row shown, what followed the same state
+    before."""
     found = read(run, view)
     at, weights = found.at(view), found.attention[-1]
     keys = _followers(found, at)
     boxes = [(at, key, "correct output") for key in keys]
-    there = f"on followers of {found.letters[at]}: {weights[at, keys].sum():.0%}" if keys else "nothing to count yet"
+    there = (
+        f"on followers of {found.letters[at]}: {weights[at, keys].sum():.0%}"
+        if keys
+        else "nothing to count yet"
+    )
     return Panel(
         f"Layer {run.config.layers} · {there}",
-        "In the row of the position shown, the outlined cells are the states that followed the same state earlier. A "
-        "head that counts pairs looks at all of them alike, and at nothing else. Without it the row is spread out.",
+        "In the row of the position shown, the outlined cells are the states that followed the "
+        "same state earlier. A "
+        "head that counts pairs looks at all of them alike, and at nothing else. Without it the "
+        "row is spread out.",
         figures.small_attention(weights, found.letters, boxes),
     )
 
@@ -51,27 +59,40 @@ def following(run: Run, view: View) -> Panel:
     found = read(run, view)
     at, k = found.at(view), run.config.k
     bars = {"trained": ("trained", found.model[at])}
-    bars |= {NAMES.get(name, name): (KINDS.get(name, GREY), rows[at]) for name, rows in found.strategies.items()}
+    bars |= {
+        NAMES.get(name, name): (KINDS.get(name, GREY), rows[at])
+        for name, rows in found.strategies.items()
+    }
     states = list(LETTERS[:k])
     pairs = found.strategies["bigram"][at]
     best = int(pairs.argmax())
     here, says = found.letters[at], LETTERS[best]
     return Panel(
         f"{says} after {here}: model {found.model[at, best]:.0%}, bigrams {pairs[best]:.0%}",
-        "The probability of each next state after the position shown: the model's, and what each strategy makes of "
-        "the same states. The blue bars start at uniform, then follow unigrams, then bigrams. Without learning they "
+        "The probability of each next state after the position shown: the model's, and what "
+        "each strategy makes of "
+        "the same states. The blue bars start at uniform, then follow unigrams, then bigrams. "
+        "Without learning they "
         "would all have the same height.",
         _bars(states, bars),
-        data=pd.DataFrame({"next": states} | {name: np.round(row, 4) for name, (_, row) in bars.items()}),
-    )  # fmt: skip
+        data=pd.DataFrame(
+            {"next": states} | {name: np.round(row, 4) for name, (_, row) in bars.items()}
+        ),
+    )
 
 
 def _bars(states: list[str], bars: dict[str, tuple[str, np.ndarray]]) -> Figure:
     traces = [
-        Trace("bar", x=states, y=np.asarray(row, np.float32), name=name, marker={"color": figures.colour(kind)},
-              hovertemplate=f"{name}, %{{x}} next: %{{y:.2f}}<extra></extra>")
+        Trace(
+            "bar",
+            x=states,
+            y=np.asarray(row, np.float32),
+            name=name,
+            marker={"color": figures.colour(kind)},
+            hovertemplate=f"{name}, %{{x}} next: %{{y:.2f}}<extra></extra>",
+        )
         for name, (kind, row) in bars.items()
-    ]  # fmt: skip
+    ]
     axes = {
         "xaxis": axis("next state", type="category", showgrid=False),
         "yaxis": axis("probability", range=[0, 1.02]),

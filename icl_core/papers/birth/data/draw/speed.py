@@ -1,4 +1,5 @@
-"""How soon each training arrives: the steps of its parts, its losses, its probes (Figures 4 left and 5)."""
+"""How soon each training arrives: the steps of its parts, its losses, its probes (Figures 4 left
+and 5)."""
 
 from functools import partial
 
@@ -14,7 +15,10 @@ from icl_core.papers.birth.data.arrivals import BIGRAM, LEVEL, arrival, chosen, 
 from icl_core.papers.birth.data.draw.style import PROBES, kind, short
 from icl_core.papers.birth.data.settings import DATA, View
 
-BEYOND, APART = 1.05, 0.03  # where what never arrives stands, and how far from the next, as shares of the training
+BEYOND, APART = (
+    1.05,
+    0.03,
+)  # where what never arrives stands, and how far from the next, as shares of the training
 
 
 def shown(run: Run) -> list[str]:
@@ -23,7 +27,8 @@ def shown(run: Run) -> list[str]:
 
 
 def ordered(run: Run) -> list[str]:
-    """The same, the one that is right in context soonest first; those that never are by their last accuracy."""
+    """The same, the one that is right in context soonest first; those that never are by their last
+    accuracy."""
     last = {name: float(of(run, "curve/accuracy", name)[:, -1].mean()) for name in shown(run)}
     return sorted(shown(run), key=lambda name: (arrival(run, "accuracy", name), -last[name]))
 
@@ -37,7 +42,10 @@ def arrivals(run: Run, view: View) -> Panel:
     """A row a kind of data, with the steps at which each part comes to 40%."""
     rows = ordered(run)
     end = float(run["curve/step"][-1])
-    found = {probe: [arrival(run, probe, name) if chosen(name, probe) else np.nan for name in rows] for probe in PROBES}
+    found = {
+        probe: [arrival(run, probe, name) if chosen(name, probe) else np.nan for name in rows]
+        for probe in PROBES
+    }
     figure = Figure(layout=layout(300, {"t": 34}, hovermode="closest", legend=legend(1.0)))
     for place, (probe, steps) in enumerate(found.items()):
         figure.add_trace(_marks(probe, np.array(steps), place, [short(name) for name in rows], end))
@@ -46,13 +54,19 @@ def arrivals(run: Run, view: View) -> Panel:
     return Panel(
         f"{LEVEL:.0%} right: {short(first)} {when(found['accuracy'][0], run)}, {short(last)} "
         f"{when(found['accuracy'][-1], run)}",
-        f"A row for each kind of triggers; outputs are uniform. A mark is the step at which {LEVEL:.0%} is reached: "
-        "of the predictions in context (diamond), or of the pairs that a matrix has to store. Hollow marks at the "
-        "right edge are not reached in this training. If the data did not matter, all rows would look alike. With one "
+        "A row for each kind of triggers; outputs are uniform. A mark is the step at which "
+        f"{LEVEL:.0%} is reached: "
+        "of the predictions in context (diamond), or of the pairs that a matrix has to store. "
+        "Hollow marks at the "
+        "right edge are not reached in this training. If the data did not matter, all rows "
+        "would look alike. With one "
         "fixed trigger W_K² has nothing to choose, so it has no mark.",
         figure,
-        data=pd.DataFrame({"data": list(map(short, rows))} | {PROBES[p][0]: np.round(s, 1) for p, s in found.items()}),
-    )  # fmt: skip
+        data=pd.DataFrame(
+            {"data": list(map(short, rows))}
+            | {PROBES[p][0]: np.round(s, 1) for p, s in found.items()}
+        ),
+    )
 
 
 def _keyed(name: str) -> str:
@@ -62,29 +76,55 @@ def _keyed(name: str) -> str:
 
 
 def _frame(figure: Figure, rows: list[str], end: float) -> None:
-    """The axes: a row a kind of data, the steps, and beyond the training a place for what comes later."""
+    """The axes: a row a kind of data, the steps, and beyond the training a place for what comes
+    later."""
     ticks = {0.0: "0", end / 2: f"{end / 2:.0f}", (BEYOND + 1.5 * APART) * end: f"> {end:.0f}"}
     figure.update_xaxes(axis("training step", range=[0, 1.18 * end], showgrid=False, tickangle=0))
     figure.update_xaxes(tickvals=list(ticks), ticktext=list(ticks.values()))
-    figure.update_yaxes(axis("", range=[len(rows) - 0.5, -0.5], tickvals=list(range(len(rows))), showgrid=False))
+    figure.update_yaxes(
+        axis("", range=[len(rows) - 0.5, -0.5], tickvals=list(range(len(rows))), showgrid=False)
+    )
     figure.update_yaxes(ticktext=[_keyed(name) for name in rows], tickfont={"size": TICKS + 1})
     for row in range(1, len(rows)):
-        line = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": row - 0.5, "y1": row - 0.5, "layer": "below"}
+        line = {
+            "type": "line",
+            "xref": "paper",
+            "x0": 0,
+            "x1": 1,
+            "y0": row - 0.5,
+            "y1": row - 0.5,
+            "layer": "below",
+        }
         figure.add_shape(**line, line={"color": GRID, "width": 1})
-    line = {"type": "line", "x0": end, "x1": end, "yref": "paper", "y0": 0, "y1": 1, "layer": "below"}
+    line = {
+        "type": "line",
+        "x0": end,
+        "x1": end,
+        "yref": "paper",
+        "y0": 0,
+        "y1": 1,
+        "layer": "below",
+    }
     figure.add_shape(**line, line={"color": GRID, "width": 2, "dash": "dot"})
 
 
 def _marks(probe: str, steps: np.ndarray, place: int, rows: list[str], end: float) -> Trace:
-    """The marks of one part, a little apart from those of the others; hollow where it never arrives."""
+    """The marks of one part, a little apart from those of the others; hollow where it never
+    arrives."""
     name, tint, symbol = PROBES[probe]
     never = np.isinf(steps)
     y = np.arange(len(rows)) + (place - (len(PROBES) - 1) / 2) * 0.2
     symbols = [f"{symbol}-open" if each else symbol for each in never]
-    said = [f"{row}: {name} {'later' if late else f'at step {step:.0f}'}"
-            for row, late, step in zip(rows, never, steps, strict=True)]  # fmt: skip
+    said = [
+        f"{row}: {name} {'later' if late else f'at step {step:.0f}'}"
+        for row, late, step in zip(rows, never, steps, strict=True)
+    ]
     trace = Trace(
-        x=np.where(never, (BEYOND + place * APART) * end, steps), y=y, mode="markers", name=name, customdata=said
+        x=np.where(never, (BEYOND + place * APART) * end, steps),
+        y=y,
+        mode="markers",
+        name=name,
+        customdata=said,
     )
     edge = {"color": [colour(tint) if each else PAPER for each in never], "width": 2}
     size = 10 if symbol in ("circle", "square") else 13
@@ -95,18 +135,27 @@ def _marks(probe: str, steps: np.ndarray, place: int, rows: list[str], end: floa
 def losses(run: Run, view: View) -> Panel:
     """In-context and global loss (Figure 4, left)."""
     x, names = run["curve/step"], shown(run)
-    series = [Curve(short(name), x, of(run, "curve/in_context_loss", name), kind(name)) for name in names]
-    whole = [
-        Curve(f"{short(name)}, global", x, of(run, "curve/global_loss", name), kind(name), "dot") for name in names
+    series = [
+        Curve(short(name), x, of(run, "curve/in_context_loss", name), kind(name)) for name in names
     ]
-    figure = figures.curves([*series, *whole], "training step", "loss, nats", y_range=(0, 5), height=300)
+    whole = [
+        Curve(f"{short(name)}, global", x, of(run, "curve/global_loss", name), kind(name), "dot")
+        for name in names
+    ]
+    figure = figures.curves(
+        [*series, *whole], "training step", "loss, nats", y_range=(0, 5), height=300
+    )
     for trace in figure.data:
         if trace.get("name", "").endswith("global"):
             trace.update(showlegend=False)
     return Panel(
-        f"In context {_range(series)}, global {_range(whole)} nats" if run.finished else "Losses so far",
-        "Solid: the loss where only the context tells what comes. Dotted: the global loss, where bigrams tell. The "
-        "dotted lines fall first and lie together, whichever the triggers. The solid ones fall when the induction head "
+        f"In context {_range(series)}, global {_range(whole)} nats"
+        if run.finished
+        else "Losses so far",
+        "Solid: the loss where only the context tells what comes. Dotted: the global loss, "
+        "where bigrams tell. The "
+        "dotted lines fall first and lie together, whichever the triggers. The solid ones fall "
+        "when the induction head "
         "forms; without one they would stay high.",
         figure,
         data=_table(run, [*series, *whole]),
@@ -120,15 +169,20 @@ def _range(series: list[Curve]) -> str:
 
 
 def _table(run: Run, series: list[Curve]) -> pd.DataFrame:
-    return pd.DataFrame({"step": run["curve/step"]} | {each.name: np.round(each.mean(), 4) for each in series})
+    return pd.DataFrame(
+        {"step": run["curve/step"]} | {each.name: np.round(each.mean(), 4) for each in series}
+    )
 
 
 SAYS = {
-    "recall_W_O2": "The share of characters that W_O² turns into themselves. Few outputs to learn from, with one "
+    "recall_W_O2": "The share of characters that W_O² turns into themselves. Few outputs to "
+    "learn from, with one "
     "random trigger or with rare ones, make it slow.",
-    "recall_W_K2": "The share of characters whose copy W_K² tells from all others. With fixed triggers it is asked for "
+    "recall_W_K2": "The share of characters whose copy W_K² tells from all others. With fixed "
+    "triggers it is asked for "
     "these alone: an easier question, and with one of them none at all.",
-    "recall_W_K1_early": "The share of early positions at which W_K¹ finds the one before. It is the same for every "
+    "recall_W_K1_early": "The share of early positions at which W_K¹ finds the one before. It "
+    "is the same for every "
     "character, so it comes with all data, later where little is copied.",
 }
 
@@ -138,10 +192,13 @@ def _probe(probe: str, run: Run, view: View) -> Panel:
     x, names, label = run["curve/step"], shown(run), PROBES[probe][0]
     series = [Curve(short(name), x, of(run, f"curve/{probe}", name), kind(name)) for name in names]
     level = [("", LEVEL, "floor")]
-    figure = figures.curves(series, "training step", "recall", y_range=(0, 1.02), height=300, lines=level)
+    figure = figures.curves(
+        series, "training step", "recall", y_range=(0, 1.02), height=300, lines=level
+    )
     return Panel(
         f"{label} · {_latest(run, probe)}" if run.finished else f"{label}, so far",
-        f"{SAYS[probe]} The mean over seeds with its spread; dotted is the level of the marks above, whose rows name "
+        f"{SAYS[probe]} The mean over seeds with its spread; dotted is the level of the marks "
+        "above, whose rows name "
         "the colours. Random matrices stay near zero.",
         figure.update_layout(showlegend=False, margin={"t": 12}),
         data=_table(run, series),

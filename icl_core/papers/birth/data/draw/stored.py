@@ -30,7 +30,9 @@ def index_of(run: Run, view: View) -> int:
     """Where the chosen data stands in the run; `CannotDraw` if it is not there."""
     names = run.names("data")
     if view.data_shown not in names:
-        raise CannotDraw(f"data must be one of {', '.join(map(short, names))}, got {short(view.data_shown)}")
+        raise CannotDraw(
+            f"data must be one of {', '.join(map(short, names))}, got {short(view.data_shown)}"
+        )
     return names.index(view.data_shown)
 
 
@@ -44,15 +46,24 @@ def maps(run: Run, view: View) -> Panel:
     index, shown = index_of(run, view), visible_characters(run.names("characters"))
     found = {name: readings(run, name, index) / run[f"aside/{name}"][0, index] for name in HELD}
     height, plot = 390, 390 - BAR - TITLE - AXIS
-    scale = diverging(BRIGHT * figures.largest_magnitude(*found.values()), "times the noise", 1 + (TITLE + 8) / plot)
+    scale = diverging(
+        BRIGHT * figures.largest_magnitude(*found.values()),
+        "times the noise",
+        1 + (TITLE + 8) / plot,
+    )
     figure = Figure(layout=layout(height, {"t": BAR + TITLE, "b": AXIS - 10}, coloraxis=scale))
-    for (name, matrix), subplot in zip(found.items(), subplots([NAMES[name] for name in found], 3, plot), strict=True):
+    for (name, matrix), subplot in zip(
+        found.items(), subplots([NAMES[name] for name in found], 3, plot), strict=True
+    ):
         labels = (shown, shown) if name != "W_K1" else _places(len(matrix))
         add_map(figure, matrix, labels, HELD[name], "times the noise", subplot)
     return Panel(
-        f"{short(view.data_shown)}: " + " · ".join(f"{NAMES[name]}, {_said(run, name, index)}" for name in found),
-        "All readings of the three matrices in the first seed, divided by their noise, the standard deviation of those "
-        "off the diagonal. A row is a query (W_K¹, W_K²) or an output (W_O²). The diagonal is what should be stored; a "
+        f"{short(view.data_shown)}: "
+        + " · ".join(f"{NAMES[name]}, {_said(run, name, index)}" for name in found),
+        "All readings of the three matrices in the first seed, divided by their noise, the "
+        "standard deviation of those "
+        "off the diagonal. A row is a query (W_K¹, W_K²) or an output (W_O²). The diagonal is "
+        "what should be stored; a "
         "pair that never was leaves a gap in it. Without learning there would be no diagonal.",
         figure,
     )
@@ -71,7 +82,9 @@ def _said(run: Run, name: str, index: int) -> str:
         return f"late {max(0.0, late) / early:.0%} of early" if early > 0 else "nothing yet"
     if name == "W_K2":
         capital, lower = (float(each.mean()) for each in by_case(diagonal, run.names("characters")))
-        return f"capitals {max(0.0, capital) / lower:.0%} of lowercase" if lower > 0 else "nothing yet"
+        return (
+            f"capitals {max(0.0, capital) / lower:.0%} of lowercase" if lower > 0 else "nothing yet"
+        )
     return f"pairs differ by {float(unevenness(diagonal).mean()):.0%}"
 
 
@@ -81,7 +94,10 @@ def positions(run: Run, view: View) -> Panel:
     x = np.arange(2, T + 1)
     series = [
         Curve(
-            short(name), x, smoothed(of(run, "diagonal/W_K1", name) / of(run, "aside/W_K1", name)[:, None]), kind(name)
+            short(name),
+            x,
+            smoothed(of(run, "diagonal/W_K1", name) / of(run, "aside/W_K1", name)[:, None]),
+            kind(name),
         )
         for name in run.names("data")
     ]
@@ -89,11 +105,18 @@ def positions(run: Run, view: View) -> Panel:
     most = max(late, key=lambda name: float((late[name][1] / late[name][0]).mean()))
     return Panel(
         f"W_K¹ reaches furthest with {short(most)}",
-        "The stored reading of each position, as a multiple of the noise: the standard deviation of all other "
-        "readings. Smoothed over five positions. Early positions are strong, because a trigger first occurs early. "
-        "If all positions were stored alike, the lines would be level; at 1 a pair does not stand out from the noise.",
-        figures.curves(series, "position", "times the noise", lines=[("noise", 1.0, "floor")], height=340),
-        data=pd.DataFrame({"position": x} | {each.name: np.round(each.mean(), 3) for each in series}),
+        "The stored reading of each position, as a multiple of the noise: the standard "
+        "deviation of all other "
+        "readings. Smoothed over five positions. Early positions are strong, because a trigger "
+        "first occurs early. "
+        "If all positions were stored alike, the lines would be level; at 1 a pair does not "
+        "stand out from the noise.",
+        figures.curves(
+            series, "position", "times the noise", lines=[("noise", 1.0, "floor")], height=340
+        ),
+        data=pd.DataFrame(
+            {"position": x} | {each.name: np.round(each.mean(), 3) for each in series}
+        ),
     )
 
 
@@ -106,22 +129,35 @@ def smoothed(rows: np.ndarray, over: int = 5) -> np.ndarray:
 
 def frequencies(run: Run, view: View) -> Panel:
     """How strongly W_K2 and W_O2 store each character, by how often it occurs."""
-    index, often, shown = index_of(run, view), run["task/often"], visible_characters(run.names("characters"))
+    index, often, shown = (
+        index_of(run, view),
+        run["task/often"],
+        visible_characters(run.names("characters")),
+    )
     figure = Figure(layout=layout(340, {"t": 36}, legend=legend(1.0)))
     columns = {}
     for name in ("W_K2", "W_O2"):
-        strength = (run[f"diagonal/{name}"][:, index] / run[f"aside/{name}"][:, index, None]).mean(0)
+        strength = (run[f"diagonal/{name}"][:, index] / run[f"aside/{name}"][:, index, None]).mean(
+            0
+        )
         columns[NAMES[name]] = np.round(strength, 2)
         figure.add_traces(_letters(name, often, strength, shown))
-    figure.update_xaxes(axis("frequency of the character (log scale)", **axis_range(_around(often), True)))
+    figure.update_xaxes(
+        axis("frequency of the character (log scale)", **axis_range(_around(often), True))
+    )
     figure.update_yaxes(axis("times the noise"))
     ranks = {name: correlation(often, values) for name, values in columns.items()}
-    told = ", ".join(f"{name} {value:+.2f}".replace("-", "\N{MINUS SIGN}") for name, value in ranks.items())
+    told = ", ".join(
+        f"{name} {value:+.2f}".replace("-", "\N{MINUS SIGN}") for name, value in ranks.items()
+    )
     return Panel(
         f"Rank correlation with frequency: {told}",
-        "Each character stands at how often it occurs and how strongly it is stored, as a multiple of the noise. W_K² "
-        "(green) can only store what it has met as a trigger, so frequent characters are strong. W_O² (pink) meets all "
-        "outputs alike if they are uniform, but it learns beside W_F, which favours frequent ones. If frequency did "
+        "Each character stands at how often it occurs and how strongly it is stored, as a "
+        "multiple of the noise. W_K² "
+        "(green) can only store what it has met as a trigger, so frequent characters are "
+        "strong. W_O² (pink) meets all "
+        "outputs alike if they are uniform, but it learns beside W_F, which favours frequent "
+        "ones. If frequency did "
         "not matter, both clouds would be level.",
         figure,
         data=pd.DataFrame({"character": shown, "frequency": np.round(often, 5)} | columns),
@@ -133,9 +169,16 @@ def _letters(name: str, often: np.ndarray, strength: np.ndarray, shown: list[str
     tint, x, y = colour(KINDS[name]), often.astype(np.float32), strength.astype(np.float32)
     font = {"size": 13, "color": tint, "family": "DejaVu Sans Mono, Menlo, Consolas, monospace"}
     said = f"%{{text}}: {NAMES[name]} %{{y:.1f}} times the noise<extra></extra>"
-    text = Trace(x=x, y=y, mode="text", text=shown, textfont=font, name=NAMES[name], showlegend=False)
+    text = Trace(
+        x=x, y=y, mode="text", text=shown, textfont=font, name=NAMES[name], showlegend=False
+    )
     mark = Trace(
-        x=x[:1], y=y[:1], mode="markers", name=NAMES[name], marker={"color": tint, "size": 9}, visible="legendonly"
+        x=x[:1],
+        y=y[:1],
+        mode="markers",
+        name=NAMES[name],
+        marker={"color": tint, "size": 9},
+        visible="legendonly",
     )
     return [text.update(hovertemplate=said), mark]
 

@@ -1,4 +1,5 @@
-"""What a single gradient step can recall, by width and amount of data (Figure 9), and the noise that it meets."""
+"""What a single gradient step can recall, by width and amount of data (Figure 9), and the noise
+that it meets."""
 
 import numpy as np
 import pandas as pd
@@ -19,10 +20,13 @@ SEED = 1  # of the embeddings on the map
 
 
 def at(run: Run, view: View) -> tuple[int, int]:
-    """Where the chosen number of batches and width stand in the run; `CannotDraw` if they do not."""
+    """Where the chosen number of batches and width stand in the run; `CannotDraw` if
+    they do not."""
     widths, numbers = run["task/widths"].tolist(), run["task/numbers"].tolist()
     if int(view.width_shown) not in widths:
-        raise CannotDraw(f"d must be one of {', '.join(map(str, widths))} in this run, got {view.width_shown}")
+        raise CannotDraw(
+            f"d must be one of {', '.join(map(str, widths))} in this run, got {view.width_shown}"
+        )
     return numbers.index(int(view.batches_shown)), widths.index(int(view.width_shown))
 
 
@@ -33,41 +37,66 @@ def batches(count: str) -> str:
 
 def heatmap(run: Run, view: View) -> Panel:
     """The share recalled by width and number of batches, with theory's contours."""
-    recall, numbers, widths = run["one_step/recall"].mean(0), run["task/numbers"], run["task/widths"]
+    recall, numbers, widths = (
+        run["one_step/recall"].mean(0),
+        run["task/numbers"],
+        run["task/widths"],
+    )
     z = recall.T  # [widths, numbers]
     x, y = np.arange(len(numbers)), np.arange(len(widths))
     figure = Figure(layout=layout(300, {"t": 8, "b": 48, "r": 8}, showlegend=False))
     scale = {"colorscale": colourscale(NONE_TO_ALL), "zmin": 0, "zmax": 1, "showscale": False}
-    said = [[f"d = {d}, {batches(str(n))}: {z[row, column]:.0%}" for column, n in enumerate(numbers)]
-            for row, d in enumerate(widths)]  # fmt: skip
+    said = [
+        [f"d = {d}, {batches(str(n))}: {z[row, column]:.0%}" for column, n in enumerate(numbers)]
+        for row, d in enumerate(widths)
+    ]
     hover = {"customdata": said, "hovertemplate": "%{customdata}<extra></extra>"}
-    figure.add_trace(Trace("heatmap", x=x, y=y, z=np.ascontiguousarray(z, np.float32), **scale, **hover))
+    figure.add_trace(
+        Trace("heatmap", x=x, y=y, z=np.ascontiguousarray(z, np.float32), **scale, **hover)
+    )
     figure.add_traces(_contours(run, x))
     figure.add_trace(_written(z))
     batch = f"batches of {one_step.SEQUENCES} sequences"
     figure.update_xaxes(axis(batch, tickvals=x, ticktext=[str(n) for n in numbers], showgrid=False))
     figure.update_xaxes(range=[-0.5, len(x) - 0.5])
-    figure.update_yaxes(axis("width, d", tickvals=y, ticktext=[str(d) for d in widths], showgrid=False))
+    figure.update_yaxes(
+        axis("width, d", tickvals=y, ticktext=[str(d) for d in widths], showgrid=False)
+    )
     figure.update_yaxes(range=[-0.5, len(y) - 0.5])
     return Panel(
         f"One step recalls {z.min():.0%} to {z.max():.0%}",
-        "The share of pairs that a single gradient step on W_O² recalls (Figure 9), the mean over embeddings and "
-        "seeds. Lines: where theory expects one half (dotted) and 90% (dashed), from the exact mean and variance of "
-        "every reading. If overlaps did not matter, all rows would be alike; if data did not, all columns.",
+        "The share of pairs that a single gradient step on W_O² recalls (Figure 9), the mean "
+        "over embeddings and "
+        "seeds. Lines: where theory expects one half (dotted) and 90% (dashed), from the exact "
+        "mean and variance of "
+        "every reading. If overlaps did not matter, all rows would be alike; if data did not, "
+        "all columns.",
         figure,
-        data=pd.DataFrame(np.round(z, 3), index=widths, columns=[f"{n} batches" for n in numbers]).reset_index(
-            names="d"
-        ),
+        data=pd.DataFrame(
+            np.round(z, 3), index=widths, columns=[f"{n} batches" for n in numbers]
+        ).reset_index(names="d"),
     )
 
 
 def _contours(run: Run, x: np.ndarray) -> list[Trace]:
-    """Where theory's recall passes each level, over a lighter line that keeps it apart from the cells."""
+    """Where theory's recall passes each level, over a lighter line that keeps it apart from the
+    cells."""
     smallest, found = np.log2(float(run["task/widths"][0])), []
     for level, dash in zip(LEVELS, ("dot", "dash"), strict=True):
-        line = {"x": x, "y": np.log2(contour(run, level)) - smallest, "mode": "lines", "hoverinfo": "skip"}
+        line = {
+            "x": x,
+            "y": np.log2(contour(run, level)) - smallest,
+            "mode": "lines",
+            "hoverinfo": "skip",
+        }
         found.append(Trace(**line, line={"color": PAPER, "width": 6}, opacity=0.6))
-        found.append(Trace(**line, line={"color": LINE, "width": 2.5, "dash": dash}, name=f"theory: {level:.0%}"))
+        found.append(
+            Trace(
+                **line,
+                line={"color": LINE, "width": 2.5, "dash": dash},
+                name=f"theory: {level:.0%}",
+            )
+        )
     return found
 
 
@@ -77,7 +106,9 @@ def _written(z: np.ndarray) -> Trace:
     colours = [PAPER if each > STRONG else LINE for each in z.ravel()]
     texts = [f"{100 * each:.0f}" for each in z.ravel()]
     font = {"size": TICKS, "color": colours}
-    return Trace(x=columns.ravel(), y=rows.ravel(), mode="text", text=texts, textfont=font, hoverinfo="skip")
+    return Trace(
+        x=columns.ravel(), y=rows.ravel(), mode="text", text=texts, textfont=font, hoverinfo="skip"
+    )
 
 
 def readings(run: Run, view: View) -> Panel:
@@ -85,17 +116,28 @@ def readings(run: Run, view: View) -> Panel:
     number, _ = at(run, view)
     generator = torch.Generator().manual_seed(SEED)
     S = torch.tensor(run["one_step/S"][number].astype(np.float64))
-    found = one_step.readings(S, one_step.gram(len(S), int(view.width_shown), run.config.scale, generator))
+    found = one_step.readings(
+        S, one_step.gram(len(S), int(view.width_shown), run.config.scale, generator)
+    )
     shown, matrix = visible_characters(run.names("characters")), found.numpy()
     limit = float(np.abs(matrix.diagonal()).mean()) * 1.5
     return Panel(
-        f"d = {view.width_shown}, {batches(view.batches_shown)} · {float(one_step.recall(found)):.0%} recalled",
-        "Each row is an output: how strongly the one-step memory answers with it to every character that could have "
-        "been attended to. The diagonal is what it should store. All else is noise: of few data, and of random vectors "
+        f"d = {view.width_shown}, {batches(view.batches_shown)} · "
+        f"{float(one_step.recall(found)):.0%} recalled",
+        "Each row is an output: how strongly the one-step memory answers with it to every "
+        "character that could have "
+        "been attended to. The diagonal is what it should store. All else is noise: of few "
+        "data, and of random vectors "
         "that overlap. Without learning there would be no diagonal.",
-        figures.small_map(np.clip(matrix, -limit, limit), (shown, shown), ("output", "input"), "reading", limit,
-                          ("output", "character")),
-    )  # fmt: skip
+        figures.small_map(
+            np.clip(matrix, -limit, limit),
+            (shown, shown),
+            ("output", "input"),
+            "reading",
+            limit,
+            ("output", "character"),
+        ),
+    )
 
 
 def noise(run: Run, view: View) -> Panel:
@@ -115,19 +157,32 @@ def noise(run: Run, view: View) -> Panel:
     ]
     limits = 0.6 * min(own, float(exact.min())), 1.6 * max(signal, float(most.max()))
     figure = figures.curves(
-        series, "width, d", "size of a reading", log_x=True, log_y=True, y_range=limits, x_range=(14, 590), height=300,
+        series,
+        "width, d",
+        "size of a reading",
+        log_x=True,
+        log_y=True,
+        y_range=limits,
+        x_range=(14, 590),
+        height=300,
         lines=[("right reading (signal)", signal, "layer 3"), ("d = ∞", own, "gradient descent")],
-    )  # fmt: skip
+    )
     figure.data[-1].update(line={"width": 0})
     figure.update_xaxes(tickvals=widths.tolist(), ticktext=[f"{d:.0f}" for d in widths])
     return Panel(
-        f"d = {view.width_shown}, {batches(view.batches_shown)} · signal {signal / exact[width]:.1f} × noise",
-        "Root mean square of the wrong readings at each width: simulated with its standard error, and exact. The pair "
-        "is recalled if the right reading exceeds the largest wrong one (orange). With d the noise falls as 1/√d, down "
-        "to what the data leave (grey). If vectors did not overlap, it would be grey's at every width.",
+        f"d = {view.width_shown}, {batches(view.batches_shown)} · signal "
+        f"{signal / exact[width]:.1f} × noise",
+        "Root mean square of the wrong readings at each width: simulated with its standard "
+        "error, and exact. The pair "
+        "is recalled if the right reading exceeds the largest wrong one (orange). With d the "
+        "noise falls as 1/√d, down "
+        "to what the data leave (grey). If vectors did not overlap, it would be grey's at every "
+        "width.",
         figure,
-        data=pd.DataFrame({"d": widths, "exact": exact, "simulated": simulated, "error": error}).round(5),
-    )  # fmt: skip
+        data=pd.DataFrame(
+            {"d": widths, "exact": exact, "simulated": simulated, "error": error}
+        ).round(5),
+    )
 
 
 def recalls(run: Run, view: View) -> Panel:
@@ -140,7 +195,9 @@ def recalls(run: Run, view: View) -> Panel:
         theory = run["theory/recall"].mean(0)[index]
         series.append(Curve(f"{number}, theory", run["theory/fine"], theory, f"layer {index + 1}"))
     limits = 0.9 * widths[0], 1.1 * widths[-1]
-    figure = figures.curves(series, "width, d", "recalled", log_x=True, y_range=(0, 1.02), x_range=limits, height=360)
+    figure = figures.curves(
+        series, "width, d", "recalled", log_x=True, y_range=(0, 1.02), x_range=limits, height=360
+    )
     for trace in figure.data:
         if trace.get("name", "").endswith("theory"):
             trace.update(showlegend=False)
@@ -150,10 +207,15 @@ def recalls(run: Run, view: View) -> Panel:
     figure.update_layout(legend={"title": {"text": "batches:", "side": "left"}})
     apart = np.abs(recall - at_widths(run)).max(0)
     return Panel(
-        f"Theory within {apart.max():.2f} of simulation, from d = {FROM} within {apart[widths >= FROM].max():.2f}",
-        "Dots: simulated, one colour for each number of batches. Lines: what independent Gaussian readings with the "
-        "exact mean and variance would recall. At small d readings are not Gaussian, and theory is off. If the "
+        f"Theory within {apart.max():.2f} of simulation, from d = {FROM} within "
+        f"{apart[widths >= FROM].max():.2f}",
+        "Dots: simulated, one colour for each number of batches. Lines: what independent "
+        "Gaussian readings with the "
+        "exact mean and variance would recall. At small d readings are not Gaussian, and theory "
+        "is off. If the "
         "variance missed some of the noise, the lines would lie above the dots.",
         figure,
-        data=pd.DataFrame({"d": widths} | dict(zip(map(str, run["task/numbers"]), recall.round(4), strict=True))),
+        data=pd.DataFrame(
+            {"d": widths} | dict(zip(map(str, run["task/numbers"]), recall.round(4), strict=True))
+        ),
     )

@@ -8,7 +8,14 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
 from icl_core.figures import Curve, mean_of, number_text
 from icl_core.papers.birth.dimension.settings import View
-from icl_core.papers.birth.dimension.tuned_rates import HALF, at_rates, fixed, halves, over_training, tuned
+from icl_core.papers.birth.dimension.tuned_rates import (
+    HALF,
+    at_rates,
+    fixed,
+    halves,
+    over_training,
+    tuned,
+)
 
 ENDS = 1.02
 
@@ -21,29 +28,41 @@ def tint(index: int) -> str:
 def at_fixed(run: Run, view: View) -> Panel:
     """Recall over training at one learning rate for all widths."""
     rate = float(run["task/rates"][fixed(run)[0]])
-    return _recall(run, fixed(run), f"one rate, {_rate(rate)}", "The same learning rate at every width.")
+    return _recall(
+        run, fixed(run), f"one rate, {_rate(rate)}", "The same learning rate at every width."
+    )
 
 
 def at_tuned(run: Run, view: View) -> Panel:
     """Recall over training at the best learning rate of each width."""
-    says = "Each width at the best of six learning rates: the one with the highest mean recall over the training."
+    says = (
+        "Each width at the best of six learning rates: the one with the highest mean recall "
+        "over the training."
+    )
     return _recall(run, tuned(run), "each at its best", says)
 
 
 def _recall(run: Run, rates: np.ndarray, how: str, says: str) -> Panel:
     curves = at_rates(run["curve/recall"], rates)  # [seeds, widths, evaluations]
     series = [
-        Curve(f"{d}", run["curve/step"], curves[:, index], tint(index)) for index, d in enumerate(run["task/widths"])
+        Curve(f"{d}", run["curve/step"], curves[:, index], tint(index))
+        for index, d in enumerate(run["task/widths"])
     ]
     ends = [float(mean_of(each.y)[-1]) for each in series]
-    told = f"{ends[0]:.0%} at d = {run['task/widths'][0]}, {ends[-1]:.0%} at {run['task/widths'][-1]}"
+    told = (
+        f"{ends[0]:.0%} at d = {run['task/widths'][0]}, {ends[-1]:.0%} at {run['task/widths'][-1]}"
+    )
     return Panel(
         f"{how[0].upper()}{how[1:]}: {told}" if run.finished else f"Recall, {how}, so far",
-        f"{says} The share of pairs that W_O² recalls while it learns alone, a colour for each width, the mean over "
+        f"{says} The share of pairs that W_O² recalls while it learns alone, a colour for each "
+        "width, the mean over "
         "seeds with its spread. If the dimension did not matter, the curves would lie together.",
-        _named(figures.curves(series, "training step", "recall of W_O²", y_range=(0, ENDS), height=300)),
+        _named(
+            figures.curves(series, "training step", "recall of W_O²", y_range=(0, ENDS), height=300)
+        ),
         data=pd.DataFrame(
-            {"step": run["curve/step"]} | {f"d = {each.name}": np.round(each.mean(), 4) for each in series}
+            {"step": run["curve/step"]}
+            | {f"d = {each.name}": np.round(each.mean(), 4) for each in series}
         ),
     )
 
@@ -61,21 +80,34 @@ def rates(run: Run, view: View) -> Panel:
     """The mean recall over the training against the learning rate."""
     means, tried = over_training(run), run["task/rates"]
     series = [
-        Curve(f"{d}", tried, means[:, index], tint(index), markers=True) for index, d in enumerate(run["task/widths"])
+        Curve(f"{d}", tried, means[:, index], tint(index), markers=True)
+        for index, d in enumerate(run["task/widths"])
     ]
     best = [float(tried[rate]) for rate in tuned(run)]
     marks = [(float(tried[fixed(run)[0]]), "fixed", "floor")]
     limits = float(tried[0]) / 1.3, float(tried[-1]) * 1.3
     return Panel(
-        f"Best rate: {_rate(best[0])} at d = {run['task/widths'][0]}, {_rate(best[-1])} at {run['task/widths'][-1]}",
-        f"The mean recall over the training at each learning rate. {_why(run)} If a rate suited all widths alike, the "
+        f"Best rate: {_rate(best[0])} at d = {run['task/widths'][0]}, {_rate(best[-1])} at "
+        f"{run['task/widths'][-1]}",
+        f"The mean recall over the training at each learning rate. {_why(run)} If a rate suited "
+        "all widths alike, the "
         "curves would have one shape.",
         _named(
-            figures.curves(series, "learning rate", "mean recall", log_x=True, y_range=(0, ENDS), x_range=limits,
-                           marks=marks, height=300)
+            figures.curves(
+                series,
+                "learning rate",
+                "mean recall",
+                log_x=True,
+                y_range=(0, ENDS),
+                x_range=limits,
+                marks=marks,
+                height=300,
+            )
         ),
-        data=pd.DataFrame({"rate": tried} | {f"d = {each.name}": np.round(each.mean(), 4) for each in series}),
-    )  # fmt: skip
+        data=pd.DataFrame(
+            {"rate": tried} | {f"d = {each.name}": np.round(each.mean(), 4) for each in series}
+        ),
+    )
 
 
 def _why(run: Run) -> str:
@@ -101,7 +133,8 @@ def table(run: Run, view: View) -> Panel:
     ]
     return Panel(
         f"{len(rows)} widths, number of seeds: {len(run['curve/recall'])}",
-        f"The best learning rate of each width, the steps until W_O² recalls {HALF:.0%} of its pairs, and the mean "
+        f"The best learning rate of each width, the steps until W_O² recalls {HALF:.0%} of its "
+        "pairs, and the mean "
         "recall over the training. If the dimension did not matter, all rows would agree.",
         table=pd.DataFrame(rows),
     )

@@ -12,7 +12,12 @@ from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.gradient import share
 from icl_core.papers.birth.shared.train import task_of
 
-RANGES = {"never": (-1.0, 0.0), "under 1%": (0.0, 0.01), "1 to 5%": (0.01, 0.05), "over 5%": (0.05, 1.0)}
+RANGES = {
+    "never": (-1.0, 0.0),
+    "under 1%": (0.0, 0.01),
+    "1 to 5%": (0.01, 0.05),
+    "over 5%": (0.05, 1.0),
+}
 
 
 def stripe(run: Run, view: View) -> Panel:
@@ -28,8 +33,10 @@ def stripe(run: Run, view: View) -> Panel:
     reach = f"to position {half[-1]}" if len(half) else "nowhere"
     return Panel(
         f"{at_step(run, view)}: layer 1 looks one back {reach}",
-        "The share of layer 1's attention on the position before, the mean over held-out sequences. Its title names "
-        "the last position with more than half. If all positions were stored alike, the line would be flat; early ones "
+        "The share of layer 1's attention on the position before, the mean over held-out "
+        "sequences. Its title names "
+        "the last position with more than half. If all positions were stored alike, the line "
+        "would be flat; early ones "
         "are met in more rows, as keys of all that come later.",
         figures.curves(series, "position", "attention", y_range=(0, 1.02)),
         data=pd.DataFrame({"position": at, "attention": mass}),
@@ -45,7 +52,10 @@ def copying(run: Run, view: View) -> Panel:
     rows = []
     for name, (low, high) in RANGES.items():
         where = batch.in_context & (likely > low) & (likely <= high)
-        for who, guess in (("model", found.guess), ("best predictor", attention_scores.best_guess(run))):
+        for who, guess in (
+            ("model", found.guess),
+            ("best predictor", attention_scores.best_guess(run)),
+        ):
             rows.append((name, who, *share(guess == batch.targets, where), int(where.sum())))
     data = pd.DataFrame(rows, columns=["bigram", "who", "right", "standard error", "positions"])
     labels = [f"{name}" if who == "model" else f"{name}: best" for name, who, *_ in rows]
@@ -53,17 +63,24 @@ def copying(run: Run, view: View) -> Panel:
     model = data[(data.who == "model") & (data.positions > 0)].set_index("bigram").right
     ends = [f"{word} {model[name]:.0%}" for name, word in _ENDS.items() if name in model]
     return Panel(
-        f"Right in context, by how often the text has the pair: {', '.join(ends) or 'see the bars'}",
-        "How often the prediction in context is right, by π_b(o|q): how often the output o follows the trigger q in "
-        "ordinary text. A model that only copies does not care. Pale bars: the best predictor, which knows π_b, π_u "
+        "Right in context, by how often the text has the pair: "
+        f"{', '.join(ends) or 'see the bars'}",
+        "How often the prediction in context is right, by π_b(o|q): how often the output o "
+        "follows the trigger q in "
+        "ordinary text. A model that only copies does not care. Pale bars: the best predictor, "
+        "which knows π_b, π_u "
         "and all that stands before, but not which characters are triggers.",
         figures.bars(
-            labels, data.right.tolist(), "right in context", errors=data["standard error"].tolist(), kinds=kinds,
+            labels,
+            data.right.tolist(),
+            "right in context",
+            errors=data["standard error"].tolist(),
+            kinds=kinds,
             y_range=(0, 1.1),
         ),
         note=f"{at_step(run, view)}.",
         data=data,
-    )  # fmt: skip
+    )
 
 
 _ENDS = {"never": "never", "over 5%": "often"}

@@ -1,4 +1,5 @@
-"""The circuit of a trained model on the sequence of the stage: streams, arrows, paths, and what its matrices read."""
+"""The circuit of a trained model on the sequence of the stage: streams, arrows, paths, and what its
+matrices read."""
 
 from functools import partial
 
@@ -19,7 +20,9 @@ def streams(run: Run, view: View) -> Panel:
     at = circuit_panels.followed(sequence, view.followed)
     circuit = simplified(weights, sequence.inputs, run.config.layers)
     best = found.probabilities.argmax(1).tolist()
-    return circuit_panels.arrows(circuit_panels.traced(circuit, best, sequence, at), at_step(run, view))
+    return circuit_panels.arrows(
+        circuit_panels.traced(circuit, best, sequence, at), at_step(run, view)
+    )
 
 
 def paths(run: Run, view: View) -> Panel:
@@ -32,7 +35,11 @@ def paths(run: Run, view: View) -> Panel:
 
 def blocks(run: Run, view: View) -> Panel:
     """A matrix read with all that it meets."""
-    weights, end = (weights_at(run, at) for at in (run.snapshot_at(view), len(run.snapshot_steps) - 1))
+    weights, end = (
+        weights_at(run, at) for at in (run.snapshot_at(view), len(run.snapshot_steps) - 1)
+    )
     name, task = shown(run, view.read), task_of(run.config)
     last = shared.blocks_of(name, end, task, shared.SHOWN)
-    return blocks_panel.drawn(name, partial(shared.blocks_of, name, weights, task), task, at_step(run, view), last)
+    return blocks_panel.drawn(
+        name, partial(shared.blocks_of, name, weights, task), task, at_step(run, view), last
+    )

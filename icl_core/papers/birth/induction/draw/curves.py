@@ -26,11 +26,16 @@ PROBES = {
     "W_K1": ("W_K¹ all", "layer 1", "dot"),
 }
 BASELINES = {"repeat": "repeat", "one_layer": "one layer", "best_in_context": "best possible"}
-AT_THE_END = {"x": 0.99, "xanchor": "right", "bgcolor": "rgba(0,0,0,0)"}  # where a curve is far above
+AT_THE_END = {
+    "x": 0.99,
+    "xanchor": "right",
+    "bgcolor": "rgba(0,0,0,0)",
+}  # where a curve is far above
 
 
 def memory(run: Run, probe: str, curve: str, seeds: int | None = None) -> Curve:
-    """A probe's `curve/…`, of the first `seeds` or of all, in its look; its id in grey if it is none of today's."""
+    """A probe's `curve/…`, of the first `seeds` or of all, in its look; its id in grey if it is
+    none of today's."""
     label, kind, dash = PROBES.get(probe, (probe, GREY, None))
     return Curve(label, run["curve/step"], run[f"curve/{curve}"][:seeds], kind, dash)
 
@@ -46,7 +51,8 @@ def accuracy(run: Run, view: View) -> Panel:
         f"Right in context: {accuracy_at(run, _step(run, view), name):.0%}"
         if run.finished
         else "Right in context, so far",
-        "How often the likeliest next character is the one that the context tells. What cannot look back stays near "
+        "How often the likeliest next character is the one that the context tells. What cannot "
+        "look back stays near "
         f"the dotted lines: repeating the character just read{_one_layer(run)}. "
         f"{_accuracy_caption(run)}",
         figure.update_layout(margin={"t": 10}, showlegend=False),
@@ -66,10 +72,14 @@ def _one_layer(run: Run) -> str:
 def _accuracy_caption(run: Run) -> str:
     best = ""
     if run.config.positions == "all":
-        best = "The best possible predictor knows how sequences are drawn and infers which characters are triggers. "
+        best = (
+            "The best possible predictor knows how sequences are drawn and infers which "
+            "characters are triggers. "
+        )
     spread = "the spread over seeds" if len(run["curve/accuracy"]) > 1 else "one standard error"
     return (
-        f"{best}The strong line is held-out data, with {spread} as its band; the pale one is the batch just trained on."
+        f"{best}The strong line is held-out data, with {spread} as its band; the pale one is "
+        "the batch just trained on."
     )
 
 
@@ -103,9 +113,14 @@ def losses(run: Run, view: View) -> Panel:
     ]
     return Panel(
         _loss_title(run),
-        "In-context loss: where only the context tells the next character. Global loss: where bigrams do, that is, "
+        "In-context loss: where only the context tells the next character. Global loss: where "
+        "bigrams do, that is, "
         "which character often follows which. "
-        + ("Which of them falls first?" if together else "Only the first is trained here, so the other may rise."),
+        + (
+            "Which of them falls first?"
+            if together
+            else "Only the first is trained here, so the other may rise."
+        ),
         over_steps(run, view, series, "cross-entropy, nats"),
         data=_table(run, ("in_context_loss", "global_loss")),
     )
@@ -119,37 +134,57 @@ def _loss_title(run: Run) -> str:
 
 
 def memories(run: Run, view: View) -> Panel:
-    """Recall of each memory over training, with the step at which it passes one half (Figures 3, 5, 6)."""
-    names = {name: _curve_name(run, name, view) for name in run.names("probes") if not name.endswith("_rows")}
+    """Recall of each memory over training, with the step at which it passes one half (Figures 3, 5,
+    6)."""
+    names = {
+        name: _curve_name(run, name, view)
+        for name in run.names("probes")
+        if not name.endswith("_rows")
+    }
     series = [memory(run, name, curve) for name, curve in names.items()]
     halves = [(half_step(run, curve.mean()), curve.name, curve.kind) for curve in series]
-    reached = [half for half in halves if half[0] > 0]  # not those that chance carries over one half from the start
-    marks = [(step, f"{label}: step {step:.0f}", figures.colour(kind)) for step, label, kind in reached]
+    reached = [
+        half for half in halves if half[0] > 0
+    ]  # not those that chance carries over one half from the start
+    marks = [
+        (step, f"{label}: step {step:.0f}", figures.colour(kind)) for step, label, kind in reached
+    ]
     figure = over_steps(run, view, series, "recall", y_range=(0, 1.02), marks=marks)
-    return Panel(_order_title(reached), _recall_caption(run, view), figure, data=_table(run, names.values()))
+    return Panel(
+        _order_title(reached), _recall_caption(run, view), figure, data=_table(run, names.values())
+    )
 
 
 def _recall_caption(run: Run, view: View) -> str:
     weights = (
-        "A pair of W_K² counts as often as its character occurs, one of W_O² as often as it is drawn as an output. "
+        "A pair of W_K² counts as often as its character occurs, one of W_O² as often as it is "
+        "drawn as an output. "
     )
     early = early_positions(run.config.T)
     among = "K" if run.config.triggers != "random" else "N"
     two = run.config.layers == 2
-    asks, chance = f"“W_K¹ early” asks for the first {early} positions only. ", f", one in {early - 1} for W_K¹ early"
+    asks, chance = (
+        f"“W_K¹ early” asks for the first {early} positions only. ",
+        f", one in {early - 1} for W_K¹ early",
+    )
     return (
-        "Recall is the share of its pairs that a matrix gets right, asked on its own. Dotted lines mark where it "
-        f"passes one half. {weights * view.weighted}{asks * two}Without learning the curves stay at chance: 1/N for "
+        "Recall is the share of its pairs that a matrix gets right, asked on its own. Dotted "
+        "lines mark where it "
+        f"passes one half. {weights * view.weighted}{asks * two}Without learning the curves "
+        "stay at chance: 1/N for "
         f"W_O², 1/{among} for W_K²{chance * two}."
     )
 
 
 def _curve_name(run: Run, probe: str, view: View) -> str:
-    """The curve to draw for a probe under the view's orientation and weighting, if the run has it. What W_O2 stores is
-    weighted by how often it must be written, whichever token it is asked with."""
+    """The curve to draw for a probe under the view's orientation and weighting, if the run has it.
+    What W_O2 stores is weighted by how often it must be written, whichever token it is asked with.
+    """
     if view.weighted and probe == "W_O2":
         return "recall_W_O2_met"
-    wanted = f"recall_{probe}{'_paper' if view.orientation == 'paper' else ''}{'_weighted' if view.weighted else ''}"
+    orientation = "_paper" if view.orientation == "paper" else ""
+    weighting = "_weighted" if view.weighted else ""
+    wanted = f"recall_{probe}{orientation}{weighting}"
     return wanted if f"curve/{wanted}" in run.tensors else f"recall_{probe}"
 
 
@@ -167,8 +202,10 @@ def feed_forward(run: Run, view: View) -> Panel:
     series = [Curve("W_F", run["curve/step"], curve, "layer 4")]
     return Panel(
         f"W_F is closest to the bigrams at step {run['curve/step'][least]}",
-        "How far the predictions of W_F alone are from the bigrams, that is, from which character often follows which. "
-        "The distance (KL) falls while W_F learns them. If W_F stored nothing else, it would not rise again. The paper "
+        "How far the predictions of W_F alone are from the bigrams, that is, from which "
+        "character often follows which. "
+        "The distance (KL) falls while W_F learns them. If W_F stored nothing else, it would "
+        "not rise again. The paper "
         "suspects that W_F then uses what the head writes into its input.",
         over_steps(run, view, series, "KL(π_b || softmax), nats"),
         data=_table(run, ("recall_kl_W_F",)),
@@ -188,9 +225,15 @@ def _lines(run: Run, view: View) -> list[tuple[str, float, str]]:
         names = [name for name in names if name != "best_in_context"]
     suffix = "_new" if view.measure == "new" else ""
     found = {name: run.tensors.get(f"baseline/{name}{suffix}") for name in names}
-    return [(BASELINES.get(n, n), float(value[0]), "floor") for n, value in found.items() if value is not None]
+    return [
+        (BASELINES.get(n, n), float(value[0]), "floor")
+        for n, value in found.items()
+        if value is not None
+    ]
 
 
 def _table(run: Run, names: Iterable[str]) -> pd.DataFrame:
-    means = {name: mean_of(run[f"curve/{name}"]) for name in names if f"curve/{name}" in run.tensors}
+    means = {
+        name: mean_of(run[f"curve/{name}"]) for name in names if f"curve/{name}" in run.tensors
+    }
     return pd.DataFrame({"step": run["curve/step"], **means})

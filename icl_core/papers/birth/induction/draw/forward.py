@@ -1,4 +1,5 @@
-"""A forward pass in numbers: what both layers and the output make of one position of the sequence."""
+"""A forward pass in numbers: what both layers and the output make of one position of
+the sequence."""
 
 from collections.abc import Sequence
 
@@ -17,27 +18,40 @@ COLUMNS = ["what happens", "where or what", "share"]
 
 
 def draw(run: Run, view: View) -> Panel:
-    """The largest weights of both layers, and the likeliest next characters, at the position asked for."""
+    """The largest weights of both layers, and the likeliest next characters, at the position asked
+    for."""
     task, snapshot = task_of(run.config), run.snapshot_at(view)
     sequence = choose(task, view)
     reading = read(weights_at(run, snapshot), sequence, run.config.layers)
-    tokens = [f"{index} '{each}'" for index, each in enumerate(visible_characters(sequence.characters), 1)]
+    tokens = [
+        f"{index} '{each}'" for index, each in enumerate(visible_characters(sequence.characters), 1)
+    ]
     at = min(view.position, len(tokens)) - 1
     layers = {"layer 1": reading.attention1, "layer 2": reading.attention2}
     if reading.attention1 is None:
         layers = {"layer 1": reading.attention2}
-    looks = {name: _largest(f"{name} looks at", tokens[: at + 1], each[at]) for name, each in layers.items()}
+    looks = {
+        name: _largest(f"{name} looks at", tokens[: at + 1], each[at])
+        for name, each in layers.items()
+    }
     says = _largest(
-        "the model says", [f"'{each}'" for each in visible_characters(task.characters)], reading.probabilities[at]
+        "the model says",
+        [f"'{each}'" for each in visible_characters(task.characters)],
+        reading.probabilities[at],
     )
     last = list(layers)[-1]
     (_, key, weight), (_, said, chance) = looks[last][0], says[0]
     return Panel(
-        f"After {tokens[at]}, {last} looks at {key} ({weight:.2f}) and the model says {said} ({chance:.2f})",
-        "One row of each map in numbers, and the likeliest next characters. In an induction head layer 2 looks at what "
-        "followed the same character before, and the model says that character. In an untrained model the shares are "
+        f"After {tokens[at]}, {last} looks at {key} ({weight:.2f}) and the model says {said} "
+        f"({chance:.2f})",
+        "One row of each map in numbers, and the likeliest next characters. In an induction "
+        "head layer 2 looks at what "
+        "followed the same character before, and the model says that character. In an untrained "
+        "model the shares are "
         "spread out.",
-        table=pd.DataFrame([*(row for rows in looks.values() for row in rows), *says], columns=COLUMNS),
+        table=pd.DataFrame(
+            [*(row for rows in looks.values() for row in rows), *says], columns=COLUMNS
+        ),
         note=f"{at_step(run, view)}, position {at + 1} of {len(tokens)}.",
     )
 

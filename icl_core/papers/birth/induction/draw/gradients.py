@@ -25,13 +25,18 @@ MATRICES = {
 def gradients_panel(run: Run, view: View) -> Panel:
     """The Frobenius norm of every matrix's gradient over training, on held-out sequences."""
     norms, steps = _norms(run), np.array(run.snapshot_steps)
-    series = [Curve(MATRICES[name][0], steps, norm[None], *MATRICES[name][1:]) for name, norm in norms.items()]
+    series = [
+        Curve(MATRICES[name][0], steps, norm[None], *MATRICES[name][1:])
+        for name, norm in norms.items()
+    ]
     at = run.snapshot_steps[run.snapshot_at(view)]
     figure = figures.curves(series, "training step", "norm of the gradient", at=at, log_y=True)
     return Panel(
         _title(run, norms),
-        "How strongly the loss pulls at each matrix, whether it is frozen or not: the norm of the gradient on held-out "
-        "sequences, at every snapshot. A matrix whose gradient is small waits for another: see which line rises after "
+        "How strongly the loss pulls at each matrix, whether it is frozen or not: the norm of "
+        "the gradient on held-out "
+        "sequences, at every snapshot. A matrix whose gradient is small waits for another: see "
+        "which line rises after "
         "which. Where little is left to learn, all fall.",
         figure,
         data=pd.DataFrame({"step": steps, **norms}),
@@ -39,11 +44,15 @@ def gradients_panel(run: Run, view: View) -> Panel:
 
 
 def _title(run: Run, norms: dict[str, np.ndarray]) -> str:
-    """Which matrix is pulled at most at the start, and by how much more than the one pulled at least."""
+    """Which matrix is pulled at most at the start, and by how much more than the one pulled at
+    least."""
     first = {name: norm[0] for name, norm in norms.items()}
     most, least = max(first, key=first.__getitem__), min(first, key=first.__getitem__)
     most_label, least_label = (MATRICES[name][0] for name in (most, least))
-    return f"At the start {most_label} is pulled {_times(first[most] / first[least])} as strongly as {least_label}"
+    return (
+        f"At the start {most_label} is pulled {_times(first[most] / first[least])} as strongly "
+        f"as {least_label}"
+    )
 
 
 def _times(ratio: float) -> str:
@@ -56,6 +65,8 @@ def _norms(run: Run) -> dict[str, np.ndarray]:
     config, found = run.config, []
     batch = held_out(task_of(config), max(8, TOKENS // config.T), "cpu")
     for index in range(len(run.snapshot_steps)):
-        gradient, _ = loss_and_gradient(weights_at(run, index), batch, config.positions, layers=config.layers)
+        gradient, _ = loss_and_gradient(
+            weights_at(run, index), batch, config.positions, layers=config.layers
+        )
         found.append({name: float(matrix.norm()) for name, matrix in gradient.items()})
     return {name: np.array([each[name] for each in found]) for name in MATRICES if name in found[0]}

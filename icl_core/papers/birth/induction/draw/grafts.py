@@ -1,4 +1,5 @@
-"""Surgery: any matrix of the model replaced by its construction, its initial value or zero, and what that does."""
+"""Surgery: any matrix of the model replaced by its construction, its initial value or zero, and
+what that does."""
 
 import pandas as pd
 import torch
@@ -22,13 +23,19 @@ def draw(run: Run, view: View) -> Panel:
     trained = weights_at(run, snapshot)
     operated, factors = graft(run, trained, view)
     before, after = (_evaluated(run, weights) for weights in (trained, operated))
-    values, errors = ([each[name] for each in (before, after)] for name in ("accuracy", "accuracy_error"))
+    values, errors = (
+        [each[name] for each in (before, after)] for name in ("accuracy", "accuracy_error")
+    )
     kinds = ["trained", "construction" if factors else "trained"]
-    figure = figures.bars(labels, values, "in-context accuracy", errors=errors, kinds=kinds, y_range=(0, 1.05))
+    figure = figures.bars(
+        labels, values, "in-context accuracy", errors=errors, kinds=kinds, y_range=(0, 1.05)
+    )
     return Panel(
         _title(before, after, factors),
-        "Choose what to put in place of a matrix. If the construction captures what the matrix holds, accuracy stays. "
-        "If a matrix does nothing, zero changes nothing. The bars carry one standard error. What several constructions "
+        "Choose what to put in place of a matrix. If the construction captures what the matrix "
+        "holds, accuracy stays. "
+        "If a matrix does nothing, zero changes nothing. The bars carry one standard error. "
+        "What several constructions "
         "lose together is cross-talk, the subject of “The induction head constructed”.",
         figure,
         data=pd.DataFrame([before, after], index=labels).T,
@@ -47,8 +54,8 @@ def _evaluated(run: Run, weights: Weights) -> dict[str, float]:
 
 
 def graft(run: Run, trained: Weights, view: View) -> tuple[Weights, dict[str, str]]:
-    """The weights after the replacements that the view asks for, and a phrase for each. `CannotDraw` where there is no
-    initial value."""
+    """The weights after the replacements that the view asks for, and a phrase for each.
+    `CannotDraw` where there is no initial value."""
     parts, said = {}, {}
     for name, matrix in trained.trained().items():
         if f"snapshot/{name}" not in run.tensors:
@@ -72,7 +79,9 @@ def _title(before: dict[str, float], after: dict[str, float], said: dict[str, st
         return f"Nothing replaced: accuracy {before['accuracy']:.1%}"
     what = ", ".join(f"{NAMES[name]} → {phrase}" for name, phrase in said.items())
     said_too = (
-        f", loss elsewhere {before['global_loss']:.1f} → {after['global_loss']:.1f} nats" if "W_F" in said else ""
+        f", loss elsewhere {before['global_loss']:.1f} → {after['global_loss']:.1f} nats"
+        if "W_F" in said
+        else ""
     )
     return f"{what}: accuracy {before['accuracy']:.1%} → {after['accuracy']:.1%}{said_too}"
 
@@ -83,9 +92,14 @@ def _losses(before: dict[str, float], after: dict[str, float]) -> str:
         f"{before[name]:.3f}" + f" → {after[name]:.3f}" * (after[name] != before[name])
         for name in ("in_context_loss", "global_loss")
     )
-    return f"Loss where only the context tells the next character: {inside} nats. Loss elsewhere: {elsewhere} nats."
+    return (
+        f"Loss where only the context tells the next character: {inside} nats. Loss elsewhere: "
+        f"{elsewhere} nats."
+    )
 
 
 def _factors(said: dict[str, str]) -> str:
     fitted = any("×" in phrase for phrase in said.values())
-    return " A construction's scale is free: its factor is fitted by least squares." if fitted else ""
+    return (
+        " A construction's scale is free: its factor is fitted by least squares." if fitted else ""
+    )

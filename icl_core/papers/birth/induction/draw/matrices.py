@@ -1,4 +1,5 @@
-"""The associative memories themselves: trained, constructed, and what remains between them (Figure 7)."""
+"""The associative memories themselves: trained, constructed, and what remains between them (Figure
+7)."""
 
 import numpy as np
 import pandas as pd
@@ -26,12 +27,16 @@ def draw(run: Run, view: View) -> Panel:
     titles = {"row_title": read.row_kind, "column_title": read.column_kind}
     data = pd.DataFrame(np.round(maps[0], 4), index=read.rows, columns=read.columns)
     return Panel(
-        f"{at_step(run, view)}: {NAMES[name]}{recalled} is {max(0.0, found.aligned.explained):.0%} construction",
+        f"{at_step(run, view)}: {NAMES[name]}{recalled} is "
+        f"{max(0.0, found.aligned.explained):.0%} construction",
         f"{READ[name][1]} Without learning the left map would be noise. {_alignment(found, view)}",
-        figures.triple(*maps, read.rows, read.columns, READ[name][0], limit=limit, titles=heads, **titles),
+        figures.triple(
+            *maps, read.rows, read.columns, READ[name][0], limit=limit, titles=heads, **titles
+        ),
         table=pd.DataFrame(wrong(name, read), columns=WRONG) if view.wrong else None,
         data=data.reset_index(names=read.row_kind),
-        note=f"{_margin(found, heads[0])}{rank(weights[name])} of {run.config.d} singular directions hold 99% of the "
+        note=f"{_margin(found, heads[0])}{rank(weights[name])} of {run.config.d} singular "
+        "directions hold 99% of the "
         "matrix.",
     )
 
@@ -55,17 +60,24 @@ def _margin(found: Comparison, own: str) -> str:
     if not found.recall or not found.margin or not np.isfinite(found.margin[0]):
         return ""  # W_F stores no pairs, and a single pair has no wrong answer
     return (
-        f"Pairs right: {own} {found.recall[0]:.0%}, constructed {found.recall[1]:.0%}. Mean margin of the right "
-        f"answer over the best wrong one: {own} {found.margin[0]:.3g}, constructed {found.margin[1]:.3g}. "
+        f"Pairs right: {own} {found.recall[0]:.0%}, constructed {found.recall[1]:.0%}. Mean "
+        "margin of the right "
+        f"answer over the best wrong one: {own} {found.margin[0]:.3g}, constructed "
+        f"{found.margin[1]:.3g}. "
     )
 
 
 def _alignment(found: Comparison, view: View) -> str:
     if view.raw:
-        return "Nothing is aligned here. A construction's scale is free, so the difference shows little but scale."
+        return (
+            "Nothing is aligned here. A construction's scale is free, so the difference shows "
+            "little but scale."
+        )
     return (
-        "A softmax does not see a constant added to all that it compares, so that is removed from both. The "
-        f"construction is scaled by one factor, {found.aligned.factor:.3g}, fitted by least squares."
+        "A softmax does not see a constant added to all that it compares, so that is removed "
+        "from both. The "
+        f"construction is scaled by one factor, {found.aligned.factor:.3g}, fitted by least "
+        "squares."
     )
 
 
@@ -76,9 +88,12 @@ def spectrum(run: Run, view: View) -> Panel:
     values = {NAMES[name]: np.linalg.svd(weights[name].numpy(), compute_uv=False) for name in names}
     figure = figures.spectrum(values, [KINDS[name] for name in names])
     return Panel(
-        "Directions that hold 99% of a matrix: " + ", ".join(f"{NAMES[name]} {rank(weights[name])}" for name in names),
-        f"Singular values of each matrix. A memory of N pairs needs N directions: look for a drop near "
-        f"N = {run.config.N}, and for W_K¹ near the number of positions stored. A random matrix has no drop.",
+        "Directions that hold 99% of a matrix: "
+        + ", ".join(f"{NAMES[name]} {rank(weights[name])}" for name in names),
+        "Singular values of each matrix. A memory of N pairs needs N directions: look for a "
+        "drop near "
+        f"N = {run.config.N}, and for W_K¹ near the number of positions stored. A random matrix "
+        "has no drop.",
         figure,
         data=pd.DataFrame(values),
     )

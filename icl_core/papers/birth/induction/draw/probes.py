@@ -15,14 +15,22 @@ RECALL = "curve/recall_"
 def probes_panel(run: Run, view: View) -> Panel:
     """Accuracy in context and the recall of each memory, as bars."""
     accuracy, repeat = accuracy_at(run, 0), float(run["baseline/repeat"][0])
-    recalls = {name: float(run[RECALL + name][0, 0]) for name in KINDS if name in run.names("probes")}
-    labels, kinds = ["right", *map(NAMES.__getitem__, recalls)], ["trained", *map(KINDS.__getitem__, recalls)]
+    recalls = {
+        name: float(run[RECALL + name][0, 0]) for name in KINDS if name in run.names("probes")
+    }
+    labels, kinds = (
+        ["right", *map(NAMES.__getitem__, recalls)],
+        ["trained", *map(KINDS.__getitem__, recalls)],
+    )
     values = np.round([accuracy, *recalls.values()], 2).tolist()
     return Panel(
         f"Right in context: {accuracy:.0%}",
-        "The first bar is how often the likeliest next character is the one that the context tells; repeating the "
-        f"character just read would be right {repeat:.0%} of the time. The others are recalls: the share of its pairs "
-        f"that each matrix gets right, asked on its own. A matrix that stores nothing gets hardly any right."
+        "The first bar is how often the likeliest next character is the one that the context "
+        "tells; repeating the "
+        f"character just read would be right {repeat:.0%} of the time. The others are recalls: "
+        "the share of its pairs "
+        "that each matrix gets right, asked on its own. A matrix that stores nothing gets "
+        "hardly any right."
         f"{_bigrams(run)}",
         figures.bars(labels, values, "share", kinds=kinds, y_range=(0, 1.05)),
         data=_table(run),
@@ -38,5 +46,9 @@ def _bigrams(run: Run) -> str:
 
 def _table(run: Run) -> pd.DataFrame:
     """All probes, also those that count by frequency or compare queries."""
-    found = {name.removeprefix(RECALL): float(run[name][0, 0]) for name in run.tensors if name.startswith(RECALL)}
+    found = {
+        name.removeprefix(RECALL): float(run[name][0, 0])
+        for name in run.tensors
+        if name.startswith(RECALL)
+    }
     return pd.DataFrame({"probe": list(found), "value": list(found.values())})

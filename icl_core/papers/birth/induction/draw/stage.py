@@ -28,14 +28,19 @@ def second(run: Run, view: View) -> Panel:
 
 def reading(run: Run, view: View) -> tuple[Reading, Weights, Shown]:
     """What the model makes of the sequence on stage, the model, and the sequence."""
-    sequence, weights = stage.on_stage(task_of(run.config), view), weights_at(run, run.snapshot_at(view))
+    sequence, weights = (
+        stage.on_stage(task_of(run.config), view),
+        weights_at(run, run.snapshot_at(view)),
+    )
     return read(weights, sequence, run.config.layers), weights, sequence
 
 
 def _memory(name: str, run: Run, view: View) -> Panel:
     """A memory as readings of all pairs, with the share of them that it gets right."""
     task, last = task_of(run.config), len(run.snapshot_steps) - 1
-    found, end = (memory_scores(name, weights_at(run, at), task) for at in (run.snapshot_at(view), last))
+    found, end = (
+        memory_scores(name, weights_at(run, at), task) for at in (run.snapshot_at(view), last)
+    )
     said, more = (
         f"{_asked(name, run.config)}: {recall(found.matrix, OVER[name]):.0%} right",
         "Before it forms, you see noise.",
@@ -44,7 +49,10 @@ def _memory(name: str, run: Run, view: View) -> Panel:
         found = found._replace(column_kind="key")
         more = "One layer makes no such copies, so this stays noise."
     if len(found.rows) == 1:
-        said, more = "one trigger, no choice", "There is only one trigger, and nothing to confuse it with."
+        said, more = (
+            "one trigger, no choice",
+            "There is only one trigger, and nothing to confuse it with.",
+        )
     return stage.memory(name, found, end, said, more)
 
 

@@ -1,4 +1,5 @@
-"""How W_K¹ comes to its positions, what the opposite freezing lets form, and outputs of the law not trained on."""
+"""How W_K¹ comes to its positions, what the opposite freezing lets form, and outputs of the law not
+trained on."""
 
 import numpy as np
 import pandas as pd
@@ -18,17 +19,30 @@ ROWS = (("W_K1_early_rows", "early rows", "solid"), ("W_K1_late_rows", "late row
 def rows(run: Run, view: View) -> Panel:
     """Recall of W_K1 by early and by late queries, all keys competing."""
     early, x = early_positions(run.config.T), run["curve/step"]
-    series = [Curve(label, x, run[f"curve/recall_{name}"], "layer 1", dash) for name, label, dash in ROWS]
-    (first, late), window = (curve.mean() for curve in series), mean_of(run["curve/recall_W_K1_early"])
-    series.append(Curve("early keys alone", x, run["curve/recall_W_K1_early"], figures.colour("seed"), "dot"))
-    title = f"W_K¹ gets {_last(first):.0%} of its early rows right, {_last(late):.0%} of its late ones"
+    series = [
+        Curve(label, x, run[f"curve/recall_{name}"], "layer 1", dash) for name, label, dash in ROWS
+    ]
+    (first, late), window = (
+        (curve.mean() for curve in series),
+        mean_of(run["curve/recall_W_K1_early"]),
+    )
+    series.append(
+        Curve("early keys alone", x, run["curve/recall_W_K1_early"], figures.colour("seed"), "dot")
+    )
+    title = (
+        f"W_K¹ gets {_last(first):.0%} of its early rows right, {_last(late):.0%} of its late ones"
+    )
     return Panel(
         title if run.finished else "Early and late rows of W_K¹ so far",
-        f"Early rows are the queries at the first {early} positions, late rows all others. Both choose among all keys; "
-        f"for the dotted line, the paper's probe, only the first {early} keys compete. If all positions were stored "
+        f"Early rows are the queries at the first {early} positions, late rows all others. Both "
+        "choose among all keys; "
+        f"for the dotted line, the paper's probe, only the first {early} keys compete. If all "
+        "positions were stored "
         "alike, you would see one line.",
         over_steps(run, view, series, "recall", y_range=(0, 1.02)),
-        data=pd.DataFrame({"step": x, "early rows": first, "late rows": late, "early keys alone": window}),
+        data=pd.DataFrame(
+            {"step": x, "early rows": first, "late rows": late, "early keys alone": window}
+        ),
     )
 
 
@@ -39,7 +53,11 @@ def _last(curve: np.ndarray) -> float:
 
 def opposite(run: Run, view: View) -> Panel:
     """Figure 3, right: W_K2's recall while W_K1 is frozen, W_K1's while W_K2 is, up to the thaw."""
-    kinds = {"W_K2": "curve", "W_K1": "opposite"} if run.config.freeze_W_K1 else {"W_K2": "opposite", "W_K1": "curve"}
+    kinds = (
+        {"W_K2": "curve", "W_K1": "opposite"}
+        if run.config.freeze_W_K1
+        else {"W_K2": "opposite", "W_K1": "curve"}
+    )
     until, probes = run.config.freeze_until, (
         ("W_K2", "W_K2", "W_K², W_K¹ frozen", "layer 2", "solid"),
         ("W_K2", "W_K2_weighted", "the same by frequency", "layer 2", "dot"),
@@ -54,12 +72,17 @@ def opposite(run: Run, view: View) -> Panel:
     second, first = (float(each.mean()) for each in at_the_thaw(run, "W_K2", "W_K1_early"))
     return Panel(
         f"W_K² gets {second:.0%} right without W_K¹, W_K¹ {first:.0%} without W_K²",
-        "Two trainings from the same start. In each, one of the two matrices is frozen up to the thaw. The paper "
-        "concludes that the second layer is learned before the first. If neither needed the other, both would rise as "
+        "Two trainings from the same start. In each, one of the two matrices is frozen up to "
+        "the thaw. The paper "
+        "concludes that the second layer is learned before the first. If neither needed the "
+        "other, both would rise as "
         "high as when trained together.",
         figures.curves(series, "training step", "recall", y_range=(0, 1.02)),
         data=pd.DataFrame(
-            {"recall": [curve.name for curve in series], "last before the thaw": [c.mean()[-1] for c in series]}
+            {
+                "recall": [curve.name for curve in series],
+                "last before the thaw": [c.mean()[-1] for c in series],
+            }
         ),
     )
 
@@ -77,7 +100,8 @@ def outputs(run: Run, view: View) -> Panel:
         f"Trained on {own} outputs: {here:.0%} right, on {other} outputs {there:.0%}"
         if run.finished
         else "Outputs drawn in both ways, so far",
-        "In-context accuracy on held-out sequences with outputs drawn as in training, and with outputs drawn the other "
+        "In-context accuracy on held-out sequences with outputs drawn as in training, and with "
+        "outputs drawn the other "
         "way. A model that copies whatever followed does equally well on both.",
         over_steps(run, view, series, "in-context accuracy", y_range=(0, 1.02)),
         data=pd.DataFrame({"step": x, own: series[0].mean(), other: series[1].mean()}),

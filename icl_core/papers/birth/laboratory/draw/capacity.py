@@ -31,13 +31,18 @@ def capacity_panel(run: Run, view: View) -> Panel:
     figure = _over_pairs(series, pairs, 300, view.pairs)
     _dots_over_lines(figure)
     seeds = at(run, "capacity/equal", width=view.width, capacity=view.pairs)
-    told = float(run["theory/equal"][place(run, "width", view.width), place(run, "capacity", view.pairs)])
+    told = float(
+        run["theory/equal"][place(run, "width", view.width), place(run, "capacity", view.pairs)]
+    )
     return Panel(
         f"d = {view.width}, {view.pairs:,} pairs: {_share(seeds)} recalled, by formula {told:.0%}",
-        "The share of stored pairs whose own output is the nearest to W u, among the outputs of all pairs. Dots are "
-        "simulations, with their spread over seeds; dotted lines a formula with nothing fitted. Every other "
+        "The share of stored pairs whose own output is the nearest to W u, among the outputs of "
+        "all pairs. Dots are "
+        "simulations, with their spread over seeds; dotted lines a formula with nothing fitted. "
+        "Every other "
         f"pair adds a little noise to each reading, at d = {view.width} a variance of "
-        f"{first_order(view.width, view.pairs):.2g} beside an answer of 1. Without that noise the curves would stay at "
+        f"{first_order(view.width, view.pairs):.2g} beside an answer of 1. Without that noise "
+        "the curves would stay at "
         "1.",
         figure,
         data=_table(run, "equal"),
@@ -45,7 +50,9 @@ def capacity_panel(run: Run, view: View) -> Panel:
 
 
 def _over_pairs(series: list[Curve], pairs: np.ndarray, height: int, shown: float) -> Figure:
-    figure = figures.curves(series, "stored pairs, P", "recall", log_x=True, y_range=(0, 1.04), height=height)
+    figure = figures.curves(
+        series, "stored pairs, P", "recall", log_x=True, y_range=(0, 1.04), height=height
+    )
     ticks = pairs[::2]
     line = {"type": "line", "x0": shown, "x1": shown, "yref": "paper", "y0": 0, "y1": 1}
     figure.add_shape(**line, line={"color": figures.colour("trigger"), "width": 1.5})
@@ -53,12 +60,15 @@ def _over_pairs(series: list[Curve], pairs: np.ndarray, height: int, shown: floa
 
 
 def _dots_over_lines(figure: Figure) -> None:
-    """Simulations become dots with bars, formulas one dotted line of which a single one is in the legend."""
+    """Simulations become dots with bars, formulas one dotted line of which a single one is in the
+    legend."""
     first = True
     for trace in figure.data:
         name = trace.get("name", "")
         if name.startswith("formula"):
-            trace.update(name="formula", legendgroup="formula", legendrank=2000, showlegend=first)  # behind all widths
+            trace.update(
+                name="formula", legendgroup="formula", legendrank=2000, showlegend=first
+            )  # behind all widths
             first = False
         elif trace.get("mode") == "lines+markers":
             trace.update(mode="markers", marker={"size": 9, "color": trace["line"]["color"]})
@@ -85,12 +95,19 @@ def zipf(run: Run, view: View) -> Panel:
         series.append(Curve(f"formula, {label}", pairs, run[f"theory/{name}"][index], "floor"))
     figure = _over_pairs(series, pairs, 380, view.pairs)
     _dots_over_lines(figure)
-    of, asked = (at(run, f"capacity/{n}", width=view.width, capacity=view.pairs).mean() for n in ("zipf", "asked"))
+    of, asked = (
+        at(run, f"capacity/{n}", width=view.width, capacity=view.pairs).mean()
+        for n in ("zipf", "asked")
+    )
     return Panel(
-        f"Stored by frequency, {of:.0%} of {view.pairs:,} pairs are recalled, and {asked:.0%} of what is asked",
-        f"One gradient step stores a pair as strongly as it is frequent. The frequency of rank r is 1/r to the power "
-        f"{run.config.exponent:g}. Rare pairs drown in the cross-talk of frequent ones, so that fewer pairs are "
-        "recalled than if all were equally strong; but the frequent ones are asked for more often. If strength did not "
+        f"Stored by frequency, {of:.0%} of {view.pairs:,} pairs are recalled, and {asked:.0%} "
+        "of what is asked",
+        "One gradient step stores a pair as strongly as it is frequent. The frequency of rank "
+        "r is 1/r to the power "
+        f"{run.config.exponent:g}. Rare pairs drown in the cross-talk of frequent ones, so that "
+        "fewer pairs are "
+        "recalled than if all were equally strong; but the frequent ones are asked for more "
+        "often. If strength did not "
         "matter, the three curves would be one.",
         figure,
         data=_table(run, "zipf"),
@@ -112,9 +129,12 @@ def half(run: Run, view: View) -> Panel:
     mean = halves(run)[place(run, "width", view.width)]
     each = view.width**2 / mean
     return Panel(
-        f"d = {view.width}: half are recalled of {mean:.0f} pairs, {each:.0f} numbers of W for each",
-        "The number of pairs at which recall falls through one half. A matrix stores more pairs than it has "
-        "dimensions, since a pair only has to be louder than the others, not free of them. If every pair needed a "
+        f"d = {view.width}: half are recalled of {mean:.0f} pairs, {each:.0f} numbers of W for "
+        "each",
+        "The number of pairs at which recall falls through one half. A matrix stores more pairs "
+        "than it has "
+        "dimensions, since a pair only has to be louder than the others, not free of them. If "
+        "every pair needed a "
         "dimension of its own, the blue line would lie on the dashed one.",
         figure.update_yaxes(axis("pairs (log scale)") | figure.layout["yaxis"]),
         data=pd.DataFrame({"d": d, "pairs at half recall": halves(run)}).round(1),

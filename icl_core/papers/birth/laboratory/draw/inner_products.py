@@ -27,22 +27,33 @@ def near(run: Run, view: View) -> Panel:
     middle = (edges[1:] + edges[:-1]) / 2
     figure = Figure(layout=layout(300, {"t": 36}, legend=legend(1.0), bargap=0, barmode="overlay"))
     for name in ("independent", "itself"):
-        bars = Trace("bar", x=middle, y=at(run, f"near/share_{name}", near=d).mean(0), name=NAMES[name].split(":")[0])
+        bars = Trace(
+            "bar",
+            x=middle,
+            y=at(run, f"near/share_{name}", near=d).mean(0),
+            name=NAMES[name].split(":")[0],
+        )
         bars.update(marker={"color": figures.colour(KINDS[name]), "line": {"width": 0}})
         figure.add_trace(bars.update(hovertemplate="%{x:.2f}: %{y:.1%}<extra></extra>"))
     remapped = {"color": figures.colour(KINDS["remapped"]), "width": 2, "shape": "hvh"}
     outline = at(run, "near/share_remapped", near=d).mean(0)
-    figure.add_trace(Trace(x=middle, y=outline, mode="lines", name="uᵀW₀u", line=remapped, hoverinfo="skip"))
+    figure.add_trace(
+        Trace(x=middle, y=outline, mode="lines", name="uᵀW₀u", line=remapped, hoverinfo="skip")
+    )
     bell = np.exp(-(middle**2) * d / 2) * np.sqrt(d / (2 * np.pi)) * (edges[1] - edges[0])
     line = {"color": figures.colour("floor"), "width": 2, "dash": "dot"}
-    figure.add_trace(Trace(x=middle, y=bell, mode="lines", name="N(0, 1/d)", line=line, hoverinfo="skip"))
+    figure.add_trace(
+        Trace(x=middle, y=bell, mode="lines", name="N(0, 1/d)", line=line, hoverinfo="skip")
+    )
     figure.update_xaxes(axis("inner product", range=[-1, 1.5], showgrid=False))
     figure.update_yaxes(axis("share", range=[0, 1.15 * float(bell.max())], tickformat=".0%"))
     within = float(at(run, "near/within", near=d).mean())
     return Panel(
         f"d = {d}: {_nearly(within)} orthogonal, 95% in ±{within:.2f}",
-        "Inner products of two random vectors, of a vector with itself, and with its own remapping W₀u. The title "
-        "gives the range that holds 95% of those of two vectors. Larger d draws them together around 0, as the dotted "
+        "Inner products of two random vectors, of a vector with itself, and with its own "
+        "remapping W₀u. The title "
+        "gives the range that holds 95% of those of two vectors. Larger d draws them together "
+        "around 0, as the dotted "
         "N(0, 1/d). If a remapping kept a vector's direction, the orange line would stand at 1.",
         figure,
         data=pd.DataFrame({"inner product": middle, "normal": bell}).round(4),
@@ -65,9 +76,12 @@ def spread(run: Run, view: View) -> Panel:
     figure.update_xaxes(tickvals=d, ticktext=[str(each) for each in d])
     root = float(np.mean(at(run, "near/independent", near=view.width)))
     return Panel(
-        f"At d = {view.width} an inner product is typically {root:.3f}, and 1/√d is {view.width**-0.5:.3f}",
-        "Four times as many dimensions halve a typical inner product. Remapped vectors lie on the same line: a random "
-        "matrix makes vectors that are as good as new. Without any randomness to average over the lines would be "
+        f"At d = {view.width} an inner product is typically {root:.3f}, and 1/√d is "
+        f"{view.width**-0.5:.3f}",
+        "Four times as many dimensions halve a typical inner product. Remapped vectors lie on "
+        "the same line: a random "
+        "matrix makes vectors that are as good as new. Without any randomness to average over "
+        "the lines would be "
         "level.",
         figure,
         data=pd.DataFrame({"d": d} | {curve.name: curve.mean() for curve in series}).round(5),
@@ -82,14 +96,21 @@ def norms(run: Run, view: View) -> Panel:
         Curve("remapped, W₀u", d, run["near/norm_remapped"], "layer 4", markers=True),
     ]
     figure = figures.curves(
-        series, "width d", "mean length", log_x=True, y_range=(0.8, 1.1), lines=[("1", 1.0, "floor")]
+        series,
+        "width d",
+        "mean length",
+        log_x=True,
+        y_range=(0.8, 1.1),
+        lines=[("1", 1.0, "floor")],
     )
     figure.update_xaxes(tickvals=d, ticktext=[str(each) for each in d])
     remapped = float(np.mean(at(run, "near/norm_remapped", near=view.width)))
     return Panel(
         f"At d = {view.width} a remapped vector has length {remapped:.2f}",
-        "Entries of variance 1/d make vectors of about length 1, and a random matrix with such entries keeps lengths. "
-        "If it stretched them, a memory of remapped vectors would need another scale at each layer.",
+        "Entries of variance 1/d make vectors of about length 1, and a random matrix with such "
+        "entries keeps lengths. "
+        "If it stretched them, a memory of remapped vectors would need another scale at each "
+        "layer.",
         figure,
         data=pd.DataFrame({"d": d} | {curve.name: curve.mean() for curve in series}).round(5),
     )

@@ -1,4 +1,5 @@
-"""The memory that gradient descent learns: strengths against frequency, and when each pair is learned."""
+"""The memory that gradient descent learns: strengths against frequency, and when each pair is
+learned."""
 
 import numpy as np
 import pandas as pd
@@ -23,24 +24,52 @@ def strengths(run: Run, view: View) -> Panel:
     two = {"entrywidth": 0.5, "entrywidthmode": "fraction"}  # columns
     figure = Figure(layout=layout(300, {"t": 52}, legend=legend(1.0) | two))
     line = Trace(
-        x=often, y=np.minimum(step * learned_memory.one_step(often, rate), 2 * top), mode="lines", name="like step 1"
+        x=often,
+        y=np.minimum(step * learned_memory.one_step(often, rate), 2 * top),
+        mode="lines",
+        name="like step 1",
     )
-    figure.add_trace(line.update(line={"color": figures.colour("floor"), "width": 2, "dash": "dot"}, hoverinfo="skip"))
-    alone = Trace(x=often, y=learned_memory.without_cross_talk(often, rate, step), mode="lines", name="no cross-talk")
-    figure.add_trace(alone.update(line={"color": figures.colour("construction"), "width": 2}, hoverinfo="skip"))
-    for name, which, colour in (("recalled", right, "trained"), ("not yet", ~right, "gradient descent")):
-        marker = {"size": 8, "color": figures.colour(colour), "line": {"color": PAPER, "width": 0.5}}
-        dots = Trace(x=often, y=np.where(which, found, np.nan), mode="markers", name=name, marker=marker)
+    figure.add_trace(
+        line.update(
+            line={"color": figures.colour("floor"), "width": 2, "dash": "dot"}, hoverinfo="skip"
+        )
+    )
+    alone = Trace(
+        x=often,
+        y=learned_memory.without_cross_talk(often, rate, step),
+        mode="lines",
+        name="no cross-talk",
+    )
+    figure.add_trace(
+        alone.update(line={"color": figures.colour("construction"), "width": 2}, hoverinfo="skip")
+    )
+    for name, which, colour in (
+        ("recalled", right, "trained"),
+        ("not yet", ~right, "gradient descent"),
+    ):
+        marker = {
+            "size": 8,
+            "color": figures.colour(colour),
+            "line": {"color": PAPER, "width": 0.5},
+        }
+        dots = Trace(
+            x=often, y=np.where(which, found, np.nan), mode="markers", name=name, marker=marker
+        )
         figure.add_trace(dots.update(hovertemplate="frequency %{x:.3f}: %{y:.2f}<extra></extra>"))
-    figure.update_xaxes(axis("frequency (log scale)", **axis_range((0.85 * often.min(), 1.2 * often.max()), True)))
+    figure.update_xaxes(
+        axis("frequency (log scale)", **axis_range((0.85 * often.min(), 1.2 * often.max()), True))
+    )
     figure.update_yaxes(axis("strength", range=[-0.06 * top, top]))
     when = f"Step {step}" if step else "Before training"
     first = ", frequent first" if 0 < right.sum() < len(right) else ""
     return Panel(
         f"{when}: {int(right.sum())} of {len(right)} pairs recalled{first}",
-        "Gradient descent learns pairs that come up with Zipf's frequencies. Each dot is a pair: its strength αᵢᵢ in "
-        "W. If every step were like the first, η p (1 − 1/N), the dots would stay on the dotted line. A learned pair "
-        "stops growing, and the rare ones follow. The vermilion line has orthonormal vectors: what differs from it "
+        "Gradient descent learns pairs that come up with Zipf's frequencies. Each dot is a "
+        "pair: its strength αᵢᵢ in "
+        "W. If every step were like the first, η p (1 − 1/N), the dots would stay on the dotted "
+        "line. A learned pair "
+        "stops growing, and the rare ones follow. The vermilion line has orthonormal vectors: "
+        "what differs from it "
         "is cross-talk.",
         figure,
         data=pd.DataFrame({"frequency": often, "strength": found, "recalled": right}).round(4),
@@ -57,10 +86,13 @@ def recall(run: Run, view: View) -> Panel:
     now = [float(np.interp(at, steps, curve.mean())) for curve in series]
     return Panel(
         f"Step {at}: {now[1]:.0%} of the pairs, {now[0]:.0%} of what is asked",
-        "The frequent pairs are learned in the first steps, and they are most of what is asked for. The long way after "
+        "The frequent pairs are learned in the first steps, and they are most of what is asked "
+        "for. The long way after "
         "that is for the rare ones. If all pairs were learned alike, the curves would be one.",
         figures.curves(series, "training step", "recall", y_range=(0, 1.04), at=at),
-        data=pd.DataFrame({"step": steps} | {curve.name: curve.mean() for curve in series}).round(4),
+        data=pd.DataFrame({"step": steps} | {curve.name: curve.mean() for curve in series}).round(
+            4
+        ),
     )
 
 
@@ -70,19 +102,29 @@ def first(run: Run, view: View) -> Panel:
     known = np.isfinite(found) & (found > 0)
     figure = Figure(layout=layout(380, {"t": 40}, legend=legend(1.0)))
     marker = {"size": 8, "color": figures.colour("trained"), "opacity": 0.7}
-    dots = Trace(x=np.broadcast_to(often, found.shape)[known], y=found[known], mode="markers", name="a pair")
-    figure.add_trace(dots.update(marker=marker, hovertemplate="frequency %{x:.4f}: step %{y:.0f}<extra></extra>"))
+    dots = Trace(
+        x=np.broadcast_to(often, found.shape)[known], y=found[known], mode="markers", name="a pair"
+    )
+    figure.add_trace(
+        dots.update(marker=marker, hovertemplate="frequency %{x:.4f}: step %{y:.0f}<extra></extra>")
+    )
     alone = learned_memory.half_at(often, run.config.learning_rate)
     line = {"color": figures.colour("construction"), "width": 2}
-    figure.add_trace(Trace(x=often, y=alone, mode="lines", name="no cross-talk", line=line, hoverinfo="skip"))
+    figure.add_trace(
+        Trace(x=often, y=alone, mode="lines", name="no cross-talk", line=line, hoverinfo="skip")
+    )
     ends = 0.8, 1.5 * max(2.0, run.config.steps, alone.max())
-    figure.update_xaxes(axis("frequency (log scale)", **axis_range((0.85 * often.min(), 1.2 * often.max()), True)))
+    figure.update_xaxes(
+        axis("frequency (log scale)", **axis_range((0.85 * often.min(), 1.2 * often.max()), True))
+    )
     figure.update_yaxes(axis("step (log scale)", **axis_range(ends, True)))
     later = 2.0 ** -float(np.nanmean(waiting(run)))
     return Panel(
         f"Half as often, {number_text(later, 1)} times as late",
-        "The step from which on a pair's own output gets a probability of one half or more, pairs of all seeds. What "
-        "counts is how often a pair has come up: frequency times steps. If frequency did not matter, the dots would "
+        "The step from which on a pair's own output gets a probability of one half or more, "
+        "pairs of all seeds. What "
+        "counts is how often a pair has come up: frequency times steps. If frequency did not "
+        "matter, the dots would "
         "lie "
         "level; without cross-talk they would lie on the line.",
         figure,
@@ -91,7 +133,8 @@ def first(run: Run, view: View) -> Panel:
 
 
 def evened(run: Run, view: View) -> Panel:
-    """How much more strongly frequent pairs are stored than rare ones, with layer norm and without."""
+    """How much more strongly frequent pairs are stored than rare ones, with layer norm
+    and without."""
     steps = run["curve/step"]
     series = [
         Curve("without", steps, run["curve/ratio_plain"], "trained"),
@@ -101,10 +144,17 @@ def evened(run: Run, view: View) -> Panel:
     top = float(np.nanmax([np.nanmax(curve.mean()[len(steps) // 40 :]) for curve in series]))
     lines = [("all alike", 1.0, "floor")]
     return Panel(
-        f"Frequent pairs are {plain:.1f} times as strong as rare ones, with layer norm {norm:.1f} times",
-        "The mean reading vᵀWu of the most frequent quarter of the pairs over that of the rarest, learned from the "
-        "same random W. Layer norm takes out of the gradient what would only lengthen an answer that is right already, "
+        f"Frequent pairs are {plain:.1f} times as strong as rare ones, with layer norm "
+        f"{norm:.1f} times",
+        "The mean reading vᵀWu of the most frequent quarter of the pairs over that of the "
+        "rarest, learned from the "
+        "same random W. Layer norm takes out of the gradient what would only lengthen an answer "
+        "that is right already, "
         "so the rare pairs catch up. If it did not, the two curves would be one.",
-        figures.curves(series, "training step", "frequent / rare", lines=lines, y_range=(0, 1.05 * top)),
-        data=pd.DataFrame({"step": steps} | {curve.name: curve.mean() for curve in series}).round(4),
+        figures.curves(
+            series, "training step", "frequent / rare", lines=lines, y_range=(0, 1.05 * top)
+        ),
+        data=pd.DataFrame({"step": steps} | {curve.name: curve.mean() for curve in series}).round(
+            4
+        ),
     )

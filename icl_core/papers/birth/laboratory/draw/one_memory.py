@@ -23,19 +23,26 @@ def concrete(run: Run, view: View) -> Panel:
     rest = scores[:, count:].max(1) if view.pairs > count else np.full(count, np.nan)
     matrix = np.vstack([scores[:, :count].T, rest])
     rows = [*(str(index + 1) for index in range(count)), REST]
-    figure = figures.small_map(matrix, (rows, rows[:-1]), ("output j; last row: others", "asked i"), "reading", 1.0)
+    figure = figures.small_map(
+        matrix, (rows, rows[:-1]), ("output j; last row: others", "asked i"), "reading", 1.0
+    )
     winner = np.minimum(scores.argmax(1), count)
     wrong = np.flatnonzero(winner != np.arange(count))
     figure.add_trace(_outlined([rows[winner[i]] for i in wrong], [rows[i] for i in wrong]))
     return Panel(
         f"{FORMS[view.form]}: {count - len(wrong)} of these {count} right",
-        f"Of {view.pairs:,} pairs stored, each column asks for one of the first {count}; its cells are the readings "
-        "of their outputs, and of the loudest other output in the last row. A memory that works has a bright "
+        f"Of {view.pairs:,} pairs stored, each column asks for one of the first {count}; its "
+        "cells are the readings "
+        "of their outputs, and of the loudest other output in the last row. A memory that works "
+        "has a bright "
         "diagonal. An outlined cell is a wrong "
-        "output that wins: the pair is taken for that one. With too many pairs all cells are speckled and "
+        "output that wins: the pair is taken for that one. With too many pairs all cells are "
+        "speckled and "
         "the last row is the brightest.",
         figure,
-        data=pd.DataFrame(matrix.round(4), index=rows, columns=rows[:-1]).reset_index(names="output"),
+        data=pd.DataFrame(matrix.round(4), index=rows, columns=rows[:-1]).reset_index(
+            names="output"
+        ),
     )
 
 
@@ -50,5 +57,18 @@ def answers(view: View, asked: np.ndarray, U: np.ndarray, V: np.ndarray, seed: i
 
 
 def _outlined(rows: list[str], columns: list[str]) -> Trace:
-    marker = {"symbol": "square-open", "size": 12, "line": {"width": 2}, "color": figures.colour("trigger")}
-    return Trace(x=columns, y=rows, mode="markers", marker=marker, showlegend=False, hoverinfo="skip", name="wins")
+    marker = {
+        "symbol": "square-open",
+        "size": 12,
+        "line": {"width": 2},
+        "color": figures.colour("trigger"),
+    }
+    return Trace(
+        x=columns,
+        y=rows,
+        mode="markers",
+        marker=marker,
+        showlegend=False,
+        hoverinfo="skip",
+        name="wins",
+    )

@@ -34,20 +34,36 @@ def forms(run: Run, view: View) -> Panel:
         f"{HEADS - view.taken} heads": at(run, "form/shared", taken=view.taken, **where),
         "MLP": at(run, "form/mlp", **where),
     }
-    numbers = (d * d, 2 * d * inner(view), 2 * d * d * (HEADS - view.taken) // HEADS, 2 * d * view.pairs)
-    values, errors = ([float(f(each) or 0) for each in seeds.values()] for f in (np.mean, seeds_error))
+    numbers = (
+        d * d,
+        2 * d * inner(view),
+        2 * d * d * (HEADS - view.taken) // HEADS,
+        2 * d * view.pairs,
+    )
+    values, errors = (
+        [float(f(each) or 0) for each in seeds.values()] for f in (np.mean, seeds_error)
+    )
     kinds = ["layer 1", "layer 4", "layer 3", "layer 2"]
-    figure = figures.bars(list(seeds), values, "recall", errors=errors, kinds=kinds, y_range=(0, 1.05), height=300)
-    figure.data[0].update(textangle=0, textfont={"size": TICKS}, text=[f"{value:.0%}" for value in values])
+    figure = figures.bars(
+        list(seeds), values, "recall", errors=errors, kinds=kinds, y_range=(0, 1.05), height=300
+    )
+    figure.data[0].update(
+        textangle=0, textfont={"size": TICKS}, text=[f"{value:.0%}" for value in values]
+    )
     figure.update_xaxes(tickangle=0)
     title = f"{view.pairs:,} pairs: {_leading(dict(zip(seeds, values, strict=True)))}"
     return Panel(
         title,
-        "The same pairs stored as one matrix W, as a product U V of inner width d′, in heads of width d/8 that store "
-        f"all pairs each, and in an MLP with a hidden unit per pair that is silent below {MLP_THRESHOLD}. Guessing "
-        "would recall one pair in P. Heads taken away, d′ and P are set in the drawers “Other forms” and “View”.",
+        "The same pairs stored as one matrix W, as a product U V of inner width d′, in heads of "
+        "width d/8 that store "
+        "all pairs each, and in an MLP with a hidden unit per pair that is silent below "
+        f"{MLP_THRESHOLD}. Guessing "
+        "would recall one pair in P. Heads taken away, d′ and P are set in the drawers “Other "
+        "forms” and “View”.",
         figure,
-        data=pd.DataFrame({"form": list(seeds), "recall": np.round(values, 4), "numbers stored": numbers}),
+        data=pd.DataFrame(
+            {"form": list(seeds), "recall": np.round(values, 4), "numbers stored": numbers}
+        ),
     )
 
 
@@ -57,7 +73,11 @@ def _leading(recalled: Mapping[str, float]) -> str:
     leading = [name for name, value in recalled.items() if best - value < ALIKE]
     if len(leading) == len(recalled):
         return f"all forms {best:.0%}"
-    return f"{leading[0]} leads, {best:.0%}" if len(leading) == 1 else f"{', '.join(leading)} {best:.0%}"
+    return (
+        f"{leading[0]} leads, {best:.0%}"
+        if len(leading) == 1
+        else f"{', '.join(leading)} {best:.0%}"
+    )
 
 
 def factorised(run: Run, view: View) -> Panel:
@@ -65,18 +85,38 @@ def factorised(run: Run, view: View) -> Panel:
     ranks, where = run["axis/rank"], {"width": view.width, "pairs": view.pairs}
     full = float(at(run, "capacity/equal", width=view.width, capacity=view.pairs).mean())
     series = [
-        Curve("nearest matrix of rank d′", ranks, at(run, "form/best", **where), "construction", markers=True),
-        Curve("U V of Appendix D", ranks, at(run, "form/factorised", **where), "layer 4", markers=True),
+        Curve(
+            "nearest matrix of rank d′",
+            ranks,
+            at(run, "form/best", **where),
+            "construction",
+            markers=True,
+        ),
+        Curve(
+            "U V of Appendix D", ranks, at(run, "form/factorised", **where), "layer 4", markers=True
+        ),
     ]
-    shape = {"log_x": True, "y_range": (0, 1.04), "lines": [("W", full, "floor")], "at": inner(view)}
+    shape = {
+        "log_x": True,
+        "y_range": (0, 1.04),
+        "lines": [("W", full, "floor")],
+        "at": inner(view),
+    }
     figure = figures.curves(series, "inner width d′", "recall", **shape)
     figure.update_xaxes(tickvals=ranks, ticktext=[str(each) for each in ranks])
-    here, best = (float(at(run, f"form/{n}", rank=inner(view), **where).mean()) for n in ("factorised", "best"))
+    here, best = (
+        float(at(run, f"form/{n}", rank=inner(view), **where).mean())
+        for n in ("factorised", "best")
+    )
     return Panel(
-        f"d′ = {inner(view)}: U V recalls {here:.0%}, the nearest matrix of that rank {best:.0%}, W {full:.0%}",
-        "A head's matrices are products with an inner width d′. The paper writes U and V down as one gradient step "
-        "from random ones would make them; their random parts add noise. The nearest matrix of the same rank has "
-        "none: what it loses is lost by the rank. If rank did not matter, both curves would be level.",
+        f"d′ = {inner(view)}: U V recalls {here:.0%}, the nearest matrix of that rank "
+        f"{best:.0%}, W {full:.0%}",
+        "A head's matrices are products with an inner width d′. The paper writes U and V down "
+        "as one gradient step "
+        "from random ones would make them; their random parts add noise. The nearest matrix of "
+        "the same rank has "
+        "none: what it loses is lost by the rank. If rank did not matter, both curves would be "
+        "level.",
         figure,
         data=pd.DataFrame({"d′": ranks} | {curve.name: curve.mean() for curve in series}).round(4),
     )
@@ -86,18 +126,34 @@ def heads(run: Run, view: View) -> Panel:
     """Recall against the number of heads taken away."""
     where, gone = {"width": view.width, "pairs": view.pairs}, run["axis/taken"]
     series = [
-        Curve("every head stores all pairs", gone, at(run, "form/shared", **where), "layer 3", markers=True),
-        Curve("each stores an eighth", gone, at(run, "form/split", **where), "layer 5", markers=True),
+        Curve(
+            "every head stores all pairs",
+            gone,
+            at(run, "form/shared", **where),
+            "layer 3",
+            markers=True,
+        ),
+        Curve(
+            "each stores an eighth", gone, at(run, "form/split", **where), "layer 5", markers=True
+        ),
     ]
-    figure = figures.curves(series, f"heads taken away, of {HEADS}", "recall", y_range=(0, 1.04), at=view.taken)
+    figure = figures.curves(
+        series, f"heads taken away, of {HEADS}", "recall", y_range=(0, 1.04), at=view.taken
+    )
     shared, split = (float(each.mean()[place(run, "taken", view.taken)]) for each in series)
     return Panel(
-        f"{HEADS - view.taken} heads left: {shared:.0%} if each stores all pairs, {split:.0%} if each an eighth",
-        f"{HEADS} heads of width d/{HEADS}, each a product U V. If all store all pairs, the random parts of the heads "
-        "average out and any head can be missed: this is the redundancy that makes it hard to say which head knows "
-        "what. If each stores its own share, every head taken away takes its pairs along, and the others' noise stays.",
+        f"{HEADS - view.taken} heads left: {shared:.0%} if each stores all pairs, {split:.0%} "
+        "if each an eighth",
+        f"{HEADS} heads of width d/{HEADS}, each a product U V. If all store all pairs, the "
+        "random parts of the heads "
+        "average out and any head can be missed: this is the redundancy that makes it hard to "
+        "say which head knows "
+        "what. If each stores its own share, every head taken away takes its pairs along, and "
+        "the others' noise stays.",
         figure,
-        data=pd.DataFrame({"taken": gone} | {curve.name: curve.mean() for curve in series}).round(4),
+        data=pd.DataFrame({"taken": gone} | {curve.name: curve.mean() for curve in series}).round(
+            4
+        ),
     )
 
 
@@ -109,16 +165,31 @@ def sets(run: Run, view: View) -> Panel:
     series = [Curve("MLP", b, seeds, "layer 2")]
     shared = (view.members - 1) / view.members
     marks = [(shared, "a similar set", "other output"), (1.0, "the set itself", "correct output")]
-    figure = figures.curves(series, "threshold b", "recall", y_range=(0, 1.04), lines=[("a matrix", linear, "floor")],
-                            marks=marks if view.members > 1 else marks[1:], at=view.threshold)  # fmt: skip
-    here, best = float(seeds.mean(0)[place(run, "threshold", view.threshold)]), float(seeds.mean(0).max())
+    figure = figures.curves(
+        series,
+        "threshold b",
+        "recall",
+        y_range=(0, 1.04),
+        lines=[("a matrix", linear, "floor")],
+        marks=marks if view.members > 1 else marks[1:],
+        at=view.threshold,
+    )
+    here, best = (
+        float(seeds.mean(0)[place(run, "threshold", view.threshold)]),
+        float(seeds.mean(0).max()),
+    )
     member = {1: "one vector", 2: "two vectors", 3: "three vectors"}[view.members]
     return Panel(
-        f"Sets of {member}, b = {view.threshold:g}: the MLP recalls {here:.0%}, a matrix {linear:.0%}",
-        f"Each set of {member} out of {TOKENS} has one of {ANSWERS} outputs, drawn at random. A matrix must answer a "
-        "sum with the sum of its members' answers. A hidden unit knows its whole set: its input is about 1 for it, and "
-        f"less for sets that share only a part. Between the two stands the best threshold ({best:.0%}). Lower, similar "
-        "sets speak too; higher, the set itself is silent. Without a threshold the curve would lie on the dotted line.",
+        f"Sets of {member}, b = {view.threshold:g}: the MLP recalls {here:.0%}, a matrix "
+        f"{linear:.0%}",
+        f"Each set of {member} out of {TOKENS} has one of {ANSWERS} outputs, drawn at random. A "
+        "matrix must answer a "
+        "sum with the sum of its members' answers. A hidden unit knows its whole set: its input "
+        "is about 1 for it, and "
+        "less for sets that share only a part. Between the two stands the best threshold "
+        f"({best:.0%}). Lower, similar "
+        "sets speak too; higher, the set itself is silent. Without a threshold the curve would "
+        "lie on the dotted line.",
         figure,
         data=pd.DataFrame({"threshold": b, "MLP": seeds.mean(0)}).round(4),
     )
@@ -139,15 +210,22 @@ def norm(run: Run, view: View) -> Panel:
         Curve("formula, without", x, grouped[3], "floor"),
     ]
     figure = figures.curves(
-        series, "rank of the pair, the most frequent first", "reading of the right output", log_x=True
+        series,
+        "rank of the pair, the most frequent first",
+        "reading of the right output",
+        log_x=True,
     )
     tenth = min(9, view.pairs - 1)
     return Panel(
-        f"By formula the pair of rank {tenth + 1} reads {strengths[tenth] / rest[tenth]:.2f} with layer norm, "
+        f"By formula the pair of rank {tenth + 1} reads {strengths[tenth] / rest[tenth]:.2f} "
+        "with layer norm, "
         f"{strengths[tenth]:.2f} without",
-        "Pairs stored as strongly as they are frequent, and how strongly each is read, means over neighbouring ranks. "
-        "Layer norm divides an answer by its length, so that a weak pair is read as loudly as a strong one as long as "
-        "it is louder than the cross-talk. Which output wins does not change. If it evened out nothing, the curves "
+        "Pairs stored as strongly as they are frequent, and how strongly each is read, means "
+        "over neighbouring ranks. "
+        "Layer norm divides an answer by its length, so that a weak pair is read as loudly as a "
+        "strong one as long as "
+        "it is louder than the cross-talk. Which output wins does not change. If it evened out "
+        "nothing, the curves "
         "would be one.",
         figure,
         data=pd.DataFrame({"rank": x} | {curve.name: curve.mean() for curve in series}).round(4),
@@ -155,7 +233,8 @@ def norm(run: Run, view: View) -> Panel:
 
 
 def _by_rank(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The middles of groups of neighbouring ranks, and the means over each of values by rank, [..., ranks]."""
+    """The middles of groups of neighbouring ranks, and the means over each of values by rank, [...,
+    ranks]."""
     edges = np.unique(np.geomspace(1, values.shape[-1] + 1, 25).round().astype(int)) - 1
     middles = np.sqrt((edges[:-1] + 1.0) * edges[1:])
     return middles, np.stack([values[..., low:high].mean(-1) for low, high in pairwise(edges)], -1)

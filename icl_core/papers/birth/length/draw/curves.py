@@ -9,30 +9,45 @@ from icl_core.figures import Curve, mean_of
 from icl_core.papers.birth.length.arrival_times import LEVELS
 from icl_core.papers.birth.length.settings import OPTIMISERS, View
 
-NAMES = {"accuracy": "accuracy in context", "W_K2": "recall of W_K²", "W_K1": "recall of W_K¹ early"}
+NAMES = {
+    "accuracy": "accuracy in context",
+    "W_K2": "recall of W_K²",
+    "W_K1": "recall of W_K¹ early",
+}
 
 
 def accuracy(run: Run, view: View) -> Panel:
     """Accuracy in context."""
-    return _panel(run, view, "accuracy", "How often the likeliest next character is the one that the context tells.")
+    return _panel(
+        run,
+        view,
+        "accuracy",
+        "How often the likeliest next character is the one that the context tells.",
+    )
 
 
 def w_k2(run: Run, view: View) -> Panel:
     """What W_K2 recalls."""
-    return _panel(run, view, "W_K2", "The share of characters whose copy W_K² tells from all others.")
+    return _panel(
+        run, view, "W_K2", "The share of characters whose copy W_K² tells from all others."
+    )
 
 
 def w_k1(run: Run, view: View) -> Panel:
     """What W_K1 recalls of its early positions."""
     says = (
-        "The share of positions in the first quarter at which W_K¹ finds the one before. The longer the sequence, the "
+        "The share of positions in the first quarter at which W_K¹ finds the one before. The "
+        "longer the sequence, the "
         "more there are, and the more keys compete."
     )
     return _panel(run, view, "W_K1", says)
 
 
 def _panel(run: Run, view: View, measure: str, says: str) -> Panel:
-    curves, level = run[f"curve/{measure}_{view.optimiser_shown}"], LEVELS[measure]  # [seeds, lengths, evaluations]
+    curves, level = (
+        run[f"curve/{measure}_{view.optimiser_shown}"],
+        LEVELS[measure],
+    )  # [seeds, lengths, evaluations]
     series = [
         Curve(f"T = {length}", run["curve/step"], curves[:, index], f"layer {index + 1}")
         for index, length in enumerate(run["task/lengths"])
@@ -43,8 +58,11 @@ def _panel(run: Run, view: View, measure: str, says: str) -> Panel:
     name = NAMES[measure]
     return Panel(
         f"{OPTIMISERS[view.optimiser_shown]}, {name}{told}",
-        f"{says} The mean over seeds with its spread. The dotted line is the level that is waited for. If nothing were "
+        f"{says} The mean over seeds with its spread. The dotted line is the level that is "
+        "waited for. If nothing were "
         "learned, the curves would stay where they begin.",
         figures.curves(series, "training step", name, y_range=(0, 1.02), lines=waited, height=300),
-        data=pd.DataFrame({"step": run["curve/step"]} | {each.name: np.round(each.mean(), 4) for each in series}),
-    )  # fmt: skip
+        data=pd.DataFrame(
+            {"step": run["curve/step"]} | {each.name: np.round(each.mean(), 4) for each in series}
+        ),
+    )

@@ -1,4 +1,5 @@
-"""Steps until the head stands against the sequence length, and why they do not grow as they might."""
+"""Steps until the head stands against the sequence length, and why they do not grow as
+they might."""
 
 import numpy as np
 import pandas as pd
@@ -27,11 +28,14 @@ WHAT = {  # what is waited for, by the id of its measure
 
 
 def growth_panel(run: Run, view: View) -> Panel:
-    """The steps against the length, on log axes, with the slope that quadratic growth would have."""
+    """The steps against the length, on log axes, with the slope that quadratic growth
+    would have."""
     ids, lengths = run.names("optimisers"), run["task/lengths"].astype(float)
     every = {name: times(run, view.until, name) for name in ids}
     known = np.concatenate([rows[np.isfinite(rows)] for rows in every.values()])
-    low, high = (float(known.min()), float(known.max())) if len(known) else (1.0, float(run.config.steps))
+    low, high = (
+        (float(known.min()), float(known.max())) if len(known) else (1.0, float(run.config.steps))
+    )
     start = _typical(every[ids[0]])[0]
     dotted = (start if np.isfinite(start) else low) * (lengths / lengths[0]) ** QUADRATIC
     figure = Figure(layout=layout(300, {"t": 40}, hovermode="closest", legend=legend(1.0)))
@@ -41,21 +45,28 @@ def growth_panel(run: Run, view: View) -> Panel:
         figure.add_traces(_traces(run, view, name, lengths, every[name]))
     limits = max(1.0, 0.7 * min(low, dotted[0])), 1.4 * max(high, dotted[-1])
     figure.update_xaxes(
-        axis("sequence length, T (log scale)", **axis_range((lengths[0] / 1.2, lengths[-1] * 1.2), True))
+        axis(
+            "sequence length, T (log scale)",
+            **axis_range((lengths[0] / 1.2, lengths[-1] * 1.2), True),
+        )
     )
     figure.update_xaxes(tickvals=lengths, ticktext=[f"{length:.0f}" for length in lengths])
     figure.update_yaxes(axis("steps (log scale)", **axis_range(limits, True)))
     ticks = [each for each in TICKED if limits[0] <= each <= limits[1]]
     figure.update_yaxes(tickvals=ticks, ticktext=[f"{each:,}" for each in ticks])
-    found = "; ".join(f"{OPTIMISERS.get(name, name)} {written(slope(run, view.until, name))}" for name in ids)
+    found = "; ".join(
+        f"{OPTIMISERS.get(name, name)} {written(slope(run, view.until, name))}" for name in ids
+    )
     return Panel(
         f"Slopes: {found}",
-        f"Training steps until {WHAT[view.until]}, against the sequence length, on log axes: dots are seeds, lines "
-        "their means. If the time grew with the square of the length, as Musat et al. find in their setting, the lines "
+        f"Training steps until {WHAT[view.until]}, against the sequence length, on log axes: "
+        "dots are seeds, lines "
+        "their means. If the time grew with the square of the length, as Musat et al. find in "
+        "their setting, the lines "
         "would be as steep as the dotted one. If the length did not matter, they would be level.",
         figure,
         data=_table(run, view, every),
-    )  # fmt: skip
+    )
 
 
 def _typical(rows: np.ndarray) -> np.ndarray:
@@ -66,15 +77,32 @@ def _typical(rows: np.ndarray) -> np.ndarray:
 def _traces(run: Run, view: View, name: str, lengths: np.ndarray, rows: np.ndarray) -> list[Trace]:
     """A line of means, and a dot a seed."""
     mean, label, tint = _typical(rows), OPTIMISERS.get(name, name), colour(KINDS.get(name, "seed"))
-    line = Trace(x=lengths, y=np.where(np.isfinite(mean), mean, np.nan), mode="lines", name=label, legendgroup=name)
-    line.update(line={"color": tint, "width": 3}, hovertemplate=f"{label}, T = %{{x}}: %{{y:.0f}} steps<extra></extra>")
+    line = Trace(
+        x=lengths,
+        y=np.where(np.isfinite(mean), mean, np.nan),
+        mode="lines",
+        name=label,
+        legendgroup=name,
+    )
+    line.update(
+        line={"color": tint, "width": 3},
+        hovertemplate=f"{label}, T = %{{x}}: %{{y:.0f}} steps<extra></extra>",
+    )
     seen = np.isfinite(rows)
     x = np.broadcast_to(lengths, rows.shape)[seen]
     dots = Trace(x=x, y=rows[seen], mode="markers", showlegend=False, legendgroup=name, name=label)
     dots.update(
-        marker={"size": 9, "symbol": SYMBOLS.get(name, "diamond"), "color": tint, "line": {"color": PAPER, "width": 1}}
+        marker={
+            "size": 9,
+            "symbol": SYMBOLS.get(name, "diamond"),
+            "color": tint,
+            "line": {"color": PAPER, "width": 1},
+        }
     )
-    return [line, dots.update(hovertemplate=f"{label}, T = %{{x}}: %{{y:.0f}} steps<extra></extra>")]
+    return [
+        line,
+        dots.update(hovertemplate=f"{label}, T = %{{x}}: %{{y:.0f}} steps<extra></extra>"),
+    ]
 
 
 def _table(run: Run, view: View, every: dict[str, np.ndarray]) -> pd.DataFrame:
@@ -91,10 +119,18 @@ def even(run: Run, view: View) -> Panel:
     lengths, shares = run["task/lengths"], run["task/even"]
     return Panel(
         f"Even attention: {shares[0]:.0%} to {shares[-1]:.0%} on the answer",
-        "Before a head forms, attention is spread evenly. The bars are the share of it that falls on what followed the "
-        "trigger before, the mean over the positions where it counts. If there were one place to find whatever the "
-        "length, the share would halve with every doubling. Here a longer sequence repeats its triggers more often.",
-        figures.bars([f"T = {length}" for length in lengths], shares.tolist(), "share of even attention", height=300),
+        "Before a head forms, attention is spread evenly. The bars are the share of it that "
+        "falls on what followed the "
+        "trigger before, the mean over the positions where it counts. If there were one place "
+        "to find whatever the "
+        "length, the share would halve with every doubling. Here a longer sequence repeats its "
+        "triggers more often.",
+        figures.bars(
+            [f"T = {length}" for length in lengths],
+            shares.tolist(),
+            "share of even attention",
+            height=300,
+        ),
         data=pd.DataFrame({"T": lengths, "share": shares.round(4)}),
     )
 
@@ -105,8 +141,10 @@ def table(run: Run, view: View) -> Panel:
     rows = [_row(run, measure, name) for measure in measures for name in run.names("optimisers")]
     return Panel(
         f"Steps and slopes, {len(rows)} in all",
-        "The geometric mean over seeds of the steps at each length, and the mean slope with its standard error. A time "
-        "that does not depend on the length has slope 0, one that grows with its square has slope 2.",
+        "The geometric mean over seeds of the steps at each length, and the mean slope with its "
+        "standard error. A time "
+        "that does not depend on the length has slope 0, one that grows with its square has "
+        "slope 2.",
         table=pd.DataFrame(rows),
     )
 

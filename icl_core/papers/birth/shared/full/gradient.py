@@ -1,4 +1,5 @@
-"""The loss of the full transformer and its gradient by autograd, in chunks of sequences that fit the cache."""
+"""The loss of the full transformer and its gradient by autograd, in chunks of sequences that fit
+the cache."""
 
 from collections.abc import Collection
 
@@ -14,14 +15,21 @@ TOKENS = 2048  # of a chunk
 
 
 def loss_and_gradient(
-    weights: Weights, batch: Batch, heads: int, positions: str, train: Collection[str], chunk: int | None = None,
+    weights: Weights,
+    batch: Batch,
+    heads: int,
+    positions: str,
+    train: Collection[str],
+    chunk: int | None = None,
     bfloat16: bool = False,
-) -> tuple[dict[str, Tensor], dict[str, float]]:  # fmt: skip
-    """Gradient of the mean cross entropy over the counted positions by the weights `train`, and the batch's measures.
+) -> tuple[dict[str, Tensor], dict[str, float]]:
+    """Gradient of the mean cross entropy over the counted positions by the weights `train`, and the
+    batch's measures.
 
     positions  "in_context" or "all"
     chunk      sequences a chunk; None: what fits the cache
-    bfloat16   whether matrix products are rounded to it; the weights, the stream and the loss are not
+    bfloat16   whether matrix products are rounded to it; the weights, the stream and the loss are
+               not
 
     The second result holds loss, in_context_loss, global_loss in nats, and in_context_accuracy.
     """
@@ -33,8 +41,12 @@ def loss_and_gradient(
         inputs, targets = batch.inputs[rows], batch.targets[rows]
         with torch.autocast(inputs.device.type, torch.bfloat16, enabled=bfloat16):
             logits = forward({**weights, **leaves}, inputs, heads).logits.to(weights["W_U"].dtype)
-        loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none").view_as(targets)
-        found = torch.autograd.grad((loss * counted[rows]).sum() / count, list(leaves.values()), allow_unused=True)
+        loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none").view_as(
+            targets
+        )
+        found = torch.autograd.grad(
+            (loss * counted[rows]).sum() / count, list(leaves.values()), allow_unused=True
+        )
         for name, slope in zip(leaves, found, strict=True):
             slope = torch.zeros_like(leaves[name]) if slope is None else slope
             total[name] = total[name].add_(slope) if name in total else slope
@@ -49,7 +61,10 @@ def chunk_of(batch: Batch) -> int:
 
 
 def _measures(
-    loss: Float[Tensor, "batch T"], right: Bool[Tensor, "batch T"], batch: Batch, counted: Bool[Tensor, "batch T"]
+    loss: Float[Tensor, "batch T"],
+    right: Bool[Tensor, "batch T"],
+    batch: Batch,
+    counted: Bool[Tensor, "batch T"],
 ) -> dict[str, float]:
     def mean(values: Tensor, where: Tensor) -> float:
         return float(values[where].double().mean())  # NaN if there is none

@@ -1,4 +1,5 @@
-"""One pass over held-out sequences: what a model achieves there, and what each of its heads does."""
+"""One pass over held-out sequences: what a model achieves there, and what each of its
+heads does."""
 
 from collections.abc import Iterator
 
@@ -21,17 +22,22 @@ def head_names(layers: int, heads: int) -> list[str]:
 def passes(
     weights: Weights, batch: Batch, heads: int, change: Change | None = None
 ) -> Iterator[tuple[Tensor, Batch, Pass]]:
-    """The model run over a batch, chunk by chunk: which sequences these are, they themselves, what it makes of them."""
+    """The model run over a batch, chunk by chunk: which sequences these are, they themselves, what
+    it makes of them."""
     for rows in torch.arange(len(batch.inputs)).split(chunk_of(batch)):
         part = batch.take(rows, batch.tokens.device)
         yield rows, part, forward(weights, part.inputs, heads, change)
 
 
 @torch.no_grad()
-def evaluate(weights: Weights, batch: Batch, heads: int, change: Change | None = None) -> dict[str, float]:
-    """Accuracy and loss in context, accuracy_new where the target is not the input itself, global loss; each with its
-    standard error under its name with `_error`."""
-    return _achieved(batch, [_judged(each, part) for _, part, each in passes(weights, batch, heads, change)])
+def evaluate(
+    weights: Weights, batch: Batch, heads: int, change: Change | None = None
+) -> dict[str, float]:
+    """Accuracy and loss in context, accuracy_new where the target is not the input itself, global
+    loss; each with its standard error under its name with `_error`."""
+    return _achieved(
+        batch, [_judged(each, part) for _, part, each in passes(weights, batch, heads, change)]
+    )
 
 
 @torch.no_grad()
@@ -59,4 +65,6 @@ def _achieved(batch: Batch, judged: list[tuple[Tensor, Tensor]]) -> dict[str, fl
         "in_context_loss": share(loss, batch.in_context),
         "global_loss": share(loss, batch.global_),
     }
-    return {name: pair[0] for name, pair in found.items()} | {f"{name}_error": pair[1] for name, pair in found.items()}
+    return {name: pair[0] for name, pair in found.items()} | {
+        f"{name}_error": pair[1] for name, pair in found.items()
+    }

@@ -1,4 +1,5 @@
-"""The full transformer of Figures 2, 10 and 11, read from top to bottom. L layers of H heads, each d/H wide:
+"""The full transformer of Figures 2, 10 and 11, read from top to bottom. L layers of H heads, each
+d/H wide:
 
     x = w_E(z_t) + p_t
     in every layer   x += sum_h W_O^h z^h,   z^h_t = sum_s A^h[t, s] W_V^h x_s
@@ -6,9 +7,10 @@
                      x += W_out relu(W_in x)
     logits = W_U x
 
-With layer norm, attention, feed-forward layer and unembedding read LN(x) in place of x. The feed-forward layer reads
-what attention has written, as the paper says; the authors' code gives it the input of its block. Only layer norm has
-biases. The weights tell how many layers there are, and whether with feed-forward layers and layer norm.
+With layer norm, attention, feed-forward layer and unembedding read LN(x) in place of x. The
+feed-forward layer reads what attention has written, as the paper says; the authors' code gives it
+the input of its block. Only layer norm has biases. The weights tell how many layers there are, and
+whether with feed-forward layers and layer norm.
 """
 
 import math
@@ -22,7 +24,9 @@ from torch.nn import functional as F
 
 Weights = Mapping[str, Tensor]  # by name; those of layer 1 end in 1, of layer 2 in 2, …
 HeadOutputs = Float[Tensor, "batch H T d_H"]
-Change = Callable[[int, HeadOutputs], HeadOutputs]  # of a layer's number and its z, what goes on in its place
+Change = Callable[
+    [int, HeadOutputs], HeadOutputs
+]  # of a layer's number and its z, what goes on in its place
 EMBEDDINGS = ("W_E", "P")
 WIDER = 4  # the hidden layer of the feed-forward layer, times d
 
@@ -36,9 +40,15 @@ class Pass(NamedTuple):
 
 
 def initialise(
-    N: int, d: int, T: int, layers: int, generator: torch.Generator, scale: str = "code", mlp: bool = True,
+    N: int,
+    d: int,
+    T: int,
+    layers: int,
+    generator: torch.Generator,
+    scale: str = "code",
+    mlp: bool = True,
     layer_norm: bool = False,
-) -> dict[str, Tensor]:  # fmt: skip
+) -> dict[str, Tensor]:
     """Random weights, float32, on the generator's device.
 
     scale "paper": every entry of every matrix N(0, 1/columns), embeddings N(0, 1/d).
@@ -47,7 +57,11 @@ def initialise(
     where = {"generator": generator, "device": generator.device}
 
     def matrix(rows: int, columns: int) -> Float[Tensor, "rows columns"]:
-        drawn = torch.randn(rows, columns, **where) if scale == "paper" else 2 * torch.rand(rows, columns, **where) - 1
+        drawn = (
+            torch.randn(rows, columns, **where)
+            if scale == "paper"
+            else 2 * torch.rand(rows, columns, **where) - 1
+        )
         return drawn * columns**-0.5
 
     spread = d**-0.5 if scale == "paper" else 1.0
@@ -58,7 +72,11 @@ def initialise(
             weights |= {f"W_in{layer}": matrix(WIDER * d, d), f"W_out{layer}": matrix(d, WIDER * d)}
     weights["W_U"] = matrix(N, d)
     if layer_norm:
-        read = [f"{part}{layer}" for layer in range(1, layers + 1) for part in ("attention", "mlp")[: 1 + mlp]]
+        read = [
+            f"{part}{layer}"
+            for layer in range(1, layers + 1)
+            for part in ("attention", "mlp")[: 1 + mlp]
+        ]
         for name in (*read, "out"):
             weights |= {f"gain_{name}": torch.ones(d), f"bias_{name}": torch.zeros(d)}
     return weights
@@ -69,20 +87,27 @@ def layers_of(weights: Weights) -> int:
     return sum(name.startswith("W_Q") for name in weights)
 
 
-def forward(weights: Weights, tokens: Int[Tensor, "batch T"], heads: int, change: Change | None = None) -> Pass:
-    """Logits of the next token at every position, all attention maps (rows are queries), all head outputs.
+def forward(
+    weights: Weights, tokens: Int[Tensor, "batch T"], heads: int, change: Change | None = None
+) -> Pass:
+    """Logits of the next token at every position, all attention maps (rows are queries), all head
+    outputs.
 
-    `change` may put something else in the place of a layer's head outputs, before W_O: an ablation, a patch. The
-    sequences may be shorter than the T positions that the weights hold.
+    `change` may put something else in the place of a layer's head outputs, before W_O: an ablation,
+    a patch. The sequences may be shorter than the T positions that the weights hold.
     """
     x = weights["W_E"][tokens] + weights["P"][: tokens.shape[1]]  # (batch, T, d)
     maps, outputs = [], []
     for layer in range(1, layers_of(weights) + 1):
         z, attention = attend(weights, layer, read(weights, x, f"attention{layer}"), heads)
         z = change(layer, z) if change else z  # (batch, H, T, d/H)
-        x = x + z.transpose(1, 2).flatten(2) @ weights[f"W_O{layer}"].T  # heads side by side: (batch, T, d)
+        x = (
+            x + z.transpose(1, 2).flatten(2) @ weights[f"W_O{layer}"].T
+        )  # heads side by side: (batch, T, d)
         if f"W_in{layer}" in weights:
-            hidden = F.relu(read(weights, x, f"mlp{layer}") @ weights[f"W_in{layer}"].T)  # (batch, T, 4d)
+            hidden = F.relu(
+                read(weights, x, f"mlp{layer}") @ weights[f"W_in{layer}"].T
+            )  # (batch, T, 4d)
             x = x + hidden @ weights[f"W_out{layer}"].T
         maps.append(attention)
         outputs.append(z)
@@ -95,7 +120,9 @@ def attend(
     """What the heads of a layer read, and where."""
     T, d = x.shape[1:]
     q, k, v = (
-        (x @ weights[f"{name}{layer}"].T).unflatten(2, (heads, d // heads)).transpose(1, 2)  # (batch, H, T, d/H)
+        (x @ weights[f"{name}{layer}"].T)
+        .unflatten(2, (heads, d // heads))
+        .transpose(1, 2)  # (batch, H, T, d/H)
         for name in ("W_Q", "W_K", "W_V")
     )
     scores = q @ k.mT / math.sqrt(d // heads)  # (batch, H, T, T), queries are rows

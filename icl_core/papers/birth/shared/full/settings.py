@@ -22,14 +22,23 @@ EVALUATIONS = 5, 20  # every so many steps at first, and so many of these
 
 @settings
 class Config:
-    """What is trained; Section 3 and Appendix E. The paper's size is d = 128, T = 256, batches of 512."""
+    """What is trained; Section 3 and Appendix E. The paper's size is d = 128, T = 256, batches of
+    512."""
 
     triggers: str = choice(
-        "triggers", TRIGGERS, default="random", group=TASK, help="what follows a trigger must be read from the context"
+        "triggers",
+        TRIGGERS,
+        default="random",
+        group=TASK,
+        help="what follows a trigger must be read from the context",
     )
     K: int = slider("triggers a sequence, K", 1, 10, default=5, group=TASK)
     outputs: str = choice(
-        "outputs", OUTPUTS, default="uniform", group=TASK, help="how the character that follows a trigger is drawn"
+        "outputs",
+        OUTPUTS,
+        default="uniform",
+        group=TASK,
+        help="how the character that follows a trigger is drawn",
     )
     text: str = text_field(TASK)
     N: int = size_field(65, TASK)
@@ -41,30 +50,47 @@ class Config:
         help="if outputs may repeat their triggers, a sequence can get stuck on one character",
     )
     d: int = slider("width, d", 16, 512, default=64, step=16, group=MODEL)
-    layers: int = slider("layers", 1, 4, default=2, group=MODEL, help="with one layer nothing looks one character back")
-    heads: int = slider("heads a layer", 1, 8, default=4, group=MODEL, help="each is d / heads wide")
+    layers: int = slider(
+        "layers",
+        1,
+        4,
+        default=2,
+        group=MODEL,
+        help="with one layer nothing looks one character back",
+    )
+    heads: int = slider(
+        "heads a layer", 1, 8, default=4, group=MODEL, help="each is d / heads wide"
+    )
     mlp: bool = toggle("feed-forward, 4d wide, ReLU", default=True, group=MODEL)
-    layer_norm: bool = toggle("layer norm", default=False, group=MODEL, help="before each part, and before W_U")
+    layer_norm: bool = toggle(
+        "layer norm", default=False, group=MODEL, help="before each part, and before W_U"
+    )
     scale: str = choice("initial scale", SCALES, default="code", group=MODEL)
-    frozen: bool = toggle("embeddings frozen", default=False, group=TRAINING, help="W_E, the positions and W_U")
+    frozen: bool = toggle(
+        "embeddings frozen", default=False, group=TRAINING, help="W_E, the positions and W_U"
+    )
     positions: str = choice("loss on", POSITIONS, default="all", group=TRAINING)
     optimiser: str = choice("optimiser", OPTIMISERS, default="adamw", group=TRAINING)
-    learning_rate: float = slider("learning rate", 0.0001, 2.0, default=0.004, log=True, group=TRAINING)
+    learning_rate: float = slider(
+        "learning rate", 0.0001, 2.0, default=0.004, log=True, group=TRAINING
+    )
     batch: int = slider("sequences a batch", 16, 512, default=32, step=16, group=TRAINING)
     steps: int = slider("steps", 10, 5000, default=800, step=10, group=TRAINING)
     bfloat16: bool = toggle(
         "products in bfloat16",
         default=False,
         group=TRAINING,
-        help="rounded to three digits, twice as fast at the paper's size; what is added up is not rounded",
+        help="rounded to three digits, twice as fast at the paper's size; what is added up is "
+        "not rounded",
     )
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
-        """Refuse what the text cannot give, heads of a broken width, and what does not fit the memory: of the sequences
-        held at once ten maps of every head, and the streams, and half as much again that is held but not in use
-        (`icl_core.machine.malloc`); the weights with their optimiser's state, and those of every evaluation."""
+        """Refuse what the text cannot give, heads of a broken width, and what does not fit the
+        memory: of the sequences held at once ten maps of every head, and the streams, and half as
+        much again that is held but not in use (`icl_core.machine.malloc`); the weights with their
+        optimiser's state, and those of every evaluation."""
         own_text.check(self)
         if self.d % self.heads:
             raise BadSetting(f"heads must divide the width, {self.d}, got {self.heads}")

@@ -21,20 +21,38 @@ EMBEDDINGS = frozenset(("W_E", "P", "W_U"))
 def begun(config: Config) -> tuple[dict[str, Tensor], torch.Generator]:
     """The first weights of a config's seed, and the generator of its batches."""
     first = torch.Generator().manual_seed(config.seed)
-    drawn = initialise(config.N, config.d, config.T, config.layers, first, config.scale, config.mlp, config.layer_norm)
+    drawn = initialise(
+        config.N,
+        config.d,
+        config.T,
+        config.layers,
+        first,
+        config.scale,
+        config.mlp,
+        config.layer_norm,
+    )
     weights = {name: tensor.to(device.current_device()) for name, tensor in drawn.items()}
     return weights, torch.Generator().manual_seed(10_000 + config.seed)
 
 
 def problem(
-    config: Config, weights: dict[str, Tensor], generator: torch.Generator, watch: Callable[[int], loop.Measures]
+    config: Config,
+    weights: dict[str, Tensor],
+    generator: torch.Generator,
+    watch: Callable[[int], loop.Measures],
 ) -> loop.Problem:
-    """The training of `weights`, in place, on fresh batches, each of which tells its gradients' norms; `watch` is what
-    its evaluations measure."""
+    """The training of `weights`, in place, on fresh batches, each of which tells its gradients'
+    norms; `watch` is what its evaluations measure."""
     task = task_of(config)
     trained = [name for name in weights if not (config.frozen and name in EMBEDDINGS)]
-    slope_of = partial(loss_and_gradient, weights, heads=config.heads, positions=config.positions, train=trained,
-                       bfloat16=config.bfloat16)  # fmt: skip
+    slope_of = partial(
+        loss_and_gradient,
+        weights,
+        heads=config.heads,
+        positions=config.positions,
+        train=trained,
+        bfloat16=config.bfloat16,
+    )
 
     def step(index: int) -> Any:
         batch = sample(task, config.batch, generator, device.current_device())

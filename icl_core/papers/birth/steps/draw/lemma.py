@@ -14,15 +14,24 @@ from icl_core.papers.birth.steps.settings import LEMMAS, View
 from icl_core.papers.birth.steps.simplified import TOKENS, sides
 
 SAYS = {
-    "1": "With characters in and characters out, the gradient is a sum of outer products, weighted by how far the "
+    "1": "With characters in and characters out, the gradient is a sum of outer products, "
+    "weighted by how far the "
     "prediction is from the truth: here from Shakespeare's bigrams.",
-    "2": "With noisy inputs x = w_E(y) + p_t only their mean given y counts, so that the position averages out. The "
+    "2": "With noisy inputs x = w_E(y) + p_t only their mean given y counts, so that the "
+    "position averages out. The "
     "gradient is taken at the matrix that one step has made.",
-    "4": "The keys of layer 2 at zero. What carries the answer is raised against the mean over all positions.",
-    "5": "The keys of layer 1 at zero, with layer 2's softmax made linear. The position before what carries the "
+    "4": "The keys of layer 2 at zero. What carries the answer is raised against the mean over "
+    "all positions.",
+    "5": "The keys of layer 1 at zero, with layer 2's softmax made linear. The position before "
+    "what carries the "
     "answer is raised against the mean over all positions up to it.",
 }
-SIGNS = {"1": "W_O2", "2": "W_O2", "4": "W_K2", "5": "W_K1"}  # the matrix whose vectors the gradient is read with
+SIGNS = {
+    "1": "W_O2",
+    "2": "W_O2",
+    "4": "W_K2",
+    "5": "W_K1",
+}  # the matrix whose vectors the gradient is read with
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -37,9 +46,11 @@ def formula(run: Run, view: View) -> Panel:
     )  # fmt: skip
     where = "" if view.lemma in ("1", "2") else f" Here it is taken on {CHECKED} sequences."
     return Panel(
-        f"{LEMMAS[view.lemma].split(':')[0]}: formula and autograd differ by {power(lemmas.apart(both))} of the "
+        f"{LEMMAS[view.lemma].split(':')[0]}: formula and autograd differ by "
+        f"{power(lemmas.apart(both))} of the "
         "largest entry",
-        f"{SAYS[view.lemma]}{where} You see minus the gradient, which is what a step adds, as readings. If the lemma "
+        f"{SAYS[view.lemma]}{where} You see minus the gradient, which is what a step adds, as "
+        "readings. If the lemma "
         "were wrong, the map at the right would not be grey.",
         figure,
         data=pd.DataFrame(told.numpy(), index=rows, columns=columns).reset_index(names="row"),
@@ -59,7 +70,9 @@ def _both(run: Run, lemma: str) -> tuple[lemmas.Both, lemmas.Both]:
     left, right = _vectors(told, lemma)
 
     def readings(gradient: Tensor) -> Tensor:
-        G = gradient if lemma in ("1", "2") else gradient.T  # the paper's W_K has the key on the left
+        G = (
+            gradient if lemma in ("1", "2") else gradient.T
+        )  # the paper's W_K has the key on the left
         return -(left @ G @ right.T)
 
     return both, (readings(both[0]), readings(both[1]))

@@ -12,25 +12,43 @@ from icl_core.papers.birth.steps.settings import View
 from icl_core.papers.birth.steps.simplified import both_stored
 
 PARTS = {
-    "none": "nowhere (proof)", "values": "the values", "keys": "the keys", "query": "the query", "all": "everywhere",
-}  # fmt: skip
+    "none": "nowhere (proof)",
+    "values": "the values",
+    "keys": "the keys",
+    "query": "the query",
+    "all": "everywhere",
+}
 
 
 def spurious(run: Run, view: View) -> Panel:
     """The two kinds of pairs that the step on W_O² stores."""
     right, mean = (each.numpy() for each in both_stored(weights_after(run, 3, "batch")))
-    ratio, characters = float(run["spurious/ratio"].mean()), figures.visible_characters(task_of(run.config).characters)
+    ratio, characters = (
+        float(run["spurious/ratio"].mean()),
+        figures.visible_characters(task_of(run.config).characters),
+    )
     return Panel(
-        f"The spurious pairs are {ratio:.2f} times as strong as the right ones; eq. 16 says {tau(run):.2f}",
-        "At the left what W_O² says of a character, at the right what it says of the mean that layer 1 has made of it. "
-        "Before layer 1 has learned, this mean holds the right character too, so its pairs are stored as well. If only "
+        f"The spurious pairs are {ratio:.2f} times as strong as the right ones; eq. 16 says "
+        f"{tau(run):.2f}",
+        "At the left what W_O² says of a character, at the right what it says of the mean that "
+        "layer 1 has made of it. "
+        "Before layer 1 has learned, this mean holds the right character too, so its pairs are "
+        "stored as well. If only "
         "the right pairs were stored, the map at the right would be grey.",
         figures.maps(
-            ["a character", "its copy by layer 1"], [right, mean], characters, characters, "reading",
-            row_title="output", column_title="input", columns=2,
+            ["a character", "its copy by layer 1"],
+            [right, mean],
+            characters,
+            characters,
+            "reading",
+            row_title="output",
+            column_title="input",
+            columns=2,
         ),
-        data=pd.DataFrame({"character": characters, "right": np.diag(right), "spurious": np.diag(mean)}).round(4),
-    )  # fmt: skip
+        data=pd.DataFrame(
+            {"character": characters, "right": np.diag(right), "spurious": np.diag(mean)}
+        ).round(4),
+    )
 
 
 def positions(run: Run, view: View) -> Panel:
@@ -39,11 +57,17 @@ def positions(run: Run, view: View) -> Panel:
     labels = [PARTS.get(name, name) for name in right]
     kinds = ["trained" if name == "none" else "layer 4" for name in right]
     worst = min(("values", "keys", "query"), key=lambda name: right[name])
-    why = ": all sequences end at T, so W_K² has learned to match p_T with every character" if worst == "query" else ""
+    why = (
+        ": all sequences end at T, so W_K² has learned to match p_T with every character"
+        if worst == "query"
+        else ""
+    )
     return Panel(
         f"With positions back in the stream, {right['none']:.0%} right become {right['all']:.0%}",
-        "After its three steps, in its order, the proof reads characters alone. Each bar puts positions back into a "
-        f"part of what layer 2 reads. Most harm is done by {PARTS[worst]}{why}. If positions did not matter, the bars "
+        "After its three steps, in its order, the proof reads characters alone. Each bar puts "
+        "positions back into a "
+        f"part of what layer 2 reads. Most harm is done by {PARTS[worst]}{why}. If positions "
+        "did not matter, the bars "
         "would be equal.",
         figures.bars(labels, list(right.values()), "answers right", kinds=kinds, y_range=(0, 1.05)),
         data=pd.DataFrame({"positions": labels, "right": list(right.values())}),

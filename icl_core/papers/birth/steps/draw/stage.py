@@ -26,19 +26,34 @@ def recalls(run: Run, view: View) -> Panel:
     steps, way = run["curve/step"], way_of(run, view)
     order = run.config.order.split(THEN)
     series = [
-        Curve(NAMES[name], steps, run[f"curve/recall_{name}_{way}"], KINDS[name], band="minmax", markers=True)
+        Curve(
+            NAMES[name],
+            steps,
+            run[f"curve/recall_{name}_{way}"],
+            KINDS[name],
+            band="minmax",
+            markers=True,
+        )
         for name in order
     ]
-    series.append(Curve("answers", steps, run[f"curve/accuracy_{way}"], "floor", "dash", "minmax", markers=True))
+    series.append(
+        Curve(
+            "answers", steps, run[f"curve/accuracy_{way}"], "floor", "dash", "minmax", markers=True
+        )
+    )
     at = run.snapshot_at(view)
-    figure = figures.curves(series, "after the step on", "share right", y_range=(0, 1.04), x_range=(-0.15, 3.15), at=at)
+    figure = figures.curves(
+        series, "after the step on", "share right", y_range=(0, 1.04), x_range=(-0.15, 3.15), at=at
+    )
     figure.update_layout(margin={"t": 30}, showlegend=False).add_annotation(**_legend(series))
     texts = ["start", *(NAMES[name] for name in order)]
     right = float(after(run, "accuracy", at, way).mean())
     return Panel(
         f"{at} of 3 steps: {right:.0%} of answers right",
-        "Recall is the share of its pairs that a matrix gets right, asked on its own (eq. 9). The dashed line is the "
-        "whole model: the share of right answers on fresh sequences. A step that teaches nothing leaves its line at "
+        "Recall is the share of its pairs that a matrix gets right, asked on its own (eq. 9). "
+        "The dashed line is the "
+        "whole model: the share of right answers on fresh sequences. A step that teaches "
+        "nothing leaves its line at "
         "the bottom, which is chance.",
         figure.update_xaxes(tickvals=list(range(4)), ticktext=texts),
         data=_table(run, way),
@@ -47,8 +62,16 @@ def recalls(run: Run, view: View) -> Panel:
 
 def _legend(series: list[Curve]) -> dict[str, Any]:
     """The lines' names in a row above the plot, where plotly's own legend would take two."""
-    names = [f'<span style="color:{figures.colour(each.kind)}">⬤</span> {each.name}' for each in series]
-    where = {"xshift": -40, "xanchor": "left", "yshift": 6, "yanchor": "bottom", "font": {"size": TICKS}}
+    names = [
+        f'<span style="color:{figures.colour(each.kind)}">⬤</span> {each.name}' for each in series
+    ]
+    where = {
+        "xshift": -40,
+        "xanchor": "left",
+        "yshift": 6,
+        "yanchor": "bottom",
+        "font": {"size": TICKS},
+    }
     return note("  ".join(names), 0, 1, **where)
 
 
@@ -85,7 +108,13 @@ def _memory(name: str, run: Run, view: View) -> Panel:
     said = f"{ASKED[name]}: {right:.0%} right"
     if zero(weights, name):
         said = "its gradient was zero" if name in learned(run, at) else "zero, its step is to come"
-    return stage.memory(name, found, end, said, "Before its step, and after a step on a gradient of zero, all is grey.")
+    return stage.memory(
+        name,
+        found,
+        end,
+        said,
+        "Before its step, and after a step on a gradient of zero, all is grey.",
+    )
 
 
 w_k1, w_k2, w_o2 = (partial(_memory, name) for name in ("W_K1", "W_K2", "W_O2"))

@@ -1,4 +1,5 @@
-"""Heads replaced: by their mean output, by zero, by their output on the sequence with other outputs."""
+"""Heads replaced: by their mean output, by zero, by their output on the sequence with other
+outputs."""
 
 from collections.abc import Sequence
 
@@ -44,11 +45,14 @@ def asked(run: Run, view: View) -> list[str]:
 
 
 def draw(run: Run, view: View) -> Panel:
-    """Accuracy before and after, and with a patch, how often the other sequence's output is said."""
+    """Accuracy before and after, and with a patch, how often the other sequence's
+    output is said."""
     which, patch = asked(run, view), view.by == "patch"
     before, after = judged(run, [], view.by), judged(run, which, view.by)
     if np.isnan(before["accuracy"]):
-        raise CannotDraw("no sequence here leaves its triggers free for other outputs: take fewer triggers")
+        raise CannotDraw(
+            "no sequence here leaves its triggers free for other outputs: take fewer triggers"
+        )
     bars = {"all heads": before["accuracy"], "replaced": after["accuracy"]}
     errors = [before["accuracy_error"], after["accuracy_error"]]
     if patch:
@@ -57,31 +61,53 @@ def draw(run: Run, view: View) -> Panel:
     who = ", ".join(which) or "no head"
     return Panel(
         f"{who} → {REPLACED[view.by]}: accuracy {before['accuracy']:.0%} → {after['accuracy']:.0%}",
-        "After the training, on held-out sequences. The mean output keeps what a head always says and takes away what "
-        "it says of this sequence. The third way runs the model on a second sequence too, the same but for what "
-        "follows each trigger, and gives the heads their outputs there: a head that carries which output it was then "
-        "makes the model say the other one. A head that does nothing changes nothing. One standard error.",
-        figures.bars(list(bars), list(bars.values()), "in-context accuracy", errors=errors, y_range=(0, 1.05)),
-        note=f"Global loss, where bigrams tell: {before['global_loss']:.3f} → {after['global_loss']:.3f} nats."
-        + " Sequences in which an output is a trigger itself are left out here." * patch,
+        "After the training, on held-out sequences. The mean output keeps what a head always "
+        "says and takes away what "
+        "it says of this sequence. The third way runs the model on a second sequence too, the "
+        "same but for what "
+        "follows each trigger, and gives the heads their outputs there: a head that carries "
+        "which output it was then "
+        "makes the model say the other one. A head that does nothing changes nothing. One "
+        "standard error.",
+        figures.bars(
+            list(bars), list(bars.values()), "in-context accuracy", errors=errors, y_range=(0, 1.05)
+        ),
+        note=f"Global loss, where bigrams tell: {before['global_loss']:.3f} → "
+        f"{after['global_loss']:.3f} nats."
+        + " Sequences in which an output is a trigger itself are left out here."
+        * patch,
         data=pd.DataFrame([before, after], index=["all heads", "replaced"]).T,
     )
 
 
 def table(run: Run, view: View) -> Panel:
     """All heads, each alone replaced in each way."""
-    heads, (mean, zero, patch) = last_heads(run), (run[f"effect/{way}"] for way in ("mean", "zero", "patch"))
+    heads, (mean, zero, patch) = (
+        last_heads(run),
+        (run[f"effect/{way}"] for way in ("mean", "zero", "patch")),
+    )
     rows = [("none", "", mean[0, 0], zero[0, 0], patch[0, 0], patch[0, 3], mean[0, 2])]
     rows += [
         (head.name, head.does, mean[i, 0], zero[i, 0], patch[i, 0], patch[i, 3], mean[i, 2])
         for i, head in enumerate(heads, start=1)
     ]
-    columns = ["replaced", "what it does", "by mean", "by zero", "patched", "says the other", "global loss, by mean"]
+    columns = [
+        "replaced",
+        "what it does",
+        "by mean",
+        "by zero",
+        "patched",
+        "says the other",
+        "global loss, by mean",
+    ]
     loss = mean[1:, 2] - mean[0, 2]
     return Panel(
         f"One head at a time: accuracy {mean[1:, 0].min():.0%} to {mean[1:, 0].max():.0%}",
-        "In-context accuracy with each head alone replaced. Patched: by its output on the sequence with other outputs; "
-        "beside it how often the model then says that other output. Global loss in nats; the largest change is "
-        f"{number_text(float(loss[np.abs(loss).argmax()]), 3)}. If every head did an equal share, all rows would be alike.",
+        "In-context accuracy with each head alone replaced. Patched: by its output on the "
+        "sequence with other outputs; "
+        "beside it how often the model then says that other output. Global loss in nats; the "
+        "largest change is "
+        f"{number_text(float(loss[np.abs(loss).argmax()]), 3)}. If every head did an equal "
+        "share, all rows would be alike.",
         table=pd.DataFrame(rows, columns=columns).round(3),
     )

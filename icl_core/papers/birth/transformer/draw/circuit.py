@@ -1,4 +1,5 @@
-"""The circuit of the trained transformer on a short sequence: streams, arrows, paths, and what its matrices read."""
+"""The circuit of the trained transformer on a short sequence: streams, arrows, paths, and what its
+matrices read."""
 
 from functools import partial
 
@@ -34,20 +35,29 @@ def streams(run: Run, view: View) -> Panel:
     at, heads = circuit_panels.followed(sequence, view.followed), best(run)
     traced = circuit_panels.traced(found, _said(run, weights, sequence), sequence, at, heads)
     names = " and ".join(f"{layer}.{head + 1}" for layer, head in enumerate(heads, start=1))
-    others = f" Heads {names} are drawn, those that look back most clearly." if run.config.heads > 1 else ""
+    others = (
+        f" Heads {names} are drawn, those that look back most clearly."
+        if run.config.heads > 1
+        else ""
+    )
     feeds = " What the feed-forward layers add is left out." if run.config.mlp else ""
     return circuit_panels.arrows(traced, WHEN, others + feeds)
 
 
 def _said(run: Run, weights: dict[str, torch.Tensor], sequence: Shown) -> list[int]:
     with torch.no_grad():
-        return forward(weights, sequence.inputs[None], run.config.heads).logits[0].argmax(-1).tolist()
+        return (
+            forward(weights, sequence.inputs[None], run.config.heads).logits[0].argmax(-1).tolist()
+        )
 
 
 def best(run: Run) -> tuple[int, int]:
-    """Of layer 1 the head that looks one back most, of layer 2 the one that finds most of what followed; from 0."""
+    """Of layer 1 the head that looks one back most, of layer 2 the one that finds most of what
+    followed; from 0."""
     heads = last_heads(run)
-    first, second = ([each for each in heads if each.name.startswith(f"{layer}.")] for layer in (1, 2))
+    first, second = (
+        [each for each in heads if each.name.startswith(f"{layer}.")] for layer in (1, 2)
+    )
     back, found = [each.previous for each in first], [each.found for each in second]
     return back.index(max(back)), found.index(max(found))
 
@@ -59,7 +69,9 @@ def paths(run: Run, view: View) -> Panel:
     kept = [*(["the hidden units that are on"] if run.config.mlp else []),
             *(["the scale of layer norm"] if run.config.layer_norm else [])]  # fmt: skip
     also = f", with {' and '.join(kept)}" if kept else ""
-    return circuit_panels.paths(found, sequence, circuit_panels.followed(sequence, view.followed), WHEN, also)
+    return circuit_panels.paths(
+        found, sequence, circuit_panels.followed(sequence, view.followed), WHEN, also
+    )
 
 
 def blocks(run: Run, view: View) -> Panel:
@@ -67,5 +79,7 @@ def blocks(run: Run, view: View) -> Panel:
     task, head = task_of(run.config), best(run)[0 if view.read == "W_K1" else 1]
     of = partial(read_with, view.read, head, run.config.heads, final_weights(run), task)
     layer = view.read[-1]
-    where = f"{WHEN}, head {layer}.{head + 1}" if run.config.heads > 1 and view.read != "W_O2" else WHEN
+    where = (
+        f"{WHEN}, head {layer}.{head + 1}" if run.config.heads > 1 and view.read != "W_O2" else WHEN
+    )
     return blocks_panel.drawn(view.read, of, task, where)

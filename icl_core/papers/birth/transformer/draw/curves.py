@@ -1,4 +1,5 @@
-"""The curves that have no place on the stage: losses, triggers against others, how far layer 1 reaches; one layer."""
+"""The curves that have no place on the stage: losses, triggers against others, how far layer 1
+reaches; one layer."""
 
 import numpy as np
 import pandas as pd
@@ -21,9 +22,13 @@ def losses(run: Run, view: View) -> Panel:
     ]
     first, last = (mean_of(run["curve/in_context_loss"])[at] for at in (0, -1))
     return Panel(
-        f"In-context loss falls from {first:.2f} to {last:.2f} nats" if run.finished else "Losses so far",
-        "In-context loss: where only the context tells the next character. Global loss: where bigrams do, that is, "
-        "which character often follows which. Which of them falls first? In a model that never looks back only the "
+        f"In-context loss falls from {first:.2f} to {last:.2f} nats"
+        if run.finished
+        else "Losses so far",
+        "In-context loss: where only the context tells the next character. Global loss: where "
+        "bigrams do, that is, "
+        "which character often follows which. Which of them falls first? In a model that never "
+        "looks back only the "
         "global loss comes down far.",
         figures.curves(series, "training step", "cross-entropy, nats", at=step(run, view)),
         data=pd.DataFrame({"step": x} | {curve.name: curve.mean() for curve in series}),
@@ -31,7 +36,8 @@ def losses(run: Run, view: View) -> Panel:
 
 
 def groups(run: Run, view: View) -> Panel:
-    """Of the head that finds most, the attention on followers at triggers against other characters that come again."""
+    """Of the head that finds most, the attention on followers at triggers against other characters
+    that come again."""
     head, heads = _finder(run), run.names("heads")
     x, at = run["curve/step"], heads.index(head.name)
     series = [
@@ -41,11 +47,20 @@ def groups(run: Run, view: View) -> Panel:
         Curve("others, even", x, run["heads/others_even"][:, at], "layer 4", "dot"),
     ]
     return Panel(
-        f"Head {head.name} finds what followed triggers ({head.triggers:.0%}) and others ({head.others:.0%})",
-        "Attention on what followed the character just read earlier in the sequence: at triggers, and at characters "
-        "that come again and are none. With fixed triggers a head can know them and be active there alone; with random "
+        f"Head {head.name} finds what followed triggers ({head.triggers:.0%}) and others "
+        f"({head.others:.0%})",
+        "Attention on what followed the character just read earlier in the sequence: at "
+        "triggers, and at characters "
+        "that come again and are none. With fixed triggers a head can know them and be active "
+        "there alone; with random "
         "ones any character may be a trigger. Dotted: attention spread evenly.",
-        figures.curves(series, "training step", "attention on what followed", y_range=(0, 1.02), at=step(run, view)),
+        figures.curves(
+            series,
+            "training step",
+            "attention on what followed",
+            y_range=(0, 1.02),
+            at=step(run, view),
+        ),
         data=pd.DataFrame({"step": x} | {curve.name: curve.mean() for curve in series}),
     )
 
@@ -56,7 +71,8 @@ def _finder(run: Run) -> Head:
 
 
 def reach(run: Run, view: View) -> Panel:
-    """The mass on the previous character by position, of the head that looks back most and of its layer's mean."""
+    """The mass on the previous character by position, of the head that looks back most and of its
+    layer's mean."""
     heads = last_heads(run)
     best = int(np.argmax([head.previous for head in heads]))
     masses, head, T = run["position/previous"], heads[best], run.config.T
@@ -68,8 +84,10 @@ def reach(run: Run, view: View) -> Panel:
     first, last = masses[best, 1:17].mean(), masses[best, -16:].mean()
     return Panel(
         f"Head {head.name} looks one back with {first:.0%} of its attention early, {last:.0%} late",
-        "After the training: the attention on the previous character by the position that it is asked at, the mean "
-        "over held-out sequences; early and late are the first and the last 16. A head that had stored all "
+        "After the training: the attention on the previous character by the position that it is "
+        "asked at, the mean "
+        "over held-out sequences; early and late are the first and the last 16. A head that had "
+        "stored all "
         "positions alike would draw a level line; one that spreads evenly falls as 1/t.",
         figures.curves(series, "position", "attention one back", y_range=(0, 1.02)),
         data=pd.DataFrame({"position": x} | {curve.name: curve.mean() for curve in series}),
@@ -93,18 +111,26 @@ def one_layer(run: Run, view: View) -> Panel:
     columns = ["over held-out sequences", "one layer", f"this model, head {head.name}"]
     seen = model if alone is None else alone
     return Panel(
-        f"One layer counts: {seen['where_right']:.0%} right where a count is, {seen['where_wrong']:.0%} where not",
-        "A single layer sees which characters came, and no copy that tells what came before them. Its attention is "
-        "spread almost evenly, which counts characters. Naming the one that has come up most beyond its usual "
-        f"frequency is right {seen['guess']:.0%} of the time; where it is wrong, one layer has little to go by. The "
+        f"One layer counts: {seen['where_right']:.0%} right where a count is, "
+        f"{seen['where_wrong']:.0%} where not",
+        "A single layer sees which characters came, and no copy that tells what came before "
+        "them. Its attention is "
+        "spread almost evenly, which counts characters. Naming the one that has come up most "
+        "beyond its usual "
+        f"frequency is right {seen['guess']:.0%} of the time; where it is wrong, one layer has "
+        "little to go by. The "
         "layer beside the model is trained on the same task with AdamW.",
         table=pd.DataFrame(rows, columns=columns).round(3).dropna(axis=1, how="all"),
     )
 
 
 def _alone(run: Run, name: str) -> float:
-    return float(run[f"one_layer/{name}"][0]) if f"one_layer/{name}" in run.tensors else float("nan")
+    return (
+        float(run[f"one_layer/{name}"][0]) if f"one_layer/{name}" in run.tensors else float("nan")
+    )
 
 
-def _both(alone: dict[str, float] | None, model: dict[str, float], name: str) -> tuple[float, float]:
+def _both(
+    alone: dict[str, float] | None, model: dict[str, float], name: str
+) -> tuple[float, float]:
     return (float("nan") if alone is None else alone[name]), model[name]

@@ -1,4 +1,5 @@
-"""How an attention weight of the trained model is made: its score as a sum over what query and key read."""
+"""How an attention weight of the trained model is made: its score as a sum over what query and key
+read."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -38,7 +39,9 @@ def maps(run: Run, view: View) -> list[Map]:
     else:
         weights = {name: each.double() for name, each in final_weights(run).items()}
         read = streams(weights, inputs, heads)
-        made = [_explains(tokens, read[i // heads], *_head(weights, i, heads)) for i in range(len(ids))]
+        made = [
+            _explains(tokens, read[i // heads], *_head(weights, i, heads)) for i in range(len(ids))
+        ]
     sides = ("query", "key")
     every = zip(ids, shown, made, strict=True)
     return [Map(f"Head {id}", matrix, sides, labels, labels, how) for id, matrix, how in every]
@@ -47,7 +50,9 @@ def maps(run: Run, view: View) -> list[Map]:
 def _kept(matrix: np.ndarray, labels: list[str], query: int, key: int) -> Explanation:
     """A weight of which no more is known."""
     value = float(matrix[query, key])
-    return Explanation(f"{labels[query]} attends to {labels[key]}", ONLY, value, (Term("attention", value),))
+    return Explanation(
+        f"{labels[query]} attends to {labels[key]}", ONLY, value, (Term("attention", value),)
+    )
 
 
 def _head(weights: Weights, index: int, heads: int) -> tuple[Tensor, Tensor]:
@@ -57,7 +62,9 @@ def _head(weights: Weights, index: int, heads: int) -> tuple[Tensor, Tensor]:
     return W_Q / math.sqrt(len(W_Q)), W_K
 
 
-def _explains(tokens: list[str], parts: Streams, W_Q: Tensor, W_K: Tensor) -> Callable[[int, int], Explanation]:
+def _explains(
+    tokens: list[str], parts: Streams, W_Q: Tensor, W_K: Tensor
+) -> Callable[[int, int], Explanation]:
     """How a head's weights are made of what it reads."""
     letters = visible_characters(tokens)
     more = f"{SAYS} {NORMED}" if "bias" in parts else SAYS
@@ -66,19 +73,24 @@ def _explains(tokens: list[str], parts: Streams, W_Q: Tensor, W_K: Tensor) -> Ca
         asks = {part: W_Q @ each[query] for part, each in parts.items()}  # (d/H,)
         calls = {part: each @ W_K.T for part, each in parts.items()}  # (T, d/H)
         terms = [
-            Term(f"{_sign(a, letters, query)} · {_sign(b, letters, key)}", float(asks[a] @ calls[b][key]),
-                 f"query's {_called(a)} × key's {_called(b)}")
+            Term(
+                f"{_sign(a, letters, query)} · {_sign(b, letters, key)}",
+                float(asks[a] @ calls[b][key]),
+                f"query's {_called(a)} × key's {_called(b)}",
+            )
             for a, b in product(parts, parts)
-        ]  # fmt: skip
-        scores = torch.stack(list(calls.values())).sum(0)[: query + 1] @ torch.stack(list(asks.values())).sum(0)
+        ]
+        scores = torch.stack(list(calls.values())).sum(0)[: query + 1] @ torch.stack(
+            list(asks.values())
+        ).sum(0)
         return attended(letters, query, key, terms, scores.numpy(), more)
 
     return explain
 
 
 def streams(weights: Weights, inputs: Tensor, heads: int) -> list[dict[str, Tensor]]:
-    """Of every layer, the parts of what its attention reads: character and position, what each head and feed-forward
-    layer before it has written, and under layer norm its bias."""
+    """Of every layer, the parts of what its attention reads: character and position, what each head
+    and feed-forward layer before it has written, and under layer norm its bias."""
     found = {"w_E": weights["W_E"][inputs], "p": weights["P"][: len(inputs)]}
     every = []
     for layer in range(1, layers_of(weights) + 1):
@@ -88,12 +100,15 @@ def streams(weights: Weights, inputs: Tensor, heads: int) -> list[dict[str, Tens
         found |= {f"{layer}.{head + 1}": z[0, head] @ W_O.T for head, W_O in enumerate(writes)}
         if f"W_in{layer}" in weights:
             read = torch.stack(list(_normed(weights, found, f"mlp{layer}").values())).sum(0)
-            found[f"F{layer}"] = (read @ weights[f"W_in{layer}"].T).relu() @ weights[f"W_out{layer}"].T
+            found[f"F{layer}"] = (read @ weights[f"W_in{layer}"].T).relu() @ weights[
+                f"W_out{layer}"
+            ].T
     return every
 
 
 def _normed(weights: Weights, parts: Streams, where: str) -> dict[str, Tensor]:
-    """The parts under layer norm, if there is one: each loses its mean and is divided by the spread of their sum."""
+    """The parts under layer norm, if there is one: each loses its mean and is divided by the spread
+    of their sum."""
     if f"gain_{where}" not in weights:
         return dict(parts)
     total = torch.stack(list(parts.values())).sum(0)
@@ -114,4 +129,6 @@ def _sign(part: str, letters: list[str], at: int) -> str:
 def _called(part: str) -> str:
     """A part in words."""
     known = {"w_E": "character", "p": "position", "bias": "bias"}
-    return known.get(part) or (f"feed-forward layer {part[1:]}" if part[0] == "F" else f"output of head {part}")
+    return known.get(part) or (
+        f"feed-forward layer {part[1:]}" if part[0] == "F" else f"output of head {part}"
+    )

@@ -1,4 +1,5 @@
-"""The attention maps of all heads on the example: side by side for the stage, one of them enlarged."""
+"""The attention maps of all heads on the example: side by side for the stage, one of
+them enlarged."""
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,13 @@ from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, UNIFORM
 from icl_core.papers.birth.shared.full.model import forward
 from icl_core.papers.birth.shared.sequence import boxes, choose
 from icl_core.papers.birth.shared.train import task_of
-from icl_core.papers.birth.transformer.load_run import Head, example_maps, final_weights, heads_shown, of_role
+from icl_core.papers.birth.transformer.load_run import (
+    Head,
+    example_maps,
+    final_weights,
+    heads_shown,
+    of_role,
+)
 from icl_core.papers.birth.transformer.measurements import LOOKED
 from icl_core.papers.birth.transformer.settings import View
 
@@ -35,14 +42,23 @@ def maps(run: Run, view: View) -> Panel:
     across = run.config.heads if run.config.heads > 1 else len(heads)
     figure = Figure(layout=layout(300, MARGIN, coloraxis=SCALE, showlegend=False))
     for index, head in enumerate(heads):
-        _add(figure, weights[index, : len(tokens), : len(tokens)], tokens, _place(index, len(heads), across, head))
+        _add(
+            figure,
+            weights[index, : len(tokens), : len(tokens)],
+            tokens,
+            _place(index, len(heads), across, head),
+        )
     back, found = (len(of_role(heads, role)) for role in (PREVIOUS, INDUCTION))
     return Panel(
         f"{back} look{'s' * (back == 1)} one back, {found} find{'s' * (found == 1)} what followed",
-        f"A map for every head, layer.head, on the first {len(tokens)} characters of one random sequence: each row "
-        "shows where a character looks. The label says what the head does over many sequences: “one back” with its "
-        "attention on the previous character, “followers” with its attention, beyond chance, on what followed the same "
-        f"trigger earlier, both over all {run.config.T} positions, so a stripe seen here may fade later. “Even”: "
+        f"A map for every head, layer.head, on the first {len(tokens)} characters of one random "
+        "sequence: each row "
+        "shows where a character looks. The label says what the head does over many sequences: "
+        "“one back” with its "
+        "attention on the previous character, “followers” with its attention, beyond chance, on "
+        "what followed the same "
+        f"trigger earlier, both over all {run.config.T} positions, so a stripe seen here may "
+        "fade later. “Even”: "
         "it spreads its attention over all that came before.",
         figure,
     )
@@ -69,7 +85,9 @@ def _add(figure: Figure, weights: np.ndarray, tokens: list[str], subplot: Subplo
     weights = weights.copy()
     weights[np.triu_indices(len(weights), 1)] = np.nan
     full, _ = positions(tokens)
-    trace = heat_trace(weights, full, full, "query %{y} looks at %{x}: %{z:.2f}", subplot, "coloraxis")
+    trace = heat_trace(
+        weights, full, full, "query %{y} looks at %{x}: %{z:.2f}", subplot, "coloraxis"
+    )
     figure.add_trace(link_map(trace, *tokens_held(tokens)))
     none = [""] * len(full)
     figure.update_layout(map_axes(subplot, (full, none, ""), (full, none, ""), 1, 1))
@@ -78,9 +96,13 @@ def _add(figure: Figure, weights: np.ndarray, tokens: list[str], subplot: Subplo
 
 
 def one(run: Run, view: View) -> Panel:
-    """A head's map with the cells that it should look at, on the example at the step shown or on the visitor's own
-    sequence after the training."""
-    at = (min(view.layer, run.config.layers) - 1) * run.config.heads + min(view.head, run.config.heads) - 1
+    """A head's map with the cells that it should look at, on the example at the step shown or on
+    the visitor's own sequence after the training."""
+    at = (
+        (min(view.layer, run.config.layers) - 1) * run.config.heads
+        + min(view.head, run.config.heads)
+        - 1
+    )
     says, when = "", "your own sequence"
     if view.sequence:
         weights, tokens, where, says = _own(run, view, at)
@@ -88,12 +110,17 @@ def one(run: Run, view: View) -> Panel:
     else:
         snapshot = run.snapshot_at(view)
         weights = example_maps(run, snapshot)[at, :LOOKED, :LOOKED]
-        tokens, where = run.names("sequence")[:LOOKED], [box for box in _boxes(run) if box[0] < LOOKED]
+        tokens, where = (
+            run.names("sequence")[:LOOKED],
+            [box for box in _boxes(run) if box[0] < LOOKED],
+        )
         head, when = heads_shown(run, snapshot)[at], f"step {run.snapshot_steps[snapshot]}"
     return Panel(
         f"Head {head.name}, {when}: {head.does}" + f" ({head.strength:.0%})" * (head.role in SHORT),
-        "Each row shows where one character looks. Outlined are the cells that hold what followed the same character "
-        "earlier: at a trigger an induction head looks there. A head that looks one back has a stripe beside the "
+        "Each row shows where one character looks. Outlined are the cells that hold what "
+        "followed the same character "
+        "earlier: at a trigger an induction head looks there. A head that looks one back has a "
+        "stripe beside the "
         "diagonal. What it does is measured over many sequences, not read off this one.",
         figures.attention(weights, tokens, where),
         note=says,
@@ -101,13 +128,17 @@ def one(run: Run, view: View) -> Panel:
 
 
 def _own(run: Run, view: View, at: int) -> tuple[np.ndarray, list[str], list[Box], str]:
-    """A head's map of the visitor's sequence, its characters and cells, and what the model says comes next."""
+    """A head's map of the visitor's sequence, its characters and cells, and what the model says
+    comes next."""
     sequence = choose(task_of(run.config), view)
     with torch.no_grad():
         found = forward(final_weights(run), sequence.inputs[None], run.config.heads)
     weights, chances = torch.cat(found.attention, 1)[0, at].numpy(), found.logits[0, -1].softmax(-1)
     first, second = chances.topk(2).indices.tolist()
-    told = [f"“{visible_characters(sequence.task.characters[i])[0]}” ({chances[i]:.0%})" for i in (first, second)]
+    told = [
+        f"“{visible_characters(sequence.task.characters[i])[0]}” ({chances[i]:.0%})"
+        for i in (first, second)
+    ]
     says = f"What comes next, says the whole model: {told[0]}, else {told[1]}."
     return weights, sequence.characters, boxes(sequence), says
 
@@ -128,14 +159,20 @@ def table(run: Run, view: View) -> Panel:
     """What every head does, in numbers."""
     snapshot = run.snapshot_at(view)
     heads = heads_shown(run, snapshot)
-    rows = [(head.name, head.does, head.previous, head.triggers, head.others, head.uniformity) for head in heads]
+    rows = [
+        (head.name, head.does, head.previous, head.triggers, head.others, head.uniformity)
+        for head in heads
+    ]
     columns = ["head", "what it does", "one back", "after triggers", "after others", "evenness"]
     even = heads[0]
     return Panel(
         f"Step {run.snapshot_steps[snapshot]}: what each head looks at",
-        "Shares of attention, means over held-out sequences: on the character before; at a trigger that has come "
-        "before, on what followed it; at any other character that comes again, on what followed that. Evenness is the "
-        f"entropy as a share of its maximum. A head spread evenly would have {even.triggers_even:.2f} after triggers "
+        "Shares of attention, means over held-out sequences: on the character before; at a "
+        "trigger that has come "
+        "before, on what followed it; at any other character that comes again, on what followed "
+        "that. Evenness is the "
+        "entropy as a share of its maximum. A head spread evenly would have "
+        f"{even.triggers_even:.2f} after triggers "
         f"and {even.others_even:.2f} after others.",
         table=pd.DataFrame(rows, columns=columns).round(3),
     )

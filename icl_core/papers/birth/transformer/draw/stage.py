@@ -1,4 +1,5 @@
-"""On stage beside the maps: accuracy, what the heads come to do, which are needed, and what a count alone tells."""
+"""On stage beside the maps: accuracy, what the heads come to do, which are needed, and what a count
+alone tells."""
 
 import numpy as np
 import pandas as pd
@@ -45,15 +46,30 @@ def accuracy(run: Run, view: View) -> Panel:
         Curve("held-out", x, curve, "trained", error=error),
     ]
     known = {name: run.tensors.get(f"baseline/{name}") for name in BASELINES}
-    lines = [(BASELINES[name], float(value[0]), "floor") for name, value in known.items() if value is not None]
+    lines = [
+        (BASELINES[name], float(value[0]), "floor")
+        for name, value in known.items()
+        if value is not None
+    ]
     figure = figures.curves(
-        series, "training step", "in-context accuracy", y_range=(0, 1.02), lines=lines, at=at, height=300
+        series,
+        "training step",
+        "in-context accuracy",
+        y_range=(0, 1.02),
+        lines=lines,
+        at=at,
+        height=300,
     )
     return Panel(
-        f"Right in context: {accuracy_at(run, at):.0%}" if run.finished and at is not None else "Right in context",
-        "How often the likeliest next character is the one that only the context tells, on held-out sequences; the "
-        "pale line is the batch just trained on. The dotted lines are repeating the character just read, a single "
-        "layer on the same task, and the best predictor, which knows how sequences are drawn and infers their "
+        f"Right in context: {accuracy_at(run, at):.0%}"
+        if run.finished and at is not None
+        else "Right in context",
+        "How often the likeliest next character is the one that only the context tells, on "
+        "held-out sequences; the "
+        "pale line is the batch just trained on. The dotted lines are repeating the character "
+        "just read, a single "
+        "layer on the same task, and the best predictor, which knows how sequences are drawn "
+        "and infers their "
         "triggers. Without an induction head the curve stays near the lower ones.",
         figure.update_layout(margin=MARGIN | {"t": 10}, showlegend=False),
         data=pd.DataFrame({"step": x, "accuracy": mean_of(curve)}),
@@ -61,23 +77,38 @@ def accuracy(run: Run, view: View) -> Panel:
 
 
 def doing(run: Run, view: View) -> Panel:
-    """What each head of the first seed comes to do: how much of its attention is on it, over the training."""
+    """What each head of the first seed comes to do: how much of its attention is on it, over the
+    training."""
     x, series, shown = run["curve/step"], [], set()
     for index, head in enumerate(last_heads(run)):
         label = LEGENDS.get(head.role, "neither")
-        series.append(Curve(label, x, _doing(run, index, head.role), KINDS.get(head.role, colour("seed"))))
+        series.append(
+            Curve(label, x, _doing(run, index, head.role), KINDS.get(head.role, colour("seed")))
+        )
     figure = figures.curves(
-        series, "training step", "share of attention", y_range=(0, 1.02), at=step(run, view), height=300
+        series,
+        "training step",
+        "share of attention",
+        y_range=(0, 1.02),
+        at=step(run, view),
+        height=300,
     )
     for trace in figure.data:
         name = trace.get("name")
-        trace.update(showlegend=bool(trace.get("showlegend", True)) and name in LEGENDS.values() and name not in shown)
+        trace.update(
+            showlegend=bool(trace.get("showlegend", True))
+            and name in LEGENDS.values()
+            and name not in shown
+        )
         shown |= {name} if trace["showlegend"] else set()
     return Panel(
         _doing_title(run, view),
-        "A line for every head of the first seed. Those that come to look one back show their attention on the "
-        "previous character; those that come to find what followed a trigger show their attention on it, beyond an "
-        "even spread's; of the others you see the larger of the two, paler. A head that learns nothing stays low.",
+        "A line for every head of the first seed. Those that come to look one back show their "
+        "attention on the "
+        "previous character; those that come to find what followed a trigger show their "
+        "attention on it, beyond an "
+        "even spread's; of the others you see the larger of the two, paler. A head that learns "
+        "nothing stays low.",
         seat(figure).update_layout(showlegend=True),
         data=pd.DataFrame({"step": x} | {curve.name: curve.mean() for curve in series}),
     )
@@ -108,23 +139,33 @@ def needed(run: Run, view: View) -> Panel:
     whole, left = float(found[0, 0]), found[1:, 0].tolist()
     kinds = [KINDS.get(head.role, colour("seed")) for head in heads]
     figure = figures.bars(
-        [head.name for head in heads], left, "in-context accuracy", errors=found[1:, 1].tolist(), kinds=kinds,
-        y_range=(0, 1.05), lines=[("all heads", whole, "trained")], text="value" if len(heads) < 5 else "none",
+        [head.name for head in heads],
+        left,
+        "in-context accuracy",
+        errors=found[1:, 1].tolist(),
+        kinds=kinds,
+        y_range=(0, 1.05),
+        lines=[("all heads", whole, "trained")],
+        text="value" if len(heads) < 5 else "none",
         height=300,
-    )  # fmt: skip
+    )
     worst = heads[int(np.argmin(left))]
     return Panel(
         f"Without head {worst.name}: {min(left):.0%} instead of {whole:.0%}",
-        "After the training, one head at a time is replaced by its mean output, which keeps what it always says and "
-        "takes away what it says of this sequence. The bar is the accuracy that is left, with one standard error; the "
-        "colours are those of what the heads do. A head that is not needed leaves the bar at the line.",
+        "After the training, one head at a time is replaced by its mean output, which keeps "
+        "what it always says and "
+        "takes away what it says of this sequence. The bar is the accuracy that is left, with "
+        "one standard error; the "
+        "colours are those of what the heads do. A head that is not needed leaves the bar at "
+        "the line.",
         figure.update_layout(margin=MARGIN),
         data=pd.DataFrame({"head": [head.name for head in heads], "accuracy": left}),
     )
 
 
 def counting(run: Run, view: View) -> Panel:
-    """Where naming the character that comes up more often than usual is right, and where it is not."""
+    """Where naming the character that comes up more often than usual is right, and
+    where it is not."""
     alone, model = attends(run)
     shown = {"one layer": ("layer 4", alone)} if alone else {}
     shown |= {"this model" if alone else "one layer": ("trained", model)}
@@ -132,18 +173,29 @@ def counting(run: Run, view: View) -> Panel:
     for name, (kind, found) in shown.items():
         values = [found[side] for side in SIDES.values()]
         texts = [f"{value:.0%}" for value in values]
-        bar = Trace("bar", x=list(SIDES), y=values, name=name, marker={"color": colour(kind)}, text=texts)
-        figure.add_trace(bar.update(hovertemplate="%{y:.3g}", textposition="outside", cliponaxis=False))
-    figure.update_yaxes(axis("in-context accuracy", range=[0, 1.1])).update_xaxes(axis(showgrid=False))
+        bar = Trace(
+            "bar", x=list(SIDES), y=values, name=name, marker={"color": colour(kind)}, text=texts
+        )
+        figure.add_trace(
+            bar.update(hovertemplate="%{y:.3g}", textposition="outside", cliponaxis=False)
+        )
+    figure.update_yaxes(axis("in-context accuracy", range=[0, 1.1])).update_xaxes(
+        axis(showgrid=False)
+    )
     seen = alone or model
     return Panel(
         f"Where counting is wrong: one layer {seen['where_wrong']:.0%}",
-        "A trigger's output comes whenever its trigger does. So a guess can do without order: name the character that "
-        f"has come up most beyond its usual frequency. It is right {seen['guess']:.0%} of the time. The bars show how "
-        "often the models are right where this guess is, and where it is not, after the training. Without a head that "
+        "A trigger's output comes whenever its trigger does. So a guess can do without order: "
+        "name the character that "
+        f"has come up most beyond its usual frequency. It is right {seen['guess']:.0%} of the "
+        "time. The bars show how "
+        "often the models are right where this guess is, and where it is not, after the "
+        "training. Without a head that "
         "looks one back the second bar stays near zero.",
         figure.update_layout(legend={"orientation": "h"} | LEGEND | {"yanchor": "bottom"}),
-        data=pd.DataFrame({name: [found[side] for side in SIDES.values()] for name, (_, found) in shown.items()}),
+        data=pd.DataFrame(
+            {name: [found[side] for side in SIDES.values()] for name, (_, found) in shown.items()}
+        ),
     )
 
 

@@ -1,4 +1,5 @@
-"""A linear transformer of one layer: trained, built by hand to take the step, and the GD-SSM's construction."""
+"""A linear transformer of one layer: trained, built by hand to take the step, and the GD-SSM's
+construction."""
 
 from typing import Any
 
@@ -26,39 +27,61 @@ def applies(config: Config) -> bool:
 
 def by_hand(run: Run, view: Any) -> Panel:
     """M of all three on one scale."""
-    weights = {name: torch.tensor(array, dtype=torch.float64) for name, array in final(run.tensors).items()}
+    weights = {
+        name: torch.tensor(array, dtype=torch.float64) for name, array in final(run.tensors).items()
+    }
     if not weights:
-        raise CannotDraw("The linear transformer of one layer diverged: there are no weights to show.")
-    tasks = train.held_out(run.config, train.TEST_SET).to("cpu", torch.float64)  # where the weights of a file are
+        raise CannotDraw(
+            "The linear transformer of one layer diverged: there are no weights to show."
+        )
+    tasks = train.held_out(run.config, train.TEST_SET).to(
+        "cpu", torch.float64
+    )  # where the weights of a file are
     eta = construction.best_eta(tasks)
     maps = _maps(weights, run.config.f, run.config.N, eta)
     alone = constructed.of_products(torch.from_numpy(maps["trained"]), tasks)[None]
     said = float(loss(alone, tasks.y[-1])) / float(run["baseline/one"][0])
-    trained = float(run["evaluated/loss"][0, run.names("models").index("linear-1")] / run["baseline/one"][0])
+    trained = float(
+        run["evaluated/loss"][0, run.names("models").index("linear-1")] / run["baseline/one"][0]
+    )
     f = run.config.f
     halves = [f"xy {i + 1}" for i in range(f)] + [f"x' {i + 1}" for i in range(f)]
     return Panel(
         f"By its products alone the trained linear transformer has {said:.2f} of one step's loss",
-        "How each half of a token [x y, next x] is multiplied with each half of the last one. The step is η/N on the "
-        "diagonal of the upper right and nothing elsewhere: the key is x y, the query is x, and the value is a "
-        f"constant from the position vector. The trained model, seed 1, ends at {trained:.2f} times "
+        "How each half of a token [x y, next x] is multiplied with each half of the last one. "
+        "The step is η/N on the "
+        "diagonal of the upper right and nothing elsewhere: the key is x y, the query is x, and "
+        "the value is a "
+        f"constant from the position vector. The trained model, seed 1, ends at {trained:.2f} "
+        "times "
         "the loss of one step. A model that had not found the step would show no diagonal.",
         figures.small_maps(
-            maps, (halves, halves), ("token t", "the last token"), "M", figures.largest_magnitude(*maps.values())
+            maps,
+            (halves, halves),
+            ("token t", "the last token"),
+            "M",
+            figures.largest_magnitude(*maps.values()),
         ),
         data=_table(maps, halves),
     )
 
 
 def _maps(weights: dict[str, Tensor], f: int, N: int, eta: float) -> dict[str, np.ndarray]:
-    """M of the trained transformer, of the one built by hand and of the GD-SSM's construction, [2f, 2f] each."""
+    """M of the trained transformer, of the one built by hand and of the GD-SSM's construction, [2f,
+    2f] each."""
     layer = construction.layer_1d(f, N, eta)
     theirs = layer.beta[0] * layer.Psi[0].mT @ layer.Theta[0]
-    found = (constructed.products(weights), constructed.products(constructed.linear_attention(f, N, eta)), theirs)
+    found = (
+        constructed.products(weights),
+        constructed.products(constructed.linear_attention(f, N, eta)),
+        theirs,
+    )
     return {name: M.double().numpy() for name, M in zip(NAMES, found, strict=True)}
 
 
 def _table(maps: dict[str, np.ndarray], halves: list[str]) -> pd.DataFrame:
     """One row a number."""
     rows, columns = np.repeat(halves, len(halves)), np.tile(halves, len(halves))
-    return pd.DataFrame({"token t": rows, "last": columns} | {n: M.ravel().round(4) for n, M in maps.items()})
+    return pd.DataFrame(
+        {"token t": rows, "last": columns} | {n: M.ravel().round(4) for n, M in maps.items()}
+    )

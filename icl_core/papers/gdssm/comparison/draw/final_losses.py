@@ -22,11 +22,16 @@ def ends(run: Run, view: Any) -> Panel:
     """The loss of every model at the end, every seed a dot."""
     return Panel(
         _reached(run),
-        f"Every seed is a dot; a number after a name counts layers, and Griffin is a group of {_blocks(run)} blocks. "
-        "See who lies at the grey line, one step of gradient descent, or left of it: a mean over seeds within "
-        f"{percent(NEAR - 1)} counts as there. A model that learned nothing from its prompt lies at predicting zero. "
-        "If a training had not come to its end, this stands under the name. All are evaluated on the same "
-        f"{train.TEST_SET[1]:,} fresh tasks; those of the curves are others, so that their lines lie a little "
+        "Every seed is a dot; a number after a name counts layers, and Griffin is a group of "
+        f"{_blocks(run)} blocks. "
+        "See who lies at the grey line, one step of gradient descent, or left of it: a mean "
+        "over seeds within "
+        f"{percent(NEAR - 1)} counts as there. A model that learned nothing from its prompt "
+        "lies at predicting zero. "
+        "If a training had not come to its end, this stands under the name. All are evaluated "
+        "on the same "
+        f"{train.TEST_SET[1]:,} fresh tasks; those of the curves are others, so that their "
+        "lines lie a little "
         f"elsewhere. {beside_the_paper(run)}" + style.astray(run, run["evaluated/loss"]),
         _rows(run),
         data=_table(run),
@@ -50,12 +55,18 @@ def _rows(run: Run) -> Figure:
         figure.add_annotation(text="diverged", showarrow=False, y=each.place, **here)
     ticks = [_coloured(each.model) + _told(ends_of.end(run, each.curve).word) for each in found]
     figure.update_xaxes(axis("loss at the query", range=list(shown), showgrid=False))
-    return figure.update_yaxes(axis(range=[rows - 0.5, -0.5], tickvals=list(range(rows)), ticktext=ticks))
+    return figure.update_yaxes(
+        axis(range=[rows - 0.5, -0.5], tickvals=list(range(rows)), ticktext=ticks)
+    )
 
 
 def _coloured(model: Model) -> str:
     """A model's name in its colour, by which its curve is known."""
-    name = model.short.replace(" transformer", " transf.").removesuffix(" layer").removesuffix(" layers")
+    name = (
+        model.short.replace(" transformer", " transf.")
+        .removesuffix(" layer")
+        .removesuffix(" layers")
+    )
     return f'<span style="color:{colour(model.colour)}">{name}</span>'
 
 
@@ -71,21 +82,41 @@ def _lines(run: Run, figure: Figure) -> None:
     for level, (label, value, kind) in enumerate(style.lines(*levels(run))):
         left = level == 0  # the line of predicting zero is the rightmost
         line = {"color": colour(kind), "width": 2, "dash": DASHES[kind]}
-        figure.add_shape(type="line", x0=value, x1=value, yref="paper", y0=0, y1=1, line=line, layer="below")
+        figure.add_shape(
+            type="line", x0=value, x1=value, yref="paper", y0=0, y1=1, line=line, layer="below"
+        )
         side = {"xanchor": "right", "xshift": -3} if left else {"xanchor": "left", "xshift": 3}
-        where = {"x": value, "y": 1, "yref": "paper", "yshift": 10 + 19 * level, "font": {"size": TICKS}}
+        where = {
+            "x": value,
+            "y": 1,
+            "yref": "paper",
+            "yshift": 10 + 19 * level,
+            "font": {"size": TICKS},
+        }
         figure.add_annotation(text=label, showarrow=False, **where, **side)
 
 
 def _dots(run: Run, each: Entry, edge: float) -> Trace:
-    """One model's seeds in its row, with what they are beside others; one too far off stands at the edge, an arrow."""
+    """One model's seeds in its row, with what they are beside others; one too far off stands at the
+    edge, an arrow."""
     seen = np.isfinite(each.losses)
-    losses, spread = each.losses[seen], np.linspace(-0.12, 0.12, len(seen)) if len(seen) > 1 else np.zeros(1)
-    dot = marker(each.model, 11, symbol=np.where(losses > edge, "triangle-right", each.model.symbol).tolist())
-    dots = Trace(x=np.minimum(losses, edge), y=each.place + spread[seen], mode="markers", marker=dot)
-    about = "<br>".join(f"{name} {value}" for name, value in _beside(run, each).items() if value is not None)
+    losses, spread = (
+        each.losses[seen],
+        np.linspace(-0.12, 0.12, len(seen)) if len(seen) > 1 else np.zeros(1),
+    )
+    dot = marker(
+        each.model, 11, symbol=np.where(losses > edge, "triangle-right", each.model.symbol).tolist()
+    )
+    dots = Trace(
+        x=np.minimum(losses, edge), y=each.place + spread[seen], mode="markers", marker=dot
+    )
+    about = "<br>".join(
+        f"{name} {value}" for name, value in _beside(run, each).items() if value is not None
+    )
     hover = [f"{each.model.label}: {value:.4g}<br>{about}" for value in losses]
-    return dots.update(name=each.model.label, cliponaxis=False, text=hover, hovertemplate="%{text}<extra></extra>")
+    return dots.update(
+        name=each.model.label, cliponaxis=False, text=hover, hovertemplate="%{text}<extra></extra>"
+    )
 
 
 def _beside(run: Run, each: Entry) -> dict[str, Any]:
@@ -123,5 +154,11 @@ def _table(run: Run) -> pd.DataFrame:
 def _reached(run: Run) -> str:
     found = entries(run)
     near = [each for each in found if each.loss <= NEAR * run["baseline/one"][0]]
-    said = "No model" if not near else "All models" if len(near) == len(found) else f"{len(near)} of {len(found)}"
+    said = (
+        "No model"
+        if not near
+        else "All models"
+        if len(near) == len(found)
+        else f"{len(near)} of {len(found)}"
+    )
     return f"{said} reach{'es' * (len(near) in (0, 1))} one step of gradient descent"

@@ -18,15 +18,24 @@ from icl_core.papers.gdssm.shared.sequence_models.training_end import watched
 
 def training(run: Run, view: Any) -> Panel:
     """The loss of every model over its training; also of a run that is still going."""
-    x, losses = np.asarray(run.tensors.get("curve/step", [0])), {model(id): y for id, y in curves(run).items()}
+    x, losses = (
+        np.asarray(run.tensors.get("curve/step", [0])),
+        {model(id): y for id, y in curves(run).items()},
+    )
     means = {each.label: mean_of(rows) for each, rows in losses.items()}
     levels = watched(run)
     lost = [_when(x, losses, each.model) for each in style.diverged(run)] if run.finished else []
-    so_far = f"{len(losses)} of {len(run.names('models'))} models so far" if losses else "No model so far"
+    so_far = (
+        f"{len(losses)} of {len(run.names('models'))} models so far"
+        if losses
+        else "No model so far"
+    )
     return Panel(
         _late(x, means, levels[0]) if run.finished else so_far,
-        f"Means over the seeds, on {train.WATCHED[1]} held-out tasks{_elsewhere(run)}. Look for plateaus: a model "
-        "that finds the products falls suddenly, and one that does not stays level. Slow learners may still be "
+        f"Means over the seeds, on {train.WATCHED[1]} held-out tasks{_elsewhere(run)}. Look for "
+        "plateaus: a model "
+        "that finds the products falls suddenly, and one that does not stays level. Slow "
+        "learners may still be "
         "improving. Colours are those of the names in the panel beside." + style.told(lost),
         _falling(x, losses, levels, view.single_seeds, not run.finished),
         data=pd.DataFrame({"step": x} | {label: mean.round(4) for label, mean in means.items()}),
@@ -38,23 +47,38 @@ def _elsewhere(run: Run) -> str:
     if not run.finished:
         return ""
     here, there = (f"{each[1]:.3f}" for each in (watched(run), ends_of.levels(run)))
-    return f" (one step loses {here} on these, and {there} on the {train.TEST_SET[1]:,} of the panel beside)"
+    return (
+        f" (one step loses {here} on these, and {there} on the {train.TEST_SET[1]:,} of the "
+        "panel beside)"
+    )
 
 
 def _falling(
-    x: np.ndarray, losses: dict[Model, np.ndarray], levels: train.Levels, single_seeds: bool, legend: bool
+    x: np.ndarray,
+    losses: dict[Model, np.ndarray],
+    levels: train.Levels,
+    single_seeds: bool,
+    legend: bool,
 ) -> Figure:
     """A curve a model, and one a seed behind it if asked for."""
     single = [
         Curve(f"{each.label}, seed {i + 1}", x, row, each.colour, "dot")
-        for each, rows in losses.items() for i, row in enumerate(rows) if single_seeds
-    ]  # fmt: skip
-    series = [Curve(each.label, x, mean_of(rows), each.colour, each.dash) for each, rows in losses.items()]
+        for each, rows in losses.items()
+        for i, row in enumerate(rows)
+        if single_seeds
+    ]
+    series = [
+        Curve(each.label, x, mean_of(rows), each.colour, each.dash) for each, rows in losses.items()
+    ]
     lowest = min([levels[2], *(rows[np.isfinite(rows)].min() for rows in losses.values())])
     return figures.curves(
-        [*single, *series] or [Curve("none yet", x, np.full(len(x), np.nan))], "training step", "loss at the query",
-        y_range=(0.92 * lowest, 1.12 * levels[0]), lines=style.lines(*levels), height=460,
-    ).update_layout(showlegend=legend)  # fmt: skip
+        [*single, *series] or [Curve("none yet", x, np.full(len(x), np.nan))],
+        "training step",
+        "loss at the query",
+        y_range=(0.92 * lowest, 1.12 * levels[0]),
+        lines=style.lines(*levels),
+        height=460,
+    ).update_layout(showlegend=legend)
 
 
 def _when(x: np.ndarray, losses: dict[Model, np.ndarray], lost: Model) -> str:
@@ -65,7 +89,8 @@ def _when(x: np.ndarray, losses: dict[Model, np.ndarray], lost: Model) -> str:
 
 
 def _late(x: np.ndarray, means: dict[str, np.ndarray], zero: float) -> str:
-    """Who left the plateau when: the first evaluation at which a tenth of predicting zero is gained."""
+    """Who left the plateau when: the first evaluation at which a tenth of predicting zero is
+    gained."""
     under = {name: x[mean < 0.9 * zero] for name, mean in means.items()}
     left = {name: int(steps[0]) for name, steps in under.items() if len(steps)}
     if not left:

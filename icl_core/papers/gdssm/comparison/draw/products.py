@@ -1,4 +1,5 @@
-"""What each architecture has to multiply, and where it can: the story behind the losses, as a table."""
+"""What each architecture has to multiply, and where it can: the story behind the losses, as a
+table."""
 
 from typing import Any
 
@@ -9,18 +10,33 @@ from icl_core.papers.gdssm.comparison.load_run import entries
 from icl_core.papers.gdssm.comparison.settings import Config
 from icl_core.papers.gdssm.shared.sequence_models.training_end import levels
 
-# By the model's id, or its beginning: where y_t meets x_t, and where their product meets the query. As its authors
-# build it; below what the plain form has instead.
+# By the model's id, or its beginning: where y_t meets x_t, and where their product meets the query.
+# As its authors build it; below what the plain form has instead.
 WHERE = {
     "gd-ssm": ("in the window: C Q Cᵀ", "at the output: Z C q"),
-    "s5": ("nowhere on the way into the state", "in the gate, which must make all products at once"),
-    "mamba": ("convolution, then Δ x Bᵀ: the input chooses what is written", "C, which reads the state, and the gate"),
-    "griffin": ("convolution, then the input gate; window of attention", "the output gate; feed-forward layers"),
-    "gated-delta": ("convolution, then v kᵀ written to the state", "the query: S q; feed-forward layer"),
+    "s5": (
+        "nowhere on the way into the state",
+        "in the gate, which must make all products at once",
+    ),
+    "mamba": (
+        "convolution, then Δ x Bᵀ: the input chooses what is written",
+        "C, which reads the state, and the gate",
+    ),
+    "griffin": (
+        "convolution, then the input gate; window of attention",
+        "the output gate; feed-forward layers",
+    ),
+    "gated-delta": (
+        "convolution, then v kᵀ written to the state",
+        "the query: S q; feed-forward layer",
+    ),
     "linear-1": ("nowhere: keys and values see one token each", "attention: (k · q) v"),
     "linear-2": ("layer 1 brings x_t and y_t to one place", "attention of layer 2: (k · q) v"),
     "softmax-1": ("nowhere: keys and values see one token each", "attention, bent by its softmax"),
-    "softmax-2": ("layer 1 brings x_t and y_t to one place", "attention of layer 2, bent by its softmax"),
+    "softmax-2": (
+        "layer 1 brings x_t and y_t to one place",
+        "attention of layer 2, bent by its softmax",
+    ),
 }
 PLAIN = {
     "griffin": ("convolution, then the input gate; window of attention", "the output gate"),
@@ -37,7 +53,10 @@ SCALAR = {  # where their products with the query are made, if the token gives t
 def products_panel(run: Run, view: Any) -> Panel:
     """A row a model: where it makes the products of tokens, and what it ended at."""
     given, one = run.config.model == "1-D", levels(run)[1]
-    rows = [(each.model.label, *_where(run.config, each.model.id), each.loss / one) for each in entries(run)]
+    rows = [
+        (each.model.label, *_where(run.config, each.model.id), each.loss / one)
+        for each in entries(run)
+    ]
     table = pd.DataFrame(
         {
             "model": [label for label, *_ in rows],
@@ -50,8 +69,10 @@ def products_panel(run: Run, view: Any) -> Panel:
         "One product to make: what is given with the query"
         if given
         else "Two products to make: y with x, and that with the query",
-        "One step predicts (η/N) ∑ y_t (x_t · query). Any recurrence can keep a sum over tokens. The products need a "
-        "place in the architecture: a gate, attention, or tokens that hold them already. A model with no place for a "
+        "One step predicts (η/N) ∑ y_t (x_t · query). Any recurrence can keep a sum over "
+        "tokens. The products need a "
+        "place in the architecture: a gate, attention, or tokens that hold them already. A "
+        "model with no place for a "
         "product must imitate it by a function that bends: GELU, sigmoid, softmax.",
         table=table,
     )

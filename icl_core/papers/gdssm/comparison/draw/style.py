@@ -1,4 +1,5 @@
-"""What the drawings of the comparison share: dots, reference lines, and what is said where a model diverged."""
+"""What the drawings of the comparison share: dots, reference lines, and what is said where a model
+diverged."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -13,11 +14,16 @@ FAR = 1.5  # times the loss of predicting zero: beyond, a dot stands at the edge
 
 def lines(zero: float, one: float, two: float) -> list[tuple[str, float, str]]:
     """The reference lines."""
-    return [("predicting zero", zero, "floor"), ("one step", one, "gradient descent"), ("two steps", two, "floor")]
+    return [
+        ("predicting zero", zero, "floor"),
+        ("one step", one, "gradient descent"),
+        ("two steps", two, "floor"),
+    ]
 
 
 def limits(run: Run, losses: np.ndarray) -> tuple[float, float]:
-    """The range of losses that is shown: the reference lines and every loss that is not far above them."""
+    """The range of losses that is shown: the reference lines and every loss that is not far above
+    them."""
     zero, two = float(run["baseline/zero"][0]), float(run["baseline/two"][0])
     near = losses[losses <= FAR * zero]  # neither inf nor NaN is
     low, high = near.min(initial=two), near.max(initial=zero)
@@ -31,10 +37,15 @@ def diverged(run: Run) -> list[Entry]:
 
 
 def astray(run: Run, losses: np.ndarray) -> str:
-    """A sentence on what diverged, and one on the models with a loss [..., models] outside the range."""
+    """A sentence on what diverged, and one on the models with a loss [..., models] outside the
+    range."""
     tops = np.where(np.isfinite(losses), losses, -np.inf).reshape(-1, losses.shape[-1]).max(0)
     far = FAR * float(run["baseline/zero"][0])
-    named = [f"{each.model.short} at {top:.3g}" for each, top in zip(entries(run), tops, strict=True) if top > far]
+    named = [
+        f"{each.model.short} at {top:.3g}"
+        for each, top in zip(entries(run), tops, strict=True)
+        if top > far
+    ]
     lost = told(each.model.short for each in diverged(run))
     return lost + (f" Beyond the edge: {', '.join(named)}." if named else "")
 
@@ -49,10 +60,16 @@ def column(values: Any, places: int | None = None, missing: str = "diverged") ->
     """Numbers as a column of a table; words where one is not finite."""
     numbers = np.asarray(values, dtype=float)
     rounded = numbers if places is None else numbers.round(places)
-    return rounded if np.isfinite(numbers).all() else [f"{x:g}" if np.isfinite(x) else missing for x in rounded]  # type: ignore[return-value]
+    return (
+        rounded
+        if np.isfinite(numbers).all()
+        else [f"{x:g}" if np.isfinite(x) else missing for x in rounded]
+    )  # type: ignore[return-value]
 
 
 def counts(run: Run) -> tuple[str, str]:
     """The parameters of the GD-SSM's models, and of all others."""
-    own, others = ([each.parameters for each in entries(run) if each.baseline is one] for one in (False, True))
+    own, others = (
+        [each.parameters for each in entries(run) if each.baseline is one] for one in (False, True)
+    )
     return " and ".join(f"{count:,}" for count in own), f"{min(others):,} to {max(others):,}"

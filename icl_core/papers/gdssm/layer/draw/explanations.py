@@ -1,5 +1,5 @@
-"""How the numbers on the stage's maps are made, at the step shown: a state's from examples, a weight's from the
-construction's and what it is off."""
+"""How the numbers on the stage's maps are made, at the step shown: a state's from examples, a
+weight's from the construction's and what it is off."""
 
 from functools import partial
 from typing import Any
@@ -16,10 +16,13 @@ from icl_core.papers.gdssm.shared.load_run import constructed_of, row_of, traine
 
 TITLES = ("State", "Exact sum", "Difference")
 SAYS = (
-    "What each example has added to the state, with all later decays, times the factor {factor}; beside it what the "
+    "What each example has added to the state, with all later decays, times the factor "
+    "{factor}; beside it what the "
     "exact sum counts for it.",
-    "Each example adds the product of two of its numbers: minus N times the gradient is nothing but their sum.",
-    "What each example has added to the state, times the factor {factor}, less what the exact sum counts for it.",
+    "Each example adds the product of two of its numbers: minus N times the gradient is nothing "
+    "but their sum.",
+    "What each example has added to the state, times the factor {factor}, less what the exact "
+    "sum counts for it.",
 )
 
 
@@ -40,10 +43,18 @@ def _explained(index: int, run: Run, view: Any, found: Held, row: int, column: i
     ours = found.factor * ours
     values = (ours, exact, ours - exact)[index]
     against = (exact, None, None)[index]
-    says = [""] * pairs if against is None else [f"exact: {number_text(float(each))}" for each in against]
+    says = (
+        [""] * pairs
+        if against is None
+        else [f"exact: {number_text(float(each))}" for each in against]
+    )
     terms = [Term(f"example {t + 1}", float(values[t]), says[t]) for t in range(pairs)]
     total = (found.state, found.exact, found.state - found.exact)[index][pairs - 1, at, column]
-    beside = (Term("the exact sum", float(found.exact[pairs - 1, at, column]), found.names[0]),) if index == 0 else ()
+    beside = (
+        (Term("the exact sum", float(found.exact[pairs - 1, at, column]), found.names[0]),)
+        if index == 0
+        else ()
+    )
     where = f"entry {column + 1}" if vector else f"row {row + 1}, column {column + 1}"
     return Explanation(
         f"{TITLES[index]} after {pairs} pair{'s' * (pairs > 1)}, {where}",
@@ -59,13 +70,22 @@ state, exact, difference = (partial(_held, index) for index in range(3))
 
 def weights(run: Run, view: Any) -> list[Map]:
     """The weights learned, constructed, and their difference."""
-    trained, constructed = trained_at(run, run.snapshot_at(view), row_of(run, view)), constructed_of(run)
+    trained, constructed = (
+        trained_at(run, run.snapshot_at(view), row_of(run, view)),
+        constructed_of(run),
+    )
     block = blocks.laid(parts(run.config, trained, constructed, False))[0]
     return [
-        Map(f"Weights, {name}", np.asarray(matrix, np.float32), ("row", "column"), block.rows, block.columns,
-            partial(_weight, name, block))
+        Map(
+            f"Weights, {name}",
+            np.asarray(matrix, np.float32),
+            ("row", "column"),
+            block.rows,
+            block.columns,
+            partial(_weight, name, block),
+        )
         for name, matrix in block.maps.items()
-    ]  # fmt: skip
+    ]
 
 
 def _weight(name: str, block: Part, row: int, column: int) -> Explanation:
@@ -78,6 +98,9 @@ def _weight(name: str, block: Part, row: int, column: int) -> Explanation:
         "constructed": (of_paper,),
         "difference": (Term("learned", learned), Term("minus constructed", -built)),
     }[name]
-    says = "Scales, signs and a basis that the model cannot tell apart are normalised away, so that the two compare."
+    says = (
+        "Scales, signs and a basis that the model cannot tell apart are normalised away, so "
+        "that the two compare."
+    )
     title = f"{block.rows[row]}, {block.columns[column]}, {name}"
     return Explanation(title, says, float(block.maps[name][row, column]), terms)

@@ -1,4 +1,5 @@
-"""Any trained part replaced by its construction, its initial value or zero: the loss and one prediction, at once."""
+"""Any trained part replaced by its construction, its initial value or zero: the loss and one
+prediction, at once."""
 
 from typing import Any
 
@@ -18,29 +19,41 @@ from icl_core.papers.gdssm.shared.task import Tasks
 
 TASKS = (2**12, 2**19)  # held-out tasks at most, and numbers of x at most: an answer in 0.3 s
 MANY_LAYERS = (
-    " Three and four layers can share the work in many ways, so one part alone may not fit where all together do."
+    " Three and four layers can share the work in many ways, so one part alone may not fit "
+    "where all together do."
 )
 
 
 def draw(run: Run, view: Any) -> Panel:
-    """Loss before and after the replacements that the view asks for, beside construction and zero."""
+    """Loss before and after the replacements that the view asks for, beside
+    construction and zero."""
     snapshot, row = run.snapshot_at(view), row_of(run, view)
-    trained, start, constructed = trained_at(run, snapshot, row), trained_at(run, 0, row), constructed_of(run)
+    trained, start, constructed = (
+        trained_at(run, snapshot, row),
+        trained_at(run, 0, row),
+        constructed_of(run),
+    )
     operated, said = ablation.graft(trained, start, constructed, view, run.config)
     tasks = _held_out(run)
     found = [float(models.losses(each, tasks)[0]) for each in (trained, operated, constructed)]
     labels = ["trained", "after the graft", "constructed"]
     first = tasks.part(0, 1)
-    outputs = [float(models.predict(each, first)[0, 0, 0]) for each in (trained, operated, constructed)]
+    outputs = [
+        float(models.predict(each, first)[0, 0, 0]) for each in (trained, operated, constructed)
+    ]
     return Panel(
         _title(found, said),
-        "Pick a replacement for a part. If training found the construction, the second bar stays as high as the first. "
-        "If a part did nothing, zero in its place would change nothing. Replace several at once; all of them together "
+        "Pick a replacement for a part. If training found the construction, the second bar "
+        "stays as high as the first. "
+        "If a part did nothing, zero in its place would change nothing. Replace several at "
+        "once; all of them together "
         "make the construction." + (MANY_LAYERS if run.config.layers > 2 else ""),
         _bars(labels, found, closed_forms.zero_loss(run.config.f, run.config.r)),
         data=pd.DataFrame({"model": labels, "loss": found, "prediction": outputs}).round(5),
-        note=f"One task, first entry of y {number_text(float(first.y[-1, 0, 0]))}: trained predicts {number_text(outputs[0])}, "
-        f"after the graft {number_text(outputs[1])}, the construction {number_text(outputs[2])}. {len(tasks):,} held-out "
+        note=f"One task, first entry of y {number_text(float(first.y[-1, 0, 0]))}: trained "
+        f"predicts {number_text(outputs[0])}, "
+        f"after the graft {number_text(outputs[1])}, the construction "
+        f"{number_text(outputs[2])}. {len(tasks):,} held-out "
         f"tasks; step {run.snapshot_steps[snapshot]}, seed {row + 1}.",
     )
 
@@ -62,20 +75,33 @@ def _held_out(run: Run) -> Tasks:
 def _bars(labels: list[str], losses: list[float], zero: float) -> Figure:
     """A bar a model, cut off at twice the loss of predicting zero."""
     figure = figures.bars(
-        labels, [min(value, 2 * zero) for value in losses], "loss at the query",
-        kinds=["trained", "#7a6fb0", "construction"], lines=[("predicting zero", zero, "floor")],
-        y_range=(0, min(max(*losses, zero), 2 * zero) * 1.15), text="none",
-    )  # fmt: skip
+        labels,
+        [min(value, 2 * zero) for value in losses],
+        "loss at the query",
+        kinds=["trained", "#7a6fb0", "construction"],
+        lines=[("predicting zero", zero, "floor")],
+        y_range=(0, min(max(*losses, zero), 2 * zero) * 1.15),
+        text="none",
+    )
     for name, value in zip(figure.data[0]["x"], losses, strict=True):
         text = f"{value:.4g}" if np.isfinite(value) else "not finite"
-        over = {"x": name, "y": min(value, 2 * zero), "yanchor": "bottom", "yshift": 2, "bgcolor": PAPER}
+        over = {
+            "x": name,
+            "y": min(value, 2 * zero),
+            "yanchor": "bottom",
+            "yshift": 2,
+            "bgcolor": PAPER,
+        }
         figure.add_annotation(text=text, showarrow=False, **over)
     return figure
 
 
 def _title(found: list[float], said: dict[str, str]) -> str:
     if not said:
-        return f"Nothing replaced: loss {number_text(found[0])}; the construction has {number_text(found[2])}"
+        return (
+            f"Nothing replaced: loss {number_text(found[0])}; the construction has "
+            f"{number_text(found[2])}"
+        )
     parts = ", ".join(f"{ablation.SIGNS.get(name, name)} → {word}" for name, word in said.items())
     if len(said) > 2 and len(set(said.values())) == 1:
         parts = f"{len(said)} parts → {next(iter(said.values()))}"

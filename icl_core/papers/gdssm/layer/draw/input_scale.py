@@ -24,8 +24,10 @@ def draw(run: Run, view: Any) -> Panel:
     table = {name: row.mean(0) if row.ndim > 1 else row for name, row in rows.items()}
     return Panel(
         _title(run),
-        "The finished model on tasks whose x is α times as large as in training. Trained, constructed and the closed "
-        "form should be one line. The rate was learned for α = 1 and stays, so for larger x the step is too long"
+        "The finished model on tasks whose x is α times as large as in training. Trained, "
+        "constructed and the closed "
+        "form should be one line. The rate was learned for α = 1 and stays, so for larger x the "
+        "step is too long"
         + (", and from √2 on it is worse than predicting zero." if run.config.layers == 1 else ".")
         + " A model that solved the regression would run parallel to the dashed line.",
         _lines(run, rows, view.alpha),
@@ -35,7 +37,10 @@ def draw(run: Run, view: Any) -> Panel:
 
 
 def _lines(run: Run, rows: dict[str, np.ndarray], at: float) -> Figure:
-    alpha, beyond = run["sweep/alpha"], [(2**0.5, "α = √2", "floor")] if run.config.layers == 1 else []
+    alpha, beyond = (
+        run["sweep/alpha"],
+        [(2**0.5, "α = √2", "floor")] if run.config.layers == 1 else [],
+    )
     series = [
         Curve("constructed", alpha, rows["constructed"], "construction"),
         Curve("trained", alpha, rows["trained"], markers=True),
@@ -52,11 +57,14 @@ def _lines(run: Run, rows: dict[str, np.ndarray], at: float) -> Figure:
 
 
 def at_scale(run: Run, view: Any) -> tuple[float, float, float, int]:
-    """The losses at the scale that the view asks for, trained, constructed and of predicting zero, and on how many
-    fresh tasks."""
+    """The losses at the scale that the view asks for, trained, constructed and of predicting zero,
+    and on how many fresh tasks."""
     config, row, alpha = run.config, row_of(run, view), view.alpha
     tasks = train.held_out(config, TASKS).times(alpha).to("cpu")
-    ours, theirs = (float(models.losses(model, tasks)[0]) for model in (trained_at(run, -1, row), constructed_of(run)))
+    ours, theirs = (
+        float(models.losses(model, tasks)[0])
+        for model in (trained_at(run, -1, row), constructed_of(run))
+    )
     return ours, theirs, closed_forms.zero_loss(config.f, alpha * config.r), len(tasks)
 
 
@@ -69,7 +77,8 @@ def _looked_at(run: Run, view: Any) -> str:
         else "Over all tasks, "
     )
     return (
-        f"At α = {view.alpha:g}, seed {row_of(run, view) + 1}, on the same {count:,} tasks: trained {number_text(ours)}, "
+        f"At α = {view.alpha:g}, seed {row_of(run, view) + 1}, on the same {count:,} tasks: "
+        f"trained {number_text(ours)}, "
         f"constructed {number_text(theirs)}. {known}predicting zero loses {number_text(zero)}."
     )
 
@@ -84,4 +93,7 @@ def _title(run: Run) -> str:
         worse = f"worse than zero beyond α = {number_text(cross, 2)}"
     if not np.isfinite(run["sweep/closed"]).all():
         return f"The trained model is {worse}"
-    return f"At every scale within {percent(off_closed_form(run))} of the construction, on the same tasks; {worse}"
+    return (
+        f"At every scale within {percent(off_closed_form(run))} of the construction, on the "
+        f"same tasks; {worse}"
+    )

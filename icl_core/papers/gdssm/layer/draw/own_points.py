@@ -1,4 +1,5 @@
-"""Your own points: the line that the trained layer fits to them in one pass, beside gradient descent and the best."""
+"""Your own points: the line that the trained layer fits to them in one pass, beside gradient
+descent and the best."""
 
 from typing import Any
 
@@ -32,23 +33,34 @@ def draw(run: Run, view: Any) -> Panel:
         Curve("constructed", queries, constructed, "construction"),
         Curve("trained", queries, trained, "trained", "dash"),
     ]
-    figure = figures.curves(series, "x", "y", y_range=limits(pairs, [curve.mean() for curve in series]))
+    figure = figures.curves(
+        series, "x", "y", y_range=limits(pairs, [curve.mean() for curve in series])
+    )
     slopes = [float(queries @ line / (queries @ queries)) for line in (trained, constructed)]
     return Panel(
-        f"Trained fits slope {number_text(slopes[0], 2)}, gradient descent {number_text(slopes[1], 2)}, least squares "
+        f"Trained fits slope {number_text(slopes[0], 2)}, gradient descent "
+        f"{number_text(slopes[1], 2)}, least squares "
         f"{number_text(best, 2)}",
-        "Your points are the prompt, and every x of the lines is a query. Blue should lie on the construction, one "
-        "step of gradient descent. Its rate is right on average over tasks, so on your points it may stop short of "
+        "Your points are the prompt, and every x of the lines is a query. Blue should lie on "
+        "the construction, one "
+        "step of gradient descent. Its rate is right on average over tasks, so on your points "
+        "it may stop short of "
         "least squares or go too far. A layer that learned nothing would draw a flat line.",
         figure.add_trace(figures.dots(pairs, "your points")),
-        data=pd.DataFrame({"x": queries, "trained": trained, "constructed": constructed, "best": best * queries}),
+        data=pd.DataFrame(
+            {"x": queries, "trained": trained, "constructed": constructed, "best": best * queries}
+        ),
         note=_applies(run, len(pairs)) + f" Step {run.snapshot_steps[snapshot]}, seed {row + 1}.",
     )
 
 
 def _prompt(pairs: np.ndarray, queries: np.ndarray, f: int, scalar: bool) -> Tasks:
-    """A task for every query, with the same points: x and y in the first coordinate, zeros in the others."""
-    x, y = torch.zeros(len(pairs) + 1, f, len(queries)), torch.zeros(len(pairs) + 1, 1 if scalar else f, len(queries))
+    """A task for every query, with the same points: x and y in the first coordinate, zeros in the
+    others."""
+    x, y = (
+        torch.zeros(len(pairs) + 1, f, len(queries)),
+        torch.zeros(len(pairs) + 1, 1 if scalar else f, len(queries)),
+    )
     x[:-1, 0], y[:-1, 0] = torch.tensor(pairs[:, :1]), torch.tensor(pairs[:, 1:])
     x[-1, 0] = torch.tensor(queries)
     return Tasks(x, y)
@@ -65,10 +77,13 @@ def _applies(run: Run, count: int) -> str:
     config, said = run.config, []
     if count != config.N:
         more = "long" if count > config.N else "short"
-        said.append(f"Trained for {config.N} pairs and given {count}, its step is too {more}: η/N is fixed.")
+        said.append(
+            f"Trained for {config.N} pairs and given {count}, its step is too {more}: η/N is fixed."
+        )
     if config.f > 1:
         said.append(
-            f"The layer was trained on {config.f} features. It gets your x in the first, zeros in the others, and "
+            f"The layer was trained on {config.f} features. It gets your x in the first, zeros "
+            "in the others, and "
             f"steps as far as is right for {config.f}. The preset of one feature is made for this."
         )
     return " ".join(said) or "The layer was trained for one feature and as many pairs."

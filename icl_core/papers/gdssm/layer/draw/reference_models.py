@@ -1,5 +1,5 @@
-"""What a trained layer is set beside, apart from its construction: another training, the best weights of all, and what
-the 1-D layer's tokens allow."""
+"""What a trained layer is set beside, apart from its construction: another training, the best
+weights of all, and what the 1-D layer's tokens allow."""
 
 from typing import Any
 
@@ -29,18 +29,34 @@ def training(run: Run, view: Any) -> Panel:
     theirs, ours = (_after(each) for each in both)
     rows = {"as here": ("beside", "layer 4"), "as the authors train": ("curve", "trained")}
     series = [
-        Curve(name, run[f"{kind}/step"][1:], np.maximum(np.abs(run[f"{kind}/loss"][:, 1:] / level - 1), LOWEST), colour)
+        Curve(
+            name,
+            run[f"{kind}/step"][1:],
+            np.maximum(np.abs(run[f"{kind}/loss"][:, 1:] / level - 1), LOWEST),
+            colour,
+        )
         for name, (kind, colour) in rows.items()
     ]
-    table = [pd.DataFrame({"trained": x.name, "step": x.x, "off L*": mean_of(x.y).round(6)}) for x in series]
+    table = [
+        pd.DataFrame({"trained": x.name, "step": x.x, "off L*": mean_of(x.y).round(6)})
+        for x in series
+    ]
     return Panel(
         f"Within 1% of L*: {theirs} as the authors train, {ours} as here",
-        "How far the loss is from the construction's on the same tasks, as a share; both axes are logarithmic. The "
-        f"dotted line is 1%. {_theirs(run.config)} Ours is Adam at {here.learning_rate:g} on {here.batch} tasks a "
-        "step, without weight decay. Both should come down: if only one training found the layer, the other would stay "
+        "How far the loss is from the construction's on the same tasks, as a share; both axes "
+        "are logarithmic. The "
+        f"dotted line is 1%. {_theirs(run.config)} Ours is Adam at {here.learning_rate:g} on "
+        f"{here.batch} tasks a "
+        "step, without weight decay. Both should come down: if only one training found the "
+        "layer, the other would stay "
         "up.",
         figures.curves(
-            series, "training step", "off L*, as a share", log_x=True, log_y=True, lines=[("1%", NEAR, "floor")]
+            series,
+            "training step",
+            "off L*, as a share",
+            log_x=True,
+            log_y=True,
+            lines=[("1%", NEAR, "floor")],
         ),
         data=pd.concat(table),
         note=_beside(run, here, both),
@@ -51,11 +67,15 @@ def _theirs(config: Config) -> str:
     """How the authors train, in a sentence or two."""
     rate = config.learning_rate
     said = (
-        f"Theirs is AdamW with weight decay {DECAY:g}, rates {rate / 2:g} for the decays and {rate:g} for the rest, "
-        f"{config.batch} tasks a step, and a cosine after a warm-up (Appendix A.5). The paper does not say how long "
+        f"Theirs is AdamW with weight decay {DECAY:g}, rates {rate / 2:g} for the decays and "
+        f"{rate:g} for the rest, "
+        f"{config.batch} tasks a step, and a cosine after a warm-up (Appendix A.5). The paper "
+        "does not say how long "
         f"the warm-up is; here it is {WARM_UP:.0%} of the steps."
     )
-    of_vectors = " For vector labels Appendix A.6 names Adam and a cosine, without decay or warm-up."
+    of_vectors = (
+        " For vector labels Appendix A.6 names Adam and a cosine, without decay or warm-up."
+    )
     return said + of_vectors * (config.model == "N-D")
 
 
@@ -64,11 +84,18 @@ def _beside(run: Run, here: Config, both: tuple[np.ndarray, np.ndarray]) -> str:
     (theirs, ours), said = both, ""
     ratios, batches = theirs / np.maximum(ours, 1), run.config.batch / here.batch
     if np.isfinite(ratios).any():
-        said = f"Theirs over ours, seed by seed: {_spread(ratios)} times the steps, {_spread(batches * ratios)} times "
-        said += f"the tasks; our rate is {here.learning_rate / run.config.learning_rate:,.0f} times theirs. "
+        said = (
+            f"Theirs over ours, seed by seed: {_spread(ratios)} times the steps, "
+            f"{_spread(batches * ratios)} times "
+        )
+        said += (
+            f"the tasks; our rate is {here.learning_rate / run.config.learning_rate:,.0f} times "
+            "theirs. "
+        )
     late = apart(run["curve/step"], theirs), apart(run["beside/step"], ours)
     return (
-        f"{said}Arrived: the first evaluation from which on the loss stays within 1%. Later evaluations lie farther "
+        f"{said}Arrived: the first evaluation from which on the loss stays within 1%. Later "
+        "evaluations lie farther "
         f"apart, at these arrivals by up to {late[0]:,.0f} and {late[1]:,.0f} steps."
     )
 
@@ -78,19 +105,27 @@ def _after(steps: np.ndarray) -> str:
     missing = int((~np.isfinite(steps)).sum())
     if missing == len(steps):
         return "in none of its steps"
-    return f"after {_spread(steps)} steps" + f" ({missing} of {len(steps)} seeds not at all)" * (missing > 0)
+    return f"after {_spread(steps)} steps" + f" ({missing} of {len(steps)} seeds not at all)" * (
+        missing > 0
+    )
 
 
 def _spread(steps: np.ndarray) -> str:
     """Steps or ratios of the seeds that arrived, in words: "9,600 to 12,000"."""
-    low, high = (f"{end:,.0f}" if end >= 10 else f"{end:.2g}" for end in (np.nanmin(steps), np.nanmax(steps)))
+    low, high = (
+        f"{end:,.0f}" if end >= 10 else f"{end:.2g}" for end in (np.nanmin(steps), np.nanmax(steps))
+    )
     return low if low == high else f"{low} to {high}"
 
 
 def population(run: Run, view: Any) -> Panel:
-    """With one feature: trained weights, the weights of least expected loss, and the constructed ones."""
+    """With one feature: trained weights, the weights of least expected loss, and the constructed
+    ones."""
     names, trained = _numbers(run, "final/")
-    best, constructed = _numbers(run, "population/")[1][0], np.isin(names, ("Q: y x", "q: x⁺", "rate", "decay")) * 1.0
+    best, constructed = (
+        _numbers(run, "population/")[1][0],
+        np.isin(names, ("Q: y x", "q: x⁺", "rate", "decay")) * 1.0,
+    )
     off = number_text(population_distance(run, "final/"))
     x = np.arange(len(names))
     series = [
@@ -99,21 +134,35 @@ def population(run: Run, view: Any) -> Panel:
         Curve("trained", x, trained, "trained", band="minmax"),
     ]
     figure = figures.curves(series, "", "in units of the construction", y_range=(-0.25, 1.25))
-    shapes = {"constructed": ("line-ew-open", 30), "best on average": ("diamond-open", 12), "trained": ("circle", 7)}
+    shapes = {
+        "constructed": ("line-ew-open", 30),
+        "best on average": ("diamond-open", 12),
+        "trained": ("circle", 7),
+    }
     for trace in figure.data:
         if trace.get("name") in shapes:
             symbol, size = shapes[trace["name"]]
-            trace.update(mode="markers", marker={"symbol": symbol, "size": size, "color": figures.colour(_kind(trace))})
+            trace.update(
+                mode="markers",
+                marker={"symbol": symbol, "size": size, "color": figures.colour(_kind(trace))},
+            )
     figure.update_xaxes(tickvals=x.tolist(), ticktext=names)
     return Panel(
-        f"The best weights are the construction, to {population_distance(run):.0e}; trained ones are {off} off",
-        "With one feature the expected loss of any weights can be computed exactly. We search its minimum from where "
-        "training begins (diamonds), and it lies on the construction in every number. So where trained weights are off "
-        "(the band spans the seeds), they have found no better way to learn; their training is unfinished. If other "
+        f"The best weights are the construction, to {population_distance(run):.0e}; trained "
+        f"ones are {off} off",
+        "With one feature the expected loss of any weights can be computed exactly. We search "
+        "its minimum from where "
+        "training begins (diamonds), and it lies on the construction in every number. So where "
+        "trained weights are off "
+        "(the band spans the seeds), they have found no better way to learn; their training is "
+        "unfinished. If other "
         "weights were better than gradient descent, the diamonds would leave the bars.",
         figure,
-        data=pd.DataFrame({"weight": names, "trained": trained.mean(0), "best": best, "constructed": constructed}),
-        note="Q is divided by its entry y x, q by its last; the rate is in units of the best η/N, and the decay is the "
+        data=pd.DataFrame(
+            {"weight": names, "trained": trained.mean(0), "best": best, "constructed": constructed}
+        ),
+        note="Q is divided by its entry y x, q by its last; the rate is in units of the best "
+        "η/N, and the decay is the "
         "mean of a^(N − t). With one feature Q and Qᵀ act alike, so the two halves of Q are added.",
     )
 
@@ -131,22 +180,33 @@ def _numbers(run: Run, prefix: str) -> tuple[list[str], np.ndarray]:
     lower = Q[:, *np.tril_indices(3)]  # [seeds, 6]
     decay = mean_decay(weights.tensors()["a"], config.N).numpy().reshape(-1, 1)
     rates = found["rate"].numpy().reshape(-1, 1) / rate
-    names = [*(f"Q: {each}" for each in ENTRIES), *(f"q: {each}" for each in ("x", "y", "x⁺")), "rate", "decay"]
+    names = [
+        *(f"Q: {each}" for each in ENTRIES),
+        *(f"q: {each}" for each in ("x", "y", "x⁺")),
+        "rate",
+        "decay",
+    ]
     return names, np.concatenate([lower, q, rates, decay], 1)
 
 
 def tokens(run: Run, view: Any) -> Panel:
-    """With scalar labels: what two layers do on windows, and two ways to use the 1-D layer's tokens at their best."""
+    """With scalar labels: what two layers do on windows, and two ways to use the 1-D layer's tokens
+    at their best."""
     kept, zero = _reached(run), closed_forms.zero_loss(run.config.f, run.config.r)
     kinds = ["gradient descent", "layer 1", "layer 2", "construction", "trained"]
     shown = "trained on windows", "a layer on a layer", "x₁ left out of ∑ x xᵀ"
     trained, stacked, left_out = (number_text(kept[name]) for name in shown)
     return Panel(
-        f"Two layers on windows lose {trained}; two ways on the tokens [x y, next x], {stacked} and {left_out}",
-        "The 1-D layer's tokens hold x₁ only as x₁y₁. Another x₁ with another y₁ makes the same tokens and needs "
-        "another second step, so no model takes exactly two steps on them. There are two ways to come near: a second "
-        "layer of the same kind, which has the first one's predictions from earlier pairs alone, or ∑ x xᵀ of all x "
-        "but the first. Windows of x, y, x, y, … with y as [0, …, y] hold everything, and the layers trained here read "
+        f"Two layers on windows lose {trained}; two ways on the tokens [x y, next x], {stacked} "
+        f"and {left_out}",
+        "The 1-D layer's tokens hold x₁ only as x₁y₁. Another x₁ with another y₁ makes the same "
+        "tokens and needs "
+        "another second step, so no model takes exactly two steps on them. There are two ways "
+        "to come near: a second "
+        "layer of the same kind, which has the first one's predictions from earlier pairs "
+        "alone, or ∑ x xᵀ of all x "
+        "but the first. Windows of x, y, x, y, … with y as [0, …, y] hold everything, and the "
+        "layers trained here read "
         "those. If either way made the second step, its bar would be as low as that of two steps.",
         figures.bars(
             list(kept),
@@ -157,13 +217,15 @@ def tokens(run: Run, view: Any) -> Panel:
             y_range=(0, 1.1 * zero),
         ),
         data=pd.DataFrame({"two layers": list(kept), "loss": list(kept.values())}).round(5),
-        note="The bars of steps are exact. Those of the tokens are fitted to the test set, each with two free numbers, "
+        note="The bars of steps are exact. Those of the tokens are fitted to the test set, each "
+        "with two free numbers, "
         "and scaled by the loss of two steps on the same tasks.",
     )
 
 
 def _reached(run: Run) -> dict[str, float]:
-    """The losses that are drawn: of steps in closed form, of the others over that of two steps on the same tasks."""
+    """The losses that are drawn: of steps in closed form, of the others over that of two steps on
+    the same tasks."""
     f, N, r = run.config.f, run.config.N, run.config.r
     two = closed_forms.two_steps_free(f, N, r).loss
     scale = two / float(run["baseline/floor"][0])  # of the test set's tasks

@@ -1,4 +1,5 @@
-"""What is on stage: the state beside the exact gradient, the weights beside the construction, the falling loss."""
+"""What is on stage: the state beside the exact gradient, the weights beside the construction, the
+falling loss."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,20 +16,31 @@ from icl_core.papers.gdssm.layer.draw import weights_maps as blocks
 from icl_core.papers.gdssm.layer.draw.state import Held, held, typical
 from icl_core.papers.gdssm.layer.draw.weights import LIMIT
 from icl_core.papers.gdssm.layer.draw.weights_parts import parts
-from icl_core.papers.gdssm.shared.load_run import compared, constructed_of, curve_of, percent, row_of, trained_at
+from icl_core.papers.gdssm.shared.load_run import (
+    compared,
+    constructed_of,
+    curve_of,
+    percent,
+    row_of,
+    trained_at,
+)
 from icl_core.papers.gdssm.shared.typed_points import points
 
 LONGEST = 5  # rows in which numbers have room
 STATE = (
-    "What the layer has added up over one fresh prompt. The scale of a state is arbitrary, so one factor is fitted; it "
-    "stands in the title. The map should become the one beside it; before training it mixes all products of tokens."
+    "What the layer has added up over one fresh prompt. The scale of a state is arbitrary, so "
+    "one factor is fitted; it "
+    "stands in the title. The map should become the one beside it; before training it mixes all "
+    "products of tokens."
 )
 EXACT = (
-    "The sum over the same pairs, computed exactly. It is minus N times the gradient of a linear model's loss at zero. "
+    "The sum over the same pairs, computed exactly. It is minus N times the gradient of a "
+    "linear model's loss at zero. "
     "The layer is never shown it."
 )
 DIFFERENCE = (
-    "State minus gradient, on the same scale. It should be empty. A layer that adds up something else would leave as "
+    "State minus gradient, on the same scale. It should be empty. A layer that adds up "
+    "something else would leave as "
     "much here as its state holds."
 )
 
@@ -38,11 +50,16 @@ def _map(index: int, title: Callable[[Held], str], caption: str, run: Run, view:
     found = held(run, view)
     matrix = list(found.maps.values())[index]
     figure = figures.small_map(matrix, (None, None), found.axes, found.names[0], found.limit)
-    return Panel(title(found), caption, figure.update_layout(margin={"t": 12}))  # room for the scale's upper end
+    return Panel(
+        title(found), caption, figure.update_layout(margin={"t": 12})
+    )  # room for the scale's upper end
 
 
 def _after(found: Held) -> str:
-    return f"State, scaled by {number_text(found.factor, 2)}, after {found.shown} pair{'s' * (found.shown > 1)}"
+    return (
+        f"State, scaled by {number_text(found.factor, 2)}, after {found.shown} "
+        f"pair{'s' * (found.shown > 1)}"
+    )
 
 
 def _sum(found: Held) -> str:
@@ -54,12 +71,14 @@ def _away(found: Held) -> str:
 
 
 state, exact, difference = (
-    partial(_map, index, *said) for index, said in enumerate(((_after, STATE), (_sum, EXACT), (_away, DIFFERENCE)))
+    partial(_map, index, *said)
+    for index, said in enumerate(((_after, STATE), (_sum, EXACT), (_away, DIFFERENCE)))
 )
 
 
 def along(run: Run, view: Any) -> Panel:
-    """With one feature state and gradient are numbers: one against the other, over prompts and pairs read."""
+    """With one feature state and gradient are numbers: one against the other, over prompts and
+    pairs read."""
     state, exact = typical(run, view)
     top, away = (
         1.05 * figures.largest_magnitude(exact),
@@ -68,33 +87,50 @@ def along(run: Run, view: Any) -> Panel:
     ends, shown = np.array([-top, top]), np.stack([exact.ravel(), state.ravel()], 1)
     total = "∑ x xᵀ" if view.state == "curvature" and run.config.layers > 1 else "∑ y xᵀ"
     figure = figures.curves(
-        [Curve("equal, as constructed", ends, ends, "construction")], f"{total}, exact", "state",
-        x_range=(-top, top), y_range=(-top, top),
-    )  # fmt: skip
-    dots = figures.dots(shown, "trained").update(marker={"size": 7, "color": figures.colour("trained")})
+        [Curve("equal, as constructed", ends, ends, "construction")],
+        f"{total}, exact",
+        "state",
+        x_range=(-top, top),
+        y_range=(-top, top),
+    )
+    dots = figures.dots(shown, "trained").update(
+        marker={"size": 7, "color": figures.colour("trained")}
+    )
     return Panel(
         f"State against gradient: {percent(float(away))} off after {run.config.N} pairs",
-        f"Each dot is one of {exact.shape[1]} prompts, after some number of pairs. If the layer adds up the gradient, "
+        f"Each dot is one of {exact.shape[1]} prompts, after some number of pairs. If the layer "
+        "adds up the gradient, "
         "all dots lie on the line; before training they lie anywhere.",
         figure.add_trace(dots).update_layout(showlegend=True, hovermode="closest"),
     )
 
 
 def weights(run: Run, view: Any) -> Panel:
-    """The weights that decide what enters the state and what reads it, symmetries normalised away."""
-    trained, constructed = trained_at(run, run.snapshot_at(view), row_of(run, view)), constructed_of(run)
+    """The weights that decide what enters the state and what reads it, symmetries
+    normalised away."""
+    trained, constructed = (
+        trained_at(run, run.snapshot_at(view), row_of(run, view)),
+        constructed_of(run),
+    )
     found = parts(run.config, trained, constructed, False)
     block = blocks.laid(found)[0]
     few = len(block.rows) <= LONGEST
-    farthest = {part.kind: max(each.away for each in found if each.kind == part.kind) for part in found}
+    farthest = {
+        part.kind: max(each.away for each in found if each.kind == part.kind) for part in found
+    }
     said = ", ".join(f"{kind} by {number_text(value, 2)}" for kind, value in farthest.items())
     return Panel(
         f"Off the construction: {said}",
-        "The learned weights beside the construction's, which make the state a gradient. Scales, signs and the basis "
-        "of the state are normalised, because the model acts the same in all of them. The difference should be empty; "
-        "before training it is as strong as the learned weights. The title names the farthest entry of each kind; "
+        "The learned weights beside the construction's, which make the state a gradient. "
+        "Scales, signs and the basis "
+        "of the state are normalised, because the model acts the same in all of them. The "
+        "difference should be empty; "
+        "before training it is as strong as the learned weights. The title names the farthest "
+        "entry of each kind; "
         "decays and rates are in units of the constructed ones.",
-        figures.small_maps(block.maps, (block.rows, block.columns), ("", ""), "entry", LIMIT, written=few),
+        figures.small_maps(
+            block.maps, (block.rows, block.columns), ("", ""), "entry", LIMIT, written=few
+        ),
     )
 
 
@@ -105,12 +141,14 @@ def loss(run: Run, view: Any) -> Panel:
 
 
 def above(run: Run, view: Any) -> tuple[float, float]:
-    """By what share the loss at the view's snapshot is above the construction's on the same tasks, as the mean over
-    seeds, and by what share predicting zero is."""
+    """By what share the loss at the view's snapshot is above the construction's on the same tasks,
+    as the mean over seeds, and by what share predicting zero is."""
     x, rows = curve_of(run, "loss")
     step = run.snapshot_steps[run.snapshot_at(view)]
     beside, last = float(run["watched/constructed"][0]), mean_of(rows)
-    return float(last[np.abs(x - step).argmin()]) / beside - 1, float(run["baseline/zero"][0]) / beside - 1
+    return float(last[np.abs(x - step).argmin()]) / beside - 1, float(
+        run["baseline/zero"][0]
+    ) / beside - 1
 
 
 def _title(away: float) -> str:
@@ -121,7 +159,9 @@ def line(run: Run, view: Any) -> Panel:
     """One feature: the line through your points, in a picture that does not move."""
     panel, pairs = own_points.draw(run, view), np.array(points(view.points))
     assert panel.figure is not None and panel.data is not None
-    low, high = own_points.limits(pairs, [panel.data[name].to_numpy() for name in ("constructed", "best")])
+    low, high = own_points.limits(
+        pairs, [panel.data[name].to_numpy() for name in ("constructed", "best")]
+    )
     panel.figure.update_yaxes(range=[low, high])
     for trace in panel.figure.data:  # one row of names
         trace.update(showlegend=trace["name"] in ("trained", "constructed"))

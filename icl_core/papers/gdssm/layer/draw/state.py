@@ -1,4 +1,5 @@
-"""The state as a gradient: what the model has accumulated after every token, beside the exact sum."""
+"""The state as a gradient: what the model has accumulated after every token, beside the
+exact sum."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,18 +20,28 @@ from icl_core.papers.gdssm.shared.layer_nd import LayerND
 from icl_core.papers.gdssm.shared.load_run import example, percent, row_of, trained_at
 from icl_core.papers.gdssm.shared.task import Tasks
 
-TYPICAL, PROMPTS = -1, 16  # the prompts, none of which can be looked at, that say how large a sum usually is
+TYPICAL, PROMPTS = (
+    -1,
+    16,
+)  # the prompts, none of which can be looked at, that say how large a sum usually is
 GRADIENT = "minus N times the gradient at zero, by automatic differentiation"
-# What the state is compared with, by whether it is the curvature: the sum, its name, its rows, and how it is made.
+# What the state is compared with, by whether it is the curvature: the sum, its name, its rows, and
+# how it is made.
 SUMS = {
     False: ("∑ y xᵀ", "gradient", "entry of y", f"the sum of y xᵀ, {GRADIENT}"),
-    True: ("∑ x xᵀ", "curvature", "entry of x", "the sum of x xᵀ, the curvature, added up directly"),
+    True: (
+        "∑ x xᵀ",
+        "curvature",
+        "entry of x",
+        "the sum of x xᵀ, the curvature, added up directly",
+    ),
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """What a model has added up after every pair of a prompt, scaled onto the exact sum by one factor."""
+    """What a model has added up after every pair of a prompt, scaled onto the exact sum by one
+    factor."""
 
     state: np.ndarray  # [N, rows, columns]
     exact: np.ndarray
@@ -45,7 +56,8 @@ class Held:
         """What is drawn of it after the pairs shown, by title."""
         found = {f"state × {number_text(self.factor, 3)}": self.state, "exact": self.exact}
         return {
-            name: _seen(each, self.shown) for name, each in (found | {"difference": self.state - self.exact}).items()
+            name: _seen(each, self.shown)
+            for name, each in (found | {"difference": self.state - self.exact}).items()
         }
 
     @property
@@ -55,43 +67,80 @@ class Held:
 
 
 def held(run: Run, view: Any, exactly: bool = False) -> Held:
-    """At the view's snapshot, seed, prompt and pairs read. `exactly`: the gradient by automatic differentiation, and
-    not as the sum that it is, which takes a tenth of the time."""
-    tasks, which = example(run.config, view.example), view.state if run.config.layers > 1 else "first"
-    trained, many = trained_at(run, run.snapshot_at(view), row_of(run, view)), example(run.config, TYPICAL, PROMPTS)
+    """At the view's snapshot, seed, prompt and pairs read. `exactly`: the gradient by automatic
+    differentiation, and not as the sum that it is, which takes a tenth of the time."""
+    tasks, which = (
+        example(run.config, view.example),
+        view.state if run.config.layers > 1 else "first",
+    )
+    trained, many = (
+        trained_at(run, run.snapshot_at(view), row_of(run, view)),
+        example(run.config, TYPICAL, PROMPTS),
+    )
     sums = _exact if exactly else _sums
-    ours, exact = _states(trained, tasks, which)[..., 0], sums(tasks, which)[..., 0]  # [N, rows, columns]
+    ours, exact = (
+        _states(trained, tasks, which)[..., 0],
+        sums(tasks, which)[..., 0],
+    )  # [N, rows, columns]
     typical = _sums(many, which)  # [N, rows, columns, prompts]
     factor = _factor(_states(trained, many, which)[-1], typical[-1])
     sizes = np.sqrt((typical**2).sum((1, 2)).mean(-1))  # [N]
     misses = np.sqrt(((ours * factor - exact) ** 2).sum((1, 2)))
     away = (misses / np.where(sizes > 0, sizes, 1.0)).tolist()
     names = SUMS[which == "curvature"]
-    return Held(ours * factor, exact, factor, away, min(view.token, run.config.N), names, _axes(run, names[2]))
+    return Held(
+        ours * factor,
+        exact,
+        factor,
+        away,
+        min(view.token, run.config.N),
+        names,
+        _axes(run, names[2]),
+    )
 
 
 def typical(run: Run, view: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The scaled state and the sum of many prompts after every pair, [N, prompts], of a model with one feature."""
-    many, which = example(run.config, TYPICAL, PROMPTS), view.state if run.config.layers > 1 else "first"
-    ours, exact = _states(trained_at(run, run.snapshot_at(view), row_of(run, view)), many, which), _sums(many, which)
+    """The scaled state and the sum of many prompts after every pair, [N, prompts], of a model with
+    one feature."""
+    many, which = (
+        example(run.config, TYPICAL, PROMPTS),
+        view.state if run.config.layers > 1 else "first",
+    )
+    ours, exact = (
+        _states(trained_at(run, run.snapshot_at(view), row_of(run, view)), many, which),
+        _sums(many, which),
+    )
     return _factor(ours[-1], exact[-1]) * ours[:, 0, 0], exact[:, 0, 0]
 
 
 def draw(run: Run, view: Any) -> Panel:
-    """The state after t pairs, the exact sum scaled onto it by one factor for all t, and their difference."""
+    """The state after t pairs, the exact sum scaled onto it by one factor for all t, and their
+    difference."""
     found, snapshot = held(run, view, exactly=True), run.snapshot_at(view)
     (total, word, _, made), (row_title, column_title), t = found.names, found.axes, found.shown
     figure = figures.maps(
-        tuple(found.maps), list(found.maps.values()), None, None, total, columns=3, limit=found.limit,
-        row_title=row_title, column_title=column_title,
-    )  # fmt: skip
+        tuple(found.maps),
+        list(found.maps.values()),
+        None,
+        None,
+        total,
+        columns=3,
+        limit=found.limit,
+        row_title=row_title,
+        column_title=column_title,
+    )
     return Panel(
-        f"After {t} of {run.config.N} pairs the state is {percent(found.away[t - 1])} off the {word}",
+        f"After {t} of {run.config.N} pairs the state is {percent(found.away[t - 1])} off the "
+        f"{word}",
         _caption(run, made),
         figure,
-        data=pd.DataFrame({"pairs": range(1, len(found.away) + 1), "relative difference": found.away}).round(6),
-        note=f"The state's scale is arbitrary, as β makes up for it. So one factor, {number_text(found.factor)}, is fitted "
-        f"to the last states of {PROMPTS} other prompts. Off: as a share of the sum's typical size after as many "
+        data=pd.DataFrame(
+            {"pairs": range(1, len(found.away) + 1), "relative difference": found.away}
+        ).round(6),
+        note="The state's scale is arbitrary, as β makes up for it. So one factor, "
+        f"{number_text(found.factor)}, is fitted "
+        f"to the last states of {PROMPTS} other prompts. Off: as a share of the sum's typical "
+        "size after as many "
         f"pairs. Step {run.snapshot_steps[snapshot]}, seed {row_of(run, view) + 1}.",
     )
 
@@ -104,9 +153,13 @@ def _states(weights: Model, tasks: Tasks, which: str) -> np.ndarray:
 
 @torch.no_grad()
 def contributed(run: Run, view: Any, pairs: int) -> tuple[np.ndarray, np.ndarray]:
-    """What each of the first `pairs` examples has added to the state after them, before it is scaled, and to the exact
-    sum: [pairs, rows, columns]. The state is linear in what is read: each example is read alone."""
-    tasks, which = example(run.config, view.example), view.state if run.config.layers > 1 else "first"
+    """What each of the first `pairs` examples has added to the state after them, before it is
+    scaled, and to the exact sum: [pairs, rows, columns]. The state is linear in what is read: each
+    example is read alone."""
+    tasks, which = (
+        example(run.config, view.example),
+        view.state if run.config.layers > 1 else "first",
+    )
     weights = trained_at(run, run.snapshot_at(view), row_of(run, view))
     read = models.read(weights, tasks)[:pairs]
     alone = read * torch.eye(pairs).reshape(pairs, *[1] * (read.dim() - 2), pairs)
@@ -118,19 +171,27 @@ def _of_tokens(weights: Model, read: torch.Tensor, which: str) -> np.ndarray:
     """The states after each of the tokens that were read, as `_states`."""
     if isinstance(weights, Layer1D):
         states = layer_1d.recurrent(weights, read)[1][:, 0]  # (N, f, tasks)
-        Theta = weights.Theta[0, :, states.shape[1] :]  # Theta^T z: in the basis of x, whatever basis z is in
+        Theta = weights.Theta[
+            0, :, states.shape[1] :
+        ]  # Theta^T z: in the basis of x, whatever basis z is in
         return torch.einsum("nit,ij->njt", states, Theta)[:, None].numpy()
     if isinstance(weights, LayerND):
         return layer_nd.recurrent(weights, read)[1][:, 0].numpy()
     _, Z, Z_tilde, _ = multi_layer.recurrent(weights, read)
-    found = {"first": Z[0], "last": Z[-1], "curvature": Z_tilde[-1]}[which][:, 0]  # (N, f, f, tasks)
-    return (found[:, -1:] if weights.scalar and which != "curvature" else found).numpy()  # the row that is asked for
+    found = {"first": Z[0], "last": Z[-1], "curvature": Z_tilde[-1]}[which][
+        :, 0
+    ]  # (N, f, f, tasks)
+    return (
+        found[:, -1:] if weights.scalar and which != "curvature" else found
+    ).numpy()  # the row that is asked for
 
 
 def _exact(tasks: Tasks, which: str) -> np.ndarray:
-    """The sum of y xᵀ over the first 1..N pairs as -N times the gradient at zero, by automatic differentiation; or of
-    x xᵀ, added up. [N, rows, columns, tasks]"""
-    return _sums(tasks, which) if which == "curvature" else gradient_descent.accumulated(tasks).numpy()
+    """The sum of y xᵀ over the first 1..N pairs as -N times the gradient at zero, by automatic
+    differentiation; or of x xᵀ, added up. [N, rows, columns, tasks]"""
+    return (
+        _sums(tasks, which) if which == "curvature" else gradient_descent.accumulated(tasks).numpy()
+    )
 
 
 def _sums(tasks: Tasks, which: str) -> np.ndarray:
@@ -146,7 +207,8 @@ def _factor(ours: np.ndarray, exact: np.ndarray) -> float:
 
 
 def _seen(states: np.ndarray, t: int) -> np.ndarray:
-    """The state after t pairs; of a vector the states after 1..t as rows, of a number as columns, the others blank."""
+    """The state after t pairs; of a vector the states after 1..t as rows, of a number as columns,
+    the others blank."""
     if states.shape[1] > 1:
         return states[t - 1]
     rows = states[:, 0].copy()
@@ -168,7 +230,9 @@ def _caption(run: Run, made: str) -> str:
     )
     return (
         f"On the left, what the layer holds for one fresh prompt; in the middle, {made}. "
-        "Move the pairs read: the two should grow together, pair by pair, and the difference should stay empty."
-        f"{turned} Before training the state mixes all products of tokens, and the difference is as strong as the "
+        "Move the pairs read: the two should grow together, pair by pair, and the difference "
+        "should stay empty."
+        f"{turned} Before training the state mixes all products of tokens, and the difference "
+        "is as strong as the "
         "state."
     )

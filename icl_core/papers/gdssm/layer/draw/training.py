@@ -1,4 +1,5 @@
-"""Loss and alignment over the training (Figures 1 A, B and 2 A, B); also of a run that is still going."""
+"""Loss and alignment over the training (Figures 1 A, B and 2 A, B); also of a run that is still
+going."""
 
 from typing import Any
 
@@ -17,13 +18,15 @@ LEAST = 1e-6  # a distance below it is rounding
 
 
 def loss(run: Run, view: Any) -> Panel:
-    """The loss on held-out tasks against the training step, beside the construction's on the same tasks and the levels
-    of fewer or simpler steps."""
+    """The loss on held-out tasks against the training step, beside the construction's on the same
+    tasks and the levels of fewer or simpler steps."""
     config, found = run.config, levels(run)
     x, trained = curve_of(run, "loss")
     zero = closed_forms.zero_loss(config.f, config.r)
     beside = float(run.tensors.get("watched/constructed", [np.nan])[0])
-    series = [Curve(f"seed {i + 1}", x, row, "seed") for i, row in enumerate(trained) if view.single_seeds]
+    series = [
+        Curve(f"seed {i + 1}", x, row, "seed") for i, row in enumerate(trained) if view.single_seeds
+    ]
     if np.isfinite(beside):
         series.append(Curve("constructed", x[[0, -1]], [beside, beside], "construction"))
     series.append(Curve("trained", x, trained))
@@ -31,22 +34,30 @@ def loss(run: Run, view: Any) -> Panel:
     lines = [*found, (ZERO, zero, "floor")]
     limits = foot(found, beside, zero, top), top
     figure = figures.curves(
-        series, "training step", "loss at the query", y_range=limits, lines=lines, at=_at(run, view), height=300
+        series,
+        "training step",
+        "loss at the query",
+        y_range=limits,
+        lines=lines,
+        at=_at(run, view),
+        height=300,
     )
     if len(found) > 1:
         settle(figure)
     return Panel(
         _loss_title(run, x, mean_of(trained), beside),
-        f"The same {train.count(config, train.WATCHED):,} tasks at every step, none of which is trained on. "
-        f"{words(run, beside)} A layer that learns nothing from its prompt stays at predicting zero."
-        + (" The band is the spread over seeds." if len(trained) > 1 else ""),
+        f"The same {train.count(config, train.WATCHED):,} tasks at every step, none of which is "
+        "trained on. "
+        f"{words(run, beside)} A layer that learns nothing from its prompt stays at predicting "
+        "zero." + (" The band is the spread over seeds." if len(trained) > 1 else ""),
         figure,
         data=pd.DataFrame({"step": x, "trained": mean_of(trained)}).round(5),
     )
 
 
 def alignment(run: Run, view: Any) -> Panel:
-    """Distances between trained model and construction over training, all three falling on a log axis."""
+    """Distances between trained model and construction over training, all three falling on a log
+    axis."""
     x, predictions = curve_of(run, "prediction_distance")
     cosine = curve_of(run, "sensitivity_cosine")[1]
     kinds = {
@@ -59,16 +70,20 @@ def alignment(run: Run, view: Any) -> Panel:
     figure = figures.curves(series, "training step", "distance", log_y=True, at=_at(run, view))
     return Panel(
         _alignment_title(run, float(mean_of(cosine if run.config.f > 1 else predictions)[-1])),
-        "How far the predictions are from the construction's, and how far their derivatives by the query's x (the "
+        "How far the predictions are from the construction's, and how far their derivatives by "
+        "the query's x (the "
         "sensitivities) are, in length and in direction. "
         + (
             "The construction keeps a penalty that training undoes, so they stay apart."
             if run.config.penalty > 0 and run.config.layers > 1
-            else "All should fall together. A model that solves the task in another way could reach the same loss, and "
+            else "All should fall together. A model that solves the task in another way could "
+            "reach the same loss, and "
             "would stay up here."
         ),
         figure,
-        data=pd.DataFrame({"step": x} | {name: mean_of(rows) for name, (_, rows) in kinds.items()}).round(6),
+        data=pd.DataFrame(
+            {"step": x} | {name: mean_of(rows) for name, (_, rows) in kinds.items()}
+        ).round(6),
     )
 
 

@@ -1,4 +1,5 @@
-"""Two layers as two numbers: the prediction A G x − B G S x, over the contours of its exact loss."""
+"""Two layers as two numbers: the prediction A G x − B G S x, over the contours of its
+exact loss."""
 
 from typing import Any
 
@@ -15,7 +16,15 @@ from icl_core.papers.gdssm.shared import closed_forms
 from icl_core.papers.gdssm.shared.closed_forms import TwoSteps
 from icl_core.papers.gdssm.shared.load_run import row_of, trained_at
 
-LEVELS = (0.003, 0.015, 0.05, 0.12, 0.25, 0.45, 0.7)  # of the contours, above the optimum, as shares of zero's loss
+LEVELS = (
+    0.003,
+    0.015,
+    0.05,
+    0.12,
+    0.25,
+    0.45,
+    0.7,
+)  # of the contours, above the optimum, as shares of zero's loss
 
 
 def draw(run: Run, view: Any) -> Panel:
@@ -27,23 +36,32 @@ def draw(run: Run, view: Any) -> Panel:
     table = {"step": run.snapshot_steps, "A": paths[:, :, 0].mean(0), "B": paths[:, :, 1].mean(0)}
     A, B = paths[row, snapshot].tolist()
     penalised = (
-        f" The penalty λ = {run.config.penalty:g} that is built in shrinks the first step; training makes up for it."
+        f" The penalty λ = {run.config.penalty:g} that is built in shrinks the first step; "
+        "training makes up for it."
     )
     return Panel(
         f"Step {run.snapshot_steps[snapshot]}: A = {number_text(A)}, B = {number_text(B, 4)}; loss "
         f"{number_text(closed_forms.two_step_loss(A, B, *size))}",
-        f"Two steps of one rate h = η/N lie on the dashed curve (A, B) = (2h, h²), and the best of them costs "
-        f"{number_text(shared.loss)}. Steps with a rate each lie anywhere below it, and the best of them cost "
-        f"{number_text(free.loss)}. Training is not bound to the curve, and this is the whole of its advantage. Layers "
+        "Two steps of one rate h = η/N lie on the dashed curve (A, B) = (2h, h²), and the best "
+        "of them costs "
+        f"{number_text(shared.loss)}. Steps with a rate each lie anywhere below it, and the "
+        "best of them cost "
+        f"{number_text(free.loss)}. Training is not bound to the curve, and this is the whole "
+        "of its advantage. Layers "
         "that only copied gradient descent at one rate would stop at the grey dot.",
         _plane(size, free, shared, paths[row, : snapshot + 1]),
         data=pd.DataFrame(table).round(6),
-        note="Lines of equal loss, exact for infinitely many tasks. G = ∑ y xᵀ, S = ∑ x xᵀ. Decays and other entries "
-        "of the trained matrices count only as far as they scale A and B." + penalised * (run.config.penalty > 0),
+        note="Lines of equal loss, exact for infinitely many tasks. G = ∑ y xᵀ, S = ∑ x xᵀ. "
+        "Decays and other entries "
+        "of the trained matrices count only as far as they scale A and B."
+        + penalised
+        * (run.config.penalty > 0),
     )
 
 
-def _plane(size: tuple[int, int, float], free: TwoSteps, shared: TwoSteps, path: np.ndarray) -> Figure:
+def _plane(
+    size: tuple[int, int, float], free: TwoSteps, shared: TwoSteps, path: np.ndarray
+) -> Figure:
     """The path [snapshots, 2] of one seed over the contours of the loss, and the two optima."""
     rates = np.linspace(0, 1.7 * shared.A / 2, 60)
     series = [
@@ -52,12 +70,21 @@ def _plane(size: tuple[int, int, float], free: TwoSteps, shared: TwoSteps, path:
     ]
     reach = 1.55 * free.A, 1.7 * free.B
     figure = figures.curves(
-        series, "A, on the gradient", "B, on curvature times gradient",
-        x_range=(-0.04 * reach[0], reach[0]), y_range=(-0.12 * reach[1], reach[1]), height=440,
-    )  # fmt: skip
-    best = _best(shared, "best shared rate", "gradient descent"), _best(free, "best two rates", "construction")
+        series,
+        "A, on the gradient",
+        "B, on curvature times gradient",
+        x_range=(-0.04 * reach[0], reach[0]),
+        y_range=(-0.12 * reach[1], reach[1]),
+        height=440,
+    )
+    best = (
+        _best(shared, "best shared rate", "gradient descent"),
+        _best(free, "best two rates", "construction"),
+    )
     figure.add_traces([_contours(size, free), *best])
-    return figure.update_layout(hovermode="closest", showlegend=True, yaxis={"exponentformat": "none"})
+    return figure.update_layout(
+        hovermode="closest", showlegend=True, yaxis={"exponentformat": "none"}
+    )
 
 
 def coefficients(run: Run, snapshot: int) -> np.ndarray:
@@ -72,7 +99,9 @@ def _contours(size: tuple[int, int, float], free: TwoSteps) -> Trace:
     scale = np.array([free.A, free.B])  # A and B differ by powers of N
     curvature = closed_forms.variance(r) * np.array([[m2, -m3], [-m3, m4]]) * scale[:, None] * scale
     losses = [share * closed_forms.zero_loss(f, r) for share in LEVELS]
-    return figures.contours(Bowl(curvature, (1.0, 1.0)), losses, 100.0, (free.A, free.B)).update(opacity=0.4)
+    return figures.contours(Bowl(curvature, (1.0, 1.0)), losses, 100.0, (free.A, free.B)).update(
+        opacity=0.4
+    )
 
 
 def _best(best: TwoSteps, name: str, kind: str) -> Trace:

@@ -1,5 +1,5 @@
-"""Learned weights, decays and rates beside the constructed ones, the model's symmetries normalised away
-(Figures 3 and 5)."""
+"""Learned weights, decays and rates beside the constructed ones, the model's symmetries normalised
+away (Figures 3 and 5)."""
 
 from typing import Any
 
@@ -15,15 +15,22 @@ from icl_core.papers.gdssm.shared.any_layer import Model
 from icl_core.papers.gdssm.shared.load_run import constructed_of, row_of, trained_at
 
 FREEDOMS = {
-    "N-D": "Scale and sign can move freely among Q, q and β. So Q is divided by its entry (y, x), and q, the skip "
+    "N-D": "Scale and sign can move freely among Q, q and β. So Q is divided by its entry (y, "
+    "x), and q, the skip "
     "weights of Figure 3 C, by its last; the rate is β times both times the mean decay",
-    "1-D": "The state has no basis of its own: Ψ → GΨ, Θ → G⁻ᵀΘ acts the same for any invertible G. So only "
-    "M = β Ψᵀ A Θ can be compared. It is in units of η/N, and the rate is on the diagonal of its upper right",
-    "2": "Scales can move among b, Q, Q̃ and q, and the second layer can do part of the first one's work. So we show "
-    "the sum Q̄ = b₁Q₁ + b₂Q₂, each matrix divided by its leading entry, and the rates as A and B of the prediction "
+    "1-D": "The state has no basis of its own: Ψ → GΨ, Θ → G⁻ᵀΘ acts the same for any "
+    "invertible G. So only "
+    "M = β Ψᵀ A Θ can be compared. It is in units of η/N, and the rate is on the diagonal of "
+    "its upper right",
+    "2": "Scales can move among b, Q, Q̃ and q, and the second layer can do part of the first "
+    "one's work. So we show "
+    "the sum Q̄ = b₁Q₁ + b₂Q₂, each matrix divided by its leading entry, and the rates as A and "
+    "B of the prediction "
     "A G x − B G S x",
-    "more": "Beyond two layers nobody has normalised the symmetries. So every matrix is divided by its largest entry. "
-    "A skip, which is 0 in the construction, is shown as it is; rates mean nothing without their matrices and are left "
+    "more": "Beyond two layers nobody has normalised the symmetries. So every matrix is divided "
+    "by its largest entry. "
+    "A skip, which is 0 in the construction, is shown as it is; rates mean nothing without "
+    "their matrices and are left "
     "out",
 }
 LIMIT = 1.5  # of the scale, however large a quotient is before training
@@ -31,10 +38,17 @@ LIMIT = 1.5  # of the scale, however large a quotient is before training
 
 def draw(run: Run, view: Any) -> Panel:
     """Trained, constructed and difference, normalised or raw."""
-    trained, constructed = trained_at(run, run.snapshot_at(view), row_of(run, view)), constructed_of(run)
+    trained, constructed = (
+        trained_at(run, run.snapshot_at(view), row_of(run, view)),
+        constructed_of(run),
+    )
     found = parts(run.config, trained, constructed, view.raw)
     laid = blocks.laid(found)
-    limit = figures.largest_magnitude(*(each for part in found for each in part.maps.values())) if view.raw else LIMIT
+    limit = (
+        figures.largest_magnitude(*(each for part in found for each in part.maps.values()))
+        if view.raw
+        else LIMIT
+    )
     at = run.snapshot_steps[run.snapshot_at(view)]
     return Panel(
         f"Step {at}: {_found(run, found, view.raw)}",
@@ -54,30 +68,42 @@ def _found(run: Run, parts: list[Part], as_it_is: bool) -> str:
     farthest = {kind: max(part.away for part in parts if part.kind == kind) for kind in kinds}
     if run.config.layers > 2:
         weights, decays = number_text(farthest["weights"], 2), number_text(farthest[DECAYS])
-        return f"every matrix over its largest entry, up to {weights} off; decays within {decays} of 1"
+        return (
+            f"every matrix over its largest entry, up to {weights} off; decays within {decays} of 1"
+        )
     first, *others = ((kind, number_text(value)) for kind, value in farthest.items())
-    return f"{first[0]} within {first[1]} of the construction" + "".join(f", {k} within {value}" for k, value in others)
+    return f"{first[0]} within {first[1]} of the construction" + "".join(
+        f", {k} within {value}" for k, value in others
+    )
 
 
 def _caption(run: Run, as_it_is: bool) -> str:
     if as_it_is:
         rate = "The rates b are η/N of a layer each" if run.config.several else "β is η/N"
         left = (
-            "every matrix divided by its largest entry" if run.config.layers > 2 else "what is left of the difference"
+            "every matrix divided by its largest entry"
+            if run.config.layers > 2
+            else "what is left of the difference"
         )
         return (
-            f"The numbers as training left them. {rate} in the construction, and all decays are 1. They look unlike "
-            "the construction and differ from seed to seed, because the model acts the same with many weights. Switch "
+            f"The numbers as training left them. {rate} in the construction, and all decays are "
+            "1. They look unlike "
+            "the construction and differ from seed to seed, because the model acts the same "
+            "with many weights. Switch "
             f"this off to see {left}."
         )
     kind = "more" if run.config.layers > 2 else "2" if run.config.layers == 2 else run.config.model
     one = "; with one feature Q and Qᵀ act alike, so the two halves of Q are added" * (
         run.config.f == 1 and kind == "N-D"
     )
-    undone = " The construction keeps the penalty; training undoes it by larger rates." * (run.config.penalty > 0)
+    undone = " The construction keeps the penalty; training undoes it by larger rates." * (
+        run.config.penalty > 0
+    )
     return (
-        f"{FREEDOMS[kind]}{one}. A decay counts as the mean of a^(N − t) over the examples, 1 if none is forgotten. "
-        "All maps share one scale. The difference should be empty; before training it is as strong as the learned "
+        f"{FREEDOMS[kind]}{one}. A decay counts as the mean of a^(N − t) over the examples, 1 "
+        "if none is forgotten. "
+        "All maps share one scale. The difference should be empty; before training it is as "
+        "strong as the learned "
         f"weights themselves (colours end at ±1.5).{undone * (kind == '2')}"
     )
 
@@ -90,7 +116,10 @@ def _note(constructed: Model, parts: list[Part], as_it_is: bool) -> str:
         word = "decay " * (part.kind == DECAYS and part.name != "decay")
         words = f"{word}{part.name} {low}" + (f" to {high}" if high != low else "")
         if part.kind == DECAYS and min(part.trained.shape) > 1:
-            ends = (number_text(float(end)) for end in (part.trained.mean(1).min(), part.trained.mean(1).max()))
+            ends = (
+                number_text(float(end))
+                for end in (part.trained.mean(1).min(), part.trained.mean(1).max())
+            )
             words += f" (the means of its rows, which Figure 3 B shows: {' to '.join(ends)})"
         if as_it_is and part.kind == RATE:
             words += f" (constructed: {number_text(float(part.constructed.max()))})"
@@ -102,6 +131,9 @@ def _note(constructed: Model, parts: list[Part], as_it_is: bool) -> str:
 
 def _table(block: Part) -> pd.DataFrame:
     """One row a number."""
-    rows, columns = np.repeat(block.rows, len(block.columns)), np.tile(block.columns, len(block.rows))
+    rows, columns = (
+        np.repeat(block.rows, len(block.columns)),
+        np.tile(block.columns, len(block.rows)),
+    )
     flat = {name: matrix.ravel() for name, matrix in block.maps.items()}
     return pd.DataFrame({"part": block.name, "row": rows, "column": columns} | flat).round(4)

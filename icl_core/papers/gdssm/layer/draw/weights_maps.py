@@ -1,4 +1,5 @@
-"""Parts of two models as rows of three maps, learned, constructed and difference, all on one scale."""
+"""Parts of two models as rows of three maps, learned, constructed and difference, all
+on one scale."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,14 +16,18 @@ from icl_core.papers.gdssm.layer.draw.weights_parts import NUMBERS, Part
 
 TALL, LARGEST = 460, 54  # pixels of a block of weights at most, and of a cell in any but the first
 UNDER, OVER = 26, 34  # pixels for the labels under a block, and for the heading over one
-LETTERS, LINE_HEIGHT = 36, 17  # of labels: how many have room under a map, and the pixels of one beside it
+LETTERS, LINE_HEIGHT = (
+    36,
+    17,
+)  # of labels: how many have room under a map, and the pixels of one beside it
 BY = {"row": ", by row of the state", "entry": ", by entry of the state"}
 WIDTH = (1 - 2 * SIDE) / 3  # of a map, as a share of the figure's
 
 
 def laid(parts: Sequence[Part]) -> list[Part]:
-    """Weights of equally many columns under one another; then decays and rates: those with a number an entry of the
-    state as a map each, those with a number a row of it under one another, single numbers in one row."""
+    """Weights of equally many columns under one another; then decays and rates: those with a number
+    an entry of the state as a map each, those with a number a row of it under one another, single
+    numbers in one row."""
     return [_block(like[0], list(same)) for like, same in groupby(parts, _like)]
 
 
@@ -35,9 +40,13 @@ def _like(part: Part) -> tuple[str, ...]:
 
 
 def _block(like: str, same: list[Part]) -> Part:
-    """Parts put together, with what they mean as a name, each said once; of weights nothing, unless alike."""
+    """Parts put together, with what they mean as a name, each said once; of weights nothing, unless
+    alike."""
     axis = 1 if like == "number" else 0
-    ours, theirs = (np.concatenate(each, axis) for each in ([p.trained for p in same], [p.constructed for p in same]))
+    ours, theirs = (
+        np.concatenate(each, axis)
+        for each in ([p.trained for p in same], [p.constructed for p in same])
+    )
     meanings = dict.fromkeys(part.meaning for part in same)
     name = "" if "" in meanings else "; ".join(meanings) + BY.get(like, "")
     rows = [" "] if axis else [row for part in same for row in part.rows]
@@ -46,7 +55,8 @@ def _block(like: str, same: list[Part]) -> Part:
 
 
 def figure(blocks: Sequence[Part], limit: float) -> Figure:
-    """Every block's three maps, from the top; the numbers are written where the cells have room for them."""
+    """Every block's three maps, from the top; the numbers are written where the cells have room for
+    them."""
     heights = [_height(block, LARGEST if index else TALL) for index, block in enumerate(blocks)]
     pixels, top = sum(heights) + (UNDER + OVER) * (len(blocks) - 1), BAR + TITLE + PUSHED
     traces, axes, texts, left = [], {}, [], pixels
@@ -74,9 +84,15 @@ def _height(block: Part, cell: int) -> int:
 
 def _map(block: Part, matrix: np.ndarray, limit: float, height: int, subplot: Subplot) -> list[Any]:
     """The cells, and their numbers if they fit."""
-    drawn = [heat_trace(matrix, block.rows, block.columns, "%{y}, %{x}: %{z:.3g}", subplot, "coloraxis")]
+    drawn = [
+        heat_trace(matrix, block.rows, block.columns, "%{y}, %{x}: %{z:.3g}", subplot, "coloraxis")
+    ]
     size = height / len(block.rows)
-    return drawn if size < CELL else [*drawn, cell_numbers(matrix, (block.rows, block.columns), limit, size, subplot)]
+    return (
+        drawn
+        if size < CELL
+        else [*drawn, cell_numbers(matrix, (block.rows, block.columns), limit, size, subplot)]
+    )
 
 
 def _axes(block: Part, height: int, subplot: Subplot) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""What of two models is compared, part by part: weights, decays and rates, the symmetries normalised away or not."""
+"""What of two models is compared, part by part: weights, decays and rates, the symmetries
+normalised away or not."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,19 +15,41 @@ from icl_core.papers.gdssm.shared.multi_layer import MultiLayer
 from icl_core.papers.gdssm.shared.settings import Config
 
 COLUMNS = ["x", "y", "x⁺"]
-KINDS = WEIGHTS, PRODUCT, DECAYS, RATE = "weights", "M", "decays", "rates"  # as the title names them, in their order
+KINDS = WEIGHTS, PRODUCT, DECAYS, RATE = (
+    "weights",
+    "M",
+    "decays",
+    "rates",
+)  # as the title names them, in their order
 NUMBERS = (DECAYS, RATE)  # one number, or as many as the state has rows or entries
-KIND_OF = {"a": DECAYS, "a_tilde": DECAYS, "beta": RATE, "b": RATE, "M": PRODUCT, "rate": RATE, "A": RATE, "B": RATE}
+KIND_OF = {
+    "a": DECAYS,
+    "a_tilde": DECAYS,
+    "beta": RATE,
+    "b": RATE,
+    "M": PRODUCT,
+    "rate": RATE,
+    "A": RATE,
+    "B": RATE,
+}
 SIGNS = {"a_tilde": "ã", "Q_tilde": "Q̃", "Psi": "Ψ", "Theta": "Θ", "beta": "β"}
 NORMALISED = {"S": "Q̄", "Q_1": "Q₁", "Q_tilde": "Q̃₂"}  # S is ∑ x xᵀ on the page
 HEADS = {"a": "Z", "ã": "Z̃"}  # whose decays they are
 AB = "A and B over the constructed"
-MEANINGS = {"rate": "rate in η/N", "A": AB, "B": AB, "skip": "skip, which is ours", "beta": "β", "b": "rates b"}
+MEANINGS = {
+    "rate": "rate in η/N",
+    "A": AB,
+    "B": AB,
+    "skip": "skip, which is ours",
+    "beta": "β",
+    "b": "rates b",
+}
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One quantity of both models, or several in one block: matrices with a name for each row and column."""
+    """One quantity of both models, or several in one block: matrices with a name for each row and
+    column."""
 
     kind: str
     name: str
@@ -39,7 +62,11 @@ class Part:
     @property
     def maps(self) -> dict[str, np.ndarray]:
         """What is drawn of it, by title."""
-        return {"learned": self.trained, "constructed": self.constructed, "difference": self.trained - self.constructed}
+        return {
+            "learned": self.trained,
+            "constructed": self.constructed,
+            "difference": self.trained - self.constructed,
+        }
 
     @property
     def away(self) -> float:
@@ -48,13 +75,17 @@ class Part:
 
 
 def parts(config: Config, trained: Model, constructed: Model, raw: bool) -> list[Part]:
-    """The parts that are drawn, those of one seed: every tensor as it is, or normalised with the mean decays."""
+    """The parts that are drawn, those of one seed: every tensor as it is, or normalised with the
+    mean decays."""
     if raw:
         decay = f"decay{'s' * config.several} a"
         found = [_part(*each, decay) for each in _tensors(trained, constructed)]
     else:
         compared = _over_largest if config.layers > 2 else _normalised
-        found = [*compared(trained, constructed, config), *_mean_decays(trained, constructed, config.N)]
+        found = [
+            *compared(trained, constructed, config),
+            *_mean_decays(trained, constructed, config.N),
+        ]
     return sorted(found, key=lambda part: KINDS.index(part.kind))
 
 
@@ -66,12 +97,15 @@ def _normalised(trained: Model, constructed: Model, config: Config) -> Iterator[
 
 
 def _over_largest(trained: Model, constructed: Model, config: Config) -> Iterator[Part]:
-    """Every matrix over its largest entry, for models whose symmetries nobody has normalised. What is zero in the
-    construction has no scale to be freed of, and stays as it is. Rates mean nothing here."""
+    """Every matrix over its largest entry, for models whose symmetries nobody has normalised. What
+    is zero in the construction has no scale to be freed of, and stays as it is. Rates mean nothing
+    here."""
     for name, sign, ours, theirs in _tensors(trained, constructed):
         if KIND_OF.get(name) not in NUMBERS:
             free = bool(theirs.any()) and bool(ours.any())
-            yield _part(name, sign, ours / ours.flatten()[ours.abs().argmax()] if free else ours, theirs)
+            yield _part(
+                name, sign, ours / ours.flatten()[ours.abs().argmax()] if free else ours, theirs
+            )
 
 
 def _mean_decays(trained: Model, constructed: Model, N: int) -> Iterator[Part]:
@@ -82,29 +116,47 @@ def _mean_decays(trained: Model, constructed: Model, N: int) -> Iterator[Part]:
             yield _part(name, shown, ours, theirs, "decay: the mean of a^(N − t)")
 
 
-def _tensors(trained: Model, constructed: Model, N: int = 0) -> Iterator[tuple[str, str, Tensor, Tensor]]:
-    """Every tensor of both models, of the first seed, with its name and its sign; those of several layers apart. With N
-    decays are the mean ones."""
+def _tensors(
+    trained: Model, constructed: Model, N: int = 0
+) -> Iterator[tuple[str, str, Tensor, Tensor]]:
+    """Every tensor of both models, of the first seed, with its name and its sign; those of several
+    layers apart. With N decays are the mean ones."""
     for name in trained.tensors():
-        sign, both = SIGNS.get(name, name), [model.tensors()[name] for model in (trained, constructed)]
-        ours, theirs = ((mean_decay(each, N) if N and KIND_OF.get(name) == DECAYS else each)[0] for each in both)
+        sign, both = (
+            SIGNS.get(name, name),
+            [model.tensors()[name] for model in (trained, constructed)],
+        )
+        ours, theirs = (
+            (mean_decay(each, N) if N and KIND_OF.get(name) == DECAYS else each)[0] for each in both
+        )
         if not isinstance(trained, MultiLayer) or name in ("q", "skip"):
             yield name, sign, ours, theirs
             continue
-        for layer, pair in enumerate(zip(ours, theirs, strict=True), 2 if name.endswith("tilde") else 1):
+        for layer, pair in enumerate(
+            zip(ours, theirs, strict=True), 2 if name.endswith("tilde") else 1
+        ):
             yield name, f"{sign}{'₀₁₂₃₄'[layer]}", *pair
 
 
 def _part(name: str, sign: str, ours: Tensor, theirs: Tensor, decay: str = "") -> Part:
-    """A vector is a row, a number a matrix of one entry. Decays and rates lose the axes that only make them broadcast.
-    The construction's decays are all alike: one stands for all where training has one. `decay`: its meaning."""
+    """A vector is a row, a number a matrix of one entry. Decays and rates lose the axes that only
+    make them broadcast. The construction's decays are all alike: one stands for all where training
+    has one. `decay`: its meaning."""
     kind = KIND_OF.get(name, WEIGHTS)
     if kind in NUMBERS:
         ours, theirs = ours.squeeze(), theirs.squeeze()
         theirs = theirs if theirs.shape == ours.shape else theirs.mean().expand(ours.shape)
     rows, columns = _labels(kind, sign, ours)
     said = MEANINGS.get(name, decay if kind == DECAYS else "")
-    return Part(kind, sign, torch.atleast_2d(ours).numpy(), torch.atleast_2d(theirs).numpy(), rows, columns, said)
+    return Part(
+        kind,
+        sign,
+        torch.atleast_2d(ours).numpy(),
+        torch.atleast_2d(theirs).numpy(),
+        rows,
+        columns,
+        said,
+    )
 
 
 def _labels(kind: str, sign: str, tensor: Tensor) -> tuple[list[str], list[str]]:

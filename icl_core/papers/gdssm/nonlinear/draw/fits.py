@@ -10,7 +10,15 @@ from icl_core.contract.experiment import CannotDraw, Panel, Run
 from icl_core.contract.figure import Figure
 from icl_core.figures import Curve, number_text
 from icl_core.figures.style import FAINT
-from icl_core.papers.gdssm.nonlinear.load_run import GRID, Learned, example, gained_blind, learned, lines, model_at
+from icl_core.papers.gdssm.nonlinear.load_run import (
+    GRID,
+    Learned,
+    example,
+    gained_blind,
+    learned,
+    lines,
+    model_at,
+)
 from icl_core.papers.gdssm.nonlinear.settings import variant
 from icl_core.papers.gdssm.shared.load_run import percent, row_of
 from icl_core.papers.gdssm.shared.typed_points import points
@@ -21,12 +29,17 @@ def fit(run: Run, view: Any) -> Panel:
     pairs = example(run, view.prompt)
     found, at = _found(run, view, pairs)
     sine = found.loc[found["x"].abs() <= 5, ["x", "truth"]].to_numpy()
-    gated, descent, linear = (_away(found, name, sine) for name in ("mlp gate", "gradient descent", "linear gate"))
+    gated, descent, linear = (
+        _away(found, name, sine) for name in ("mlp gate", "gradient descent", "linear gate")
+    )
     return Panel(
-        f"Prompt {view.prompt}: the gated MLP is {gated} off the sine, gradient descent on sin x and cos x {descent}, "
+        f"Prompt {view.prompt}: the gated MLP is {gated} off the sine, gradient descent on sin "
+        f"x and cos x {descent}, "
         f"the gated linear embedding {linear}",
-        f"The {run.config.N} dots are the prompt, and every x of the curves is a query. Both blue curves should follow "
-        f"the dotted sine as the grey one does. {_linear(run)} Look at another prompt: a curve that "
+        f"The {run.config.N} dots are the prompt, and every x of the curves is a query. Both "
+        "blue curves should follow "
+        f"the dotted sine as the grey one does. {_linear(run)} Look at another prompt: a curve "
+        "that "
         "does not move ignores the dots.",
         note=f"Off: root mean square over all x from −5 to 5. {at}",
         **_fit(run, found, pairs, ("examples", "the sine"), 0.85),
@@ -35,30 +48,51 @@ def fit(run: Run, view: Any) -> Panel:
 
 def _linear(run: Run) -> str:
     """What models with a linear embedding make of the dots, by their losses at the end."""
-    said = "With a linear embedding constructed layers make a straight line, also with an MLP on the state"
+    said = (
+        "With a linear embedding constructed layers make a straight line, also with an MLP on "
+        "the state"
+    )
     if "linear trained" in run.names("variants"):
-        bent, line = (float(run[name].mean()) for name in ("evaluated/linear trained", "baseline/line"))
-        said += f"; trained ones may bend it, and lose {number_text(bent, 4)} where best straight lines lose {number_text(line, 4)}"
+        bent, line = (
+            float(run[name].mean()) for name in ("evaluated/linear trained", "baseline/line")
+        )
+        said += (
+            f"; trained ones may bend it, and lose {number_text(bent, 4)} where best straight "
+            f"lines lose {number_text(line, 4)}"
+        )
     kept = percent(gained_blind(run, "linear gate"))
-    return f"{said}. The gated unit bends it, but with the labels hidden it keeps {kept} of its gain."
+    return (
+        f"{said}. The gated unit bends it, but with the labels hidden it keeps {kept} of its gain."
+    )
 
 
 def prompt(run: Run, view: Any) -> Panel:
     """The visitor's points, and what every model predicts at every x."""
     pairs = np.array(points(view.points), dtype=np.float32)
     found, at = _found(run, view, pairs)
-    gated, sine, linear = (_away(found, name, pairs) for name in ("mlp gate", "truth", "linear gate"))
+    gated, sine, linear = (
+        _away(found, name, pairs) for name in ("mlp gate", "truth", "linear gate")
+    )
     far = "" if np.abs(pairs[:, 0]).max() <= 5 else " No training saw an x beyond ±5."
     too = "long" if len(pairs) > run.config.N else "short"
-    count = f" Trained for {run.config.N} pairs and given {len(pairs)}, a step is too {too}, as η/N is fixed."
+    count = (
+        f" Trained for {run.config.N} pairs and given {len(pairs)}, a step is too {too}, as η/N "
+        "is fixed."
+    )
     top = 1.4 * max(0.5, float(np.abs(pairs[:, 1]).max()))
     return Panel(
-        f"Your points: the gated MLP is {gated} off them, the nearest sine {sine}, the gated linear embedding {linear}",
-        "Type points of a sine with an amplitude of up to 0.5, and the blue curves go near them. Turn all signs, and "
-        "the MLP turns with them; the gated one does not quite, because all sines of its training are above zero at x "
-        "= 0. Type points of a line or of a faster wave, and they still draw a sine of period 2π: the features were "
-        "learned once, and the prompt only weighs them. A model that fitted any curve would follow those points too.",
-        note=f"Off: root mean square over your points.{count * (len(pairs) != run.config.N)}{far} {at}",
+        f"Your points: the gated MLP is {gated} off them, the nearest sine {sine}, the gated "
+        f"linear embedding {linear}",
+        "Type points of a sine with an amplitude of up to 0.5, and the blue curves go near "
+        "them. Turn all signs, and "
+        "the MLP turns with them; the gated one does not quite, because all sines of its "
+        "training are above zero at x "
+        "= 0. Type points of a line or of a faster wave, and they still draw a sine of period "
+        "2π: the features were "
+        "learned once, and the prompt only weighs them. A model that fitted any curve would "
+        "follow those points too.",
+        note="Off: root mean square over your "
+        f"points.{count * (len(pairs) != run.config.N)}{far} {at}",
         **_fit(run, found, pairs, ("your points", "nearest sine"), top),
     )
 
@@ -66,7 +100,9 @@ def prompt(run: Run, view: Any) -> Panel:
 def _found(run: Run, view: Any, pairs: np.ndarray) -> tuple[pd.DataFrame, str]:
     """All curves over one prompt, and of which step and seed."""
     snapshot, row = run.snapshot_at(view), row_of(run, view)
-    return pd.DataFrame(lines(run, pairs, snapshot, row)), f"Step {run.snapshot_steps[snapshot]}, seed {row + 1}."
+    return pd.DataFrame(
+        lines(run, pairs, snapshot, row)
+    ), f"Step {run.snapshot_steps[snapshot]}, seed {row + 1}."
 
 
 def _away(found: pd.DataFrame, name: str, points: np.ndarray) -> str:
@@ -75,7 +111,9 @@ def _away(found: pd.DataFrame, name: str, points: np.ndarray) -> str:
     return number_text(float(np.sqrt(np.mean(misses**2))), 2)
 
 
-def _fit(run: Run, found: pd.DataFrame, pairs: np.ndarray, named: tuple[str, str], top: float) -> dict[str, Any]:
+def _fit(
+    run: Run, found: pd.DataFrame, pairs: np.ndarray, named: tuple[str, str], top: float
+) -> dict[str, Any]:
     """The figure and its table; `named`: what the dots and the truth are called."""
     dots, truth = named
     x, variants = found["x"], [variant(id) for id in run.names("variants")]
@@ -86,24 +124,34 @@ def _fit(run: Run, found: pd.DataFrame, pairs: np.ndarray, named: tuple[str, str
     ]
     figure = figures.curves(series, "x", "y", y_range=(-top, top), height=460)
     labels = {each.id: each.label for each in variants} | {"truth": truth}
-    return {"figure": figure.add_trace(figures.dots(pairs, dots)), "data": found.rename(columns=labels).round(4)}
+    return {
+        "figure": figure.add_trace(figures.dots(pairs, dots)),
+        "data": found.rename(columns=labels).round(4),
+    }
 
 
 def features(run: Run, view: Any) -> Panel:
-    """The two leading directions of an embedding's features, turned to be as near to sin x and cos x as they can."""
+    """The two leading directions of an embedding's features, turned to be as near to sin x and cos
+    x as they can."""
     snapshot, row = run.snapshot_at(view), row_of(run, view)
     if view.features_of not in run.names("variants"):
         raise CannotDraw(f"This run holds no model “{variant(view.features_of).label}”.")
     found = learned(model_at(run, view.features_of, snapshot, row))
     sine_r2, cosine_r2 = (number_text(float(each), 2) for each in found.r2)
     return Panel(
-        f"{variant(view.features_of).label}: two directions hold {percent(found.share)} of the features, and of sin x "
+        f"{variant(view.features_of).label}: two directions hold {percent(found.share)} of the "
+        "features, and of sin x "
         f"and cos x R² = {sine_r2} and {cosine_r2}",
-        "Single features (thin) mean nothing by themselves, because the layers only see inner products. So we take "
-        "their two leading directions, turned towards sin x and cos x: they should cover the dotted waves. R² is 1 if "
-        "they do and 0 if they hold nothing of a wave. A linear embedding can only draw straight lines.",
+        "Single features (thin) mean nothing by themselves, because the layers only see inner "
+        "products. So we take "
+        "their two leading directions, turned towards sin x and cos x: they should cover the "
+        "dotted waves. R² is 1 if "
+        "they do and 0 if they hold nothing of a wave. A linear embedding can only draw "
+        "straight lines.",
         _waves(found, run.config.features),
-        data=pd.DataFrame({"x": GRID, "near sin": found.fitted[:, 0], "near cos": found.fitted[:, 1]}).round(4),
+        data=pd.DataFrame(
+            {"x": GRID, "near sin": found.fitted[:, 0], "near cos": found.fitted[:, 1]}
+        ).round(4),
         note=f"Step {run.snapshot_steps[snapshot]}, seed {row + 1}.",
     )
 
@@ -117,7 +165,12 @@ def _waves(found: Learned, count: int) -> Figure:
     ]
     figure = figures.curves(series, "x", "feature", y_range=(-1.35, 1.35))
     raw = found.features / (np.abs(found.features).max() or 1.0)
-    thin = {"mode": "lines", "line": {"color": FAINT, "width": 1}, "opacity": 0.35, "hoverinfo": "skip"}
+    thin = {
+        "mode": "lines",
+        "line": {"color": FAINT, "width": 1},
+        "opacity": 0.35,
+        "hoverinfo": "skip",
+    }
     for number, each in enumerate(raw.T[:count]):
         named = {"name": "single features", "legendgroup": "single", "showlegend": number == 0}
         figure.add_scatter(x=GRID, y=each, **thin, **named)

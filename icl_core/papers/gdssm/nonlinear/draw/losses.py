@@ -1,5 +1,5 @@
-"""The models of sines side by side: their losses, trained layers beside constructed ones, and how training came to
-them."""
+"""The models of sines side by side: their losses, trained layers beside constructed ones, and how
+training came to them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,24 +22,40 @@ IDEALLY = "ideal"
 
 
 def losses_panel(run: Run, view: Any) -> Panel:
-    """A bar a model, with its seeds, and with the loss that it has when the labels in its prompt are zeros."""
+    """A bar a model, with its seeds, and with the loss that it has when the labels in its prompt
+    are zeros."""
     ids, zero = run.names("variants"), float(run["baseline/zero"][0])
-    mean, blind = ({id: float(run[f"evaluated/{id}{which}"].mean()) for id in ids} for which in ("", "/blind"))
+    mean, blind = (
+        {id: float(run[f"evaluated/{id}{which}"].mean()) for id in ids} for which in ("", "/blind")
+    )
     kept = gained_blind(run, "linear gate")
-    table = {"model": [variant(id).label for id in ids], "loss": mean.values(), "labels hidden": blind.values()}
+    table = {
+        "model": [variant(id).label for id in ids],
+        "loss": mean.values(),
+        "labels hidden": blind.values(),
+    }
     worst = {"worst seed": [float(run[f"evaluated/{id}"].max()) for id in ids]}
     return Panel(
-        f"The gated MLP has {percent(mean['mlp gate'] / zero)} of the loss of predicting zero; the gated linear "
-        f"embedding has {percent(mean['linear gate'] / zero)}, and keeps {percent(kept)} of its gain with the labels "
+        f"The gated MLP has {percent(mean['mlp gate'] / zero)} of the loss of predicting zero; "
+        "the gated linear "
+        f"embedding has {percent(mean['linear gate'] / zero)}, and keeps {percent(kept)} of its "
+        "gain with the labels "
         "hidden",
-        "A bar is a model's loss, and the diamond its loss with the labels in its prompt hidden (set to zero). The "
-        f"gated linear embedding then loses {number_text(blind['linear gate'], 4)}; the mean of all sines, {MEAN:.2f} cos "
-        f"x, loses {number_text(float(run['baseline/mean'][0]), 4)}. A model that is linear in the query's x cannot be "
-        "better than the best straight lines, and an MLP on the state is linear in it; trained layers are not. If the "
+        "A bar is a model's loss, and the diamond its loss with the labels in its prompt hidden "
+        "(set to zero). The "
+        f"gated linear embedding then loses {number_text(blind['linear gate'], 4)}; the mean of "
+        f"all sines, {MEAN:.2f} cos "
+        f"x, loses {number_text(float(run['baseline/mean'][0]), 4)}. A model that is linear in "
+        "the query's x cannot be "
+        "better than the best straight lines, and an MLP on the state is linear in it; trained "
+        "layers are not. If the "
         "embedding did not matter, all bars would be equal.",
         _bars(run, list(mean.values()), list(blind.values())),
-        data=pd.DataFrame({name: list(column) for name, column in (table | worst).items()}).round(5),
-        note="All bars and lines are on the same held-out tasks. The best straight lines are fitted to each whole "
+        data=pd.DataFrame({name: list(column) for name, column in (table | worst).items()}).round(
+            5
+        ),
+        note="All bars and lines are on the same held-out tasks. The best straight lines are "
+        "fitted to each whole "
         "sine, exactly.",
     )
 
@@ -49,31 +65,42 @@ KINDS = ("construction", "trained")
 
 
 def beside(run: Run, view: Any) -> Panel:
-    """Figure 4 B: trained layers beside constructed ones, behind the same linear embedding, with the gated unit and
-    without."""
+    """Figure 4 B: trained layers beside constructed ones, behind the same linear embedding, with
+    the gated unit and without."""
     missing = set(BESIDE) - set(run.names("variants"))
     if missing:
         raise CannotDraw(f"This run holds no model “{variant(min(missing)).label}”.")
     means = {id: float(run[f"evaluated/{id}"].mean()) for id in BESIDE}
     many = "one layer" if run.config.layers == 1 else f"{run.config.layers} layers"
     plain, gate = (
-        f"{number_text(means[f'{id} trained'], 4)} and {number_text(means[id], 4)}" for id in ("linear", BESIDE[2])
+        f"{number_text(means[f'{id} trained'], 4)} and {number_text(means[id], 4)}"
+        for id in ("linear", BESIDE[2])
     )
     labels = ["constructed", "trained", "constructed, gated", "trained, gated"]
     figure = figures.bars(
-        labels, list(means.values()), "loss at the query", kinds=[*KINDS, *KINDS], text="none",
-        y_range=(0, 1.18 * max(float(run["baseline/zero"][0]), *means.values())), height=420,
-    )  # fmt: skip
+        labels,
+        list(means.values()),
+        "loss at the query",
+        kinds=[*KINDS, *KINDS],
+        text="none",
+        y_range=(0, 1.18 * max(float(run["baseline/zero"][0]), *means.values())),
+        height=420,
+    )
     bar = figure.data[0].update(showlegend=False)
     figure.add_trace(seeds(run, bar["x"], BESIDE))
     _write(figure, bar["x"], list(means.values()), float(run["baseline/zero"][0]))
     _level(figure, run, IDEALLY)
     return Panel(
-        f"{many.capitalize()}, trained and constructed: {gate} with the gated unit, {plain} without",
-        "The comparison of Figure 4 B and Appendix A.7. Behind a linear embedding stand GD-SSM layers, trained (blue) "
-        "or constructed as a step of gradient descent each (orange). The embedding, the rates and the gated unit are "
-        "trained around both. If training found gradient descent here, the bars of a pair would be equal. None "
-        f"comes near the {number_text(float(run['baseline/ideal'][0]), 4)} of as many steps on sin x and "
+        f"{many.capitalize()}, trained and constructed: {gate} with the gated unit, {plain} "
+        "without",
+        "The comparison of Figure 4 B and Appendix A.7. Behind a linear embedding stand GD-SSM "
+        "layers, trained (blue) "
+        "or constructed as a step of gradient descent each (orange). The embedding, the rates "
+        "and the gated unit are "
+        "trained around both. If training found gradient descent here, the bars of a pair would "
+        "be equal. None "
+        f"comes near the {number_text(float(run['baseline/ideal'][0]), 4)} of as many steps on "
+        "sin x and "
         "cos x: a linear embedding has no features in which a sine is linear.",
         figure,
         data=pd.DataFrame({"model": labels, "loss": means.values()}).round(5),
@@ -84,9 +111,14 @@ def beside(run: Run, view: Any) -> Panel:
 def _bars(run: Run, means: list[float], hidden: list[float]) -> Figure:
     shown, zero = [variant(id) for id in run.names("variants")], float(run["baseline/zero"][0])
     figure = figures.bars(
-        [each.label for each in shown], means, "loss at the query", kinds=[each.colour for each in shown], text="none",
-        y_range=(0, 1.18 * max(zero, *means, *hidden)), height=420,
-    )  # fmt: skip
+        [each.label for each in shown],
+        means,
+        "loss at the query",
+        kinds=[each.colour for each in shown],
+        text="none",
+        y_range=(0, 1.18 * max(zero, *means, *hidden)),
+        height=420,
+    )
     bar = figure.data[0].update(showlegend=False)
     figure.add_trace(seeds(run, bar["x"], [each.id for each in shown]))
     figure.add_trace(diamonds(bar["x"], hidden))
@@ -98,26 +130,43 @@ def _bars(run: Run, means: list[float], hidden: list[float]) -> Figure:
 def seeds(run: Run, labels: Sequence[str], ids: Sequence[str]) -> Trace:
     """The losses of single seeds, over the bars of the models `ids`."""
     rows = np.stack([run[f"evaluated/{id}"] for id in ids]).astype(float)  # [models, seeds]
-    x, dots = np.repeat(labels, rows.shape[1]), {"size": 7, "color": PAPER, "line": {"color": INK, "width": 1.5}}
-    return Trace(x=x.tolist(), y=rows.ravel().tolist(), mode="markers", marker=dots, name="single seeds")
+    x, dots = (
+        np.repeat(labels, rows.shape[1]),
+        {"size": 7, "color": PAPER, "line": {"color": INK, "width": 1.5}},
+    )
+    return Trace(
+        x=x.tolist(), y=rows.ravel().tolist(), mode="markers", marker=dots, name="single seeds"
+    )
 
 
 def diamonds(labels: Sequence[str], hidden: Sequence[float]) -> Trace:
     """What models lose when the labels in their prompts are zeros."""
-    marker = {"size": 13, "symbol": "diamond-open", "color": INK, "line": {"color": INK, "width": 2}}
-    return Trace(x=list(labels), y=list(hidden), mode="markers", marker=marker, name="labels hidden")
+    marker = {
+        "size": 13,
+        "symbol": "diamond-open",
+        "color": INK,
+        "line": {"color": INK, "width": 2},
+    }
+    return Trace(
+        x=list(labels), y=list(hidden), mode="markers", marker=marker, name="labels hidden"
+    )
 
 
 def _write(figure: Figure, labels: Sequence[str], values: Sequence[float], zero: float) -> None:
     """Every bar's number, in the bar or, where there is no room, above it."""
     for label, value in zip(labels, values, strict=True):
         inside = value > 0.3 * zero
-        where = {"y": value / 2, "yanchor": "middle"} if inside else {"y": value, "yanchor": "bottom", "yshift": 8}
+        where = (
+            {"y": value / 2, "yanchor": "middle"}
+            if inside
+            else {"y": value, "yanchor": "bottom", "yshift": 8}
+        )
         figure.add_annotation(x=label, text=f"{value:.4f}", showarrow=False, bgcolor=PAPER, **where)
 
 
 def _level(figure: Figure, run: Run, but: str = "") -> None:
-    """The reference lines, all `but` one, named in the legend: on the lines their names would hide diamonds."""
+    """The reference lines, all `but` one, named in the legend: on the lines their names would hide
+    diamonds."""
     what = "one step" if run.config.layers == 1 else f"{run.config.layers} steps"
     for name, level, kind, dash in (
         ("predicting zero", "zero", "floor", "dot"),
@@ -127,8 +176,19 @@ def _level(figure: Figure, run: Run, but: str = "") -> None:
     ):
         if level == but:
             continue
-        y, line = float(run[f"baseline/{level}"][0]), {"color": colour(kind), "width": 2, "dash": dash}
-        across = {"type": "line", "xref": "x domain", "yref": "y", "x0": 0, "x1": 1, "y0": y, "y1": y}
+        y, line = (
+            float(run[f"baseline/{level}"][0]),
+            {"color": colour(kind), "width": 2, "dash": dash},
+        )
+        across = {
+            "type": "line",
+            "xref": "x domain",
+            "yref": "y",
+            "x0": 0,
+            "x1": 1,
+            "y0": y,
+            "y1": y,
+        }
         figure.add_shape(**across, line=line, name=name, showlegend=True)
     figure.update_layout(showlegend=True, legend=legend(1.02))
 
@@ -137,30 +197,47 @@ def training(run: Run, view: Any) -> Panel:
     """The loss of every model over its training; also of a run that is still going."""
     x = np.asarray(run.tensors.get("curve/step", [0]))
     ids = run.names("variants") if "names/variants" in run.tensors else []
-    so_far = {id: np.reshape(run.tensors.get(f"curve/{id}", []), (run.config.seeds, -1)) for id in ids}
+    so_far = {
+        id: np.reshape(run.tensors.get(f"curve/{id}", []), (run.config.seeds, -1)) for id in ids
+    }
     rows = {variant(id): padded(row, len(x)) for id, row in so_far.items()}
     series = [Curve(each.label, x, row, each.colour, each.dash) for each, row in rows.items()]
-    lines = [("gradient descent", float(each), "gradient descent") for each in run.tensors.get("baseline/ideal", ())]
+    lines = [
+        ("gradient descent", float(each), "gradient descent")
+        for each in run.tensors.get("baseline/ideal", ())
+    ]
     lines.append(("predicting zero", ZERO, "floor"))
     series = series or [Curve("none yet", x, x + np.nan)]
     at = run.snapshot_steps[run.snapshot_at(view)] if run.snapshot_steps else None
-    figure = figures.curves(series, "training step", "loss", log_y=True, lines=lines, at=at, height=240)
+    figure = figures.curves(
+        series, "training step", "loss", log_y=True, lines=lines, at=at, height=240
+    )
     return Panel(
         _title(run, {each.id: mean_of(row) for each, row in rows.items()}),
-        f"The loss on {WATCHED:,} held-out tasks. A model with an MLP embedding falls as its features turn into waves: "
+        f"The loss on {WATCHED:,} held-out tasks. A model with an MLP embedding falls as its "
+        "features turn into waves: "
         "play the training, and watch the features. A model that cannot fit a sine stays up."
         + (" The bands are the spread over seeds." if run.config.seeds > 1 else ""),
         figure,
-        data=pd.DataFrame({"step": x} | {each.label: mean_of(row) for each, row in rows.items()}).round(6),
+        data=pd.DataFrame(
+            {"step": x} | {each.label: mean_of(row) for each, row in rows.items()}
+        ).round(6),
     )
 
 
 def _title(run: Run, means: dict[str, np.ndarray]) -> str:
-    ends = {id: float(mean[np.isfinite(mean)][-1]) for id, mean in means.items() if np.isfinite(mean).any()}
+    ends = {
+        id: float(mean[np.isfinite(mean)][-1])
+        for id, mean in means.items()
+        if np.isfinite(mean).any()
+    }
     if not run.finished or len(ends) < len(means):
         last = [f"{variant(id).label} is at {number_text(value, 4)}" for id, value in ends.items()]
         return last[-1] if last else "Nothing trained yet"
     mlps = [id for id in ends if f"snapshot/{id}/W_1" in run.tensors]
     waves = " and ".join(number_text(ends[id], 4) for id in mlps)
     others = min(value for id, value in ends.items() if id not in mlps)
-    return f"With an MLP embedding they end at {waves}, without one at {number_text(others, 4)} and above"
+    return (
+        f"With an MLP embedding they end at {waves}, without one at {number_text(others, 4)} "
+        "and above"
+    )

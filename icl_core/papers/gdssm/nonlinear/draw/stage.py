@@ -1,4 +1,5 @@
-"""What is on stage: one prompt and the curves through it, the features behind them, the falling losses."""
+"""What is on stage: one prompt and the curves through it, the features behind them, the falling
+losses."""
 
 from dataclasses import replace
 from typing import Any
@@ -31,13 +32,18 @@ def fit(run: Run, view: Any) -> Panel:
         ),
         Curve("the sine", found["x"], found["truth"], "floor"),
     ]
-    away = {id: number_text(float(np.sqrt(np.mean((found[id] - found["truth"]) ** 2))), 2) for id in (BENT, STRAIGHT)}
+    away = {
+        id: number_text(float(np.sqrt(np.mean((found[id] - found["truth"]) ** 2))), 2)
+        for id in (BENT, STRAIGHT)
+    }
     figure = figures.curves(series, "x", "y", y_range=(-0.75, 0.75))
     figure.data[-1].update(showlegend=False)  # the sine, which is the dotted one on every page
     return Panel(
         f"Off the sine: {away[BENT]} with an MLP embedding, {away[STRAIGHT]} linear",
-        f"The {run.config.N} dots are the prompt, and every x of the curves is a query. Blue should follow the dotted "
-        "sine, as gradient descent on sin x and cos x does (dashed). Behind a linear embedding, constructed layers "
+        f"The {run.config.N} dots are the prompt, and every x of the curves is a query. Blue "
+        "should follow the dotted "
+        "sine, as gradient descent on sin x and cos x does (dashed). Behind a linear embedding, "
+        "constructed layers "
         "draw a line; a gated unit bends it, mostly towards the mean of all sines.",
         figure.add_trace(figures.dots(pairs, "examples").update(showlegend=False)),
         data=pd.DataFrame(found).round(4),
@@ -49,11 +55,16 @@ def features(run: Run, view: Any) -> Panel:
     panel = fits.features(run, view)
     assert panel.figure is not None and panel.data is not None
     for trace in panel.figure.data:
-        trace.update(x=np.asarray(trace["x"], np.float32)[::EVERY], y=np.asarray(trace["y"], np.float32)[::EVERY])
+        trace.update(
+            x=np.asarray(trace["x"], np.float32)[::EVERY],
+            y=np.asarray(trace["y"], np.float32)[::EVERY],
+        )
         trace.update(showlegend=trace.get("name") in ("nearest to sin x", "nearest to cos x"))
     sine, cosine = (np.asarray(panel.data[f"near {name}"]) for name in ("sin", "cos"))
-    r2 = [number_text(1 - float(((ours - wave) ** 2).sum() / (wave**2).sum()), 2)
-          for ours, wave in ((sine, np.sin(GRID)), (cosine, np.cos(GRID)))]  # fmt: skip
+    r2 = [
+        number_text(1 - float(((ours - wave) ** 2).sum() / (wave**2).sum()), 2)
+        for ours, wave in ((sine, np.sin(GRID)), (cosine, np.cos(GRID)))
+    ]
     label = variant(view.features_of).label
     return replace(panel, title=f"{label}: R² {r2[0]} of sin x, {r2[1]} of cos x")
 
@@ -61,15 +72,24 @@ def features(run: Run, view: Any) -> Panel:
 def bars(run: Run, view: Any) -> Panel:
     """A bar a model, with its loss when the labels in its prompt are zeros."""
     zero, ideal = (float(run[f"baseline/{name}"][0]) for name in ("zero", "ideal"))
-    ids = [id for id in run.names("variants") if variant(id).layers != "trained"]  # those have a drawer of their own
-    means, blind = ([float(run[f"evaluated/{id}{which}"].mean()) for id in ids] for which in ("", "/blind"))
+    ids = [
+        id for id in run.names("variants") if variant(id).layers != "trained"
+    ]  # those have a drawer of their own
+    means, blind = (
+        [float(run[f"evaluated/{id}{which}"].mean()) for id in ids] for which in ("", "/blind")
+    )
     steps = "one step" if run.config.layers == 1 else f"{run.config.layers} steps"
     levels = [("predicting zero", zero, "floor"), (steps, ideal, "gradient descent")]
     shown = [variant(id) for id in ids]
     figure = figures.bars(
-        [each.label for each in shown], means, "loss at the end", kinds=[each.colour for each in shown],
-        lines=levels, y_range=(0, 1.15 * max(zero, *means, *blind)), text="none",
-    )  # fmt: skip
+        [each.label for each in shown],
+        means,
+        "loss at the end",
+        kinds=[each.colour for each in shown],
+        lines=levels,
+        y_range=(0, 1.15 * max(zero, *means, *blind)),
+        text="none",
+    )
     texts = [each.label.replace(", ", ",<br>").replace(" on the", "<br>on the") for each in shown]
     figure.update_xaxes(tickvals=list(range(len(texts))), ticktext=texts, tickangle=0)
     for text in figure.layout["annotations"]:
@@ -77,11 +97,16 @@ def bars(run: Run, view: Any) -> Panel:
     figure.add_trace(losses.diamonds(figure.data[0]["x"], blind))
     return Panel(
         f"The gated MLP ends at {percent(means[ids.index(BENT)] / zero)} of predicting zero's loss",
-        "A bar is a model's loss. The diamond is its loss with the labels in its prompt hidden (set to zero), which "
-        "shows how good it is without its examples. A model that is linear in the query's x cannot be good at sines, "
-        "and an MLP on the state is linear in it too. If the embedding did not matter, all bars would be equal.",
+        "A bar is a model's loss. The diamond is its loss with the labels in its prompt hidden "
+        "(set to zero), which "
+        "shows how good it is without its examples. A model that is linear in the query's x "
+        "cannot be good at sines, "
+        "and an MLP on the state is linear in it too. If the embedding did not matter, all bars "
+        "would be equal.",
         figure.update_layout(margin={"t": 12}),
-        data=pd.DataFrame({"model": [each.label for each in shown], "loss": means, "labels hidden": blind}).round(5),
+        data=pd.DataFrame(
+            {"model": [each.label for each in shown], "loss": means, "labels hidden": blind}
+        ).round(5),
     )
 
 
@@ -95,7 +120,10 @@ def training(run: Run, view: Any) -> Panel:
     for trace in panel.figure.data:  # the others have the colours of the bars below
         trace.update(showlegend=trace.get("name") in named)
     ours, theirs = (at(run, view, id) for id in (BENT, STRAIGHT))
-    return replace(panel, title=f"Loss {number_text(ours, 4)} with an MLP embedding, {number_text(theirs, 4)} linear")
+    return replace(
+        panel,
+        title=f"Loss {number_text(ours, 4)} with an MLP embedding, {number_text(theirs, 4)} linear",
+    )
 
 
 def at(run: Run, view: Any, id: str) -> float:

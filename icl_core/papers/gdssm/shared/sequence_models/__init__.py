@@ -1,8 +1,9 @@
-"""The models the paper compares the GD-SSM with (Section 4, Figures 4 C and 6), and three more, in two forms: the
-softmax transformer with one layer and with two, and the gated delta network.
+"""The models the paper compares the GD-SSM with (Section 4, Figures 4 C and 6), and three more, in
+two forms: the softmax transformer with one layer and with two, and the gated delta network.
 
-Every model reads the same tokens (tasks, T, f) and answers at each of them with a vector (tasks, T, f); the prediction
-is the answer at the last token. In 1-D the tokens are 2f wide and the prediction is one coordinate of the answer.
+Every model reads the same tokens (tasks, T, f) and answers at each of them with a vector (tasks, T,
+f); the prediction is the answer at the last token. In 1-D the tokens are 2f wide and the prediction
+is one coordinate of the answer.
 
     tokens -> W_in -> hidden width -> u + layer(u) -> W_out -> answer
 
@@ -10,15 +11,17 @@ A model has a hidden `width` and a `state`, the size of what it carries from tok
 
     s5                   complex numbers, each standing for a conjugate pair
     mamba                numbers for each of the 2 width channels
-    griffin              channels of the recurrence (in the plain form also the size of the local attention's head)
+    griffin              channels of the recurrence (in the plain form also the size of the local
+                         attention's head)
     gated_delta          size of a head's keys; the state is a matrix of keys and values
     linear_transformer   the same
     softmax_transformer  the same, but the state is a cache that grows
 
-`authors` holds them as their authors build them. `plain` holds what is left without norms, feed-forward layers and
-heads: one layer each, made equal in its number of parameters by its state. Each file has `parameters` (random, with a
-leading axis of seeds), `forward` (all tokens at once, for training, of one seed) and `recur` (token by token, the
-oracle). A new model is its files and a line in the table below.
+`authors` holds them as their authors build them. `plain` holds what is left without norms,
+feed-forward layers and heads: one layer each, made equal in its number of parameters by its state.
+Each file has `parameters` (random, with a leading axis of seeds), `forward` (all tokens at once,
+for training, of one seed) and `recur` (token by token, the oracle). A new model is its files and a
+line in the table below.
 """
 
 from dataclasses import dataclass
@@ -31,7 +34,7 @@ from icl_core.papers.gdssm.shared.sequence_models.authors import (
     mamba,
     s5,
     softmax_transformer,
-)  # fmt: skip
+)
 from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Generators, Parameters
 from icl_core.papers.gdssm.shared.sequence_models.plain import gated_delta as plain_gated_delta
 from icl_core.papers.gdssm.shared.sequence_models.plain import griffin as plain_griffin
@@ -43,9 +46,9 @@ from icl_core.papers.gdssm.shared.sequence_models.plain import softmax_transform
 
 @dataclass(frozen=True)
 class Model:
-    """A model of the comparison: its id in files, its label, its style, its layers. `authors` and `plain` are a
-    baseline's files, None for the GD-SSM itself; `attends`: its plain `parameters` take its layers and the number of
-    positions too."""
+    """A model of the comparison: its id in files, its label, its style, its layers. `authors` and
+    `plain` are a baseline's files, None for the GD-SSM itself; `attends`: its plain `parameters`
+    take its layers and the number of positions too."""
 
     id: str
     label: str
@@ -66,9 +69,13 @@ class Model:
     def short(self) -> str:
         """The label within a sentence."""
         named = ("Linear", "Softmax", "Gated")
-        return self.label[0].lower() + self.label[1:] if self.label.startswith(named) else self.label
+        return (
+            self.label[0].lower() + self.label[1:] if self.label.startswith(named) else self.label
+        )
 
-    def draw(self, features: int, width: int, state: int, generators: Generators, positions: int) -> Parameters:
+    def draw(
+        self, features: int, width: int, state: int, generators: Generators, positions: int
+    ) -> Parameters:
         """Random parameters of the plain form, of that width and state, (seeds, ...) each."""
         more = (self.layers, positions) if self.attends else ()
         return self.plain.parameters(features, width, state, generators, *more)
@@ -84,15 +91,60 @@ MODELS = {
         Model("s5", "S5", "layer 1", "dashdot", "square", s5, plain_s5),
         Model("mamba", "Mamba", "layer 2", "solid", "diamond", mamba, plain_mamba),
         Model("griffin", "Griffin", "layer 3", "solid", "triangle-up", griffin, plain_griffin),
-        Model("gated-delta", "Gated delta network", "layer 6", "solid", "hexagon", gated_delta, plain_gated_delta),
-        Model("linear-1", "Linear transformer, 1 layer", "layer 4", "solid", "x", *LINEAR, 1, attends=True),
-        Model("linear-2", "Linear transformer, 2 layers", "layer 4", "dash", "x-open", *LINEAR, 2, attends=True),
-        Model("softmax-1", "Softmax transformer, 1 layer", "layer 5", "solid", "star", *SOFTMAX, 1, attends=True),
-        Model("softmax-2", "Softmax transformer, 2 layers", "layer 5", "dash", "star-open", *SOFTMAX, 2, attends=True),
+        Model(
+            "gated-delta",
+            "Gated delta network",
+            "layer 6",
+            "solid",
+            "hexagon",
+            gated_delta,
+            plain_gated_delta,
+        ),
+        Model(
+            "linear-1",
+            "Linear transformer, 1 layer",
+            "layer 4",
+            "solid",
+            "x",
+            *LINEAR,
+            1,
+            attends=True,
+        ),
+        Model(
+            "linear-2",
+            "Linear transformer, 2 layers",
+            "layer 4",
+            "dash",
+            "x-open",
+            *LINEAR,
+            2,
+            attends=True,
+        ),
+        Model(
+            "softmax-1",
+            "Softmax transformer, 1 layer",
+            "layer 5",
+            "solid",
+            "star",
+            *SOFTMAX,
+            1,
+            attends=True,
+        ),
+        Model(
+            "softmax-2",
+            "Softmax transformer, 2 layers",
+            "layer 5",
+            "dash",
+            "star-open",
+            *SOFTMAX,
+            2,
+            attends=True,
+        ),
     )
 }
 
 
 def model(id: str) -> Model:
-    """The model of that id; one that the table does not know is called by its id and drawn plainly."""
+    """The model of that id; one that the table does not know is called by its id and
+    drawn plainly."""
     return MODELS.get(id, Model(id, id, "gradient descent", "solid", "circle"))

@@ -1,4 +1,5 @@
-"""All models of the comparison behind one call: random weights, and the prediction they make of a batch of tasks."""
+"""All models of the comparison behind one call: random weights, and the prediction they make of a
+batch of tasks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,8 +22,9 @@ from icl_core.papers.gdssm.shared.task import Tasks, constructed_tokens, interle
 
 @dataclass(frozen=True)
 class Learner:
-    """A model at the size of a setting. `initial(seeds)` draws its weights, (seeds, ...) each, on the device;
-    `predict(weights, tasks)` is (seeds, n_o, tasks). The parameters in `slow` train at a smaller rate."""
+    """A model at the size of a setting. `initial(seeds)` draws its weights, (seeds, ...) each, on
+    the device; `predict(weights, tasks)` is (seeds, n_o, tasks). The parameters in `slow` train at
+    a smaller rate."""
 
     model: Model
     size: Size
@@ -33,15 +35,21 @@ class Learner:
 
 @cache
 def learners(config: Setting) -> tuple[Learner, ...]:
-    """Every model of the comparison. The tokens of the 1-D layer do not hold the whole of ∑ x xᵀ, which a second step
-    needs: no second layer there."""
-    every = [model for model in MODELS.values() if model.baseline or model.layers == 1 or config.model == "N-D"]
+    """Every model of the comparison. The tokens of the 1-D layer do not hold the whole of ∑ x xᵀ,
+    which a second step needs: no second layer there."""
+    every = [
+        model
+        for model in MODELS.values()
+        if model.baseline or model.layers == 1 or config.model == "N-D"
+    ]
     return tuple((_baseline if model.baseline else _gd_ssm)(config, model) for model in every)
 
 
 def _gd_ssm(config: Setting, model: Model) -> Learner:
     recurrence = "row" if model.layers == 1 else "scalar"
-    layer = Layer(config.model, recurrence, model.layers, f=config.f, N=config.N, batch=config.batch)
+    layer = Layer(
+        config.model, recurrence, model.layers, f=config.f, N=config.N, batch=config.batch
+    )
     like = any_layer.initial(layer, [0])
 
     def initial(seeds: list[int]) -> Parameters:
@@ -77,14 +85,20 @@ Drawn = Callable[[Generators], Parameters]
 def _plain(config: Setting, model: Model) -> tuple[Size, Drawn]:
     """The plain form, at the number of parameters asked for."""
     size = matched(model, config.features, config.parameters, config.positions, config.hidden)
-    return size, lambda generators: model.draw(config.features, size.width, size.state, generators, config.positions)
+    return size, lambda generators: model.draw(
+        config.features, size.width, size.state, generators, config.positions
+    )
 
 
 def _authors(config: Setting, model: Model) -> tuple[Size, Drawn]:
     """The authors' form, at the width asked for."""
-    shape = Shape(config.features, config.hidden, model.layers, config.positions, config.norm == "authors")
+    shape = Shape(
+        config.features, config.hidden, model.layers, config.positions, config.norm == "authors"
+    )
     drawn = partial(model.authors.parameters, shape)
-    return Size(shape.width, model.authors.state(shape), count(drawn([torch.Generator().manual_seed(0)]))), drawn
+    return Size(
+        shape.width, model.authors.state(shape), count(drawn([torch.Generator().manual_seed(0)]))
+    ), drawn
 
 
 def sequence(config: Setting, tasks: Tasks) -> Float[Tensor, "tasks T features"]:

@@ -1,10 +1,10 @@
-"""The gated delta rule (Yang, Kautz and Hatamizadeh, Gated Delta Networks, 2024, Eq. 10): a state that forgets by a
-factor and, of what it holds under a key, replaces a share by the new value.
+"""The gated delta rule (Yang, Kautz and Hatamizadeh, Gated Delta Networks, 2024, Eq. 10): a state
+that forgets by a factor and, of what it holds under a key, replaces a share by the new value.
 
     S_t = α_t S_{t-1} (I - β_t k_t k_t^T) + β_t v_t k_t^T,  o_t = S_t q_t
 
-It is a step of gradient descent, of rate β_t, on 1/2 |S k_t - v_t|^2: one step a token, where the GD-SSM takes one for
-all of them.
+It is a step of gradient descent, of rate β_t, on 1/2 |S k_t - v_t|^2: one step a token, where the
+GD-SSM takes one for all of them.
 """
 
 import torch
@@ -19,14 +19,18 @@ Gate = Float[Tensor, "*rest T"]
 def parallel(
     q: Float[Tensor, "*rest R m"], k: Key, v: Value, log_alpha: Gate, beta: Gate
 ) -> Float[Tensor, "*rest R n"]:
-    """All o_t at once, or for the last R queries. With G_t = α_1 … α_t the state is S_t = sum_{s<=t} (G_t / G_s) w_s
-    k_s^T, where what is written is w_t = β_t (v_t - α_t S_{t-1} k_t): a triangular system for all w (the paper's WY
-    form), solved as it stands."""
+    """All o_t at once, or for the last R queries. With G_t = α_1 … α_t the state is S_t =
+    sum_{s<=t} (G_t / G_s) w_s k_s^T, where what is written is w_t = β_t (v_t - α_t S_{t-1} k_t): a
+    triangular system for all w (the paper's WY form), solved as it stands."""
     (R, T), log_G = (q.shape[-2], k.shape[-2]), log_alpha.cumsum(-1)
     future = torch.ones(T, T, dtype=torch.bool, device=q.device).triu(1)
-    kept = (log_G[..., :, None] - log_G[..., None, :]).masked_fill(future, -torch.inf).exp()  # (*rest, T, T), G_t / G_s
+    kept = (
+        (log_G[..., :, None] - log_G[..., None, :]).masked_fill(future, -torch.inf).exp()
+    )  # (*rest, T, T), G_t / G_s
     known = (beta[..., None] * kept * (k @ k.mT)).tril(-1)  # what the state already holds under k_t
-    written = torch.linalg.solve_triangular(known, beta[..., None] * v, upper=False, unitriangular=True)
+    written = torch.linalg.solve_triangular(
+        known, beta[..., None] * v, upper=False, unitriangular=True
+    )
     return (kept[..., T - R :, :] * (q @ k.mT)) @ written  # (*rest, R, n)
 
 
@@ -42,5 +46,6 @@ def step(
 
 
 def unit(x: Float[Tensor, "*rest m"]) -> Float[Tensor, "*rest m"]:
-    """Of length 1: with unit keys I - β k k^T shrinks nothing but what lies along k, and that by 1 - β."""
+    """Of length 1: with unit keys I - β k k^T shrinks nothing but what lies along k, and that by 1
+    - β."""
     return x * (x.square().sum(-1, keepdim=True) + 1e-6).rsqrt()

@@ -1,4 +1,5 @@
-"""How the parameters of the baselines begin: random, float32, a seed a generator, and seeds as their first axis."""
+"""How the parameters of the baselines begin: random, float32, a seed a generator, and seeds as
+their first axis."""
 
 from collections.abc import Sequence
 
@@ -12,7 +13,8 @@ Generators = Sequence[torch.Generator]
 
 
 def matrix(generators: Generators, inputs: int, outputs: int) -> Tensor:
-    """N(0, 1 / inputs), (seeds, inputs, outputs): what it makes of an input of order 1 is of order 1."""
+    """N(0, 1 / inputs), (seeds, inputs, outputs): what it makes of an input of order 1 is of order
+    1."""
     return normal(generators, inputs, outputs, std=inputs**-0.5)
 
 

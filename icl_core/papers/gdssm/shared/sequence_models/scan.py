@@ -1,4 +1,5 @@
-"""The linear recurrence z_t = a_t z_{t-1} + b_t of all state-space models, over a whole sequence."""
+"""The linear recurrence z_t = a_t z_{t-1} + b_t of all state-space models, over a whole
+sequence."""
 
 import math
 
@@ -6,7 +7,8 @@ import torch
 from jaxtyping import Shaped
 from torch import Tensor
 
-SHORT = 32  # up to here one chunk is faster on a CPU: 3 ms instead of 8 for 21 tokens of mamba, back and forth
+# up to here one chunk is faster on a CPU: 3 ms instead of 8 for 21 tokens of mamba, back and forth
+SHORT = 32
 
 
 def associative_scan(
@@ -14,19 +16,24 @@ def associative_scan(
 ) -> Shaped[Tensor, "tasks T *state"]:
     """All z_t of z_t = a_t * z_{t-1} + b_t from z_0 = 0, real or complex.
 
-    Two steps of the recurrence compose into one: (a, b) then (a', b') is (a' a, a' b + b'). So chunks of the sequence
-    run side by side from zero, one pass over the chunks finds the state at the start of each, and the products of a
-    carry it into the chunk: with chunks of sqrt T, 2 sqrt T steps in a row instead of T. Nothing is divided by, so
-    decays near 0 are as safe as decays near 1.
+    Two steps of the recurrence compose into one: (a, b) then (a', b') is (a' a, a' b + b'). So
+    chunks of the sequence run side by side from zero, one pass over the chunks finds the state at
+    the start of each, and the products of a carry it into the chunk: with chunks of sqrt T, 2 sqrt
+    T steps in a row instead of T. Nothing is divided by, so decays near 0 are as safe as decays
+    near 1.
     """
     T = b.shape[1]
     if T <= SHORT:
         return stepwise(a, b)
     a, b = (chunked(x, math.ceil(math.sqrt(T))) for x in (a, b))  # (tasks, L, chunks, *state)
     z, products = stepwise(a, b), a.cumprod(1)
-    before = stepwise(products[:, -1], z[:, -1])  # (tasks, chunks, *state): the state at the end of each chunk
+    before = stepwise(
+        products[:, -1], z[:, -1]
+    )  # (tasks, chunks, *state): the state at the end of each chunk
     start = torch.cat([torch.zeros_like(before[:, :1]), before[:, :-1]], 1)
-    return (z + products * start[:, None]).transpose(1, 2).flatten(1, 2)[:, :T]  # (tasks, T, *state)
+    return (
+        (z + products * start[:, None]).transpose(1, 2).flatten(1, 2)[:, :T]
+    )  # (tasks, T, *state)
 
 
 def chunked(x: Shaped[Tensor, "tasks T *state"], L: int) -> Shaped[Tensor, "tasks L chunks *state"]:
@@ -35,7 +42,9 @@ def chunked(x: Shaped[Tensor, "tasks T *state"], L: int) -> Shaped[Tensor, "task
     return torch.cat([x, missing], 1).unflatten(1, (-1, L)).transpose(1, 2)
 
 
-def stepwise(a: Shaped[Tensor, "tasks L *rest"], b: Shaped[Tensor, "tasks L *rest"]) -> Shaped[Tensor, "tasks L *rest"]:
+def stepwise(
+    a: Shaped[Tensor, "tasks L *rest"], b: Shaped[Tensor, "tasks L *rest"]
+) -> Shaped[Tensor, "tasks L *rest"]:
     """The recurrence from zero, step by step along the second axis."""
     z, states = torch.zeros_like(b[:, 0]), []
     for a_t, b_t in zip(a.unbind(1), b.unbind(1), strict=True):

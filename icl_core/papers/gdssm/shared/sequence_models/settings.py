@@ -1,10 +1,14 @@
-"""How a model of sequences is built and trained beside others: the task, the sizes, the training."""
+"""How a model of sequences is built and trained beside others: the task, the sizes, the
+training."""
 
 from icl_core.contract.knobs import BadSetting, choice, settings, slider
 from icl_core.machine import device
 from icl_core.papers.gdssm.shared.settings import MODEL, REPEATS, TASK, TRAINING
 
-RATES = {"authors": (1e-3, 3e-3, 1e-2), "plain": (1e-3, 3e-3, 1e-2, 3e-2)}  # tried with every model alike
+RATES = {
+    "authors": (1e-3, 3e-3, 1e-2),
+    "plain": (1e-3, 3e-3, 1e-2, 3e-2),
+}  # tried with every model alike
 UNDECIDED = 3e-3  # the rate where none of them has shown itself the best
 TOKENS = {"1-D": "1-D: [x y, next x], scalar labels", "N-D": "N-D: x, y, x, y, …, vector labels"}
 FORMS = {"authors": "as their authors build them", "plain": "plain, with equal parameters"}
@@ -12,46 +16,70 @@ NORMS = {"authors": "as their authors", "none": "none"}
 NARROWEST = 4  # a head of one number each
 PAPERS_WIDTH = 20  # of the plain form
 EVALUATED = 128  # tasks at a time: more would need more memory than a usual batch does in training
-BESIDE = 83 * 2**20  # bytes that PyTorch came to need for itself in the smallest training of all models
+BESIDE = (
+    83 * 2**20
+)  # bytes that PyTorch came to need for itself in the smallest training of all models
 
 
 @settings
 class Setting:
-    """What is trained, at a rate that is given; Figures 4 C (1-D) and 6 (N-D). Every model reads the same tokens in the
-    same order and trains alike."""
+    """What is trained, at a rate that is given; Figures 4 C (1-D) and 6 (N-D). Every model reads
+    the same tokens in the same order and trains alike."""
 
     model: str = choice("tokens", TOKENS, default="N-D", group=TASK)
     f: int = slider("features, f", 1, 20, default=3, group=TASK)
     N: int = slider("context pairs, N", 1, 20, default=5, group=TASK)
     form: str = choice("the other models", FORMS, default="authors", group=MODEL)
     norm: str = choice(
-        "norm before each block", NORMS, default="authors", group=MODEL, shown_if="by_authors",
+        "norm before each block",
+        NORMS,
+        default="authors",
+        group=MODEL,
+        shown_if="by_authors",
         help="a norm hides the size of y from its block; the plain form has none",
-    )  # fmt: skip
+    )
     width: float = slider(
-        "width, times 2f + N + 1", 0.25, 4.0, default=1.0, log=True, group=MODEL, shown_if="by_authors",
+        "width, times 2f + N + 1",
+        0.25,
+        4.0,
+        default=1.0,
+        log=True,
+        group=MODEL,
+        shown_if="by_authors",
         help="2f for x and y, N + 1 for positions",
-    )  # fmt: skip
+    )
     parameters: int = slider(
-        "parameters of each", 1000, 16000, default=4000, step=500, group=MODEL, shown_if="plain",
+        "parameters of each",
+        1000,
+        16000,
+        default=4000,
+        step=500,
+        group=MODEL,
+        shown_if="plain",
         help="the GD-SSM has 14 to 2,000",
-    )  # fmt: skip
+    )
     batch: int = slider("tasks a batch", 16, 2048, default=128, step=16, group=TRAINING)
     steps: int = slider("steps", 10, 50000, default=500, log=True, group=TRAINING)
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
-        """Refuse widths that leave the heads nothing, and what does not fit the memory: the hidden numbers of the
-        widest model at every token, for all that trains or is evaluated at once, and what PyTorch needs."""
+        """Refuse widths that leave the heads nothing, and what does not fit the memory: the hidden
+        numbers of the widest model at every token, for all that trains or is evaluated at once, and
+        what PyTorch needs."""
         if self.hidden < NARROWEST:
-            raise BadSetting(f"width must make at least {NARROWEST} hidden numbers, got {self.width:g} × {self.base}")
+            raise BadSetting(
+                f"width must make at least {NARROWEST} hidden numbers, got {self.width:g} × "
+                f"{self.base}"
+            )
         if self.plain:
             each, size = 40 * self.parameters**0.5 * (self.N + 8), self.parameters
         else:
             each, size = 256 * self.hidden + 40 * self.positions, self.width
         numbers = each * self.rows * max(self.batch, EVALUATED) * self.positions
-        what = f"batch {self.batch}, N {self.N}, {'parameters' if self.plain else 'width'} {size:g}, "
+        what = (
+            f"batch {self.batch}, N {self.N}, {'parameters' if self.plain else 'width'} {size:g}, "
+        )
         device.check_memory(int(4 * numbers) + BESIDE, f"{what}seeds {self.seeds}")
 
     @property
@@ -76,7 +104,8 @@ class Setting:
 
     @property
     def hidden(self) -> int:
-        """The hidden width: of the authors' form, or what the plain form aims at, the paper's or more."""
+        """The hidden width: of the authors' form, or what the plain form aims at, the paper's or
+        more."""
         return max(PAPERS_WIDTH, self.base) if self.plain else round(self.width * self.base)
 
     @property
@@ -92,10 +121,12 @@ class Setting:
 
 @settings
 class Config(Setting):
-    """What is trained, at the best rate of those that are tried with the first seed, if one of them had left predicting
-    zero by then; else it is .003 for all."""
+    """What is trained, at the best rate of those that are tried with the first seed, if one of them
+    had left predicting zero by then; else it is .003 for all."""
 
-    tuning: int = slider("steps for each rate tried", 10, 20000, default=100, log=True, group=TRAINING)
+    tuning: int = slider(
+        "steps for each rate tried", 10, 20000, default=100, log=True, group=TRAINING
+    )
 
     @property
     def rows(self) -> int:

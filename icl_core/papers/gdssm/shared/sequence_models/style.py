@@ -9,4 +9,9 @@ from icl_core.papers.gdssm.shared.sequence_models import Model
 def marker(model: Model, size: int, **more: Any) -> dict[str, Any]:
     """A model's dot."""
     shade = colour(model.colour)
-    return {"size": size, "color": shade, "symbol": model.symbol, "line": {"width": 2, "color": shade}} | more
+    return {
+        "size": size,
+        "color": shade,
+        "symbol": model.symbol,
+        "line": {"width": 2, "color": shade},
+    } | more

@@ -1,7 +1,8 @@
-"""Trains every model of the comparison alike: fresh tasks, Adam, gradients clipped at 1 seed by seed, a warm-up over a
-twentieth of the steps and a cosine to zero; the parameters of a state space at a third of the rate, as the authors of
-S5 do. First all learning rates are tried in one pass, from the same weights; the best one then trains all seeds. A
-training that diverges ends with an infinite loss."""
+"""Trains every model of the comparison alike: fresh tasks, Adam, gradients clipped at 1 seed by
+seed, a warm-up over a twentieth of the steps and a cosine to zero; the parameters of a state space
+at a third of the rate, as the authors of S5 do. First all learning rates are tried in one pass,
+from the same weights; the best one then trains all seeds. A training that diverges ends with an
+infinite loss."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -20,23 +21,35 @@ from icl_core.papers.gdssm.shared import construction
 from icl_core.papers.gdssm.shared.compiled import compile_function
 from icl_core.papers.gdssm.shared.sequence_models.all_models import Learner
 from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Parameters
-from icl_core.papers.gdssm.shared.sequence_models.settings import EVALUATED, UNDECIDED, Config, Setting
+from icl_core.papers.gdssm.shared.sequence_models.settings import (
+    EVALUATED,
+    UNDECIDED,
+    Config,
+    Setting,
+)
 from icl_core.papers.gdssm.shared.task import Tasks, loss, sample
 from icl_core.statistics import trend
 from icl_core.training import loop, several_seeds
 from icl_core.training.phases import Report
 
-TUNED_ON, WATCHED, TEST_SET = (101, 2**11), (102, 2**9), (103, 2**13)  # seed and number of held-out tasks
+TUNED_ON, WATCHED, TEST_SET = (
+    (101, 2**11),
+    (102, 2**9),
+    (103, 2**13),
+)  # seed and number of held-out tasks
 EVALUATIONS, WARM_UP, SLOWER = 30, 0.05, 1 / 3
-CEILING = 1e8  # a loss beyond it has diverged; linear transformers come back from 1e4, as gradients are clipped
-Levels = tuple[float, float, float]  # predicting zero, the best step of gradient descent, the best two
+# a loss beyond it has diverged; linear transformers come back from 1e4, as gradients are clipped
+CEILING = 1e8
+Levels = tuple[
+    float, float, float
+]  # predicting zero, the best step of gradient descent, the best two
 
 
 def tasks(config: Setting, count: int, generator: torch.Generator) -> Tasks:
     """Fresh tasks of the setting, on the device."""
-    return sample(config.f, config.N, count, generator, 1 if config.model == "1-D" else config.f).to(
-        device.current_device()
-    )
+    return sample(
+        config.f, config.N, count, generator, 1 if config.model == "1-D" else config.f
+    ).to(device.current_device())
 
 
 def held_out(config: Setting, which: tuple[int, int]) -> Tasks:
@@ -60,13 +73,19 @@ def named_levels(config: Setting, name: str, which: tuple[int, int]) -> dict[str
 @torch.no_grad()
 def evaluate(each: Learner, weights: Parameters, on: Tasks) -> np.ndarray:
     """The losses [seeds], infinite where the weights went astray."""
-    parts = [each.predict(weights, on.part(start, start + EVALUATED)) for start in range(0, len(on), EVALUATED)]
+    parts = [
+        each.predict(weights, on.part(start, start + EVALUATED))
+        for start in range(0, len(on), EVALUATED)
+    ]
     losses = loss(torch.cat(parts, -1), on.y[-1]).cpu().numpy()
     return np.where(np.isfinite(losses), losses, np.float32(np.inf))
 
 
-def gradient(each: Learner, weights: Parameters, batch: Tasks) -> tuple[Parameters, dict[str, np.ndarray]]:
-    """The gradient of every seed's loss by its own weights, no longer than 1, and the losses [seeds]."""
+def gradient(
+    each: Learner, weights: Parameters, batch: Tasks
+) -> tuple[Parameters, dict[str, np.ndarray]]:
+    """The gradient of every seed's loss by its own weights, no longer than 1, and the losses
+    [seeds]."""
     leaves = several_seeds.leaves(weights)
     losses = _losses(each)(leaves, batch)
     found = several_seeds.clipped(several_seeds.gradients(losses, leaves), 1.0)
@@ -80,21 +99,28 @@ def _losses(each: Learner) -> Callable[[Parameters, Tasks], Float[Tensor, "seeds
 
 
 def tune(config: Config, each: Learner, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
-    """`loss` [learning rates] after a short training of the first seed at each of `config.rates`, infinite where it
-    diverged."""
+    """`loss` [learning rates] after a short training of the first seed at each of `config.rates`,
+    infinite where it diverged."""
     weights = each.initial([config.seed] * len(config.rates))
-    loop.train(tuning_problem(config, each, weights), config.tuning, [], resumed, report, keep=False)
+    loop.train(
+        tuning_problem(config, each, weights), config.tuning, [], resumed, report, keep=False
+    )
     return {"loss": evaluate(each, weights, held_out(config, TUNED_ON))}
 
 
 def tuning_problem(config: Config, each: Learner, weights: Parameters) -> loop.Problem:
-    """What the loop tunes: a learning rate has groups of the optimiser, its parameters a row of `weights`."""
+    """What the loop tunes: a learning rate has groups of the optimiser, its parameters a row of
+    `weights`."""
 
     def adam(rows: list[Tensor]) -> torch.optim.Adam:
         many = len(weights)
-        parts = [dict(zip(weights, rows[i * many :], strict=False)) for i in range(len(config.rates))]
+        parts = [
+            dict(zip(weights, rows[i * many :], strict=False)) for i in range(len(config.rates))
+        ]
         chosen = zip(parts, config.rates, strict=True)
-        return torch.optim.Adam([group for part, rate in chosen for group in groups(each, part, rate)], fused=True)
+        return torch.optim.Adam(
+            [group for part, rate in chosen for group in groups(each, part, rate)], fused=True
+        )
 
     rows, gradients = _rows(weights, config.rates), partial(_of_rows, config, each, weights)
     return _fresh(config, config.tuning, rows, gradients, optimiser=adam, evaluate=lambda step: {})
@@ -104,7 +130,10 @@ def groups(each: Learner, parameters: Parameters, rate: float) -> list[dict[str,
     """Groups of an optimiser: the state space's parameters at a smaller rate than all others."""
     slow = [tensor for name, tensor in parameters.items() if name in each.slow]
     others = [tensor for name, tensor in parameters.items() if name not in each.slow]
-    return [{"params": others, "lr": rate}, *([{"params": slow, "lr": SLOWER * rate}] if slow else [])]
+    return [
+        {"params": others, "lr": rate},
+        *([{"params": slow, "lr": SLOWER * rate}] if slow else []),
+    ]
 
 
 def _fresh(
@@ -124,26 +153,37 @@ def _fresh(
 
 def _rows(tensors: Parameters, rates: Sequence[float]) -> Parameters:
     """Views of the tensors, one learning rate after the other."""
-    return {f"{name} at {lr:g}": tensor[i] for i, lr in enumerate(rates) for name, tensor in tensors.items()}
+    return {
+        f"{name} at {lr:g}": tensor[i]
+        for i, lr in enumerate(rates)
+        for name, tensor in tensors.items()
+    }
 
 
-def _of_rows(config: Config, each: Learner, weights: Parameters, batch: Tasks) -> tuple[Parameters, dict[str, float]]:
-    """The gradients of all learning rates and the lowest loss. One that diverges must not end the others: its weights
-    become NaN, which they stay, and its gradient zero."""
+def _of_rows(
+    config: Config, each: Learner, weights: Parameters, batch: Tasks
+) -> tuple[Parameters, dict[str, float]]:
+    """The gradients of all learning rates and the lowest loss. One that diverges must not end the
+    others: its weights become NaN, which they stay, and its gradient zero."""
     found, measures = gradient(each, weights, batch)
-    kept = torch.from_numpy(measures["loss"] <= CEILING).to(batch.x.device)  # neither inf nor NaN is
+    kept = torch.from_numpy(measures["loss"] <= CEILING).to(
+        batch.x.device
+    )  # neither inf nor NaN is
     for one in found.values():
         kept &= one.reshape(len(one), -1).isfinite().all(1)
     if not kept.all():
         for name, one in found.items():
             weights[name][~kept], one[~kept] = torch.nan, 0.0
     losses = measures["loss"][kept.cpu().numpy()]
-    return _rows(found, config.rates), {"loss": float(losses.min()) if len(losses) else float("nan")}
+    return _rows(found, config.rates), {
+        "loss": float(losses.min()) if len(losses) else float("nan")
+    }
 
 
 def chosen(config: Config, tuned: np.ndarray) -> tuple[float, bool]:
-    """The learning rate that trains all seeds, and whether the tuning has shown it to be the best, of equals the
-    smallest. While all of them still predict zero, the best is chance: then it is `UNDECIDED`. NaN if all diverged."""
+    """The learning rate that trains all seeds, and whether the tuning has shown it to be the best,
+    of equals the smallest. While all of them still predict zero, the best is chance: then it is
+    `UNDECIDED`. NaN if all diverged."""
     if not np.isfinite(tuned).any():
         return math.nan, False
     best = int(tuned.argmin())
@@ -154,20 +194,28 @@ def chosen(config: Config, tuned: np.ndarray) -> tuple[float, bool]:
 def train_tuned(
     config: Config, each: Learner, tuning: Tensors, resumed: Tensors, report: Report
 ) -> dict[str, np.ndarray]:
-    """Train all seeds at the learning rate that was `chosen`: what `at_rate` gives, `tuned` [learning rates], `rate`
-    and whether it was `decided`. Where every learning rate diverged nothing is trained: the rate is NaN, and there is
-    no curve."""
+    """Train all seeds at the learning rate that was `chosen`: what `at_rate` gives, `tuned`
+    [learning rates], `rate` and whether it was `decided`. Where every learning rate diverged
+    nothing is trained: the rate is NaN, and there is no curve."""
     tuned = tuning["loss"].astype(float)
     rate, decided = chosen(config, tuned)
     made = {"evaluated": np.full(config.seeds, np.inf, np.float32)}
     if not math.isnan(rate):
         made = at_rate(config, each, rate, resumed, report)
-    return {**made, "tuned": tuned, "rate": np.array(rate), "decided": np.array(int(decided), np.int8)}
+    return {
+        **made,
+        "tuned": tuned,
+        "rate": np.array(rate),
+        "decided": np.array(int(decided), np.int8),
+    }
 
 
-def at_rate(config: Setting, each: Learner, rate: float, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
-    """Train all seeds, then evaluate: what `curves` gives and `evaluated` [seeds]; `final/…`, the first seed's weights,
-    of a model that `is_kept`. Where one seed diverges all losses are infinite, and no weights are kept."""
+def at_rate(
+    config: Setting, each: Learner, rate: float, resumed: Tensors, report: Report
+) -> dict[str, np.ndarray]:
+    """Train all seeds, then evaluate: what `curves` gives and `evaluated` [seeds]; `final/…`, the
+    first seed's weights, of a model that `is_kept`. Where one seed diverges all losses are
+    infinite, and no weights are kept."""
     reached, made = loop.State(), {"evaluated": np.full(config.seeds, np.inf, np.float32)}
 
     def watched(state: loop.State, save: Callable[[], dict[str, np.ndarray]]) -> None:
@@ -191,12 +239,19 @@ def is_kept(config: Setting, id: str) -> bool:
 
 
 def _evaluations(config: Setting) -> list[int]:
-    """Evenly over the training, which the cosine makes one of so many steps, and a few early ones."""
-    evenly = np.linspace(0, config.steps, min(EVALUATIONS, max(2, config.steps // 20)) + 1).round().astype(int)
+    """Evenly over the training, which the cosine makes one of so many steps, and a few
+    early ones."""
+    evenly = (
+        np.linspace(0, config.steps, min(EVALUATIONS, max(2, config.steps // 20)) + 1)
+        .round()
+        .astype(int)
+    )
     return sorted({*evenly.tolist(), *(step for step in (1, 2, 5) if step < config.steps)})
 
 
-def problem(config: Setting, each: Learner, weights: Parameters, learning_rate: float) -> loop.Problem:
+def problem(
+    config: Setting, each: Learner, weights: Parameters, learning_rate: float
+) -> loop.Problem:
     """What the loop trains at the end; `weights` change in place."""
     watched, gradients = held_out(config, WATCHED), partial(gradient, each, weights)
 
@@ -207,10 +262,13 @@ def problem(config: Setting, each: Learner, weights: Parameters, learning_rate: 
     def watch(step: int) -> dict[str, np.ndarray]:
         return {"loss": evaluate(each, weights, watched)}
 
-    return _fresh(config, config.steps, weights, gradients, optimiser=adam, evaluate=watch, ceiling=CEILING)
+    return _fresh(
+        config, config.steps, weights, gradients, optimiser=adam, evaluate=watch, ceiling=CEILING
+    )
 
 
 def curves(name: str, state: loop.State) -> dict[str, np.ndarray]:
-    """`step`, and under the model's name the losses [seeds, evaluations]; nothing before the first evaluation."""
+    """`step`, and under the model's name the losses [seeds, evaluations]; nothing before the first
+    evaluation."""
     found = state.curves()
     return {"step": found["curve/step"], name: found["curve/loss"]} if state.curve else {}

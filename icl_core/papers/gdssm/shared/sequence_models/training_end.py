@@ -1,8 +1,8 @@
 """How the training of a model of sequences ended, and whether a claim can rest on it.
 
-The learning rate falls to zero along a cosine, so that the last tenth of the steps moves the weights hardly at all:
-every loss looks level there. What is looked at instead is the last tenth of the summed learning rate, which is about
-the last two fifths of the steps."""
+The learning rate falls to zero along a cosine, so that the last tenth of the steps moves the
+weights hardly at all: every loss looks level there. What is looked at instead is the last tenth of
+the summed learning rate, which is about the last two fifths of the steps."""
 
 from functools import cache
 from typing import NamedTuple
@@ -22,8 +22,9 @@ ZERO, FALLING, FLAT, LOST = "at predicting zero", "still falling", "flat", "dive
 
 
 class End(NamedTuple):
-    """How a training ended, in a word, and why that may decide nothing, in a sentence; empty if it is flat. `fall` is
-    that of each seed, [seeds], in the loss's own units; NaN where it diverged."""
+    """How a training ended, in a word, and why that may decide nothing, in a sentence; empty if it
+    is flat. `fall` is that of each seed, [seeds], in the loss's own units; NaN where it diverged.
+    """
 
     word: str
     why: str
@@ -60,7 +61,8 @@ def falls(run: Run, curve: np.ndarray) -> np.ndarray:
 
 
 def end(run: Run, curve: np.ndarray | None) -> End:
-    """How the training with this curve [seeds, evaluations] ended; None where every rate diverged."""
+    """How the training with this curve [seeds, evaluations] ended; None where every
+    rate diverged."""
     if curve is None or not np.isfinite(curve).all():
         return End(LOST, "It diverged.", np.full(run.config.seeds, np.nan))
     zero, one, _ = watched(run)
@@ -71,13 +73,17 @@ def end(run: Run, curve: np.ndarray | None) -> End:
     if fall.mean() <= max(2 * error, MATTERS * one):
         return End(FLAT, "", fall)
     share = 1 - late(run.config.steps) / run.config.steps
-    said = f"It fell by {fall.mean() / one:.2g} of one step's loss over the last {share:.0%} of its steps."
+    said = (
+        f"It fell by {fall.mean() / one:.2g} of one step's loss over the last {share:.0%} of "
+        "its steps."
+    )
     return End(FALLING, said, fall)
 
 
 def undecided(run: Run, curve: np.ndarray | None) -> str:
-    """Why a training cannot tell that its model does not come near one step: it diverged, still predicts zero, or falls
-    so fast that as much again would be near, or is as much as near. Empty if it can."""
+    """Why a training cannot tell that its model does not come near one step: it diverged, still
+    predicts zero, or falls so fast that as much again would be near, or is as much as near. Empty
+    if it can."""
     found = end(run, curve)
     if found.word != FALLING or curve is None:
         return found.why

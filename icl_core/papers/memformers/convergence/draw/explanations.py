@@ -14,7 +14,10 @@ def identities(run: Run, view: View) -> list[Map]:
     """Every layer's Σ^½ A_l Σ^½, divided by a_l: an entry as a product of a row and a column."""
     found = whitened_of(run, view.seed_shown, run.config.layers, run.snapshot_at(view))
     by, covariance = scales(found).tolist(), covariance_of(run, view.seed_shown)
-    left, right = covariance.root.numpy(), (covariance.inverse_root @ found).numpy()  # A_l Σ^½ of each layer
+    left, right = (
+        covariance.root.numpy(),
+        (covariance.inverse_root @ found).numpy(),
+    )  # A_l Σ^½ of each layer
     return [_map(layer, left, right[layer] / by[layer], by[layer]) for layer in range(len(by))]
 
 
@@ -24,11 +27,14 @@ def _map(layer: int, left: np.ndarray, right: np.ndarray, by: float) -> Map:
     def explain(row: int, column: int) -> Explanation:
         i, j = numbers[row], numbers[column]
         terms = [
-            Term(f"√Σ({i}, {k + 1}) · A √Σ({k + 1}, {j}) / a", float(left[row, k] * right[k, column]))
+            Term(
+                f"√Σ({i}, {k + 1}) · A √Σ({k + 1}, {j}) / a", float(left[row, k] * right[k, column])
+            )
             for k in range(len(left))
         ]
         says = (
-            f"Row {i} of √Σ times column {j} of A √Σ, divided by the layer's multiple a = {written(by)}. In a layer "
+            f"Row {i} of √Σ times column {j} of A √Σ, divided by the layer's multiple a = "
+            f"{written(by)}. In a layer "
             "that has learned Σ⁻¹ the terms make 1 on the diagonal and cancel beside it."
         )
         identity = Term("the identity", float(row == column), "what A = a Σ⁻¹ would give")
@@ -40,4 +46,11 @@ def _map(layer: int, left: np.ndarray, right: np.ndarray, by: float) -> Map:
             beside=(identity,),
         )
 
-    return Map(f"Layer {layer + 1}", matrix.astype(np.float32), ("row", "column"), numbers, numbers, explain)
+    return Map(
+        f"Layer {layer + 1}",
+        matrix.astype(np.float32),
+        ("row", "column"),
+        numbers,
+        numbers,
+        explain,
+    )

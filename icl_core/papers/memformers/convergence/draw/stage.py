@@ -1,4 +1,5 @@
-"""What is on stage: every layer's distance from Σ⁻¹, its matrix becoming the identity, and the size of its step."""
+"""What is on stage: every layer's distance from Σ⁻¹, its matrix becoming the identity, and the size
+of its step."""
 
 import numpy as np
 
@@ -26,14 +27,20 @@ def takes_steps(config: Config) -> bool:
 def distances(run: Run, view: View) -> Panel:
     """Dist(√Σ Aₗ √Σ, I) of every layer over training."""
     x, layers = run["curve/step"], range(run.config.layers)
-    series = [Curve(f"layer {i + 1}", x, run[f"curve/distance_{i}"], f"layer {i + 1}") for i in layers]
-    figure = figures.curves(series, "training step", "distance", log_y=True, at=at(run, view), height=HEIGHT)
+    series = [
+        Curve(f"layer {i + 1}", x, run[f"curve/distance_{i}"], f"layer {i + 1}") for i in layers
+    ]
+    figure = figures.curves(
+        series, "training step", "distance", log_y=True, at=at(run, view), height=HEIGHT
+    )
     figure.update_yaxes(tickvals=TICKS, ticktext=[f"{tick:g}" for tick in TICKS])
     now = preconditioner.distances_at(run, run.snapshot_at(view))
     return Panel(
         f"Distance from Σ⁻¹: at most {written(float(now.max()), 2)}",
-        "How far √Σ A √Σ of each layer is from a multiple of the identity, as a share of its size: the mean over seeds "
-        "and their spread. The title names the farthest layer of any seed. At 0 the layer's A is a multiple of Σ⁻¹. "
+        "How far √Σ A √Σ of each layer is from a multiple of the identity, as a share of its "
+        "size: the mean over seeds "
+        "and their spread. The title names the farthest layer of any seed. At 0 the layer's A "
+        "is a multiple of Σ⁻¹. "
         f"Without learning it stays near {_random(run):.2f}.",
         fitted(figure),
     )
@@ -45,17 +52,23 @@ def _random(run: Run) -> float:
 
 def identities(run: Run, view: View) -> Panel:
     """√Σ Aₗ √Σ of every layer, divided by aₗ."""
-    found = preconditioner.whitened_of(run, view.seed_shown, run.config.layers, run.snapshot_at(view))
+    found = preconditioner.whitened_of(
+        run, view.seed_shown, run.config.layers, run.snapshot_at(view)
+    )
     shown = (found / preconditioner.scales(found)[:, None, None]).numpy()
     away = away_from_identity(found).tolist()
     close = sum(each < CLOSE for each in away)
     names = [f"layer {i + 1}: {written(each, 2)} away" for i, each in enumerate(away)]
     return Panel(
         f"√Σ A √Σ, step {at(run, view)}: {close} of {len(away)} layers nearly the identity",
-        "One map for each layer, of the seed shown, divided by the mean of its diagonal. Where A is a multiple of Σ⁻¹, "
-        "√Σ A √Σ is one of the identity: ones on the diagonal, grey elsewhere. A layer that has learned nothing looks "
+        "One map for each layer, of the seed shown, divided by the mean of its diagonal. Where "
+        "A is a multiple of Σ⁻¹, "
+        "√Σ A √Σ is one of the identity: ones on the diagonal, grey elsewhere. A layer that has "
+        "learned nothing looks "
         "like noise.",
-        figures.small_maps(dict(zip(names, shown, strict=True)), (None, None), ("row", "column"), "entry", LIMIT),
+        figures.small_maps(
+            dict(zip(names, shown, strict=True)), (None, None), ("row", "column"), "entry", LIMIT
+        ),
     )
 
 
@@ -66,9 +79,13 @@ def steps(run: Run, view: View) -> Panel:
     now, end = (_multiples(run, view, each) for each in (run.snapshot_at(view), last))
     figure = _steps(now, best, figures.largest_magnitude(best, end))
     return Panel(
-        f"The layers' steps: {', '.join(written(each) for each in now)}" if len(now) <= 3 else "The layers' steps a",
-        "Each dot is a layer's step a, its multiple of Σ⁻¹. Each line is a step 1/r that theory gives, r a root of the "
-        f"best polynomial of degree {len(now)}. After training every line has one dot, in any order. Without learning "
+        f"The layers' steps: {', '.join(written(each) for each in now)}"
+        if len(now) <= 3
+        else "The layers' steps a",
+        "Each dot is a layer's step a, its multiple of Σ⁻¹. Each line is a step 1/r that theory "
+        "gives, r a root of the "
+        f"best polynomial of degree {len(now)}. After training every line has one dot, in any "
+        "order. Without learning "
         "the dots stay near zero.",
         figure,
     )
@@ -84,13 +101,25 @@ def _steps(now: np.ndarray, best: np.ndarray, top: float) -> Figure:
     figure = Figure(layout=layout(HEIGHT, showlegend=False))
     for step in best[np.isfinite(best)]:
         where = {"x0": 0, "x1": 1, "xref": "paper", "y0": float(step), "y1": float(step)}
-        figure.add_shape(type="line", **where, line={"color": colour("construction"), "width": 2}, layer="below")
-        text = {"text": f"1/r = {written(float(step))}", "font": {"size": 13, "color": INK}, "showarrow": False}
-        figure.add_annotation(**text, x=1, xref="paper", xanchor="right", y=float(step), yanchor="bottom")
+        figure.add_shape(
+            type="line", **where, line={"color": colour("construction"), "width": 2}, layer="below"
+        )
+        text = {
+            "text": f"1/r = {written(float(step))}",
+            "font": {"size": 13, "color": INK},
+            "showarrow": False,
+        }
+        figure.add_annotation(
+            **text, x=1, xref="paper", xanchor="right", y=float(step), yanchor="bottom"
+        )
     colours = [colour(f"layer {layer}") for layer in layers]
     marker = {"size": 16, "color": colours, "line": {"color": INK, "width": 1}}
     hover = "layer %{x}: a = %{y:.3f}<extra></extra>"
-    figure.add_trace(Trace(x=layers, y=now, mode="markers", marker=marker, hovertemplate=hover, name="a"))
+    figure.add_trace(
+        Trace(x=layers, y=now, mode="markers", marker=marker, hovertemplate=hover, name="a")
+    )
     ticks = {"tickvals": layers, "range": [0.5, len(now) + 1.0], "showgrid": False}
-    figure.update_layout(xaxis=axis("layer", **ticks), yaxis=axis("step a", range=[-0.12 * top, 1.2 * top]))
+    figure.update_layout(
+        xaxis=axis("layer", **ticks), yaxis=axis("step a", range=[-0.12 * top, 1.2 * top])
+    )
     return fitted(figure, t=8)

@@ -1,4 +1,5 @@
-"""Log-loss against the number of layers, beside every classical method and the floors (Figures 1 to 4)."""
+"""Log-loss against the number of layers, beside every classical method and the floors (Figures 1 to
+4)."""
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,15 @@ from icl_core.figures import Curve, mean_of
 from icl_core.papers.memformers.methods import printed_curves
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.shared.draw import losses
-from icl_core.papers.memformers.shared.draw.losses import FULL, LABELS, NEUTRAL, SCALAR, tabled, trained_name, written
+from icl_core.papers.memformers.shared.draw.losses import (
+    FULL,
+    LABELS,
+    NEUTRAL,
+    SCALAR,
+    tabled,
+    trained_name,
+    written,
+)
 from icl_core.papers.memformers.shared.load_run import end, log_of, variant_beside
 from icl_core.papers.memformers.shared.test_set import PROMPTS
 from icl_core.papers.memformers.shared.variants import VARIANTS, Variant
@@ -25,11 +34,13 @@ METHODS = {
     "nesterov_tuned": ("Nesterov, tuned", "nesterov", "dot", "all"),
 }
 MEDIAN = (
-    "You see the median over prompts: half of them have a smaller error. The dotted line is the best for the mean. It "
+    "You see the median over prompts: half of them have a smaller error. The dotted line is the "
+    "best for the mean. It "
     "is no bound here: a model may be better on most prompts, and worse on rare ones."
 )
 RINGS = (
-    " Rings are the paper's points. Whiskers are two standard deviations of a mean over 1000 prompts, as many as the "
+    " Rings are the paper's points. Whiskers are two standard deviations of a mean over 1000 "
+    "prompts, as many as the "
     "authors test on. Their classical methods see 19 of the 20 examples."
 )
 CLOSE = 0.1  # log-losses that differ by less count as equal
@@ -37,10 +48,14 @@ FEW = 1000  # prompts that the authors evaluate on
 
 
 def depth_panel(run: Run, view: View) -> Panel:
-    """Natural log of the mean (or median) loss on fresh prompts, a model of its own for every depth."""
+    """Natural log of the mean (or median) loss on fresh prompts, a model of its own for every
+    depth."""
     if view.average == "median":
         run = typical(run)
-    series, zero = [*_classical(run, view), *_trained(run, view), *_floors(run, view)], float(np.log(run.config.d))
+    series, zero = (
+        [*_classical(run, view), *_trained(run, view), *_floors(run, view)],
+        float(np.log(run.config.d)),
+    )
     figure = losses.over_layers(
         series, "log-loss" + " of the median" * (view.average == "median"), limits(run, zero), zero
     )
@@ -58,22 +73,35 @@ def rings(run: Run, overlay: str = "main") -> list[Trace]:
     """What the paper prints for this setting, of the methods that are drawn."""
     styles = {"evaluated/loss": ("trained", "trained")}
     others = zip(run.names("beside"), losses.BESIDE, strict=False)
-    styles |= {f"beside/{name}/loss": (losses.LABELS.get(name, name), kind) for name, kind in others}
-    styles |= {f"baseline/{id}": (label, kind) for id, (label, kind, _, when) in METHODS.items()
-               if when in ("main", overlay)}  # fmt: skip
-    every = ((styles[name], *known) for name, known in printed_curves.fresh(run).items() if name in styles)
+    styles |= {
+        f"beside/{name}/loss": (losses.LABELS.get(name, name), kind) for name, kind in others
+    }
+    styles |= {
+        f"baseline/{id}": (label, kind)
+        for id, (label, kind, _, when) in METHODS.items()
+        if when in ("main", overlay)
+    }
+    every = (
+        (styles[name], *known)
+        for name, known in printed_curves.fresh(run).items()
+        if name in styles
+    )
     return losses.printed((label, curve, kind, spread) for (label, kind), curve, spread in every)
 
 
 def typical(run: Run) -> Run:
-    """The run with the median over prompts in the place of the mean: what a prompt that is not rare meets."""
+    """The run with the median over prompts in the place of the mean: what a prompt that is not rare
+    meets."""
     medians = {name: array for name, array in run.tensors.items() if "median" in name}
-    renamed = {n.replace("/median", "/loss").removesuffix("_median"): array for n, array in medians.items()}
+    renamed = {
+        n.replace("/median", "/loss").removesuffix("_median"): array for n, array in medians.items()
+    }
     return Run(run.config, {**run.tensors, **renamed}, run.info, run.digest, run.finished)
 
 
 def _trained(run: Run, view: View) -> list[Curve]:
-    """The trained model below what was trained beside it, which is dashed: where both coincide, both are seen."""
+    """The trained model below what was trained beside it, which is dashed: where both coincide,
+    both are seen."""
     x = run["depth/layers"]
     found = [Curve(trained_name(run), x, log_of(run["evaluated/loss"]), "trained", markers=True)]
     if view.overlay != "trained":
@@ -85,15 +113,25 @@ def _trained(run: Run, view: View) -> list[Curve]:
 def _classical(run: Run, view: View) -> list[Curve]:
     if view.overlay == "trained":
         return []
-    chosen = {name: curve for name, overlay, curve in _baselines(run) if overlay in ("main", view.overlay)}
+    chosen = {
+        name: curve for name, overlay, curve in _baselines(run) if overlay in ("main", view.overlay)
+    }
     if view.average == "median":  # CGD's is over w* as well, which the others have integrated out
-        chosen = {name: curve for name, curve in chosen.items() if f"baseline/{name}_median" in run.tensors}
+        chosen = {
+            name: curve
+            for name, curve in chosen.items()
+            if f"baseline/{name}_median" in run.tensors
+        }
     return list(chosen.values())
 
 
 def _baselines(run: Run) -> list[tuple[str, str, Curve]]:
-    """What the run has evaluated: its id, overlay and curve; one that the table does not know is drawn plainly."""
-    x, styles = run["depth/layers"], {id: METHODS.get(id, (id, NEUTRAL, None, "main")) for id in run.names("baselines")}
+    """What the run has evaluated: its id, overlay and curve; one that the table does not know is
+    drawn plainly."""
+    x, styles = (
+        run["depth/layers"],
+        {id: METHODS.get(id, (id, NEUTRAL, None, "main")) for id in run.names("baselines")},
+    )
     return [
         (id, overlay, Curve(label, x, log_of(run[f"baseline/{id}"]), kind, dash, markers=True))
         for id, (label, kind, dash, overlay) in styles.items()
@@ -104,12 +142,18 @@ def _floors(run: Run, view: View) -> list[Curve]:
     own = losses.floor_of(run.config)
     other = ("floor", FULL) if own[0] == "floor_scalar" else ("floor_scalar", SCALAR)
     every = [own, other] if view.overlay == "all" else [own]
-    return [Curve(label, run["depth/layers"], log_of(run[f"baseline/{key}"]), "floor") for key, label in every]
+    return [
+        Curve(label, run["depth/layers"], log_of(run[f"baseline/{key}"]), "floor")
+        for key, label in every
+    ]
 
 
 def limits(run: Run, zero: float) -> tuple[float, float]:
-    """The same for every overlay; a method that explodes, or solves all prompts exactly, leaves the picture."""
-    kept = [log_of(run[name]) for name in ("evaluated/loss", "baseline/floor", "baseline/floor_scalar")]
+    """The same for every overlay; a method that explodes, or solves all prompts exactly, leaves the
+    picture."""
+    kept = [
+        log_of(run[name]) for name in ("evaluated/loss", "baseline/floor", "baseline/floor_scalar")
+    ]
     falling = [log_of(run[name]) for name in ("baseline/cg", "baseline/pcg")]
     return losses.window([*kept, [zero]], falling)
 
@@ -117,16 +161,24 @@ def limits(run: Run, zero: float) -> tuple[float, float]:
 def _table(run: Run) -> pd.DataFrame:
     x, every = run["depth/layers"], [("trained", log_of(run["evaluated/loss"]))]
     every += [(name, logs) for name, logs, _ in losses.beside(run, "beside/{}/loss")]
-    series = [Curve(name, x, logs) for name, logs in every] + [curve for *_, curve in _baselines(run)]
+    series = [Curve(name, x, logs) for name, logs in every] + [
+        curve for *_, curve in _baselines(run)
+    ]
     floors = ((FULL, "floor"), (SCALAR, "floor_scalar"))
-    return tabled("layers", x, [*series, *(Curve(label, x, log_of(run[f"baseline/{key}"])) for label, key in floors)])
+    return tabled(
+        "layers",
+        x,
+        [*series, *(Curve(label, x, log_of(run[f"baseline/{key}"])) for label, key in floors)],
+    )
 
 
 def _title(run: Run, view: View) -> str:
     """Where the deepest models and CGD end."""
     L = run.config.layers
     key, _ = losses.floor_of(run.config)
-    trained, floor, cg = (end(run, name) for name in ("evaluated/loss", f"baseline/{key}", "baseline/cg"))
+    trained, floor, cg = (
+        end(run, name) for name in ("evaluated/loss", f"baseline/{key}", "baseline/cg")
+    )
     moving = VARIANTS[run.config.variant].moves_covariates
     named = "floor without moving covariates" if moving else "floor"
     numbers = f"trained {written(trained)}, {named} {written(floor)}"
@@ -136,36 +188,57 @@ def _title(run: Run, view: View) -> str:
 
 def _caption(run: Run, view: View) -> str:
     """What to look at, and the findings that this run shows."""
-    parts = ["Each dot is a model trained for that depth; lower is better. Log-loss is the logarithm of the squared "
-             "error: one less is an error 2.7 times smaller. A model that has learned nothing stays at predicting "
-             "zero, log d."]  # fmt: skip
+    parts = [
+        "Each dot is a model trained for that depth; lower is better. Log-loss is the "
+        "logarithm of the squared "
+        "error: one less is an error 2.7 times smaller. A model that has learned nothing "
+        "stays at predicting "
+        "zero, log d."
+    ]
     if view.average == "median":
         parts.append(MEDIAN)
     elif view.overlay != "trained":
         parts += [_power(run), _shared(run), _knowing(run)]
     if view.overlay == "all":
-        parts.append("Gradient descent and the methods called tuned have the best constant settings for each "
-                     "depth; momentum and Nesterov without that word have the authors'.")  # fmt: skip
+        parts.append(
+            "Gradient descent and the methods called tuned have the best constant "
+            "settings for each "
+            "depth; momentum and Nesterov without that word have the authors'."
+        )
     return " ".join(part for part in parts if part)
 
 
 def _power(run: Run) -> str:
-    """Finding 1: models of equal power share a floor, so a gap between them is a matter of training."""
-    equal = {label: loss for label, variant, loss in _models(run) if variant and variant.equal_power}
+    """Finding 1: models of equal power share a floor, so a gap between them is a matter of
+    training."""
+    equal = {
+        label: loss for label, variant, loss in _models(run) if variant and variant.equal_power
+    }
     if len(equal) < 2:
         return ""
     ends = [end(run, loss) for loss in equal.values()]
-    gap, above = max(ends) - min(ends), min(ends) - end(run, f"baseline/{losses.floor_of(run.config)[0]}")
+    gap, above = (
+        max(ends) - min(ends),
+        min(ends) - end(run, f"baseline/{losses.floor_of(run.config)[0]}"),
+    )
     *first, last = equal
     who = f"the {', the '.join(first)} and the {last}".replace("the trained", "the trained model")
     if not np.isfinite(gap):
         return ""
     if gap < CLOSE and above < CLOSE:
         reached = f"{who} {'both' if len(equal) == 2 else 'all'} reach it"
-        return f"Look at the dotted floor: {reached}. Memory adds no power here, only another way to get there."
-    batch = "" if run.config.batches == "fresh" else f" (on batches of {run.config.batch:,} that are kept)"
+        return (
+            f"Look at the dotted floor: {reached}. Memory adds no power here, only another way "
+            "to get there."
+        )
+    batch = (
+        ""
+        if run.config.batches == "fresh"
+        else f" (on batches of {run.config.batch:,} that are kept)"
+    )
     return (
-        f"Look at the dotted floor: {who} could both reach it. That they end {written(gap)} apart, and "
+        f"Look at the dotted floor: {who} could both reach it. That they end {written(gap)} "
+        "apart, and "
         f"{written(above)} or more above it, is a matter of training{batch}, not of power."
     )
 
@@ -174,13 +247,17 @@ def _models(run: Run) -> list[tuple[str, Variant | None, str]]:
     """What the run has trained: label, variant (None where unknown) and the tensor of its loss."""
     own = VARIANTS[run.config.variant]
     ids = run.names("beside")
-    beside = [(LABELS.get(each, each), variant_beside(run, each), f"beside/{each}/loss") for each in ids]
+    beside = [
+        (LABELS.get(each, each), variant_beside(run, each), f"beside/{each}/loss") for each in ids
+    ]
     return [("trained", own, "evaluated/loss"), *beside]
 
 
 def _shared(run: Run) -> str:
     """Finding 2: one Γ for all layers is weaker."""
-    name = next((loss for _, variant, loss in _models(run) if variant and variant.id == "shared"), None)
+    name = next(
+        (loss for _, variant, loss in _models(run) if variant and variant.id == "shared"), None
+    )
     if name is None or run.config.layers < 2:
         return ""
     above = end(run, name) - end(run, f"baseline/{losses.floor_of(run.config)[0]}")
@@ -189,7 +266,9 @@ def _shared(run: Run) -> str:
 
 def _knowing(run: Run) -> str:
     """Finding 3: conjugate gradient that knows Σ⁻¹ wins."""
-    cg, pcg, own = (mean_of(log_of(run[f])) for f in ("baseline/cg", "baseline/pcg", "evaluated/loss"))
+    cg, pcg, own = (
+        mean_of(log_of(run[f])) for f in ("baseline/cg", "baseline/pcg", "evaluated/loss")
+    )
     ahead = (pcg < cg - 1e-3) | ~np.isfinite(pcg)  # solved exactly
     if not ahead.all():
         even = np.allclose(np.nan_to_num(cg), np.nan_to_num(pcg), atol=0.02)
@@ -198,7 +277,8 @@ def _knowing(run: Run) -> str:
     return (
         "CGD that is given Σ⁻¹ (dashed) is ahead of plain CGD at every depth"
         + (", and of the trained model too" if too else "")
-        + ". To know Σ⁻¹, and how S varies from prompt to prompt, is what lets fixed steps beat plain CGD."
+        + ". To know Σ⁻¹, and how S varies from prompt to prompt, is what lets fixed steps beat "
+        "plain CGD."
     )
 
 
@@ -207,12 +287,15 @@ def _note(run: Run) -> str:
     error, n, d = float(mean_of(run["evaluated/error"])[-1]), run.config.n, run.config.d
     few = error * (PROMPTS / FEW) ** 0.5
     text = (
-        f"Natural logarithms, on {PROMPTS:,} fresh prompts. Standard error with {run.config.layers} layers: "
-        f"± {error:.2g}. A few prompts have very large errors: a mean over {FEW} prompts would be off by ± {few:.2g}."
+        f"Natural logarithms, on {PROMPTS:,} fresh prompts. Standard error with "
+        f"{run.config.layers} layers: "
+        f"± {error:.2g}. A few prompts have very large errors: a mean over {FEW} prompts would "
+        f"be off by ± {few:.2g}."
     )
     if n >= d:
         return text
     return text + (
-        f" With {n} examples for {d} unknowns the problem is underdetermined: least squares takes the smallest w that "
+        f" With {n} examples for {d} unknowns the problem is underdetermined: least squares "
+        "takes the smallest w that "
         "fits, and misses w* as well."
     )

@@ -13,8 +13,14 @@ from icl_core.papers.memformers.shared import variants
 from icl_core.papers.memformers.shared.load_run import depth_of, parameters_at, root_of
 
 BESIDE = (optimiser.BUILT, optimiser.PRE, optimiser.CGD, "gradient descent")
-SHARED = "Γ weighs the gradient at iterate {j}, which layer {layer} multiplies with A; a says how much of Σ⁻¹."
-OWN = "A mean over the coordinates, each of which has a step of its own along the gradient at iterate {j}."
+SHARED = (
+    "Γ weighs the gradient at iterate {j}, which layer {layer} multiplies with A; a says how "
+    "much of Σ⁻¹."
+)
+OWN = (
+    "A mean over the coordinates, each of which has a step of its own along the gradient at "
+    "iterate {j}."
+)
 
 
 def learned(run: Run, view: View) -> list[Map]:
@@ -34,18 +40,38 @@ def learned(run: Run, view: View) -> list[Map]:
         return Explanation(title, says, float(table[row, column]), terms, joined, beside=beside)
 
     shown = np.where(np.tri(depth, dtype=bool), table, np.nan).astype(np.float32)
-    return [Map("Learned coefficients Λ", shown, ("after layer", "gradient at iterate"), after, past, explain)]
+    return [
+        Map(
+            "Learned coefficients Λ",
+            shown,
+            ("after layer", "gradient at iterate"),
+            after,
+            past,
+            explain,
+        )
+    ]
 
 
 def terms_of(
     parameters: variants.Parameters, config: Any, root: Tensor, row: int, column: int
 ) -> tuple[tuple[Term, ...], str]:
-    """A coefficient as Γ times the layer's multiple of Σ⁻¹; or, where coordinates differ, as a sum over them."""
+    """A coefficient as Γ times the layer's multiple of Σ⁻¹; or, where coordinates differ, as a sum
+    over them."""
     Gamma = variants.coefficients(parameters, config.variant)
     if Gamma.dim() == 3:
         A = variants.preconditioners(parameters, config, root)[0, column].double()
-        gamma = Term(f"Γ of iterate {column} in layer {row + 1}", float(Gamma[0, row, column]), "what memory weighs it")
-        return (gamma, Term(f"a of layer {column + 1}", float(A.trace()) / len(A), "its multiple of Σ⁻¹")), PRODUCT
+        gamma = Term(
+            f"Γ of iterate {column} in layer {row + 1}",
+            float(Gamma[0, row, column]),
+            "what memory weighs it",
+        )
+        return (
+            gamma,
+            Term(f"a of layer {column + 1}", float(A.trace()) / len(A), "its multiple of Σ⁻¹"),
+        ), PRODUCT
     W = variants.steps(parameters, config, root)[0, row, column].double()
     values = (W.diagonal() / len(W)).tolist()
-    return tuple(Term(f"coordinate {k + 1}", value, "its share of the mean") for k, value in enumerate(values)), SUM
+    return tuple(
+        Term(f"coordinate {k + 1}", value, "its share of the mean")
+        for k, value in enumerate(values)
+    ), SUM

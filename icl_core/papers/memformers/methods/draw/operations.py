@@ -1,4 +1,5 @@
-"""Log-loss of GD++ against what it costs: products with S, or the degree of its polynomial, not layers alone."""
+"""Log-loss of GD++ against what it costs: products with S, or the degree of its polynomial, not
+layers alone."""
 
 from typing import Any
 
@@ -30,7 +31,8 @@ def applies(config: Any) -> bool:
 def degree(layers: int, moving: bool = True) -> int:
     """The degree in S of w_L of a model with B = 0, or of GD++, (3^L − 1) / 2.
 
-    X_l = T_l X_0 with T_{l+1} = T_l − … B T_l S T_lᵀ Aᵀ T_l, and the error e_{l+1} = e_l − … T_lᵀ A T_l S e_l.
+    X_l = T_l X_0 with T_{l+1} = T_l − … B T_l S T_lᵀ Aᵀ T_l, and the error e_{l+1} = e_l − … T_lᵀ A
+    T_l S e_l.
     """
     of_map, of_error = 0, 0
     for _ in range(layers):
@@ -40,12 +42,14 @@ def degree(layers: int, moving: bool = True) -> int:
 
 
 def products(layers: int, d: int, tokens: int = 0) -> int:
-    """How many products of a prompt's own d × d matrix with a vector GD++ makes, in the cheapest way that we know: a
-    product of two such matrices is d of them, and one with a learned matrix, as CGD's with Σ⁻¹, is free.
+    """How many products of a prompt's own d × d matrix with a vector GD++ makes, in the cheapest
+    way that we know: a product of two such matrices is d of them, and one with a learned matrix, as
+    CGD's with Σ⁻¹, is free.
 
-    T_0 = I, so layer 0 has S e and S Aᵀ. A later one has S e, T (S e), T_lᵀ (A …), and S T_lᵀ, T (S T_lᵀ), … (Aᵀ T_l).
-    The last layer's covariates are not needed. Where `tokens` go ways of their own there is no T: a layer has X y, Xᵀ g
-    (n / d products each), and X Xᵀ, S Aᵀ, (B S Aᵀ) X, n and d and n.
+    T_0 = I, so layer 0 has S e and S Aᵀ. A later one has S e, T (S e), T_lᵀ (A …), and S T_lᵀ, T (S
+    T_lᵀ), … (Aᵀ T_l). The last layer's covariates are not needed. Where `tokens` go ways of their
+    own there is no T: a layer has X y, Xᵀ g (n / d products each), and X Xᵀ, S Aᵀ, (B S Aᵀ) X, n
+    and d and n.
     """
     if tokens:
         return round((2 * layers - 1) * tokens / d) + (layers - 1) * (2 * tokens + d)
@@ -59,12 +63,24 @@ def by_products(run: Run, view: View) -> Panel:
     d, depths = run.config.d, [int(each) for each in run["depth/layers"]]
     logs, zero = log_of(run["evaluated/loss"]), float(np.log(d))
     tokens = run.config.n if VARIANTS[run.config.variant].needs_examples else 0
-    costs, degrees = [products(each, d, tokens) for each in depths], [degree(each) for each in depths]
+    costs, degrees = (
+        [products(each, d, tokens) for each in depths],
+        [degree(each) for each in depths],
+    )
     lines = {name: conjugate(run, name) for name in ("cg", "pcg")}
-    low, high = window([mean_of(logs), log_of(run["baseline/floor"]), [zero], *(each[:-1] for each in lines.values())])
+    low, high = window(
+        [
+            mean_of(logs),
+            log_of(run["baseline/floor"]),
+            [zero],
+            *(each[:-1] for each in lines.values()),
+        ]
+    )
     high = min(high, zero + 1.5)
     last = max(costs[-1], MOST)
-    series = [_conjugate(name, line, last, low + 0.02 * (high - low)) for name, line in lines.items()]
+    series = [
+        _conjugate(name, line, last, low + 0.02 * (high - low)) for name, line in lines.items()
+    ]
     series += [
         Curve(FULL + " (B = 0)", depths, log_of(run["baseline/floor"]), "floor"),
         Curve("GD++, by its degree", degrees, logs, "trained", "dot", markers=True),
@@ -80,14 +96,15 @@ def by_products(run: Run, view: View) -> Panel:
         _caption(run, costs, degrees),
         roomy(figure),
         data=_table(depths, costs, degrees, mean_of(logs)),
-        note="Products with matrices that all prompts share (A, B, Σ⁻¹) are not counted. After d products conjugate "
+        note="Products with matrices that all prompts share (A, B, Σ⁻¹) are not counted. After "
+        "d products conjugate "
         "gradient has no direction left and is exact: it ends on the lower edge of the picture.",
     )
 
 
 def conjugate(run: Run, name: str) -> np.ndarray:
-    """The log-loss of "cg" or "pcg" after 1, 2, … products, until it has no direction left: those that the run has, and
-    the rest on fewer prompts. What is zero to rounding is 1e-12."""
+    """The log-loss of "cg" or "pcg" after 1, 2, … products, until it has no direction left: those
+    that the run has, and the rest on fewer prompts. What is zero to rounding is 1e-12."""
     config = run.config
     steps, exact = min(config.d, config.n, MOST), config.d <= min(config.n, MOST)
     wanted = steps - exact  # the last step leaves nothing
@@ -103,7 +120,14 @@ def conjugate(run: Run, name: str) -> np.ndarray:
 def _conjugate(name: str, line: np.ndarray, last: int, edge: float) -> Curve:
     """The line, level from its end on; not below the `edge` of the picture."""
     x, (label, kind, dash, _) = np.arange(1, len(line) + 1), METHODS[name]
-    return Curve(label, np.append(x, last), np.maximum(np.append(line, line[-1]), edge), kind, dash, markers=True)
+    return Curve(
+        label,
+        np.append(x, last),
+        np.maximum(np.append(line, line[-1]), edge),
+        kind,
+        dash,
+        markers=True,
+    )
 
 
 def _rival(run: Run, lines: dict[str, np.ndarray]) -> str:
@@ -116,12 +140,19 @@ def _rival(run: Run, lines: dict[str, np.ndarray]) -> str:
 def _caption(run: Run, costs: list[int], degrees: list[int]) -> str:
     L = run.config.layers
     return (
-        "A layer of CGD, or of a model that does not move the covariates (B = 0), makes one product with S. GD++ "
-        f"moves them, with products of d × d matrices: {L} layers are {costs[-1]} products and a polynomial of degree "
-        f"{degrees[-1]}. Layer for layer it may be ahead of conjugate gradient. At equal cost it is behind wherever "
+        "A layer of CGD, or of a model that does not move the covariates (B = 0), makes one "
+        "product with S. GD++ "
+        f"moves them, with products of d × d matrices: {L} layers are {costs[-1]} products and "
+        "a polynomial of degree "
+        f"{degrees[-1]}. Layer for layer it may be ahead of conjugate gradient. At equal cost "
+        "it is behind wherever "
         "the blue line lies above the black ones. A line that leaves the picture goes on beyond it."
     )
 
 
-def _table(depths: list[int], costs: list[int], degrees: list[int], logs: np.ndarray) -> pd.DataFrame:
-    return pd.DataFrame({"layers": depths, "products with S": costs, "degree": degrees, "GD++": logs.round(4)})
+def _table(
+    depths: list[int], costs: list[int], degrees: list[int], logs: np.ndarray
+) -> pd.DataFrame:
+    return pd.DataFrame(
+        {"layers": depths, "products with S": costs, "degree": degrees, "GD++": logs.round(4)}
+    )

@@ -1,4 +1,5 @@
-"""The decoded optimiser: what every method makes of each past gradient, as triangles on one scale."""
+"""The decoded optimiser: what every method makes of each past gradient, as triangles on
+one scale."""
 
 from typing import Any
 
@@ -11,7 +12,14 @@ from icl_core.papers.memformers.methods import decode as decoded
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.shared import known_methods
 from icl_core.papers.memformers.shared.draw.losses import written
-from icl_core.papers.memformers.shared.load_run import constructed, depth_of, parameters_at, root_of, step_of, tuned
+from icl_core.papers.memformers.shared.load_run import (
+    constructed,
+    depth_of,
+    parameters_at,
+    root_of,
+    step_of,
+    tuned,
+)
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
 WRITTEN = 6  # layers up to which the numbers are written
@@ -26,7 +34,8 @@ def applies(config: Any) -> bool:
 
 
 def optimiser_panel(run: Run, view: View) -> Panel:
-    """Λ of the trained model beside those of gradient descent, momentum, Nesterov, CGD and the construction."""
+    """Λ of the trained model beside those of gradient descent, momentum, Nesterov, CGD and the
+    construction."""
     depth, snapshot = depth_of(run, view), run.snapshot_at(view)
     trained, share = learned(run, view.seed_shown, depth, snapshot)
     last, _ = learned(run, view.seed_shown, depth, len(run.snapshot_steps) - 1)
@@ -34,10 +43,16 @@ def optimiser_panel(run: Run, view: View) -> Panel:
     shown = {name: _shown(table, view) for name, table in tables.items()}
     after, past = ([str(layer + first) for layer in range(depth)] for first in (1, 0))
     figure = figures.maps(
-        list(shown), list(shown.values()), after, past, "Λ, as a share of Σ⁻¹ ∇R", row_title="after layer",
-        column_title="past gradient", limit=figures.largest_magnitude(*shown.values(), _shown(last, view)),
+        list(shown),
+        list(shown.values()),
+        after,
+        past,
+        "Λ, as a share of Σ⁻¹ ∇R",
+        row_title="after layer",
+        column_title="past gradient",
+        limit=figures.largest_magnitude(*shown.values(), _shown(last, view)),
         written=depth <= WRITTEN,
-    )  # fmt: skip
+    )
     return Panel(
         _title(run, tables, depth, step_of(run, depth, snapshot)),
         _caption(view, share),
@@ -48,8 +63,11 @@ def optimiser_panel(run: Run, view: View) -> Panel:
 
 
 def references(run: Run, depth: int) -> Tables:
-    """The tables of the methods that need no training, in shares of Σ⁻¹ ∇R, best settings for this depth."""
-    unit = float(run["frozen/eigenvalues"].mean())  # a step η in the original coordinates is η Σ in whitened ones
+    """The tables of the methods that need no training, in shares of Σ⁻¹ ∇R, best settings for this
+    depth."""
+    unit = float(
+        run["frozen/eigenvalues"].mean()
+    )  # a step η in the original coordinates is η Σ in whitened ones
     return {
         BUILT: np.diag(_built(run, depth)),
         PRE: run["reference/pcg"][:depth, :depth].astype(float),
@@ -67,8 +85,11 @@ def _built(run: Run, depth: int) -> np.ndarray:
 
 
 def learned(run: Run, seed: int, depth: int, snapshot: int) -> tuple[np.ndarray, float]:
-    """The trained model's table, [depth, depth], and the share of its matrices that the table holds."""
-    return decoded.learned(parameters_at(run, seed, depth, snapshot), run.config, root_of(run, seed))
+    """The trained model's table, [depth, depth], and the share of its matrices that the table
+    holds."""
+    return decoded.learned(
+        parameters_at(run, seed, depth, snapshot), run.config, root_of(run, seed)
+    )
 
 
 def _shown(table: np.ndarray, view: View) -> np.ndarray:
@@ -80,23 +101,38 @@ def _shown(table: np.ndarray, view: View) -> np.ndarray:
 def _title(run: Run, tables: Tables, depth: int, step: int) -> str:
     start = f"{VARIANTS[run.config.variant].name}, {depth} layer{'s' * (depth > 1)}, step {step}"
     if depth == 1:
-        return f"{start}: one step of {written(float(tables[TRAINED][0, 0]))}, CGD's is {written(tables[CGD][0, 0])}"
+        return (
+            f"{start}: one step of {written(float(tables[TRAINED][0, 0]))}, CGD's is "
+            f"{written(tables[CGD][0, 0])}"
+        )
     own, cg, pre = (decoded.memory(tables[name]) for name in (TRAINED, CGD, PRE))
-    return f"{start}: {own:.0%} of its weight is on older gradients; CGD {cg:.0%}, CGD with Σ⁻¹ {pre:.0%}"
+    return (
+        f"{start}: {own:.0%} of its weight is on older gradients; CGD {cg:.0%}, CGD with Σ⁻¹ "
+        f"{pre:.0%}"
+    )
 
 
 def _caption(view: View, share: float) -> str:
     what = (
-        "wₗ₊₁ − wₗ = − Σⱼ Λⱼˡ ∇R(wⱼ): a row is a layer's step, a column the gradient at an earlier guess. Look left of "
-        "the diagonal: that is memory. Gradient descent and a transformer without memory have nothing there."
+        "wₗ₊₁ − wₗ = − Σⱼ Λⱼˡ ∇R(wⱼ): a row is a layer's step, a column the gradient at an "
+        "earlier guess. Look left of "
+        "the diagonal: that is memory. Gradient descent and a transformer without memory have "
+        "nothing there."
         if view.unit == "step"
-        else "wₗ₊₁ = w₀ − Σᵢ Λᵢˡ ∇R(wᵢ) (eq. 1.1): rows are summed up from the start. Look for columns that change "
+        else "wₗ₊₁ = w₀ − Σᵢ Λᵢˡ ∇R(wᵢ) (eq. 1.1): rows are summed up from the start. Look for "
+        "columns that change "
         "on the way down: that is memory. A method without memory has columns of one colour."
     )
-    held = "" if share > 0.995 else f" Each number is a mean over eigenvectors and holds {share:.0%} of its matrix."
+    held = (
+        ""
+        if share > 0.995
+        else f" Each number is a mean over eigenvectors and holds {share:.0%} of its matrix."
+    )
     return (
-        f"{what}{held} Nesterov takes its gradients ahead of its guesses; R is quadratic, so that they can be written "
-        "here with those at the guesses. CGD has a table for every prompt: this is their mean. The construction has no "
+        f"{what}{held} Nesterov takes its gradients ahead of its guesses; R is quadratic, so "
+        "that they can be written "
+        "here with those at the guesses. CGD has a table for every prompt: this is their mean. "
+        "The construction has no "
         "memory and reaches the floor."
     )
 
@@ -106,19 +142,30 @@ def _note(run: Run, tables: Tables, depth: int) -> str:
     if not np.isfinite(own).all():
         return ""
     if np.iscomplexobj(own):
-        return "No linear transformer without memory does the same: the polynomial has complex roots."
+        return (
+            "No linear transformer without memory does the same: the polynomial has complex roots."
+        )
     said = " ".join(written(step) for step in own)
     if not np.isfinite(best).all():
-        return f"After its last layer it has done what a linear transformer does with the steps {said}."
+        return (
+            "After its last layer it has done what a linear transformer does with the steps "
+            f"{said}."
+        )
     return (
-        f"After its last layer it has done what a linear transformer without memory does with the steps {said}. The "
+        "After its last layer it has done what a linear transformer without memory does with "
+        f"the steps {said}. The "
         f"best steps are {' '.join(written(float(step)) for step in best)}."
     )
 
 
 def _table(shown: Tables) -> pd.DataFrame:
     rows = [
-        {"method": name, "after layer": layer + 1, "gradient": j, "coefficient": round(float(table[layer, j]), 5)}
+        {
+            "method": name,
+            "after layer": layer + 1,
+            "gradient": j,
+            "coefficient": round(float(table[layer, j]), 5),
+        }
         for name, table in shown.items()
         for layer in range(len(table))
         for j in range(layer + 1)

@@ -15,12 +15,18 @@ def overfit_panel(run: Run, view: View) -> Panel:
     """Training and fresh loss by depth, for the trained model and for CGD."""
     x, zero = run["depth/layers"], float(np.log(run.config.d))
     logs = {name: log_of(run[key]) for name, key in _lines(run).items()}
-    kinds = {name: "trained" if name.startswith("trained") else "conjugate gradient" for name in logs}
+    kinds = {
+        name: "trained" if name.startswith("trained") else "conjugate gradient" for name in logs
+    }
     dashes = {name: "solid" if "fresh" in name else "dot" for name in logs}
-    series = [Curve(name, x, each, kinds[name], dashes[name], markers=True) for name, each in logs.items()]
+    series = [
+        Curve(name, x, each, kinds[name], dashes[name], markers=True) for name, each in logs.items()
+    ]
     fresh = [each for name, each in logs.items() if "fresh" in name]
     figure = over_layers(series, "log-loss", window([*fresh, [zero]], [*logs.values()]), zero)
-    return Panel(_title(run), _caption(run), figure, data=tabled("layers", x, series), note=_note(run))
+    return Panel(
+        _title(run), _caption(run), figure, data=tabled("layers", x, series), note=_note(run)
+    )
 
 
 def _lines(run: Run) -> dict[str, str]:
@@ -46,20 +52,27 @@ def _title(run: Run) -> str:
 
 def _caption(run: Run) -> str:
     text = (
-        "Full lines are fresh prompts, dotted ones those of the training. Had the model learned the task, and not its "
+        "Full lines are fresh prompts, dotted ones those of the training. Had the model learned "
+        "the task, and not its "
         "prompts by heart, the two blue lines would be one. Predicting zero gives log d."
     )
     if "baseline/cg_train" not in run.tensors:
         return text
     ahead = end(run, "evaluated/train") < end(run, "baseline/cg_train")
     if ahead and end(run, "evaluated/loss") > end(run, "baseline/cg"):
-        return f"{text} On its batch the model is ahead of CGD; on fresh prompts CGD is ahead, which learns nothing."
+        return (
+            f"{text} On its batch the model is ahead of CGD; on fresh prompts CGD is ahead, "
+            "which learns nothing."
+        )
     return text
 
 
 def _note(run: Run) -> str:
     if run.config.batches == "fresh":
-        return "Each training step has fresh prompts. The dotted line averages the last tenth of the training."
+        return (
+            "Each training step has fresh prompts. The dotted line averages the last tenth of "
+            "the training."
+        )
     changing = run.config.batches == "resampled"
     kept = "the last of those that change every 100 steps" if changing else "kept throughout"
     return f"One batch of {run.config.batch:,} prompts, {kept}, each with one w* and one query."

@@ -1,4 +1,5 @@
-"""What is on stage: losses by depth, one prompt's paths, and the learned method as a triangle beside CGD's."""
+"""What is on stage: losses by depth, one prompt's paths, and the learned method as a triangle
+beside CGD's."""
 
 from dataclasses import replace
 from typing import Any
@@ -48,13 +49,27 @@ def depth(run: Run, view: View) -> Panel:
     """The log-loss for every number of layers; a dot is the deepest model at the step shown."""
     x, L, reached = run["depth/layers"], run.config.layers, now(run, view)
     key, _ = losses.floor_of(run.config)
-    ended = 1.0 if run.snapshot_at(view) == len(run.snapshot_steps) - 1 else np.nan  # before, nobody is trained
-    begun = 1.0 if run.snapshot_at(view) else np.nan  # what can be reached is not told before it is asked
+    ended = (
+        1.0 if run.snapshot_at(view) == len(run.snapshot_steps) - 1 else np.nan
+    )  # before, nobody is trained
+    begun = (
+        1.0 if run.snapshot_at(view) else np.nan
+    )  # what can be reached is not told before it is asked
     series = [
         Curve("CGD", x, log_of(run["baseline/cg"]), "conjugate gradient", markers=True),
-        Curve("CGD with Σ⁻¹", x, begun * log_of(run["baseline/pcg"]), "conjugate gradient", "dash", markers=True),
+        Curve(
+            "CGD with Σ⁻¹",
+            x,
+            begun * log_of(run["baseline/pcg"]),
+            "conjugate gradient",
+            "dash",
+            markers=True,
+        ),
         Curve("trained", x, ended * log_of(run["evaluated/loss"]), "trained", markers=True),
-        *(Curve(name, x, ended * y, kind, "dash", markers=True) for name, x, y, kind in _beside(run, x)),
+        *(
+            Curve(name, x, ended * y, kind, "dash", markers=True)
+            for name, x, y, kind in _beside(run, x)
+        ),
         Curve("floor", x, begun * log_of(run[f"baseline/{key}"]), "floor"),
     ]
     zero = float(np.log(run.config.d))
@@ -64,11 +79,16 @@ def depth(run: Run, view: View) -> Panel:
     )
     figure.add_traces(by_depth.rings(run))
     return Panel(
-        f"{L} layer{'s' * (L > 1)}: log-loss {written(reached)}, CGD's {written(end(run, 'baseline/cg'))}",
-        "Log-loss is the logarithm of the squared error: one less is an error 2.7 times smaller. The large dot is the "
-        "deepest model as it trains. Blue and dashed lines, models trained for each depth, are drawn when training "
-        "ends. Conjugate gradient (CGD) computes its steps anew for every prompt, so that no fixed steps reach it "
-        "where it is given Σ⁻¹ as well (“CGD with Σ⁻¹”). Dotted is the floor, the best of fixed steps with one matrix; "
+        f"{L} layer{'s' * (L > 1)}: log-loss {written(reached)}, CGD's "
+        f"{written(end(run, 'baseline/cg'))}",
+        "Log-loss is the logarithm of the squared error: one less is an error 2.7 times "
+        "smaller. The large dot is the "
+        "deepest model as it trains. Blue and dashed lines, models trained for each depth, are "
+        "drawn when training "
+        "ends. Conjugate gradient (CGD) computes its steps anew for every prompt, so that no "
+        "fixed steps reach it "
+        "where it is given Σ⁻¹ as well (“CGD with Σ⁻¹”). Dotted is the floor, the best of fixed "
+        "steps with one matrix; "
         "both are drawn from the first step on. Without training the dot stays at predicting zero."
         + by_depth.RINGS
         * bool(ringed),
@@ -77,14 +97,24 @@ def depth(run: Run, view: View) -> Panel:
 
 
 def _beside(run: Run, x: np.ndarray) -> list[tuple[str, np.ndarray, np.ndarray, str]]:
-    short = {"linear transformer": "linear", "learned in original coordinates": "original coordinates",
-             "learned in whitened coordinates": "whitened coordinates"}  # fmt: skip
-    return [(short.get(name, name), x, logs, kind) for name, logs, kind in losses.beside(run, "beside/{}/loss")]
+    short = {
+        "linear transformer": "linear",
+        "learned in original coordinates": "original coordinates",
+        "learned in whitened coordinates": "whitened coordinates",
+    }
+    return [
+        (short.get(name, name), x, logs, kind)
+        for name, logs, kind in losses.beside(run, "beside/{}/loss")
+    ]
 
 
 def _dot(x: float, y: float) -> Trace:
     marker = {"size": 16, "color": COLOURS["trained"], "line": {"color": PAPER, "width": 2}}
-    shown = {"name": "step shown", "showlegend": False, "hovertemplate": "at the step shown: %{y:.3g}<extra></extra>"}
+    shown = {
+        "name": "step shown",
+        "showlegend": False,
+        "hovertemplate": "at the step shown: %{y:.3g}<extra></extra>",
+    }
     return Trace(x=[x], y=[y], mode="markers", marker=marker, cliponaxis=False, **shown)
 
 
@@ -92,17 +122,27 @@ def batch(run: Run, view: View) -> Panel:
     """Loss on fresh prompts beside that on the batch that was kept."""
     x, zero = run["depth/layers"], float(np.log(run.config.d))
     styles = {key: style for key, style in BATCH.items() if key in run.tensors}
-    series = [Curve(n, x, log_of(run[key]), kind, dash, markers=True) for key, (n, kind, dash) in styles.items()]
+    series = [
+        Curve(n, x, log_of(run[key]), kind, dash, markers=True)
+        for key, (n, kind, dash) in styles.items()
+    ]
     fresh = [log_of(run[key]) for key in ("baseline/cg", "evaluated/loss")]
     y_range = losses.window([*fresh, [zero]], [each.y for each in series])
     ends = [end(run, f"evaluated/{name}") for name in ("train", "loss")]
     own, new = map(written, ends)
     as_printed = printed_curves.own_batch(run.config)
-    points = ((styles[key][0], curve, styles[key][1], None) for key, curve in as_printed.items() if key in styles)
-    figure = over_layers(series, "log-loss", y_range, zero, HEIGHT).add_traces(losses.printed(points))
+    points = (
+        (styles[key][0], curve, styles[key][1], None)
+        for key, curve in as_printed.items()
+        if key in styles
+    )
+    figure = over_layers(series, "log-loss", y_range, zero, HEIGHT).add_traces(
+        losses.printed(points)
+    )
     return Panel(
         f"Log-loss: own batch {own}, fresh {new}",
-        "The finished models. Full lines are fresh prompts, dotted ones those of the training. Had the model learned "
+        "The finished models. Full lines are fresh prompts, dotted ones those of the training. "
+        "Had the model learned "
         "the task, and not its prompts by heart, the two blue lines would be one."
         + " Rings are the paper's points; it shows the batch alone." * bool(as_printed)
         + " The own batch's line leaves the figure at the bottom." * (ends[0] < y_range[0]),
@@ -117,11 +157,18 @@ def loss(run: Run, view: View) -> Panel:
     y_range = losses.window([mean_of(logs), [zero]])
     reached = float(np.interp(at(run, view), x, mean_of(logs)))
     figure = figures.curves(
-        series, "training step", "log-loss", y_range=y_range, lines=[line], at=at(run, view), height=HEIGHT
+        series,
+        "training step",
+        "log-loss",
+        y_range=y_range,
+        lines=[line],
+        at=at(run, view),
+        height=HEIGHT,
     )
     return Panel(
         f"Fresh prompts, step {at(run, view)}: {written(reached)}",
-        f"The deepest model trains on one batch and is evaluated on {WATCHED:,} fresh prompts (on all {PROMPTS:,} the "
+        f"The deepest model trains on one batch and is evaluated on {WATCHED:,} fresh prompts "
+        f"(on all {PROMPTS:,} the "
         "log-loss differs a little). Where the curve rises, the model learns its batch by heart.",
         fitted(figure),
     )
@@ -132,8 +179,10 @@ def learned(run: Run, view: View) -> Panel:
     table, _ = optimiser.learned(run, view.seed_shown, depth_of(run, view), run.snapshot_at(view))
     return Panel(
         f"Learned: {decoded.memory(table):.0%} on older gradients",
-        "The model as a method: row l says how much of each gradient, at the start and after every earlier layer, the "
-        "step of layer l uses. What stands left of the diagonal is memory, in the title as a share of all; gradient "
+        "The model as a method: row l says how much of each gradient, at the start and after "
+        "every earlier layer, the "
+        "step of layer l uses. What stands left of the diagonal is memory, in the title as a "
+        "share of all; gradient "
         "descent and a transformer without memory have nothing there.",
         _triangle(run, view, table),
     )
@@ -144,7 +193,8 @@ def preconditioned(run: Run, view: View) -> Panel:
     table = optimiser.references(run, depth_of(run, view))[optimiser.PRE]
     return Panel(
         f"CGD with Σ⁻¹: {decoded.memory(table):.0%} on older gradients",
-        "The same for conjugate gradient that is given Σ⁻¹. It has a table of its own for every prompt; this is their "
+        "The same for conjugate gradient that is given Σ⁻¹. It has a table of its own for every "
+        "prompt; this is their "
         "mean. The learned method has one table for all prompts.",
         _triangle(run, view, table),
     )
@@ -157,7 +207,9 @@ def _triangle(run: Run, view: View, table: np.ndarray) -> Figure:
     limit = figures.largest_magnitude(final, optimiser.references(run, depth)[optimiser.PRE])
     after, past = ([str(layer + first) for layer in range(depth)] for first in (1, 0))
     shown = np.where(np.tri(depth, dtype=bool), table, np.nan)
-    figure = figures.small_map(shown, (after, past), ("after layer", "gradient at iterate"), "Λ", limit)
+    figure = figures.small_map(
+        shown, (after, past), ("after layer", "gradient at iterate"), "Λ", limit
+    )
     if depth <= optimiser.WRITTEN:
         figure.data[0].update(text=_texts(shown), texttemplate="%{text}", textfont={"size": 14})
         return figure.update_layout(coloraxis={"showscale": False}, margin={"r": 12})
@@ -173,22 +225,35 @@ def path(run: Run, view: View) -> Panel:
     depth, plane = depth_of(run, view), list(trajectory.axes(run.config.d, view))
     problem, every = trajectory.solved(run, view, depth)
     _, finished = trajectory.solved(run, replace(view, snapshot=len(run.snapshot_steps) - 1), depth)
-    if "construction" in every and not run.snapshot_at(view):  # what can be reached is not told before it is asked
-        every = {**every, "construction": every["construction"][:1].expand_as(every["construction"])}
+    if "construction" in every and not run.snapshot_at(
+        view
+    ):  # what can be reached is not told before it is asked
+        every = {
+            **every,
+            "construction": every["construction"][:1].expand_as(every["construction"]),
+        }
     names = [name for name in DRAWN if name in every]
     lost = {name: problem.losses(every[name]) for name in names}
-    tracks, ends = ([_track(name, of[name], plane, lost[name]) for name in names] for of in (every, finished))
+    tracks, ends = (
+        [_track(name, of[name], plane, lost[name]) for name in names] for of in (every, finished)
+    )
     goal = problem.target[plane, 0].double().numpy()
     bowl = Bowl(problem.S[plane][:, plane, 0].double().numpy(), tuple(goal.tolist()))
-    titles = [f"eigenvector {axis + 1} (λ = {float(problem.eigenvalues[axis]):.3g})" for axis in plane]
+    titles = [
+        f"eigenvector {axis + 1} (λ = {float(problem.eigenvalues[axis]):.3g})" for axis in plane
+    ]
     corners = window([each.points() for each in ends], tracks[0].points()[0], goal)
     own, cg = (f"{lost[name][-1]:.2g}" for name in ("trained", "CGD"))
     return Panel(
         f"One prompt: error {own}, CGD's {cg}",
-        "Each dot is a layer's guess at the hidden weights, from the start to the star w*, in the plane of two "
-        "eigenvectors of Σ; rings are lines of equal error. Who knows Σ⁻¹ heads for the star. Gradient descent falls "
-        "down the steep side, then creeps along the valley. The construction, a model with the best fixed steps put "
-        "in, is drawn from the first training step on. Without training the blue path misses the star.",
+        "Each dot is a layer's guess at the hidden weights, from the start to the star w*, in "
+        "the plane of two "
+        "eigenvectors of Σ; rings are lines of equal error. Who knows Σ⁻¹ heads for the star. "
+        "Gradient descent falls "
+        "down the steep side, then creeps along the valley. The construction, a model with the "
+        "best fixed steps put "
+        "in, is drawn from the first training step on. Without training the blue path misses "
+        "the star.",
         fitted(figures.paths(tracks, bowl, titles[0], titles[1], at=depth, corners=corners)),
     )
 

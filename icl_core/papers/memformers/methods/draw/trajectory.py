@@ -16,13 +16,17 @@ from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.shared import known_methods, load_run
 from icl_core.papers.memformers.shared.task import Batch
 
-KINDS = {"Nesterov": "nesterov", "CGD": "conjugate gradient"}  # colours, where they have another name
+KINDS = {
+    "Nesterov": "nesterov",
+    "CGD": "conjugate gradient",
+}  # colours, where they have another name
 Paths = dict[str, Tensor]
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A prompt in the eigenbasis of Σ, with a last axis of one prompt: S [d, d, 1], w* [d, 1]; eigenvalues [d]."""
+    """A prompt in the eigenbasis of Σ, with a last axis of one prompt: S [d, d, 1], w* [d, 1];
+    eigenvalues [d]."""
 
     S: Tensor
     target: Tensor
@@ -35,17 +39,26 @@ class Problem:
 
 
 def trajectory_panel(run: Run, view: View) -> Panel:
-    """The paths of all methods over the contours of this prompt's loss in the plane of two eigenvectors."""
+    """The paths of all methods over the contours of this prompt's loss in the plane of two
+    eigenvectors."""
     depth, (across, up) = load_run.depth_of(run, view), axes(run.config.d, view)
     problem, paths = solved(run, view, depth)
     shown = min(view.after, depth)
     losses = {name: problem.losses(path) for name, path in paths.items()}
     tracks = [
-        Track(name, path[:, across, 0].numpy(), path[:, up, 0].numpy(), KINDS.get(name, name), losses[name])
+        Track(
+            name,
+            path[:, across, 0].numpy(),
+            path[:, up, 0].numpy(),
+            KINDS.get(name, name),
+            losses[name],
+        )
         for name, path in paths.items()
     ]
     plane, values = [across, up], problem.eigenvalues.tolist()
-    bowl = Bowl(problem.S[plane][:, plane, 0].double().numpy(), tuple(problem.target[plane, 0].tolist()))
+    bowl = Bowl(
+        problem.S[plane][:, plane, 0].double().numpy(), tuple(problem.target[plane, 0].tolist())
+    )
     names = [f"along eigenvector {axis + 1} of Σ (eigenvalue {values[axis]:.3g})" for axis in plane]
     figure = figures.paths(tracks, bowl, *names, at=shown)
     return Panel(
@@ -53,13 +66,15 @@ def trajectory_panel(run: Run, view: View) -> Panel:
         _caption(run),
         figure,
         data=_table(paths, losses, plane),
-        note="The rings are lines of equal loss on this prompt's own examples, with all other coordinates at w*; the "
+        note="The rings are lines of equal loss on this prompt's own examples, with all other "
+        "coordinates at w*; the "
         "paths are seen from above the plane. The error is that on a fresh query, eᵀ Σ e.",
     )
 
 
 def axes(d: int, view: View) -> tuple[int, int]:
-    """The two eigenvectors asked for, from 0; those that are not there become the last, and two equal ones differ."""
+    """The two eigenvectors asked for, from 0; those that are not there become the last, and two
+    equal ones differ."""
     across, up = min(view.first_axis, d) - 1, min(view.second_axis, d) - 1
     return across, up if up != across else (across + 1) % d
 
@@ -74,10 +89,15 @@ def solved(run: Run, view: View, depth: int) -> tuple[Problem, Paths]:
     problem = Problem(S, (turn @ target / shrink[:, 0])[:, None], found.eigenvalues.float())
     batch = Batch(white[None], target[None, :, None, None], U[None, ..., None])
     parameters = load_run.parameters_at(run, view.seed_shown, depth, run.snapshot_at(view))
-    config, root = replace(run.config, layers=depth, seeds=1), load_run.root_of(run, view.seed_shown)
+    config, root = (
+        replace(run.config, layers=depth, seeds=1),
+        load_run.root_of(run, view.seed_shown),
+    )
     learned = load_run.iterates(parameters, config, root, batch)
     return problem, {
-        "gradient descent": gradient_descent(S, problem.target, depth, *load_run.tuned(run, "gd", depth)),
+        "gradient descent": gradient_descent(
+            S, problem.target, depth, *load_run.tuned(run, "gd", depth)
+        ),
         "momentum": momentum(S, problem.target, depth, *load_run.tuned(run, "momentum", depth)),
         "Nesterov": nesterov(S, problem.target, depth, *load_run.tuned(run, "nesterov", depth)),
         **_construction(run, depth, problem, white, target[:, None], turn / shrink),
@@ -86,8 +106,11 @@ def solved(run: Run, view: View, depth: int) -> tuple[Problem, Paths]:
     }
 
 
-def _construction(run: Run, depth: int, problem: Problem, white: Tensor, target: Tensor, back: Tensor) -> Paths:
-    """The plain linear transformer that attains the floor: A_l = Σ⁻¹ / r_l, or I / r_l; none if roots are complex."""
+def _construction(
+    run: Run, depth: int, problem: Problem, white: Tensor, target: Tensor, back: Tensor
+) -> Paths:
+    """The plain linear transformer that attains the floor: A_l = Σ⁻¹ / r_l, or I / r_l; none if
+    roots are complex."""
     steps, is_white = load_run.constructed(run, depth)
     if not np.isfinite(steps).all():
         return {}
@@ -105,23 +128,33 @@ def _title(losses: dict[str, np.ndarray], shown: int) -> str:
 
 def _caption(run: Run) -> str:
     whoever = (
-        "The construction knows Σ⁻¹ and heads for w*, as does a model that has learned Σ⁻¹. Gradient descent first "
+        "The construction knows Σ⁻¹ and heads for w*, as does a model that has learned Σ⁻¹. "
+        "Gradient descent first "
         "falls down the steep side, then creeps along the valley."
         if load_run.knows_covariance(run.config)
-        else "Only CGD, which looks at the prompt, can allow for it: Aₗ = aₗ I takes the same steps along every axis."
+        else "Only CGD, which looks at the prompt, can allow for it: Aₗ = aₗ I takes the same "
+        "steps along every axis."
     )
     return (
-        "Each dot is a guess after one more layer, from w₀ = 0 towards the star w*. Gradient descent, momentum and "
-        "Nesterov have their best constant settings. The valley is longest along the eigenvector of the smallest "
-        f"eigenvalue. {whoever} Without training the blue path would stay at the start or leave the picture."
+        "Each dot is a guess after one more layer, from w₀ = 0 towards the star w*. Gradient "
+        "descent, momentum and "
+        "Nesterov have their best constant settings. The valley is longest along the "
+        "eigenvector of the smallest "
+        f"eigenvalue. {whoever} Without training the blue path would stay at the start or leave "
+        "the picture."
     )
 
 
 def _table(paths: Paths, losses: dict[str, np.ndarray], plane: list[int]) -> pd.DataFrame:
     rows: list[dict[str, Any]] = [
-        {"method": name, "layer": layer, "across": float(point[plane[0], 0]), "up": float(point[plane[1], 0]),
-         "loss": float(losses[name][layer])}
+        {
+            "method": name,
+            "layer": layer,
+            "across": float(point[plane[0], 0]),
+            "up": float(point[plane[1], 0]),
+            "loss": float(losses[name][layer]),
+        }
         for name, path in paths.items()
         for layer, point in enumerate(path)
-    ]  # fmt: skip
+    ]
     return pd.DataFrame(rows).round(6)

@@ -1,4 +1,5 @@
-"""One layer of the forward pass both ways (Lemma 2.1): as attention over tokens, and as an iteration in w."""
+"""One layer of the forward pass both ways (Lemma 2.1): as attention over tokens, and as an
+iteration in w."""
 
 from dataclasses import dataclass, replace
 
@@ -22,9 +23,12 @@ BOTH = ("tokens", "in w", "gap")
 
 @dataclass(frozen=True, eq=False)
 class Forms:
-    """A prompt in one layer: who attends to whom, and what is left of every token's label after it."""
+    """A prompt in one layer: who attends to whom, and what is left of every token's
+    label after it."""
 
-    attention: np.ndarray  # [n + 1, n + 1]; a row is a token and shows where it looks, NaN at the query
+    attention: (
+        np.ndarray
+    )  # [n + 1, n + 1]; a row is a token and shows where it looks, NaN at the query
     labels: np.ndarray  # [n + 1] as attention leaves them
     residuals: np.ndarray | None  # [n + 1] y − <x, w>; None where tokens have no w in common
     given: np.ndarray  # [n] the labels in the prompt
@@ -36,20 +40,25 @@ class Forms:
 
 
 def forms(run: Run, view: View) -> Panel:
-    """The chosen layer's attention, or the labels that it leaves beside those that the iteration in w leaves."""
+    """The chosen layer's attention, or the labels that it leaves beside those that the iteration in
+    w leaves."""
     depth, snapshot = load_run.depth_of(run, view), run.snapshot_at(view)
     layer = min(view.layer, depth)
     found = _read(run, view, depth, layer, snapshot)
     both = view.reading == "difference" and found.residuals is not None
     last = len(run.snapshot_steps) - 1
-    figure, table = _labels(found) if both else _attention(found, _read(run, view, depth, layer, last))
+    figure, table = (
+        _labels(found) if both else _attention(found, _read(run, view, depth, layer, last))
+    )
     return Panel(
         _title(found, layer, depth),
         _caption(run, found, both),
         figure,
         data=table,
-        note=f"Prompt {view.prompt}, training step {load_run.step_of(run, depth, snapshot)}: the model predicts "
-        f"{written(-float(found.labels[-1]))} for the query; its true label is {written(found.truth)}.",
+        note=f"Prompt {view.prompt}, training step {load_run.step_of(run, depth, snapshot)}: "
+        "the model predicts "
+        f"{written(-float(found.labels[-1]))} for the query; its true label is "
+        f"{written(found.truth)}.",
     )
 
 
@@ -57,7 +66,10 @@ def _read(run: Run, view: View, depth: int, layer: int, snapshot: int) -> Forms:
     config = replace(run.config, layers=depth)
     # in double precision: where eigenvalues are far apart, rounding would else be seen
     root = load_run.covariance_of(run, view.seed_shown).root[None]
-    parameters = {n: each.double() for n, each in load_run.parameters_at(run, view.seed_shown, depth, snapshot).items()}
+    parameters = {
+        n: each.double()
+        for n, each in load_run.parameters_at(run, view.seed_shown, depth, snapshot).items()
+    }
     U, target, query = (each.double() for each in load_run.prompt_of(run, view.prompt))
     white = torch.cat([U, query[:, None]], 1)  # [d, n + 1]
     X, y = white if takes_whitened(config) else root[0] @ white, target @ U
@@ -83,9 +95,17 @@ def _attention(found: Forms, last: Forms) -> tuple[Figure, pd.DataFrame]:
         figures.largest_magnitude(found.attention, last.attention),
     )  # one scale for the whole training
     figure = figures.heatmap(
-        found.attention, names, names, "attention", limit=limit, row_title="attending", column_title="attended to"
+        found.attention,
+        names,
+        names,
+        "attention",
+        limit=limit,
+        row_title="attending",
+        column_title="attended to",
     )
-    return figure, pd.DataFrame({"token": names} | dict(zip(names, found.attention.T.round(5), strict=True)))
+    return figure, pd.DataFrame(
+        {"token": names} | dict(zip(names, found.attention.T.round(5), strict=True))
+    )
 
 
 def _labels(found: Forms) -> tuple[Figure, pd.DataFrame]:
@@ -96,8 +116,12 @@ def _labels(found: Forms) -> tuple[Figure, pd.DataFrame]:
         figures.largest_magnitude(found.given),
         "what is left of the label",
     )
-    figure = figures.heatmap(np.stack(each), BOTH, _tokens(found), name, limit=limit, column_title="token")
-    figure.update_yaxes(tickvals=[0, 1, 2], ticktext=BOTH)  # all three, however many tokens there are
+    figure = figures.heatmap(
+        np.stack(each), BOTH, _tokens(found), name, limit=limit, column_title="token"
+    )
+    figure.update_yaxes(
+        tickvals=[0, 1, 2], ticktext=BOTH
+    )  # all three, however many tokens there are
     columns = dict(zip(("tokens", "iteration in w", "difference"), each, strict=True))
     return figure, pd.DataFrame({"token": _tokens(found), **columns})
 
@@ -114,16 +138,21 @@ def _title(found: Forms, layer: int, depth: int) -> str:
 def _caption(run: Run, found: Forms, both: bool) -> str:
     if both:
         return (
-            "What is left of each token's label after this layer: in the first row by attention over tokens, in the "
-            "second as y − ⟨x, w⟩ with the guess w, in the third their difference, which is rounding. As w comes "
-            "closer to the true weights, the examples fade. The query q starts at 0 and ends at minus its prediction."
+            "What is left of each token's label after this layer: in the first row by attention "
+            "over tokens, in the "
+            "second as y − ⟨x, w⟩ with the guess w, in the third their difference, which is "
+            "rounding. As w comes "
+            "closer to the true weights, the examples fade. The query q starts at 0 and ends at "
+            "minus its prediction."
         )
     variant = VARIANTS[run.config.variant]
     what = "The covariates move" if variant.moves_covariates else "Γ differs from token to token"
     why = "" if variant.has_one_w else f" {what} here, so no single w explains every token's label."
     return (
-        "Each row is a token: it shows which labels the token takes, and with which sign, −⟨x, A x'⟩. Examples that "
-        "are alike in the directions that A counts weigh most. All of a row together is the step A ∇R(w), as the "
+        "Each row is a token: it shows which labels the token takes, and with which sign, −⟨x, "
+        "A x'⟩. Examples that "
+        "are alike in the directions that A counts weigh most. All of a row together is the "
+        "step A ∇R(w), as the "
         "token's x sees it. The query q is the last row; no token attends to it."
         + why
         + (" Heads are summed." if run.config.heads > 1 else "")

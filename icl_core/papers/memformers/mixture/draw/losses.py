@@ -8,7 +8,14 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve
 from icl_core.papers.memformers.mixture.settings import View, mixture_of
 from icl_core.papers.memformers.shared.draw.categories import dots, stacks
-from icl_core.papers.memformers.shared.draw.losses import NEUTRAL, over_layers, roomy, tabled, window, written
+from icl_core.papers.memformers.shared.draw.losses import (
+    NEUTRAL,
+    over_layers,
+    roomy,
+    tabled,
+    window,
+    written,
+)
 from icl_core.papers.memformers.shared.load_run import curve, end, log_of, step
 
 # the methods of the figures
@@ -31,7 +38,10 @@ SHORT = {
     ADAPTED: ("Memformer,<br>Γ learned too", "Memformer, Γ too"),
 }
 # of a kind of head, by id: name, colour, marker
-KINDS = {"linear": ("linear transformer", "layer 2", "circle"), "lfom": ("LFOM Memformer", "trained", "diamond")}
+KINDS = {
+    "linear": ("linear transformer", "layer 2", "circle"),
+    "lfom": ("LFOM Memformer", "trained", "diamond"),
+}
 # what is done with heads, by id: name on the axis and in the table; "alone" is read off each head
 CATEGORIES = {
     "gated": ("gates", "gates"),
@@ -49,7 +59,8 @@ def style_of(method: str) -> tuple[str, str, str | None]:
 
 
 def drawn(run: Run) -> list[str]:
-    """The run's methods that are drawn as lines: those with a style, and those that nothing here knows."""
+    """The run's methods that are drawn as lines: those with a style, and those that nothing here
+    knows."""
     known = [f"{kind}/{category}" for kind in KINDS for category in CATEGORIES]
     return [method for method in run.names("methods") if method in METHODS or method not in known]
 
@@ -63,18 +74,26 @@ def depth(run: Run, view: View) -> Panel:
     """The log-loss of all methods against layers."""
     x, floor = run["depth/layers"], log_of(run["baseline/floor"])
     found = [_curve(method, x, run[f"evaluated/{method}"], markers=True) for method in drawn(run)]
-    series, kept = [*found, Curve("floor", x, floor, "floor")], [np.minimum(each.y, 1.5) for each in found]
+    series, kept = (
+        [*found, Curve("floor", x, floor, "floor")],
+        [np.minimum(each.y, 1.5) for each in found],
+    )
     ends = [written(end(run, f"evaluated/{each}")) for each in FIGURES]
     error = f"± {float(run['error/linear/gated'][:, -1].mean()):.2g}"
     return Panel(
-        f"Log-loss with gates: linear transformer {ends[0]}, Memformer {ends[1]}, with Γ learned too {ends[2]}",
-        "Fresh prompts of the mixture; each depth has heads of its own. Had Γ overfit to its component, the "
-        "Memformer's dashed line would lie above the linear transformer's. Heads put together without learning are "
-        "off by a factor, and far worse. CGD is not drawn: in one dimension its first step solves every prompt, and "
+        f"Log-loss with gates: linear transformer {ends[0]}, Memformer {ends[1]}, with Γ "
+        f"learned too {ends[2]}",
+        "Fresh prompts of the mixture; each depth has heads of its own. Had Γ overfit to its "
+        "component, the "
+        "Memformer's dashed line would lie above the linear transformer's. Heads put together "
+        "without learning are "
+        "off by a factor, and far worse. CGD is not drawn: in one dimension its first step "
+        "solves every prompt, and "
         f"what is left is rounding (a loss of {float(run['baseline/cg'][0]):.0e}).",
         over_layers(series, "log-loss", window([*kept, floor, [0.0]]), 0.0, height=430),
         data=tabled("layers", x, series),
-        note=f"Natural logarithms, all on the same fresh prompts. Standard error with {x[-1]} layers: {error}.",
+        note=f"Natural logarithms, all on the same fresh prompts. Standard error with {x[-1]} "
+        f"layers: {error}.",
     )
 
 
@@ -91,14 +110,21 @@ def methods(run: Run, view: View) -> Panel:
     rows = [(*styles[kind], np.stack(list(logs[kind].values()), 1)) for kind in kinds]
     floor = float(log_of(run["baseline/floor"])[row])
     figure = dots(rows, [name for name, _ in categories.values()], 1.0, [("floor", floor, "floor")])
-    apart = {method: float((logs["lfom"][method] - logs["linear"][method]).mean()) for method in ("gated", "scalar")}
-    means = {styles[kind][0]: [float(each.mean()) for each in logs[kind].values()] for kind in kinds}
+    apart = {
+        method: float((logs["lfom"][method] - logs["linear"][method]).mean())
+        for method in ("gated", "scalar")
+    }
+    means = {
+        styles[kind][0]: [float(each.mean()) for each in logs[kind].values()] for kind in kinds
+    }
     table = pd.DataFrame(means, [name for _, name in categories.values()])
     return Panel(
         f"Log-loss of heads with memory above those without: {written(apart['gated'])} with gates, "
         f"{written(apart['scalar'])} with one number",
-        f"Log-loss of {row + 1} layers on fresh prompts of the mixture; predicting zero gives 0. How far a circle is "
-        "from its diamond is what memory costs, or gains. “Own training” is a model trained on the mixture itself. A "
+        f"Log-loss of {row + 1} layers on fresh prompts of the mixture; predicting zero gives "
+        "0. How far a circle is "
+        "from its diamond is what memory costs, or gains. “Own training” is a model trained on "
+        "the mixture itself. A "
         "triangle at the top edge stands for a loss beyond it.",
         figure,
         data=table.round(4).reset_index(names="method"),
@@ -107,7 +133,8 @@ def methods(run: Run, view: View) -> Panel:
 
 
 def _categories(run: Run) -> dict[str, tuple[str, str]]:
-    """What the run has done with heads, in the table's order, and what the table does not know behind it."""
+    """What the run has done with heads, in the table's order, and what the table does not know
+    behind it."""
     ran = dict.fromkeys(method.partition("/")[2] for method in run.names("methods"))
     known = {each: names for each, names in CATEGORIES.items() if each in ran or each == "alone"}
     return {**known, **{each: (each, each) for each in ran if each not in CATEGORIES}}
@@ -129,14 +156,18 @@ def gates(run: Run, view: View) -> Panel:
     learned = [method for method in run.names("methods") if f"gate/{method}" in run.tensors]
     found = np.stack([run[f"gate/{method}"][seed, row] for method in learned])  # [methods, H]
     names, share = [f"head of {each}" for each in mixture.names], found * ratio
-    figure = stacks([(share, found, "learned")], names, [SHORT.get(each, (each, each))[0] for each in learned])
+    figure = stacks(
+        [(share, found, "learned")], names, [SHORT.get(each, (each, each))[0] for each in learned]
+    )
     figure.update_yaxes(title={"text": "gate × E x² / Eₕ x²"})
     sums = [written(float(each)) for each in share.sum(1)]
     table = pd.DataFrame(found, [SHORT.get(each, (each, each))[1] for each in learned], names)
     return Panel(
         f"The gates add up to {', '.join(sums[:-1])} and {sums[-1]} whole steps",
-        f"A block is a gate of the model of {row + 1} layers times the factor by which its head is off: E x² of the "
-        "mixture over that of the component. The gate itself is written on it. A whole bar should be about one step, "
+        f"A block is a gate of the model of {row + 1} layers times the factor by which its head "
+        "is off: E x² of the "
+        "mixture over that of the component. The gate itself is written on it. A whole bar "
+        "should be about one step, "
         "whichever heads make it up. Without gates it would be the sum of all factors.",
         figure,
         data=table.round(4).reset_index(names="method"),
@@ -150,26 +181,39 @@ def test_time(run: Run, view: View) -> Panel:
     series = [_curve(each, x, run[f"learning/{each}"]) for each in learned]
     y_range = window([each.y for each in series])
     met, fresh = (
-        {each: written(end(run, f"{what}/{each}")) for each in (GATED, ADAPTED)} for what in ("learning", "evaluated")
+        {each: written(end(run, f"{what}/{each}")) for each in (GATED, ADAPTED)}
+        for what in ("learning", "evaluated")
     )
     return Panel(
-        f"With Γ learned too: {met[ADAPTED]} on the {run.config.gate_prompts:,} prompts met, {fresh[ADAPTED]} on "
+        f"With Γ learned too: {met[ADAPTED]} on the {run.config.gate_prompts:,} prompts met, "
+        f"{fresh[ADAPTED]} on "
         "fresh ones",
-        f"The loss on the prompts met at test time, with {run.config.layers} layers. Fresh prompts may show another: "
-        f"a wide gap says that these prompts are learned by heart. With gates alone it is {met[GATED]} here and "
-        f"{fresh[GATED]} on fresh ones. Most of the loss is in rare prompts, of which these hold too few.",
+        f"The loss on the prompts met at test time, with {run.config.layers} layers. Fresh "
+        "prompts may show another: "
+        "a wide gap says that these prompts are learned by heart. With gates alone it is "
+        f"{met[GATED]} here and "
+        f"{fresh[GATED]} on fresh ones. Most of the loss is in rare prompts, of which these "
+        "hold too few.",
         roomy(figures.curves(series, "step at test time", "log-loss", y_range=y_range)),
         data=tabled("step", x, series),
     )
 
 
 def training(run: Run, view: View) -> Panel:
-    """The loss of every head of the deepest models while it is trained; also of a run that is still going."""
-    x, rows = step(run), [*mixture_of(run.config).names, *["mixture"] * (run.config.prompts == "tokens")]
-    kinds = run.names("kinds") if "names/kinds" in run.tensors else list(KINDS)  # a run may have nothing yet
+    """The loss of every head of the deepest models while it is trained; also of a run that is still
+    going."""
+    x, rows = (
+        step(run),
+        [*mixture_of(run.config).names, *["mixture"] * (run.config.prompts == "tokens")],
+    )
+    kinds = (
+        run.names("kinds") if "names/kinds" in run.tensors else list(KINDS)
+    )  # a run may have nothing yet
     series = [_head_curve(run, x, kind, row, rows) for kind in kinds for row in range(len(rows))]
     zeros = (
-        [0.0] if run.config.prompts == "tokens" else [2 * np.log(c.second) for c in mixture_of(run.config).components]
+        [0.0]
+        if run.config.prompts == "tokens"
+        else [2 * np.log(c.second) for c in mixture_of(run.config).components]
     )
     figure = figures.curves(
         series, "training step", "log-loss", height=430,
@@ -178,8 +222,10 @@ def training(run: Run, view: View) -> Panel:
     )  # fmt: skip
     return Panel(
         _training_title(run, series, len(rows)),
-        f"Each head of {run.config.layers} layers on prompts of its own distribution: full lines without memory, "
-        "dashed ones with Γ. A head that learns nothing stays where it starts, at predicting zero. A line that still "
+        f"Each head of {run.config.layers} layers on prompts of its own distribution: full "
+        "lines without memory, "
+        "dashed ones with Γ. A head that learns nothing stays where it starts, at predicting "
+        "zero. A line that still "
         "falls at its end belongs to a head that is not trained to its end.",
         roomy(figure),
         data=tabled("step", x, series),
@@ -187,10 +233,13 @@ def training(run: Run, view: View) -> Panel:
 
 
 def _head_curve(run: Run, x: np.ndarray, kind: str, row: int, rows: list[str]) -> Curve:
-    """One head's loss; dashed with memory, and in CGD's colour what learns the mixture as a whole, the last row."""
+    """One head's loss; dashed with memory, and in CGD's colour what learns the mixture as a whole,
+    the last row."""
     name, whole = rows[row], rows[row] == "mixture"
     logs = log_of(curve(run, f"curve/{kind}/{row}"))
-    label, dash = {"linear": (name, "solid"), "lfom": (f"{name}, Γ", "dash")}.get(kind, (f"{name}, {kind}", "dot"))
+    label, dash = {"linear": (name, "solid"), "lfom": (f"{name}, Γ", "dash")}.get(
+        kind, (f"{name}, {kind}", "dot")
+    )
     return Curve(label, x, logs, "conjugate gradient" if whole else f"layer {row + 1}", dash)
 
 
@@ -199,4 +248,7 @@ def _training_title(run: Run, series: list[Curve], rows: int) -> str:
         return "The heads' losses so far"
     ends = np.array([each.mean()[-1] for each in series])
     apart = float(np.abs(ends[:rows] - ends[rows : 2 * rows]).max())
-    return f"On their own prompts, heads with memory and without end up to {written(apart)} apart in log-loss"
+    return (
+        f"On their own prompts, heads with memory and without end up to {written(apart)} apart "
+        "in log-loss"
+    )

@@ -1,4 +1,5 @@
-"""What can be drawn of prompts of one component each: losses by depth, gates, what they pick, and how both learn."""
+"""What can be drawn of prompts of one component each: losses by depth, gates, what they pick, and
+how both learn."""
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,14 @@ from icl_core.papers.memformers.mixture import claims
 from icl_core.papers.memformers.mixture.draw.losses import ADAPTED, GATED, LINEAR, SHORT, style_of
 from icl_core.papers.memformers.mixture.settings import View, mixture_of
 from icl_core.papers.memformers.shared.draw.categories import dots, stacks
-from icl_core.papers.memformers.shared.draw.losses import over_layers, printed, roomy, tabled, window, written
+from icl_core.papers.memformers.shared.draw.losses import (
+    over_layers,
+    printed,
+    roomy,
+    tabled,
+    window,
+    written,
+)
 from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted, named
 from icl_core.papers.memformers.shared.load_run import end, log_of
 
@@ -18,21 +26,29 @@ METHODS = {LINEAR: "linear", GATED: "Memformer", ADAPTED: "Memformer, Γ too"}
 
 
 def comparison(run: Run, view: View) -> Panel:
-    """The log-loss of the figures' three methods by depth, on fresh prompts and on those that gates were learned on."""
+    """The log-loss of the figures' three methods by depth, on fresh prompts and on those that gates
+    were learned on."""
     series = _by_depth(run)
     as_printed = claims.PRINTED if claims.LINEAR_WINS.is_at(run.config) else {}
-    rings = printed((METHODS[each], curve, style_of(each)[1], None) for each, curve in as_printed.items())
+    rings = printed(
+        (METHODS[each], curve, style_of(each)[1], None) for each, curve in as_printed.items()
+    )
     zero = float(np.log(run["baseline/zero"]))
     y_range = window([*(each.y for each in series), *as_printed.values(), [1.2]])
     figure = over_layers(series, "log-loss", y_range, zero, HEIGHT).add_traces(rings)
     for trace in figure.data:
-        trace.update(showlegend=trace.get("name") != "prompts met" and trace.get("showlegend", True))
+        trace.update(
+            showlegend=trace.get("name") != "prompts met" and trace.get("showlegend", True)
+        )
     linear, gated = (written(end(run, f"evaluated/{each}")) for each in (LINEAR, GATED))
     return Panel(
         f"Log-loss: linear {linear}, Memformer {gated}",
-        "Each prompt comes from one component. Each depth has heads of its own, put together by learned gates. Full "
-        "lines are fresh prompts, dotted ones those that the gates were learned on. Log-loss is the logarithm of the "
-        f"error: one less is 2.7 times smaller. Predicting zero gives {written(zero)}, above the picture. If Γ did "
+        "Each prompt comes from one component. Each depth has heads of its own, put together by "
+        "learned gates. Full "
+        "lines are fresh prompts, dotted ones those that the gates were learned on. Log-loss is "
+        "the logarithm of the "
+        f"error: one less is 2.7 times smaller. Predicting zero gives {written(zero)}, above "
+        "the picture. If Γ did "
         "no harm, the Memformer's line would not lie above the other."
         + " Rings are the paper's points, on the dotted lines' prompts."
         * bool(as_printed),
@@ -54,16 +70,23 @@ def _by_depth(run: Run) -> list[Curve]:
 
 def shares(run: Run, view: View) -> Panel:
     """The gates of every method, as they are: a head's own step is one."""
-    row, seed = min(view.depth_shown, run.config.layers) - 1, min(view.seed_shown, run.config.seeds) - 1
+    row, seed = (
+        min(view.depth_shown, run.config.layers) - 1,
+        min(view.seed_shown, run.config.seeds) - 1,
+    )
     methods = run.names("methods")
     found = np.stack([run[f"gate/{method}"][seed, row] for method in methods])  # [methods, H]
     names = [f"head of {each}" for each in mixture_of(run.config).names]
-    figure = stacks([(found, found, "learned")], names, [SHORT.get(each, (each, each))[0] for each in methods])
+    figure = stacks(
+        [(found, found, "learned")], names, [SHORT.get(each, (each, each))[0] for each in methods]
+    )
     sums = ", ".join(written(float(each)) for each in found.sum(1))
     return Panel(
         f"The gates sum to {sums}",
-        f"The gates of the model of {row + 1} layers, learned from zero. They cannot be right for all prompts: each "
-        "comes from one component, and the same three numbers serve all. One gate at 1 and the others at 0 would be "
+        f"The gates of the model of {row + 1} layers, learned from zero. They cannot be right "
+        "for all prompts: each "
+        "comes from one component, and the same three numbers serve all. One gate at 1 and the "
+        "others at 0 would be "
         "Theorem 4.1's choice for that component.",
         named(figure.update_yaxes(title={"text": "gate"})),
         data=pd.DataFrame(found, methods, names).round(4).reset_index(names="method"),
@@ -71,26 +94,40 @@ def shares(run: Run, view: View) -> Panel:
 
 
 def picked(run: Run, view: View) -> Panel:
-    """On each component: its head alone, gates learned for it, and the gates that serve all (Theorem 4.1)."""
+    """On each component: its head alone, gates learned for it, and the gates that serve all
+    (Theorem 4.1)."""
     names, kinds, rows = mixture_of(run.config).names, run.names("kinds"), []
     for kind in kinds:
         name, colour = METHODS.get(f"{kind}/gated", kind), style_of(f"{kind}/gated")[1]
         rows += [
             (f"{name}: its head", colour, "circle-open", log_of(run[f"head/{kind}"][:, -1])),
             (name, colour, "circle", log_of(run[f"picked/{kind}"])),
-            (f"{name}: for all", colour, "x-thin-open", log_of(run[f"component/{kind}/gated"][:, -1])),
+            (
+                f"{name}: for all",
+                colour,
+                "x-thin-open",
+                log_of(run[f"component/{kind}/gated"][:, -1]),
+            ),
         ]
-    above = max(float((log_of(run[f"picked/{k}"]) - log_of(run[f"head/{k}"][:, -1])).mean(0).max()) for k in kinds)
+    above = max(
+        float((log_of(run[f"picked/{k}"]) - log_of(run[f"head/{k}"][:, -1])).mean(0).max())
+        for k in kinds
+    )
     figure = dots(rows, names, max(float(values.max()) for *_, values in rows) + 0.2, [])
     for trace in figure.data:  # of the marks once, of the colours once
         trace.update(showlegend=not trace["name"].startswith(f"{METHODS[GATED]}:"))
     return Panel(
-        f"Gates for one component: {'no worse than' if above <= 0.02 else f'{written(above)} above'} its head",
-        "One gate at 1 and the others at 0 is that head alone (open marks), as Theorem 4.1 says. Gates learned from "
-        "zero on prompts of that component (full marks) may do better, because the heads are not trained to their "
+        "Gates for one component: "
+        f"{'no worse than' if above <= 0.02 else f'{written(above)} above'} its head",
+        "One gate at 1 and the others at 0 is that head alone (open marks), as Theorem 4.1 "
+        "says. Gates learned from "
+        "zero on prompts of that component (full marks) may do better, because the heads are "
+        "not trained to their "
         "end. Gates that serve all three components at once (crosses) pay for it. Lower is better.",
         fitted(figure.update_xaxes(title={"text": "the prompts' component"}), t=46),
-        data=pd.DataFrame({"component": names} | {name: values.mean(0) for name, *_, values in rows}).round(4),
+        data=pd.DataFrame(
+            {"component": names} | {name: values.mean(0) for name, *_, values in rows}
+        ).round(4),
     )
 
 
@@ -101,14 +138,22 @@ def test_time(run: Run, view: View) -> Panel:
         name, kind, dash = style_of(method)
         series.append(Curve(name, x, log_of(run[f"learning/{method}"]), kind, dash))
     still = {
-        name: series[i].mean()[-len(x) // 10] - series[i].mean()[-1] for i, name in enumerate(run.names("methods"))
+        name: series[i].mean()[-len(x) // 10] - series[i].mean()[-1]
+        for i, name in enumerate(run.names("methods"))
     }
     return Panel(
-        f"With gates alone, the last tenth of {run.config.gate_steps:,} steps still lowers the log-loss by "
+        f"With gates alone, the last tenth of {run.config.gate_steps:,} steps still lowers the "
+        "log-loss by "
         f"{written(max(float(still[LINEAR]), float(still[GATED])))}",
-        f"The loss on the {run.config.gate_prompts:,} prompts met, as Adam (rate {run.config.gate_rate:g}) learns "
-        f"the gates of {run.config.layers} layers from zero. A line that still falls at its end would go lower with "
+        f"The loss on the {run.config.gate_prompts:,} prompts met, as Adam (rate "
+        f"{run.config.gate_rate:g}) learns "
+        f"the gates of {run.config.layers} layers from zero. A line that still falls at its end "
+        "would go lower with "
         "more steps.",
-        roomy(figures.curves(series, "step at test time", "log-loss", y_range=window([s.y for s in series]))),
+        roomy(
+            figures.curves(
+                series, "step at test time", "log-loss", y_range=window([s.y for s in series])
+            )
+        ),
         data=tabled("step", x, series),
     )

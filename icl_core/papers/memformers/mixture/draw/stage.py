@@ -1,4 +1,5 @@
-"""What is on stage: gated heads by depth, what they leave of w* over the prompts that there are, and their gates."""
+"""What is on stage: gated heads by depth, what they leave of w* over the prompts that there are,
+and their gates."""
 
 from dataclasses import replace
 
@@ -23,15 +24,23 @@ SEEN = (1e-4, 30.0)  # of what is left of w*
 def comparison(run: Run, view: View) -> Panel:
     """The log-loss of the figures' three methods, by depth."""
     x, floor = run["depth/layers"], log_of(run["baseline/floor"])
-    series = [_curve(method, x, log_of(run[f"evaluated/{method}"]), markers=True) for method in FIGURES]
+    series = [
+        _curve(method, x, log_of(run[f"evaluated/{method}"]), markers=True) for method in FIGURES
+    ]
     y_range = window([*(np.minimum(each.y, 1.5) for each in series), floor, [0.0]])
     linear, memory = (written(end(run, f"evaluated/{method}")) for method in (LINEAR, GATED))
     return Panel(
         f"Log-loss: linear {linear}, Memformer {memory}",
-        "Log-loss on fresh prompts of the mixture: one less is an error 2.7 times smaller. Each depth has heads of "
-        "its own, put together by learned gates. If memory mattered, the lines would lie apart. Without gates the "
+        "Log-loss on fresh prompts of the mixture: one less is an error 2.7 times smaller. Each "
+        "depth has heads of "
+        "its own, put together by learned gates. If memory mattered, the lines would lie apart. "
+        "Without gates the "
         "heads are off by a factor, and worse.",
-        fitted(over_layers([*series, Curve("floor", x, floor, "floor")], "log-loss", y_range, 0.0, HEIGHT)),
+        fitted(
+            over_layers(
+                [*series, Curve("floor", x, floor, "floor")], "log-loss", y_range, 0.0, HEIGHT
+            )
+        ),
     )
 
 
@@ -47,7 +56,13 @@ def shapes(run: Run, view: View) -> Panel:
     series = [_curve(method, x, each) for method, each in left.items()]
     at, density = run["density/at"], run["density/S"][-1]
     figure = figures.curves(
-        series, "S / E x²", "part of w* left", log_y=True, x_range=(0.0, 3.0), y_range=SEEN, height=HEIGHT
+        series,
+        "S / E x²",
+        "part of w* left",
+        log_y=True,
+        x_range=(0.0, 3.0),
+        y_range=SEEN,
+        height=HEIGHT,
     )
     figure.data.insert(0, _hill(at, density))
     often = at[density > 0.01 * density.max()]
@@ -55,16 +70,24 @@ def shapes(run: Run, view: View) -> Panel:
     worst = max(float(each[inside].max(initial=0.0)) for each in left.values())
     return Panel(
         f"Where prompts lie, at most {worst:.2g} is left",
-        "S is the mean of x² over a prompt. What a model leaves of w* is a polynomial of S; at each zero it solves the "
-        "prompt. Lines should stay low over the grey hill, where the prompts are. A gate stretches a line, no more.",
+        "S is the mean of x² over a prompt. What a model leaves of w* is a polynomial of S; at "
+        "each zero it solves the "
+        "prompt. Lines should stay low over the grey hill, where the prompts are. A gate "
+        "stretches a line, no more.",
         fitted(figure),
     )
 
 
 def _hill(at: np.ndarray, density: np.ndarray) -> Trace:
-    """How often each S is met, as a hill on the foot of the picture: its heights have no numbers."""
+    """How often each S is met, as a hill on the foot of the picture: its heights have
+    no numbers."""
     height = SEEN[0] * 10 ** (3 * density / density.max())
-    shape = {"mode": "lines", "line": {"width": 0, "color": FAINT}, "fill": "toself", "fillcolor": FAINT}
+    shape = {
+        "mode": "lines",
+        "line": {"width": 0, "color": FAINT},
+        "fill": "toself",
+        "fillcolor": FAINT,
+    }
     x, y = np.append(at, [at[-1], at[0]]), np.append(height, [SEEN[0], SEEN[0]])
     return Trace(x=x, y=y, name="prompts", hoverinfo="skip", opacity=0.3, **shape)
 

@@ -1,4 +1,5 @@
-"""What stands over categories, as variances or kinds of gates: a marker for each method, or blocks on one another."""
+"""What stands over categories, as variances or kinds of gates: a marker for each method, or blocks
+on one another."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,15 +13,25 @@ from icl_core.figures.style import FAINT, INK, PAPER, TICKS, axis, colour, layou
 from icl_core.papers.memformers.shared.draw.losses import roomy, window
 
 Row = tuple[str, str, str, np.ndarray]  # name, colour, marker, logarithms [seeds, categories]
-Bar = tuple[np.ndarray, np.ndarray, str]  # heights [categories, H], what is written on them, and what they are
+Bar = tuple[
+    np.ndarray, np.ndarray, str
+]  # heights [categories, H], what is written on them, and what they are
 HEIGHT = 420
 MANY = 8  # bars: on a narrow screen their numbers only fit upright
 
 
-def dots(rows: Sequence[Row], categories: Sequence[str], top: float, lines: Sequence[tuple[str, float, str]]) -> Figure:
-    """A marker a method and category, seeds as a bar from lowest to highest; above `top` an arrow at the edge."""
+def dots(
+    rows: Sequence[Row],
+    categories: Sequence[str],
+    top: float,
+    lines: Sequence[tuple[str, float, str]],
+) -> Figure:
+    """A marker a method and category, seeds as a bar from lowest to highest; above `top` an arrow
+    at the edge."""
     figure = Figure(layout=layout(HEIGHT, {"t": 44, "b": 62}))
-    limits = window([np.minimum(values, top) for *_, values in rows] + [[value for _, value, _ in lines]])
+    limits = window(
+        [np.minimum(values, top) for *_, values in rows] + [[value for _, value, _ in lines]]
+    )
     low, high = limits = make_room_for_labels(limits, lines, False, HEIGHT - 106)
     apart = 0.62 / max(len(rows), 1)
     for number, (name, kind, marker, values) in enumerate(rows):
@@ -29,11 +40,24 @@ def dots(rows: Sequence[Row], categories: Sequence[str], top: float, lines: Sequ
         x = np.arange(len(categories)) + (number - (len(rows) - 1) / 2) * apart
         y = np.where(beyond, high - 0.025 * (high - low), mean)
         up, down = (np.where(beyond, 0.0, each) for each in (values.max(0) - y, y - values.min(0)))
-        bars = {"array": up, "arrayminus": down, "symmetric": False, "color": INK, "thickness": 1.5, "width": 4}
-        style = {"size": 11, "color": colour(kind), "symbol": ["triangle-up" if each else marker for each in beyond]}
+        bars = {
+            "array": up,
+            "arrayminus": down,
+            "symmetric": False,
+            "color": INK,
+            "thickness": 1.5,
+            "width": 4,
+        }
+        style = {
+            "size": 11,
+            "color": colour(kind),
+            "symbol": ["triangle-up" if each else marker for each in beyond],
+        }
         dot = Trace(x=x, y=y, name=name, mode="markers", customdata=mean, marker=style)
         dot.update(error_y=bars if len(values) > 1 else None)
-        figure.add_trace(dot.update(hovertemplate=name + ": %{customdata:.3g}<extra></extra>", legendgroup=name))
+        figure.add_trace(
+            dot.update(hovertemplate=name + ": %{customdata:.3g}<extra></extra>", legendgroup=name)
+        )
     figure.update_xaxes(_named(categories) | {"range": [-0.5, len(categories) - 0.5]})
     figure.update_yaxes(axis("log-loss", range=[low, high]))
     figure.update_layout(references(lines, limits=limits))
@@ -41,7 +65,8 @@ def dots(rows: Sequence[Row], categories: Sequence[str], top: float, lines: Sequ
 
 
 def stacks(bars: Sequence[Bar], names: Sequence[str], categories: Sequence[str]) -> Figure:
-    """Stacked blocks side by side, with what is written on them; `names` of the H kinds of block."""
+    """Stacked blocks side by side, with what is written on them; `names` of the H kinds
+    of block."""
     figure = Figure(layout=layout(400, {"t": 44, "b": 62}, barmode="relative"))
     wide, turned = 0.8 / len(bars), -90 if len(categories) * len(bars) > MANY else 0
     for number, (height, written_on, what) in enumerate(bars):
@@ -49,12 +74,40 @@ def stacks(bars: Sequence[Bar], names: Sequence[str], categories: Sequence[str])
         for head, name in enumerate(names):
             pairs = zip(height[:, head], written_on[:, head], strict=True)
             text = [f"{value:.2g}" if abs(tall) > 0.12 else "" for tall, value in pairs]
-            shape = {"shape": "/" if number else "", "fillmode": "overlay", "fgcolor": PAPER, "size": 7}
-            bar = Trace("bar", x=x, y=height[:, head], width=wide * 0.92, name=name, text=text, showlegend=number == 0)
-            bar.update(marker={"color": colour(f"layer {head + 1}"), "pattern": shape, "line": {"width": 0}})
-            bar.update(textposition="inside", insidetextanchor="middle", textangle=turned, textfont={"size": TICKS - 1})
+            shape = {
+                "shape": "/" if number else "",
+                "fillmode": "overlay",
+                "fgcolor": PAPER,
+                "size": 7,
+            }
+            bar = Trace(
+                "bar",
+                x=x,
+                y=height[:, head],
+                width=wide * 0.92,
+                name=name,
+                text=text,
+                showlegend=number == 0,
+            )
+            bar.update(
+                marker={
+                    "color": colour(f"layer {head + 1}"),
+                    "pattern": shape,
+                    "line": {"width": 0},
+                }
+            )
+            bar.update(
+                textposition="inside",
+                insidetextanchor="middle",
+                textangle=turned,
+                textfont={"size": TICKS - 1},
+            )
             bar.update(constraintext="none", legendgroup=name, customdata=written_on[:, head])
-            figure.add_trace(bar.update(hovertemplate=f"{what}, {name}<br>gate %{{customdata:.3g}}<extra></extra>"))
+            figure.add_trace(
+                bar.update(
+                    hovertemplate=f"{what}, {name}<br>gate %{{customdata:.3g}}<extra></extra>"
+                )
+            )
     figure.update_xaxes(_named(categories))
     figure.update_yaxes(axis("gate × σ²/σₕ²", zeroline=True, zerolinecolor=FAINT))
     return roomy(figure.update_layout(legend=legend(1.02), showlegend=True))

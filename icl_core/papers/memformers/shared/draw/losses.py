@@ -1,4 +1,5 @@
-"""What the panels on losses share: natural logarithms, names, colours, ranges and a legend that has room."""
+"""What the panels on losses share: natural logarithms, names, colours, ranges and a legend that has
+room."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -44,41 +45,70 @@ def trained_name(run: Run) -> str:
 
 
 def beside(run: Run, tensor: str) -> list[tuple[str, np.ndarray, str]]:
-    """Label, log-loss and colour of each model trained beside, where the run has its `tensor`, "beside/{}/loss"."""
+    """Label, log-loss and colour of each model trained beside, where the run has its `tensor`,
+    "beside/{}/loss"."""
     ids = run.names("beside") if "names/beside" in run.tensors else []
     styled = zip(ids, [*BESIDE, *[NEUTRAL] * len(ids)], strict=False)
     found = [(name, tensor.format(name), kind) for name, kind in styled]
-    return [(LABELS.get(name, name), log_of(run[key]), kind) for name, key, kind in found if key in run.tensors]
+    return [
+        (LABELS.get(name, name), log_of(run[key]), kind)
+        for name, key, kind in found
+        if key in run.tensors
+    ]
 
 
 def floor_of(config: Any) -> tuple[str, str]:
-    """The tensor's name and the label of the floor that a config's model has, if its covariates stay."""
+    """The tensor's name and the label of the floor that a config's model has, if its covariates
+    stay."""
     key, label = ("floor", FULL) if knows_covariance(config) else ("floor_scalar", SCALAR)
     return key, label + " (B = 0)" * VARIANTS[config.variant].moves_covariates
 
 
 def over_layers(
-    series: Sequence[Curve], y_title: str, y_range: tuple[float, float], zero: float, height: int = 380
+    series: Sequence[Curve],
+    y_title: str,
+    y_range: tuple[float, float],
+    zero: float,
+    height: int = 380,
 ) -> Figure:
     """Curves of log-losses against the number of layers, and the line of predicting `zero`."""
     x, line = series[0].x, ("predicting zero", zero, "floor")
     x_range = (0.85, x[-1] + 0.15)
-    figure = figures.curves(series, "layers", y_title, x_range=x_range, y_range=y_range, lines=[line], height=height)
+    figure = figures.curves(
+        series, "layers", y_title, x_range=x_range, y_range=y_range, lines=[line], height=height
+    )
     return roomy(figure.update_xaxes(tickvals=x, ticktext=[str(each) for each in x]))
 
 
 def printed(points: Iterable[tuple[str, Any, str, Any]], at: Sequence[float] = ()) -> list[Trace]:
-    """What a paper prints, as rings on the axes: for each curve its name, its values from the first x on (or `at`), its
-    kind and, where it is known, how far up and down another sample of the authors' size could have moved it
-    [points]."""
+    """What a paper prints, as rings on the axes: for each curve its name, its values from the first
+    x on (or `at`), its kind and, where it is known, how far up and down another sample of the
+    authors' size could have moved it [points]."""
     found = []
     for name, values, kind, spread in points:
         ring = {"symbol": "circle-open", "size": 11, "color": colour(kind), "line": {"width": 2}}
-        x, shown = at or np.arange(1, len(values) + 1), {"legendgroup": "printed", "showlegend": not found}
-        bars = {} if spread is None else {"array": spread, "color": colour(kind), "thickness": 1, "width": 4}
+        x, shown = (
+            at or np.arange(1, len(values) + 1),
+            {"legendgroup": "printed", "showlegend": not found},
+        )
+        bars = (
+            {}
+            if spread is None
+            else {"array": spread, "color": colour(kind), "thickness": 1, "width": 4}
+        )
         hover = f"{name}, as printed: %{{y:.2f}}<extra></extra>"
-        found.append(Trace(x=x, y=values, mode="markers", name="as printed", marker=ring, error_y=bars,
-                           hovertemplate=hover, **shown))  # fmt: skip
+        found.append(
+            Trace(
+                x=x,
+                y=values,
+                mode="markers",
+                name="as printed",
+                marker=ring,
+                error_y=bars,
+                hovertemplate=hover,
+                **shown,
+            )
+        )
     return found
 
 
@@ -88,7 +118,8 @@ def tabled(x_name: str, x: Any, series: Iterable[Curve], places: int = 4) -> pd.
 
 
 def window(kept: Sequence[Any], falling: Sequence[Any] = ()) -> tuple[float, float]:
-    """A range of logarithms that holds all of `kept`, and of `falling` what does not lie far below it."""
+    """A range of logarithms that holds all of `kept`, and of `falling` what does not lie far below
+    it."""
     values, deep = (np.concatenate([np.empty(0), *map(np.ravel, each)]) for each in (kept, falling))
     values, deep = values[np.isfinite(values)], deep[np.isfinite(deep)]
     low, high = (values.min(), values.max()) if len(values) else (0.0, 1.0)
@@ -99,7 +130,11 @@ def window(kept: Sequence[Any], falling: Sequence[Any] = ()) -> tuple[float, flo
 
 def roomy(figure: Figure) -> Figure:
     """The figure, taller by the rows that its legend needs on a narrow screen."""
-    shown = [trace["name"] for trace in figure.data if trace.get("name") and trace.get("showlegend", True)]
+    shown = [
+        trace["name"]
+        for trace in figure.data
+        if trace.get("name") and trace.get("showlegend", True)
+    ]
     rows, used = 1, 0.0
     for name in shown:
         width = len(name) * LETTER + SAMPLE

@@ -12,7 +12,13 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.figures.map_grid import diverging
 from icl_core.papers.memformers.shared import load_run, variants
 from icl_core.papers.memformers.shared.draw.losses import written
-from icl_core.papers.memformers.shared.load_run import covariance_of, depth_of, knows_covariance, parameters_at, step_of
+from icl_core.papers.memformers.shared.load_run import (
+    covariance_of,
+    depth_of,
+    knows_covariance,
+    parameters_at,
+    step_of,
+)
 from icl_core.papers.memformers.shared.variants import VARIANTS, distances
 
 applies = knows_covariance
@@ -22,10 +28,14 @@ WRITTEN = 6  # dimensions up to which the numbers of three layers are written
 
 
 def preconditioner_panel(run: Run, view: Any) -> Panel:
-    """One learned A_l in the original coordinates, Σ⁻¹ scaled onto it, what remains between them, and √Σ A_l √Σ."""
+    """One learned A_l in the original coordinates, Σ⁻¹ scaled onto it, what remains between them,
+    and √Σ A_l √Σ."""
     depth, snapshot = depth_of(run, view), run.snapshot_at(view)
     layer = min(view.layer, depth)
-    found, last = (whitened_of(run, view.seed_shown, depth, each) for each in (snapshot, len(run.snapshot_steps) - 1))
+    found, last = (
+        whitened_of(run, view.seed_shown, depth, each)
+        for each in (snapshot, len(run.snapshot_steps) - 1)
+    )
     covariance = covariance_of(run, view.seed_shown)
     back, inverse = covariance.inverse_root, covariance.inverse
     A, end = (back @ each[layer - 1] @ back for each in (found, last))
@@ -42,11 +52,15 @@ def preconditioner_panel(run: Run, view: Any) -> Panel:
     figure.data[-1].update(coloraxis="coloraxis2")  # a range of its own: its units are others
     away = float(distances(found)[layer - 1])
     return Panel(
-        f"Layer {layer} of {depth}, step {step_of(run, depth, snapshot)}: √Σ A √Σ is {written(away, 3)} from a "
+        f"Layer {layer} of {depth}, step {step_of(run, depth, snapshot)}: √Σ A √Σ is "
+        f"{written(away, 3)} from a "
         "multiple of I",
-        "The learned matrix Aₗ beside Σ⁻¹, which is scaled by one factor, fitted by least squares. If Aₗ has learned "
-        "Σ⁻¹, their difference is grey, and the last map, √Σ Aₗ √Σ on a scale of its own, is a multiple of the "
-        "identity. Before training both look like noise." + (" Heads are summed." if run.config.heads > 1 else ""),
+        "The learned matrix Aₗ beside Σ⁻¹, which is scaled by one factor, fitted by least "
+        "squares. If Aₗ has learned "
+        "Σ⁻¹, their difference is grey, and the last map, √Σ Aₗ √Σ on a scale of its own, is a "
+        "multiple of the "
+        "identity. Before training both look like noise."
+        + (" Heads are summed." if run.config.heads > 1 else ""),
         figure.update_layout(coloraxis2=diverging(largest)),
         data=pd.DataFrame(np.round(maps[0], 5), columns=[str(i + 1) for i in range(len(A))]),
         note=_note(run, found, depth),
@@ -60,15 +74,21 @@ def whitened(run: Run, view: Any) -> Panel:
     a, away = found.diagonal(dim1=1, dim2=2).mean(-1).tolist(), distances(found).tolist()
     first = max(0, min(view.layer - 1, depth - MOST))
     layers = range(first, min(depth, first + MOST))
-    shown = [each.numpy() for each in found / scales(found)[:, None, None]][layers.start : layers.stop]
-    titles, limit = [f"layer {i + 1}, a = {written(a[i])}" for i in layers], min(figures.largest_magnitude(*shown), 2.0)
+    shown = [each.numpy() for each in found / scales(found)[:, None, None]][
+        layers.start : layers.stop
+    ]
+    titles, limit = (
+        [f"layer {i + 1}, a = {written(a[i])}" for i in layers],
+        min(figures.largest_magnitude(*shown), 2.0),
+    )
     legible = run.config.d <= WRITTEN and len(layers) <= 3
     figure = figures.maps(titles, shown, None, None, "√Σ Aₗ √Σ / aₗ", limit=limit, written=legible)
     said = ", ".join(written(each, 3) for each in away)
     said = said if depth <= 5 else f"{written(min(away), 3)} to {written(max(away), 3)}"
     return Panel(
         f"Step {step_of(run, depth, snapshot)}: distance from a multiple of I {said}",
-        "√Σ Aₗ √Σ of each layer, divided by aₗ, its trace over d. A layer that has learned Σ⁻¹ shows the identity: "
+        "√Σ Aₗ √Σ of each layer, divided by aₗ, its trace over d. A layer that has learned Σ⁻¹ "
+        "shows the identity: "
         "ones on the diagonal, grey elsewhere. One that has not looks like noise.",
         figure,
         data=pd.DataFrame({"layer": range(1, depth + 1), "a": a, "distance": away}).round(5),
@@ -88,18 +108,21 @@ def distances_at(run: Run, snapshot: int) -> np.ndarray:
 
 def _every_seed(run: Run, snapshot: int | None) -> Tensor:
     config = run.config
-    return torch.stack([whitened_of(run, seed + 1, config.layers, snapshot) for seed in range(config.seeds)])
+    return torch.stack(
+        [whitened_of(run, seed + 1, config.layers, snapshot) for seed in range(config.seeds)]
+    )
 
 
 def whitened_of(run: Run, seed: int, depth: int, snapshot: int | None) -> Tensor:
-    """√Σ A_l √Σ of every layer, the heads summed, [L, d, d] float64: whatever coordinates it was learned in."""
+    """√Σ A_l √Σ of every layer, the heads summed, [L, d, d] float64: whatever coordinates it was
+    learned in."""
     parameters = parameters_at(run, seed, depth, snapshot)
     return variants.preconditioners(parameters, run.config, load_run.root_of(run, seed))[0].double()
 
 
 def scales(matrices: Tensor) -> Tensor:
-    """What matrices [L, d, d] are divided by to be compared with the identity, [L]: a_l, or where it is nearly zero, as
-    before training, the size of an entry: noise is then drawn as noise."""
+    """What matrices [L, d, d] are divided by to be compared with the identity, [L]: a_l, or where
+    it is nearly zero, as before training, the size of an entry: noise is then drawn as noise."""
     a = matrices.diagonal(dim1=1, dim2=2).mean(-1)
     size = matrices.square().mean((1, 2)).sqrt().clamp(min=1e-12)
     return torch.where(a.abs() > 0.3 * size, a, size)
@@ -109,9 +132,16 @@ def _note(run: Run, found: Tensor, depth: int) -> str:
     a = found.diagonal(dim1=1, dim2=2).mean(-1).tolist()
     learned = f"aₗ, sorted: {' '.join(written(each) for each in sorted(a))}."
     if VARIANTS[run.config.variant].moves_covariates:
-        return f"{learned} The covariates move here: from layer 2 on Aₗ meets others than those of Σ."
+        return (
+            f"{learned} The covariates move here: from layer 2 on Aₗ meets others than those of Σ."
+        )
     best = run["reference/floor_steps"][depth - 1, :depth]
-    text = f"{learned} The best linear transformer has {' '.join(written(float(each)) for each in best)}"
+    text = (
+        f"{learned} The best linear transformer has "
+        f"{' '.join(written(float(each)) for each in best)}"
+    )
     if VARIANTS[run.config.variant].memory == "none":
         return f"{text}, in any order."
-    return f"{text}. Here Γ scales every Aₗ as well, so that only the decoded method can be compared."
+    return (
+        f"{text}. Here Γ scales every Aₗ as well, so that only the decoded method can be compared."
+    )

@@ -1,4 +1,5 @@
-"""What the stages of two experiments or more share: figures that fill a small box, one line of legend above."""
+"""What the stages of two experiments or more share: figures that fill a small box, one line of
+legend above."""
 
 from typing import Any
 
@@ -26,4 +27,6 @@ def named(figure: Figure, title: str = "") -> Figure:
     """Stacked blocks in a seat: the legend says once, or not at all, that they are heads."""
     for trace in figure.data:
         trace.update(name=trace["name"].removeprefix("head of ").replace("-", "\N{MINUS SIGN}"))
-    return fitted(figure, b=70).update_layout(legend={"title": {"text": title, "side": "left", "font": {"size": 13}}})
+    return fitted(figure, b=70).update_layout(
+        legend={"title": {"text": title, "side": "left", "font": {"size": 13}}}
+    )

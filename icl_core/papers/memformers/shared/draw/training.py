@@ -7,7 +7,15 @@ import numpy as np
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of
-from icl_core.papers.memformers.shared.draw.losses import beside, floor_of, roomy, tabled, trained_name, window, written
+from icl_core.papers.memformers.shared.draw.losses import (
+    beside,
+    floor_of,
+    roomy,
+    tabled,
+    trained_name,
+    window,
+    written,
+)
 from icl_core.papers.memformers.shared.load_run import curve, end, log_of, step
 from icl_core.papers.memformers.shared.test_set import WATCHED
 from icl_core.papers.memformers.shared.variants import VARIANTS
@@ -19,9 +27,12 @@ COLOURS = 8  # that layers have; from there on they repeat, dashed
 
 
 def training_panel(run: Run, view: Any) -> Panel:
-    """Natural log of the loss on fresh prompts against the training step; also of a run that is still going."""
+    """Natural log of the loss on fresh prompts against the training step; also of a run that is
+    still going."""
     x, logs = step(run), log_of(curve(run, "curve/loss"))
-    others = [Curve(name, x, each, kind, "dash") for name, each, kind in beside(run, "curve/beside/{}")]
+    others = [
+        Curve(name, x, each, kind, "dash") for name, each, kind in beside(run, "curve/beside/{}")
+    ]
     series = [Curve(trained_name(run), x, logs), *others]
     if getattr(view, "single_seeds", False):
         series += [Curve(f"seed {i + 1}", x, row, "seed") for i, row in enumerate(logs)]
@@ -35,9 +46,11 @@ def training_panel(run: Run, view: Any) -> Panel:
     )  # fmt: skip
     return Panel(
         _title(run, x, logs, others),
-        f"The model of {run.config.layers} layers, evaluated on {WATCHED:,} fresh prompts as it trains"
+        f"The model of {run.config.layers} layers, evaluated on {WATCHED:,} fresh prompts as it "
+        "trains"
         + (", beside what was trained with the same settings" if others else "")
-        + f". It has settled where it stays within {NEAR} of its last log-loss. Look at how early that is, and how far "
+        + f". It has settled where it stays within {NEAR} of its last log-loss. Look at how "
+        "early that is, and how far "
         "above the floor. A model that learns nothing stays at predicting zero, log d."
         + (" The band is the spread over seeds." if len(logs) > 1 else ""),
         roomy(figure),
@@ -48,15 +61,25 @@ def training_panel(run: Run, view: Any) -> Panel:
 def distances(run: Run, view: Any) -> Panel:
     """Dist(√Σ A_l √Σ, I) of every layer over training; also of a run that is still going."""
     x = step(run)
-    style = [(f"layer {i % COLOURS + 1}", "dash" if i >= COLOURS else None) for i in range(run.config.layers)]
-    series = [Curve(f"layer {i + 1}", x, curve(run, f"curve/distance_{i}"), *each) for i, each in enumerate(style)]
-    figure = figures.curves(series, "training step", "distance to a multiple of I", log_y=True, at=_at(run, view))
+    style = [
+        (f"layer {i % COLOURS + 1}", "dash" if i >= COLOURS else None)
+        for i in range(run.config.layers)
+    ]
+    series = [
+        Curve(f"layer {i + 1}", x, curve(run, f"curve/distance_{i}"), *each)
+        for i, each in enumerate(style)
+    ]
+    figure = figures.curves(
+        series, "training step", "distance to a multiple of I", log_y=True, at=_at(run, view)
+    )
     figure.update_yaxes(tickvals=TICKS, ticktext=[f"{tick:g}" for tick in TICKS])
     random = (1 - 1 / run.config.d**2) ** 0.5  # of a Gaussian matrix
     return Panel(
         _distance_title(run, [float(each.mean()[-1]) for each in series]),
-        "How far √Σ Aₗ √Σ is from the nearest multiple of I, as a share of its size; at 0, Aₗ = aₗ Σ⁻¹. Each line "
-        f"should fall. A layer that learns nothing about Σ stays near {random:.2f}, where a random matrix is."
+        "How far √Σ Aₗ √Σ is from the nearest multiple of I, as a share of its size; at 0, Aₗ = "
+        "aₗ Σ⁻¹. Each line "
+        f"should fall. A layer that learns nothing about Σ stays near {random:.2f}, where a "
+        "random matrix is."
         + (" The band is the spread over seeds." if run.config.seeds > 1 else ""),
         roomy(figure),
         data=tabled("step", x, series, 5),
@@ -71,7 +94,9 @@ def _at(run: Run, view: Any) -> float | None:
 def _floor(run: Run, x: np.ndarray) -> list[Curve]:
     key, label = floor_of(run.config)
     value = end(run, f"baseline/{key}") if f"baseline/{key}" in run.tensors else np.nan
-    return [Curve(label, x[[0, -1]], np.array([value, value]), "floor")] if np.isfinite(value) else []
+    return (
+        [Curve(label, x[[0, -1]], np.array([value, value]), "floor")] if np.isfinite(value) else []
+    )
 
 
 def _title(run: Run, x: np.ndarray, logs: np.ndarray, others: list[Curve]) -> str:
@@ -97,6 +122,11 @@ def _distance_title(run: Run, ends: list[float]) -> str:
     if not run.finished:
         return "Distance of every Aₗ from Σ⁻¹, so far"
     if len(ends) > 5:
-        return f"Aₗ ends {written(min(ends), 3)} to {written(max(ends), 3)} from a multiple of Σ⁻¹ ({len(ends)} layers)"
+        return (
+            f"Aₗ ends {written(min(ends), 3)} to {written(max(ends), 3)} from a multiple of Σ⁻¹ "
+            f"({len(ends)} layers)"
+        )
     to = f"s 1 to {len(ends)}" if len(ends) > 1 else " 1"
-    return f"Aₗ ends {', '.join(written(each, 3) for each in ends)} from a multiple of Σ⁻¹ (layer{to})"
+    return (
+        f"Aₗ ends {', '.join(written(each, 3) for each in ends)} from a multiple of Σ⁻¹ (layer{to})"
+    )

@@ -1,4 +1,5 @@
-"""Steps to the floor against the learning rate, and the same as a table with the reasons of those that never arrive."""
+"""Steps to the floor against the learning rate, and the same as a table with the reasons of those
+that never arrive."""
 
 import numpy as np
 import pandas as pd
@@ -9,11 +10,21 @@ from icl_core.figures import references
 from icl_core.figures.series import axis_range
 from icl_core.figures.style import PAPER, axis, colour, layout, legend
 from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
-from icl_core.papers.memformers.speed.crossings import WITHIN, arrivals, best_rate, models_of, typical, why_never
+from icl_core.papers.memformers.speed.crossings import (
+    WITHIN,
+    arrivals,
+    best_rate,
+    models_of,
+    typical,
+    why_never,
+)
 from icl_core.papers.memformers.speed.models import EQUAL, LINEAR, MEMORIES, Timed
 from icl_core.papers.memformers.speed.settings import View
 
-EDGE, TOP = 1.35, 1.75  # times the steps of the training: where those that never arrive stand, and the axis ends
+EDGE, TOP = (
+    1.35,
+    1.75,
+)  # times the steps of the training: where those that never arrive stand, and the axis ends
 APART = 1.05  # between the marks of two models at one rate
 TICKED = tuple(digit * 10**power for power in range(5) for digit in (1, 2, 5))
 OTHER = {"original": "whitened", "whitened": "original"}
@@ -31,7 +42,11 @@ def there(run: Run, view: View) -> Panel:
 
 def shown(run: Run, view: View) -> list[Timed]:
     """The models that the view asks for."""
-    kept = {"all": models_of(run), "equal": EQUAL, "memory": [each for each in EQUAL if each is not LINEAR]}
+    kept = {
+        "all": models_of(run),
+        "equal": EQUAL,
+        "memory": [each for each in EQUAL if each is not LINEAR],
+    }
     return [each for each in models_of(run) if each in kept[view.shown]]
 
 
@@ -41,39 +56,73 @@ def _panel(run: Run, view: View, coordinates: str) -> Panel:
     for number, model in enumerate(models):
         x = rates * APART ** (number - (len(models) - 1) / 2)
         figure.add_traces(_traces(run, model, coordinates, x))
-    every = [arrivals(run, each, where) for each in models_of(run) for where in run.names("coordinates")]
-    low = min([float(each[np.isfinite(each)].min()) for each in every if np.isfinite(each).any()] or [limit / 10])
+    every = [
+        arrivals(run, each, where) for each in models_of(run) for where in run.names("coordinates")
+    ]
+    low = min(
+        [float(each[np.isfinite(each)].min()) for each in every if np.isfinite(each).any()]
+        or [limit / 10]
+    )
     ends = (rates[0] / 1.35, rates[-1] * 1.35)
     limits = (max(low, 1.0) / 1.5, limit * TOP)
     lines = references([(f"never in {limit:,} steps", float(limit), "floor")], True, limits)
-    lines["annotations"][0].update(x=0.5, xanchor="center")  # open marks are at small rates and at large ones
+    lines["annotations"][0].update(
+        x=0.5, xanchor="center"
+    )  # open marks are at small rates and at large ones
     figure.update_layout(lines | {"legend": legend(1), "showlegend": True})
     figure.update_xaxes(axis("learning rate (log scale)", showgrid=False, **axis_range(ends, True)))
     figure.update_xaxes(tickvals=rates, ticktext=[f"{rate:g}" for rate in rates])
     ticks = [each for each in TICKED if limits[0] <= each <= limits[1]]
     figure.update_yaxes(axis("steps (log scale)", **axis_range(limits, True)))
     figure.update_yaxes(tickvals=ticks, ticktext=[f"{each:,}" for each in ticks])
-    return Panel(_title(run, coordinates), _caption(run), fitted(figure), data=_medians(run, coordinates))
+    return Panel(
+        _title(run, coordinates), _caption(run), fitted(figure), data=_medians(run, coordinates)
+    )
 
 
 def _traces(run: Run, model: Timed, coordinates: str, x: np.ndarray) -> list[Trace]:
-    """A model's band from the first seed to the last, the line of medians, and open marks on the edge for never."""
+    """A model's band from the first seed to the last, the line of medians, and open marks on the
+    edge for never."""
     steps, edge = arrivals(run, model, coordinates), run.config.steps * EDGE
     middle, tint = typical(steps), colour(model.kind)
     low, high = (np.minimum(each, edge) for each in (steps.min(1), steps.max(1)))
     seen, never = np.isfinite(middle), ~np.isfinite(middle)
     silent = {"legendgroup": model.id, "showlegend": False}
-    outline = Trace(x=[*x[seen], *x[seen][::-1]], y=[*high[seen], *low[seen][::-1]], mode="lines", hoverinfo="skip")
-    outline.update(line={"width": 0, "color": tint}, fill="toself", fillcolor=tint, opacity=0.18, **silent)
-    line = Trace(x=x, y=np.where(seen, middle, np.nan), mode="lines+markers", name=model.name, legendgroup=model.id)
-    line.update(line={"color": tint, "width": 2.5, "dash": "dash" if model.has_own_floor else "solid"})
+    outline = Trace(
+        x=[*x[seen], *x[seen][::-1]],
+        y=[*high[seen], *low[seen][::-1]],
+        mode="lines",
+        hoverinfo="skip",
+    )
+    outline.update(
+        line={"width": 0, "color": tint}, fill="toself", fillcolor=tint, opacity=0.18, **silent
+    )
+    line = Trace(
+        x=x,
+        y=np.where(seen, middle, np.nan),
+        mode="lines+markers",
+        name=model.name,
+        legendgroup=model.id,
+    )
+    line.update(
+        line={"color": tint, "width": 2.5, "dash": "dash" if model.has_own_floor else "solid"}
+    )
     line.update(marker={"size": 9, "symbol": model.symbol, "line": {"color": PAPER, "width": 1}})
     line.update(hovertemplate=f"{model.name}: %{{y:.0f}} steps<extra></extra>")
     found = [outline] if len(steps[0]) > 1 and seen.sum() > 1 else []
     whys = [why_never(run, model, coordinates, int(rate)) for rate in np.flatnonzero(never)]
     mark = {"size": 11, "symbol": f"{model.symbol}-open", "color": tint, "line": {"width": 2}}
-    open_marks = Trace(x=x[never], y=np.full(never.sum(), edge), mode="markers", marker=mark, customdata=whys, **silent)
-    open_marks.update(name=model.name, hovertemplate=f"{model.name}: never; %{{customdata}}<extra></extra>")
+    open_marks = Trace(
+        x=x[never],
+        y=np.full(never.sum(), edge),
+        mode="markers",
+        marker=mark,
+        customdata=whys,
+        **silent,
+    )
+    open_marks.update(
+        name=model.name, hovertemplate=f"{model.name}: never; %{{customdata}}<extra></extra>"
+    )
     return [*found, line, open_marks]
 
 
@@ -96,15 +145,20 @@ def _said(steps: float) -> str:
 def _caption(run: Run) -> str:
     band = ", with the band from the first to the last" if run.config.seeds > 1 else ""
     return (
-        f"Training steps until the log-loss on fresh prompts is first within {WITHIN} of the floor, the error within "
-        f"10%: the median of seeds{band}, at a constant learning rate. The title has the best rate of each. Lower is "
-        "faster. One Γ for all layers has a higher floor of its own (dashed). If memory were worth nothing, all full "
+        f"Training steps until the log-loss on fresh prompts is first within {WITHIN} of the "
+        "floor, the error within "
+        f"10%: the median of seeds{band}, at a constant learning rate. The title has the best "
+        "rate of each. Lower is "
+        "faster. One Γ for all layers has a higher floor of its own (dashed). If memory were "
+        "worth nothing, all full "
         "lines would be one."
     )
 
 
 def _medians(run: Run, coordinates: str) -> pd.DataFrame:
-    columns = {each.name: typical(arrivals(run, each, coordinates)).round(1) for each in models_of(run)}
+    columns = {
+        each.name: typical(arrivals(run, each, coordinates)).round(1) for each in models_of(run)
+    }
     return pd.DataFrame({"learning rate": run["rate/values"]} | columns).replace(np.inf, "never")
 
 
@@ -117,8 +171,10 @@ def table(run: Run, view: View) -> Panel:
     never = sum(row["never, because"] != "" for row in rows)
     return Panel(
         f"In {never} of {len(rows)} trainings a seed never arrives",
-        f"Training steps to within {WITHIN} of the floor, seed by seed. A training that never arrives is still "
-        "falling, or stands level on a plateau, or hovers: at so large a rate its steps carry it up and down.",
+        f"Training steps to within {WITHIN} of the floor, seed by seed. A training that never "
+        "arrives is still "
+        "falling, or stands level on a plateau, or hovers: at so large a rate its steps carry "
+        "it up and down.",
         table=pd.DataFrame(rows),
     )
 

@@ -1,4 +1,5 @@
-"""Losses over training, counted from the floor: of every model at one rate, or of one model at every rate."""
+"""Losses over training, counted from the floor: of every model at one rate, or of one model at
+every rate."""
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,13 @@ from icl_core.figures import Curve
 from icl_core.figures.style import LAYERS
 from icl_core.papers.memformers.shared.draw.losses import roomy
 from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
-from icl_core.papers.memformers.speed.crossings import WITHIN, above_floor, arrivals, best_rate, typical
+from icl_core.papers.memformers.speed.crossings import (
+    WITHIN,
+    above_floor,
+    arrivals,
+    best_rate,
+    typical,
+)
 from icl_core.papers.memformers.speed.draw.arrivals import shown
 from icl_core.papers.memformers.speed.models import BY_ID
 from icl_core.papers.memformers.speed.settings import View
@@ -30,11 +37,15 @@ def at_rate(run: Run, view: View) -> Panel:
               "dash" if each.has_own_floor else None, band="minmax")
         for each in models
     ]  # fmt: skip
-    never = sum(not np.isfinite(typical(arrivals(run, each, view.coordinates))[index]) for each in models)
+    never = sum(
+        not np.isfinite(typical(arrivals(run, each, view.coordinates))[index]) for each in models
+    )
     return Panel(
         f"Rate {rate:g}: {len(models) - never} of {len(models)} come within {WITHIN}",
-        f"Log-loss on fresh prompts minus the floor's, in {view.coordinates} coordinates: the mean and range over "
-        "seeds. A model has arrived where its line first crosses the dotted one. A rate that is too large leaves a "
+        f"Log-loss on fresh prompts minus the floor's, in {view.coordinates} coordinates: the "
+        "mean and range over "
+        "seeds. A model has arrived where its line first crosses the dotted one. A rate that is "
+        "too large leaves a "
         "line hovering above it.",
         fitted(_figure(run, series)),
     )
@@ -45,12 +56,18 @@ def every_rate(run: Run, view: View) -> Panel:
     model = BY_ID[view.model]
     rates = run["rate/values"] if "rate/values" in run.tensors else np.empty(0)
     series = [
-        Curve(f"{rate:g}", _steps(run), above_floor(run, model, view.coordinates, index), LAYERS[index])
+        Curve(
+            f"{rate:g}",
+            _steps(run),
+            above_floor(run, model, view.coordinates, index),
+            LAYERS[index],
+        )
         for index, rate in enumerate(rates)
     ]
     return Panel(
         f"{model.name}, {view.coordinates} coordinates: {_soonest(run, view)}",
-        "One model at each learning rate, the mean over seeds and their spread. Small rates come near the floor late; "
+        "One model at each learning rate, the mean over seeds and their spread. Small rates "
+        "come near the floor late; "
         "large ones fall soon, then hover above it. A model that learns nothing stays level.",
         roomy(_figure(run, series, TALL) if run.finished else _unfinished(series)),
         data=pd.DataFrame({"step": _steps(run)} | {each.name: each.mean() for each in series}),

@@ -1,4 +1,5 @@
-"""How many times as fast as a linear transformer the others are, at equal rates and at the best rate of each."""
+"""How many times as fast as a linear transformer the others are, at equal rates and at the best
+rate of each."""
 
 import numpy as np
 import pandas as pd
@@ -32,14 +33,21 @@ def worth(run: Run, view: View) -> Panel:
     limits = (seen.min() / 1.5, max(3.0, seen.max() * 1.2))
     lines = references([("no faster", 1.0, "floor")], True, limits)
     figure.update_layout(lines | {"legend": legend(1), "showlegend": True})
-    ticks = {"tickvals": list(range(len(places))), "ticktext": places, "range": [-0.5, len(places) - 0.5]}
+    ticks = {
+        "tickvals": list(range(len(places))),
+        "ticktext": places,
+        "range": [-0.5, len(places) - 0.5],
+    }
     figure.update_xaxes(axis("learning rate, or each at its best", showgrid=False, **ticks))
     figure.update_yaxes(axis("times as fast (log scale)", **axis_range(limits, True)))
     return Panel(
         _title(run, view.coordinates),
-        "The linear transformer's training steps divided by each model's, seed by seed on the same prompts: the "
-        f"geometric mean and the range over seeds, in {view.coordinates} coordinates. Diamonds learn a step size α for "
-        "every layer but have no memory: what a Memformer gains beyond them is memory's. An open triangle is a bound, "
+        "The linear transformer's training steps divided by each model's, seed by seed on the "
+        "same prompts: the "
+        f"geometric mean and the range over seeds, in {view.coordinates} coordinates. Diamonds "
+        "learn a step size α for "
+        "every layer but have no memory: what a Memformer gains beyond them is memory's. An "
+        "open triangle is a bound, "
         "where the linear transformer never arrives.",
         fitted(figure),
         data=_data(run),
@@ -53,18 +61,31 @@ def _found(run: Run, coordinates: str, model: Timed) -> Places:
 
 
 def _traces(model: Timed, coordinates: str, found: Places, x: np.ndarray) -> list[Trace]:
-    """Full marks where all seeds arrive, open triangles where the mean is a bound; none where neither arrives."""
+    """Full marks where all seeds arrive, open triangles where the mean is a bound; none where
+    neither arrives."""
     traces, tint = [], colour(model.kind)
     for bound in (False, True):
-        at = [i for i, each in enumerate(found.values()) if each is not None and bool(each.at_least.any()) == bound]
+        at = [
+            i
+            for i, each in enumerate(found.values())
+            if each is not None and bool(each.at_least.any()) == bound
+        ]
         some = [each for i, each in enumerate(found.values()) if i in at and each is not None]
         mean = np.array([each.mean for each in some])
         mean = np.where(mean > 0, mean, np.nan)
         low, high = (np.array([of(each.values) for each in some]) for of in (np.min, np.max))
         mark = {"size": 11, "color": tint, "symbol": "triangle-up-open" if bound else model.symbol}
         mark["line"] = {"color": tint if bound else PAPER, "width": 2 if bound else 1}
-        bars = {"array": high - mean, "arrayminus": mean - low, "symmetric": False, "color": tint, "thickness": 1.5}
-        trace = Trace(x=x[at], y=mean, mode="markers", name=model.name, marker=mark, legendgroup=model.id)
+        bars = {
+            "array": high - mean,
+            "arrayminus": mean - low,
+            "symmetric": False,
+            "color": tint,
+            "thickness": 1.5,
+        }
+        trace = Trace(
+            x=x[at], y=mean, mode="markers", name=model.name, marker=mark, legendgroup=model.id
+        )
         trace.update(error_y={**bars, "width": 3}, showlegend=not bound)
         said = "at least " * bound
         hover = f"{model.name}, {coordinates}: {said}%{{y:.3g}} times as fast<extra></extra>"
@@ -87,10 +108,18 @@ def times(found: Factors | None) -> str:
 
 def _data(run: Run) -> pd.DataFrame:
     rows = [
-        {"coordinates": coordinates, "model": model.name, "rate": place, "times as fast": round(each.mean, 3),
-         "lowest": round(float(each.values.min()), 3), "highest": round(float(each.values.max()), 3),
-         "a lower bound": bool(each.at_least.any())}
-        for coordinates in run.names("coordinates") for model in COMPARED
-        for place, each in _found(run, coordinates, model).items() if each is not None
-    ]  # fmt: skip
+        {
+            "coordinates": coordinates,
+            "model": model.name,
+            "rate": place,
+            "times as fast": round(each.mean, 3),
+            "lowest": round(float(each.values.min()), 3),
+            "highest": round(float(each.values.max()), 3),
+            "a lower bound": bool(each.at_least.any()),
+        }
+        for coordinates in run.names("coordinates")
+        for model in COMPARED
+        for place, each in _found(run, coordinates, model).items()
+        if each is not None
+    ]
     return pd.DataFrame(rows)

@@ -1,4 +1,5 @@
-"""What is put into the tokens: Γ_j^l of a method; and what one prompt's coefficients do to others."""
+"""What is put into the tokens: Γ_j^l of a method; and what one prompt's coefficients do
+to others."""
 
 import numpy as np
 import pandas as pd
@@ -13,34 +14,56 @@ from icl_core.papers.memformers.theorems.metrics import apart
 from icl_core.papers.memformers.theorems.settings import METHODS, View
 
 MAPS = 3  # prompts or coordinates beside each other
-DIFFER = {"cgd": "prompt", "cgd-gamma": "prompt", "diagonal": "coordinate"}  # of what each has a table of its own
+DIFFER = {
+    "cgd": "prompt",
+    "cgd-gamma": "prompt",
+    "diagonal": "coordinate",
+}  # of what each has a table of its own
 WRITTEN = 6  # layers up to which the numbers are written
 LEAST, MOST = 1e-6, 1e3  # drawn of a loss or distance
-LOSSES = {"own": ("its own α, γ: CGD", "conjugate gradient"), "other": ("another prompt's", "layer 2"),
-          "mean": ("the mean over prompts", "layer 3")}  # fmt: skip
+LOSSES = {
+    "own": ("its own α, γ: CGD", "conjugate gradient"),
+    "other": ("another prompt's", "layer 2"),
+    "mean": ("the mean over prompts", "layer 3"),
+}
 SAID = {
-    "cgd": "Γⱼˡ = αₗ γⱼ₊₁ … γₗ of three prompts. Each has its own, so that no fixed Γ is CGD for all.",
-    "cgd-gamma": "Γⱼˡ = αₗ γⱼ₊₁ … γₗ of three prompts. Each has its own, so that no fixed Γ is CGD for all.",
+    "cgd": "Γⱼˡ = αₗ γⱼ₊₁ … γₗ of three prompts. Each has its own, so that no fixed Γ is CGD "
+    "for all.",
+    "cgd-gamma": "Γⱼˡ = αₗ γⱼ₊₁ … γₗ of three prompts. Each has its own, so that no fixed Γ is "
+    "CGD for all.",
     "momentum": "Γⱼˡ = η βˡ⁻ʲ: an older gradient counts less, by a factor β for each layer.",
-    "nesterov": "v becomes β v − η ∇R(w + β v), and R is quadratic: that gradient is (1 + β) ∇R(wₗ) − β ∇R(wₗ₋₁). "
-    "So row l is β times the row above, plus η (1 + β) on the diagonal, less η β left of it; the first row is η.",
+    "nesterov": "v becomes β v − η ∇R(w + β v), and R is quadratic: that gradient is (1 + β) "
+    "∇R(wₗ) − β ∇R(wₗ₋₁). "
+    "So row l is β times the row above, plus η (1 + β) on the diagonal, less η β left of it; "
+    "the first row is η.",
     "any": "Random numbers Λ of eq. 1.1, as the differences that a layer needs: Γⱼˡ = Λⱼˡ⁻¹ − Λⱼˡ.",
-    "diagonal": "One map for each coordinate of w, of random diagonal matrices Λ. One register has a factor for each "
+    "diagonal": "One map for each coordinate of w, of random diagonal matrices Λ. One register "
+    "has a factor for each "
     "token, and cannot hold them; d registers can.",
 }
 
 
 def table(run: Run, view: View) -> Panel:
-    """Γ_j^l of the chosen method: of three prompts or coordinates where these differ, else beside its sums."""
+    """Γ_j^l of the chosen method: of three prompts or coordinates where these differ, else beside
+    its sums."""
     shown, L = _maps(run, view), run.config.layers
     after, past = ([str(layer + first) for layer in range(L)] for first in (1, 0))
     figure = figures.maps(
-        list(shown), list(shown.values()), after, past, "coefficient", row_title="after layer",
-        column_title="past gradient", written=L <= WRITTEN, columns=MAPS,
-    )  # fmt: skip
+        list(shown),
+        list(shown.values()),
+        after,
+        past,
+        "coefficient",
+        row_title="after layer",
+        column_title="past gradient",
+        written=L <= WRITTEN,
+        columns=MAPS,
+    )
     return Panel(
-        f"{METHODS[view.method]}: with these Γ the tokens are {power(apart(run, view.method))} from the method",
-        f"wₗ₊₁ = wₗ − Σⱼ Γⱼˡ ∇R(wⱼ): a row is a layer, a column a past gradient. {SAID[view.method]} With another "
+        f"{METHODS[view.method]}: with these Γ the tokens are {power(apart(run, view.method))} "
+        "from the method",
+        "wₗ₊₁ = wₗ − Σⱼ Γⱼˡ ∇R(wⱼ): a row is a layer, a column a past gradient. "
+        f"{SAID[view.method]} With another "
         "number the tokens would leave the method's path from that layer on.",
         figure,
         data=_tabled(shown),
@@ -48,7 +71,10 @@ def table(run: Run, view: View) -> Panel:
 
 
 def _maps(run: Run, view: View) -> dict[str, np.ndarray]:
-    every, triangle = run[f"table/{view.method}"], np.tri(run.config.layers, dtype=bool)  # [L, L, prompts or d]
+    every, triangle = (
+        run[f"table/{view.method}"],
+        np.tri(run.config.layers, dtype=bool),
+    )  # [L, L, prompts or d]
     if view.method not in DIFFER:
         step = every[..., 0]
         tables = {"Γ of eq. 3.4, a layer's own": step, "−Γ of eq. 1.1, from w₀ on": step.cumsum(0)}
@@ -74,16 +100,22 @@ def losses(run: Run, view: View) -> Panel:
     x = np.arange(run.config.layers + 1)
     rows = {name: run[f"others/loss/{name}"] for name in LOSSES}
     low = max(float(rows["own"].min()), LEAST)
-    series = [Curve(LOSSES[name][0], x, row.clip(low, MOST), LOSSES[name][1], markers=True)
-              for name, row in rows.items()]  # fmt: skip
+    series = [
+        Curve(LOSSES[name][0], x, row.clip(low, MOST), LOSSES[name][1], markers=True)
+        for name, row in rows.items()
+    ]
     own, other, mean = (f"{rows[name][-1]:.2g}" for name in LOSSES)
     after = f"{x[-1]} layer{'s' * (len(x) > 2)}"
     return Panel(
-        f"Median error after {after}: {own} with its own α and γ, {other} with another prompt's, {mean} with their "
+        f"Median error after {after}: {own} with its own α and γ, {other} with another "
+        f"prompt's, {mean} with their "
         "mean",
-        "By Theorem 3.1 the Memformer can be conjugate gradient on one prompt, with numbers computed from that "
-        "prompt. On other prompts they are steps of wrong sizes. If fixed numbers could be CGD for all prompts, the "
-        "lines would be one. What a trained Memformer learns is another method, with one set of numbers for all. "
+        "By Theorem 3.1 the Memformer can be conjugate gradient on one prompt, with numbers "
+        "computed from that "
+        "prompt. On other prompts they are steps of wrong sizes. If fixed numbers could be CGD "
+        "for all prompts, the "
+        "lines would be one. What a trained Memformer learns is another method, with one set of "
+        "numbers for all. "
         f"Medians over {run.config.prompts} prompts.",
         _over(series, "median loss"),
         data=pd.DataFrame({"layers": x} | rows).round(6),
@@ -94,14 +126,19 @@ def distances(run: Run, view: View) -> Panel:
     """How far predictions with others' coefficients are from conjugate gradient's."""
     x = np.arange(1, run.config.layers + 1)
     rows = {name: run[f"others/distance/{name}"] for name in ("other", "mean")}
-    series = [Curve(LOSSES[name][0], x, row.clip(LEAST, MOST), LOSSES[name][1], markers=True)
-              for name, row in rows.items()]  # fmt: skip
+    series = [
+        Curve(LOSSES[name][0], x, row.clip(LEAST, MOST), LOSSES[name][1], markers=True)
+        for name, row in rows.items()
+    ]
     step = f"{float(run['others/first_step']):.0%}"
     return Panel(
         f"No first step serves all prompts: the best is off by {step}",
-        "How far predictions are from conjugate gradient's, as a share of their size: the median over prompts. With a "
-        "prompt's own numbers it would be 0. The title speaks of the first step size, α₀: it is the root mean square "
-        "difference between the best single α₀ and each prompt's own, as a share of these. No fixed number comes "
+        "How far predictions are from conjugate gradient's, as a share of their size: the "
+        "median over prompts. With a "
+        "prompt's own numbers it would be 0. The title speaks of the first step size, α₀: it is "
+        "the root mean square "
+        "difference between the best single α₀ and each prompt's own, as a share of these. No "
+        "fixed number comes "
         "closer.",
         _over(series, "distance from CGD"),
         data=pd.DataFrame({"layers": x} | rows).round(6),
@@ -110,5 +147,7 @@ def distances(run: Run, view: View) -> Panel:
 
 def _over(series: list[Curve], y_title: str) -> Figure:
     x = series[0].x
-    figure = figures.curves(series, "layers", y_title, log_y=True, x_range=(x[0] - 0.15, x[-1] + 0.15))
+    figure = figures.curves(
+        series, "layers", y_title, log_y=True, x_range=(x[0] - 0.15, x[-1] + 0.15)
+    )
     return roomy(figure.update_xaxes(tickvals=x, ticktext=[str(each) for each in x]))

@@ -1,4 +1,5 @@
-"""What is on stage: one prompt's paths both ways, their differences, the vanishing gradient, the count."""
+"""What is on stage: one prompt's paths both ways, their differences, the vanishing gradient, the
+count."""
 
 import numpy as np
 import pandas as pd
@@ -15,20 +16,35 @@ from icl_core.papers.memformers.theorems.draw.number_text import power
 from icl_core.papers.memformers.theorems.metrics import apart, expected, slope, told_apart
 from icl_core.papers.memformers.theorems.settings import View
 
-PATHS = {"cgd": ("CGD", "conjugate gradient"), "momentum": ("heavy ball", "momentum"),
-         "nesterov": ("Nesterov", "nesterov")}  # fmt: skip
+PATHS = {
+    "cgd": ("CGD", "conjugate gradient"),
+    "momentum": ("heavy ball", "momentum"),
+    "nesterov": ("Nesterov", "nesterov"),
+}
 LINES = PATHS | {"any": ("any, eq. 1.1", "layer 2")}
-EPSILON, LEAST, ENDS = 2.0**-52, 1e-17, (1e-18, 30.0)  # a float64's rounding; what is less; the axis
+EPSILON, LEAST, ENDS = (
+    2.0**-52,
+    1e-17,
+    (1e-18, 30.0),
+)  # a float64's rounding; what is less; the axis
 PLACES = {
     "construction": ("aΣ⁻¹", "construction"),
     "identity": ("best aI", "layer 2"),
     "near": ("a tenth away", "layer 3"),
 }
 BARS = {
-    "linear": "linear", "cgd": "CGD-like", "lfom": "LFOM", "coordinate": "per coord.", "token": "token, pair",
-    "token shared": "per token", "shared": "Γ shared", "gd++": "GD++", "gd++ entry": "GD++, entry",
-    "learned": "Λ alone", "learned shared": "Λ shared",
-}  # fmt: skip
+    "linear": "linear",
+    "cgd": "CGD-like",
+    "lfom": "LFOM",
+    "coordinate": "per coord.",
+    "token": "token, pair",
+    "token shared": "per token",
+    "shared": "Γ shared",
+    "gd++": "GD++",
+    "gd++ entry": "GD++, entry",
+    "learned": "Λ alone",
+    "learned shared": "Λ shared",
+}
 
 
 def paths(run: Run, view: View) -> Panel:
@@ -39,16 +55,22 @@ def paths(run: Run, view: View) -> Panel:
         plane[1] = (plane[0] + 1) % len(values)
     S, goal = run["path/S"][prompt], run["path/target"][prompt]
     bowl = Bowl(S[np.ix_(plane, plane)], tuple(goal[plane].tolist()))
-    both = {name: run[f"path/{name}"][:, prompt] for name in PATHS if name in run.names("methods")}  # [2, L + 1, d]
-    tracks = [_track(name, each[0], plane, (each[0] - goal) ** 2 @ values) for name, each in both.items()]
+    both = {
+        name: run[f"path/{name}"][:, prompt] for name in PATHS if name in run.names("methods")
+    }  # [2, L + 1, d]
+    tracks = [
+        _track(name, each[0], plane, (each[0] - goal) ** 2 @ values) for name, each in both.items()
+    ]
     titles = [f"eigenvector {axis + 1} (λ = {values[axis]:.3g})" for axis in plane]
     figure = figures.paths(tracks, bowl, titles[0], titles[1], at=run.config.layers)
     figure.add_traces(_tokens(np.concatenate([each[1][:, plane] for each in both.values()])))
     largest = max(float(np.abs(each[1] - each[0]).max()) for each in both.values())
     return Panel(
         f"Prompt {prompt}: the same path, to {power(largest)}",
-        "Lines and dots are the guesses of each method, in the plane of the eigenvectors of the smallest and the "
-        "largest eigenvalue. Rings are the guesses that the tokens of the Memformer hold, read out with the queries "
+        "Lines and dots are the guesses of each method, in the plane of the eigenvectors of the "
+        "smallest and the "
+        "largest eigenvalue. Rings are the guesses that the tokens of the Memformer hold, read "
+        "out with the queries "
         "e₁ … e_d. Were a theorem wrong, rings would leave their line.",
         fitted(figure),
     )
@@ -66,7 +88,8 @@ def _tokens(points: np.ndarray) -> list[Trace]:
 
 
 def differences(run: Run, view: View) -> Panel:
-    """Tokens against methods after every layer, and conjugate gradient with another prompt's coefficients."""
+    """Tokens against methods after every layer, and conjugate gradient with another prompt's
+    coefficients."""
     x = np.arange(1, run.config.layers + 1)
     rows = {name: run[f"identity/{name}"][1:] for name in run.names("methods")}
     series = [
@@ -75,18 +98,34 @@ def differences(run: Run, view: View) -> Panel:
         if name in LINES
     ]
     other = np.minimum(run["others/distance/other"], ENDS[1])
-    series.append(Curve("another prompt's α, γ", x, other, "conjugate gradient", "dot", markers=True))
+    series.append(
+        Curve("another prompt's α, γ", x, other, "conjugate gradient", "dot", markers=True)
+    )
     figure = figures.curves(
-        series, "layers", "difference", log_y=True, x_range=(0.85, x[-1] + 0.15),
-        y_range=ENDS, lines=[("float64's rounding", EPSILON, "gradient descent")], height=HEIGHT,
-    )  # fmt: skip
-    figure.layout["annotations"][0].update(x=0.99, xanchor="right")  # on the left it would cover the curves
-    largest, last = max(apart(run, name) for name in rows), written(float(run["others/distance/other"][-1]), 1)
+        series,
+        "layers",
+        "difference",
+        log_y=True,
+        x_range=(0.85, x[-1] + 0.15),
+        y_range=ENDS,
+        lines=[("float64's rounding", EPSILON, "gradient descent")],
+        height=HEIGHT,
+    )
+    figure.layout["annotations"][0].update(
+        x=0.99, xanchor="right"
+    )  # on the left it would cover the curves
+    largest, last = (
+        max(apart(run, name) for name in rows),
+        written(float(run["others/distance/other"][-1]), 1),
+    )
     return Panel(
         f"Tokens and methods agree to {power(largest)}",
-        "The largest difference over all prompts between a method's guesses and those in the tokens, relative to w*. "
-        "The dotted line on top is conjugate gradient with another prompt's α and γ: the median distance of its "
-        f"predictions from the right ones, {last} of their size after the last layer. Theorem 3.1 speaks of one "
+        "The largest difference over all prompts between a method's guesses and those in the "
+        "tokens, relative to w*. "
+        "The dotted line on top is conjugate gradient with another prompt's α and γ: the median "
+        "distance of its "
+        f"predictions from the right ones, {last} of their size after the last layer. Theorem "
+        "3.1 speaks of one "
         "prompt. If it held for all with one α and γ, that line would be at the bottom too.",
         fitted(figure.update_xaxes(tickvals=x, ticktext=[str(each) for each in x])),
         data=pd.DataFrame({"layers": x, "another prompt's": run["others/distance/other"]} | rows),
@@ -95,18 +134,28 @@ def differences(run: Run, view: View) -> Panel:
 
 def gradient(run: Run, view: View) -> Panel:
     """The gradient's norm against the number of prompts, at the construction and elsewhere."""
-    size, every = run["gradient/size"], {name: run[f"gradient/{name}"] for name in (*PLACES, "random")}
+    size, every = (
+        run["gradient/size"],
+        {name: run[f"gradient/{name}"] for name in (*PLACES, "random")},
+    )
     norms = {name: row for name, row in every.items() if name in PLACES and np.isfinite(row).all()}
     falling = norms["construction"][0] * (size / size[0]) ** -0.5
     series = [Curve("1/√N", size, falling, "floor")]
-    series += [Curve(PLACES[name][0], size, row, PLACES[name][1], markers=True) for name, row in norms.items()]
+    series += [
+        Curve(PLACES[name][0], size, row, PLACES[name][1], markers=True)
+        for name, row in norms.items()
+    ]
     figure = figures.curves(series, "prompts N", "gradient", log_x=True, log_y=True, height=HEIGHT)
     return Panel(
         f"At aΣ⁻¹ the gradient falls like N to the {written(slope(run)[0])}",
-        "How large the gradient with respect to all Aₗ is, measured on N prompts (root mean square over sets of "
-        "them; w* and query are integrated out). At Aₗ = aₗ Σ⁻¹ (orange) it is sampling error and follows the "
-        f"dotted line. Along aₗ itself it is {power(float(run['gradient/along']))} on all {size[-1]:,} prompts, for "
-        "which the aₗ are best. Elsewhere training could go on, and the line levels off: at the best multiples of "
+        "How large the gradient with respect to all Aₗ is, measured on N prompts (root mean "
+        "square over sets of "
+        "them; w* and query are integrated out). At Aₗ = aₗ Σ⁻¹ (orange) it is sampling error "
+        "and follows the "
+        f"dotted line. Along aₗ itself it is {power(float(run['gradient/along']))} on all "
+        f"{size[-1]:,} prompts, for "
+        "which the aₗ are best. Elsewhere training could go on, and the line levels off: at the "
+        "best multiples of "
         f"I, and a tenth away from aₗ Σ⁻¹. {_expected(run)}At random Aₗ of the same size it is "
         f"{power(float(every['random'][-1]))}.",
         fitted(figure),
@@ -118,7 +167,10 @@ def _expected(run: Run) -> str:
     if not told_apart(run):
         return ""
     value, error = (written(each, 3) for each in expected(run))
-    return f"Without sampling error its square at aₗ Σ⁻¹ is {value} ± {error} of that at the best aₗ I. "
+    return (
+        f"Without sampling error its square at aₗ Σ⁻¹ is {value} ± {error} of that at the best "
+        "aₗ I. "
+    )
 
 
 def count(run: Run, view: View) -> Panel:
@@ -131,16 +183,27 @@ def count(run: Run, view: View) -> Panel:
     kinds = ["conjugate gradient" if name == of_cgd else "trained" for name in names]
     values = [numbers[name] for name in names]
     y_range = (0.0, 1.12 * values[0])  # with room for the number above a bar
-    figure = figures.bars(names, values, "numbers", kinds=kinds, text="none", y_range=y_range, height=HEIGHT)
+    figure = figures.bars(
+        names, values, "numbers", kinds=kinds, text="none", y_range=y_range, height=HEIGHT
+    )
     for index, number in enumerate(values):
-        above = {"x": index, "y": number, "yanchor": "bottom", "showarrow": False, "font": {"size": 12}}
+        above = {
+            "x": index,
+            "y": number,
+            "yanchor": "bottom",
+            "showarrow": False,
+            "font": {"size": 12},
+        }
         figure.add_annotation(text=str(number), **above)
     from_on = parameters.overtaken(learned["lfom"], run.config.layers)
     return Panel(
         f"LFOM has fewer numbers from B = {from_on} on",
-        "Blue: how many numbers each variant learns, counted on its tensors. Black: how many conjugate gradient "
-        f"computes for B = {view.batch} test prompts, two for each prompt and iteration (Remark 3.3). The "
-        "Memformer's numbers serve all prompts. CGD's are not learned: it computes them from each prompt.",
+        "Blue: how many numbers each variant learns, counted on its tensors. Black: how many "
+        "conjugate gradient "
+        f"computes for B = {view.batch} test prompts, two for each prompt and iteration (Remark "
+        "3.3). The "
+        "Memformer's numbers serve all prompts. CGD's are not learned: it computes them from "
+        "each prompt.",
         fitted(figure, b=70),
         data=pd.DataFrame({"model": names, "numbers": values}),
     )

@@ -10,15 +10,24 @@ from icl_core.papers.memformers.theorems.draw.number_text import power
 from icl_core.papers.memformers.theorems.metrics import apart
 from icl_core.papers.memformers.theorems.settings import METHODS, View
 
-FIRST = "3.1: “A memory-augmented Transformer can implement Conjugate Gradient Descent (CGD) in its forward pass via a "
+FIRST = (
+    "3.1: “A memory-augmented Transformer can implement Conjugate Gradient Descent (CGD) in its "
+    "forward pass via a "
+)
 FIRST += "single memory register”"
-SECOND = "3.2: “A memory-augmented Transformer can implement k steps of LFOM in its forward pass by maintaining "
+SECOND = (
+    "3.2: “A memory-augmented Transformer can implement k steps of LFOM in its forward pass by "
+    "maintaining "
+)
 SECOND += "separate memory registers across layers”"
 PUT_IN = {  # theorem, what is put in
     "cgd": (FIRST, "αₗ and γₗ of each prompt's own conjugate gradient (eq. 2.13)"),
     "momentum": ("3.1", "α = η and γ = β, one number each for all"),
     "cgd-gamma": (SECOND, "Γ_j^l = αₗ γ_{j+1} … γₗ of each prompt"),
-    "nesterov": ("3.2", "row l is β times row l − 1, plus η (1 + β) at l, less η β at l − 1; row 0 is η"),
+    "nesterov": (
+        "3.2",
+        "row l is β times row l − 1, plus η (1 + β) at l, less η β at l − 1; row 0 is η",
+    ),
     "any": ("3.2", "Γ_j^l = Λ_j^{l−1} − Λ_j^l of random numbers Λ"),
     "diagonal": ("3.2", "the same with diagonal matrices; needs d registers a layer"),
 }
@@ -27,13 +36,22 @@ PUT_IN = {  # theorem, what is put in
 def theorems(run: Run, view: View) -> Panel:
     """What the theorems say, what was put in, and how far tokens and method are apart."""
     held = run.names("methods")
-    rows = [(of, METHODS[name], put, power(apart(run, name))) for name, (of, put) in PUT_IN.items() if name in held]
-    frame = pd.DataFrame(rows, columns=["Theorem", "method", "put into the tokens", "largest difference"])
+    rows = [
+        (of, METHODS[name], put, power(apart(run, name)))
+        for name, (of, put) in PUT_IN.items()
+        if name in held
+    ]
+    frame = pd.DataFrame(
+        rows, columns=["Theorem", "method", "put into the tokens", "largest difference"]
+    )
     return Panel(
         f"{len(rows)} identities, each on {run.config.prompts} prompts and in every layer",
-        "What is put in, and how far tokens and method are then apart: the largest difference over prompts and layers, "
-        "relative to w*. Were an identity false, it would be about 1. Here Aₗ = I in eq. 2.8, where Appendix A.3 says "
-        "that the Memformer “performs exactly these updates”; 1/n counts once, as in eqs. 3.2 and 3.4, and the "
+        "What is put in, and how far tokens and method are then apart: the largest difference "
+        "over prompts and layers, "
+        "relative to w*. Were an identity false, it would be about 1. Here Aₗ = I in eq. 2.8, "
+        "where Appendix A.3 says "
+        "that the Memformer “performs exactly these updates”; 1/n counts once, as in eqs. 3.2 "
+        "and 3.4, and the "
         "prediction has the minus of eq. 2.6.",
         table=frame,
         data=frame,
@@ -44,14 +62,24 @@ def errata(run: Run, view: View) -> Panel:
     """Every erratum: where, as printed, right, and what this run measured."""
     rows = [(*ROWS[name][:3], _measured(run, name)) for name in run.names("errata")]
     at = run.names("errata").index("n-twice") + 1
-    rows.insert(at, (*SHAPES, f"n × d times 1 × n is no product; the right one is a layer's step to "
-                     f"{power(float(run['errata/n-twice'][1]))}"))  # fmt: skip
+    rows.insert(
+        at,
+        (
+            *SHAPES,
+            "n × d times 1 × n is no product; the right one is a layer's "
+            "step to "
+            f"{power(float(run['errata/n-twice'][1]))}",
+        ),
+    )
     frame = pd.DataFrame(rows, columns=["where", "as printed", "right", "measured here"])
     return Panel(
         f"{len(rows)} errata, each with the number that shows it",
-        "Each printed formula is evaluated beside the right one on the prompts of this run (the two on Section 3.3 at "
-        "d = 5, n = 20). Were the printed one right, both would give the same number. The one in A.3 is more than a "
-        "misprint: with one register a layer, Theorem 3.2 holds for numbers Λ and not for the diagonal matrices of "
+        "Each printed formula is evaluated beside the right one on the prompts of this run (the "
+        "two on Section 3.3 at "
+        "d = 5, n = 20). Were the printed one right, both would give the same number. The one "
+        "in A.3 is more than a "
+        "misprint: with one register a layer, Theorem 3.2 holds for numbers Λ and not for the "
+        "diagonal matrices of "
         "eq. 1.1.",
         table=frame,
         data=frame,
@@ -61,42 +89,60 @@ def errata(run: Run, view: View) -> Panel:
 SHAPES = ("A.2, A.3", "A_k X̄ᵀ Ȳ_k", "A_k X̄ Ȳ_kᵀ")
 ROWS = {  # where, as printed, right, how the numbers are said
     "double-minus": (
-        "eqs. 2.6, 2.7", "TF = −[Z_L], loss (TF + ⟨w*, x⟩)²", "one minus: (TF − ⟨w*, x⟩)²",
+        "eqs. 2.6, 2.7",
+        "TF = −[Z_L], loss (TF + ⟨w*, x⟩)²",
+        "one minus: (TF − ⟨w*, x⟩)²",
         "the construction loses {} times what predicting zero does; with one minus {}",
     ),
     "last-sign": (
-        "A.1, last line", "y − ⟨θ, x⟩ = y + ⟨w, x⟩", "y + ⟨θ, x⟩ = y − ⟨w, x⟩, as eq. 2.9 has it",
+        "A.1, last line",
+        "y − ⟨θ, x⟩ = y + ⟨w, x⟩",
+        "y + ⟨θ, x⟩ = y − ⟨w, x⟩, as eq. 2.9 has it",
         "off the query's label by {} of its size; right {}",
     ),
     "n-twice": (
-        "eqs. A.5, A.6, A.10", "w − (1/n) A ∇R(w), with 1/n in R too", "w − A ∇R(w), as eq. 2.10 has it",
+        "eqs. A.5, A.6, A.10",
+        "w − (1/n) A ∇R(w), with 1/n in R too",
+        "w − A ∇R(w), as eq. 2.10 has it",
         "off a layer's step by {} of it; right {}",
     ),
     "loop": (
-        "A.2, also Lemma 2.1", "the loop begins at n = 1 (ℓ = 1), but no w_1 was made", "it begins at 0",
+        "A.2, also Lemma 2.1",
+        "the loop begins at n = 1 (ℓ = 1), but no w_1 was made",
+        "it begins at 0",
         "from w_1 = w_0 the first move is off CGD's by {} of it; right {}",
     ),
     "tokens": (
-        "A.3", "Γ ⊙ R scales coordinates of w by Λ ∈ R^d", "a factor for each token; d registers scale coordinates",
+        "A.3",
+        "Γ ⊙ R scales coordinates of w by Λ ∈ R^d",
+        "a factor for each token; d registers scale coordinates",
         "the best factor is {} off a step with Λ from ½ to 1½; d registers {}",
     ),
     "letters": (
-        "eqs. 1.1, 3.4", "Γ for both", "Γ of 3.4 is the difference of two of 1.1, its sign turned",
+        "eqs. 1.1, 3.4",
+        "Γ for both",
+        "Γ of 3.4 is the difference of two of 1.1, its sign turned",
         "Nesterov with the one for the other is off by {}; right {}",
     ),
     "square": (
-        "Section 3.3", "Σ = σ² Uᵀ D U", "x = U D z in the authors' code, so Σ has D²",
+        "Section 3.3",
+        "Σ = σ² Uᵀ D U",
+        "x = U D z in the authors' code, so Σ has D²",
         "the covariance of such x is {} off the printed one, {} off that with D²",
     ),
     "spectrum": (
-        "Section 3.3", "D = diag(1, 1, 1/2, 1/4, 1)", "eigenvalues 1, 1, 1/4, 1/16, 1, as in Appendix D",
+        "Section 3.3",
+        "D = diag(1, 1, 1/2, 1/4, 1)",
+        "eigenvalues 1, 1, 1/4, 1/16, 1, as in Appendix D",
         "log-loss of CGD off Figures 1 to 3 by {} at worst; with Appendix D's by {}",
     ),
     "inverse": (
-        "Appendix D, title", "“Convergence … to Σ”", "to Σ⁻¹, up to a factor",
+        "Appendix D, title",
+        "“Convergence … to Σ”",
+        "to Σ⁻¹, up to a factor",
         "Dist(√Σ A √Σ, I) is {} at A = Σ, {} at Σ⁻¹",
     ),
-}  # fmt: skip
+}
 
 
 def _measured(run: Run, name: str) -> str:
@@ -111,23 +157,40 @@ def _number(value: float) -> str:
 def counts(run: Run, view: View) -> Panel:
     """What each variant learns: in words, by formula, and counted."""
     config = run.config
-    counted = zip(run.names("variants"), run["count/used"].tolist(), run["count/stored"].tolist(), strict=True)
+    counted = zip(
+        run.names("variants"), run["count/used"].tolist(), run["count/stored"].tolist(), strict=True
+    )
     rows = [
-        (VARIANTS[name].name, parameters.COUNTS[name].learns, parameters.COUNTS[name].formula, used, stored,
-         parameters.overtaken(used, config.layers))
+        (
+            VARIANTS[name].name,
+            parameters.COUNTS[name].learns,
+            parameters.COUNTS[name].formula,
+            used,
+            stored,
+            parameters.overtaken(used, config.layers),
+        )
         for name, used, stored in counted
-    ]  # fmt: skip
+    ]
     columns = ["model", "learns", "formula", "counted", "stored", "CGD more from B"]
     frame = pd.DataFrame(rows, columns=columns)
-    cgd, written_out = parameters.conjugate(config.layers, view.batch), parameters.as_written(config)
+    cgd, written_out = (
+        parameters.conjugate(config.layers, view.batch),
+        parameters.as_written(config),
+    )
     return Panel(
-        f"A model has one set of numbers for all prompts; CGD computes {cgd} for {view.batch} prompts",
-        "Remark 3.3: “For a test batch of size B, CGD thus effectively uses 2B parameters per iteration”. “Counted” "
-        "are the numbers that a model's prediction depends on, “stored” is what its tensors hold: Γ_j^l with j > l "
-        "is never used, γ_0 meets no register, and after the last layer only the query's label is read. CGD's "
-        "numbers are not learned: it computes them from each prompt, and they fit no other. Were a formula wrong, it "
+        f"A model has one set of numbers for all prompts; CGD computes {cgd} for {view.batch} "
+        "prompts",
+        "Remark 3.3: “For a test batch of size B, CGD thus effectively uses 2B parameters per "
+        "iteration”. “Counted” "
+        "are the numbers that a model's prediction depends on, “stored” is what its tensors "
+        "hold: Γ_j^l with j > l "
+        "is never used, γ_0 meets no register, and after the last layer only the query's label "
+        "is read. CGD's "
+        "numbers are not learned: it computes them from each prompt, and they fit no other. "
+        "Were a formula wrong, it "
         "would not give what is counted.",
         table=frame,
         data=frame,
-        note=f"With no entry of P_l, Q_l and Γ_l held fixed, as the remark lists them, it would be {written_out:,}.",
+        note="With no entry of P_l, Q_l and Γ_l held fixed, as the remark lists them, it would "
+        f"be {written_out:,}.",
     )

@@ -1,4 +1,5 @@
-"""What can be drawn of heads with gates: losses on every variance, the gates, where they start, how they learn."""
+"""What can be drawn of heads with gates: losses on every variance, the gates, where they start, how
+they learn."""
 
 import numpy as np
 import pandas as pd
@@ -23,14 +24,22 @@ METHODS = {
     "even": ("equal gates, not learned", "gradient descent", "diamond"),
     "alone": ("best head as it is", "layer 5", "triangle-down"),
 }
-SHORT = {"even": "equal", "ones": "ones", "zeros": "zero", "last": "last"}  # `STARTS` where there is little room
+SHORT = {
+    "even": "equal",
+    "ones": "ones",
+    "zeros": "zero",
+    "last": "last",
+}  # `STARTS` where there is little room
 SHARED = (
-    "The left bar is learned; the right one puts all on the last head. Heads that have learned the same steps may "
+    "The left bar is learned; the right one puts all on the last head. Heads that have learned "
+    "the same steps may "
     "share the work in any way, as long as the blocks add up to 1."
 )
 PICKED = (
-    "The left bar is learned; the right one puts all on the head that knows the prompts' U: the last for unseen "
-    "variances, as in the authors' code, its own for each seen one. Gates that have found it have a single block."
+    "The left bar is learned; the right one puts all on the head that knows the prompts' U: the "
+    "last for unseen "
+    "variances, as in the authors' code, its own for each seen one. Gates that have found it "
+    "have a single block."
 )
 
 
@@ -41,20 +50,29 @@ def losses(run: Run, view: View) -> Panel:
     floor, cg = (end(run, f"baseline/{name}") for name in ("floor", "cg"))
     rows = [(*_style(run, method), values) for method, values in logs.items()]
     figure = dots(
-        rows, categories_of(run), np.log(d) + 1, [("floor", floor, "floor"), ("CGD", cg, "conjugate gradient")]
+        rows,
+        categories_of(run),
+        np.log(d) + 1,
+        [("floor", floor, "floor"), ("CGD", cg, "conjugate gradient")],
     )
     unseen = len(met_by(run.config))
     ends = {method: float(values[:, :unseen].mean()) for method, values in logs.items()}
     means = {name: values.mean(0) for name, *_, values in rows}
     return Panel(
-        f"Log-loss on unseen variances: gates {written(ends['gated'])}, one number {written(ends['scalar'])}, "
+        f"Log-loss on unseen variances: gates {written(ends['gated'])}, one number "
+        f"{written(ends['scalar'])}, "
         f"unadapted {written(min(ends['even'], ends['alone']))} at best",
-        f"Log-loss after {L} layers; predicting zero gives log d = {np.log(d):.2f}. If three gates were needed, blue "
-        "would lie below green. Heads that are not adapted take steps of a wrong size. Where these are too long the "
-        "error explodes, and a triangle at the top edge says so (point at it for its value). The floor and CGD do "
+        f"Log-loss after {L} layers; predicting zero gives log d = {np.log(d):.2f}. If three "
+        "gates were needed, blue "
+        "would lie below green. Heads that are not adapted take steps of a wrong size. Where "
+        "these are too long the "
+        "error explodes, and a triangle at the top edge says so (point at it for its value). "
+        "The floor and CGD do "
         "not depend on the variance.",
         figure.update_xaxes(title={"text": "variance σ² of the prompts"}),
-        data=pd.DataFrame({"σ²": run["test_time/variance"]} | means | {"floor": floor, "CGD": cg}).round(4),
+        data=pd.DataFrame(
+            {"σ²": run["test_time/variance"]} | means | {"floor": floor, "CGD": cg}
+        ).round(4),
         note="Bars reach from the lowest to the highest seed." if run.config.seeds > 1 else "",
     )
 
@@ -77,11 +95,15 @@ def _style(run: Run, method: str) -> tuple[str, str, str]:
 
 def categories_of(run: Run) -> list[str]:
     unseen = len(met_by(run.config))
-    return [f"{value:g}<br>{'seen' if i >= unseen else 'unseen'}" for i, value in enumerate(run["test_time/variance"])]
+    return [
+        f"{value:g}<br>{'seen' if i >= unseen else 'unseen'}"
+        for i, value in enumerate(run["test_time/variance"])
+    ]
 
 
 def learned(run: Run, view: View) -> Panel:
-    """The gates of each variance, counted in whole steps, beside those that the authors' code ends with."""
+    """The gates of each variance, counted in whole steps, beside those that the authors' code ends
+    with."""
     trained, variances = np.array(trained_on(run.config)), run["test_time/variance"][:, None]
     gates = run["gate/value"][row(run, view)]  # [V, H]
     share, one = gates * variances / trained, _alone(run)  # [V, H]
@@ -92,15 +114,19 @@ def learned(run: Run, view: View) -> Panel:
     return Panel(
         f"{who} does {written(float(right.mean()))} of a step; all gates together "
         f"{written(float(total.min()))} to {written(float(total.max()))}",
-        "Each block is a gate times σ²/σₕ²: the share of a whole step that its head takes. The gate itself is "
+        "Each block is a gate times σ²/σₕ²: the share of a whole step that its head takes. The "
+        "gate itself is "
         "written on it. " + (SHARED if common else PICKED),
         figure,
-        data=pd.DataFrame({"σ²": variances[:, 0]} | _columns(run, gates) | {"whole steps": total.round(4)}),
+        data=pd.DataFrame(
+            {"σ²": variances[:, 0]} | _columns(run, gates) | {"whole steps": total.round(4)}
+        ),
     )
 
 
 def _alone(run: Run) -> np.ndarray:
-    """One step of one head for each variance, [V, H]: the last, or the one that knows the covariance."""
+    """One step of one head for each variance, [V, H]: the last, or the one that knows the
+    covariance."""
     return np.eye(len(trained_on(run.config)))[at_home(run)]
 
 
@@ -109,7 +135,8 @@ def row(run: Run, view: View) -> int:
 
 
 def stacked(run: Run, bars: list[Bar], categories: list[str], x_title: str) -> Figure:
-    """The heads' shares of a whole step, a bar a category; the line's name stands above all bars."""
+    """The heads' shares of a whole step, a bar a category; the line's name stands above
+    all bars."""
     figure = stacks(bars, [f"head of {each:g}" for each in trained_on(run.config)], categories)
     above = max(1.0, *(float(np.maximum(share, 0).sum(1).max()) for share, *_ in bars))
     below = min(0.0, *(float(np.minimum(share, 0).sum(1).min()) for share, *_ in bars))
@@ -117,11 +144,16 @@ def stacked(run: Run, bars: list[Bar], categories: list[str], x_title: str) -> F
     figure.add_shape(type="line", xref="paper", x0=0, x1=1, y0=1, y1=1, line=line)
     name = {"text": "dotted: a whole step", "showarrow": False, "font": {"size": TICKS}}
     figure.add_annotation(**name, x=0.01, xref="paper", xanchor="left", y=1.09 * above)
-    return figure.update_xaxes(title={"text": x_title}).update_yaxes(range=[1.05 * below, 1.18 * above])
+    return figure.update_xaxes(title={"text": x_title}).update_yaxes(
+        range=[1.05 * below, 1.18 * above]
+    )
 
 
 def _columns(run: Run, gates: np.ndarray) -> dict[str, np.ndarray]:
-    return {f"gate of the head of {each:g}": gates[:, h].round(4) for h, each in enumerate(trained_on(run.config))}
+    return {
+        f"gate of the head of {each:g}": gates[:, h].round(4)
+        for h, each in enumerate(trained_on(run.config))
+    }
 
 
 def starts(run: Run, view: View) -> Panel:
@@ -129,14 +161,22 @@ def starts(run: Run, view: View) -> Panel:
     seed, variance, names = row(run, view), met_by(run.config)[-1], run.names("starts")
     gates, loss = run["start/gates"][seed], log_of(run["start/loss"])[seed]
     share = gates * variance / np.array(trained_on(run.config))  # [starts, H]
-    who, right = "last head" if run.config.rotations == "common" else "head that knows U", share[:, -1]
-    labels = [f"{SHORT.get(name, name)}<br>{written(value)}" for name, value in zip(names, loss, strict=True)]
+    who, right = (
+        "last head" if run.config.rotations == "common" else "head that knows U",
+        share[:, -1],
+    )
+    labels = [
+        f"{SHORT.get(name, name)}<br>{written(value)}"
+        for name, value in zip(names, loss, strict=True)
+    ]
     begun = {"start": [STARTS.get(name, name) for name in names]}
     return Panel(
         f"Four starts end with the {who} at {written(float(right.min()))} to "
         f"{written(float(right.max()))} of a step, and losses {written(float(np.ptp(loss)))} apart",
-        f"Prompts of variance σ² = {variance:g}. If one choice of gates is best, all four bars are alike. Where the "
-        "losses are equal and the bars are not, the gates say where they started, and not which head is right.",
+        f"Prompts of variance σ² = {variance:g}. If one choice of gates is best, all four bars "
+        "are alike. Where the "
+        "losses are equal and the bars are not, the gates say where they started, and not which "
+        "head is right.",
         stacked(run, [(share, gates, "learned")], labels, "gates start from; log-loss reached"),
         data=pd.DataFrame(begun | _columns(run, gates) | {"log-loss": loss.round(4)}),
     )
@@ -146,12 +186,16 @@ def test_time(run: Run, view: View) -> Panel:
     """The loss on the prompts met, while the gates are learned."""
     logs = log_of(run["gate/curve"])  # [seeds, V, steps]
     x = np.arange(logs.shape[-1])
-    series = [Curve(f"σ² = {v:g}", x, logs[:, i], f"layer {i + 1}") for i, v in enumerate(met_by(run.config))]
+    series = [
+        Curve(f"σ² = {v:g}", x, logs[:, i], f"layer {i + 1}")
+        for i, v in enumerate(met_by(run.config))
+    ]
     ends = [each.mean() for each in series]
     took = max(_arrived(each) for each in ends)
     return Panel(
         f"The gates are learned in {took} steps, on {run.config.gate_prompts:,} prompts",
-        f"The loss on the prompts that are met, as Adam (rate {RATE}) changes the gates and nothing else. A mixture "
+        f"The loss on the prompts that are met, as Adam (rate {RATE}) changes the gates and "
+        "nothing else. A mixture "
         "that could not adapt would stay where it starts.",
         roomy(figures.curves(series, "step at test time", "log-loss", y_range=window(ends))),
         data=tabled("step", x, series),
@@ -169,11 +213,14 @@ def training(run: Run, view: View) -> Panel:
     x, logs, zero = step(run), log_of(curve(run, "curve/loss")), float(np.log(run.config.d))
     series = [Curve("first head", x, logs)]
     floor = end(run, "baseline/floor") if "baseline/floor" in run.tensors else np.nan
-    lines = [("predicting zero", zero, "floor")] + [("floor", floor, "floor")] * bool(np.isfinite(floor))
+    lines = [("predicting zero", zero, "floor")] + [("floor", floor, "floor")] * bool(
+        np.isfinite(floor)
+    )
     y_range = window([np.minimum(logs, zero + 1.5), [value for _, value, _ in lines]])
     return Panel(
         _training_title(run, floor),
-        "A head that learns nothing stays at predicting zero, log d. All heads learn from as many prompts. They "
+        "A head that learns nothing stays at predicting zero, log d. All heads learn from as "
+        "many prompts. They "
         "differ in their variance, which these coordinates take out, and in where they start.",
         figures.curves(series, "training step", "log-loss", y_range=y_range, lines=lines),
         data=tabled("step", x, series),
@@ -185,5 +232,6 @@ def _training_title(run: Run, floor: float) -> str:
         return "The first head's loss so far"
     above = log_of(run["own/loss"]).mean(0) - floor
     return (
-        f"Log-loss above the floor of each head on its own prompts: {', '.join(written(float(each)) for each in above)}"
+        "Log-loss above the floor of each head on its own prompts: "
+        f"{', '.join(written(float(each)) for each in above)}"
     )

@@ -24,7 +24,10 @@ SHOWN = {
     "alone": ("not adapted", "layer 5", "triangle-down"),
 }
 X = "variance σ² of the prompts"
-SHARED = "Heads that have learned the same steps may share the work in any way, as long as the blocks add up to 1."
+SHARED = (
+    "Heads that have learned the same steps may share the work in any way, as long as the "
+    "blocks add up to 1."
+)
 PICKED = "Gates that have found the head that knows the prompts' U have a single block."
 COUNTS = 0.02  # of a log-loss: less than that is between seeds too
 ROOM = 0.5  # of a log-loss above all that is adapted
@@ -37,29 +40,43 @@ def comparison(run: Run, view: View) -> Panel:
     shown = _printed(run)
     top = max(*(float(logs[name].max()) for name in ("gated", "scalar")), *shown.values()) + ROOM
     rows = [(*style, logs[name][:, order]) for name, style in SHOWN.items()]
-    figure = dots(rows, _variances(run), min(top, float(np.log(run.config.d))), [("floor", floor, "floor")])
+    figure = dots(
+        rows, _variances(run), min(top, float(np.log(run.config.d))), [("floor", floor, "floor")]
+    )
     figure.update_xaxes(title={"text": X})
-    figure.add_traces(rings([("gates, or the head at home", list(shown.values()), INK, None)], list(shown)))
+    figure.add_traces(
+        rings([("gates, or the head at home", list(shown.values()), INK, None)], list(shown))
+    )
     apart = float((logs["gated"] - logs["scalar"])[:, :unseen].mean())
     beside = "as good as" if abs(apart) < COUNTS else above(apart).removesuffix(" that of")
     return Panel(
         f"Gates {beside} one number",
-        "Log-loss on fresh prompts of each variance: with a gate for each head (a dash: on the prompts that the gates "
-        "were learned on), with one number for the best head, and with that head as it is. If several gates were "
-        "needed, blue would lie well below green. Unadapted heads take steps of a wrong size; a triangle at the upper "
+        "Log-loss on fresh prompts of each variance: with a gate for each head (a dash: on the "
+        "prompts that the gates "
+        "were learned on), with one number for the best head, and with that head as it is. If "
+        "several gates were "
+        "needed, blue would lie well below green. Unadapted heads take steps of a wrong size; a "
+        "triangle at the upper "
         "edge is a loss beyond it."
-        + " Rings are the paper's, on the prompts that the gates were learned on; its heads move the covariates too."
-        * bool(shown),
+        + " Rings are the paper's, on the prompts that the gates were learned on; its heads "
+        "move the covariates too." * bool(shown),
         fitted(figure, b=70),
     )
 
 
 def _printed(run: Run) -> dict[float, float]:
-    """What the authors' code prints, by the place of its variance: less 2 log σ², for there w* grows with σ² too."""
+    """What the authors' code prints, by the place of its variance: less 2 log σ², for there w*
+    grows with σ² too."""
     if run.config.protocol != "authors" or not ADAPTS.is_at(run.config):
         return {}
-    places = {float(variance): place for place, variance in enumerate(np.sort(run["test_time/variance"]))}
-    return {float(places[at]): value - 2 * float(np.log(at)) for at, value in PRINTED.items() if at in places}
+    places = {
+        float(variance): place for place, variance in enumerate(np.sort(run["test_time/variance"]))
+    }
+    return {
+        float(places[at]): value - 2 * float(np.log(at))
+        for at, value in PRINTED.items()
+        if at in places
+    }
 
 
 def _order(run: Run) -> np.ndarray:
@@ -75,12 +92,16 @@ def _variances(run: Run) -> list[str]:
 def shares(run: Run, view: View) -> Panel:
     """The learned gates of each variance, counted in whole steps."""
     order, trained = _order(run), np.array(trained_on(run.config))
-    found, variance = run["gate/value"][gates.row(run, view)][order], run["test_time/variance"][order, None]
+    found, variance = (
+        run["gate/value"][gates.row(run, view)][order],
+        run["test_time/variance"][order, None],
+    )
     share = found * variance / trained
     total = share.sum(1)
     return Panel(
         f"Gates add up to {written(float(total.min()))} to {written(float(total.max()))} of a step",
-        "Each block is a gate times σ²/σₕ²: the share of a whole step that its head takes. The gate itself is "
+        "Each block is a gate times σ²/σₕ²: the share of a whole step that its head takes. The "
+        "gate itself is "
         "written on it. " + (SHARED if run.config.rotations == "common" else PICKED),
         named(gates.stacked(run, [(share, found, "learned")], _variances(run), X), "head of "),
     )

@@ -1,15 +1,18 @@
-"""A gated delta network (Yang, Kautz and Hatamizadeh 2024), one block as its authors build it (Section 3.4, Figure 1,
-and their code), with four heads.
+"""A gated delta network (Yang, Kautz and Hatamizadeh 2024), one block as its authors build it
+(Section 3.4, Figure 1, and their code), with four heads.
 
     u_t = s_t W_in,  n_t = u_t over its root mean square
-    q, k, v                silu of a causal convolution over 4 tokens of n W_Q, n W_K, n W_V; q and k of length 1
-    S_t = α_t S_{t-1} (I - β_t k_t k_t^T) + β_t v_t k_t^T,  o_t = S_t q_t              as in `plain.gated_delta`
+    q, k, v                silu of a causal convolution over 4 tokens of n W_Q, n W_K, n W_V; q and
+                           k of length 1
+    S_t = α_t S_{t-1} (I - β_t k_t k_t^T) + β_t v_t k_t^T,  o_t = S_t q_t              as in
+                                                            `plain.gated_delta`
     u_t <- u_t + W_O [o_t over its root mean square * silu(n_t W_gate)]                a norm a head
-    u_t <- u_t + (silu(n_t W_g) * (n_t W_1)) W_2                                       three times as wide
+    u_t <- u_t + (silu(n_t W_g) * (n_t W_1)) W_2                                       three times
+                                                                                       as wide
     answer_t = u_t W_out
 
-Values are twice as long as keys, as in the authors' code, and A and Δ begin as there: at A = 8 and Δ = .01, in the
-middle of their ranges, a state halves in nine tokens, which suits ten or twenty.
+Values are twice as long as keys, as in the authors' code, and A and Δ begin as there: at A = 8 and
+Δ = .01, in the middle of their ranges, a state halves in nine tokens, which suits ten or twenty.
 """
 
 import math
@@ -29,8 +32,13 @@ from icl_core.papers.gdssm.shared.sequence_models.authors.parts import (
     Shape,
     normalised,
     of,
-)  # fmt: skip
-from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Generators, Parameters, matrix, uniform
+)
+from icl_core.papers.gdssm.shared.sequence_models.initial_weights import (
+    Generators,
+    Parameters,
+    matrix,
+    uniform,
+)
 from icl_core.papers.gdssm.shared.sequence_models.plain.gated_delta import MOST, STEPS, gates
 
 LONGER, WIDER = 2, 3  # values, times keys; the feed-forward layer, times the width (authors: 8/3)
@@ -52,7 +60,10 @@ def parameters(shape: Shape, generators: Generators) -> Parameters:
         **parts.in_and_out(shape, generators),
         **parts.norm(shape, generators),
         **{f"W_{name}": matrix(generators, width, size) for name, size in sizes.items()},
-        **{f"convolution_{name}": matrix(generators, CONVOLVED, size) for name, size in sizes.items()},
+        **{
+            f"convolution_{name}": matrix(generators, CONVOLVED, size)
+            for name, size in sizes.items()
+        },
         "W_a": matrix(generators, width, HEADS),
         "W_b": matrix(generators, width, HEADS),
         "log_A": (MOST * uniform(generators, HEADS)).clamp(min=1e-2).log(),
@@ -64,7 +75,9 @@ def parameters(shape: Shape, generators: Generators) -> Parameters:
     }
 
 
-def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = False) -> Float[Tensor, "tasks R f"]:
+def forward(
+    p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = False
+) -> Float[Tensor, "tasks R f"]:
     """The answers at all tokens, or at the `last` one alone, for one seed's parameters."""
     u = tokens @ p["W_in"]  # (tasks, T, width)
     n = normalised(p, u)
@@ -72,7 +85,12 @@ def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = Fals
     q, k, v = (each.transpose(1, 2) for each in read(*mixed))  # (tasks, heads, T, m)
     log_alpha, beta = (each.mT for each in gates(p, n))  # (tasks, heads, T)
     at = parts.rows(last)
-    return answer(p, u[:, at], n[:, at], delta_rule.parallel(q[:, :, at], k, v, log_alpha, beta).transpose(1, 2))
+    return answer(
+        p,
+        u[:, at],
+        n[:, at],
+        delta_rule.parallel(q[:, :, at], k, v, log_alpha, beta).transpose(1, 2),
+    )
 
 
 def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
@@ -93,12 +111,15 @@ def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "t
 def read(
     q: Float[Tensor, "*rest keys"], k: Float[Tensor, "*rest keys"], v: Float[Tensor, "*rest values"]
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The heads of what the convolutions give, (*rest, heads, m) each: queries and keys of length 1, and values."""
+    """The heads of what the convolutions give, (*rest, heads, m) each: queries and keys of length
+    1, and values."""
     q, k, v = (parts.split(silu(each)) for each in (q, k, v))
     return delta_rule.unit(q), delta_rule.unit(k), v
 
 
-def answer(p: Parameters, u: Hidden, n: Hidden, o: Float[Tensor, "*rest heads n"]) -> Float[Tensor, "*rest f"]:
+def answer(
+    p: Parameters, u: Hidden, n: Hidden, o: Float[Tensor, "*rest heads n"]
+) -> Float[Tensor, "*rest f"]:
     """What is read from the state, normalised a head and gated, then the feed-forward layer."""
     if "norm_o" in p:
         o = o * (o.square().mean(-1, keepdim=True) + EPSILON).rsqrt() * p["norm_o"]

@@ -1,13 +1,18 @@
-"""Griffin (De et al. 2024), one group of its pattern (Section 2): two recurrent blocks, then one of local attention,
-each followed by a gated feed-forward layer. Read "one layer" as one such group: Griffin is not Griffin with less.
+"""Griffin (De et al. 2024), one group of its pattern (Section 2): two recurrent blocks, then one of
+local attention, each followed by a gated feed-forward layer. Read "one layer" as one such group:
+Griffin is not Griffin with less.
 
-    recurrent block     u <- u + (RG-LRU(convolution of n W_x) * gelu(n W_gate)) W_y      n: u over its root mean square
-    local attention     u <- u + softmax(q k / sqrt m + bias of the distance) v W_O       over all tokens so far
-    feed-forward        u <- u + (gelu(n W_g) * (n W_1)) W_2                              three times as wide (2.2)
+    recurrent block     u <- u + (RG-LRU(convolution of n W_x) * gelu(n W_gate)) W_y      n: u over
+                        its root mean square
+    local attention     u <- u + softmax(q k / sqrt m + bias of the distance) v W_O       over all
+                        tokens so far
+    feed-forward        u <- u + (gelu(n W_g) * (n W_1)) W_2                              three
+                        times as wide (2.2)
 
-The recurrence, as in `plain.griffin`, is 4/3 as wide as u (2.3), sigmoid(Λ)^8 uniform on [.9, .999] (2.4). Attention
-has four heads with one key and value (2.3: multi-query). Its window is 1,024 tokens, more than any prompt here; a
-learned bias of each distance stands in for Griffin's rotary positions.
+The recurrence, as in `plain.griffin`, is 4/3 as wide as u (2.3), sigmoid(Λ)^8 uniform on [.9, .999]
+(2.4). Attention has four heads with one key and value (2.3: multi-query). Its window is 1,024
+tokens, more than any prompt here; a learned bias of each distance stands in for Griffin's rotary
+positions.
 """
 
 import math
@@ -19,8 +24,19 @@ from torch import Tensor
 from torch.nn.functional import gelu
 
 from icl_core.papers.gdssm.shared.sequence_models.authors import parts
-from icl_core.papers.gdssm.shared.sequence_models.authors.parts import CONVOLVED, HEADS, Hidden, Shape, normalised, of
-from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Generators, Parameters, uniform
+from icl_core.papers.gdssm.shared.sequence_models.authors.parts import (
+    CONVOLVED,
+    HEADS,
+    Hidden,
+    Shape,
+    normalised,
+    of,
+)
+from icl_core.papers.gdssm.shared.sequence_models.initial_weights import (
+    Generators,
+    Parameters,
+    uniform,
+)
 from icl_core.papers.gdssm.shared.sequence_models.plain.griffin import SHARPNESS, gated
 from icl_core.papers.gdssm.shared.sequence_models.scan import associative_scan
 
@@ -50,7 +66,9 @@ def _recurrent(shape: Shape, generators: Generators, blocks: int) -> Parameters:
     return parts.norm(shape, generators, blocks) | {
         "W_x": parts.stack(generators, blocks, width, d),
         "W_gate": parts.stack(generators, blocks, width, d),
-        "convolution": parts.stack(generators, blocks, CONVOLVED, d),  # the newest token is the last row
+        "convolution": parts.stack(
+            generators, blocks, CONVOLVED, d
+        ),  # the newest token is the last row
         "b_convolution": torch.zeros_like(decay),
         "W_a": parts.stack(generators, blocks, d, d),
         "b_a": torch.zeros_like(decay),
@@ -67,12 +85,16 @@ def _attention(shape: Shape, generators: Generators, blocks: int) -> Parameters:
         "W_Q": parts.stack(generators, blocks, width, HEADS * m),
         "W_K": parts.stack(generators, blocks, width, m),
         "W_V": parts.stack(generators, blocks, width, m),
-        "bias": parts.filled(generators, 0.0, blocks, HEADS, shape.positions),  # of the distance: the newest last
+        "bias": parts.filled(
+            generators, 0.0, blocks, HEADS, shape.positions
+        ),  # of the distance: the newest last
         "W_O": parts.stack(generators, blocks, HEADS * m, width),
     }
 
 
-def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = False) -> Float[Tensor, "tasks R f"]:
+def forward(
+    p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = False
+) -> Float[Tensor, "tasks R f"]:
     """The answers at all tokens, or at the `last` one alone, for one seed's parameters."""
     u = tokens @ p["W_in"]  # (tasks, T, width)
     for place, (kind, index) in enumerate(PATTERN):
@@ -110,7 +132,10 @@ Step = Callable[[Float[Tensor, "tasks width"]], Float[Tensor, "tasks width"]]
 
 def recurrent_steps(p: Parameters, tasks: int) -> Step:
     """The same token by token: remembered are z and the inputs of the convolution."""
-    z, recent = p["Λ"].new_zeros(tasks, len(p["Λ"])), p["Λ"].new_zeros(tasks, CONVOLVED, len(p["Λ"]))
+    z, recent = (
+        p["Λ"].new_zeros(tasks, len(p["Λ"])),
+        p["Λ"].new_zeros(tasks, CONVOLVED, len(p["Λ"])),
+    )
 
     def step(u: Tensor) -> Tensor:
         nonlocal z, recent
@@ -123,13 +148,23 @@ def recurrent_steps(p: Parameters, tasks: int) -> Step:
     return step
 
 
-def local(p: Parameters, u: Float[Tensor, "tasks T width"], asked: slice) -> Float[Tensor, "tasks R width"]:
+def local(
+    p: Parameters, u: Float[Tensor, "tasks T width"], asked: slice
+) -> Float[Tensor, "tasks R width"]:
     """What local attention adds to the tokens that are `asked`."""
     n, T = normalised(p, u), u.shape[1]
-    q, k, v = parts.split(n[:, asked] @ p["W_Q"]), n @ p["W_K"], n @ p["W_V"]  # (tasks, R, H, m), (tasks, T, m)
-    back = torch.arange(T, device=u.device)[asked, None] - torch.arange(T, device=u.device)  # (R, T): tokens back
+    q, k, v = (
+        parts.split(n[:, asked] @ p["W_Q"]),
+        n @ p["W_K"],
+        n @ p["W_V"],
+    )  # (tasks, R, H, m), (tasks, T, m)
+    back = torch.arange(T, device=u.device)[asked, None] - torch.arange(
+        T, device=u.device
+    )  # (R, T): tokens back
     bias = p["bias"][:, -1 - back.clamp_min(0)].movedim(0, 1)  # (R, H, T)
-    scores = q @ k[:, None].mT / math.sqrt(k.shape[-1]) + bias.masked_fill(back[:, None] < 0, -torch.inf)
+    scores = q @ k[:, None].mT / math.sqrt(k.shape[-1]) + bias.masked_fill(
+        back[:, None] < 0, -torch.inf
+    )
     return (scores.softmax(-1) @ v[:, None]).flatten(-2) @ p["W_O"]
 
 
@@ -143,7 +178,9 @@ def attention_steps(p: Parameters, tasks: int) -> Step:
         keys.append(n @ p["W_K"])
         values.append(n @ p["W_V"])
         k, v = torch.stack(keys, 1), torch.stack(values, 1)  # (tasks, t, m)
-        scores = parts.split(n @ p["W_Q"]) @ k.mT / math.sqrt(k.shape[-1]) + p["bias"][:, -len(keys) :]  # (tasks, H, t)
+        scores = (
+            parts.split(n @ p["W_Q"]) @ k.mT / math.sqrt(k.shape[-1]) + p["bias"][:, -len(keys) :]
+        )  # (tasks, H, t)
         return (scores.softmax(-1) @ v).flatten(-2) @ p["W_O"]
 
     return step

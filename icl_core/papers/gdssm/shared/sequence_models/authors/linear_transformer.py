@@ -1,13 +1,15 @@
-"""The transformer with linear attention (Katharopoulos et al. 2020; Eqs. 2 and 5 of the paper), with all that its
-authors put around attention (Vaswani et al. 2017; norms before the blocks, as since GPT-2).
+"""The transformer with linear attention (Katharopoulos et al. 2020; Eqs. 2 and 5 of the paper),
+with all that its authors put around attention (Vaswani et al. 2017; norms before the blocks, as
+since GPT-2).
 
     u_t = s_t W_in + p_t                                                       learned positions
-    u_t <- u_t + W_O [Z_t q_t],  Z_t = Z_{t-1} + v_t k_t^T                     for each layer, of each of four heads
+    u_t <- u_t + W_O [Z_t q_t],  Z_t = Z_{t-1} + v_t k_t^T                     for each layer, of
+                                 each of four heads
     u_t <- u_t + W_2 gelu(W_1 n_t + b_1) + b_2                                 four times as wide
     answer_t = u_t W_out
 
-q, k and v read the layer norm n of u. As in the paper attention is linear in q and k: Katharopoulos et al. put
-elu + 1 around both and divide by the sum of the scores.
+q, k and v read the layer norm n of u. As in the paper attention is linear in q and k: Katharopoulos
+et al. put elu + 1 around both and divide by the sum of the scores.
 """
 
 import math
@@ -35,7 +37,8 @@ def parameters(shape: Shape, generators: Generators) -> Parameters:
 
 
 def drawn(shape: Shape, generators: Generators, out: float) -> Parameters:
-    """Those of any transformer; `out` is the standard deviation of W_O, before what is said of `parts.feed_forward`."""
+    """Those of any transformer; `out` is the standard deviation of W_O, before what is said of
+    `parts.feed_forward`."""
     layers, width, both = shape.layers, shape.width, HEADS * shape.head
     attention = parts.norm(shape, generators, layers, shift=True) | {
         "W_Q": parts.stack(generators, layers, width, both),
@@ -56,7 +59,9 @@ def layers(p: Parameters) -> int:
     return len(p["attention.W_Q"])
 
 
-def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = False) -> Float[Tensor, "tasks R f"]:
+def forward(
+    p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = False
+) -> Float[Tensor, "tasks R f"]:
     """The answers at all tokens, or at the `last` one alone, for one seed's parameters."""
     u = tokens @ p["W_in"] + p["P"][: tokens.shape[1]]  # (tasks, T, width)
     for layer in range(layers(p)):
@@ -64,14 +69,17 @@ def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = Fals
         q, k, v = read(block, u)  # (tasks, heads, T, m)
         at = parts.rows(last and layer == layers(p) - 1)
         q, u = q[:, :, at], u[:, at]
-        mixed = (q @ k.mT).tril(k.shape[2] - q.shape[2]) @ v  # queries are rows, and see what came before
+        mixed = (q @ k.mT).tril(
+            k.shape[2] - q.shape[2]
+        ) @ v  # queries are rows, and see what came before
         u = u + mixed.transpose(1, 2).flatten(2) @ block["W_O"]  # (tasks, T, width)
         u = u + parts.fed_forward(of(p, "mlp", layer), u)
     return u @ p["W_out"]  # (tasks, T, f)
 
 
 def read(block: Parameters, u: Float[Tensor, "tasks T width"]) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries, over the root of their size, keys and values of all heads, (tasks, heads, T, m) each."""
+    """Queries, over the root of their size, keys and values of all heads, (tasks, heads, T, m)
+    each."""
     n = normalised(block, u)
     q, k, v = (parts.split(n @ block[name]).transpose(1, 2) for name in ("W_Q", "W_K", "W_V"))
     return q / math.sqrt(q.shape[-1]), k, v

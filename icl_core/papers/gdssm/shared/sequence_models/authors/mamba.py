@@ -1,14 +1,16 @@
-"""Mamba (Gu and Dao 2023), one block as its authors build it (Figure 3, Sections 3.4 and 3.6, and their code).
+"""Mamba (Gu and Dao 2023), one block as its authors build it (Figure 3, Sections 3.4 and 3.6, and
+their code).
 
     u_t = s_t W_in,  n_t = u_t over its root mean square
     x_t, g_t = n_t W_x, n_t W_gate                                     twice as wide
     x_t <- silu(causal convolution of x over 4 tokens + bias)
-    Z_t = exp(Δ_t A) * Z_{t-1} + (Δ_t * x_t) B_t^T                     as in `plain.mamba`; a state of 16 a channel
+    Z_t = exp(Δ_t A) * Z_{t-1} + (Δ_t * x_t) B_t^T                     as in `plain.mamba`; a state
+                                                                       of 16 a channel
     answer_t = (u_t + ((Z_t C_t + D * x_t) * silu(g_t)) W_y) W_out
 
-A begins at -(1..16), D at 1, the bias of Δ so that Δ is log-uniform: the authors' on [.001, .1], for thousands of
-tokens, here on [1/T, 1]. The authors exempt A, D and that bias from weight decay; here, as in S5, they are trained at a
-smaller rate, which Mamba's authors do not.
+A begins at -(1..16), D at 1, the bias of Δ so that Δ is log-uniform: the authors' on [.001, .1],
+for thousands of tokens, here on [1/T, 1]. The authors exempt A, D and that bias from weight decay;
+here, as in S5, they are trained at a smaller rate, which Mamba's authors do not.
 """
 
 import math
@@ -19,10 +21,25 @@ from torch import Tensor
 from torch.nn.functional import silu, softplus
 
 from icl_core.papers.gdssm.shared.sequence_models.authors import parts
-from icl_core.papers.gdssm.shared.sequence_models.authors.parts import CONVOLVED, Hidden, Shape, normalised
-from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Generators, Parameters, uniform
+from icl_core.papers.gdssm.shared.sequence_models.authors.parts import (
+    CONVOLVED,
+    Hidden,
+    Shape,
+    normalised,
+)
+from icl_core.papers.gdssm.shared.sequence_models.initial_weights import (
+    Generators,
+    Parameters,
+    uniform,
+)
 from icl_core.papers.gdssm.shared.sequence_models.plain import mamba as plain
-from icl_core.papers.gdssm.shared.sequence_models.plain.mamba import EXPANSION, Channel, Reader, State, selected
+from icl_core.papers.gdssm.shared.sequence_models.plain.mamba import (
+    EXPANSION,
+    Channel,
+    Reader,
+    State,
+    selected,
+)
 from icl_core.papers.gdssm.shared.sequence_models.scan import associative_scan
 
 STATE = 16
@@ -47,7 +64,9 @@ def parameters(shape: Shape, generators: Generators) -> Parameters:
     }
 
 
-def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = False) -> Float[Tensor, "tasks R f"]:
+def forward(
+    p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = False
+) -> Float[Tensor, "tasks R f"]:
     """The answers at all tokens, or at the `last` one alone, for one seed's parameters."""
     u = tokens @ p["W_in"]  # (tasks, T, width)
     n = normalised(p, u)
@@ -59,7 +78,8 @@ def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = Fals
 
 
 def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
-    """The same, one token after the other: what is remembered is Z and the last inputs of the convolution."""
+    """The same, one token after the other: what is remembered is Z and the last inputs of the
+    convolution."""
     tasks, (d, size) = tokens.shape[0], p["log_A"].shape
     Z, recent = tokens.new_zeros(tasks, d, size), tokens.new_zeros(tasks, CONVOLVED, d)
     answers = []
@@ -80,10 +100,12 @@ def read(Z: State, C: Reader) -> Channel:
 
 
 def at_the_end(p: Parameters, x: Float[Tensor, "tasks T d"]) -> Float[Tensor, "tasks one d"]:
-    """What the last token reads, without the states before: each token's drive, decayed by all steps after it, of
-    which a diagonal A needs but the sum."""
+    """What the last token reads, without the states before: each token's drive, decayed by all
+    steps after it, of which a diagonal A needs but the sum."""
     Δ = softplus(x @ p["W_down"] @ p["W_up"] + p["b_Δ"])  # (tasks, T, d)
-    after = Δ.flip(1).cumsum(1).flip(1)[:, 1:]  # (tasks, T - 1, d): the steps from the next token on
+    after = (
+        Δ.flip(1).cumsum(1).flip(1)[:, 1:]
+    )  # (tasks, T - 1, d): the steps from the next token on
     after = torch.cat([after, torch.zeros_like(Δ[:, :1])], 1)  # (tasks, T, d)
     kept = (-after[..., None] * p["log_A"].exp()).exp()  # (tasks, T, d, state)
     met = (x @ p["W_B"]) * (x[:, -1:] @ p["W_C"])  # (tasks, T, state)

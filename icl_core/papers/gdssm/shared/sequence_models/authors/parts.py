@@ -8,7 +8,11 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import gelu, pad
 
-from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Generators, Parameters, matrix
+from icl_core.papers.gdssm.shared.sequence_models.initial_weights import (
+    Generators,
+    Parameters,
+    matrix,
+)
 from icl_core.papers.gdssm.shared.weights import normal
 
 HEADS, CONVOLVED, EXPANSION, EPSILON = 4, 4, 4, 1e-6
@@ -16,8 +20,9 @@ HEADS, CONVOLVED, EXPANSION, EPSILON = 4, 4, 4, 1e-6
 
 @dataclass(frozen=True)
 class Shape:
-    """What a model is built for: tokens of so many `features`, up to `positions` of them; its hidden `width`; how many
-    `layers`; and whether its blocks begin with a `norm`, which hides the size of what they read."""
+    """What a model is built for: tokens of so many `features`, up to `positions` of them; its
+    hidden `width`; how many `layers`; and whether its blocks begin with a `norm`, which hides the
+    size of what they read."""
 
     features: int
     width: int
@@ -50,11 +55,14 @@ def filled(generators: Generators, value: float, *shape: int) -> Tensor:
 
 
 def norm(shape: Shape, generators: Generators, *blocks: int, shift: bool = False) -> Parameters:
-    """The scale of a norm, 1, and with `shift`, of a layer norm, its shift, 0; nothing where there is to be none."""
+    """The scale of a norm, 1, and with `shift`, of a layer norm, its shift, 0; nothing where there
+    is to be none."""
     if not shape.norm:
         return {}
     size = (*blocks, shape.width)
-    return {"norm": filled(generators, 1.0, *size)} | ({"shift": filled(generators, 0.0, *size)} if shift else {})
+    return {"norm": filled(generators, 1.0, *size)} | (
+        {"shift": filled(generators, 0.0, *size)} if shift else {}
+    )
 
 
 def named(block: str, parameters: Parameters) -> Parameters:
@@ -64,7 +72,11 @@ def named(block: str, parameters: Parameters) -> Parameters:
 
 def of(p: Parameters, block: str, index: int) -> Parameters:
     """One seed's parameters of a block, of several of its kind the one at `index`."""
-    return {name.removeprefix(f"{block}."): each[index] for name, each in p.items() if name.startswith(f"{block}.")}
+    return {
+        name.removeprefix(f"{block}."): each[index]
+        for name, each in p.items()
+        if name.startswith(f"{block}.")
+    }
 
 
 def rows(last: bool) -> slice:
@@ -76,8 +88,8 @@ Hidden = Float[Tensor, "*rest width"]
 
 
 def normalised(p: Parameters, u: Hidden) -> Hidden:
-    """What a block reads: `u` over its root mean square, or where there is a shift the layer norm; `u` itself without
-    a norm."""
+    """What a block reads: `u` over its root mean square, or where there is a shift the layer norm;
+    `u` itself without a norm."""
     if "norm" not in p:
         return u
     if "shift" in p:
@@ -91,21 +103,26 @@ def split(x: Float[Tensor, "*rest both"]) -> Float[Tensor, "*rest heads head"]:
     return x.unflatten(-1, (HEADS, -1))
 
 
-def convolved(x: Float[Tensor, "tasks T d"], kernel: Float[Tensor, "K d"]) -> Float[Tensor, "tasks T d"]:
+def convolved(
+    x: Float[Tensor, "tasks T d"], kernel: Float[Tensor, "K d"]
+) -> Float[Tensor, "tasks T d"]:
     """Each channel's last K tokens, weighted; the newest token's weight is the last."""
     T, K = x.shape[1], len(kernel)
     padded = pad(x, (0, 0, K - 1, 0))  # (tasks, T + K - 1, d)
     return torch.stack([padded[:, i : i + T] * row for i, row in enumerate(kernel)]).sum(0)
 
 
-def newest(recent: Float[Tensor, "tasks K d"], x: Float[Tensor, "tasks d"]) -> Float[Tensor, "tasks K d"]:
+def newest(
+    recent: Float[Tensor, "tasks K d"], x: Float[Tensor, "tasks d"]
+) -> Float[Tensor, "tasks K d"]:
     """The last K tokens once `x` has come."""
     return torch.cat([recent[:, 1:], x[:, None]], 1)
 
 
 def feed_forward(shape: Shape, generators: Generators, blocks: int) -> Parameters:
-    """The feed-forward layer of a transformer, four times as wide, with biases (Vaswani et al. 2017, Section 3.3). What
-    is added to a token begins the smaller the more is added, as in GPT-2."""
+    """The feed-forward layer of a transformer, four times as wide, with biases (Vaswani et al.
+    2017, Section 3.3). What is added to a token begins the smaller the more is added, as in GPT-2.
+    """
     wide, adds = EXPANSION * shape.width, (2 * shape.layers) ** -0.5
     return named("mlp", {
         **norm(shape, generators, blocks, shift=True),

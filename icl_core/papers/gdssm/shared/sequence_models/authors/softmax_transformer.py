@@ -1,8 +1,9 @@
-"""The transformer with softmax attention (Vaswani et al. 2017), as its authors build it but for the norms, which stand
-before the blocks as since GPT-2; causal, with learned positions.
+"""The transformer with softmax attention (Vaswani et al. 2017), as its authors build it but for the
+norms, which stand before the blocks as since GPT-2; causal, with learned positions.
 
     u_t = s_t W_in + p_t
-    u_t <- u_t + W_O [sum_s softmax_s(q_t . k_s / sqrt m) v_s], s <= t         for each layer, of each of four heads
+    u_t <- u_t + W_O [sum_s softmax_s(q_t . k_s / sqrt m) v_s], s <= t         for each layer, of
+                                                                               each of four heads
     u_t <- u_t + W_2 gelu(W_1 n_t + b_1) + b_2                                 four times as wide
     answer_t = u_t W_out
 
@@ -14,7 +15,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from icl_core.papers.gdssm.shared.sequence_models.authors import parts
-from icl_core.papers.gdssm.shared.sequence_models.authors.linear_transformer import drawn, layers, read, state
+from icl_core.papers.gdssm.shared.sequence_models.authors.linear_transformer import (
+    drawn,
+    layers,
+    read,
+    state,
+)
 from icl_core.papers.gdssm.shared.sequence_models.authors.parts import HEADS, Shape, of
 from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Generators, Parameters
 
@@ -27,7 +33,9 @@ def parameters(shape: Shape, generators: Generators) -> Parameters:
     return drawn(shape, generators, out=(HEADS * shape.head) ** -0.5)
 
 
-def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = False) -> Float[Tensor, "tasks R f"]:
+def forward(
+    p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = False
+) -> Float[Tensor, "tasks R f"]:
     """The answers at all tokens, or at the `last` one alone, for one seed's parameters."""
     T = tokens.shape[1]
     u = tokens @ p["W_in"] + p["P"][:T]  # (tasks, T, width)

@@ -1,8 +1,10 @@
-"""A gated delta network (Yang, Kautz and Hatamizadeh 2024), one layer, one head, no convolution, no norm, no gate.
+"""A gated delta network (Yang, Kautz and Hatamizadeh 2024), one layer, one head, no convolution, no
+norm, no gate.
 
     u_t = s_t W_in;  q, k, v = u W_Q, u W_K, u W_V, q and k of length 1
     S_t = α_t S_{t-1} (I - β_t k_t k_t^T) + β_t v_t k_t^T
-    answer_t = (u_t + W_O S_t q_t) W_out          α_t = exp(-A softplus(u_t W_a + b_Δ)),  β_t = sigmoid(u_t W_b)
+    answer_t = (u_t + W_O S_t q_t) W_out          α_t = exp(-A softplus(u_t W_a + b_Δ)),  β_t =
+                                                  sigmoid(u_t W_b)
 
 Of all models here its state is the nearest relative of one that accumulates a gradient.
 """
@@ -13,9 +15,17 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from icl_core.papers.gdssm.shared.sequence_models import delta_rule
-from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Generators, Parameters, matrix, uniform
+from icl_core.papers.gdssm.shared.sequence_models.initial_weights import (
+    Generators,
+    Parameters,
+    matrix,
+    uniform,
+)
 
-STEPS, MOST = (1e-3, 1e-1), 16.0  # Δ at the start, between these; A at most, as in the authors' code
+STEPS, MOST = (
+    (1e-3, 1e-1),
+    16.0,
+)  # Δ at the start, between these; A at most, as in the authors' code
 
 
 def parameters(features: int, width: int, state: int, generators: Generators) -> Parameters:

@@ -1,34 +1,54 @@
-"""The transformer with linear attention (Katharopoulos et al. 2020; here as in Eqs. 2 and 5 of the paper), any layers.
+"""The transformer with linear attention (Katharopoulos et al. 2020; here as in Eqs. 2 and 5 of the
+paper), any layers.
 
     u_t = s_t W_in + p_t
-    u_t <- u_t + W_O Z_t q_t,  Z_t = Z_{t-1} + v_t k_t^T      for each layer; q, k, v = u W_Q, u W_K, u W_V
+    u_t <- u_t + W_O Z_t q_t,  Z_t = Z_{t-1} + v_t k_t^T      for each layer; q, k, v = u W_Q, u
+                               W_K, u W_V
     answer_t = u_t W_out
 
-Z_t q_t = sum_{s <= t} v_s (k_s . q_t): attention without the softmax, so a layer is a recurrence with a matrix as its
-state. A layer has one head, and no decay. The p_t are learned: without them nothing tells an x from the y that follows.
+Z_t q_t = sum_{s <= t} v_s (k_s . q_t): attention without the softmax, so a layer is a recurrence
+with a matrix as its state. A layer has one head, and no decay. The p_t are learned: without them
+nothing tells an x from the y that follows.
 """
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Generators, Parameters, matrix
+from icl_core.papers.gdssm.shared.sequence_models.initial_weights import (
+    Generators,
+    Parameters,
+    matrix,
+)
 from icl_core.papers.gdssm.shared.weights import normal
 
 
-def parameters(features: int, width: int, state: int, generators: Generators, layers: int, length: int) -> Parameters:
+def parameters(
+    features: int, width: int, state: int, generators: Generators, layers: int, length: int
+) -> Parameters:
     """Random parameters for sequences of up to `length` tokens."""
-    # q . k of order 1, and a sum over all positions of order 1: two layers multiply these three times
+    # q . k of order 1, and a sum over all positions of order 1: two layers multiply these three
+    # times
     keys, out = width**-0.5 * state**-0.25, (state * length) ** -0.5
     return drawn(features, width, state, generators, layers, length, keys, out)
 
 
 def drawn(
-    features: int, width: int, state: int, generators: Generators, layers: int, length: int, keys: float, out: float
+    features: int,
+    width: int,
+    state: int,
+    generators: Generators,
+    layers: int,
+    length: int,
+    keys: float,
+    out: float,
 ) -> Parameters:
-    """Those of any transformer; `keys` and `out` are the standard deviations of W_Q and W_K, and of W_O."""
+    """Those of any transformer; `keys` and `out` are the standard deviations of W_Q and W_K, and of
+    W_O."""
     into = {"W_Q": keys, "W_K": keys, "W_V": width**-0.5}
-    return {name: normal(generators, layers, width, state, std=std) for name, std in into.items()} | {
+    return {
+        name: normal(generators, layers, width, state, std=std) for name, std in into.items()
+    } | {
         "W_in": matrix(generators, features, width),
         "P": normal(generators, length, width, std=0.5),
         "W_O": normal(generators, layers, state, width, std=out),

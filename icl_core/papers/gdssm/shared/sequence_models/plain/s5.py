@@ -1,13 +1,18 @@
-"""S5 (Smith, Warrington and Linderman, Simplified State Space Layers for Sequence Modeling, 2023), one layer.
+"""S5 (Smith, Warrington and Linderman, Simplified State Space Layers for Sequence Modeling, 2023),
+one layer.
 
     u_t = s_t W_in
-    z_t = A z_{t-1} + B u_t          A = exp(Λ Δ), B = Λ^-1 (A - 1) B~      diagonal, complex; Δ a state (Eqs. 5, 6)
-    v_t = 2 Re(C z_t) + D * u_t                                             one of each conjugate pair is kept (3.2)
-    g_t = gelu(v_t) * sigmoid(gelu(v_t) W_g)                                the layer's gated activation (Appendix G)
+    z_t = A z_{t-1} + B u_t          A = exp(Λ Δ), B = Λ^-1 (A - 1) B~      diagonal, complex; Δ a
+                                     state (Eqs. 5, 6)
+    v_t = 2 Re(C z_t) + D * u_t                                             one of each conjugate
+                                                                            pair is kept (3.2)
+    g_t = gelu(v_t) * sigmoid(gelu(v_t) W_g)                                the layer's gated
+                                                                            activation (Appendix G)
     answer_t = (u_t + g_t) W_out
 
-A does not depend on the tokens. Without the gate the answer would be linear in them, and no linear map beats zero:
-y_q = W x_q has no correlation with any token, since W has mean zero whatever the x, and x_q whatever the y.
+A does not depend on the tokens. Without the gate the answer would be linear in them, and no linear
+map beats zero: y_q = W x_q has no correlation with any token, since W has mean zero whatever the x,
+and x_q whatever the y.
 """
 
 import math
@@ -18,7 +23,12 @@ from jaxtyping import Complex, Float
 from torch import Tensor
 from torch.nn.functional import gelu
 
-from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Generators, Parameters, matrix, uniform
+from icl_core.papers.gdssm.shared.sequence_models.initial_weights import (
+    Generators,
+    Parameters,
+    matrix,
+    uniform,
+)
 from icl_core.papers.gdssm.shared.sequence_models.scan import associative_scan
 from icl_core.papers.gdssm.shared.weights import normal as gaussian
 
@@ -32,8 +42,13 @@ def parameters(features: int, width: int, state: int, generators: Generators) ->
     """
     Λ, V = (each.to(torch.complex64) for each in hippo(state))  # (state), (2 state, state)
     seeds, normal = len(generators), partial(gaussian, generators, std=1.0)
-    B, C = normal(2 * state, width).to(V.dtype), torch.complex(normal(width, 2 * state), normal(width, 2 * state))
-    B = torch.stack([V.mH @ each for each in B]) * width**-0.5  # one by one: in a batch a seed would round otherwise
+    B, C = (
+        normal(2 * state, width).to(V.dtype),
+        torch.complex(normal(width, 2 * state), normal(width, 2 * state)),
+    )
+    B = (
+        torch.stack([V.mH @ each for each in B]) * width**-0.5
+    )  # one by one: in a batch a seed would round otherwise
     C = torch.stack([each @ V for each in C]) * (2 * state) ** -0.5
     low, high = map(math.log, STEPS)
     return {
@@ -50,18 +65,25 @@ def parameters(features: int, width: int, state: int, generators: Generators) ->
 
 
 def hippo(pairs: int) -> tuple[Complex[Tensor, "pairs"], Complex[Tensor, "2*pairs pairs"]]:
-    """Eigenvalues of positive frequency, and their vectors, of the normal part of HiPPO-LegS (Eq. 7), complex128.
+    """Eigenvalues of positive frequency, and their vectors, of the normal part of HiPPO-LegS (Eq.
+    7), complex128.
 
-    The matrix is -1/2 on the diagonal and antisymmetric beside it, with -sqrt((n + 1/2)(k + 1/2)) below.
+    The matrix is -1/2 on the diagonal and antisymmetric beside it, with -sqrt((n + 1/2)(k + 1/2))
+    below.
     """
     root = (torch.arange(2 * pairs, dtype=torch.float64) + 0.5).sqrt()
     below = (root[:, None] * root).tril(-1)
-    frequencies, vectors = torch.linalg.eigh(1j * (below - below.T))  # in rising order, symmetric about zero
-    return torch.complex(torch.full((pairs,), -0.5, dtype=torch.float64), frequencies[pairs:]), vectors[:, pairs:]
+    frequencies, vectors = torch.linalg.eigh(
+        1j * (below - below.T)
+    )  # in rising order, symmetric about zero
+    return torch.complex(
+        torch.full((pairs,), -0.5, dtype=torch.float64), frequencies[pairs:]
+    ), vectors[:, pairs:]
 
 
 def discretised(p: Parameters) -> tuple[Complex[Tensor, "state"], Complex[Tensor, "state width"]]:
-    """A and B of the recurrence over tokens: the input is held constant for a step Δ (zero-order hold, Eq. 6)."""
+    """A and B of the recurrence over tokens: the input is held constant for a step Δ (zero-order
+    hold, Eq. 6)."""
     Λ = torch.complex(-p["log_decay"].exp(), p["frequency"])  # (state): real parts always negative
     A = (Λ * p["log_step"].exp()).exp()
     return A, ((A - 1) / Λ)[:, None] * torch.complex(*p["B"].unbind())

@@ -1,11 +1,13 @@
-"""The transformer with softmax attention (Vaswani et al. 2017; Eq. 1 of the paper), attention only, any layers.
+"""The transformer with softmax attention (Vaswani et al. 2017; Eq. 1 of the paper), attention only,
+any layers.
 
     u_t = s_t W_in + p_t
-    u_t <- u_t + W_O sum_s softmax_s(q_t . k_s / sqrt m) v_s, s <= t      for each layer; q, k, v = u W_Q, u W_K, u W_V
+    u_t <- u_t + W_O sum_s softmax_s(q_t . k_s / sqrt m) v_s, s <= t      for each layer; q, k, v =
+                                                                          u W_Q, u W_K, u W_V
     answer_t = u_t W_out
 
-A layer has one head. It differs from `linear_transformer` in the softmax alone, and so has no state of fixed size:
-token by token, it keeps all keys and values.
+A layer has one head. It differs from `linear_transformer` in the softmax alone, and so has no state
+of fixed size: token by token, it keeps all keys and values.
 """
 
 import math
@@ -18,9 +20,13 @@ from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Generat
 from icl_core.papers.gdssm.shared.sequence_models.plain.linear_transformer import drawn
 
 
-def parameters(features: int, width: int, state: int, generators: Generators, layers: int, length: int) -> Parameters:
+def parameters(
+    features: int, width: int, state: int, generators: Generators, layers: int, length: int
+) -> Parameters:
     """Random parameters for sequences of up to `length` tokens."""
-    return drawn(features, width, state, generators, layers, length, keys=width**-0.5, out=state**-0.5)
+    return drawn(
+        features, width, state, generators, layers, length, keys=width**-0.5, out=state**-0.5
+    )
 
 
 def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
@@ -48,7 +54,9 @@ def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "t
             q, k, v = (u @ p[name][layer] for name in ("W_Q", "W_K", "W_V"))
             keys[layer].append(k)
             values[layer].append(v)
-            scores = torch.einsum("nm,tnm->nt", q, torch.stack(keys[layer])) / math.sqrt(q.shape[-1])
+            scores = torch.einsum("nm,tnm->nt", q, torch.stack(keys[layer])) / math.sqrt(
+                q.shape[-1]
+            )
             mixed = torch.einsum("nt,tnm->nm", scores.softmax(-1), torch.stack(values[layer]))
             u = u + mixed @ p["W_O"][layer]
         answers.append(u @ p["W_out"])
