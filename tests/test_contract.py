@@ -1,7 +1,8 @@
-"""What every experiment obeys, run on all that the registry finds: shipped papers and the
-throw-away one."""
+"""What every experiment obeys, checked on all that the registry finds: the three papers and the
+throw-away one. A failure names the experiment."""
 
 import dataclasses
+import itertools
 import json
 import os
 from pathlib import Path
@@ -23,13 +24,13 @@ IDS = registry.experiment_ids()
 SHIPPED = [header for header in store.default().headers() if header.origin == "shipped"]
 
 
-def name(header) -> str:
-    return f"{header.experiment}-{header.key[:8]}"
-
-
-@pytest.fixture(params=IDS)
-def experiment(request):
-    return registry.experiment(request.param)
+EXPERIMENTS = {id: registry.experiment(id) for id in IDS}
+# Names in an address that are no setting.
+RESERVED = {
+    *("experiment", "preset", "version", "projector", "step", "drawer", "beat", "tour", "marks"),
+    *("lesson", "cell", "kept", "sweep", "sweep_seeds", "metric"),
+}
+TYPED = ["", "?", "0", "1, 2, x", "1/0", "1:2:3", "-1e400:nan", "9" * 30, "\x00"]
 
 
 def test_papers_describe_themselves():
@@ -38,106 +39,98 @@ def test_papers_describe_themselves():
         assert all(len(row) == 3 for row in paper.glossary)
 
 
-def test_settings_are_declared_and_have_valid_defaults(experiment):
-    for settings_class in (experiment.config, experiment.view):
-        made = settings_class()
-        assert json.loads(json.dumps(values(made))) == values(made)
-        for field, knob in knobs_of(settings_class).items():
-            assert knob.label
-            with pytest.raises(BadSetting, match=field):
-                dataclasses.replace(made, **{field: object()})
+def test_experiments_explain_themselves():
+    for id, experiment in EXPERIMENTS.items():
+        assert len(experiment.about) > 100, id
+        assert experiment.title, id
 
 
-def test_config_and_view_share_no_name_and_take_none_of_the_address(experiment):
-    config, view = set(knobs_of(experiment.config)), set(knobs_of(experiment.view))
-    assert not config & view
-    assert not (config | view) & {
-        "experiment",
-        "preset",
-        "version",
-        "projector",
-        "step",
-        "drawer",
-        "beat",
-        "tour",
-        "marks",
-        "lesson",
-        "cell",
-        "kept",
-        "sweep",
-        "sweep_seeds",
-        "metric",
-    }
+def test_settings_are_declared_and_have_valid_defaults():
+    for id, experiment in EXPERIMENTS.items():
+        for settings_class in (experiment.config, experiment.view):
+            settings = settings_class()
+            assert json.loads(json.dumps(values(settings))) == values(settings), id
+            for field, knob in knobs_of(settings_class).items():
+                assert knob.label, (id, field)
+                with pytest.raises(BadSetting, match=field):
+                    dataclasses.replace(settings, **{field: object()})
 
 
-@pytest.mark.parametrize(
-    "typed", ["", "?", "0", "1, 2, x", "1/0", "1:2:3", "-1e400:nan", "9" * 30, "\x00"]
-)
-def test_what_a_visitor_types_is_taken_or_refused_with_a_sentence(experiment, typed):
-    """A view may only find when it draws that it cannot show this: that is `CannotDraw`, asked
+def test_config_and_view_share_no_name_and_take_none_of_the_address():
+    for id, experiment in EXPERIMENTS.items():
+        config, view = set(knobs_of(experiment.config)), set(knobs_of(experiment.view))
+        assert not config & view, id
+        assert not (config | view) & RESERVED, id
+
+
+def test_what_a_visitor_types_is_taken_or_refused_with_a_sentence():
+    """A view may find only when it draws that it cannot show this: that is `CannotDraw`, tested
     elsewhere."""
-    for settings_class in (experiment.config, experiment.view):
-        for field, knob in knobs_of(settings_class).items():
-            if knob.kind == "text":
+    for id, experiment in EXPERIMENTS.items():
+        for settings_class in (experiment.config, experiment.view):
+            fields = [f for f, knob in knobs_of(settings_class).items() if knob.kind == "text"]
+            for field, typed in itertools.product(fields, TYPED):
                 try:
-                    settings_class(**{field: typed})
+                    taken = getattr(settings_class(**{field: typed}), field)
+                    assert taken in (typed, knobs_of(settings_class)[field].default), (id, field)
                 except BadSetting as problem:
-                    assert str(problem)
+                    assert str(problem), (id, field)
 
 
-def test_sliders_refuse_what_lies_beyond_their_range(experiment):
-    for field, knob in knobs_of(experiment.config).items():
-        if knob.kind == "slider":
-            for value in (knob.low - 1, knob.high + 1):
-                with pytest.raises(BadSetting, match=f"^{field} must be"):
-                    experiment.config(**{field: type(knob.default)(value)})
+def test_sliders_refuse_what_lies_beyond_their_range():
+    for experiment in EXPERIMENTS.values():
+        for field, knob in knobs_of(experiment.config).items():
+            if knob.kind == "slider":
+                for value in (knob.low - 1, knob.high + 1):
+                    with pytest.raises(BadSetting, match=f"^{field} must be"):
+                        experiment.config(**{field: type(knob.default)(value)})
 
 
-def test_a_views_knob_depends_on_what_the_config_has(experiment):
-    own = knobs_of(experiment.config).values()
-    for knob in [*knobs_of(experiment.view).values(), *own]:
-        if knob.at_most and knob in own:
-            assert knob.default <= getattr(experiment.config(), knob.at_most) <= knob.high, (
-                knob.label
-            )
-        elif knob.at_most:
-            bound = knobs_of(experiment.config)[knob.at_most]
-            assert isinstance(bound.default, int) and bound.high <= knob.high, knob.label
-        assert not knob.shown_if or isinstance(getattr(experiment.config(), knob.shown_if), bool), (
-            knob.label
-        )
+def test_a_knob_that_depends_on_the_config_names_a_field_of_it():
+    for id, experiment in EXPERIMENTS.items():
+        config = experiment.config()
+        for knob in knobs_of(experiment.config).values():
+            if knob.at_most:
+                assert knob.default <= getattr(config, knob.at_most) <= knob.high, (id, knob.label)
+        for knob in knobs_of(experiment.view).values():
+            if knob.at_most:
+                bound = knobs_of(experiment.config)[knob.at_most]
+                assert isinstance(bound.default, int), (id, knob.label)
+                assert bound.high <= knob.high, (id, knob.label)
+        for knob in [*knobs_of(experiment.config).values(), *knobs_of(experiment.view).values()]:
+            if knob.shown_if:
+                assert isinstance(getattr(config, knob.shown_if), bool), (id, knob.label)
 
 
-def test_it_explains_itself(experiment):
-    assert len(experiment.about) > 100
-    assert experiment.title
+def test_presets_are_valid_and_distinct():
+    for id, experiment in EXPERIMENTS.items():
+        names = [preset.name for preset in experiment.presets]
+        assert len(set(names)) == len(names) > 0, id
+        for preset in experiment.presets:
+            assert isinstance(preset.config, experiment.config), (id, preset.name)
+            assert preset.group in GROUPS, (id, preset.name)
+            experiment.view(**preset.view)
+            assert experiment.cost(preset.config) > 0, (id, preset.name)
 
 
-def test_presets_are_valid_and_distinct(experiment):
-    names = [preset.name for preset in experiment.presets]
-    assert len(set(names)) == len(names) > 0
-    for preset in experiment.presets:
-        assert isinstance(preset.config, experiment.config)
-        assert preset.group in GROUPS
-        experiment.view(**preset.view)
-        assert experiment.cost(preset.config) > 0
+def test_claims_are_distinct_and_say_whose_they_are_and_of_which_setting():
+    for id, experiment in EXPERIMENTS.items():
+        ids = [claim.id for claim in experiment.claims]
+        assert len(set(ids)) == len(ids) > 0, id
+        for claim in experiment.claims:
+            assert claim.label and claim.text and claim.source, (id, claim.id)
+            assert bool(claim.quote) == (claim.kind == "paper"), (id, claim.id)
+            assert claim.at is not None or claim.setting, (id, claim.id)
+            assert set(claim.at or ()) <= set(knobs_of(experiment.config)), (id, claim.id)
 
 
-def test_claims_are_distinct_and_say_whose_they_are_and_of_which_setting(experiment):
-    ids = [claim.id for claim in experiment.claims]
-    assert len(set(ids)) == len(ids) > 0
-    for claim in experiment.claims:
-        assert claim.label and claim.text and claim.source
-        assert bool(claim.quote) == (claim.kind == "paper"), claim.id
-        assert claim.at is not None or claim.setting, claim.id
-        assert set(claim.at or ()) <= set(knobs_of(experiment.config)), claim.id
-
-
-def test_drawings_name_view_fields(experiment):
-    known = set(knobs_of(experiment.view))
-    assert len({drawing.name for drawing in experiment.drawings}) == len(experiment.drawings)
-    for drawing in experiment.drawings:
-        assert set(drawing.knobs) <= known
+def test_drawings_name_view_fields():
+    for id, experiment in EXPERIMENTS.items():
+        fields = set(knobs_of(experiment.view))
+        names = {drawing.name for drawing in experiment.drawings}
+        assert len(names) == len(experiment.drawings), id
+        for drawing in experiment.drawings:
+            assert set(drawing.knobs) <= fields, (id, drawing.name)
 
 
 def test_there_are_shipped_runs_to_test():
@@ -156,39 +149,49 @@ def test_every_shipped_preset_has_its_run():
     assert not missing, "run `python -m icl_core build` for " + ", ".join(missing)
 
 
-@pytest.mark.parametrize("header", SHIPPED, ids=name)
-def test_shipped_metrics_are_those_recomputed(header):
-    run = store.default().load(header)
-    experiment = registry.experiment(header.experiment)
-    recomputed = {
-        record["claim"]: record for record in findings.measure(experiment, run)
-    }  # declared claims only
-    kept = {record["claim"]: record for record in run.info["metrics"]}
-    assert kept.keys() == recomputed.keys()
-    for claim, record in recomputed.items():
-        assert kept[claim]["value"] == pytest.approx(record["value"], rel=0.01, abs=2e-5)
+SHOWN = [id for id in IDS if any(header.experiment == id for header in SHIPPED)]
+
+
+@pytest.mark.parametrize("id", SHOWN)
+def test_shipped_runs_draw_and_measure_what_their_files_say(id):
+    experiment = EXPERIMENTS[id]
+    headers = [header for header in SHIPPED if header.experiment == id]
+    for header in headers:
+        run = store.default().load(header)
+        _check_metrics(experiment, run)
+        _check_drawings(experiment, run, validate=header is headers[0])
+
+
+def _check_metrics(experiment, run):
+    """The metrics in the run's file are what the experiment measures today."""
+    measured = {record["claim"]: record for record in findings.measure(experiment, run)}
+    stored = {record["claim"]: record for record in run.info["metrics"]}
+    assert stored.keys() == measured.keys(), run.config
+    for claim, record in measured.items():
+        where = (claim, run.config)
+        assert stored[claim]["value"] == pytest.approx(record["value"], rel=0.01, abs=2e-5), where
         error = record["error"]
-        assert kept[claim]["error"] == (
-            error if error is None else pytest.approx(error, rel=0.01, abs=2e-5)
-        )
-        for told in ("kind", "unfinished", "verdict"):
-            assert kept[claim][told] == record[told], (claim, told)
-        assert bool(kept[claim]["reason"]) == bool(record["reason"]), claim  # in today's words
+        if error is not None:
+            error = pytest.approx(error, rel=0.01, abs=2e-5)
+        assert stored[claim]["error"] == error, where
+        for field in ("kind", "unfinished", "verdict"):
+            assert stored[claim][field] == record[field], (field, *where)
+        # its words are today's
+        assert bool(stored[claim]["reason"]) == bool(record["reason"]), where
 
 
-@pytest.mark.parametrize("header", SHIPPED, ids=name)
-def test_every_drawing_of_a_shipped_run_draws(header):
-    run = store.default().load(header)
-    experiment = registry.experiment(header.experiment)
+def _check_drawings(experiment, run, validate: bool):
+    """Every drawing of the run has a title, a caption and a figure or table; `validate` has plotly
+    check all properties of the figures, which takes most of the time."""
     view = experiment.view()
-    assert experiment.headline(run, view).endswith(".")
+    assert experiment.headline(run, view).endswith("."), run.config
     for drawing in experiment.drawings:
         if not drawing.applies(run.config):
             continue
         panel = drawing.draw(run, view)
-        assert panel.title and len(panel.caption) > 40
-        assert panel.table is not None or panel.figure is not None
-        if panel.figure is not None:
+        assert panel.title and len(panel.caption) > 40, (drawing.name, run.config)
+        assert panel.table is not None or panel.figure is not None, (drawing.name, run.config)
+        if panel.figure is not None and validate:
             panel.figure.plotly()  # refuses what plotly does not know
 
 
@@ -203,9 +206,6 @@ def of_first(id: str):
         return experiment.view(**at, **more)
 
     return experiment, store.default().load(header), view
-
-
-SHOWN = [id for id in IDS if any(header.experiment == id for header in SHIPPED)]
 
 
 @pytest.mark.parametrize("id", SHOWN)
@@ -257,13 +257,19 @@ def test_a_drawing_names_the_knobs_that_it_depends_on(id):
     named = {field for drawing in experiment.drawings for field in drawing.knobs}
     for drawing in (each for each in experiment.drawings if each.applies(run.config)):
         before = _drawn(drawing, run, view())
+        # all other fields at once: a single drawing shows that none of them matters
+        others = view()
+        changed = []
         for field in sorted(named - set(drawing.knobs)):
             for value in _others(knobs_of(experiment.view)[field]):
                 try:
-                    changed = view(**{field: value})
+                    others = dataclasses.replace(others, **{field: value})
                 except BadSetting:  # a combination that cannot be
                     continue
-                assert _drawn(drawing, run, changed) == before, f"{drawing.name} depends on {field}"
+                changed.append(field)
+        assert not changed or _drawn(drawing, run, others) == before, (
+            f"{drawing.name} depends on one of {', '.join(changed)}"
+        )
 
 
 def _others(knob) -> list:

@@ -3,9 +3,8 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parents[1]
 CORE = sorted((ROOT / "icl_core").rglob("*.py"))
@@ -16,8 +15,9 @@ PAPERS = sorted(
 )
 
 
+@cache
 def imported(path: Path) -> set[str]:
-    """Every module name that the file imports, wherever in it."""
+    """Return every module name that the file imports, wherever in it."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -33,16 +33,16 @@ def within(names: set[str], *packages: str) -> list[str]:
     )
 
 
-@pytest.mark.parametrize("path", CORE, ids=lambda path: str(path.relative_to(ROOT)))
-def test_the_core_imports_neither_streamlit_nor_the_pages(path: Path) -> None:
-    assert not within(imported(path), "streamlit", "pages", "app")
+def test_the_core_imports_neither_streamlit_nor_the_pages() -> None:
+    for path in CORE:
+        assert not within(imported(path), "streamlit", "pages", "app"), path
 
 
-@pytest.mark.parametrize("paper", PAPERS)
-def test_a_paper_imports_no_other_paper(paper: str) -> None:
-    others = [f"icl_core.papers.{other}" for other in PAPERS if other != paper]
-    for path in (ROOT / "icl_core" / "papers" / paper).rglob("*.py"):
-        assert not within(imported(path), *others), path
+def test_a_paper_imports_no_other_paper() -> None:
+    for paper in PAPERS:
+        others = [f"icl_core.papers.{other}" for other in PAPERS if other != paper]
+        for path in (ROOT / "icl_core" / "papers" / paper).rglob("*.py"):
+            assert not within(imported(path), *others), path
 
 
 def test_the_spine_names_no_paper() -> None:
@@ -68,13 +68,22 @@ def test_pages_are_short_and_define_no_class() -> None:
         assert path.read_text().count("\n") < 60, path
 
 
-@pytest.mark.parametrize("module", ["icl_core.registry", "icl_core.runs.store", "icl_core.figures"])
-def test_the_front_page_needs_no_torch(module: str) -> None:
-    code = (
-        f"import sys, {module}\nfrom icl_core import registry\nregistry.papers()\nassert "
-        "'torch' not in sys.modules"
-    )
+def test_the_contract_and_the_front_page_need_no_torch() -> None:
+    modules = [
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for path in sorted((ROOT / "icl_core" / "contract").glob("[!_]*.py"))
+    ]
+    modules += ["icl_core.runs.store", "icl_core.figures", "icl_core.findings.findings"]
+    code = f"import sys, {', '.join(modules)}\nfrom icl_core import registry\nregistry.papers()\n"
+    code += "assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+def test_statistics_import_nothing_of_the_project() -> None:
+    for path in (ROOT / "icl_core" / "statistics").glob("*.py"):
+        assert not within(imported(path), "icl_core") or within(
+            imported(path), "icl_core.statistics"
+        ) == within(imported(path), "icl_core"), path
 
 
 def test_nothing_on_disk_is_unpickled() -> None:
