@@ -1,5 +1,5 @@
-"""Makes README's pictures anew: `python tests/screenshots.py` while the dashboard runs on its usual
-port."""
+"""Make the pictures in .github/ anew: `python tests/screenshots.py` while the dashboard runs on its
+usual port."""
 
 import sys
 from pathlib import Path

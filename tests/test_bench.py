@@ -46,3 +46,13 @@ def test_ways_take_turns_on_the_same_and_their_first_turn_does_not_count():
     )
     assert taken == [("A", 0), ("B", 0), ("A", 1), ("B", 1)]
     assert len(timing.by_turns([int, int], 2)) == 2
+
+
+def test_every_benchmark_has_its_table():
+    text = bench.README.read_text()
+    for name in bench.names():
+        new = bench.replace_table(text, name, "here, today", ["| a step | 1 s | once |"])
+        assert f"here, today\n\n{bench.HEAD}| a step | 1 s | once |\n<!-- end {name} -->" in new
+        assert new.count("<!-- bench ") == text.count("<!-- bench ")
+    with pytest.raises(ValueError, match="markers of nothing"):
+        bench.replace_table(text, "nothing", "", [])

@@ -1,0 +1,102 @@
+"""The documents are true: links and paths lead to files, commands are known, README is short."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from icl_core.cli import main
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = (".github", "icl_core", "pages", "tests")
+DOCUMENTS = [
+    ROOT / "README.md",
+    *(path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.md"))),
+]
+LARGEST = 10_000  # bytes of README.md
+LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
+SPAN = re.compile(r"`([^`\n]+)`")
+PATH = re.compile(r"[\w.]+(/[\w.]+)*(/|\.(py|md|js|css|json|txt|toml))")
+BLOCK = re.compile(r"```sh\n(.*?)```", re.DOTALL)
+RENAMED = re.compile(r"^\| `([\w/]+/)` \| (.*) \|$", re.MULTILINE)
+ABSENT = {  # examples, files of an experiment, what is made while the dashboard runs
+    "some/folder", "artifacts/cache", "draw/", "runs/", "request.json",
+    "settings.py", "claims.py", "metrics.py", "train.py", "run.py", "draw.py", "story.py",
+    "draw/explanations.py", "__init__.py",
+}  # fmt: skip
+
+
+def shown(document: Path) -> str:
+    return str(document.relative_to(ROOT))
+
+
+def spans(document: Path) -> list[str]:
+    """Return what stands between backticks outside blocks of code."""
+    text = re.sub(r"```.*?```", "", document.read_text(), flags=re.DOTALL)
+    return SPAN.findall(text)
+
+
+def places(document: Path) -> list[Path]:
+    """Return the folders to which a path in the document may be relative."""
+    return [
+        ROOT,
+        document.parent,
+        ROOT / "icl_core",
+        ROOT / "icl_core" / "papers",
+        ROOT / "pages" / "ui",
+        ROOT / "tests",
+    ]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=shown)
+def test_every_relative_link_leads_to_a_file(document):
+    links = [link for link in LINK.findall(document.read_text()) if "://" not in link]
+    assert not [link for link in links if not (document.parent / link).exists()]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=shown)
+def test_every_path_is_there(document):
+    paths = [span for span in spans(document) if PATH.fullmatch(span) and span not in ABSENT]
+    missing = [
+        path for path in paths if not any((place / path).exists() for place in places(document))
+    ]
+    assert not missing
+
+
+def test_the_new_names_of_files_are_there():
+    rows = RENAMED.findall((ROOT / "icl_core" / "README.md").read_text())
+    assert len(rows) > 40
+    missing = []
+    for folder, names in rows:
+        for entry in names.split(", "):
+            name = SPAN.findall(entry)[-1]
+            if not (ROOT / folder / f"{name}.py").exists():
+                missing.append(f"{folder}{name}")
+    assert not missing
+
+
+def commands() -> list[list[str]]:
+    """Return the words of every `python -m icl_core …` in the documents, once each."""
+    found = set()
+    for document in DOCUMENTS:
+        text = document.read_text()
+        lines = [line for block in BLOCK.findall(text) for line in block.splitlines()]
+        for line in [*lines, *spans(document)]:
+            _, called, rest = line.partition("python -m icl_core ")
+            if called:
+                found.add(tuple(shlex.split(rest, comments=True)))
+    return [list(words) for words in sorted(found)]
+
+
+@pytest.mark.parametrize("words", commands(), ids=" ".join)
+def test_every_command_is_known_with_its_options(words, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([words[0], "--help"])
+    assert ended.value.code == 0
+    text = capsys.readouterr().out
+    assert not [word for word in words if word.startswith("--") and word not in text]
+
+
+def test_readme_is_short():
+    assert len((ROOT / "README.md").read_bytes()) <= LARGEST
