@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from icl_core.contract.knobs import BadSetting
-from icl_core.contract.number_lists import numbers
+from icl_core.contract.settings_io import numbers
 
 LARGEST = (
     1e6  # eigenvalues lie within this factor of one and of each other: float32 tells no more apart
