@@ -11,8 +11,14 @@ from hypothesis import strategies as st
 
 from icl_core import registry
 from icl_core.contract.knobs import BadSetting, Knob, knobs_of, values
-from icl_core.contract.number_lists import numbers, shares, whole_numbers
-from icl_core.contract.settings_io import from_stored, parse, to_stored
+from icl_core.contract.settings_io import (
+    from_stored,
+    numbers,
+    parse,
+    shares,
+    to_stored,
+    whole_numbers,
+)
 from icl_core.machine import device
 from icl_core.papers.gdssm.shared.typed_points import points
 from icl_core.runs.store import key_of

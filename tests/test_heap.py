@@ -1,5 +1,5 @@
-"""What malloc keeps: told rightly, given back where it is much more than was in use, in a process
-started as workers are."""
+"""The memory that malloc holds is measured correctly and returned if it is much more than was in
+use, in a process started as workers are."""
 
 import os
 import subprocess
@@ -13,11 +13,11 @@ from icl_core.jobs import spawn
 from icl_core.machine import malloc
 
 MIB = 2**20
-TELLS = malloc.allocated_bytes() is not None
+REPORTS = malloc.allocated_bytes() is not None
 # Of 800 MiB that were freed no block of more than 8 can be made.
 HOLES = """
 import ctypes, time
-from icl_core import heap
+from icl_core.machine import malloc
 libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p
 blocks = []
@@ -25,14 +25,14 @@ for _ in range(100):
     blocks.append(ctypes.c_void_p(libc.malloc(8 * 2**20)))
     ctypes.memset(blocks[-1], 1, 8 * 2**20)
     libc.malloc(2000)  # stays, so that neighbours are not one hole
-most = heap.in_use()
+most = malloc.allocated_bytes()
 for block in blocks:
     libc.free(block)
-print(heap.held())
+print(malloc.resident_bytes())
 """
 
 
-def told(code: str) -> list[int]:
+def printed(code: str) -> list[int]:
     environment = {**os.environ, **spawn._REUSED, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", HOLES + code]
     return [
@@ -45,39 +45,42 @@ def told(code: str) -> list[int]:
 
 def test_memory_in_use_and_held_is_what_was_asked_for():
     code = """
-before, held = heap.in_use(), heap.held()
+before, held = malloc.allocated_bytes(), malloc.resident_bytes()
 block = ctypes.c_void_p(libc.malloc(64 * 2**20))
 ctypes.memset(block, 1, 64 * 2**20)
-print(heap.in_use() - before, heap.held() - held)
+print(malloc.allocated_bytes() - before, malloc.resident_bytes() - held)
 libc.free(block)
-print(heap.in_use() - before)
+print(malloc.allocated_bytes() - before)
 """
-    *_, used, held, left = told(code) if TELLS else (0, 64 * MIB, 64 * MIB, 0)
-    assert abs(used - 64 * MIB) < MIB and abs(left) < MIB and (not TELLS or held < 72 * MIB)
+    *_, used, held, left = printed(code) if REPORTS else (0, 64 * MIB, 64 * MIB, 0)
+    assert abs(used - 64 * MIB) < MIB and abs(left) < MIB and (not REPORTS or held < 72 * MIB)
 
 
-@pytest.mark.skipif("not TELLS", reason="this system's malloc does not tell what is in use")
+@pytest.mark.skipif("not REPORTS", reason="this system's malloc does not report what is in use")
 def test_holes_are_given_back_where_much_less_was_ever_in_use():
-    holes, once, now = told("heap.look(most); print(heap.held()); heap.look(0); print(heap.held())")
+    holes, once, now = printed(
+        "malloc.trim_if_due(most); print(malloc.resident_bytes()); malloc.trim_if_due(0); "
+        "print(malloc.resident_bytes())"
+    )
     assert once > 800 * MIB and abs(once - holes) < 16 * MIB  # so much was in use, and may be again
     assert now < holes - 700 * MIB
 
 
-@pytest.mark.skipif("not TELLS", reason="this system's malloc does not tell what is in use")
+@pytest.mark.skipif("not REPORTS", reason="this system's malloc does not report what is in use")
 def test_a_run_is_watched_while_it_lasts():
     code = """
-print(heap.held())
+print(malloc.resident_bytes())
 end = time.monotonic() + 30
-with heap.bounded():
-    while heap.held() > 400 * 2**20 and time.monotonic() < end:
+with malloc.bounded_heap():
+    while malloc.resident_bytes() > 400 * 2**20 and time.monotonic() < end:
         time.sleep(0.01)
-print(heap.held())
+print(malloc.resident_bytes())
 """
-    _, alone, watched = told(code)
+    _, alone, watched = printed(code)
     assert alone > 800 * MIB and watched < 400 * MIB
 
 
-def test_where_malloc_tells_nothing_a_run_goes_on(monkeypatch):
+def test_where_malloc_reports_nothing_a_run_goes_on(monkeypatch):
     monkeypatch.setattr(malloc, "_libc", lambda: None)
     assert malloc.allocated_bytes() is None
     malloc.trim()

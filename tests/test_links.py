@@ -170,9 +170,9 @@ def test_what_a_view_cannot_show_is_said_as_advice(monkeypatch) -> None:
 @pytest.mark.parametrize(
     ("page", "link"),
     [
-        ("birth", "moment=3&rate=0.1"),
-        ("gdssm", "moment=3&rate=0.01"),
-        ("memformers", "experiment=convergence&moment=2"),
+        ("birth", "snapshot=3&rate=0.1"),
+        ("gdssm", "snapshot=3&rate=0.01"),
+        ("memformers", "experiment=convergence&rate=0.1"),
         ("memformers", "experiment=variances&tried=2"),
     ],
 )
@@ -182,8 +182,8 @@ def test_a_link_in_words_of_before_still_opens(page: str, link: str) -> None:
     assert len(app.get("plotly_chart")) >= 1
 
 
-def test_an_old_links_snapshot_is_the_one_shown() -> None:
-    assert at(opened("birth", "snapshot=3")) == at(opened("birth", "moment=3")) == 3
+def test_a_links_snapshot_is_the_one_shown() -> None:
+    assert at(opened("birth", "snapshot=3")) == 3
     assert at(opened("birth", "")) > 3
 
 

@@ -1,2 +1,2 @@
-"""What an experiment is made of: settings, runs, claims, panels and the story told of them. No
-torch."""
+"""The types of which a paper's author builds an experiment: settings, runs, claims, panels, story.
+No torch."""

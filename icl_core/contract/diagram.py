@@ -1,7 +1,7 @@
-"""The diagram of a model: what flows into what, and where its matrices stand. Values only;
-`figures.scheme` draws it.
+"""The diagram of a model: its matrices as boxes, with arrows for the flow between them. Values
+only; `figures.model_svg` draws them.
 
-Boxes are placed by their centres, in units of a tenth of a line of text; y goes down.
+Boxes are placed by their centres. The unit is a tenth of a line of text; y points down.
 """
 
 from collections.abc import Mapping
@@ -13,19 +13,24 @@ KINDS = ("trained", "given", "construction", "frozen", "computed", "sum")
 
 @dataclass(frozen=True)
 class Box:
-    """One thing in a model.
+    """One part of a model.
 
     name    its id in arrows
-    label   what stands in it: a symbol
+    label   the symbol in the box
+    x, y    its centre
     kind    one of KINDS: "trained" (learned here), "given" (by a visitor), "construction" (written
-            down),
-            "frozen" (random, as it began), "computed" (from what comes in), "sum" (a small circle)
+            down), "frozen" (random, as initialised), "computed" (from its inputs), "sum" (a small
+            circle)
     says    what it is, in a few words: under its label, and for a screen reader
-    opens   the drawing that shows it: on the stage or in a drawer
-    view    view fields that this drawing needs for it
-    part    which of that drawing's maps is its own, for the small picture in the box; None: no
+    opens   the name of the drawing that shows it, on the stage or in a drawer
+    view    the view fields that this drawing needs in order to show it
+    part    the index of that drawing's map from which the box takes a small picture; None for no
             picture
-    rows    the first of that map's rows that are its own, and the one after the last; None: all
+    rows    the first of that map's rows that belong to the box, and the row after the last; None
+            for
+            all
+    width, height
+            its size
     """
 
     name: str
@@ -44,7 +49,11 @@ class Box:
 
 @dataclass(frozen=True)
 class Arrow:
-    """From box to box by their names; `bends` are the corners between."""
+    """An arrow between two boxes.
+
+    start, end  the names of the boxes
+    bends       the corners on the way, as (x, y)
+    """
 
     start: str
     end: str
@@ -53,7 +62,14 @@ class Arrow:
 
 @dataclass(frozen=True)
 class Diagram:
-    """A model: one sentence that leads through it, its boxes and arrows, and the size of it all."""
+    """The diagram of a model.
+
+    say     one sentence that leads through it
+    boxes   its parts
+    arrows  the flow between them
+    width, height
+            the size of the whole
+    """
 
     say: str
     boxes: tuple[Box, ...]

@@ -1,11 +1,11 @@
-"""What an experiment is: values that say what to compute, what to draw of it, and what the paper
-claims.
+"""An experiment as a value: what it computes, what it draws, and what its paper claims.
 
     Config --run--> Run --metrics--> [Metric(claim, value, error)]
                      |
                      +--drawings(View)--> [Panel(figure or table, caption)]
 
-Numpy and plotly only, no torch: the front page imports this.
+No torch, since the front page imports this module. It also exports what most experiments need of
+the rest of the contract.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -19,21 +19,25 @@ from icl_core.contract.diagram import Diagram
 from icl_core.contract.explanation import Map
 from icl_core.contract.figure import Figure
 from icl_core.contract.lesson import Lesson
-from icl_core.contract.progress import Cancelled, Diverged, NextTraining, Progress  # noqa: F401 (all that is needed, in one place)
+from icl_core.contract.progress import Cancelled, Diverged, NextTraining, Progress  # noqa: F401
 from icl_core.contract.run import Run, Tensors, compact, names  # noqa: F401
 from icl_core.contract.story import Story
 
 
 class CannotDraw(Exception):
-    """This view shows nothing of this run; the message says why, in a sentence for the visitor."""
+    """This run has nothing to show in this view; the message is a sentence for the visitor."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A title that states the finding, a figure or a table, and a caption that says what to see.
+    """A figure or a table with its text.
 
-    `data` is the table behind the figure, for reading and export. `note` is a line under the
-    figure.
+    title    states the finding
+    caption  says what to look at
+    figure   the figure, if it is one
+    table    the table, if it is one
+    data     the numbers behind the figure, for reading and export
+    note     a line under the figure
     """
 
     title: str
@@ -49,16 +53,23 @@ STAGE = "stage"
 
 @dataclass(frozen=True)
 class Drawing:
-    """A way to draw a run, and where it stands: on the stage, 2 to 6 panels that show the mechanism
-    at once, or in the drawer called `place`, which is drawn when it is opened.
+    """A way to draw a run, and its place on the page.
 
-    `knobs` are the View fields that it depends on; a field that no drawing names is one that all
-    depend on. They stand in the drawer whose drawings name them; those of the stage alone, or of
-    two drawers, in the page's menu "View", but texts in both. `moving`: it changes with the view's
-    `snapshot`; on the stage it then has the same traces at every snapshot. `live`: it can draw a
-    run that is still going (its curves so far, no snapshots). `wide`: it needs both columns.
-    `applies`: whether there is such a thing to draw under a config. `explanations`: its maps, with
-    how their numbers are made.
+    name          its id; unique in the experiment
+    draw          takes a run and a view and returns the panel; may raise CannotDraw
+    knobs         the View fields that it depends on. A View field that no drawing names counts for
+                  all drawings. A field stands beside the figures of the drawer whose drawings name
+                  it; a field of the stage, or of two drawers, in the page's menu "View"; a text in
+                  both
+    place         STAGE, whose 2 to 6 panels show the mechanism at once, or the name of a drawer,
+                  whose panels are drawn when it is opened
+    live          it can draw a run that is still going, which has curves but no snapshots
+    wide          it needs the page's full width
+    moving        it changes with the view's field `snapshot`; on the stage its figure then has the
+                  same traces at every snapshot
+    applies       takes a config and returns whether there is something to draw
+    explanations  takes a run and a view and returns the drawing's maps, with an explanation of each
+                  of their numbers
     """
 
     name: str
@@ -74,9 +85,14 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Theory:
-    """What theory says of a setting before anything is trained. `of` gives what it expects of the
-    metric of the claim called `claim`: a line through its curve over one knob, contours over two;
-    without a claim it is a number of its own and has contours over every map."""
+    """A number that theory gives for a setting before anything is trained.
+
+    label  its name for visitors
+    of     takes a config and returns the number
+    claim  the id of the claim whose metric it predicts: sweeps draw it as a line through the
+           metric's curve over one knob and as contours over two. Without a claim it is a number of
+           its own, drawn as contours over every map
+    """
 
     label: str
     of: Callable[[Any], float]
@@ -85,12 +101,14 @@ class Theory:
 
 @dataclass(frozen=True)
 class Atlas:
-    """Grids of settings whose runs are shipped, thinned: within them a slider shows a trained model
-    at once.
+    """Grids of settings whose runs are shipped with few snapshots, so that their sliders show a
+    trained model at once.
 
-    `grids` are settings that all runs of a grid share, and its axes as a sweep reads them,
-    "d=32,64,128". `findings` takes what every run has measured, by claim, with its config, and
-    measures claims over all of them.
+    grids     for each grid the settings that all its runs share, and its axes as a sweep reads
+              them:
+              "d=32,64,128"
+    findings  takes the config of every run with its measured values by claim id, and returns
+              metrics over all runs
     """
 
     grids: tuple[tuple[Any, tuple[str, ...]], ...]
@@ -104,8 +122,17 @@ GROUPS = ("Classroom", "Paper's setting", "Figures", "Beyond the paper")
 
 @dataclass(frozen=True)
 class Preset:
-    """A named setting. `seeds` is how many seeds its shipped run holds (the config itself asks for
-    one). `group` is one of GROUPS. `view` sets view knobs, by name."""
+    """A named setting.
+
+    name     its id in links
+    title    its name for visitors
+    config   the setting; it asks for one seed
+    about    what it shows
+    group    one of GROUPS
+    seeds    how many seeds the shipped run has
+    shipped  whether a run of it is shipped
+    view     the View fields that it sets, by name
+    """
 
     name: str
     title: str
@@ -119,15 +146,15 @@ class Preset:
 
 @dataclass(frozen=True)
 class Batching:
-    """How several runs are made as one tensor program: those of one sweep that differ in a rate,
-    say.
+    """How several runs are trained as one tensor program, such as the runs of a sweep over the
+    learning rate.
 
-    alike  what the configs of runs that can go together have in common
-    most   how many go together with a run of this config; 1: it goes alone
-    run    their configs, each with its progress: each by its index as it ends, with what
-           `Experiment.run` would have
-           given, to the last bit, or the exception that ended it. If it raises one itself, they go
-           one by one
+    alike  takes a config and returns a value; runs can share a batch if their values are equal
+    most   takes a config and returns how many runs such a batch may have; 1 means no batching
+    run    takes the configs of a batch, each with its progress. It yields the index of each run as
+           the run ends, with the tensors that `Experiment.run` would return, equal to the last bit,
+           or with the exception that ended it. If `run` itself raises, the runs are trained one by
+           one
     """
 
     alike: Callable[[Any], Hashable]
@@ -137,32 +164,34 @@ class Batching:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One experiment: one folder of a paper, whose `__init__` ends in `EXPERIMENT =
-    Experiment(...)`.
+    """One experiment: a folder of a paper, whose `__init__` ends in `EXPERIMENT = Experiment(...)`.
 
-    name       the folder's name; with the paper's it makes the id, "birth.induction"
-    about      the module's docstring: what you see, what to try
-    config     settings class of what is computed; the cache key. A field `seeds`, if any, counts
-               seeds
-    view       settings class of what is drawn. A field `snapshot`, if any, is the index of the
-               snapshot shown
-    run        config and progress to tensors; the only thing that may take more than a second
-    claims     what its metrics may measure
-    metrics    a finished run to its metrics; kept in the run's file
-    drawings   what can be drawn of a run, in the order of the page
-    presets    the first is the default
-    headline   one sentence: what you see in this run
-    cost       work in giga-operations, for the estimate of time
-    upgrade    the tensors of a run that was kept in an older form to those of today's
-    milestones the training steps at which parts of the mechanism are first seen in a run, by their
-    short names
-    goes_on    whether a run of this config is the beginning of one of more `steps`: no rate depends
-               on their number
-    batching   how several runs are made as one, if they can be
-    story      what is told of the first preset's run: task, beats with questions, tries
-    diagram    the model of a config: what flows into what, with its matrices in place
-    theory     what it gives for a config, which sweeps draw beside what was measured
-    atlas      grids of shipped runs
+    name        the folder's name; with the paper's name it makes the id, "birth.induction"
+    title       its name for visitors
+    about       the module's docstring: what you see, what to try
+    config      the settings class of what is computed; it makes the run's key. A field `seeds`, if
+                there is one, is the number of seeds
+    view        the settings class of what is drawn. A field `snapshot`, if there is one, is the
+                index of the snapshot shown
+    run         takes a config and a progress and returns the run's tensors; the only function of an
+                experiment that may take more than a second
+    claims      the claims that its metrics may measure
+    metrics     takes a finished run and returns its metrics, which are stored in the run's file
+    drawings    the drawings of a run, in the order of the page
+    presets     the named settings; the first is the default
+    headline    takes a run and a view and returns one sentence: what you see
+    cost        takes a config and returns the work in giga-operations, for the estimate of time
+    upgrade     takes the tensors of an older run of the same version and returns them in today's
+                form
+    milestones  takes a run and returns, by short name, the training steps at which parts of the
+                mechanism first appear
+    goes_on     takes a config and returns whether its run is the beginning of one of more `steps`;
+                so it is if the learning rate does not depend on their number
+    batching    how several runs are trained as one; None if they are not
+    story       the story of the first preset's run: task, beats with questions, things to try
+    diagram     takes a config and returns the diagram of its model
+    theory      numbers that sweeps draw beside what was measured
+    atlas       grids of shipped runs
     """
 
     name: str
@@ -189,12 +218,15 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Opening:
-    """What plays on top of the front page: a shipped run at each of its snapshots, drawn without
+    """What the top of the front page plays: a shipped run at each of its snapshots, drawn without
     torch.
 
-    `run` names its experiment and preset. `say` tells a stranger in two sentences what there is to
-    see; `headline` and the `panels`, by name, take the run and the index of a snapshot. A panel has
-    the same traces at each.
+    title     its title
+    say       tells a newcomer in two sentences what there is to see
+    run       the names of its experiment and preset
+    headline  takes the run and the index of a snapshot and returns a sentence
+    panels    by name, functions that take the run and the index of a snapshot and return a panel,
+              whose figure has the same traces at every snapshot
     """
 
     title: str
@@ -206,23 +238,33 @@ class Opening:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper: `PAPER = Paper(...)` in the folder's `__init__`, which imports no torch.
+    """A paper: `PAPER = Paper(...)` in its folder's `__init__`, which imports no torch.
 
-    `experiments` maps the names of its folders to their versions, in the order of the page. Raise a
-    version when the same config would give another result: older runs become invisible. `glossary`
-    rows: code name, symbol, meaning. `picture` draws the front page's live picture from a shipped
-    run, without torch: (experiment, preset, draw). `opening` is what plays there; of several papers
-    that have one, the first's. `tour` names the experiments of a tour through the paper, in its
-    order (all, if none is named); `highlights` its share of the tour through all papers, each an
-    experiment and one of its beats; `bridge` is said at the first of these, to those who come from
-    the paper before. `lesson` is the lesson that is ready for it.
+    name          the folder's name
+    title, authors, year
+                  the publication's
+    found         one sentence: what the paper found
+    introduction  the text at the top of its page
+    experiments   the version of each experiment by its folder's name, in the order of the page.
+                  Raise a version when the same config would give another result: older runs are
+                  then no longer shown
+    glossary      rows of a name in the code, its symbol in the paper, and its meaning
+    picture       the front page's picture: the names of an experiment and a preset, and a function
+                  that draws their shipped run without torch
+    opening       what the front page plays; of several papers that have one, the first's
+    tour          the experiments of a tour through the paper, in its order; empty for all
+    highlights    its part of the tour through all papers: names of an experiment and of a beat
+    bridge        the sentence that leads from the paper before to the first highlight
+    lesson        a lesson on one of its experiments
+    order         its place among the papers, smallest first
+    mathematics   the text of its page's mathematics
     """
 
     name: str
     title: str
     authors: str
     year: int
-    found: str  # one sentence: what this paper found
+    found: str
     introduction: str
     experiments: Mapping[str, int]
     glossary: tuple[tuple[str, str, str], ...] = ()

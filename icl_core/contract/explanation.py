@@ -1,7 +1,6 @@
-"""How a number on a map is made: values only, which the page shows.
+"""Explanations of the numbers on a map: the terms of which the number in a cell is computed.
 
-A drawing of the stage tells in `Drawing.explanations` what its maps hold and of which terms the
-number in any cell is made.
+A drawing of the stage has them in `Drawing.explanations`. Values only; the page shows them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -12,12 +11,13 @@ import numpy as np
 
 SUM, PRODUCT, MEAN = "sum", "product", "mean"
 TOGETHER = {SUM: sum, PRODUCT: prod, MEAN: lambda values: sum(values) / len(values)}
-MOST, RIVALS = 10, 5  # terms, and cells beside it, that are listed
+MOST = 10  # terms that are listed
+RIVALS = 5  # cells of the same softmax that are listed
 
 
 @dataclass(frozen=True)
 class Term:
-    """A named number, and what it is."""
+    """A named number; `says` is what it is, in words."""
 
     name: str
     value: float
@@ -26,7 +26,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Competitor:
-    """A cell with which another one shares a softmax: its score, its share."""
+    """A cell of the same softmax, with its score and its share of the softmax."""
 
     name: str
     score: float
@@ -35,15 +35,16 @@ class Competitor:
 
 @dataclass(frozen=True)
 class Explanation:
-    """How the number of a cell is made.
+    """How the number in a cell is computed.
 
-    title   which cell it is
-    says    how the number comes about, in a sentence or two
-    value   what the map shows
-    terms   what makes it, `joined` by SUM, PRODUCT or MEAN: the number itself or, if the map shows
-            the share, the score
-    share   the share of the softmax that the cell has, among its `rivals` with the largest scores
-    beside  what it is compared with: a construction, an identity
+    title   names the cell
+    says    one or two sentences on the computation
+    value   the number on the map
+    terms   the numbers of which it is computed; if the map shows a share, those of its score
+    joined  how the terms are combined: SUM, PRODUCT or MEAN
+    share   the cell's share of its softmax; None if there is no softmax
+    rivals  the cells with the largest scores in that softmax
+    beside  numbers to compare it with: a construction's, an identity's
     """
 
     title: str
@@ -57,15 +58,21 @@ class Explanation:
 
     @property
     def total(self) -> float:
-        """What the terms make together."""
+        """The number that the combined terms give."""
         return float(TOGETHER[self.joined]([term.value for term in self.terms]))
 
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """A map of a drawing: its numbers [rows, columns] as shown, NaN where a cell is blank; what a
-    row and a column are, `sides`, and the label of each; `explain` takes the indices of a row and a
-    column."""
+    """A map of a drawing with explanations.
+
+    title    its title
+    matrix   the numbers [rows, columns] as shown; NaN for a blank cell
+    sides    what a row is and what a column is
+    rows     the label of each row
+    columns  the label of each column
+    explain  takes the indices of a row and a column and returns the cell's explanation
+    """
 
     title: str
     matrix: np.ndarray
@@ -76,36 +83,44 @@ class Map:
 
     @property
     def strongest(self) -> tuple[int, int]:
-        """The row and column of the largest number, by size; not in a row of one number, whose
-        share is always all."""
+        """The row and column of the number with the largest absolute value.
+
+        Rows with a single number come last: its share of a softmax is always 1.
+        """
         sizes = np.nan_to_num(np.abs(self.matrix), nan=-1.0)
-        few = np.isfinite(self.matrix).sum(1) < 2
-        found = np.unravel_index((sizes - few[:, None] * sizes.max()).argmax(), self.matrix.shape)
-        return int(found[0]), int(found[1])
+        few = np.isfinite(self.matrix).sum(1) < 2  # [rows]
+        row, column = np.unravel_index(
+            (sizes - few[:, None] * sizes.max()).argmax(), self.matrix.shape
+        )
+        return int(row), int(column)
 
     def is_blank(self, row: int, column: int) -> bool:
-        """Whether there is no number in a cell."""
+        """Return whether a cell has no number."""
         return bool(np.isnan(self.matrix[row, column]))
 
 
 def largest(terms: Iterable[Term], rest: str, most: int = MOST) -> tuple[Term, ...]:
-    """The terms of a sum, largest first; of more than `most` the smaller ones as one, called by
-    their number and `rest`."""
-    found = sorted(terms, key=lambda term: -abs(term.value))
-    if len(found) <= most:
-        return tuple(found)
-    small = found[most - 1 :]
-    return (*found[: most - 1], Term(f"{len(small)} {rest}", sum(term.value for term in small)))
+    """Return the terms of a sum in order of absolute value, largest first.
+
+    If there are more than `most`, the smallest are added up to one term named by their count and
+    `rest`.
+    """
+    ordered = sorted(terms, key=lambda term: -abs(term.value))
+    if len(ordered) <= most:
+        return tuple(ordered)
+    small = ordered[most - 1 :]
+    return (*ordered[: most - 1], Term(f"{len(small)} {rest}", sum(term.value for term in small)))
 
 
 def softmax(
     names: Sequence[str], scores: np.ndarray, at: int
 ) -> tuple[float, tuple[Competitor, ...]]:
-    """The share of the cell `at` among all of `names`, and the cells with the largest scores
-    [names]."""
+    """Return the share of the cell with index `at` in the softmax of `scores` [cells], and the
+    cells with the largest scores, called by `names` [cells]."""
     shares = np.exp(scores - scores.max())
-    shares = shares / shares.sum()
-    first = np.argsort(-scores, kind="stable")[:RIVALS]
-    return float(shares[at]), tuple(
-        Competitor(names[int(i)], float(scores[i]), float(shares[i])) for i in first
+    shares = shares / shares.sum()  # [cells]
+    largest_scores = np.argsort(-scores, kind="stable")[:RIVALS]
+    competitors = tuple(
+        Competitor(names[int(i)], float(scores[i]), float(shares[i])) for i in largest_scores
     )
+    return float(shares[at]), competitors

@@ -1,8 +1,8 @@
-"""A figure as plain dictionaries, as plotly.js takes them.
+"""Figures as plain dictionaries that plotly.js reads.
 
-Plotly's own objects check and copy every property they are given, which took nine tenths of the
-time of a drawing. These have the same methods and do neither; a contract test has plotly check
-every figure of every experiment.
+Plotly's own objects check and copy every property, which took nine tenths of the time of a drawing.
+These have the same methods and do neither; a test has plotly check every figure of every
+experiment.
 """
 
 import base64
@@ -17,51 +17,50 @@ if TYPE_CHECKING:
 
 
 class Trace(dict[str, Any]):
-    """The properties of one trace of a type: "scatter", "bar", "heatmap"."""
+    """One trace as a dictionary of its properties; `type` is "scatter", "bar", "heatmap", …"""
 
     def __init__(self, type: str = "scatter", **properties: Any) -> None:
         super().__init__(type=type, **properties)
 
     def update(self, *given: Mapping[str, Any], **more: Any) -> "Trace":  # type: ignore[override]
-        """Adds properties, to nested ones too, and gives the trace back."""
-        for each in (*given, more):
-            merge(self, each)
+        """Set properties, nested ones too, and return the trace."""
+        for properties in (*given, more):
+            merge(self, properties)
         return self
 
 
 class Figure:
-    """Traces and a layout. Every method that changes it gives it back."""
+    """Traces and a layout. Every method that changes the figure returns it."""
 
     def __init__(self, data: Iterable[Trace] = (), layout: Mapping[str, Any] | None = None) -> None:
         self.data: list[Trace] = list(data)
         self.layout: dict[str, Any] = dict(layout or {})
 
     def add_traces(self, traces: Iterable[Trace]) -> "Figure":
-        """Adds traces over those there are."""
+        """Add traces on top."""
         self.data.extend(traces)
         return self
 
     def add_trace(self, trace: Trace) -> "Figure":
-        """Adds one trace over those there are."""
+        """Add a trace on top."""
         return self.add_traces([trace])
 
     def add_scatter(self, **properties: Any) -> "Figure":
-        """Adds a trace of points or lines."""
+        """Add a trace of points or lines on top."""
         return self.add_trace(Trace(**properties))
 
     def update_layout(self, *given: Mapping[str, Any], **more: Any) -> "Figure":
-        """Adds properties of the layout, to nested ones too; a list takes the place of what was
-        there."""
-        for each in (*given, more):
-            merge(self.layout, each)
+        """Set properties of the layout, nested ones too; a list replaces the one before."""
+        for properties in (*given, more):
+            merge(self.layout, properties)
         return self
 
     def add_annotation(self, **text: Any) -> "Figure":
-        """Adds a text to those there are."""
+        """Add a text."""
         return self._add("annotations", text)
 
     def add_shape(self, **shape: Any) -> "Figure":
-        """Adds a line or box to those there are."""
+        """Add a line or a box."""
         return self._add("shapes", shape)
 
     def _add(self, kind: str, one: dict[str, Any]) -> "Figure":
@@ -69,32 +68,33 @@ class Figure:
         return self
 
     def update_xaxes(self, *given: Mapping[str, Any], **more: Any) -> "Figure":
-        """Adds properties to every x axis."""
+        """Set properties of every x axis."""
         return self._update_axes("xaxis", *given, more)
 
     def update_yaxes(self, *given: Mapping[str, Any], **more: Any) -> "Figure":
-        """Adds properties to every y axis."""
+        """Set properties of every y axis."""
         return self._update_axes("yaxis", *given, more)
 
     def _update_axes(self, kind: str, *given: Mapping[str, Any]) -> "Figure":
-        for name in [name for name in self.layout if name.startswith(kind)] or [kind]:
-            self.update_layout(*({name: each} for each in given))
+        axes = [name for name in self.layout if name.startswith(kind)] or [kind]
+        for axis in axes:
+            self.update_layout(*({axis: properties} for properties in given))
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """What plotly.js reads: data and layout, with every array in base64."""
+        """Return the data and the layout as plotly.js reads them, with every array in base64."""
         return {"data": [sendable(trace) for trace in self.data], "layout": sendable(self.layout)}
 
     def plotly(self) -> "go.Figure":
-        """The same as an object of plotly's, which checks it: for a notebook."""
+        """Return the figure as an object of plotly's, for a notebook; plotly checks it."""
         import plotly.graph_objects as go
 
         return go.Figure(data=self.data, layout={"template": "none", **self.layout})
 
 
 def merge(into: dict[str, Any], given: Mapping[str, Any]) -> None:
-    """Puts `given` into a dictionary, key by key where both hold dictionaries. What is put in is
-    not shared."""
+    """Merge `given` into a dictionary in place, key by key where both have dictionaries. Nested
+    dictionaries of `given` are copied, not shared."""
     for key, value in given.items():
         if isinstance(value, Mapping):
             inner = into.get(key)
@@ -105,9 +105,11 @@ def merge(into: dict[str, Any], given: Mapping[str, Any]) -> None:
 
 
 def sendable(value: Any) -> Any:
-    """A copy in which numbers in arrays are base64, as plotly.js reads them, and all else is JSON,
-    which has no number that is not finite."""
-    if isinstance(value, (str, float, int)):  # most are: asked first
+    """Return a copy as JSON, with arrays of numbers in base64 as plotly.js reads them.
+
+    A number that is not finite becomes None, since JSON has none.
+    """
+    if isinstance(value, (str, float, int)):  # first, since most values are
         if isinstance(value, float) and not isfinite(value):
             return None
         return value.item() if isinstance(value, np.generic) else value
@@ -127,11 +129,9 @@ def _packed(array: np.ndarray) -> dict[str, str]:
 
 
 def _narrow(whole: np.ndarray) -> np.ndarray:
-    """Whole numbers in as few bytes as hold them; plotly.js has none of eight."""
-    kinds = (np.int8, np.uint8, np.int16, np.uint16, np.int32)
-    fits = (
-        kind
-        for kind in kinds
-        if np.iinfo(kind).min <= whole.min() and whole.max() <= np.iinfo(kind).max
-    )
-    return whole.astype(next(fits, np.float64))
+    """Return whole numbers in the smallest type that fits; plotly.js has none of eight bytes."""
+    for dtype in (np.int8, np.uint8, np.int16, np.uint16, np.int32):
+        limits = np.iinfo(dtype)
+        if limits.min <= whole.min() and whole.max() <= limits.max:
+            return whole.astype(dtype)
+    return whole.astype(np.float64)

@@ -1,13 +1,14 @@
-"""Fields that carry their own range: one declaration gives the check, the widget and the CLI flag.
+"""Settings whose fields carry their own range: one declaration gives the check, the widget and the
+option of the command line.
 
     @settings
     class Config:
         d: int = slider("embedding size d", 16, 512, default=128, step=16)
         triggers: str = choice("triggers", ("random", "fixed"), default="random")
 
-A settings class is a frozen dataclass that refuses a value outside its range with a `BadSetting`
-naming the field, the range and the value. A method `check(self)`, if there is one, refuses
-combinations, with a `BadSetting` too.
+A settings class is a frozen dataclass. It refuses a value outside its range by a `BadSetting` that
+names the field, the range and the value. It may have a method `check(self)`, which refuses
+combinations of values by a `BadSetting` too.
 """
 
 import dataclasses
@@ -20,38 +21,53 @@ from types import MappingProxyType
 from typing import Any, TypeVar, dataclass_transform
 
 T = TypeVar("T", bound=type)
-DIGEST = re.compile(r"[0-9a-f]{16}")  # of what a visitor gave, by which it is kept on this computer
+DIGEST = re.compile(r"[0-9a-f]{16}")  # names a visitor's document, which is stored under it
 
 
 class BadSetting(ValueError):
-    """Something was asked for that cannot be; the message says what was expected and what came, for
-    the visitor."""
+    """A value that a setting cannot have. The message tells the visitor what was expected and what
+    was given."""
 
 
 class NotHere(BadSetting):
-    """What a setting asks for is not on this computer: a document, or no longer whole."""
+    """A setting needs something that this computer lacks: a document is missing or damaged."""
 
 
 class TooLarge(NotHere):
-    """It is memory. A run of such settings, made on another computer, is left for that one."""
+    """This computer has too little memory for the setting. A stored run of it is not damaged; a
+    computer with more memory can use it."""
 
 
 @dataclass(frozen=True)
 class Knob:
-    """What a field may be and how it is asked for. `options` maps a choice's value to its label.
-    `at_most` names the setting of the run at hand at which a view's slider ends (it is left out
-    where nothing is left to choose), or the property of a config at which one of its own ends;
-    `shown_if` a setting, or a property of the settings, without which a choice is left out: a
-    view's by the run at hand, a config's by itself, where it then has its default and so tells no
-    two runs apart. `was` is the field's former name: files keep it, so that the keys of runs do not
-    change, and old links still open. `added`: there are runs from before there was the field; files
-    leave it out while it has its default, so that their keys do not change either.
+    """The values that a field may have, and how a visitor is asked for one.
 
-    A document is what a visitor gave, a "text" or "matrices" (`of`), by its digest; its default,
-    "", has its name in `options`. `fit` tells, by all fields, which others to set where it is
-    chosen; `about` says in a sentence what it is."""
+    kind        "slider", "choice", "text", "toggle" or "document" (see the functions below)
+    label       the field's name for visitors; it may end in its symbol, "width, d"
+    default     its value if none is chosen; an int makes a slider take whole numbers only
+    low, high   the range of a slider, both included
+    step        the distance between two positions of a slider
+    log         space the positions of a slider by factors
+    options     the values of a choice with their labels; of a document, "" with the default's name
+    max_length  how many characters a text may have
+    help        a sentence beside the widget
+    group       the heading under which the widget stands
+    at_most     the name of a setting or a property of the config that bounds a slider from above. A
+                view's slider reads it from the config of the run on screen and is left out where
+                only one value remains; a config's reads it from itself
+    shown_if    the name of a setting or a property that must be true for the field to matter, read
+                as for `at_most`. Where it is false the field is left out; a config's then has its
+                default, so that it does not set two runs apart
+    was         the field's former name. Files still use it, so that the keys of runs stay the same;
+                links may use either
+    added       the experiment had runs before it had this field. Files leave the field out while it
+                has its default, so that the keys of runs stay the same
+    of          what a document holds: "text" or "matrices"
+    fit         takes all fields and returns those that a document sets when it is chosen
+    about       takes all fields and returns a sentence on the document
+    """
 
-    kind: str  # "slider", "choice", "text", "toggle" or "document"
+    kind: str
     label: str
     default: Any
     low: float | None = None
@@ -72,13 +88,14 @@ class Knob:
 
     @property
     def symbol(self) -> str:
-        """The symbol with which the label ends, "d" of "width, d", or else all of it."""
+        """The symbol at the end of the label ("d" of "width, d"), or the whole label if it has
+        none."""
         _, comma, last = self.label.rpartition(", ")
         return last if comma and len(last) <= 2 else self.label
 
     @property
     def reach(self) -> str:
-        """What it may be, in words."""
+        """The values that the field may have, in words."""
         return {
             "slider": f"{self.low} to {self.high}",
             "choice": ", ".join(self.options),
@@ -89,7 +106,7 @@ class Knob:
         }[self.kind]
 
     def check(self, name: str, value: Any) -> None:
-        """Raise `BadSetting` if `value` is not one this knob can take."""
+        """Raise `BadSetting`, which calls the field `name`, if it cannot have this value."""
         if self.kind == "toggle":
             if not isinstance(value, bool):
                 raise BadSetting(f"{name} must be true or false, got {value!r:.80}")
@@ -113,34 +130,33 @@ class Knob:
             self._check_number(name, value)
 
     def said(self, value: Any) -> str:
-        """A value in words: a document by its name, or the beginning of its digest."""
-        return (
-            self.options.get(value, f"your own ({value[:4]}…)")
-            if self.kind == "document"
-            else str(value)
-        )
+        """Return a value in words: a document's is its name or the beginning of its digest."""
+        if self.kind == "document":
+            return self.options.get(value, f"your own ({value[:4]}…)")
+        return str(value)
 
     def _check_number(self, name: str, value: Any) -> None:
         whole = isinstance(self.default, int)
-        wanted = "a whole number" if whole else "a number"
-        right_type = isinstance(value, int if whole else (int, float))
-        low, high = (
-            (-math.inf if self.low is None else self.low),
-            (math.inf if self.high is None else self.high),
-        )
-        if (
-            isinstance(value, bool)
-            or not right_type
-            or not low <= value <= high
-            or abs(value) == math.inf
-        ):
+        low = -math.inf if self.low is None else self.low
+        high = math.inf if self.high is None else self.high
+        is_number = isinstance(value, int if whole else (int, float))
+        # bool is a subclass of int; NaN fails every comparison
+        if isinstance(value, bool) or not is_number or not low <= value <= high:
+            fits = False
+        else:
+            fits = abs(value) != math.inf
+        if not fits:
+            kind = "a whole number" if whole else "a number"
             raise BadSetting(
-                f"{name} must be {wanted} from {self.low} to {self.high}, got {value!r:.80}"
+                f"{name} must be {kind} from {self.low} to {self.high}, got {value!r:.80}"
             )
 
     def parse(self, name: str, raw: str) -> Any:
-        """The value that the text `raw` (of a URL or a command line) stands for; `BadSetting` if
-        none."""
+        """Return the value that the text `raw` of an address or a command line stands for.
+
+        The value of a slider may still be out of range. Raises `BadSetting`, which calls the field
+        `name`, if the text cannot be read.
+        """
         if self.kind == "toggle":
             words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
             if raw.lower() not in words:
@@ -156,32 +172,35 @@ class Knob:
 
 
 def slider(label: str, low: float, high: float, *, default: float, **more: Any) -> Any:
-    """A number from `low` to `high`, both included; whole if `default` is. `more`: step, log,
-    at_most and what any knob may have (help, group, was). `log` spaces the widget by factors."""
+    """Declare a number from `low` to `high`, both included; a whole one if `default` is.
+
+    `more`: step, log, at_most, and what every knob may have (help, group, shown_if, was, added).
+    """
     return _field(Knob("slider", label, default, low, high, **more))
 
 
 def choice(
     label: str, options: Mapping[str, str] | tuple[str, ...], *, default: str, **more: Any
 ) -> Any:
-    """One of a few values; a mapping gives each its label. `more`: shown_if, help, group, was."""
+    """Declare one of a few values; a mapping gives each its label. `more`: what every knob may
+    have."""
     labels = options if isinstance(options, Mapping) else {value: value for value in options}
     return _field(Knob("choice", label, default, options=labels, **more))
 
 
 def text(label: str, max_length: int, *, default: str = "", **more: Any) -> Any:
-    """A line of text of at most `max_length` characters."""
+    """Declare a line of text of at most `max_length` characters."""
     return _field(Knob("text", label, default, max_length=max_length, **more))
 
 
 def toggle(label: str, *, default: bool = False, **more: Any) -> Any:
-    """On or off."""
+    """Declare a value that is on or off."""
     return _field(Knob("toggle", label, default, **more))
 
 
 def document(label: str, name: str, **more: Any) -> Any:
-    """What a visitor gives, by its digest; empty: what comes with the project, called `name`.
-    `more`: of, fit, about and what any knob may have."""
+    """Declare a document of the visitor's, whose value is its digest; "" is the project's own
+    document, called `name`. `more`: of, fit, about, and what every knob may have."""
     return _field(Knob("document", label, "", options={"": name}, **more))
 
 
@@ -191,38 +210,43 @@ def _field(knob: Knob) -> Any:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(slider, choice, text, toggle, document))
 def settings(cls: T) -> T:
-    """A frozen dataclass whose instances are always within range."""
+    """Make a class a frozen dataclass whose instances are always within range. Raises TypeError if
+    a field is declared without a range."""
 
-    def check_all(self: Any) -> None:
+    def check_fields(self: Any) -> None:
         for name, knob in knobs_of(type(self)).items():
             knob.check(name, getattr(self, name))
-            if knob.shown_if and not getattr(
-                self, knob.shown_if, True
-            ):  # a view's speaks of the config
+            # A view's `shown_if` may name a field of the config, which the view lacks.
+            if knob.shown_if and not getattr(self, knob.shown_if, True):
                 object.__setattr__(self, name, knob.default)
         if hasattr(self, "check"):
             self.check()
 
-    cls.__post_init__ = check_all  # type: ignore[attr-defined]
-    made = dataclass(frozen=True)(cls)
-    missing = [field.name for field in dataclasses.fields(made) if "knob" not in field.metadata]
+    cls.__post_init__ = check_fields  # type: ignore[attr-defined]
+    settings_class = dataclass(frozen=True)(cls)
+    fields = dataclasses.fields(settings_class)
+    missing = [field.name for field in fields if "knob" not in field.metadata]
     if missing:
         raise TypeError(
             f"{cls.__name__}: every field must be a slider, choice, text, toggle or document; "
             f"not so: {missing}"
         )
-    return made  # type: ignore[return-value]
+    return settings_class  # type: ignore[return-value]
 
 
 @cache
 def knobs_of(settings_class: type) -> Mapping[str, Knob]:
-    """The knobs of a settings class by field name, in order of declaration, inherited ones first; a
-    class may name in FIRST those that stand before."""
-    found = {field.name: field.metadata["knob"] for field in dataclasses.fields(settings_class)}
-    names = dict.fromkeys((*getattr(settings_class, "FIRST", ()), *found))
-    return MappingProxyType({name: found[name] for name in names})  # every caller has the same one
+    """Return the knobs of a settings class by field name, in the order of the page.
+
+    That is the order of declaration, inherited fields first; the class may name in FIRST fields
+    that go before the others.
+    """
+    fields = dataclasses.fields(settings_class)
+    knobs = {field.name: field.metadata["knob"] for field in fields}
+    order = dict.fromkeys((*getattr(settings_class, "FIRST", ()), *knobs))
+    return MappingProxyType({name: knobs[name] for name in order})  # all callers share it
 
 
 def values(instance: Any) -> dict[str, Any]:
-    """The field values of a settings instance, ready for JSON."""
+    """Return the field values of a settings instance, ready for JSON."""
     return {name: getattr(instance, name) for name in knobs_of(type(instance))}

@@ -1,8 +1,8 @@
-"""A lesson on one experiment: what students may touch, what they predict first, exercises, a
-lecturer's notes.
+"""A lesson on one experiment: the controls that students have, predictions, exercises, and notes
+for the lecturer.
 
-Values only, and no torch: the page of lessons lists them. What a run has to tell is found when it
-is asked for.
+Values only and no torch, since the page of lessons lists them; answers are computed from a run when
+they are needed.
 """
 
 import math
@@ -14,32 +14,38 @@ from typing import Any
 from icl_core.contract.run import Run
 from icl_core.contract.story import Try
 
-PRESETS, SETTINGS, TRAIN, EXPERIMENTS = "presets", "settings", "train", "experiments"
+PRESETS = "presets"
+SETTINGS = "settings"
+TRAIN = "train"
+EXPERIMENTS = "experiments"
+CONTROLS = (PRESETS, SETTINGS, TRAIN, EXPERIMENTS)  # a lesson may hide these, and drawers
+
 _NUMBER = re.compile(r"[+-]?(\d{1,3}(,\d{3})*|\d+)(\.\d*)?|[+-]?\d*[.,]\d+")
-CONTROLS = (PRESETS, SETTINGS, TRAIN, EXPERIMENTS)  # what a lesson may hide beside drawers
 
 
 def readings(text: str) -> tuple[float, ...]:
-    """The numbers that a text may stand for: none, one, or two where its comma may part thousands
-    or decimals."""
+    """Return the numbers that a text may stand for: none, one, or two if its comma may separate
+    thousands or decimals."""
     plain = text.strip().rstrip("%").strip().replace("\N{MINUS SIGN}", "-").replace(" ", "")
     if not _NUMBER.fullmatch(plain):
         return ()
-    decimals = [plain.replace(",", ".")] if plain.count(",") == 1 and "." not in plain else []
-    return tuple(float(each) for each in dict.fromkeys([plain.replace(",", ""), *decimals]))
+    spellings = [plain.replace(",", "")]
+    if plain.count(",") == 1 and "." not in plain:
+        spellings.append(plain.replace(",", "."))
+    return tuple(float(spelling) for spelling in dict.fromkeys(spellings))
 
 
 @dataclass(frozen=True)
 class Exercise:
-    """A number to be found in the app, or worked out from what it shows.
+    """A question whose answer is a number that the app shows or that follows from it.
 
     name     its id
-    ask      the question, which says what to do and how exact the answer should be
-    unit     what the number counts, beside its field
-    right    the answer, computed from the lesson's run
-    within   how far from it an answer may lie: less than what a guess would hit
-    because  how the number comes about, said with it once it is found
-    hint     where to look, said to an answer that is not right
+    ask      the question; it says what to do and how exact the answer should be
+    unit     the unit of the answer, shown beside the field
+    right    takes the lesson's run and returns the right answer
+    within   how far from it an accepted answer may be; too little for a guess to succeed
+    because  takes the run and returns how the number comes about, shown with the right answer
+    hint     where to look, shown after a wrong answer
     """
 
     name: str
@@ -51,13 +57,13 @@ class Exercise:
     hint: str
 
     def accepts(self, run: Run, given: str) -> bool:
-        """Whether what was typed counts as right."""
+        """Return whether the typed text `given` counts as right."""
         return any(
-            abs(each - self.right(run)) <= self.within * (1 + 1e-9) for each in readings(given)
+            abs(number - self.right(run)) <= self.within * (1 + 1e-9) for number in readings(given)
         )
 
     def answer(self, run: Run) -> str:
-        """The answer, with how it comes about."""
+        """Return the right answer with how it comes about."""
         places = math.ceil(-math.log10(self.within)) if 0 < self.within < 1 else 0
         value = f"{self.right(run):,.{places}f}".replace("-", "\N{MINUS SIGN}")
         return f"{value}{'%' if self.unit == '%' else ''}. {self.because(run)}"
@@ -65,8 +71,14 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Note:
-    """A part of a lecture: how long it takes, what to ask, what students will say, what to tell
-    them, what to show."""
+    """The lecturer's notes on one part of a lecture.
+
+    minutes   how long it takes
+    ask       what to ask the students
+    they_say  answers to expect
+    tell      what to tell them
+    show      what to show, as a link
+    """
 
     minutes: int
     ask: str
@@ -77,16 +89,19 @@ class Note:
 
 @dataclass(frozen=True)
 class Lesson:
-    """A lesson: `PAPER.lesson`, opened by `lesson=<name>` in the address of its paper's page.
+    """A lesson: `PAPER.lesson`, opened by `lesson=<name>` in the address of the paper's page.
 
-    able        what students will be able to do, each a sentence's end after "You will be able to"
-    experiment  the experiment's name in its paper, and `preset`, its first, whose run the beats and
-                exercises speak of
+    name        its id in links
+    title       its title
+    able        what students will be able to do; each completes "You will be able to"
+    experiment  the experiment's name in its paper
+    preset      the experiment's first preset, whose run the beats and exercises are about
+    exercises   the exercises, in order
+    notes       the lecturer's notes, in order
     working     the minutes that students have for the exercises, after the notes
-    fixed       fields of the config and the view that it sets; their widgets show it and do not
-                move
-    hidden      what it leaves out: of CONTROLS, and drawers by name
-    predict     beats whose question must be answered before the script goes on
+    fixed       the config and view fields that it sets; their widgets are disabled
+    hidden      what it hides: some of CONTROLS, and drawers by name
+    predict     the names of beats whose question must be answered before the story goes on
     """
 
     name: str
@@ -103,5 +118,5 @@ class Lesson:
 
     @property
     def minutes(self) -> int:
-        """How long it takes, exercises included."""
+        """The length of the lesson in minutes, exercises included."""
         return sum(note.minutes for note in self.notes) + self.working

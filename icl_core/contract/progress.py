@@ -1,4 +1,4 @@
-"""How a running experiment reports, saves its state and learns that it should stop."""
+"""The connection of a running experiment to whoever started it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -9,8 +9,12 @@ from icl_core.contract.run import Tensors
 
 @dataclass(frozen=True)
 class NextTraining:
-    """A training that comes next: to be done here, from `resumed` if that holds anything, or `made`
-    elsewhere."""
+    """The training that an experiment has to do next.
+
+    name     one of the names that were offered to `Progress.take`
+    made     its result if another process has trained it; None if it is to be trained here
+    resumed  the state from which it goes on; empty to start afresh
+    """
 
     name: str
     made: Tensors | None = None
@@ -19,34 +23,42 @@ class NextTraining:
 
 @runtime_checkable
 class Progress(Protocol):
-    """How a running experiment reports, saves its state and learns that it should stop."""
+    """Takes a running experiment's reports and states, and tells it when to stop.
+
+    A run consists of one training or several, each with a name.
+    """
 
     def resume(self) -> Tensors | None:
-        """The state last given to `report`, if an earlier process was killed; else None."""
+        """Return the state last given to `report` if an earlier process was killed, else None."""
         ...
 
     def take(self, trainings: Sequence[str]) -> "NextTraining":
-        """Which of the trainings of a run, by the names of all that can be begun, comes next. Where
-        several processes share them it waits until there is one."""
+        """Return which training comes next, of the names of all that can begin now.
+
+        If several processes share the run's trainings, wait until there is one for this process.
+        """
         ...
 
     def give(self, name: str, made: Tensors) -> None:
-        """Tell what the training that was taken has made."""
+        """Hand in the result of a training that was taken."""
         ...
 
     def earlier(self, name: str) -> Tensors:
-        """The state in which that training of a shorter run ended, if this run can go on from it;
-        else empty."""
+        """Return the state at the end of the same training in a shorter run from which this run can
+        go on; empty if there is none."""
         ...
 
     def end(self, name: str, state: Callable[[], Tensors]) -> None:
-        """Tell the state in which a training ends, before its last evaluation: a longer run may go
-        on from it."""
+        """Hand in the state at the end of a training, before its last evaluation, from which a
+        longer run can go on."""
         ...
 
     def enter(self, what: str, first: int = 0, steps: int = 0) -> None:
-        """Name for people what comes now: a training, "seed 2 of 5", of `steps` steps, which follow
-        the `first` ones of the run; or, without steps, what is no training, "evaluating"."""
+        """Name what comes now, in words for visitors.
+
+        A training, "seed 2 of 5", has `steps` steps, after the run's `first` steps. Anything else,
+        "evaluating", has none.
+        """
         ...
 
     def report(
@@ -57,15 +69,18 @@ class Progress(Protocol):
         live: Callable[[], Tensors],
         state: Callable[[], Tensors],
     ) -> None:
-        """Tell how far the run is. `live` gives the curves so far, `state` all that is needed to go
-        on from here; either is called only when due. Raises `Cancelled` if the visitor asked for
-        it."""
+        """Report that `done` of `total` steps are done. Raises `Cancelled` if a visitor asked for
+        it.
+
+        `live` returns the curves so far, `state` all that is needed to go on from here; each is
+        called only when it is due.
+        """
         ...
 
 
 class Cancelled(Exception):
-    """The run was cancelled by the visitor."""
+    """A visitor has cancelled the run."""
 
 
 class Diverged(Exception):
-    """The training left the finite numbers; the message names the step."""
+    """The training has reached infinite or undefined numbers; the message names the step."""

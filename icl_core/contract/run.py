@@ -1,4 +1,4 @@
-"""A run in memory: its settings, tensors and circumstances. No torch."""
+"""A run in memory: its settings, its tensors and how it came about. No torch."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -8,19 +8,23 @@ from typing import Any
 import numpy as np
 
 Tensors = Mapping[str, np.ndarray]
-PER_SNAPSHOT = ("snapshot", "scale", "reading")  # kinds of tensors that have one row a snapshot
+PER_SNAPSHOT = ("snapshot", "scale", "reading")  # first parts of names with one row a snapshot
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A finished training (or one still going, `finished` False): its settings, tensors and
-    circumstances. It equals itself alone, so that what is found in it can be kept by it.
+    """A finished training, or one that is still going. A run equals only itself, so that it can be
+    the key of a cache.
 
-    `tensors` are numpy arrays. Names begin with what they are: `curve/...` (seeds first),
-    `snapshot/...` (snapshots first), `snapshot/step`, `reading/...` (of what a view would compute,
-    snapshots first), `frozen/...`, `final/...`, `names/...` (see `names`), and others an
-    experiment's own. `info` is JSON: version, packages, device, seconds, metrics. `digest` names
-    the content: equal digests, equal tensors.
+    config    the settings that it was trained with
+    tensors   numpy arrays by name; the first part of a name says what the array holds:
+              `curve/…` (seeds first), `snapshot/…` (snapshots first), `snapshot/step` (the training
+              step of each snapshot), `scale/…` (see `compact`), `reading/…` (what a view would
+              compute, snapshots first), `frozen/…` and `final/…` (weights), `names/…` (see
+              `names`); an experiment may add others
+    info      JSON: version, packages, device, seconds, metrics
+    digest    a name for the content: runs of equal digests have equal tensors
+    finished  False while the training is going on
     """
 
     config: Any
@@ -33,47 +37,59 @@ class Run:
         return self.tensors[name]
 
     def names(self, what: str) -> list[str]:
-        """The ids of what was measured, `names/<what>`, in order: the run knows them, whatever
-        today's code does."""
+        """Return the ids of what was measured, in order, from the tensor `names/<what>`.
+
+        They are those of the time of the run; a table of today's code may have others.
+        """
         return json.loads(self.tensors[f"names/{what}"].tobytes())
 
     @property
     def snapshot_steps(self) -> list[int]:
-        """The training steps of its snapshots; empty if it has none."""
+        """The training step of each snapshot; empty if there are no snapshots."""
         return [int(step) for step in self.tensors.get("snapshot/step", ())]
 
     def snapshot_at(self, view: Any) -> int:
-        """The index of the snapshot that `view` shows; one beyond the last means the last."""
+        """Return the index of the snapshot that `view` shows: the last one if its index is beyond
+        the last."""
         return min(view.snapshot, len(self.snapshot_steps) - 1)
 
+    def step(self, view: Any) -> int:
+        """Return the training step of the snapshot that `view` shows. Raises IndexError if the run
+        has no snapshots."""
+        return self.snapshot_steps[self.snapshot_at(view)]
+
     def snapshot(self, name: str, index: int) -> np.ndarray:
-        """`snapshot/<name>` at an index, float32."""
-        found = self.tensors[f"snapshot/{name}"][index].astype(np.float32)
+        """Return the tensor `snapshot/<name>` at the snapshot `index`, as float32."""
+        values = self.tensors[f"snapshot/{name}"][index].astype(np.float32)
         scale = self.tensors.get(f"scale/{name}")
-        return found if scale is None else found * scale[index]
+        return values if scale is None else values * scale[index]
 
 
 def names(ids: Iterable[str]) -> np.ndarray:
-    """A tensor that holds ids, for a run's `names/...`: their JSON as bytes."""
+    """Return the tensor that stores `ids` under a run's `names/…`: the bytes of their JSON."""
     return np.frombuffer(json.dumps(list(ids)).encode(), dtype=np.uint8)
 
 
 def compact(name: str, snapshots: np.ndarray) -> dict[str, np.ndarray]:
-    """Snapshots that are only looked at, [snapshots, …, rows, columns], as int8 with a scale a row:
-    `Run.snapshot` gives them back, each entry within 1/254 of the largest of its row."""
-    scale = np.abs(snapshots).max(-1, keepdims=True) / 127
+    """Return the tensors that store `snapshots` [snapshots, …, rows, columns] as int8, with one
+    scale a row.
+
+    For snapshots that are only drawn: `Run.snapshot` gives each entry back to within 1/254 of the
+    largest of its row.
+    """
+    scale = np.abs(snapshots).max(-1, keepdims=True) / 127  # [snapshots, …, rows, 1]
     whole = np.rint(snapshots / np.where(scale > 0, scale, 1)).astype(np.int8)
     return {f"snapshot/{name}": whole, f"scale/{name}": scale.astype(np.float32)}
 
 
 def thinned(tensors: Tensors, count: int) -> Tensors:
-    """The same with at most `count` of its snapshots, evenly among them, the first and the last
-    included."""
-    held = len(tensors.get("snapshot/step", ()))
-    if held <= count:
+    """Return the same tensors with at most `count` snapshots, evenly spaced among them; the first
+    and the last stay."""
+    snapshots = len(tensors.get("snapshot/step", ()))
+    if snapshots <= count:
         return tensors
-    at = np.linspace(0, held - 1, count).round().astype(int)
+    chosen = np.linspace(0, snapshots - 1, count).round().astype(int)
     return {
-        name: array[at] if name.split("/")[0] in PER_SNAPSHOT else array
+        name: array[chosen] if name.split("/")[0] in PER_SNAPSHOT else array
         for name, array in tensors.items()
     }

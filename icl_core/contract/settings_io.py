@@ -1,80 +1,84 @@
-"""Settings in other forms: as texts of an address or a command line, as files keep them, and what
-sets two apart."""
+"""Settings as texts and in files: the texts of an address or a command line, lists of numbers that
+a visitor types, the fields that a file stores, and the difference between two settings."""
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from icl_core.contract.knobs import BadSetting, Knob, knobs_of, values
 
-# Another seed shows the same thing again: such a run is nearer than any other difference.
+# Another seed shows the same thing again: such a run is nearer than one with any other difference.
 _SEED_WEIGHT = 0.01
 
 
 def to_stored(instance: Any) -> dict[str, Any]:
-    """The field values as files keep them: those of fields added later only where they are not the
-    default."""
-    here = {
-        name: (knob, getattr(instance, name)) for name, knob in knobs_of(type(instance)).items()
-    }
-    return {
-        knob.was or name: value
-        for name, (knob, value) in here.items()
-        if not (knob.added and value == knob.default)
-    }
+    """Return the field values that a file stores, under the names that files use.
+
+    A field that was added later is left out while it has its default. A run's key is the hash of
+    these values.
+    """
+    stored: dict[str, Any] = {}
+    for name, knob in knobs_of(type(instance)).items():
+        value = getattr(instance, name)
+        if not (knob.added and value == knob.default):
+            stored[knob.was or name] = value
+    return stored
 
 
-def from_stored(settings_class: type, kept: Mapping[str, Any]) -> Any:
-    """The settings that a file keeps. Raises `BadSetting` or `TypeError` if they are none of
-    today's."""
+def from_stored(settings_class: type, stored: Mapping[str, Any]) -> Any:
+    """Return the settings that a file stores. Raises `BadSetting` for a value and `TypeError` for a
+    field that today's settings do not have."""
     fields = {knob.was or name: name for name, knob in knobs_of(settings_class).items()}
-    return settings_class(**{fields.get(was, was): value for was, value in kept.items()})
+    return settings_class(**{fields.get(name, name): value for name, value in stored.items()})
 
 
 def parse(settings_class: type, raw: Mapping[str, str], base: Any = None) -> Any:
-    """A settings instance from texts by field name; what is not named comes from `base` or the
-    defaults, or is what a document that is named asks for.
+    """Return a settings instance from texts by field name.
 
-    Raises `BadSetting` for an unknown field, an unreadable or out-of-range value, or a refused
-    combination.
+    A field that `raw` does not name has the value that a document named in `raw` sets, else that of
+    `base`, else its default. Raises `BadSetting` for an unknown field, an unreadable or
+    out-of-range value, or a refused combination.
     """
-    known = knobs_of(settings_class)
-    raw = {current_name(known, name): text for name, text in raw.items()}
-    unknown = [name for name in raw if name not in known]
+    knobs = knobs_of(settings_class)
+    raw = {current_name(knobs, name): text for name, text in raw.items()}
+    unknown = [name for name in raw if name not in knobs]
     if unknown:
         raise BadSetting(
-            f"there is no setting {unknown[0]!r:.80}; the settings are {', '.join(known)}"
+            f"there is no setting {unknown[0]!r:.80}; the settings are {', '.join(knobs)}"
         )
-    parsed = {name: known[name].parse(name, text) for name, text in raw.items()}
-    others = (
-        values(base) if base is not None else {name: knob.default for name, knob in known.items()}
-    )
-    return settings_class(**_fitted(known, others, parsed))
+    named = {name: knobs[name].parse(name, text) for name, text in raw.items()}
+    if base is not None:
+        others = values(base)
+    else:
+        others = {name: knob.default for name, knob in knobs.items()}
+    return settings_class(**_with_documents(knobs, others, named))
 
 
-def _fitted(
-    known: Mapping[str, Knob], others: Mapping[str, Any], named: Mapping[str, Any]
+def _with_documents(
+    knobs: Mapping[str, Knob], others: Mapping[str, Any], named: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """All fields: those that are named, then what fits their documents, of several the last, then
-    the others."""
-    found = {**others, **named}
-    for name, knob in known.items():
-        if name in named and found[name] and knob.kind == "document" and knob.fit:
-            knob.check(name, found[name])
-            found |= {each: fit for each, fit in knob.fit(found).items() if each not in named}
-    return found
+    """Return all fields: the `named` ones, those that the named documents set (the last document
+    wins), and the `others`."""
+    fields = {**others, **named}
+    for name, knob in knobs.items():
+        if name in named and fields[name] and knob.kind == "document" and knob.fit:
+            knob.check(name, fields[name])
+            fitted = knob.fit(fields)
+            fields |= {field: value for field, value in fitted.items() if field not in named}
+    return fields
 
 
-def current_name(known: Mapping[str, Knob], name: str) -> str:
-    """The field that is called `name`, or was once."""
-    return next(
-        (field for field, knob in known.items() if knob.was == name and name not in known), name
-    )
+def current_name(knobs: Mapping[str, Knob], name: str) -> str:
+    """Return the field that has or formerly had this name; the name itself if there is none."""
+    if name in knobs:
+        return name
+    return next((field for field, knob in knobs.items() if knob.was == name), name)
 
 
 def differences(config: Any, other: Any) -> list[str]:
-    """What `config` has otherwise than `other`, a phrase a field: 'embedding size d 64 (preset:
-    128)'."""
+    """Return a phrase for each field in which `config` differs from the preset's config `other`:
+    "embedding size d 64 (preset: 128)"."""
     return [
         f"{knob.label} {knob.said(getattr(config, name))} (preset: "
         f"{knob.said(getattr(other, name))})"
@@ -84,27 +88,74 @@ def differences(config: Any, other: Any) -> list[str]:
 
 
 def distance(settings_class: type, config: Mapping[str, Any], other: Mapping[str, Any]) -> float:
-    """How far two settings, as files keep them, are apart: for each field the difference as a share
-    of its range, a choice counts 1."""
-    known = {knob.was or name: knob for name, knob in knobs_of(settings_class).items()}
+    """Return the distance of two settings, both as files store them: the sum over fields of the
+    difference as a fraction of the field's range. Another choice counts 1."""
+    knobs = {knob.was or name: knob for name, knob in knobs_of(settings_class).items()}
     return sum(
-        _apart(name, knob, config.get(name), other.get(name)) for name, knob in known.items()
+        _field_distance(name, knob, config.get(name), other.get(name))
+        for name, knob in knobs.items()
     )
 
 
-def _apart(name: str, knob: Knob, one: Any, other: Any) -> float:
-    if one == other:
+def _field_distance(name: str, knob: Knob, value: Any, other: Any) -> float:
+    if value == other:
         return 0.0
     if name in ("seed", "seeds"):
         return _SEED_WEIGHT
-    if (
-        knob.kind != "slider"
-        or one is None
-        or other is None
-        or knob.low is None
-        or knob.high is None
-    ):
+    if knob.kind != "slider" or knob.low is None or knob.high is None:
+        return 1.0
+    if value is None or other is None:
         return 1.0
     if knob.log and knob.low > 0:
-        return abs(math.log(one / other)) / math.log(knob.high / knob.low)
-    return abs(one - other) / (knob.high - knob.low)
+        return abs(math.log(value / other)) / math.log(knob.high / knob.low)
+    return abs(value - other) / (knob.high - knob.low)
+
+
+# Lists of numbers as a visitor types them, separated by commas or blanks: "1, 2, 3", "1/3 1/3 1/3".
+
+
+def pieces(text: str) -> list[str]:
+    """Split a text at commas, semicolons and blanks; a fraction stays one piece."""
+    return [piece for piece in re.split(r"[,;\s]+", re.sub(r"\s*/\s*", "/", text)) if piece]
+
+
+def number(piece: str) -> float:
+    """Return the finite number or fraction that a piece of text stands for; NaN if it is none."""
+    numerator, slash, denominator = piece.partition("/")
+    try:
+        value = float(numerator) / float(denominator) if slash else float(numerator)
+    except (ValueError, ZeroDivisionError):
+        return math.nan
+    return value if math.isfinite(value) else math.nan
+
+
+def numbers(
+    name: str, text: str, fewest: int, most: int, low: float, high: float, whole: bool = False
+) -> list[float]:
+    """Return the numbers in a text. Raises `BadSetting`, which calls the list `name`, unless there
+    are `fewest` to `most` of them, each from `low` to `high`."""
+    parts = pieces(text)
+    kind = "whole numbers" if whole else "numbers"
+    if not fewest <= len(parts) <= most:
+        count = str(fewest) if fewest == most else f"{fewest} to {most}"
+        raise BadSetting(f"{name} must be {count} {kind}, got {len(parts)}")
+    parsed = [number(piece) for piece in parts]
+    for piece, value in zip(parts, parsed, strict=True):
+        if not low <= value <= high or (whole and value % 1):
+            raise BadSetting(f"{name} must be {kind} from {low:g} to {high:g}, got {piece!r:.40}")
+    return parsed
+
+
+def whole_numbers(name: str, text: str, most: int, low: int, high: int) -> list[int]:
+    """Return 1 to `most` whole numbers of a text, ascending, without repeats. Raises `BadSetting`
+    as `numbers` does."""
+    return sorted({int(value) for value in numbers(name, text, 1, most, low, high, whole=True)})
+
+
+def shares(name: str, text: str, count: int) -> list[float]:
+    """Return `count` fractions of a whole from a text: each from 0 to 1, their sum 1. Raises
+    `BadSetting` as `numbers` does."""
+    fractions = numbers(name, text, count, count, 0.0, 1.0)
+    if not math.isclose(sum(fractions), 1.0, abs_tol=1e-6):
+        raise BadSetting(f"{name} must sum to 1, got {sum(fractions):g}")
+    return fractions

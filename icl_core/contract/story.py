@@ -1,7 +1,8 @@
-"""What is told of a run: its task, beats with questions, tries. Values only; the page plays them.
+"""The story of a run: its task, beats with questions, and things to try. Values only; the page
+plays them.
 
-A beat is one sentence with what is seen while it is read. What it says is found in the run on
-screen: a beat whose rule finds nothing there is left out.
+A beat is one sentence with what is shown while it is read. Both are computed from the run on
+screen; a beat whose rule finds no step in that run is left out.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -11,23 +12,26 @@ from weakref import WeakKeyDictionary
 
 from icl_core.contract.run import Run
 
-Said = str | Callable[[Run, Any], str]  # a sentence, or how a run and a view make one
-FIRST, LAST = "first", "last"
-When = (
-    float | str | Callable[[Run], float | None]
-)  # a training step, FIRST, LAST, or a rule that finds one in the run
+Said = str | Callable[[Run, Any], str]  # a sentence, or a function of a run and a view
 
-# What the rules found in a run, as long as it is held: a page asks at every rerun, and some look at
-# every snapshot.
-_FOUND: WeakKeyDictionary[Run, dict[Callable[[Run], float | None], float | None]] = (
-    WeakKeyDictionary()
-)
+FIRST = "first"
+LAST = "last"
+Rule = Callable[[Run], float | None]  # takes a run and returns a training step, None if it has none
+When = float | str | Rule  # a training step, FIRST, LAST or a rule
+
+# The steps that rules have returned, for as long as the run is in memory: a page needs them at
+# every rerun, and some rules read every snapshot.
+_STEPS: WeakKeyDictionary[Run, dict[Rule, float | None]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
 class Example:
-    """One prompt as the model meets it: pieces of text, each with what it is ("trigger", "output",
-    "other", "x", "y", "query", or "" for plain), and what is to come next, `answer`."""
+    """One prompt of a model.
+
+    pieces  pieces of text, each with its role: "trigger", "output", "other", "x", "y", "query", or
+            "" for plain text
+    answer  what comes next
+    """
 
     pieces: tuple[tuple[str, str], ...]
     answer: str = ""
@@ -35,10 +39,11 @@ class Example:
 
 @dataclass(frozen=True)
 class Task:
-    """What the model has to do, in two sentences for somebody who knows what a matrix is, with one
-    example.
+    """What the model has to do.
 
-    say  the sentences, or how a config makes them where its settings stand in them
+    say      two sentences for a reader who knows what a matrix is, or a function of the config that
+             returns them
+    example  one prompt
     """
 
     say: str | Callable[[Any], str]
@@ -47,13 +52,16 @@ class Task:
 
 @dataclass(frozen=True)
 class Question:
-    """A prediction to make before it is seen: `choices` of which `right`, computed from the run, is
-    the index of one.
+    """A prediction that the visitor makes before the answer is shown.
 
-    `answer` says what came out, with its numbers; `why` is our sentence, shown after the visitor's
-    own. `hides` names what would give the answer away until then: drawings, HEADLINE, MARKS; the
-    marks, and where there is no clock the headline, are hidden in the beats before it, too. It is
-    asked where the clock stands, or with `there` where its beat is seen.
+    ask      the question
+    choices  the answers to choose from
+    right    takes a run and a view and returns the index of the right choice
+    answer   what came out, with its numbers
+    why      our reason, shown after the visitor's own
+    hides    what would reveal the answer and is hidden until then: names of drawings, HEADLINE,
+             MARKS. The marks, and without a clock the headline, are also hidden in the beats before
+    there    ask it at the step of its beat; otherwise it is asked where the clock stands
     """
 
     ask: str
@@ -65,24 +73,26 @@ class Question:
     there: bool = False
 
 
-HEADLINE, MARKS = "headline", "marks"  # of the clock, for `hides`
+HEADLINE = "headline"  # of the run on screen, for `hides`
+MARKS = "marks"  # on the clock, for `hides`
 
 
 @dataclass(frozen=True)
 class Beat:
-    """One thing that is said, and seen.
+    """One sentence with what is shown while it is read.
 
     name    its id in links
     say     the sentence
-    at      the training step that the clock plays to; None leaves it where it is. A rule that gives
-            None leaves the
-            beat out
-    marks   the drawings that it speaks of: outlined, the rest of the stage dimmed
-    view    view fields that it sets; those that other beats of the script set go back to the
-            preset's
+    at      the training step to which the clock plays; None leaves the clock where it is. With a
+            rule that returns None the beat is left out
+    marks   the names of the drawings that it is about: they are outlined, the rest of the stage is
+            dimmed
+    view    the view fields that it sets; fields that only other beats set have the preset's values
     drawer  the drawer that it opens
-    ask     a question; what the beat says is shown when it is answered or passed over
-    do      what the visitor is to do, in words, until `done` holds of the view; then `then` is said
+    ask     a question; the sentence is shown when it is answered or skipped
+    do      what the visitor should do, in words
+    done    takes a view and returns whether the visitor has done it
+    then    the sentence that is shown once it is done
     """
 
     name: str
@@ -99,9 +109,15 @@ class Beat:
 
 @dataclass(frozen=True)
 class Try:
-    """Something to try, as a link: `say` is its text. It leads to `preset` (the first, if none is
-    named) with the config's and view's `fields` set, the clock at `step`, `drawer` open and the
-    drawings `marks` outlined."""
+    """Something to try, as a link.
+
+    say     the link's text
+    preset  the preset to which it leads; the first if empty
+    fields  the config and view fields that it sets
+    step    the training step at which the clock stands
+    drawer  the drawer that is open
+    marks   the names of the drawings that are outlined
+    """
 
     say: str
     preset: str = ""
@@ -113,7 +129,7 @@ class Try:
 
 @dataclass(frozen=True)
 class Story:
-    """What an experiment tells: its task, the beats of its first preset, what to try."""
+    """The story of an experiment: its task, the beats of its first preset, and things to try."""
 
     task: Task
     beats: tuple[Beat, ...]
@@ -121,31 +137,33 @@ class Story:
 
 
 def sentence_of(what: Said, run: Run, view: Any) -> str:
-    """The sentence of a run."""
+    """Return a sentence for a run and a view."""
     return what if isinstance(what, str) else what(run, view)
 
 
 def task_of(task: Task, config: Any) -> str:
-    """The task's sentences for a config."""
+    """Return the task's sentences for a config."""
     return task.say if isinstance(task.say, str) else task.say(config)
 
 
 def seen_at(beat: Beat, run: Run, base: Any) -> Any:
-    """The view in which what a beat says is true: `base` with what it sets, at the snapshot that it
-    plays to."""
-    at = snapshot_of(beat, run)
-    moved = {"snapshot": at} if at is not None and hasattr(base, "snapshot") else {}
-    return replace(base, **beat.view, **moved)
+    """Return the view in which a beat's sentence is true: `base` with the fields that the beat
+    sets, at the snapshot to which it plays."""
+    snapshot = snapshot_of(beat, run)
+    fields = dict(beat.view)
+    if snapshot is not None and hasattr(base, "snapshot"):
+        fields["snapshot"] = snapshot
+    return replace(base, **fields)
 
 
 def step_of(beat: Beat, run: Run) -> float | None:
-    """The training step that a beat plays to; None: it stays, or is not in this run
-    (see `told`)."""
+    """Return the training step to which a beat plays; None if the clock stays where it is or the
+    beat's rule finds no step (see `resolve_beats`)."""
     if callable(beat.at):
-        found = _FOUND.setdefault(run, {})
-        if beat.at not in found:
-            found[beat.at] = beat.at(run)
-        return found[beat.at]
+        steps = _STEPS.setdefault(run, {})
+        if beat.at not in steps:
+            steps[beat.at] = beat.at(run)
+        return steps[beat.at]
     if not isinstance(beat.at, str):
         return beat.at
     if beat.at not in (FIRST, LAST):
@@ -154,30 +172,37 @@ def step_of(beat: Beat, run: Run) -> float | None:
 
 
 def first_at(steps: Iterable[float], holds: Iterable[bool]) -> float | None:
-    """The first of the steps at which something holds; None if at none. Looks no
-    further than that."""
-    return next((float(step) for step, each in zip(steps, holds, strict=False) if each), None)
+    """Return the first of `steps` whose entry of `holds` is true; None if there is none. Later
+    entries are not computed."""
+    return next((float(step) for step, true in zip(steps, holds, strict=False) if true), None)
 
 
 def first_from(steps: Iterable[float], holds: Iterable[bool]) -> float | None:
-    """The first of the steps from which on something holds to the end; None if it does not at the
-    last."""
-    found = None
-    for step, each in zip(steps, holds, strict=True):
-        found = (step if found is None else found) if each else None
-    return None if found is None else float(found)
+    """Return the first of `steps` from which on all entries of `holds` are true; None if the last
+    one is not."""
+    first = None
+    for step, true in zip(steps, holds, strict=True):
+        if not true:
+            first = None
+        elif first is None:
+            first = step
+    return None if first is None else float(first)
 
 
 def resolve_beats(story: Story | None, run: Run) -> list[Beat]:
-    """The beats that are true of a run, in their order."""
+    """Return the beats whose sentence is true in a run, in order."""
     beats = story.beats if story else ()
     return [beat for beat in beats if beat.at is None or step_of(beat, run) is not None]
 
 
 def snapshot_of(beat: Beat, run: Run) -> int | None:
-    """The index of the first snapshot at or after a beat's step; None if it stays where the clock
-    is."""
-    step, steps = step_of(beat, run), run.snapshot_steps
-    if step is None or not steps:
+    """Return the index of the first snapshot at or after a beat's step, or the last one; None if
+    the clock stays where it is or the run has no snapshots."""
+    step = step_of(beat, run)
+    snapshot_steps = run.snapshot_steps
+    if step is None or not snapshot_steps:
         return None
-    return next((index for index, each in enumerate(steps) if each >= step), len(steps) - 1)
+    for index, snapshot_step in enumerate(snapshot_steps):
+        if snapshot_step >= step:
+            return index
+    return len(snapshot_steps) - 1

@@ -1,16 +1,16 @@
-"""Figures that two drawings or more need, and the look that all share, light and dark. Numpy and
-plotly only.
+"""Figures that several drawings use, and the style of all figures, light and dark. No torch.
 
     curves, bars, spectrum      over steps, sizes or names, with bands, reference lines and marks
-    heatmap, triple, maps       matrices in square cells, zero in the middle
-    attention, attention_pair   who attends to whom, and what is predicted
-    paths, contours             iterates over the loss that they go down
+    heatmap, triple, maps       matrices in square cells, with zero in the middle of the colours
+    attention, attention_pair   attention weights, and the tokens that are predicted
+    paths, contours             iterates of optimisation methods over contour lines of the loss
     swept_curve, swept_map      one number of many runs, over one setting or two
-    small_map, small_maps, small_attention  for the stage, which the page's clock moves
+    small_map, small_maps, small_attention
+                                for the stage, where the page's clock plays them
 
-Each gives a figure for a light background; `themed` makes the dark one, `enlarged` a projector's.
-What only one drawing has, it builds itself of traces, with the parts in `style` (colours, layout,
-axis, legend), `grid` (square-celled maps) and `references`.
+Each returns a figure for a light background; `themed` returns it for a dark one, `enlarged` for a
+projector. A figure that only one drawing has is built there of traces, with the parts in `style`
+(colours, layout, axis, legend), `map_grid` (square-celled maps) and `line_plots.references`.
 """
 
 from icl_core.figures.attention_maps import Predictions, attention, attention_pair

@@ -1,4 +1,5 @@
-"""Attention maps with their boxes, and the next token that a model predicts at every position."""
+"""Attention maps with boxes around cells, and the next token that a model predicts at every
+position."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,24 +22,31 @@ from icl_core.figures.map_grid import (
 )
 from icl_core.figures.style import COLOURS, MONO, PAPER, axis, layout, visible_characters
 
-Box = tuple[int, int, str]  # query and key, from 0; "trigger", "correct output" or "other output"
+# A cell with a box: indices of its query and key, and "trigger", "correct output" or "other
+# output".
+Box = tuple[int, int, str]
 SYMBOLS = {
     "trigger": "square-open",
     "correct output": "square-open-dot",
     "other output": "square-x-open",
 }
-WRITTEN, LETTERS = (
-    48,
-    100,
-)  # positions up to which every token is written on the axes, and above the bars
-LEGEND, STRIP, MAPS = 34, 220, 480  # pixels of the legend, of the predictions, of two maps
+WRITTEN = 48  # the longest sequence of which every token is written on the axes
+LETTERS = 100  # the longest sequence of which every token is written above the bars
+LEGEND = 34  # pixels of height of the legend
+STRIP = 220  # pixels of height of the predictions
+MAPS = 480  # pixels of height of two maps side by side
 TITLES = ("layer 1", "layer 2")
 
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What a model predicts after each position: the likeliest token, its probability [T], whether
-    it is the token that follows, [T] bool, and whether the model could have known, [T] bool."""
+    """A model's predictions after each position.
+
+    tokens       the likeliest next token
+    probability  its probability, [T]
+    right        whether it is the token that follows, [T] of bool
+    known        whether the model could know that token, [T] of bool
+    """
 
     tokens: Sequence[str]
     probability: Any
@@ -47,70 +55,71 @@ class Predictions:
 
 
 def positions(tokens: Sequence[str]) -> tuple[list[str], list[str]]:
-    """For each position its name, as the pointer shows it, and its label: the character, with its
-    position if there are too many to write."""
-    shown = [token.replace("<", "&lt;") for token in visible_characters(tokens)]
-    full = [f"{index + 1} '{token}'" for index, token in enumerate(shown)]
-    many = len(shown) > WRITTEN
-    return full, [f"{index + 1} {token}" for index, token in enumerate(shown)] if many else shown
+    """Return for each position its name, which the pointer shows, and its label on an axis.
+
+    The label is the character, with its position if not all labels are written.
+    """
+    characters = [token.replace("<", "&lt;") for token in visible_characters(tokens)]
+    names = [f"{index + 1} '{token}'" for index, token in enumerate(characters)]
+    if len(characters) <= WRITTEN:
+        return names, characters
+    return names, [f"{index + 1} {token}" for index, token in enumerate(characters)]
 
 
 def tokens_held(tokens: Sequence[str]) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
-    """What queries and keys are, for `linked`: a token of the sequence, hence a position and a
-    character; a key is also the character before it, with which layer 1 marks it."""
-    shown = visible_characters(tokens)
-    every = {
+    """Return the identities of queries and of keys, for `link_map`.
+
+    Each is a token of the sequence, and so a position and a character; a key is also the character
+    before it, which layer 1 writes into it.
+    """
+    characters = visible_characters(tokens)
+    shared = {
         "token": positions(tokens)[0],
-        "position": [str(index + 1) for index in range(len(shown))],
+        "position": [str(index + 1) for index in range(len(characters))],
     }
-    return every | {"character": shown}, every | {
-        "character before": ["", *shown[:-1]],
-        "character": shown,
-    }
+    queries = shared | {"character": characters}
+    keys = shared | {"character before": ["", *characters[:-1]], "character": characters}
+    return queries, keys
 
 
 def add_attention(
-    figure: Figure, weights: Any, tokens: Sequence[str], boxes: Sequence[Box], subplot: Subplot,
-    scale: str = "coloraxis", most: int = WRITTEN,
-) -> None:  # fmt: skip
-    """Adds weights [T, T], rows the queries, with the keys after each query left blank."""
+    figure: Figure,
+    weights: Any,
+    tokens: Sequence[str],
+    boxes: Sequence[Box],
+    subplot: Subplot,
+    scale: str = "coloraxis",
+    most: int = WRITTEN,
+) -> None:
+    """Add attention weights [T, T], rows the queries; keys after a query are blank."""
     weights = np.array(weights, dtype=np.float32)
     weights[np.triu_indices(len(weights), 1)] = np.nan
-    full, shown = positions(tokens)
-    drawn = heat_trace(
-        weights, full, full, "query %{y} attends to key %{x}: %{z:.4f}", subplot, scale
-    )
-    figure.add_trace(link_map(drawn, *tokens_held(tokens)))
-    frame(
-        figure,
-        subplot,
-        (full, shown, "query"),
-        (full, shown, "key"),
-        16 if len(full) > WRITTEN else most,
-    )
+    names, labels = positions(tokens)
+    hover = "query %{y} attends to key %{x}: %{z:.4f}"
+    trace = heat_trace(weights, names, names, hover, subplot, scale)
+    figure.add_trace(link_map(trace, *tokens_held(tokens)))
+    labels_at_most = 16 if len(names) > WRITTEN else most
+    frame(figure, subplot, (names, labels, "query"), (names, labels, "key"), labels_at_most)
     if boxes:
-        listed = {""} | {trace.get("name") for trace in figure.data if trace.get("showlegend")}
-        figure.add_traces(
-            [
-                box.update(showlegend=box["name"] not in listed)
-                for box in _boxes(boxes, full, subplot)
-            ]
-        )
+        listed = {"", *(trace.get("name") for trace in figure.data if trace.get("showlegend"))}
+        for box in _boxes(boxes, names, subplot):
+            figure.add_trace(box.update(showlegend=box["name"] not in listed))
 
 
-def _boxes(boxes: Sequence[Box], full: Sequence[str], subplot: Subplot) -> list[Trace]:
-    """One trace a kind, over one in the background's colour that sets them off from dark cells."""
-    size = float(np.clip(360 / len(full), 5, 24))
-    thick = 2 if size > 6 else 1
-    found = []
+def _boxes(boxes: Sequence[Box], names: Sequence[str], subplot: Subplot) -> list[Trace]:
+    """Return a trace for each kind of box. The first, of all kinds (""), has the background's
+    colour and sets the others off from dark cells."""
+    size = float(np.clip(360 / len(names), 5, 24))
+    width = 2 if size > 6 else 1
+    traces: list[Trace] = []
     for kind in ["", *(kind for kind in SYMBOLS if any(box[2] == kind for box in boxes))]:
-        here = [box for box in boxes if not kind or box[2] == kind]
-        x, y = [full[key] for _, key, _ in here], [full[query] for query, _, _ in here]
-        line = (
-            {"width": thick, "color": COLOURS[kind]}
-            if kind
-            else {"width": 2 * thick + 1, "color": PAPER}
-        )
+        cells = [box for box in boxes if not kind or box[2] == kind]
+        x = [names[key] for _, key, _ in cells]
+        y = [names[query] for query, _, _ in cells]
+        if kind:
+            line = {"width": width, "color": COLOURS[kind]}
+        else:
+            line = {"width": 2 * width + 1, "color": PAPER}
         marker = {
             "symbol": SYMBOLS.get(kind, "square-open"),
             "size": size,
@@ -118,15 +127,16 @@ def _boxes(boxes: Sequence[Box], full: Sequence[str], subplot: Subplot) -> list[
             "color": line["color"],
         }
         shared = {"legendgroup": kind, "hoverinfo": "skip"}
-        found.append(
+        traces.append(
             Trace(x=x, y=y, mode="markers", name=kind, marker=marker, **shared, **subplot.axes)
         )
-    return found
+    return traces
 
 
 def attention(weights: Any, tokens: Sequence[str], boxes: Sequence[Box] = ()) -> Figure:
-    """One head's attention weights [T, T] over the characters `tokens`."""
-    height, bottom = 560, AXIS - 10 + (LEGEND if boxes else 0)
+    """Return one head's attention weights [T, T] over the characters `tokens`."""
+    height = 560
+    bottom = AXIS - 10 + (LEGEND if boxes else 0)
     scale = sequential(1 + 8 / (height - BAR - bottom))
     figure = Figure(
         layout=layout(height, {"t": BAR, "b": bottom}, legend=legend_of_boxes(), coloraxis=scale)
@@ -138,20 +148,16 @@ def attention(weights: Any, tokens: Sequence[str], boxes: Sequence[Box] = ()) ->
 def attention_pair(
     first: Any, second: Any, tokens: Sequence[str], boxes: Sequence[Box], predictions: Predictions
 ) -> Figure:
-    """Two layers' attention [T, T] side by side, with `boxes` on the second, and under them the
-    predicted tokens."""
-    room, plot = AXIS + (LEGEND if boxes else 0), MAPS + STRIP
+    """Return the attention [T, T] of two layers side by side, with `boxes` on the second, and under
+    them the predicted tokens."""
+    plot = MAPS + STRIP
     scale = sequential(1 + (TITLE + 8) / plot)
-    margin = {"t": BAR + TITLE, "b": room}
-    figure = Figure(
-        layout=layout(
-            plot + sum(margin.values()), margin, legend=legend_of_boxes(), coloraxis=scale
-        )
-    )
-    for weights, each, subplot in zip(
-        (first, second), ((), boxes), subplots(TITLES, 2, MAPS), strict=True
-    ):
-        add_attention(figure, weights, tokens, each, subplot.between(STRIP / plot, 1))
+    margin = {"t": BAR + TITLE, "b": AXIS + (LEGEND if boxes else 0)}
+    height = plot + sum(margin.values())
+    figure = Figure(layout=layout(height, margin, legend=legend_of_boxes(), coloraxis=scale))
+    left, right = subplots(TITLES, 2, MAPS)
+    add_attention(figure, first, tokens, (), left.between(STRIP / plot, 1))
+    add_attention(figure, second, tokens, boxes, right.between(STRIP / plot, 1))
     add_strip(figure, tokens, predictions, Subplot(3, y=(0.0, (STRIP - AXIS - 60) / plot)))
     return figure
 
@@ -159,14 +165,17 @@ def attention_pair(
 def add_strip(
     figure: Figure, tokens: Sequence[str], predictions: Predictions, subplot: Subplot
 ) -> None:
-    """Adds one bar a position, as high as the likeliest next token's probability, with that token
-    above it: full where it comes next, hollow where another does, pale where the model could not
-    have known."""
-    full, shown = positions(tokens)
-    figure.add_trace(_guesses(full, predictions).update(subplot.axes))
+    """Add a bar for each position, as high as the probability of the likeliest next token, with
+    that token above it.
+
+    A bar is solid if that token comes next, hollow if another does, and pale if the model could not
+    know the next token.
+    """
+    names, labels = positions(tokens)
+    figure.add_trace(_prediction_bars(names, predictions).update(subplot.axes))
     end = subplot.end
     title = "token, likeliest next above (hollow: wrong)"
-    x = category_axis(full, shown, 16 if len(full) > WRITTEN else LETTERS, title)
+    x = category_axis(names, labels, 16 if len(names) > WRITTEN else LETTERS, title)
     y = axis(
         "probability",
         range=[0, 1.02],
@@ -177,41 +186,41 @@ def add_strip(
     )
     figure.update_layout(
         {
-            f"xaxis{end}": x | {"anchor": f"y{end}", "range": [-0.6, len(full) - 0.4]},
+            f"xaxis{end}": x | {"anchor": f"y{end}", "range": [-0.6, len(names) - 0.4]},
             f"yaxis{end}": y,
         }
     )
 
 
-def _guesses(full: Sequence[str], predictions: Predictions) -> Trace:
-    """The bars over the positions named `full`."""
-    blue, right, known = (
-        COLOURS["trained"],
-        np.asarray(predictions.right, bool),
-        np.asarray(predictions.known, bool),
-    )
-    guesses = list(zip(visible_characters(predictions.tokens), right, strict=True))
+def _prediction_bars(names: Sequence[str], predictions: Predictions) -> Trace:
+    """Return the bars over the positions called `names`."""
+    blue = COLOURS["trained"]
+    right = np.asarray(predictions.right, bool)
+    known = np.asarray(predictions.known, bool)
+    characters = visible_characters(predictions.tokens)
     marker = {
-        "color": [blue if each else PAPER for each in right],
+        "color": [blue if is_right else PAPER for is_right in right],
         "line": {"color": blue, "width": 1.2},
+        "opacity": np.where(known, 1, 0.35),
     }
-    marker["opacity"] = np.where(known, 1, 0.35)
+    verdicts = ["right" if is_right else "wrong" for is_right in right]
     trace = Trace(
         "bar",
-        x=full,
+        x=names,
         y=np.asarray(predictions.probability, np.float32),
         marker=marker,
         showlegend=False,
+        customdata=[
+            f"'{character}', {verdict}"
+            for character, verdict in zip(characters, verdicts, strict=True)
+        ],
+        hovertemplate="after %{x}: %{customdata}, probability %{y:.2f}<extra></extra>",
     )
-    trace.update(
-        customdata=[f"'{guess}', {'right' if each else 'wrong'}" for guess, each in guesses]
-    )
-    trace.update(hovertemplate="after %{x}: %{customdata}, probability %{y:.2f}<extra></extra>")
-    if len(full) <= LETTERS:
-        wrong = known & ~right  # where the model could have known
+    if len(names) <= LETTERS:
+        wrong = known & ~right
         letters = [
-            f"✗<br>{guess}" if each else guess
-            for (guess, _), each in zip(guesses, wrong, strict=True)
+            f"✗<br>{character}" if is_wrong else character
+            for character, is_wrong in zip(characters, wrong, strict=True)
         ]
         trace.update(
             text=letters,
@@ -224,7 +233,7 @@ def _guesses(full: Sequence[str], predictions: Predictions) -> Trace:
 
 
 def legend_of_boxes() -> dict[str, Any]:
-    """A legend in the middle of the figure's foot."""
+    """Return a legend in the middle of the figure's bottom edge."""
     return {
         "orientation": "h",
         "x": 0.5,

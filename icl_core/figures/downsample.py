@@ -1,17 +1,17 @@
-"""Large maps made small enough to be moved in the browser: means over square blocks of cells."""
+"""Large maps reduced to a size that the browser can animate: means over square blocks of cells."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-SIDE = 68  # cells along a side: a few more than 64, so that an alphabet of 65 is not coarsened
+SIDE = 68  # most cells along a side; more than 65, the size of an alphabet that is drawn in full
 
 
 def block_means_of(
     matrix: np.ndarray, rows: Sequence[str], columns: Sequence[str]
 ) -> tuple[np.ndarray, Sequence[str], Sequence[str]]:
-    """A matrix [rows, columns] and its labels; with more than 68 a side as means over square
-    blocks."""
+    """Return a matrix [rows, columns] and the labels of its rows and columns, as means over square
+    blocks if a side has more than SIDE cells."""
     block = block_of(matrix)
     if block == 1:
         return matrix, rows, columns
@@ -19,21 +19,21 @@ def block_means_of(
 
 
 def block_of(matrix: np.ndarray) -> int:
-    """How many cells along its sides a block of a matrix has; 1 if it is small enough."""
+    """Return the cells along the side of a block of a matrix; 1 if the matrix is small enough."""
     return -(-max(matrix.shape) // SIDE)
 
 
 def means(matrix: np.ndarray, block: int) -> np.ndarray:
-    """Means over `block` x `block` cells of [rows, columns]; the last ones over what is there."""
+    """Return means over `block` x `block` cells of a matrix [rows, columns]; the last blocks may be
+    smaller. Numbers that are not finite count as 0."""
     rows, columns = (range(0, size, block) for size in matrix.shape)
-    total = np.add.reduceat(
-        np.add.reduceat(np.nan_to_num(matrix, posinf=0, neginf=0), rows, axis=0), columns, axis=1
-    )
-    high, wide = (np.minimum(block, size - np.arange(0, size, block)) for size in matrix.shape)
-    return (total / (high[:, None] * wide)).astype(np.float32)
+    finite = np.nan_to_num(matrix, posinf=0, neginf=0)
+    total = np.add.reduceat(np.add.reduceat(finite, rows, axis=0), columns, axis=1)
+    heights, widths = (np.minimum(block, size - np.arange(0, size, block)) for size in matrix.shape)
+    return (total / (heights[:, None] * widths)).astype(np.float32)  # [row blocks, column blocks]
 
 
 def _spans(labels: Sequence[str], block: int) -> list[str]:
-    """Each block's labels as first–last."""
+    """Return for each block its first and last label: "first–last"."""
     groups = [labels[start : start + block] for start in range(0, len(labels), block)]
     return [group[0] if len(group) == 1 else f"{group[0]}–{group[-1]}" for group in groups]

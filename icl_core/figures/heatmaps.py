@@ -1,5 +1,5 @@
-"""Square heatmaps of weights and scores, zero in the middle: one, three to compare, or a grid, all
-on one scale."""
+"""Heatmaps of weights and scores in square cells, with zero in the middle of the colours: one,
+three to compare, or a grid, on one scale."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,12 +23,13 @@ from icl_core.figures.map_grid import (
 from icl_core.figures.style import LINE, PAPER, largest_magnitude, layout, number_text
 
 Labels = Sequence[str] | None  # None: positions from 1
-WIDE, TALLEST = 900, 400  # pixels that the maps of a row share, and of a map's height at most
-SIDE = 0.055  # the share of the width between two columns
+WIDE = 900  # pixels of width of a row of maps
+TALLEST = 400  # the largest height of a map in pixels
+SIDE = 0.055  # the gap between two columns as a share of the width
 PUSHED = 30  # pixels by which plotly moves the maps down for a colour bar with a title
 WRITTEN = 10  # the longest row or column whose numbers can be written
-CELL = 40  # pixels that a cell needs for its number
-# the share of the limit from which a cell's colour is far from the background's, in both themes
+CELL = 40  # pixels of width that a number needs
+# The share of the limit above which a cell's colour is far from the background's, in both themes.
 STRONG = 0.58
 
 
@@ -42,19 +43,18 @@ def add_map(
     most: int = 12,
     scale: str = "coloraxis",
 ) -> None:
-    """Adds a matrix [rows, columns] with its axes; only the first of a row of maps has the rows'
-    title on it."""
-    rows, columns = (
-        distinct_names(each, size) for each, size in zip(labels, matrix.shape, strict=True)
-    )
+    """Add a matrix [rows, columns] with its axes. In a row of maps only the first one shows the
+    title of the rows."""
+    height, width = matrix.shape
+    rows = distinct_names(labels[0], height)
+    columns = distinct_names(labels[1], width)
     hover = (
         f"{titles[0] or 'row'} %{{y}}<br>{titles[1] or 'column'} %{{x}}<br>{value_name} %{{z:.3g}}"
     )
-    sides = (
-        row_identities(title, each, size)
-        for title, each, size in zip(titles, labels, matrix.shape, strict=True)
-    )
-    figure.add_trace(link_map(heat_trace(matrix, rows, columns, hover, subplot, scale), *sides))
+    trace = heat_trace(matrix, rows, columns, hover, subplot, scale)
+    row_links = row_identities(titles[0], labels[0], height)
+    column_links = row_identities(titles[1], labels[1], width)
+    figure.add_trace(link_map(trace, row_links, column_links))
     row_title = titles[0] if subplot.x[0] == 0 else ""
     frame(figure, subplot, (rows, rows, row_title), (columns, columns, titles[1]), most)
 
@@ -69,10 +69,11 @@ def heatmap(
     row_title: str = "",
     column_title: str = "",
 ) -> Figure:
-    """A matrix [rows, columns] in square cells, rows from top to bottom, on the range -limit to
-    limit.
+    """Return a map of a matrix [rows, columns], rows from top to bottom, with colours from -limit
+    to limit.
 
-    Sixteen labels at most stand on an axis; the pointer shows every one.
+    Without `limit` it is the largest absolute value. An axis has at most 16 labels; the pointer
+    shows all.
     """
     matrix = np.asarray(matrix, dtype=np.float32)
     height = BAR + AXIS + int(min(400, max(90, 560 * matrix.shape[0] / matrix.shape[1])))
@@ -103,13 +104,18 @@ def triple(
     column_title: str = "",
     titles: Sequence[str] = ("trained", "constructed", "difference"),
 ) -> Figure:
-    """Three matrices [rows, columns] side by side on one symmetric scale with one colour bar.
-    `difference` None is trained minus constructed. Zooming one zooms all."""
+    """Return three maps of matrices [rows, columns] side by side, with one symmetric scale and one
+    colour bar.
+
+    `difference` None is trained minus constructed. Zooming one zooms all.
+    """
     values = [np.asarray(matrix, dtype=np.float32) for matrix in (trained, constructed)]
-    values.append(
-        values[0] - values[1] if difference is None else np.asarray(difference, dtype=np.float32)
-    )
-    height, plot = 450, 450 - BAR - TITLE - AXIS
+    if difference is None:
+        values.append(values[0] - values[1])
+    else:
+        values.append(np.asarray(difference, dtype=np.float32))
+    height = 450
+    plot = height - BAR - TITLE - AXIS
     scale = diverging(limit or largest_magnitude(*values), value_name, 1 + (TITLE + 8) / plot)
     figure = Figure(layout=layout(height, {"t": BAR + TITLE, "b": AXIS - 10}, coloraxis=scale))
     for matrix, subplot in zip(values, subplots(titles, 3, plot), strict=True):
@@ -140,36 +146,33 @@ def maps(
     columns: int = 4,
     written: bool = False,
 ) -> Figure:
-    """Matrices [rows, columns] in square cells on one range from -limit to limit with one colour
-    bar; NaN is blank.
+    """Return a grid of maps of matrices [rows, columns], with colours from -limit to limit and one
+    colour bar; NaN is blank.
 
-    `written` puts its number into every cell, up to 10 x 10, in fewer columns if they would not
-    fit.
+    Without `limit` it is the largest absolute value. `written` writes the number into every cell of
+    matrices up to 10 x 10, with fewer maps in a row if the numbers would not fit.
     """
     values = [np.asarray(matrix, dtype=np.float32) for matrix in matrices]
-    columns, width, tall = _room(values, columns, written)
+    columns, width, height = _map_size(values, columns, written)
     rows = -(-len(values) // columns)
-    plot, limit, top = (
-        rows * tall + (rows - 1) * (AXIS + TITLE),
-        limit or largest_magnitude(*values),
-        BAR + TITLE + PUSHED,
-    )
+    plot = rows * height + (rows - 1) * (AXIS + TITLE)
+    limit = limit or largest_magnitude(*values)
+    top = BAR + TITLE + PUSHED
+    bottom = AXIS - 10
     scale = diverging(limit, value_name, 1 + (TITLE + 8) / plot)
-    figure = Figure(
-        layout=layout(top + plot + AXIS - 10, {"t": top, "b": AXIS - 10}, coloraxis=scale)
-    )
+    figure = Figure(layout=layout(top + plot + bottom, {"t": top, "b": bottom}, coloraxis=scale))
+    labels = row_labels, column_labels
     for matrix, subplot in zip(values, subplots(titles, columns, plot), strict=True):
-        labels = row_labels, column_labels
         add_map(figure, matrix, labels, (row_title, column_title), value_name, subplot)
         if written:
-            cell = min(width / matrix.shape[1], tall / matrix.shape[0])
+            cell = min(width / matrix.shape[1], height / matrix.shape[0])
             figure.add_trace(cell_numbers(matrix, labels, limit, cell, subplot))
     return figure
 
 
-def _room(values: Sequence[np.ndarray], columns: int, written: bool) -> tuple[int, float, int]:
-    """How many maps stand side by side, and a map's width and height in pixels."""
-    longest = max((max(each.shape) for each in values), default=0)
+def _map_size(values: Sequence[np.ndarray], columns: int, written: bool) -> tuple[int, float, int]:
+    """Return how many maps a row has, and the width and height of a map in pixels."""
+    longest = max((max(matrix.shape) for matrix in values), default=0)
     if not longest or (written and longest > WRITTEN):
         raise ValueError(
             f"matrices must have cells, and at most {WRITTEN} a side if written, got {longest} "
@@ -177,38 +180,36 @@ def _room(values: Sequence[np.ndarray], columns: int, written: bool) -> tuple[in
         )
     columns = maps_a_row(len(values), columns, longest if written else 0)
     width = WIDE * (1 - SIDE * (columns - 1)) / columns
-    return (
-        columns,
-        width,
-        int(min(TALLEST, width * max(each.shape[0] / each.shape[1] for each in values))),
-    )
+    height = width * max(matrix.shape[0] / matrix.shape[1] for matrix in values)
+    return columns, width, int(min(TALLEST, height))
 
 
 def maps_a_row(count: int, columns: int, longest: int) -> int:
-    """How many of `count` maps stand side by side: at most `columns`, and so few that the numbers
-    in `longest` cells a row are legible (0: no numbers)."""
+    """Return how many of `count` maps a row has: at most `columns`, and few enough that the numbers
+    in `longest` cells side by side are legible (0 for no numbers)."""
     fits = int(WIDE * (1 + SIDE) / (CELL * longest + WIDE * SIDE)) if longest else columns
     return max(1, min(columns, count, fits))
 
 
 def is_dark_cell(matrix: np.ndarray, limit: float) -> np.ndarray:
-    """Which cells have a colour so far from the background's that a number on it takes the
-    background's, a bool."""
+    """Return for each cell, as bool, whether its colour is so strong that a number on it must have
+    the background's colour."""
     return np.abs(matrix) > STRONG * limit
 
 
 def cell_numbers(
     matrix: np.ndarray, labels: tuple[Labels, Labels], limit: float, cell: float, subplot: Subplot
 ) -> Trace:
-    """The numbers of a matrix [rows, columns] whose cells are `cell` pixels wide, as text over
-    them."""
-    rows, columns = (
-        distinct_names(each, size) for each, size in zip(labels, matrix.shape, strict=True)
-    )
-    filled = np.argwhere(np.isfinite(matrix))
-    colours = [PAPER if each else LINE for each in is_dark_cell(matrix, limit)[tuple(filled.T)]]
+    """Return the numbers of a matrix [rows, columns] as text in its cells, which are `cell` pixels
+    wide."""
+    rows = distinct_names(labels[0], matrix.shape[0])
+    columns = distinct_names(labels[1], matrix.shape[1])
+    filled = np.argwhere(np.isfinite(matrix))  # [cells, 2]
+    dark = is_dark_cell(matrix, limit)[tuple(filled.T)]  # [cells]
+    colours = [PAPER if is_dark else LINE for is_dark in dark]
     texts = [number_text(number, 2) for number in matrix[tuple(filled.T)]]
     font = {"size": int(np.clip(cell / 3.7, 9, 15)), "color": colours}
     shared = {"mode": "text", "hoverinfo": "skip", "showlegend": False, **subplot.axes}
-    x, y = [columns[column] for _, column in filled], [rows[row] for row, _ in filled]
+    x = [columns[column] for _, column in filled]
+    y = [rows[row] for row, _ in filled]
     return Trace(x=x, y=y, text=texts, textfont=font, name="numbers", **shared)

@@ -1,5 +1,5 @@
-"""Curves over training steps or sizes with reference lines, marks and a moving marker; spectra;
-bars."""
+"""Curves over training steps or sizes, with reference lines, marks and a moving marker; spectra;
+bar charts."""
 
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
@@ -21,10 +21,10 @@ from icl_core.figures.style import DASHES, INK, PAPER, TICKS, axis, colour, layo
 Line = tuple[str, float, str]  # label, value, kind
 Range = tuple[float, float]  # in data units
 Mark = tuple[float, str, str]  # x, label, kind or colour
-Marked = dict[str, list[dict[str, Any]]]  # what a layout takes as its shapes and annotations
-LEVEL = 19  # pixels between two staggered labels
-FLOOR = 0.25  # the share of the height below which a line is a floor
-LETTER = 7.5 / 310  # a letter's width as a share of the plot on a narrow screen
+Marked = dict[str, list[dict[str, Any]]]  # a layout's "shapes" and "annotations"
+LEVEL = 19  # pixels of height of a label
+FLOOR = 0.25  # lines below this share of the height have their label underneath
+LETTER = 7.5 / 310  # the width of a letter as a share of the plot on a narrow screen
 
 
 def curves(
@@ -41,17 +41,23 @@ def curves(
     at: float | None = None,
     height: int = 380,
 ) -> Figure:
-    """Mean lines with bands over seeds. `lines` are horizontal references. `marks` are dotted
-    verticals with their labels above the plot. `at` is the current step: a thin vertical with a dot
-    on every curve."""
+    """Return curves, the mean over seeds, with bands.
+
+    lines    horizontal reference lines
+    marks    dotted vertical lines with their labels above the plot
+    at       the step shown: a thin vertical line with a dot on every curve
+    x_range, y_range
+             the ranges of the axes in data units; by default those of the data
+    height   pixels of height, without the labels above the plot
+    """
     plot = height - 94
     xs = x_range or extent([np.asarray(curve.x, dtype=float) for curve in series], log_x, 0.0)
-    ys = make_room_for_labels(
-        y_range or value_range(series, log_y, [value for _, value, _ in lines]), lines, log_y, plot
-    )
-    top, named = _named(marks, xs, log_x, plot)
+    ys = y_range or value_range(series, log_y, [value for _, value, _ in lines])
+    ys = make_room_for_labels(ys, lines, log_y, plot)
+    top, named = _mark_lines(marks, xs, log_x, plot)
     figure = Figure(layout=layout(height + top, {"t": top + 38, "b": 56}, hovermode="x unified"))
-    figure.add_traces([trace for curve in series for trace in curve_traces(curve, log_y)])
+    for curve in series:
+        figure.add_traces(curve_traces(curve, log_y))
     if at is not None:
         figure.add_trace(moving_marker(series, at, ys))
     across = references(lines, log_y, ys)
@@ -66,27 +72,35 @@ def curves(
 
 
 def make_room_for_labels(limits: Range, lines: Sequence[Line], log: bool, pixels: int) -> Range:
-    """`limits` of an axis `pixels` long, so wide that the labels of the lines inside stand inside
-    too."""
+    """Return the `limits` of an axis that is `pixels` long, widened so that the labels of the lines
+    within them fit into the plot."""
     low, high = np.log10(limits) if log else limits
     room = LEVEL * (high - low) / pixels
-    for value in (value for _, value, _ in lines if limits[0] <= value <= limits[1]):
-        y, under = float(np.log10(value)) if log else value, _under(value, limits, log)
-        low, high = (min(low, y - room), high) if under else (low, max(high, y + room))
+    for _, value, _ in lines:
+        if not limits[0] <= value <= limits[1]:
+            continue
+        y = float(np.log10(value)) if log else value
+        if _is_floor(value, limits, log):
+            low = min(low, y - room)
+        else:
+            high = max(high, y + room)
     return (float(10**low), float(10**high)) if log else (float(low), float(high))
 
 
-def _under(value: float, limits: Range, log: bool) -> bool:
-    """Whether a line is a floor: the curves are above it, so that its label is free to
-    stand below."""
+def _is_floor(value: float, limits: Range, log: bool) -> bool:
+    """Return whether a line is near the bottom: the curves are above it, and its label is below."""
     return _share(value, limits, log) < FLOOR
 
 
 def references(lines: Sequence[Line], log: bool = False, limits: Range | None = None) -> Marked:
-    """Horizontal lines across the plot with their labels on them, one after the other from the
-    left, where a curve that rises to a ceiling or falls to a floor is still far away; under a line
-    at the foot of `limits`."""
-    shapes, texts, x = [], [], 0.01
+    """Return horizontal lines across the plot with their labels, as "shapes" and "annotations".
+
+    The labels begin at the left, one after the other, where curves that approach a line are still
+    far from it. They are above their lines, or below a line near the bottom of `limits`.
+    """
+    shapes: list[dict[str, Any]] = []
+    texts: list[dict[str, Any]] = []
+    x = 0.01
     for label, value, kind in lines:
         dash = {"color": colour(kind), "width": 2, "dash": DASHES.get(kind, "dot")}
         shapes.append(
@@ -106,8 +120,10 @@ def references(lines: Sequence[Line], log: bool = False, limits: Range | None = 
             "xanchor": "left",
             "y": float(np.log10(value)) if log else value,
         }
-        under = limits is not None and _under(value, limits, log)
-        side = {"yshift": -2, "yanchor": "top"} if under else {"yshift": 3, "yanchor": "bottom"}
+        if limits is not None and _is_floor(value, limits, log):
+            side = {"yshift": -2, "yanchor": "top"}
+        else:
+            side = {"yshift": 3, "yanchor": "bottom"}
         box = {"bgcolor": PAPER, "opacity": 0.85, "borderpad": 0, **side}
         texts.append(
             {
@@ -123,48 +139,58 @@ def references(lines: Sequence[Line], log: bool = False, limits: Range | None = 
 
 
 def stagger(shares: Sequence[float], widths: Sequence[float]) -> list[int]:
-    """A level for each label (0 the lowest) so that no two on a level touch, and no mark's line
-    crosses a label.
+    """Return a level for each label, 0 for the lowest, so that no two labels of a level overlap and
+    no mark's line crosses a label.
 
-    A label stands to the right of its mark, whose share of the width is 0 to 1, or in the right
-    half to the left.
+    `shares` are the places of the marks and `widths` the widths of their labels, from 0 to 1. A
+    label is to the right of its mark, or to the left of a mark in the right half.
     """
-    ends: list[list[tuple[float, float]]] = []
+    taken: list[list[tuple[float, float]]] = []  # for each level the spans of its labels
     levels = [0] * len(shares)
-    # from the middle outwards: an outer line, which then goes higher, meets no inner label
+    # From the middle outwards: an outer line is then higher than all inner labels that it could
+    # cross.
     for index in sorted(range(len(shares)), key=lambda index: abs(shares[index] - 0.5)):
-        share, width = shares[index], widths[index]
+        share = shares[index]
+        width = widths[index]
         low, high = (share - width, share) if share > 0.5 else (share, share + width)
-        free = (all(high < a or low > b for a, b in level) for level in ends)
-        levels[index] = next((number for number, fits in enumerate(free) if fits), len(ends))
-        if levels[index] == len(ends):
-            ends.append([])
-        ends[levels[index]].append((low, high))
+        level = 0
+        while level < len(taken) and any(
+            low <= end and high >= start for start, end in taken[level]
+        ):
+            level += 1
+        if level == len(taken):
+            taken.append([])
+        taken[level].append((low, high))
+        levels[index] = level
     return levels
 
 
 def _share(x: float, limits: Range, log: bool) -> float:
-    """Where x lies between the limits, from 0 to 1."""
+    """Return the place of x between the limits, from 0 to 1."""
     low, high, x = (float(np.log10(value)) if log else value for value in (*limits, x))
     return (x - low) / ((high - low) or 1.0)
 
 
-def _named(marks: Sequence[Mark], limits: Range, log: bool, plot: float) -> tuple[int, Marked]:
-    """The pixels that the marks' labels need above a plot `plot` pixels high; their lines, and
-    their labels beside the lines' tops, in paper units, so that a log axis makes no difference."""
-    shares, shapes, texts = [_share(x, limits, log) for x, _, _ in marks], [], []
+def _mark_lines(marks: Sequence[Mark], limits: Range, log: bool, plot: float) -> tuple[int, Marked]:
+    """Return the pixels that the labels of the marks need above a plot of `plot` pixels, and the
+    marks' lines with the labels beside their tops.
+
+    The labels are placed in shares of the figure, where a log axis makes no difference.
+    """
+    shares = [_share(x, limits, log) for x, _, _ in marks]
     levels = stagger(shares, [(len(label) + 2) * LETTER for _, label, _ in marks])
+    shapes: list[dict[str, Any]] = []
+    texts: list[dict[str, Any]] = []
     for (x, label, kind), share, level in zip(marks, shares, levels, strict=True):
-        top, line = (
-            1 + LEVEL * (level + 0.5) / plot,
-            {"color": colour(kind), "width": 1.8, "dash": "dot"},
-        )
+        top = 1 + LEVEL * (level + 0.5) / plot
+        line = {"color": colour(kind), "width": 1.8, "dash": "dot"}
         shapes.append(
             {"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": top, "line": line}
         )
-        side = (
-            {"xanchor": "right", "xshift": -3} if share > 0.5 else {"xanchor": "left", "xshift": 3}
-        )
+        if share > 0.5:
+            side = {"xanchor": "right", "xshift": -3}
+        else:
+            side = {"xanchor": "left", "xshift": 3}
         texts.append(
             note(label, share, top, font={"size": TICKS, "color": INK}, yanchor="middle", **side)
         )
@@ -172,7 +198,8 @@ def _named(marks: Sequence[Mark], limits: Range, log: bool, plot: float) -> tupl
 
 
 def spectrum(values: Mapping[str, Any], kinds: Sequence[str]) -> Figure:
-    """Singular values, largest first, of several matrices: name to [rank]. Log scale."""
+    """Return the singular values of several matrices on a log scale; `values` are [rank] by name,
+    largest first."""
     series = [
         Curve(name, np.arange(1, len(value) + 1), value, kind, markers=len(value) <= 40)
         for (name, value), kind in zip(values.items(), kinds, strict=True)
@@ -192,23 +219,22 @@ def bars(
     text: Literal["value", "none"] = "value",
     height: int = 340,
 ) -> Figure:
-    """One bar a label with its value above it, its standard error, and horizontal
-    reference lines."""
+    """Return a bar for each label, with its value, its standard error and horizontal reference
+    lines."""
     numbers = np.asarray(values, dtype=float)
-    tops = numbers + np.nan_to_num(
-        np.asarray(errors if errors is not None else numbers * 0, dtype=float)
-    )
+    half_widths = np.asarray(errors if errors is not None else numbers * 0, dtype=float)
+    tops = numbers + np.nan_to_num(half_widths)
     low, high = extent([tops, np.array([0.0, *(value for _, value, _ in lines)])], False, 0.0)
     figure = Figure(layout=layout(height, {"t": 26}, showlegend=False, bargap=0.35))
     colours = [colour(kind) for kind in kinds] or colour("trained")
-    letters = min(16, max(9, 80 // max(1, len(labels))))  # that a bar's share of half a page holds
+    # a line of a label has as many letters as fit under a bar, on half a page
+    letters = min(16, max(9, 80 // max(1, len(labels))))
     names = ["<br>".join(wrap(label, letters, break_long_words=False)) for label in labels]
     trace = Trace("bar", x=names, y=numbers, marker={"color": colours})
     if errors is not None:
         trace.update(error_y={"array": errors, "color": INK, "thickness": 2, "width": 6})
-    if (
-        text == "value"
-    ):  # at the bar's foot, where neither the error bar nor a reference line crosses it
+    if text == "value":
+        # at the bottom of the bar, where neither the error bar nor a reference line crosses it
         shown = [f"{value:.3g}" if np.isfinite(value) else "not run" for value in numbers]
         trace.update(
             text=shown,

@@ -1,4 +1,4 @@
-"""Numbers as people write them, where they may be of any size."""
+"""Numbers of any size as text."""
 
 import numpy as np
 
@@ -6,21 +6,24 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """A number to some significant digits as people write it, with a power of ten where it is very
-    small or large: 0.0241, 1230, 7.93·10⁻⁵."""
-    rounded = float(f"{value:.{digits}g}") + 0.0  # no minus before a zero
-    number, _, power = f"{rounded:.6g}".partition("e")
-    return number.replace("-", "\N{MINUS SIGN}") + (f"·{power_of_ten(int(power))}" if power else "")
+    """Return a number with some significant digits, and with a power of ten if it is very small or
+    very large: 0.0241, 1230, 7.93·10⁻⁵."""
+    rounded = float(f"{value:.{digits}g}") + 0.0  # + 0.0 turns -0.0 into 0.0
+    number, _, exponent = f"{rounded:.6g}".partition("e")
+    number = number.replace("-", "\N{MINUS SIGN}")
+    return f"{number}·{power_of_ten(int(exponent))}" if exponent else number
 
 
 def power_of_ten(exponent: int) -> str:
-    """10⁻³ and its like."""
+    """Return a power of ten as text: 10⁻³."""
     return "10" + str(exponent).translate(_RAISED)
 
 
 def unit_of(values: np.ndarray) -> int:
-    """The power of ten in which small numbers, or large ones, are written, so that they are short:
-    0 for most, and where they spread so far that none serves all."""
+    """Return the exponent of the power of ten in units of which `values` are short to write.
+
+    It is 0 for numbers of usual size, and for numbers so different that no unit suits all.
+    """
     sizes = np.abs(values[np.isfinite(values) & (values != 0)])
     if not len(sizes) or 0.01 <= sizes.max() < 1e6:
         return 0

@@ -1,4 +1,4 @@
-"""A figure as Streamlit takes it."""
+"""A figure in the form that Streamlit accepts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,16 +9,19 @@ from icl_core.contract.figure import Figure
 
 
 def domains(layout: Mapping[str, Any]) -> dict[str, Any]:
-    """Where each axis of a layout was put: plotly.js overwrites it for square-celled maps, and the
-    page gives it back (maps.js)."""
+    """Return the domain of each axis of a layout. Plotly.js overwrites it for square-celled maps,
+    and the page restores it (maps.js)."""
     return {
         name: axis["domain"] for name, axis in layout.items() if "axis" in name and "domain" in axis
     }
 
 
 class StreamlitFigure(BaseFigure):
-    """A figure ready to be sent: of plain dictionaries Streamlit would build plotly's objects
-    first, which takes forty times as long. `fills`: it is as high as its box."""
+    """A figure that Streamlit sends as it is.
+
+    From plain dictionaries Streamlit would first build plotly's objects, which takes forty times as
+    long. With `fills` the figure is as high as its box.
+    """
 
     def __init__(self, figure: Figure, fills: bool = False) -> None:
         self._ready = figure.to_dict()
@@ -28,5 +31,5 @@ class StreamlitFigure(BaseFigure):
             layout.pop("height", None)
 
     def to_dict(self) -> dict[str, Any]:  # type: ignore[override]
-        """What plotly.js reads."""
+        """Return what plotly.js reads."""
         return self._ready

@@ -1,5 +1,5 @@
-"""In-context linear regression and its classical solvers, over many prompts at once (the last axis
-everywhere)."""
+"""In-context linear regression and its classical solvers, for many prompts at once; prompts are the
+last axis of every tensor."""
 
 from icl_core.learners.covariance import Covariance, geometric, parse_eigenvalues, rotation
 from icl_core.learners.linear import error_maps, expected_loss, sampled_loss, weight

@@ -1,5 +1,4 @@
-"""The covariance of the covariates: its eigenvalues, its rotation and the matrices made of them,
-all in float64."""
+"""The covariance matrix of the covariates, Sigma, with its powers, all in float64."""
 
 import math
 from dataclasses import dataclass
@@ -9,24 +8,25 @@ from jaxtyping import Float
 from torch import Tensor
 
 from icl_core.contract.knobs import BadSetting
-from icl_core.contract.number_lists import numbers
+from icl_core.contract.settings_io import numbers
 
-LARGEST = (
-    1e6  # eigenvalues lie within this factor of one and of each other: float32 tells no more apart
-)
+# Eigenvalues are within this factor of 1 and of each other; float32 cannot resolve a larger ratio.
+LARGEST = 1e6
 
 
 @dataclass(frozen=True, eq=False)
 class Covariance:
-    """Sigma = U^T diag(eigenvalues) U. `ValueError` for eigenvalues that are not positive or shapes
-    that differ.
+    """Sigma = U^T diag(eigenvalues) U.
 
-    U x are the coordinates of x in the eigenbasis, in which the methods of this package are
-    computed.
+    U x are the coordinates of x in the eigenbasis, in which this package computes. Raises
+    ValueError for eigenvalues that are not positive and finite, and for shapes that do not match.
+
+    eigenvalues  D [d]
+    rotation     U [d, d], orthogonal; its rows are the eigenvectors
     """
 
     eigenvalues: Float[Tensor, "d"]
-    rotation: Float[Tensor, "d d"]  # U, orthogonal; its rows are the eigenvectors
+    rotation: Float[Tensor, "d d"]
 
     def __post_init__(self) -> None:
         if not bool((torch.isfinite(self.eigenvalues) & (self.eigenvalues > 0)).all()):
@@ -44,18 +44,18 @@ class Covariance:
 
     @property
     def inverse(self) -> Float[Tensor, "d d"]:
-        """Sigma^-1, the best preconditioner that knows no prompt."""
+        """Sigma^-1, the best preconditioner that does not depend on the prompt."""
         return self._power(-1.0)
 
     @property
     def root(self) -> Float[Tensor, "d d"]:
-        """The symmetric Sigma^(1/2): x = root u colours a white u."""
+        """The symmetric Sigma^(1/2): x = root u has covariance Sigma if u is white."""
         return self._power(0.5)
 
     @property
     def inverse_root(self) -> Float[Tensor, "d d"]:
-        """The symmetric Sigma^(-1/2): u = inverse_root x whitens x; w* ~ N(0, Sigma^-1) is
-        inverse_root times white."""
+        """The symmetric Sigma^(-1/2): u = inverse_root x is white if x has covariance Sigma, and
+        inverse_root v ~ N(0, Sigma^-1), as w* is, if v is white."""
         return self._power(-0.5)
 
     def _power(self, exponent: float) -> Float[Tensor, "d d"]:
@@ -64,21 +64,19 @@ class Covariance:
 
 
 def rotation(d: int, generator: torch.Generator) -> Float[Tensor, "d d"]:
-    """A random orthogonal matrix, Haar distributed, reflections included; float64."""
+    """Draw an orthogonal matrix [d, d] from the Haar measure, reflections included; float64."""
     Q, R = torch.linalg.qr(
         torch.randn(d, d, generator=generator, dtype=torch.float64, device=generator.device)
     )
-    return Q * torch.where(
-        R.diagonal() < 0, -1.0, 1.0
-    )  # QR fixes its signs by a convention: that would not be Haar
+    # The signs that QR chooses by convention are not those of the Haar measure.
+    return Q * torch.where(R.diagonal() < 0, -1.0, 1.0)
 
 
 def geometric(d: int, condition: float, decay: float) -> Float[Tensor, "d"]:
-    """Eigenvalues condition^-((i / (d - 1))^decay), i = 0..d-1: from 1 down to 1 / condition;
-    float64.
+    """Return the eigenvalues condition^-((i / (d - 1))^decay), i = 0..d-1; float64.
 
-    `decay` 1 makes equal factors, above 1 most stay near 1, below 1 most are small. One dimension
-    has eigenvalue 1.
+    They fall from 1 to 1 / condition: by equal factors if `decay` is 1; most are near 1 if it is
+    larger, and most are small if it is smaller. For d = 1 the eigenvalue is 1.
     """
     if d < 1:
         raise ValueError(f"d must be at least 1, got {d}")
@@ -91,10 +89,10 @@ def geometric(d: int, condition: float, decay: float) -> Float[Tensor, "d"]:
 
 
 def parse_eigenvalues(text: str, d: int) -> Float[Tensor, "d"]:
-    """Eigenvalues as typed, "1, 1, 1/4, 1/16, 1": numbers or fractions set apart by commas or
-    blanks; float64.
+    """Return the eigenvalues that a visitor has typed, "1, 1, 1/4, 1/16, 1": numbers or fractions
+    separated by commas or blanks; float64.
 
-    Raises `BadSetting` unless they are d numbers from 1e-6 to 1e6 of which none is over 1e6 times
+    Raises `BadSetting` unless they are d numbers from 1e-6 to 1e6, none of them more than 1e6 times
     another.
     """
     values = torch.tensor(

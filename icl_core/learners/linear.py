@@ -1,10 +1,17 @@
-"""Losses of prompts. A method linear in y has w_L - w* = -C w* with a C [d, d] of the prompt's S
-alone, and with x ~ N(0, Sigma) and w* ~ N(0, Sigma^-1) the query and w* integrate out exactly: E =
-tr(Sigma C Sigma^-1 C^T).
+"""The loss of a method on a prompt, with the query and the target integrated out.
 
-Everything stands in the eigenbasis of Sigma = diag(eigenvalues), or, with eigenvalues None, in
-whitened coordinates. The mean over prompts is heavy-tailed: do without sampled queries and targets
-where you can, and state its error.
+After L steps, a method that is linear in the labels y has
+
+    w_L - w* = -C w*
+
+with a matrix C [d, d] that depends on the prompt's Gram matrix S only. For a query x ~ N(0, Sigma)
+and a target w* ~ N(0, Sigma^-1) the expected squared error of the query's label is then exactly
+
+    E = tr(Sigma C Sigma^-1 C^T).
+
+All is computed in the eigenbasis of Sigma = diag(eigenvalues) or, where eigenvalues are None, in
+whitened coordinates. The loss is heavy-tailed over prompts: avoid sampled queries and targets where
+possible, and state the error of the mean.
 """
 
 from collections.abc import Callable
@@ -20,42 +27,47 @@ Losses = Float[Tensor, "... prompts"]
 
 
 def identity(S: Grams) -> Grams:
-    """The identity for every prompt of S, without memory of its own."""
-    return torch.eye(len(S), dtype=S.dtype, device=S.device)[:, :, None].expand_as(S)
+    """Return the identity for every prompt of S, as a view that takes no memory of its own."""
+    eye = torch.eye(len(S), dtype=S.dtype, device=S.device)  # [d, d]
+    return eye[:, :, None].expand_as(S)  # [d, d, prompts]
 
 
 def error_maps(method: Callable[..., Tensor], S: Grams, steps: int, *settings: Setting) -> Tensor:
-    """C after 0 to `steps` steps, [steps + 1, d, d, prompts], of a method of `solvers` with its
-    settings."""
+    """Return C after 0 to `steps` steps, [steps + 1, d, d, prompts], of a function of `solvers`
+    with its further `settings`."""
     target = identity(S)
     return target - method(S, target, steps, *settings)
 
 
 def expected_loss(C: Float[Tensor, "... d d prompts"], eigenvalues: Eigenvalues | None) -> Losses:
-    """sum_ij D_i / D_j C_ij^2: the expected squared error of the query's label; d for C = I."""
+    """Return the expected squared error of the query's label, sum_ij D_i / D_j C_ij^2; it is d for
+    C = I."""
     squares = C.square()
-    return (
-        squares if eigenvalues is None else squares * weight(eigenvalues).to(C)[:, :, None]
-    ).sum((-3, -2))
+    if eigenvalues is not None:
+        squares = squares * weight(eigenvalues).to(C)[:, :, None]
+    return squares.sum((-3, -2))  # [..., prompts]
 
 
 def weight(eigenvalues: Eigenvalues) -> Float[Tensor, "d d"]:
-    """D_i / D_j, in float64."""
+    """Return the matrix of D_i / D_j in float64."""
     D = eigenvalues.double()
     return D[:, None] / D
 
 
 def sampled_loss(error: Float[Tensor, "... d prompts"], eigenvalues: Eigenvalues | None) -> Losses:
-    """e^T Sigma e for e = w - w* with w* sampled, the query integrated out: for methods that are
-    not linear in y."""
+    """Return e^T Sigma e for the error e = w - w* of a sampled w*, the query integrated out: the
+    loss of methods that are not linear in y."""
     squares = error.square()
-    return (squares if eigenvalues is None else squares * eigenvalues.to(error)[:, None]).sum(-2)
+    if eigenvalues is not None:
+        squares = squares * eigenvalues.to(error)[:, None]
+    return squares.sum(-2)  # [..., prompts]
 
 
 def mean_and_error(losses: Losses) -> tuple[Float[Tensor, "..."], Float[Tensor, "..."]]:
-    """The mean over prompts and its standard error, in float64; the error of a single prompt is
-    NaN."""
+    """Return the mean over prompts and its standard error, in float64; the error of a single prompt
+    is NaN."""
     losses = losses.double()
-    mean, prompts = losses.mean(-1), losses.shape[-1]
+    mean = losses.mean(-1)
+    prompts = losses.shape[-1]
     variance = (losses - mean[..., None]).square().sum(-1) / (prompts - 1)
     return mean, (variance / prompts).sqrt()

@@ -1,4 +1,4 @@
-"""Where a training runs: CUDA if there is one, else the CPU; its threads, precision and memory."""
+"""The device of this process, a GPU or the CPU, with its threads, precision and memory."""
 
 import gc
 import os
@@ -15,24 +15,22 @@ import torch
 from icl_core.contract.knobs import BadSetting, TooLarge
 from icl_core.machine import malloc
 
-# "medium" lets a float32 product be computed in two bfloat16 parts where that is faster. On CPUs
-# without bf16 tiles it costs float32-level error (`python -m tests.bench birth --all` prints it);
-# set ICL_PRECISION=highest to forgo it. On CUDA "medium" and "high" mean TF32, products of 10 bits,
-# which shows in the results: there "highest" is the default.
+# "medium", the default on a CPU, lets torch compute a float32 product in two bfloat16 parts where
+# that is faster. On CPUs without bfloat16 tiles the error stays that of float32
+# (`python -m tests.bench birth --all` prints it). On CUDA "medium" and "high" mean TF32, with 10
+# bits of precision, which changes results; "highest" is the default there.
 PRECISIONS = ("medium", "high", "highest")
 
-_chosen = ""  # by `choose`
-_estimates: ContextVar[list[int] | None] = ContextVar(
-    "estimates", default=None
-)  # what `check_memory` hears meanwhile
+_chosen = ""  # the device that `choose` has set
+# Collects the estimates of `check_memory` while `estimated` runs.
+_estimates: ContextVar[list[int] | None] = ContextVar("estimates", default=None)
 
 
 def choose(index: int) -> None:
-    """Train on the GPU of that number, counted round, where there are several and `ICL_DEVICE`
-    names none.
+    """Use the GPU with the number `index` modulo their count, if there are several and `ICL_DEVICE`
+    does not name one.
 
-    For this process alone: in the environment it would be passed on to every worker that is started
-    from here.
+    This is not written to the environment, where the processes started from here would inherit it.
     """
     global _chosen
     if not os.environ.get("ICL_DEVICE") and torch.cuda.device_count() > 1:
@@ -43,48 +41,53 @@ def choose(index: int) -> None:
 
 @cache
 def current_device() -> torch.device:
-    """The device of this process: `ICL_DEVICE` if set ("cpu", "cuda", "cuda:1"), else CUDA where
-    there is one (the one of `choose`).
+    """Return the device of this process: that of `ICL_DEVICE` ("cpu", "cuda", "cuda:1"), else that
+    of `choose`, else a GPU if there is one, else the CPU.
 
-    Raises `BadSetting` if `ICL_DEVICE` names none that is here.
+    Raises `BadSetting` if `ICL_DEVICE` names a device that this machine lacks.
     """
-    wanted = (
-        os.environ.get("ICL_DEVICE") or _chosen or ("cuda" if torch.cuda.is_available() else "cpu")
-    )
-    known = ["cpu", "cuda", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
-    if wanted not in known or (wanted.startswith("cuda") and not torch.cuda.is_available()):
-        here = ", ".join(known if torch.cuda.is_available() else known[:1])
-        raise BadSetting(f"ICL_DEVICE must name a device that is here ({here}), got {wanted!r:.80}")
-    return torch.device(wanted)
+    default = "cuda" if torch.cuda.is_available() else "cpu"
+    name = os.environ.get("ICL_DEVICE") or _chosen or default
+    devices = ["cpu"]
+    if torch.cuda.is_available():
+        devices += ["cuda", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
+    if name not in devices:
+        raise BadSetting(
+            f"ICL_DEVICE must name a device that is here ({', '.join(devices)}), got {name!r:.80}"
+        )
+    return torch.device(name)
 
 
 @cache
 def describe() -> str:
-    """The device's name as a reader knows it, "NVIDIA H200" or "CPU (x86_64)": kept
-    with every run."""
+    """Return the device's name for readers, "NVIDIA H200" or "CPU (x86_64)"; every run
+    stores it."""
     if current_device().type == "cuda":
         return torch.cuda.get_device_name(current_device())
     return f"CPU ({platform.machine()})"
 
 
 def clock() -> float:
-    """Seconds of computing of this process: CPU time, which what else goes on does not stretch; on
-    a GPU, for which a process waits, wall time."""
+    """Return the seconds for which this process has computed.
+
+    On a CPU that is CPU time, which other processes do not lengthen; on a GPU it is wall time,
+    since a process waits for the GPU.
+    """
     if current_device().type == "cuda":
         return time.monotonic()
-    used = os.times()
-    return used.user + used.system + used.children_user + used.children_system
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def pace() -> float:
-    """Seconds of computing that a fixed piece of work takes here: some products and many small
-    operations, as in the training of a tiny model. Runs keep it, so that another machine can tell
-    how much faster or slower it is."""
+    """Return the seconds of computing that a fixed piece of work takes on this machine.
+
+    It has some products and many small operations, as the training of a tiny model has. Runs store
+    it, so that another machine can compute how much faster or slower it is.
+    """
     generator = torch.Generator().manual_seed(0)
-    x, w = (
-        torch.randn(shape, generator=generator).to(current_device())
-        for shape in ((64, 256, 32), (32, 32))
-    )
+    x = torch.randn((64, 256, 32), generator=generator).to(current_device())
+    w = torch.randn((32, 32), generator=generator).to(current_device())
     w.requires_grad_()
     start = clock()
     for _ in range(20):
@@ -97,8 +100,8 @@ def pace() -> float:
 
 
 def prepare() -> None:
-    """Load now what torch loads at the first optimiser and the first derivative, which takes a
-    second or two."""
+    """Make torch load now what it otherwise loads at the first optimiser and the first derivative,
+    for a second or two."""
     weight = torch.ones((), requires_grad=True)
     weight.square().backward()
     torch.optim.Adam([weight]).step()
@@ -106,46 +109,45 @@ def prepare() -> None:
 
 
 def workers() -> int:
-    """How many trainings may go on at once: one a GPU (`ICL_DEVICE` names just one), else one a
-    core."""
+    """Return how many trainings may run at once: one for each GPU, or for the single one that
+    `ICL_DEVICE` names; without GPUs, one for each core."""
     if current_device().type == "cuda":
         return 1 if os.environ.get("ICL_DEVICE") else max(1, torch.cuda.device_count())
-    return max(
-        1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
+    if hasattr(os, "sched_getaffinity"):  # the cores that this process may use; Linux only
+        return max(1, len(os.sched_getaffinity(0)))
+    return os.cpu_count() or 1
 
 
 def precision() -> str:
-    """How exactly float32 products are computed: `ICL_PRECISION` if set; `BadSetting` if it is none
-    of them."""
-    wanted = os.environ.get("ICL_PRECISION") or (
-        "highest" if current_device().type == "cuda" else "medium"
-    )
-    if wanted not in PRECISIONS:
-        raise BadSetting(
-            f"ICL_PRECISION must be one of {', '.join(PRECISIONS)}, got {wanted!r:.80}"
-        )
-    return wanted
+    """Return the precision of float32 products: that of `ICL_PRECISION`, else the device's default.
+    Raises `BadSetting` if `ICL_PRECISION` is none of PRECISIONS."""
+    default = "highest" if current_device().type == "cuda" else "medium"
+    name = os.environ.get("ICL_PRECISION") or default
+    if name not in PRECISIONS:
+        raise BadSetting(f"ICL_PRECISION must be one of {', '.join(PRECISIONS)}, got {name!r:.80}")
+    return name
 
 
 def set_threads(threads: int = 1) -> None:
-    """Fix torch's threads and precision for this process. Tiny models want one thread: two on busy
-    cores are slower, and a run resumes bit for bit only with the count it began with, on a GPU only
-    with kernels that repeat themselves.
+    """Set torch's number of threads and its precision for this process; on a GPU, also
+    deterministic kernels.
+
+    Tiny models are fastest with one thread: two are slower on busy cores. A run resumes bit for bit
+    only with the number of threads with which it began, and on a GPU only with deterministic
+    kernels.
     """
     torch.set_num_threads(threads)
     torch.set_float32_matmul_precision(precision())
     if current_device().type == "cuda":
-        os.environ.setdefault(
-            "CUBLAS_WORKSPACE_CONFIG", ":4096:8"
-        )  # cuBLAS repeats itself only with it
+        # cuBLAS is deterministic only with this.
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         torch.use_deterministic_algorithms(True, warn_only=True)
 
 
 @contextmanager
 def exact() -> Iterator[None]:
-    """On a GPU, whole float32 products meanwhile, no TF32, whatever `ICL_PRECISION` says: for what
-    is measured. On a CPU nothing changes."""
+    """On a GPU, compute float32 products without TF32 in this context, whatever `ICL_PRECISION` is;
+    for measurements. On a CPU nothing changes."""
     before = torch.get_float32_matmul_precision()
     if current_device().type == "cuda":
         torch.set_float32_matmul_precision("highest")
@@ -156,8 +158,11 @@ def exact() -> Iterator[None]:
 
 
 def memory() -> int:
-    """Bytes a run may use: nine tenths of what the device has in all. The total, not what is free
-    now: whether a setting can be asked for must not depend on what else is open."""
+    """Return how many bytes a run may use: nine tenths of the device's memory.
+
+    It is a share of the total, not of the free memory, so that the settings that can be chosen do
+    not depend on what else is running.
+    """
     if current_device().type == "cuda":
         return int(0.9 * torch.cuda.get_device_properties(current_device()).total_memory)
     return int(0.9 * _installed())
@@ -165,21 +170,24 @@ def memory() -> int:
 
 @cache
 def _installed() -> int:
-    """Bytes of memory in this machine: asked once, as every setting is checked against it."""
+    """Return the bytes of memory of this machine; cached, since every setting is checked against
+    it."""
     return psutil.virtual_memory().total
 
 
 def keep_imports() -> None:
-    """Leave what is in memory now, most of it imported, out of every later look for garbage: with
-    it each takes a fifth of a second, between a server's answers and after each run. Once a
-    process, as what is left out stays."""
+    """Exclude all objects that exist now, most of them imported modules, from garbage collection.
+
+    With them each collection takes a fifth of a second, between two answers of a server and after
+    each run. Call it once in a process, since what is excluded is never freed.
+    """
     gc.collect()
     gc.freeze()
 
 
 def release() -> int:
-    """Give back the memory that this process holds without using it; the bytes that are free on the
-    device then."""
+    """Return unused memory of this process to the system; return how many bytes of the device's
+    memory are then free."""
     gc.collect()
     if current_device().type == "cuda":
         torch.cuda.empty_cache()
@@ -189,24 +197,25 @@ def release() -> int:
 
 
 def estimated(make: Callable[[], object]) -> int:
-    """The bytes that settings are estimated to need, while `make` makes them; 0 if nothing is known
-    of them."""
-    token = _estimates.set(needed := [0])
+    """Return the largest estimate, in bytes, given to `check_memory` while `make` creates settings;
+    0 if there is none. `check_memory` refuses nothing meanwhile."""
+    estimates = [0]
+    token = _estimates.set(estimates)
     try:
         make()
-        return max(needed)
+        return max(estimates)
     finally:
         _estimates.reset(token)
 
 
 def check_memory(needed: int, what: str) -> None:
-    """Raise `TooLarge` if `needed` bytes do not fit; `what` names the fields that decide: "batch
-    512, T 256"."""
-    if (estimates := _estimates.get()) is not None:
+    """Raise `TooLarge` if `needed` bytes exceed the memory; `what` names the fields that matter:
+    "batch 512, T 256"."""
+    estimates = _estimates.get()
+    if estimates is not None:
         estimates.append(needed)
     elif needed > memory():
         raise TooLarge(
-            f"{what} must fit the memory of {describe()}, {memory() / 2**30:.1f} GiB; got an "
-            "estimated "
-            f"{needed / 2**30:.1f} GiB"
+            f"{what} must fit the memory of {describe()}, {memory() / 2**30:.1f} GiB; "
+            f"got an estimated {needed / 2**30:.1f} GiB"
         )

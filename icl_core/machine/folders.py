@@ -1,4 +1,4 @@
-"""Where files lie: what comes with the project, and what is made on this computer."""
+"""The project's folders: shipped files, and files created on this computer."""
 
 import os
 import stat
@@ -8,14 +8,16 @@ ARTIFACTS = Path(__file__).resolve().parents[2] / "artifacts"
 
 
 def cache_folder() -> Path:
-    """The folder for what is made here; `ICL_CACHE_DIR` names another."""
+    """Return the folder for files created on this computer: `ICL_CACHE_DIR` if set."""
     return Path(os.environ.get("ICL_CACHE_DIR") or ARTIFACTS / "cache")
 
 
 def read_regular_file(path: Path, largest: int) -> bytes:
-    """The bytes of a file that is kept here. Raises `OSError`, and `ValueError` for what is no file
-    of ours: a pipe or a device, whose reader would wait or read for ever, or more than `largest`
-    bytes."""
+    """Return the bytes of a regular file of at most `largest` bytes.
+
+    Raises `ValueError` for a larger file and for a pipe or a device, which could be read without
+    end, and `OSError` if the file cannot be read.
+    """
     status = path.stat()
     if not stat.S_ISREG(status.st_mode) or status.st_size > largest:
         raise ValueError(

@@ -1,9 +1,8 @@
-"""What malloc keeps of freed memory, which a worker asks it to: never much more than a run has had
-in use.
+"""A bound on the freed memory that malloc does not return to the system.
 
-glibc before 2.38 finds room for an aligned block, as tensors are, only in a hole that is larger
-than the block: one that was freed does not serve for the next of its size. The holes add up: a run
-with 330 MiB in use at most came to hold 0.6, 1.6 or 5 GiB, another number each time.
+Tensors are aligned blocks. glibc before 2.38 places such a block only in a gap that is larger than
+the block, so that a freed block cannot be used for the next of the same size, and the gaps add up:
+a run that used 330 MiB at most came to hold 0.6, 1.6 or 5 GiB, a different number each time.
 """
 
 import ctypes
@@ -14,48 +13,56 @@ from functools import cache
 
 import psutil
 
-# of what was in use at most; with 1.25 and half as much beside, steps took up to a fifth longer
+# The process may hold SHARE times the most memory that was in use at once, and SPARE bytes. With
+# 1.25 and half the bytes, training steps took up to a fifth longer.
 SHARE = 1.5
-SPARE = 256 * 2**20  # bytes
-_LOOK = 0.2  # seconds
+SPARE = 256 * 2**20
+_INTERVAL = 0.2  # seconds between two checks
 
 
-class _Told(ctypes.Structure):
+class _MallocInfo(ctypes.Structure):
     """`struct mallinfo2` of malloc.h."""
 
-    _counted = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
-    _fields_ = tuple((name, ctypes.c_size_t) for name in _counted.split())
+    _names = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
+    _fields_ = tuple((name, ctypes.c_size_t) for name in _names.split())
 
 
 @contextmanager
 def bounded_heap() -> Iterator[None]:
-    """Meanwhile, this process holds at most `SHARE` times what it has had in use at once, and
-    `SPARE`, but for what is taken between two looks and what is no malloc's. Where malloc does not
-    tell what is in use (all but glibc from 2.33 on), or no thread can be started to look, it is
-    left alone: a run may then take more than its settings say."""
-    over = threading.Event()
-    watch = threading.Thread(target=_watch, args=(over,), daemon=True)
-    with suppress(RuntimeError):
+    """Bound the memory of this process in this context: a thread checks it and trims it if due.
+
+    The bound is SHARE times the most memory that was in use at once, plus SPARE. It does not hold
+    between two checks, nor for memory that is not malloc's. Without glibc 2.33 or later, which
+    reports what is in use, and if no thread can be started, nothing is bounded: a run may then take
+    more memory than is estimated from its settings.
+    """
+    ended = threading.Event()
+    watcher = threading.Thread(target=_watch, args=(ended,), daemon=True)
+    with suppress(RuntimeError):  # no thread can be started
         if allocated_bytes() is not None:
-            watch.start()
+            watcher.start()
     try:
         yield
     finally:
-        over.set()
-        if watch.ident is not None:
-            watch.join()
+        ended.set()
+        if watcher.ident is not None:
+            watcher.join()
 
 
-def _watch(over: threading.Event) -> None:
+def _watch(ended: threading.Event) -> None:
     most = 0
-    while not over.wait(_LOOK):
+    while not ended.wait(_INTERVAL):
         with suppress(OSError, psutil.Error):
             most = trim_if_due(most)
 
 
 def trim_if_due(most: int) -> int:
-    """Trim if more is held than what was in use at `most` so far, or is now, allows for; what
-    counts as that from now on: what cannot be given back is in use."""
+    """Trim if the process holds more than the bound; return the most memory in use so far, in
+    bytes.
+
+    `most` is what the call before returned. What trimming cannot return to the system counts as in
+    use.
+    """
     most = max(most, allocated_bytes() or 0)
     if resident_bytes() > SHARE * most + SPARE:
         trim()
@@ -64,26 +71,27 @@ def trim_if_due(most: int) -> int:
 
 
 def allocated_bytes() -> int | None:
-    """Bytes that malloc has given out; None where it does not tell."""
-    ask = getattr(_libc(), "mallinfo2", None)
-    if ask is None:
+    """Return the bytes that are allocated by malloc; None if it does not report them."""
+    mallinfo = getattr(_libc(), "mallinfo2", None)
+    if mallinfo is None:
         return None
-    ask.restype = _Told
-    told = ask()
-    return told.uordblks + told.hblkhd
+    mallinfo.restype = _MallocInfo
+    info = mallinfo()
+    return info.uordblks + info.hblkhd
 
 
 def resident_bytes() -> int:
-    """Bytes of this process's memory that are no file's. Of libraries the system takes back what it
-    likes."""
+    """Return the bytes of this process's memory that do not belong to a file. Pages of a file, such
+    as a library, can be dropped by the system."""
     info = psutil.Process().memory_info()
     return info.rss - getattr(info, "shared", 0)
 
 
 def trim() -> None:
-    """Give all pages back to the system on which nothing is in use, where malloc can."""
-    if give_back := getattr(_libc(), "malloc_trim", None):
-        give_back(0)
+    """Return all unused pages to the system, if malloc can."""
+    malloc_trim = getattr(_libc(), "malloc_trim", None)
+    if malloc_trim is not None:
+        malloc_trim(0)
 
 
 @cache

@@ -1,2 +1,2 @@
-"""Means, standard errors, crossings and trends of measured curves. Imports nothing of
-the project."""
+"""Means, standard errors, crossings and trends of measured curves; imports no other package of the
+project."""

@@ -10,7 +10,7 @@ import torch
 
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.knobs import knobs_of
-from icl_core.contract.number_lists import whole_numbers
+from icl_core.contract.settings_io import whole_numbers
 from icl_core.papers.gdssm import corrections, layer, sizes
 from icl_core.papers.gdssm.corrections.run import best_gain, best_mixed_rate, gain, mixed_second
 from icl_core.papers.gdssm.layer import ablation, symmetries

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from icl_core.contract.experiment import STAGE, Panel, Run
-from icl_core.contract.number_lists import numbers, shares
+from icl_core.contract.settings_io import numbers, shares
 from icl_core.learners import grams
 from icl_core.papers.memformers import mixture, variances
 from icl_core.papers.memformers.mixture import components, protocol

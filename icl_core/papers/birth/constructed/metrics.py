@@ -6,7 +6,7 @@ import numpy as np
 
 from icl_core.contract.experiment import Metric, Run
 from icl_core.papers.birth.constructed import claims
-from icl_core.papers.birth.shared.seeds import seeds_error
+from icl_core.statistics.over_seeds import standard_error
 
 
 def measure(run: Run) -> list[Metric]:
@@ -19,7 +19,7 @@ def measure(run: Run) -> list[Metric]:
     return [
         _bigrams(run),
         Metric(claims.FIT_TOGETHER, widest, error, reason=_what_W_F_reads(run)),
-        Metric(claims.WORSE_THAN_GUESSING, float(over.mean()), seeds_error(over)),
+        Metric(claims.WORSE_THAN_GUESSING, float(over.mean()), standard_error(over)),
     ]
 
 
@@ -35,7 +35,9 @@ def _bigrams(run: Run) -> Metric:
             f"{nats[-2]:.2f} nats at {half}, "
             f"{nats[-1]:.2f} at {whole}."
         )
-    return Metric(claims.BIGRAMS_ENCODED, float(nats[-1]), seeds_error(alone[:, -1]), reason=reason)
+    return Metric(
+        claims.BIGRAMS_ENCODED, float(nats[-1]), standard_error(alone[:, -1]), reason=reason
+    )
 
 
 def at_d(run: Run, measure: str) -> np.ndarray:
@@ -59,7 +61,7 @@ def shares_closed(run: Run) -> dict[str, np.ndarray]:
 def _error(run: Run) -> float:
     """The standard error of the accuracy at the greatest width, over embeddings or that of
     evaluating a single one."""
-    over_seeds = seeds_error(run["sweep/accuracy_kept"][:, -1])
+    over_seeds = standard_error(run["sweep/accuracy_kept"][:, -1])
     return float(run["sweep/error_kept"][0, -1]) if over_seeds is None else over_seeds
 
 
@@ -85,13 +87,13 @@ def _beside(run: Run) -> list[Metric]:
         return []
     gap, shares = run["beside/accuracy"] - at_d(run, "accuracy_kept"), shares_closed(run)
     alone = math.hypot(float(run["beside/error"][0]), float(at_d(run, "error_kept")[0]))
-    found = [Metric(claims.GAP, float(gap.mean()), seeds_error(gap) or alone)]
+    found = [Metric(claims.GAP, float(gap.mean()), standard_error(gap) or alone)]
     if not shares:  # no gap, nothing to close
         return [
             *found,
             *(Metric(claim, float("nan")) for claim in (claims.CLOSED, claims.NOT_THE_FIRST)),
         ]
     for claim, name in ((claims.CLOSED, "stream"), (claims.NOT_THE_FIRST, "W_K1")):
-        error = seeds_error(shares[name]) or alone / float(gap.mean())
+        error = standard_error(shares[name]) or alone / float(gap.mean())
         found.append(Metric(claim, float(shares[name].mean()), error))
     return found

@@ -28,7 +28,7 @@ CALLED = {
 
 def headline(run: Run, view: View) -> str:
     """What you see: the strategy that the predictions are nearest to at the step shown."""
-    step = run.snapshot_steps[run.snapshot_at(view)]
+    step = run.step(view)
     away = {name: at_step(run, f"kl_{name}", step) for name in run.names("strategies")}
     name = min(away, key=lambda each: away[each])
     when = f"After {step} step{'s' * (step != 1)}" if step else "Before training"

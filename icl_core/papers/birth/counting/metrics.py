@@ -5,7 +5,8 @@ import numpy as np
 from icl_core.contract.experiment import Metric, Run
 from icl_core.papers.birth.counting import claims
 from icl_core.papers.birth.counting.strategy import in_order, share_of_gain
-from icl_core.papers.birth.shared.seeds import over_seeds, seeds_error
+from icl_core.papers.birth.shared.seeds import over_seeds
+from icl_core.statistics.over_seeds import standard_error
 from icl_core.statistics.trend import still_falling
 
 
@@ -25,7 +26,10 @@ def measure(run: Run) -> list[Metric]:
         short = claim.slack(float(values.mean())) < 0
         found.append(
             Metric(
-                claim, float(values.mean()), seeds_error(values), _unfinished(run) if short else ""
+                claim,
+                float(values.mean()),
+                standard_error(values),
+                _unfinished(run) if short else "",
             )
         )
     return [*found, exact]

@@ -5,7 +5,7 @@ import numpy as np
 
 from icl_core.contract.experiment import Run
 from icl_core.papers.birth.dimension.settings import FACTORS
-from icl_core.papers.birth.shared.crossing import first_crossing
+from icl_core.statistics.crossing import first_crossing
 
 HALF = 0.5
 FIXED = FACTORS.index(1.0)

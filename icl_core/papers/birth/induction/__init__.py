@@ -44,7 +44,7 @@ from icl_core.training.loop import evaluations
 
 def headline(run: Run, view: View) -> str:
     """What you see: the model's accuracy at the step shown, beside what it could be."""
-    step = run.snapshot_steps[run.snapshot_at(view)]
+    step = run.step(view)
     accuracy = accuracy_at(run, step)
     repeat, best = (float(run[f"baseline/{name}"][0]) for name in ("repeat", "best_in_context"))
     when = _when(run, step)

@@ -16,7 +16,7 @@ def origin(run: Run) -> str:
 
 def at_step(run: Run, view: View) -> str:
     """Which of a run's models is shown, as a title begins."""
-    return f"Step {run.snapshot_steps[run.snapshot_at(view)]}" if run.config.trains else "As given"
+    return f"Step {run.step(view)}" if run.config.trains else "As given"
 
 
 def weights_at(run: Run, snapshot: int) -> Weights:

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from icl_core.contract.experiment import Run
-from icl_core.papers.birth.shared.seeds import seeds_error
+from icl_core.statistics.over_seeds import standard_error
 
 FIRST_OF = ("W_K1_early", "W_K2_weighted")  # whichever of them is learned first comes after W_O2
 WINDOW = 5  # evaluations
@@ -74,4 +74,4 @@ def given_back(curves: np.ndarray) -> tuple[float, float]:
         int(np.delete(even, seed, axis=0).mean(axis=0).argmax()) for seed in range(len(even))
     ]
     lost = np.array([row[at] - row[-1] for row, at in zip(even, highest, strict=True)])
-    return float(lost.mean()), float(seeds_error(lost) or 0)
+    return float(lost.mean()), float(standard_error(lost) or 0)

@@ -18,7 +18,8 @@ from icl_core.papers.birth.induction.memory_formation import (
     top_down,
 )
 from icl_core.papers.birth.induction.settings import BOTH, FASTEST, ORDER
-from icl_core.papers.birth.shared.seeds import over_seeds, seeds_error
+from icl_core.papers.birth.shared.seeds import over_seeds
+from icl_core.statistics.over_seeds import standard_error
 from icl_core.statistics.trend import still_falling
 
 MEMORIES = {"W_O2": "W_O²", "W_K2": "W_K²", "W_K1_early": "W_K¹ early"}
@@ -35,7 +36,7 @@ def measure(run: Run) -> list[Metric]:
         accuracy, error = run["evaluated/accuracy"], run["evaluated/accuracy_error"]
         return [
             _metric(
-                run, claims.ONE_LAYER, accuracy.mean(), seeds_error(accuracy) or float(error[0])
+                run, claims.ONE_LAYER, accuracy.mean(), standard_error(accuracy) or float(error[0])
             )
         ]
     if config.freeze_until and any(
@@ -160,8 +161,8 @@ def _order(run: Run) -> list[Metric]:
         min(mean_of(run[f"curve/recall_{name}"]).max() for name in ("W_O2", *FIRST_OF)) < 0.5
     )
     return [
-        _metric(run, claims.TOP_DOWN, each.mean(), seeds_error(each), more=unlearned),
-        _metric(run, claims.EARLY_FIRST, (early - late).mean(), seeds_error(early - late)),
+        _metric(run, claims.TOP_DOWN, each.mean(), standard_error(each), more=unlearned),
+        _metric(run, claims.EARLY_FIRST, (early - late).mean(), standard_error(early - late)),
     ]
 
 
@@ -197,7 +198,7 @@ def _easier(run: Run, claim: Claim, second: str) -> Metric:
 def _together(run: Run) -> list[Metric]:
     """The claims on joint training: all positions count, W_F learns beside the induction head."""
     later = half_way(run, "in_context_loss") - half_way(run, "global_loss")  # [seeds]
-    found = [_metric(run, claims.GLOBAL_FIRST, later.mean(), seeds_error(later), more=False)]
+    found = [_metric(run, claims.GLOBAL_FIRST, later.mean(), standard_error(later), more=False)]
     if run.config.feed_forward:
         found += [
             _metric(run, claims.COMPETITION, *given_back(run["curve/recall_W_O2"])),
@@ -213,7 +214,7 @@ def _elsewhere(run: Run) -> Metric:
     own = run.config.outputs
     claim = claims.UNIFORM_GENERALISES if own == "uniform" else claims.BIGRAM_DOES_NOT
     lost = run["curve/accuracy"][:, -1] - run[f"curve/accuracy_{other_law(own)}"][:, -1]
-    return _metric(run, claim, lost.mean(), seeds_error(lost))
+    return _metric(run, claim, lost.mean(), standard_error(lost))
 
 
 def other_law(outputs: str) -> str:

@@ -21,7 +21,7 @@ PARTS = {
 class View:
     """What is drawn of a trained model, or asked of it."""
 
-    snapshot: int = slider("training step", 0, 31, default=31, was="moment")
+    snapshot: int = slider("training step", 0, 31, default=31)
     measure: str = choice(
         "accuracy",
         {"all": "at every trigger seen before", "new": "where output ≠ trigger"},

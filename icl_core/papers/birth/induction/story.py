@@ -95,7 +95,7 @@ def _first(run: Run, holds: Callable[[head_maps.Heads], Any]) -> float | None:
 
 
 def _back(run: Run, view: View) -> str:
-    step = run.snapshot_steps[run.snapshot_at(view)]
+    step = run.step(view)
     share = float(
         np.interp(step, run["curve/step"], run["curve/recall_W_K1"][0])
     )  # of the seed whose panel it is

@@ -6,8 +6,8 @@ import numpy as np
 
 from icl_core.contract.experiment import Run
 from icl_core.figures import number_text as number
-from icl_core.papers.birth.shared.crossing import first_crossing
-from icl_core.papers.birth.shared.seeds import seeds_error
+from icl_core.statistics.crossing import first_crossing
+from icl_core.statistics.over_seeds import standard_error
 
 # A model of one layer, without a head, gets little more than half of the predictions right (the
 # induction head's experiment measures .57), so at .8 there is a head. A memory is half there when
@@ -44,7 +44,7 @@ def slopes(lengths: np.ndarray, arrived: np.ndarray) -> np.ndarray:
 def slope(run: Run, measure: str, optimiser: str) -> Slope | None:
     """The mean slope over seeds; None if no seed arrives at every length."""
     found = slopes(run["task/lengths"], times(run, measure, optimiser))
-    return Slope(float(found.mean()), seeds_error(found)) if len(found) else None
+    return Slope(float(found.mean()), standard_error(found)) if len(found) else None
 
 
 def doubling(run: Run, measure: str, optimiser: str) -> float:

@@ -1,15 +1,11 @@
-"""What several seeds, or several embeddings, tell together."""
+"""A claim measured over several seeds, or several embeddings."""
 
 import numpy as np
 
 from icl_core.contract.experiment import Claim, Metric
-
-
-def seeds_error(values: np.ndarray) -> float | None:
-    """The standard error of the mean of a value a seed; None for a single seed."""
-    return float(np.std(values, ddof=1) / len(values) ** 0.5) if len(values) > 1 else None
+from icl_core.statistics.over_seeds import mean_and_error
 
 
 def over_seeds(claim: Claim, values: np.ndarray, reason: str = "") -> Metric:
     """The claim measured by the mean of a value a seed, with its standard error."""
-    return Metric(claim, float(values.mean()), seeds_error(values), reason=reason)
+    return Metric(claim, *mean_and_error(values), reason=reason)

@@ -5,9 +5,9 @@ import numpy as np
 
 from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, role
-from icl_core.papers.birth.shared.seeds import seeds_error
 from icl_core.papers.birth.transformer import claims
 from icl_core.papers.birth.transformer.load_run import forms
+from icl_core.statistics.over_seeds import standard_error
 from icl_core.statistics.trend import still_falling
 
 SEEDS = 3
@@ -20,7 +20,7 @@ def measure(run: Run) -> list[Metric]:
         accuracy, error = run["evaluated/accuracy"], run["evaluated/accuracy_error"]
         return [
             _metric(
-                run, claims.ONE_LAYER, accuracy.mean(), seeds_error(accuracy) or float(error[0])
+                run, claims.ONE_LAYER, accuracy.mean(), standard_error(accuracy) or float(error[0])
             )
         ]
     found = [_accuracy(run), *_one_layer(run)]
@@ -80,8 +80,8 @@ def _heads(run: Run) -> list[Metric]:
     mass, even = (run[f"evaluated/{name}"][:, 1] for name in ("others", "others_even"))
     beyond, previous = (mass - even) / (1 - even), run["evaluated/previous"][:, 0]
     return [
-        _metric(run, claims.LOOKS_BACK, previous.mean(), seeds_error(previous)),
-        _metric(run, claim, beyond.mean(), seeds_error(beyond)),
+        _metric(run, claims.LOOKS_BACK, previous.mean(), standard_error(previous)),
+        _metric(run, claim, beyond.mean(), standard_error(beyond)),
     ]
 
 
@@ -98,7 +98,7 @@ def _counted(run: Run, claim: Claim, layer: str, wanted: str) -> Metric:
         ],
         float,
     )
-    return _metric(run, claim, counts.mean(), seeds_error(counts))
+    return _metric(run, claim, counts.mean(), standard_error(counts))
 
 
 def _memories(run: Run) -> list[Metric]:
@@ -108,7 +108,7 @@ def _memories(run: Run) -> list[Metric]:
         return []
     recalls = [run[f"curve/recall_{name}"][:, -1] for name in ("W_O2", "W_K2", "W_K1_early")]
     least = min(recalls, key=np.mean)
-    return [_metric(run, claims.MEMORIES, least.mean(), seeds_error(least))]
+    return [_metric(run, claims.MEMORIES, least.mean(), standard_error(least))]
 
 
 def _patched(run: Run) -> list[Metric]:

@@ -25,6 +25,7 @@ from icl_core.papers.gdssm.shared.sequence_models.training_end import (
     undecided,
     watched,
 )
+from icl_core.statistics.over_seeds import standard_error
 
 # the models of which the best is judged by a claim
 OF_CLAIM = {
@@ -68,11 +69,7 @@ def _best(run: Run, claim: Claim, models: list[Entry]) -> Metric:
     not near might have come there."""
     off = min((each.losses / run["baseline/one"] - 1 for each in models), key=np.mean)  # [seeds]
     value, near = float(off.mean()), off.mean() <= NEAR - 1
-    error = (
-        float(off.std(ddof=1) / len(off) ** 0.5)
-        if len(off) > 1 and np.isfinite(off).all()
-        else None
-    )
+    error = standard_error(off) if np.isfinite(off).all() else None
     reason = seeds_near(run, models) if claim.slack(value) < 0 and not near else ""
     return Metric(claim, value, error, "" if near else unfinished(run, models), reason)
 

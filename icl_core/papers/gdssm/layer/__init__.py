@@ -44,7 +44,7 @@ def headline(run: Run, view: View) -> str:
     """What you see: how much of the gain of gradient descent over predicting zero the model has, at
     the step shown."""
     away, zero = stage.above(run, view)
-    step = f"Step {run.snapshot_steps[run.snapshot_at(view)]:,} of {run.config.steps:,}"
+    step = f"Step {run.step(view):,} of {run.config.steps:,}"
     whose = _steps(run.config)
     if abs(away) < COUNTS:
         return f"{step}: the loss is that of {whose}, to within {percent(COUNTS)}."

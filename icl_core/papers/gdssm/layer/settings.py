@@ -29,7 +29,7 @@ POINTS = "-1:-1.4, -0.8:-1.3, -0.6:-0.7, -0.4:-0.7, -0.1:0, 0.2:0.4, 0.4:0.5, 0.
 class View:
     """What is drawn of a trained model, or asked of it."""
 
-    snapshot: int = slider("training step", 0, 31, default=31, was="moment")
+    snapshot: int = slider("training step", 0, 31, default=31)
     seed_shown: int = slider("seed shown", 1, 5, default=1, at_most="seeds")
     single_seeds: bool = toggle("single seeds", default=False)
     raw: bool = toggle("raw weights (symmetries left in)", default=False)

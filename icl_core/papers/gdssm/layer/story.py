@@ -32,7 +32,7 @@ def _off(run: Run, view: Any) -> float:
 
 
 def _learned(run: Run, view: Any) -> str:
-    step = run.snapshot_steps[run.snapshot_at(view)]
+    step = run.step(view)
     return (
         f"By step {step} the state is the gradient, to within {percent(_off(run, view))}: the "
         "difference fades. "

@@ -6,6 +6,7 @@ from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.papers.gdssm.learns.claims import NARROW, PRODUCTS, WIDE
 from icl_core.papers.gdssm.learns.load_run import base_place, ratios, unfinished
 from icl_core.papers.gdssm.shared.sequence_models.training_end import NEAR
+from icl_core.statistics.over_seeds import standard_error
 
 TWO_LAYERS = ("linear-2", "softmax-2")
 
@@ -23,11 +24,7 @@ def _best(run: Run, claim: Claim, ids: list[str], place: int) -> Metric:
     """The best of some models at a width over one step, less one, as a mean over seeds; undecided
     where one that is not near might have come there."""
     off = min((ratios(run, id)[:, place] - 1 for id in ids), key=np.mean)  # [seeds]
-    error = (
-        float(off.std(ddof=1) / len(off) ** 0.5)
-        if len(off) > 1 and np.isfinite(off).all()
-        else None
-    )
+    error = standard_error(off) if np.isfinite(off).all() else None
     return Metric(
         claim,
         float(off.mean()),

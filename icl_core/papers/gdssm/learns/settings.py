@@ -3,7 +3,7 @@ drawn of it."""
 
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import BadSetting, choice, settings, slider, text
-from icl_core.contract.number_lists import numbers, pieces
+from icl_core.contract.settings_io import numbers, pieces
 from icl_core.papers.gdssm.shared.sequence_models import MODELS
 from icl_core.papers.gdssm.shared.sequence_models.settings import NORMS, TOKENS, Setting
 from icl_core.papers.gdssm.shared.settings import MODEL, REPEATS, TASK, TRAINING

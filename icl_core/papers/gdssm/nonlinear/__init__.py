@@ -29,7 +29,7 @@ from icl_core.training.loop import evaluations
 
 def headline(run: Run, view: View) -> str:
     """What you see: the losses of two models at the step shown, and of gradient descent."""
-    step = run.snapshot_steps[run.snapshot_at(view)]
+    step = run.step(view)
     ours, theirs = (number_text(stage.at(run, view, id), 4) for id in (stage.BENT, stage.STRAIGHT))
     ideal = number_text(float(run["baseline/ideal"][0]), 4)
     return (

@@ -15,6 +15,7 @@ from icl_core.papers.gdssm.nonlinear.claims import (
 )
 from icl_core.papers.gdssm.nonlinear.load_run import learned, model_at
 from icl_core.statistics import trend
+from icl_core.statistics.over_seeds import standard_error
 
 LITTLE = 0.01  # of the loss of a model that is compared with another
 
@@ -55,12 +56,9 @@ def over(run: Run, id: str, other: str) -> tuple[float, float | None]:
     """A model's loss over another's less 1, of the means over seeds, and its standard error by
     pairs of seeds."""
     first, second = (np.asarray(run[f"evaluated/{each}"], float) for each in (id, other))
-    error = (
-        float((first - second).std(ddof=1) / len(first) ** 0.5 / second.mean())
-        if len(first) > 1
-        else None
-    )
-    return float(first.mean() / second.mean() - 1), error
+    error = standard_error(first - second)
+    relative_error = None if error is None else float(error / second.mean())
+    return float(first.mean() / second.mean() - 1), relative_error
 
 
 def unfinished(run: Run, name: str, share: float | None = None) -> str:

@@ -112,7 +112,7 @@ class Config:
 class View:
     """What is drawn of the models, or asked of them."""
 
-    snapshot: int = slider("training step", 0, 31, default=31, was="moment")
+    snapshot: int = slider("training step", 0, 31, default=31)
     prompt: int = slider("prompt", 0, 99, default=0)
     seed_shown: int = slider("seed", 1, 5, default=1, at_most="seeds")
     features_of: str = choice("features of", EMBEDDINGS, default="mlp")

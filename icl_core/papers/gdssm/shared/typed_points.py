@@ -3,7 +3,7 @@
 import math
 
 from icl_core.contract.knobs import BadSetting
-from icl_core.contract.number_lists import number, pieces
+from icl_core.contract.settings_io import number, pieces
 
 MOST, X, Y = 40, 10.0, 100.0  # points at most, and how far from zero
 

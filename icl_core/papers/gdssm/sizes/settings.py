@@ -2,7 +2,7 @@
 
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import choice, settings, slider, text, toggle
-from icl_core.contract.number_lists import whole_numbers
+from icl_core.contract.settings_io import whole_numbers
 from icl_core.machine import device
 from icl_core.papers.gdssm.shared.settings import (
     MODEL,

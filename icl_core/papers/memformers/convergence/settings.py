@@ -41,7 +41,7 @@ class Config(Training):
 class View:
     """What is drawn of the preconditioners."""
 
-    snapshot: int = slider("training step", 0, 31, default=31, was="moment")
+    snapshot: int = slider("training step", 0, 31, default=31)
     layer: int = slider("layer", 1, 6, default=1)
     seed_shown: int = slider("seed shown", 1, 5, default=1, at_most="seeds")
 

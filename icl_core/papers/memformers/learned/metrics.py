@@ -4,7 +4,8 @@ import numpy as np
 
 from icl_core.contract.experiment import Metric, Run
 from icl_core.papers.memformers.learned import claims
-from icl_core.papers.memformers.shared.load_run import log_from_least, mean_and_error
+from icl_core.papers.memformers.shared.load_run import log_from_least
+from icl_core.statistics.over_seeds import mean_and_error
 
 POWER_AT = 2  # steps of the method: of more, the mean over fresh prompts is heavy-tailed
 

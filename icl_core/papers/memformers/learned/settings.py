@@ -5,7 +5,7 @@ from typing import Any
 
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import choice, settings, slider, text
-from icl_core.contract.number_lists import whole_numbers
+from icl_core.contract.settings_io import whole_numbers
 from icl_core.papers.memformers.shared.settings import (
     AUTHORS_TRAINING,
     PROTOCOLS,

@@ -40,7 +40,7 @@ from icl_core.papers.memformers.shared.variants import VARIANTS
 def headline(run: Run, view: View) -> str:
     """What you see: the deepest model's error at the step shown, beside conjugate gradient's and,
     once training has begun, its floor."""
-    config, step = run.config, run.snapshot_steps[run.snapshot_at(view)]
+    config, step = run.config, run.step(view)
     now = stage.now(run, view)
     over_cg, over_floor = (
         now - end(run, f"baseline/{name}") for name in ("cg", floor_of(config)[0])

@@ -4,8 +4,9 @@ import numpy as np
 
 from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.papers.memformers.methods import claims, printed_curves
-from icl_core.papers.memformers.shared.load_run import log_from_least, mean_and_error
+from icl_core.papers.memformers.shared.load_run import log_from_least
 from icl_core.papers.memformers.shared.variants import VARIANTS
+from icl_core.statistics.over_seeds import mean_and_error
 
 
 def figures(run: Run) -> list[Metric]:

@@ -41,7 +41,7 @@ class Config(Model):
 class View:
     """What is drawn of a trained model, or asked of it."""
 
-    snapshot: int = slider("training step", 0, 31, default=31, was="moment")
+    snapshot: int = slider("training step", 0, 31, default=31)
     seed_shown: int = slider("seed shown", 1, 5, default=1, at_most="seeds")
     depth: int = slider("layers of the model shown", 1, 10, default=10, at_most="layers")
     overlay: str = choice(

@@ -4,7 +4,7 @@ import numpy as np
 
 from icl_core.contract.experiment import Metric, Run
 from icl_core.papers.memformers.mixture import claims
-from icl_core.papers.memformers.shared.load_run import mean_and_error
+from icl_core.statistics.over_seeds import mean_and_error
 
 
 def measure(run: Run) -> list[Metric]:

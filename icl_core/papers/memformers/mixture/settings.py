@@ -6,7 +6,7 @@ from typing import Any
 
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import choice, settings, slider, text
-from icl_core.contract.number_lists import numbers, shares
+from icl_core.contract.settings_io import numbers, shares
 from icl_core.machine import device
 
 TASK, HEADS, GATES, REPEATS = "the mixture", "the heads", "at test time", "repetition"

@@ -90,12 +90,6 @@ def variant_beside(run: Run, name: str) -> Variant | None:
     return VARIANTS.get({"free": "lfom", **same}.get(name, name))
 
 
-def mean_and_error(values: np.ndarray) -> tuple[float, float | None]:
-    """The mean over seeds [seeds], and its standard error where there are several."""
-    error = float(values.std(ddof=1) / len(values) ** 0.5) if len(values) > 1 else None
-    return float(values.mean()), error
-
-
 def log_of(losses: Any) -> np.ndarray:
     """The natural logarithm; NaN for what is not positive and finite."""
     values = np.asarray(losses, dtype=float)

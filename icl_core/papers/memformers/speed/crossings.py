@@ -8,6 +8,7 @@ import numpy as np
 from icl_core.contract.experiment import Run
 from icl_core.papers.memformers.shared.load_run import log_of
 from icl_core.papers.memformers.speed.models import BY_ID, LINEAR, Timed
+from icl_core.statistics.crossing import first_crossing
 from icl_core.statistics.trend import last_fall, tail
 
 NEVER = np.inf  # not within the steps of the training
@@ -19,20 +20,7 @@ MOVES = 0.05  # standard deviation over the last tenth from which a log-loss hov
 def reached(steps: np.ndarray, above: np.ndarray, within: float = WITHIN) -> np.ndarray:
     """The step at which each seed's log-loss `above` its floor [seeds, points] first is `within`,
     along the straight line between the evaluations at `steps` [points]; NEVER where none is."""
-    return np.array([_first(steps, row, within) for row in above])
-
-
-def _first(steps: np.ndarray, above: np.ndarray, within: float) -> float:
-    inside = np.flatnonzero(above <= within)  # of NaN: none
-    if not len(inside):
-        return NEVER
-    after = int(inside[0])
-    if not after:
-        return float(steps[0])
-    high, low = above[after - 1], above[after]
-    return float(
-        steps[after - 1] + (high - within) / (high - low) * (steps[after] - steps[after - 1])
-    )
+    return np.array([first_crossing(steps, -row, -within) for row in above])
 
 
 def above_floor(run: Run, model: Timed, coordinates: str, rate: int) -> np.ndarray:

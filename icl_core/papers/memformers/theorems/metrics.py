@@ -1,8 +1,8 @@
 """A number for each claim, read off a run."""
 
 from icl_core.contract.experiment import Metric, Run
-from icl_core.papers.memformers.shared.load_run import mean_and_error
 from icl_core.papers.memformers.theorems import claims, parameters
+from icl_core.statistics.over_seeds import mean_and_error
 
 
 def measure(run: Run) -> list[Metric]:

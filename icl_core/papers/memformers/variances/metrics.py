@@ -3,9 +3,9 @@
 import numpy as np
 
 from icl_core.contract.experiment import Claim, Metric, Run
-from icl_core.papers.memformers.shared.load_run import mean_and_error
 from icl_core.papers.memformers.variances import claims
 from icl_core.papers.memformers.variances.settings import home_of, met_by, trained_on
+from icl_core.statistics.over_seeds import mean_and_error
 
 
 def measure(run: Run) -> list[Metric]:

@@ -3,7 +3,7 @@ presets."""
 
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import BadSetting, choice, settings, slider, text
-from icl_core.contract.number_lists import numbers
+from icl_core.contract.settings_io import numbers
 from icl_core.papers.memformers.shared.settings import (
     AUTHORS_TRAINING,
     PROTOCOLS,

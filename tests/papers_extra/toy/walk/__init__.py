@@ -12,7 +12,7 @@ from icl_core.contract.experiment import Drawing, Experiment, Run
 
 def headline(run: Run, view: settings.View) -> str:
     """The loss at the step shown."""
-    step = run.snapshot_steps[run.snapshot_at(view)]
+    step = run.step(view)
     loss = np.interp(step, run["curve/step"], run["curve/loss"].mean(0))
     return f"After {step} steps the loss is {loss:.2g}."
 

@@ -12,7 +12,7 @@ from icl_core.figures.style import axis, layout, legend
 def loss(run: Run, view: View) -> Panel:
     """The loss over training, of a run that may still be going."""
     line = figures.Curve("loss", run["curve/step"], run["curve/loss"])
-    at = run.snapshot_steps[run.snapshot_at(view)] if run.snapshot_steps else None
+    at = run.step(view) if run.snapshot_steps else None
     figure = figures.curves([line], "training step", "loss", log_y=True, at=at)
     return Panel(
         "The loss falls", "Half the squared error of a fresh point; the band is over seeds.", figure

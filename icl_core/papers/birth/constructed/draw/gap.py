@@ -9,9 +9,10 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.papers.birth.constructed.draw.sweep import style
-from icl_core.papers.birth.constructed.metrics import at_d, seeds_error, shares_closed
+from icl_core.papers.birth.constructed.metrics import at_d, shares_closed
 from icl_core.papers.birth.constructed.settings import View
 from icl_core.papers.birth.shared.draw import GREY, KINDS, NAMES
+from icl_core.statistics.over_seeds import standard_error
 
 COMPARED = ("accuracy", "talk_W_O2", "talk_W_K2")
 ERRORS = {
@@ -83,7 +84,7 @@ def _row(way: str | None, measures: dict[str, np.ndarray], label: str = "") -> d
     if way is not None:
         found["model"], found["kind"], _ = style(way)
     single = float(measures["error"][0]) if "error" in measures else np.nan
-    error = seeds_error(measures["accuracy"])
+    error = standard_error(measures["accuracy"])
     means = {name: float(values.mean()) for name, values in measures.items() if name != "error"}
     return {**found, **means, "error": single if error is None else error}
 
@@ -138,7 +139,7 @@ def reads(run: Run, view: View) -> Panel:
     accuracies, losses = (
         [run[f"reads/{m}_{name}"] for name in names] for m in ("accuracy", "global_loss")
     )
-    errors = [seeds_error(values) or np.nan for values in accuracies]
+    errors = [standard_error(values) or np.nan for values in accuracies]
     values, nats = ([float(each.mean()) for each in column] for column in (accuracies, losses))
     labels = [
         f"{READ.get(name, name)}: {loss:.1f} nats" for name, loss in zip(names, nats, strict=True)

@@ -171,7 +171,7 @@ def smoothed(rows: np.ndarray, over: int = 9) -> np.ndarray:
 
 
 def _at(run: Run, view: View) -> float | None:
-    return run.snapshot_steps[run.snapshot_at(view)] if run.snapshot_steps else None
+    return run.step(view) if run.snapshot_steps else None
 
 
 def _table(run: Run, names: list[str]) -> pd.DataFrame:

@@ -84,7 +84,7 @@ def _accuracy_caption(run: Run) -> str:
 
 
 def _step(run: Run, view: View) -> float:
-    return run.snapshot_steps[run.snapshot_at(view)] if run.snapshot_steps else np.nan
+    return run.step(view) if run.snapshot_steps else np.nan
 
 
 def over_steps(run: Run, view: View, series: list[Curve], y_title: str, **more: Any) -> Figure:

@@ -29,7 +29,7 @@ def gradients_panel(run: Run, view: View) -> Panel:
         Curve(MATRICES[name][0], steps, norm[None], *MATRICES[name][1:])
         for name, norm in norms.items()
     ]
-    at = run.snapshot_steps[run.snapshot_at(view)]
+    at = run.step(view)
     figure = figures.curves(series, "training step", "norm of the gradient", at=at, log_y=True)
     return Panel(
         _title(run, norms),

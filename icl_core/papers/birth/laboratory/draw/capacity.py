@@ -11,7 +11,7 @@ from icl_core.figures.style import axis
 from icl_core.papers.birth.laboratory.load_run import at, halves, place
 from icl_core.papers.birth.laboratory.settings import View
 from icl_core.papers.birth.shared.expected_recall import first_order
-from icl_core.papers.birth.shared.seeds import seeds_error
+from icl_core.statistics.over_seeds import standard_error
 
 ZIPF = {  # by id: label, colour
     "equal": ("all equally strong", "layer 1"),
@@ -75,7 +75,7 @@ def _dots_over_lines(figure: Figure) -> None:
 
 
 def _share(seeds: np.ndarray) -> str:
-    error = seeds_error(seeds)
+    error = standard_error(seeds)
     return f"{seeds.mean():.0%}" + (f" ± {100 * error:.0f}" if error and error >= 0.005 else "")
 
 

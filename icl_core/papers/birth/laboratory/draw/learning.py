@@ -78,7 +78,7 @@ def strengths(run: Run, view: View) -> Panel:
 
 def recall(run: Run, view: View) -> Panel:
     """What the learned memory recalls over the training."""
-    steps, at = run["curve/step"], run.snapshot_steps[run.snapshot_at(view)]
+    steps, at = run["curve/step"], run.step(view)
     series = [
         Curve("as asked, by frequency", steps, run["curve/asked"], "layer 3"),
         Curve("of all pairs", steps, run["curve/recall"], "trained"),

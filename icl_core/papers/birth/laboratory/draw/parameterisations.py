@@ -14,7 +14,7 @@ from icl_core.papers.birth.laboratory import memory, vectors
 from icl_core.papers.birth.laboratory.load_run import at, place
 from icl_core.papers.birth.laboratory.settings import HEADS, View
 from icl_core.papers.birth.laboratory.sweeps import ANSWERS, MLP_THRESHOLD, TOKENS
-from icl_core.papers.birth.shared.seeds import seeds_error
+from icl_core.statistics.over_seeds import standard_error
 
 ALIKE = 0.02  # recalls that differ by less are alike
 DRAWN = 3  # memories over which readings are averaged
@@ -41,7 +41,7 @@ def forms(run: Run, view: View) -> Panel:
         2 * d * view.pairs,
     )
     values, errors = (
-        [float(f(each) or 0) for each in seeds.values()] for f in (np.mean, seeds_error)
+        [float(f(each) or 0) for each in seeds.values()] for f in (np.mean, standard_error)
     )
     kinds = ["layer 1", "layer 4", "layer 3", "layer 2"]
     figure = figures.bars(

@@ -28,7 +28,7 @@ def seat(figure: Figure) -> Figure:
 
 def step(run: Run, view: View) -> float | None:
     """The training step shown, if there are snapshots."""
-    return run.snapshot_steps[run.snapshot_at(view)] if run.snapshot_steps else None
+    return run.step(view) if run.snapshot_steps else None
 
 
 def accuracy_at(run: Run, at: float, name: str = "accuracy") -> float:

@@ -16,7 +16,7 @@ from icl_core.papers.gdssm.shared.weights import powers
 def draw(run: Run, view: Any) -> Panel:
     """a^(N-t) of every head against t: how much of the t-th example is still in the state when the
     query comes."""
-    N, step = run.config.N, run.snapshot_steps[run.snapshot_at(view)]
+    N, step = run.config.N, run.step(view)
     heads, x = _heads(run, view), np.arange(1, N + 1)
     first = heads[0].y[:, 0]  # [entries]
     ticks = [t for t in range(1, N + 1) if t == 1 or t % max(1, -(-N // 10)) == 0]

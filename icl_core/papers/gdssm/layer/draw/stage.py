@@ -144,7 +144,7 @@ def above(run: Run, view: Any) -> tuple[float, float]:
     """By what share the loss at the view's snapshot is above the construction's on the same tasks,
     as the mean over seeds, and by what share predicting zero is."""
     x, rows = curve_of(run, "loss")
-    step = run.snapshot_steps[run.snapshot_at(view)]
+    step = run.step(view)
     beside, last = float(run["watched/constructed"][0]), mean_of(rows)
     return float(last[np.abs(x - step).argmin()]) / beside - 1, float(
         run["baseline/zero"][0]

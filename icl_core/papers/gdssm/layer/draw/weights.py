@@ -49,7 +49,7 @@ def draw(run: Run, view: Any) -> Panel:
         if view.raw
         else LIMIT
     )
-    at = run.snapshot_steps[run.snapshot_at(view)]
+    at = run.step(view)
     return Panel(
         f"Step {at}: {_found(run, found, view.raw)}",
         _caption(run, view.raw),

@@ -208,7 +208,7 @@ def training(run: Run, view: Any) -> Panel:
     ]
     lines.append(("predicting zero", ZERO, "floor"))
     series = series or [Curve("none yet", x, x + np.nan)]
-    at = run.snapshot_steps[run.snapshot_at(view)] if run.snapshot_steps else None
+    at = run.step(view) if run.snapshot_steps else None
     figure = figures.curves(
         series, "training step", "loss", log_y=True, lines=lines, at=at, height=240
     )

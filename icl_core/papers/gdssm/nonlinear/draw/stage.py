@@ -128,5 +128,5 @@ def training(run: Run, view: Any) -> Panel:
 
 def at(run: Run, view: Any, id: str) -> float:
     """A model's loss at the view's snapshot, as the mean over seeds."""
-    step = run.snapshot_steps[run.snapshot_at(view)]
+    step = run.step(view)
     return float(mean_of(run[f"curve/{id}"])[np.abs(run["curve/step"] - step).argmin()])

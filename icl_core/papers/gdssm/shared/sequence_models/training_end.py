@@ -12,6 +12,7 @@ import numpy as np
 from icl_core.contract.experiment import Run
 from icl_core.papers.gdssm.shared.sequence_models.train import WARM_UP, Levels
 from icl_core.statistics import trend
+from icl_core.statistics.over_seeds import standard_error
 from icl_core.training import loop
 
 NEAR = 1.05  # times gradient descent's loss: as good
@@ -69,7 +70,7 @@ def end(run: Run, curve: np.ndarray | None) -> End:
     fall = falls(run, curve)
     if said := trend.on_plateau(curve, zero, LEFT, run["curve/step"]):
         return End(ZERO, said, fall)
-    error = 0.0 if len(fall) == 1 else fall.std(ddof=1) / len(fall) ** 0.5
+    error = standard_error(fall) or 0.0
     if fall.mean() <= max(2 * error, MATTERS * one):
         return End(FLAT, "", fall)
     share = 1 - late(run.config.steps) / run.config.steps

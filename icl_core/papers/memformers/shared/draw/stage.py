@@ -20,7 +20,7 @@ def fitted(figure: Figure, **margin: int) -> Figure:
 
 def at(run: Run, view: Any) -> int:
     """The training step that the view's snapshot shows."""
-    return run.snapshot_steps[run.snapshot_at(view)]
+    return run.step(view)
 
 
 def named(figure: Figure, title: str = "") -> Figure:

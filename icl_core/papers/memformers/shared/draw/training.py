@@ -88,7 +88,7 @@ def distances(run: Run, view: Any) -> Panel:
 
 
 def _at(run: Run, view: Any) -> float | None:
-    return run.snapshot_steps[run.snapshot_at(view)] if run.snapshot_steps else None
+    return run.step(view) if run.snapshot_steps else None
 
 
 def _floor(run: Run, x: np.ndarray) -> list[Curve]:
