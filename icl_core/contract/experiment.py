@@ -153,7 +153,6 @@ class Experiment:
     presets    the first is the default
     headline   one sentence: what you see in this run
     cost       work in giga-operations, for the estimate of time
-    upgrade    the tensors of a run that was kept in an older form to those of today's
     milestones the training steps at which parts of the mechanism are first seen in a run, by their
     short names
     goes_on    whether a run of this config is the beginning of one of more `steps`: no rate depends
@@ -177,7 +176,6 @@ class Experiment:
     presets: tuple[Preset, ...]
     headline: Callable[[Run, Any], str]
     cost: Callable[[Any], float]
-    upgrade: Callable[[Tensors], Tensors] = lambda tensors: tensors
     milestones: Callable[[Run], Mapping[str, float]] = lambda run: {}
     goes_on: Callable[[Any], bool] = lambda config: False
     batching: Batching | None = None
