@@ -244,15 +244,10 @@ def test_a_run_made_here_counts_where_no_shipped_one_is_at_the_setting(runs, cha
     assert found.verdict == "reproduced" and found.here[0].header.origin == "local"
 
 
-def test_records_of_an_older_form_are_measured_anew_and_settings_out_of_range_are_passed_over(runs):
+def test_a_run_whose_settings_are_out_of_range_has_no_findings(runs):
     main(["run", TOY, *FAST])
     (header,) = runs.headers(TOY)
-    old = [{"id": "toy.recovered", "value": 9.0, "error": None, "reason": "an old one"}]
-    older = dataclasses.replace(header, info={**header.info, "metrics": old})
-    assert findings.of_run(older) == []
-    assert [f.metric.value for f in findings.of_run(older, runs.load(header))] == [
-        f.metric.value for f in findings.of_run(header)
-    ]
+    assert findings.of_run(header)
     assert findings.of_run(dataclasses.replace(header, config={**header.config, "d": 10**6})) == []
 
 

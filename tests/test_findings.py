@@ -124,23 +124,6 @@ def test_a_run_is_measured_by_its_experiment_and_judged_at_its_settings():
     ]
 
 
-def test_a_run_is_measured_anew_only_where_its_file_keeps_that_in_an_older_form():
-    experiment = registry.experiment(TOY)
-    tensors = {
-        "final/weights": np.eye(2),
-        "final/teacher": np.eye(2),
-        "curve/loss": np.array([[1.0, 0.5]]),
-    }
-    run, old = Run(experiment.config(), tensors), [{"claim": "toy.recovered", "value": 0.7}]
-    kept = [{**each, "value": 0.7} for each in findings.measure(experiment, run)]
-
-    def values(records, *loaded):
-        return [each.metric.value for each in findings.of_run(header(metrics=records), *loaded)]
-
-    assert values(old) == [] and values(old, run) == values([old[0], kept[1]], run) == [1.0, 0.5]
-    assert values(kept, run) == [0.7, 0.7]
-
-
 def test_what_a_file_keeps_is_judged_at_the_settings_of_its_run(monkeypatch):
     toy = registry.experiment(TOY)
     mine = dataclasses.replace(toy, claims=[dataclasses.replace(claims()[0], at={"steps": 30})])
@@ -209,7 +192,6 @@ def test_a_claim_counts_once_at_its_worst_and_runs_made_here_do_not(tmp_path, mo
                 for c, v in zip(claims(), told, strict=True)
             ]
             runs.ship(TOY, config(seed=seed), {}, {"metrics": records})
-        runs.ship(TOY, config(seed=8), {}, {"metrics": [{"claim": "toy.old", "kind": "ours"}]})
         runs.save(
             TOY,
             config(seed=9),
@@ -217,7 +199,7 @@ def test_a_claim_counts_once_at_its_worst_and_runs_made_here_do_not(tmp_path, mo
             {"metrics": [{"claim": "toy.exact", "kind": "theory", "verdict": "fails"}]},
         )
         assert findings.counts(runs) == {
-            "toy": {"paper": {"not decided": 1}, "theory": {"holds": 1}, "ours": {NOT_RUN: 1}}
+            "toy": {"paper": {"not decided": 1}, "theory": {"holds": 1}}
         }
 
 

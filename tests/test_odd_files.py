@@ -1,19 +1,17 @@
-"""A link, a pipe or a folder in place of a lock, of what somebody tells a worker, or of the
-database stops nobody."""
+"""A link, a pipe or a folder in place of a lock or of a message to a worker stops nobody."""
 
 import os
 import subprocess
 
 import pytest
 from house import TOY, house
-from test_store import INFO, TENSORS
 
-from icl_core import own_matrices, registry, text_counts
+from icl_core import registry, text_counts
 from icl_core.contract.knobs import NotHere
 from icl_core.jobs import folder, queue, spawn, worker
 from icl_core.jobs.folder import Job
 from icl_core.jobs.shared import SharedTrainings
-from icl_core.runs import documents, store
+from icl_core.runs import documents
 
 
 def link(path) -> None:
@@ -86,39 +84,9 @@ def test_where_no_lock_of_a_training_can_be_written_it_is_trained_all_the_same()
     assert trained(key)
 
 
-@ODD
-@pytest.mark.parametrize("kind", [text_counts, own_matrices])
-def test_in_place_of_what_a_visitor_gave(make, kind):
-    path = kind.kept_at("0" * 16)
-    path.parent.mkdir(parents=True)
-    make(path)
-    with pytest.raises(NotHere, match="must be as they were kept, got others"):
-        kind.load("0" * 16)
-    assert documents.all_documents() == []
-
-
 def test_what_is_larger_than_can_be_given_is_not_read(monkeypatch):
     path = text_counts.path_of(documents.keep("text", text_counts.count("to be or not")))
     monkeypatch.setattr(text_counts, "LARGEST", path.stat().st_size - 1)
     text_counts._load.cache_clear()
     with pytest.raises(NotHere, match="must be as they were kept"):
         text_counts.load(path.stem)
-
-
-@ODD
-@pytest.mark.parametrize("name", ["cache.db", "cache.db-journal", "cache.db-shm"])
-def test_in_place_of_the_database(runs, make, name):
-    kept = runs.save(TOY, config(), TENSORS, INFO)
-    runs.close()
-    make(runs.local / "index.lock")
-    path = runs.local / "runs" / name
-    path.unlink(missing_ok=True)
-    make(path)
-    again = store.Store(runs.shipped, runs.local)
-    assert [header.key for header in again.headers(TOY)] == [kept.key] and again.load(
-        kept
-    ) is not None
-    (message,) = again.messages()
-    assert "was damaged and set aside; the index was made anew" in message
-    again.save(TOY, config(seed=1), TENSORS, INFO)
-    assert len(again.headers(TOY)) == 2

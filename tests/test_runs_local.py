@@ -132,15 +132,6 @@ def test_a_run_whose_row_was_never_written_is_taken_in(runs, configs):
     assert keys(runs) == {header.key} and not orphan.path.exists()
 
 
-def test_a_pipe_in_place_of_a_run_is_set_aside(runs, configs):
-    for way in (runs.save, runs.ship):
-        path = way(TOY, configs[0], TENSORS, INFO).path
-        path.unlink()
-        os.mkfifo(path)
-    assert keys(runs) == set() and len(runs.messages()) == 2
-    assert all("expected a regular file, got p" in message for message in runs.messages())
-
-
 @pytest.mark.parametrize("folder", ["", "runs", "runs/cache.db"])
 def test_a_folder_removed_under_a_worker_is_made_anew_and_the_run_kept(runs, configs, folder):
     runs.save(TOY, configs[0], TENSORS, INFO)

@@ -181,8 +181,6 @@ class Experiment:
     presets     the named settings; the first is the default
     headline    takes a run and a view and returns one sentence: what you see
     cost        takes a config and returns the work in giga-operations, for the estimate of time
-    upgrade     takes the tensors of an older run of the same version and returns them in today's
-                form
     milestones  takes a run and returns, by short name, the training steps at which parts of the
                 mechanism first appear
     goes_on     takes a config and returns whether its run is the beginning of one of more `steps`;
@@ -206,7 +204,6 @@ class Experiment:
     presets: tuple[Preset, ...]
     headline: Callable[[Run, Any], str]
     cost: Callable[[Any], float]
-    upgrade: Callable[[Tensors], Tensors] = lambda tensors: tensors
     milestones: Callable[[Run], Mapping[str, float]] = lambda run: {}
     goes_on: Callable[[Any], bool] = lambda config: False
     batching: Batching | None = None

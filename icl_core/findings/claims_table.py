@@ -1,41 +1,43 @@
-"""Findings as a table for a reader's eye: `python -m icl_core claims`."""
+"""Findings as a table in plain text: `python -m icl_core claims`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+_COLUMNS = ("experiment", "preset", "claim", "value", "bound", "verdict", "kind")
+_REMARKS = "source; setting; quote; why"
+
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The rows for a reader's eye; what each claim says, where and of which setting stands at the
-    end of its row."""
-    lines = [
-        (
-            ("experiment", "preset", "claim", "value", "bound", "verdict", "kind"),
-            "source; setting; quote; why",
-        )
-    ]
+    """Return the rows (`Finding.row`) in aligned columns, remarks at the end of each line."""
+    lines: list[tuple[tuple[str, ...], str]] = [(_COLUMNS, _REMARKS)]
     for row in rows:
         value = "not run" if row["value"] is None else f"{row['value']:.4g}"
-        told = (
+        cells = (
             row["experiment"],
             row["preset"] or row["run"][:6],
             row["label"],
             value,
             _bound(row),
+            row["verdict"],
+            row["kind"],
         )
         quote = f"“{row['quote']}”" if row["quote"] else ""
-        said = filter(None, (row["source"], row["setting"], quote, row["reason"]))
-        lines.append(((*told, row["verdict"], row["kind"]), "; ".join(said)))
+        remarks = filter(None, (row["source"], row["setting"], quote, row["reason"]))
+        lines.append((cells, "; ".join(remarks)))
     widths = [max(map(len, column)) for column in zip(*(cells for cells, _ in lines), strict=True)]
-    return "\n".join(
-        "  ".join([*(f"{word:<{width}}" for word, width in zip(cells, widths, strict=True)), said])
-        for cells, said in lines
-    )
+    text = []
+    for cells, remarks in lines:
+        padded = [f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)]
+        text.append("  ".join([*padded, remarks]))
+    return "\n".join(text)
 
 
 def _bound(row: Mapping[str, Any]) -> str:
-    """What the value should be, and what counts as well: "0 ± 0.01", "≤ 0 (0.05 counts)"."""
-    bound, tolerance = row["bound"], row["tolerance"]
+    """Return what the value should be, and what counts too: "0 ± 0.01", "≤ 0 (0.05 counts)"."""
+    bound = row["bound"]
+    tolerance = row["tolerance"]
     if row["relation"] == "near":
         return f"{bound:.4g} ± {tolerance:.2g}"
-    sign, way = ("≥", -1) if row["relation"] == "at least" else ("≤", 1)
-    return f"{sign} {bound:.4g}" + (f" ({bound + way * tolerance:.4g} counts)" if tolerance else "")
+    sign, direction = ("≥", -1) if row["relation"] == "at least" else ("≤", 1)
+    text = f"{sign} {bound:.4g}"
+    return f"{text} ({bound + direction * tolerance:.4g} counts)" if tolerance else text

@@ -18,21 +18,25 @@ th, td {{ padding: .2rem .6rem; text-align: left }}</style></head>
 
 
 def html_text(title: str, headline: str, panels: Mapping[str, Panel]) -> str:
-    """A self-contained page: plotly.js is inlined once."""
-    parts, loaded = [], False
+    """Return a self-contained page with the panels, by name; plotly.js is inlined once."""
+    parts = []
+    plotly_is_inlined = False
     for name, panel in panels.items():
         parts.append(f"<h2>{html.escape(panel.title)}</h2><p>{html.escape(panel.caption)}</p>")
         if panel.figure is not None:
-            shown = panel.figure.plotly()
+            figure = panel.figure.plotly()
             parts.append(
-                shown.to_html(
-                    full_html=False, include_plotlyjs=not loaded, div_id=f"drawing-{name}"
+                figure.to_html(
+                    full_html=False,
+                    include_plotlyjs=not plotly_is_inlined,
+                    div_id=f"drawing-{name}",
                 )
             )
-            loaded = True
+            plotly_is_inlined = True
         if panel.table is not None:
             parts.append(panel.table.to_html(index=False, border=0))
-        parts.append(f"<p>{html.escape(panel.note)}</p>" if panel.note else "")
+        if panel.note:
+            parts.append(f"<p>{html.escape(panel.note)}</p>")
     return _PAGE.format(
         title=html.escape(title),
         headline=html.escape(headline),
@@ -41,18 +45,27 @@ def html_text(title: str, headline: str, panels: Mapping[str, Panel]) -> str:
 
 
 def json_text(title: str, headline: str, panels: Mapping[str, Panel]) -> str:
-    """A list, one object a drawing: drawing, title, caption, note, figure (plotly's JSON or null),
-    table (rows)."""
+    """Return the panels, by name, as a JSON list of one object a panel.
+
+    An object has the panel's name as `drawing`, title, caption, note, figure (plotly's JSON or
+    null) and table (rows or null).
+    """
     objects = []
     for name, panel in panels.items():
-        figure = (
-            None if panel.figure is None else json.loads(panel.figure.plotly().to_json() or "null")
+        figure = None
+        if panel.figure is not None:
+            figure = json.loads(panel.figure.plotly().to_json() or "null")
+        table = None
+        if panel.table is not None:
+            table = json.loads(panel.table.to_json(orient="records") or "null")
+        objects.append(
+            {
+                "drawing": name,
+                "title": panel.title,
+                "caption": panel.caption,
+                "note": panel.note,
+                "figure": figure,
+                "table": table,
+            }
         )
-        table = (
-            None
-            if panel.table is None
-            else json.loads(panel.table.to_json(orient="records") or "null")
-        )
-        said = {"drawing": name, "title": panel.title, "caption": panel.caption, "note": panel.note}
-        objects.append({**said, "figure": figure, "table": table})
     return json.dumps(objects, ensure_ascii=False)

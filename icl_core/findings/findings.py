@@ -1,13 +1,12 @@
-"""What runs have measured for the claims: records in their files, findings for tables and pages,
-verdicts.
+"""Findings: what runs have measured for the claims, and the verdicts.
 
-A run's file holds an id, a value and a verdict for each claim; the words of a claim stand in its
-experiment alone.
+A run's file holds records: an id, a value and a verdict for each claim. The words of a claim stand
+in its experiment alone.
 """
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,21 +17,19 @@ from icl_core.contract.knobs import NotHere, knobs_of
 from icl_core.runs.file import Damaged
 from icl_core.runs.store import Header, Store, typed_config
 
-# The least favourable first: a claim is what it is at the worst of the runs at its setting.
-RANK = (
-    *(failed for _, failed in VERDICTS.values()),
-    NOT_DECIDED,
-    *(kept for kept, _ in VERDICTS.values()),
-)
-
-
 FAILED = tuple(failed for _, failed in VERDICTS.values())
+SUCCEEDED = tuple(succeeded for succeeded, _ in VERDICTS.values())
+
+# The least favourable first: a claim has the worst verdict of the runs at its setting.
+RANK = (*FAILED, NOT_DECIDED, *SUCCEEDED)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim of an experiment with what one run measured for it; `header` is None where no run
-    did."""
+    """A claim of an experiment with what one run measured for it.
+
+    `header` is the run's; None where no run measured the claim.
+    """
 
     experiment: str
     metric: Metric
@@ -41,32 +38,29 @@ class Finding:
 
     @property
     def paper(self) -> str:
-        """The paper's folder."""
+        """The name of the paper's folder."""
         return self.experiment.partition(".")[0]
 
     @property
     def presets(self) -> tuple[str, ...]:
-        """The presets whose run it is."""
+        """The names of the presets whose run it is."""
         return tuple(self.header.info.get("presets") or ()) if self.header else ()
 
     @property
     def why(self) -> str:
-        """What was measured of the reason for its verdict, or that it is not known why it fails;
-        else empty."""
+        """The measured reason for the verdict; "not known" for a failure without one, else ""."""
         measured = self.metric.unfinished or self.metric.reason
         return measured or ("not known" if self.verdict in FAILED else "")
 
     @property
     def setting(self) -> str:
         """The setting that the claim speaks of, in words."""
-        return self.metric.claim.setting_words(
-            knobs_of(registry.experiment(self.experiment).config)
-        )
+        knobs = knobs_of(registry.experiment(self.experiment).config)
+        return self.metric.claim.setting_words(knobs)
 
     def row(self) -> dict[str, Any]:
-        """For JSON and tables: whose claim, in which words, at which setting, and what came out
-        where."""
-        claim, metric = self.metric.claim, self.metric
+        """Return the finding as a row for JSON and tables."""
+        claim = self.metric.claim
         return {
             "paper": self.paper,
             "experiment": self.experiment,
@@ -76,8 +70,8 @@ class Finding:
             "quote": claim.quote,
             "setting": self.setting,
             "preset": ", ".join(self.presets),
-            "value": _finite(metric.value),
-            "error": _finite(metric.error),
+            "value": _finite(self.metric.value),
+            "error": _finite(self.metric.error),
             "relation": claim.relation,
             "bound": claim.bound,
             "tolerance": claim.tolerance,
@@ -89,19 +83,24 @@ class Finding:
 
 
 def measure(experiment: Experiment, run: Run) -> list[dict[str, Any]]:
-    """The metrics of a run as JSON, for its file. Raises `KeyError` for a claim that is not
-    declared."""
+    """Measure the metrics of a run and return them as records for its file.
+
+    Raises `KeyError` for a claim that the experiment does not declare.
+    """
     from icl_core.machine import device  # imports torch
 
     with device.exact():
-        measured = experiment.metrics(run)
-    return records_of(experiment, measured, run.config)
+        metrics = experiment.metrics(run)
+    return records_of(experiment, metrics, run.config)
 
 
 def records_of(
     experiment: Experiment, metrics: Iterable[Metric], config: Any
 ) -> list[dict[str, Any]]:
-    """The same of metrics that were measured already, with their verdicts at `config`."""
+    """Return the records of metrics, JSON, with their verdicts at `config`.
+
+    Raises `KeyError` for a claim that the experiment does not declare.
+    """
     declared = {claim.id: claim for claim in experiment.claims}
     return [
         {
@@ -117,12 +116,32 @@ def records_of(
     ]
 
 
-def of_run(header: Header, run: Run | None = None) -> list[Finding]:
-    """What one run measured, or `run`, the same one loaded, measures where its file keeps that in
-    an older form.
+def records_agree(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether records are the same but for rounding.
 
-    A claim that is no longer declared is left out, and so is a run whose settings are out of range
-    today. Imports the experiment, hence torch.
+    Another computer's last digit is no reason to rewrite a shipped file.
+    """
+    if len(old) != len(new):
+        return False
+    for old_record, new_record in zip(old, new, strict=True):
+        if old_record.keys() != new_record.keys():
+            return False
+        if not all(_is_close(old_record[name], new_record[name]) for name in old_record):
+            return False
+    return True
+
+
+def _is_close(old: Any, new: Any) -> bool:
+    if isinstance(old, float) and isinstance(new, float):
+        return math.isclose(old, new, rel_tol=1e-4, abs_tol=1e-9)
+    return old == new
+
+
+def of_run(header: Header) -> list[Finding]:
+    """Return what one run measured, by the records in its file.
+
+    A claim that the experiment no longer declares is left out; a run whose settings are out of
+    range today has no findings. Imports the experiment, hence torch.
     """
     experiment = registry.experiment(header.experiment)
     declared = {claim.id: claim for claim in experiment.claims}
@@ -130,47 +149,55 @@ def of_run(header: Header, run: Run | None = None) -> list[Finding]:
         config = typed_config(header)
     except (Damaged, NotHere):  # the store says so
         return []
-    records = header.info.get("metrics", ())
-    if run is not None and not all("verdict" in record for record in records):
-        records = measure(experiment, run)
-    found = []
-    for record in records:
-        if "verdict" in record and (claim := declared.get(record["claim"])):
-            metric = Metric(
-                claim, *(record[name] for name in ("value", "error", "unfinished", "reason"))
-            )
-            verdict = (
-                record["verdict"] if metric.value is None else metric.verdict(config)
-            )  # it was infinite
-            found.append(Finding(header.experiment, metric, verdict, header))
-    return found
+    findings = []
+    for record in header.info.get("metrics", ()):
+        claim = declared.get(record["claim"])
+        if claim is None:
+            continue
+        metric = Metric(
+            claim,
+            record["value"],
+            record["error"],
+            record["unfinished"],
+            record["reason"],
+        )
+        # a value that was infinite is not stored, so its verdict cannot be decided anew
+        verdict = record["verdict"] if metric.value is None else metric.verdict(config)
+        findings.append(Finding(header.experiment, metric, verdict, header))
+    return findings
 
 
 def of_experiment(name: str, store: Store) -> list[Finding]:
-    """What all known runs of an experiment have measured and, together, those of its atlas, and
-    every claim that none has. Imports it, hence torch."""
-    found = [finding for header in store.headers(name) for finding in of_run(header)] + of_atlas(
-        name, store
-    )
-    known = {finding.metric.claim.id for finding in found}
-    absent = (claim for claim in registry.experiment(name).claims if claim.id not in known)
-    return [*found, *(Finding(name, Metric(claim, None), NOT_RUN) for claim in absent)]
+    """Return the findings of all stored runs of an experiment and of its atlas as a whole.
+
+    Claims that no run has measured come last, as not run. Imports the experiment, hence torch.
+    """
+    findings = [finding for header in store.headers(name) for finding in of_run(header)]
+    findings += of_atlas(name, store)
+    measured = {finding.metric.claim.id for finding in findings}
+    for claim in registry.experiment(name).claims:
+        if claim.id not in measured:
+            findings.append(Finding(name, Metric(claim, None), NOT_RUN))
+    return findings
 
 
 def of_atlas(name: str, store: Store) -> list[Finding]:
-    """What all runs of an experiment's atlas have measured together. Imports it, hence torch."""
-    return of_run(whole) if (whole := store.atlases.whole(name)) else []
+    """Return what all runs of an experiment's atlas measured together.
+
+    Imports the experiment, hence torch.
+    """
+    whole = store.atlases.whole(name)
+    return of_run(whole) if whole else []
 
 
 def collect(store: Store) -> list[Finding]:
-    """`of_experiment` of all, in the order of the pages."""
+    """Return the findings of all experiments, in the order of the pages."""
     return [finding for name in registry.experiment_ids() for finding in of_experiment(name, store)]
 
 
 @dataclass(frozen=True)
 class Summary:
-    """One claim with its verdict over all runs at its setting, the least favourable, and the runs
-    elsewhere beside."""
+    """One claim over all runs: `here` at its setting, `elsewhere` at others."""
 
     here: tuple[Finding, ...]
     elsewhere: tuple[Finding, ...]
@@ -182,51 +209,52 @@ class Summary:
 
     @property
     def verdict(self) -> str:
-        """ "not run" if no run is at the claim's setting."""
+        """The least favourable verdict at the claim's setting; "not run" if no run is there."""
         return min((finding.verdict for finding in self.here), key=verdict_rank, default=NOT_RUN)
 
 
 def summaries(findings: Iterable[Finding]) -> list[Summary]:
-    """The findings by claim, failing first. Runs made here count only where no shipped run is at
-    the setting."""
+    """Return the findings by claim, failing claims first.
+
+    Runs that were computed here count only where no shipped run is at the claim's setting.
+    """
     groups = defaultdict(list)
     for finding in findings:
         groups[finding.experiment, finding.metric.claim.id].append(finding)
-    made = []
+    grouped = []
     for group in groups.values():
-        at = [f for f in group if f.verdict not in (ELSEWHERE, NOT_RUN)]
-        here = [f for f in at if f.header and f.header.origin == "shipped"] or at
-        made.append(
-            Summary(tuple(here), tuple(f for f in group if f.verdict in (ELSEWHERE, NOT_RUN)))
-        )
-    return sorted(made, key=lambda summary: verdict_rank(summary.verdict))
+        elsewhere = [finding for finding in group if finding.verdict in (ELSEWHERE, NOT_RUN)]
+        here = [finding for finding in group if finding.verdict not in (ELSEWHERE, NOT_RUN)]
+        shipped = [
+            finding for finding in here if finding.header and finding.header.origin == "shipped"
+        ]
+        grouped.append(Summary(tuple(shipped or here), tuple(elsewhere)))
+    return sorted(grouped, key=lambda summary: verdict_rank(summary.verdict))
 
 
 def counts(store: Store) -> Mapping[str, Mapping[str, Mapping[str, int]]]:
-    """How many claims have which verdict in the shipped runs and atlases, by paper and kind. Reads
-    files alone: no torch."""
-    worst: dict[
-        tuple[str, str, str], str
-    ] = {}  # NOT_RUN, the last of all, for a claim with no run at its setting
-    for header in (
-        *store.headers(),
-        *filter(None, map(store.atlases.whole, registry.experiment_ids())),
-    ):
-        for record in header.info.get("metrics", ()) if header.origin != "local" else ():
-            key, verdict = (
-                (header.experiment, record["claim"], record["kind"]),
-                record.get("verdict", NOT_RUN),
-            )
-            verdict = NOT_RUN if verdict == ELSEWHERE else verdict  # an older form has none
-            worst[key] = min(worst.get(key, NOT_RUN), verdict, key=verdict_rank)
-    found = defaultdict(lambda: defaultdict(Counter))
+    """Return how many claims have which verdict, by paper, kind and verdict.
+
+    Shipped runs and atlases count. Only files are read: no torch.
+    """
+    atlases = [store.atlases.whole(experiment_id) for experiment_id in registry.experiment_ids()]
+    worst: dict[tuple[str, str, str], str] = {}  # by experiment, claim and kind
+    for header in (*store.headers(), *atlases):
+        if header is None or header.origin == "local":
+            continue
+        for record in header.info.get("metrics", ()):
+            claim = (header.experiment, record["claim"], record["kind"])
+            # NOT_RUN, which ranks last, for a claim with no run at its setting
+            verdict = NOT_RUN if record["verdict"] == ELSEWHERE else record["verdict"]
+            worst[claim] = min(worst.get(claim, NOT_RUN), verdict, key=verdict_rank)
+    by_paper = defaultdict(lambda: defaultdict(Counter))
     for (experiment_id, _, kind), verdict in worst.items():
-        found[experiment_id.partition(".")[0]][kind][verdict] += 1
-    return found
+        by_paper[experiment_id.partition(".")[0]][kind][verdict] += 1
+    return by_paper
 
 
 def verdict_rank(verdict: str) -> int:
-    """Failing first, what is kept last, what has no verdict behind it."""
+    """Return the rank of a verdict: failing first, then reproduced and the like, others last."""
     return RANK.index(verdict) if verdict in RANK else len(RANK)
 
 

@@ -1,2 +1,1 @@
-"""Runs at rest: their files and headers, the cache of those made here, the store that finds them
-all."""
+"""Stored runs: their files and headers, the cache of local ones, the store that finds them all."""

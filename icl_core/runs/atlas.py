@@ -1,8 +1,7 @@
-"""Atlases: of an experiment one file in artifacts/atlas/, the runs of a grid, thinned to what a
-stage shows of them.
+"""The file of an atlas: all runs of an experiment's grids, thinned to what a stage shows of them.
 
-The file is packed and checked as that of a run is. Its record lists the runs; a tensor that several
-have is there once.
+There is one file an experiment in artifacts/atlas/. It is packed and checked as the file of a run
+is. Its record lists the runs as cells; a tensor that several of them have is stored once.
 """
 
 import hashlib
@@ -17,20 +16,27 @@ import numpy as np
 from icl_core import registry
 from icl_core.contract.run import Tensors, thinned
 from icl_core.runs.file import Damaged, Record, digest, pack, read, read_record
-from icl_core.runs.header import Header, header_of, key_of_record, new_record
-from icl_core.runs.headers import stamp
+from icl_core.runs.header import (
+    Header,
+    header_of,
+    key_of_record,
+    new_record,
+    shipped_info,
+    stamp,
+)
 
-ORIGIN = "atlas"
-SNAPSHOTS, FEWER = 5, 3  # the latter where they would take more than
+ORIGIN = "atlas"  # the `Header.origin` of its runs
+SNAPSHOTS = 5  # that a run keeps
+FEWER = 3  # where SNAPSHOTS would take more than MOST
 MOST = 100 * 2**10  # bytes
-LARGE = 1024  # numbers, from which on a tensor's precision counts among the bytes
-WEIGHTS = ("final", "frozen")
-HALF = 1e-3  # the most that half precision may change another number, relative to it
+LARGE = 1024  # entries; larger tensors are stored in half precision if that hardly shows
+WEIGHTS = ("final", "frozen")  # kinds of tensors that are compared with their largest entry
+HALF = 1e-3  # the largest relative error that half precision may cause
 
 
 @dataclass(frozen=True, eq=False)
 class Mapped:
-    """A run of an atlas: its settings as files keep them, what its file said, its tensors."""
+    """A run of an atlas: its settings as files hold them, its circumstances, its tensors."""
 
     config: Mapping[str, Any]
     info: Mapping[str, Any]
@@ -38,14 +44,15 @@ class Mapped:
 
 
 def thin(tensors: Tensors) -> dict[str, np.ndarray]:
-    """What a stage needs of a run: few snapshots, large matrices in half precision, curves where
-    that hardly shows."""
+    """Return what a stage needs of a run.
+
+    Few snapshots are kept; large tensors are stored in half precision where that hardly shows.
+    """
     few = thinned(tensors, SNAPSHOTS)
     size = sum(array.nbytes for name, array in few.items() if name.startswith("snapshot/"))
-    return {
-        name: _halved(name, array)
-        for name, array in (few if size <= MOST else thinned(few, FEWER)).items()
-    }
+    if size > MOST:
+        few = thinned(few, FEWER)
+    return {name: _halved(name, array) for name, array in few.items()}
 
 
 def _halved(name: str, array: np.ndarray) -> np.ndarray:
@@ -53,8 +60,8 @@ def _halved(name: str, array: np.ndarray) -> np.ndarray:
         return array
     with np.errstate(over="ignore"):
         half = array.astype(np.float16)
-    apart = HALF * np.abs(array).max(initial=0.0) if name.split("/")[0] in WEIGHTS else 0.0
-    return half if np.allclose(half, array, rtol=HALF, atol=apart, equal_nan=True) else array
+    tolerance = HALF * np.abs(array).max(initial=0.0) if name.split("/")[0] in WEIGHTS else 0.0
+    return half if np.allclose(half, array, rtol=HALF, atol=tolerance, equal_nan=True) else array
 
 
 def pack_atlas(
@@ -63,100 +70,111 @@ def pack_atlas(
     runs: Iterable[Mapped],
     metrics: Iterable[Mapping[str, Any]],
 ) -> bytes:
-    """The file's bytes: the runs, thinned already, and what was measured over all of them; `base`
-    is what the runs of its first grid share. `TypeError` as `pack`."""
+    """Return the bytes of an atlas's file.
+
+    `runs` are thinned already, `metrics` were measured over all of them, and `base` holds the
+    settings that the runs of the first grid share. Raises `TypeError` as `pack` does.
+    """
     pool: dict[str, np.ndarray] = {}
-    places: dict[str, str] = {}  # of a content its place in the pool
+    pool_names: dict[str, str] = {}  # a tensor's hash to its name in the pool
     cells = []
     for run in runs:
-        at = {name: _place(array, pool, places) for name, array in sorted(run.tensors.items())}
-        record = new_record(experiment_id, run.config, run.info)
+        at = {
+            name: _add_to_pool(array, pool, pool_names)
+            for name, array in sorted(run.tensors.items())
+        }
+        record = new_record(experiment_id, run.config, shipped_info(run.info))
         cells.append({**record, "digest": digest(run.tensors, record), "at": at})
     about = new_record(experiment_id, base, {"metrics": list(metrics)})
     return pack(pool, {**about, "cells": cells})
 
 
-def _place(array: np.ndarray, pool: dict[str, np.ndarray], places: dict[str, str]) -> str:
+def _add_to_pool(array: np.ndarray, pool: dict[str, np.ndarray], pool_names: dict[str, str]) -> str:
+    """Add a tensor to the pool, unless it is there, and return its name in the pool."""
     whole = np.ascontiguousarray(array)
-    content = hashlib.sha256(
-        f"{whole.dtype.name}{whole.shape}".encode() + whole.tobytes()
-    ).hexdigest()
-    if content not in places:
-        places[content] = f"{len(pool):x}"
-        pool[places[content]] = array
-    return places[content]
+    content = f"{whole.dtype.name}{whole.shape}".encode() + whole.tobytes()
+    hashed = hashlib.sha256(content).hexdigest()
+    if hashed not in pool_names:
+        pool_names[hashed] = f"{len(pool):x}"
+        pool[pool_names[hashed]] = array
+    return pool_names[hashed]
 
 
 class Atlases:
-    """The atlases in `folder`; `tell` gets sentences for the visitor. Nothing raises."""
+    """The atlases in `folder`. Nothing raises: `report` takes sentences for the visitor."""
 
-    def __init__(self, folder: Path, tell: Callable[[str], None]) -> None:
-        self.folder, self._tell = folder, tell
+    def __init__(self, folder: Path, report: Callable[[str], None]) -> None:
+        self.folder = folder
+        self._report = report
 
     def path(self, experiment_id: str) -> Path:
-        """The file of an experiment's atlas."""
+        """Return the file of an experiment's atlas."""
         return self.folder / f"{experiment_id}.safetensors"
 
     def headers(self, experiment_id: str) -> Mapping[str, Header]:
-        """The runs of an experiment's atlas by key, if it is of the experiment's
-        present version."""
-        return self._known(experiment_id)[1]
+        """Return the runs of an experiment's atlas by key; none if it is of another version."""
+        return self._read_headers(experiment_id)[1]
 
     def whole(self, experiment_id: str) -> Header | None:
-        """The atlas as a header of its own: what was measured over all its runs."""
-        return self._known(experiment_id)[0]
+        """Return a header for the atlas itself: what was measured over all its runs."""
+        return self._read_headers(experiment_id)[0]
 
-    def tensors(self, header: Header) -> tuple[int, dict[str, np.ndarray]] | None:
-        """The form of a run's tensors and these, floats in single precision; None if the file is
-        damaged or gone."""
+    def tensors(self, header: Header) -> dict[str, np.ndarray] | None:
+        """Return a run's tensors, floats in single precision; None if the file is damaged or gone.
+
+        Half precision is for the file alone; all other tensors are as they were packed.
+        """
         try:
-            record, pool = _content(header.path, stamp(header.path))
-            cell = next(each for each in record["cells"] if key_of_record(each) == header.key)
-            found = {name: pool[place] for name, place in cell["at"].items()}
+            record, pool = _read_content(header.path, stamp(header.path))
+            cell = next(cell for cell in record["cells"] if key_of_record(cell) == header.key)
+            tensors = {name: pool[pool_name] for name, pool_name in cell["at"].items()}
         except Damaged as problem:
-            self._tell(f"{header.path} is ignored: {problem}.")
-        except (OSError, StopIteration):  # gone or made anew meanwhile
-            pass
-        else:
-            if digest(found, cell) == header.digest:
-                return record["form"], {name: _single(array) for name, array in found.items()}
-        return None
+            self._report(f"{header.path} is ignored: {problem}.")
+            return None
+        except (OSError, StopIteration):  # deleted or built anew meanwhile
+            return None
+        if digest(tensors, cell) != header.digest:
+            return None
+        return {name: _single_precision(array) for name, array in tensors.items()}
 
-    def _known(self, experiment_id: str) -> tuple[Header | None, Mapping[str, Header]]:
+    def _read_headers(self, experiment_id: str) -> tuple[Header | None, Mapping[str, Header]]:
         path = self.path(experiment_id)
         try:
-            whole, headers = _listed(path, experiment_id, stamp(path))
+            whole, headers = _read_cells(path, experiment_id, stamp(path))
         except Damaged as problem:
-            self._tell(f"{path} is ignored: {problem}.")
+            self._report(f"{path} is ignored: {problem}.")
+            return None, {}
         except OSError:
-            pass
-        else:
-            if whole.info["version"] == registry.version(experiment_id):
-                return whole, headers
-        return None, {}
+            return None, {}
+        if whole.info["version"] != registry.version(experiment_id):
+            return None, {}
+        return whole, headers
 
 
 @lru_cache(maxsize=32)
-def _listed(
-    path: Path, experiment_id: str, changed: tuple[int, int]
+def _read_cells(
+    path: Path, experiment_id: str, file_stamp: tuple[int, int]
 ) -> tuple[Header, dict[str, Header]]:
+    """Return the header of an atlas and those of its runs by key; read anew when the file's stamp
+    changes."""
     record = read_record(path)
     if record["experiment"] != experiment_id:
         raise Damaged(f"expected the atlas of {experiment_id}, got that of {record['experiment']}")
-    cells = [{name: cell[name] for name in cell if name != "at"} for cell in record.pop("cells")]
-    whole = header_of(record, key_of_record(record), ORIGIN, path)
-    return whole, {
-        key: header_of(cell, key, ORIGIN, path)
-        for key, cell in zip(map(key_of_record, cells), cells, strict=True)
-    }
+    cells = record.pop("cells")
+    headers = {}
+    for cell in cells:
+        key = key_of_record(cell)
+        about = {name: value for name, value in cell.items() if name != "at"}
+        headers[key] = header_of(about, key, ORIGIN, path)
+    return header_of(record, key_of_record(record), ORIGIN, path), headers
 
 
 @lru_cache(maxsize=4)
-def _content(path: Path, changed: tuple[int, int]) -> tuple[Record, dict[str, np.ndarray]]:
+def _read_content(path: Path, file_stamp: tuple[int, int]) -> tuple[Record, dict[str, np.ndarray]]:
     return read(path)
 
 
-def _single(array: np.ndarray) -> np.ndarray:
+def _single_precision(array: np.ndarray) -> np.ndarray:
     if array.dtype != np.float16:
         return array
     single = array.astype(np.float32)

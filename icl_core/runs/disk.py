@@ -1,4 +1,4 @@
-"""Writing that survives: whole files, synced, for their owner alone."""
+"""Writes that survive a kill or a power cut: whole files, synced, readable by their owner alone."""
 
 import os
 import re
@@ -11,12 +11,14 @@ from pathlib import Path
 import psutil
 
 _DRAFT = re.compile(r"\..+\.(\d+)-\d+")  # .<name>.<process>-<thread>
-_OLD = 3600.0  # seconds after which a draft is nobody's
+_OLD_DRAFT = 3600.0  # seconds after which a draft belongs to no running write
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that a reader sees all of it or its predecessor, also after a kill or a power
-    cut."""
+    """Write a file so that readers see either all of it or its predecessor.
+
+    This also holds after a kill or a power cut. Missing folders are created, for their owner alone.
+    """
     private_folder(path.parent)
     draft = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
     try:
@@ -30,9 +32,18 @@ def write_whole(path: Path, content: bytes) -> None:
     _sync_folder(path.parent)  # the name, too, must be on the disk
 
 
+def write_shipped(path: Path, content: bytes) -> None:
+    """Write a file that comes with the project, which everybody may read."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, content)
+    path.chmod(0o644)
+
+
 def write_note(path: Path, text: str) -> None:
-    """Write a few characters for their owner alone, not synced. A link in that place is not
-    followed: `OSError`."""
+    """Write a few characters, readable by their owner alone and not synced.
+
+    Raises `OSError` if the path is a symbolic link, which is not followed.
+    """
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
     with open(
         path, "w", encoding="utf-8", opener=lambda name, _: os.open(name, flags, 0o600)
@@ -41,10 +52,11 @@ def write_note(path: Path, text: str) -> None:
 
 
 def private_folder(folder: Path) -> Path:
-    """The folder, made for its owner alone if it is missing, and so those above it."""
+    """Create the folder and those above it, if missing, for their owner alone, and return it."""
     if not os.path.isdir(folder):
         private_folder(folder.parent)
-        with suppress(FileExistsError):  # made meanwhile, or a file: then the first write says so
+        # it may have been created meanwhile, or be a file: then the first write into it says so
+        with suppress(FileExistsError):
             folder.mkdir(mode=0o700)
             _sync_folder(folder.parent)
     return folder
@@ -54,40 +66,45 @@ def delete_drafts(folder: Path) -> None:
     """Delete the drafts in `folder` whose writer was killed."""
     for path in folder.glob(".*"):
         match = _DRAFT.fullmatch(path.name)
+        if match is None:
+            continue
         with suppress(OSError):
-            if match and (
-                not psutil.pid_exists(int(match[1])) or time.time() - path.stat().st_mtime > _OLD
-            ):
+            writer_lives = psutil.pid_exists(int(match[1]))
+            if not writer_lives or time.time() - path.stat().st_mtime > _OLD_DRAFT:
                 path.unlink()
 
 
 def is_odd(path: Path) -> bool:
-    """Whether a link, a pipe, on which a reader would wait for ever, or a folder lies there: no
-    file of ours is one."""
+    """Return whether the path is a link, a pipe, a folder or anything else but a regular file."""
     with suppress(OSError):
         return not stat.S_ISREG(path.lstat().st_mode)
     return False
 
 
 def unwritable(folder: Path) -> Path | None:
-    """What keeps files from being written into `folder`: the part of its path that is no folder of
-    ours."""
-    there = next(above for above in (folder, *folder.absolute().parents) if os.path.lexists(above))
-    return None if os.path.isdir(there) and os.access(there, os.R_OK | os.W_OK | os.X_OK) else there
+    """Return the part of `folder`'s path that prevents writing into it; None if nothing does."""
+    existing = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
+    if os.path.isdir(existing) and os.access(existing, os.R_OK | os.W_OK | os.X_OK):
+        return None
+    return existing
 
 
 def file_identity(path: Path) -> tuple[int, int] | None:
-    """What tells the file from a later one of the same name; None if there is none."""
+    """Return device and inode, which distinguish a file from a later one of the same name.
+
+    None if there is no file.
+    """
     with suppress(OSError):
-        found = path.stat()
-        return found.st_dev, found.st_ino
+        status = path.stat()
+        return status.st_dev, status.st_ino
     return None
 
 
 def _sync_folder(folder: Path) -> None:
-    if hasattr(os, "O_DIRECTORY"):  # Windows has no such thing
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    if not hasattr(os, "O_DIRECTORY"):  # Windows cannot open folders
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

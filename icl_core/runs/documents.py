@@ -1,13 +1,11 @@
-"""What visitors gave, counts of texts and matrices: kept on this computer, for their owner alone;
-listed, deleted.
+"""Documents that visitors gave: counts of texts, and matrices. They are stored on this computer.
 
-All of it takes a quarter of ICL_CACHE_LIMIT at most, and what one visitor of a page gave
-ICL_MAX_GIVEN.
+Each belongs to the visitors who gave it, who can list and delete it. All documents together take at
+most a quarter of ICL_CACHE_LIMIT, those of one visitor of a page ICL_MAX_GIVEN.
 """
 
 import os
-import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,18 +18,25 @@ from icl_core.machine import limits
 from icl_core.runs import owners, room, store
 from icl_core.runs.disk import unwritable, write_whole
 
-KINDS: Mapping[str, ModuleType] = {
+KINDS: Mapping[str, ModuleType] = {  # by what a knob is `of`
     "text": text_counts,
     "matrices": own_matrices,
-}  # by what a knob is `of`
-SHARE, GIVEN = 4, "256MiB"  # of the cache's limit for all; for a visitor
-_KEPT = {"text": "the counts of a text are", "matrices": "matrices are"}
+}
+SHARE = 4  # all documents may take 1 / SHARE of the cache's limit
+GIVEN = "256MiB"  # for the documents of one visitor, unless ICL_MAX_GIVEN says otherwise
+_ARE_STORED = {"text": "the counts of a text are", "matrices": "matrices are"}
 
 
 @dataclass(frozen=True)
 class Document:
-    """One that is kept: its kind, its digest, its file, when it was given, in seconds since 1970,
-    and its bytes."""
+    """A stored document.
+
+    of      its kind, a key of `KINDS`
+    digest  a hash of its content, which settings name it by
+    path    its file
+    given   when it was given, in seconds since 1970
+    size    its bytes
+    """
 
     of: str
     digest: str
@@ -40,32 +45,31 @@ class Document:
     size: int
 
 
-def keep(of: str, found: Any, visitor: str = "") -> str:
-    """Keep what was read of a document that `visitor` gave, the command line if it has no name; its
-    digest.
+def keep(of: str, document: Any, visitor: str = "") -> str:
+    """Store what was read of a document that `visitor` gave, and return its digest.
 
-    Raises `OSError` with a sentence if it cannot be written, `BadSetting` if it may not be or there
-    is no room.
+    The command line is the visitor without a name. Raises `OSError` with a sentence if it cannot be
+    written, and `BadSetting` if it is not allowed or there is no room.
     """
     limits.check_writable()
-    path = KINDS[of].kept_at(found.digest)
-    if (place := unwritable(path.parent)) is not None:
+    path = KINDS[of].path_of(document.digest)
+    if (obstacle := unwritable(path.parent)) is not None:
         raise OSError(
-            f"{_KEPT[of]} kept on this computer: {place} must be a folder that can be written to"
+            f"{_ARE_STORED[of]} kept on this computer: {obstacle} must be a folder that can be "
+            "written to"
         )
     if not path.exists():
-        _check_room(len(found.content), visitor)
-    owners.add(found.digest, visitor)
-    write_whole(path, found.content)
-    return found.digest
+        _check_room(len(document.content), visitor)
+    owners.add(document.digest, visitor)
+    write_whole(path, document.content)
+    return document.digest
 
 
 def keep_file(of: str, path: Path) -> list[str]:
-    """Keep what is in a file, a "text" or "matrices": what it holds, and the setting that names it,
-    in sentences.
+    """Store what a file holds, a "text" or "matrices".
 
-    Raises `BadSetting` for a file that cannot be read or is none of its kind, and where it may not
-    be kept.
+    Return sentences: what the file holds, and last the setting that names it. Raises `BadSetting`
+    for a file that cannot be read or is of another kind, and where it cannot be stored.
     """
     kind = KINDS[of]
     if "\0" in str(path):  # of which Python says no more than that it is a bad value
@@ -73,64 +77,67 @@ def keep_file(of: str, path: Path) -> list[str]:
     try:
         kind.check_size(path.stat().st_size)
         with path.open("rb") as file:
-            found = kind.read(file.read(kind.LARGEST + 1))
-        digest = keep(of, found)
+            document = kind.read(file.read(kind.LARGEST + 1))
+        digest = keep(of, document)
     except OSError as problem:
         raise BadSetting(
             f"FILE must be a file that can be read, and what is in it kept, got {problem!s:.200}"
         ) from problem
-    return [*kind.told(found), f"--set {of}={digest}"]
+    return [*kind.describe(document), f"--set {of}={digest}"]
 
 
 def _check_room(size: int, visitor: str) -> None:
-    kept = all_documents()
-    _check(
-        "all texts and matrices",
-        [*(each.size for each in kept), size],
-        store.default().limit // SHARE,
-    )
+    """Raise `BadSetting` if there is no room for another document of `size` bytes."""
+    documents = all_documents()
+    sizes = [document.size for document in documents]
+    _check("all texts and matrices", [*sizes, size], store.default().limit // SHARE)
     if visitor:
-        mine = [each.size for each in kept if visitor in owners.owners_of(each.digest)]
+        theirs = [
+            document.size for document in documents if visitor in owners.owners_of(document.digest)
+        ]
         limit = room.size_limit(os.environ.get(limits.GIVEN) or GIVEN, limits.GIVEN)
-        _check("your texts and matrices", [*mine, size], limit)
+        _check("your texts and matrices", [*theirs, size], limit)
 
 
 def _check(what: str, sizes: list[int], limit: int) -> None:
     if sum(sizes) > limit:
-        mega = 2**20
+        mebibyte = 2**20
         raise BadSetting(
-            f"{what} may take {limit / mega:.1f} MiB here, they would take "
-            f"{sum(sizes) / mega:.1f} MiB with this one; "
+            f"{what} may take {limit / mebibyte:.1f} MiB here, they would take "
+            f"{sum(sizes) / mebibyte:.1f} MiB with this one; "
             "delete some on the page of runs"
         )
 
 
 def all_documents() -> list[Document]:
-    """All that are kept, damaged ones too, the newest first."""
-    return sorted(_every(), key=lambda each: -each.given)
-
-
-def _every() -> Iterator[Document]:
+    """Return all stored documents, damaged ones too, the newest first."""
+    documents = []
     for of, kind in KINDS.items():
-        pattern = kind.kept_at("*")
+        pattern = kind.path_of("*")
         for path in pattern.parent.glob(pattern.name):
+            if not DIGEST.fullmatch(path.stem):
+                continue
             with suppress(OSError):  # deleted meanwhile
                 status = path.stat()
-                if DIGEST.fullmatch(path.stem) and stat.S_ISREG(status.st_mode):
-                    yield Document(of, path.stem, path, status.st_mtime, status.st_size)
+                documents.append(Document(of, path.stem, path, status.st_mtime, status.st_size))
+    return sorted(documents, key=lambda document: -document.given)
 
 
 def delete(document: Document, visitor: str | None = None) -> None:
-    """Delete it, unless others gave it than `visitor`; None is whoever is at the machine. Runs that
-    use it are away until it is given again. Raises `OSError` if it cannot be deleted, `BadSetting`
-    where the visitor may not."""
+    """Delete a document, unless others than `visitor` gave it too.
+
+    `visitor` None is whoever is at the machine and decides for all. Runs that use the document are
+    not shown until it is given again. Raises `OSError` if it cannot be deleted, `BadSetting` where
+    the visitor is not allowed to.
+    """
     limits.check_writable()
     if owners.other_owners(document.digest, visitor):
-        return owners.remove(document.digest, visitor)
+        owners.remove(document.digest, visitor)
+        return
     document.path.unlink(missing_ok=True)
     owners.remove_all(document.digest)
 
 
 def is_used_by(config: Mapping[str, Any], document: Document) -> bool:
-    """Whether settings, by field, ask for it."""
+    """Return whether settings, by field, name the document."""
     return document.digest in config.values()

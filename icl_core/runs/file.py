@@ -1,15 +1,16 @@
-"""The file of a run: one safetensors file whose metadata hold settings and circumstances, and
-checks on both.
+"""The file format of a run: one safetensors file whose metadata hold settings and circumstances.
 
-The metadata are one key: safetensors writes several in another order every time, and equal runs
-must give equal files. Files are read, not mapped: if somebody cut a mapped file short, the reader
-would die of it (SIGBUS).
+The metadata are one key, because safetensors writes several keys in a different order every time
+and equal runs must give equal files. Files are read, not mapped: if another process cut a mapped
+file short, the reader would be killed (SIGBUS).
+
+A shipped file may leave out tensors that other shipped runs have too; its record says under
+`shared` by which name `icl_core.runs.shared_tensors` stores each of them.
 """
 
 import hashlib
 import json
-import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,45 +19,53 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 Record = dict[str, Any]
+ReadShared = Callable[[str], np.ndarray]  # the name of a shared tensor to the tensor
 
 IDENTITY = ("experiment", "version", "config")
-_KEY = "run"  # of the metadata
-_WHOLE = (f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
-_DTYPES = ("float16", "float32", "float64", *_WHOLE, "bool")
-_LONGEST_HEADER = 16 * 2**20  # bytes; a length beyond it is no header of ours
+_METADATA_KEY = "run"
+_INTEGERS = (f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+_DTYPES = ("float16", "float32", "float64", *_INTEGERS, "bool")
+_LONGEST_HEADER = 16 * 2**20  # bytes; a file that states a longer header is not one of ours
 
 
 class Damaged(Exception):
-    """A file that is no run, or no longer the one that was written; the message says what was
-    expected and came."""
+    """A file that is not a run, or no longer the run that was written.
+
+    The message says what was expected and what was read instead.
+    """
 
 
 def canonical(value: Any) -> str:
-    """JSON of which there is one for equal values: keys sorted, whole floats as integers."""
-    return json.dumps(_whole(value), sort_keys=True, separators=(",", ":"))
+    """Return the one JSON text of equal values: keys sorted, whole floats written as integers."""
+    return json.dumps(_with_integers(value), sort_keys=True, separators=(",", ":"))
 
 
-def _whole(value: Any) -> Any:
+def _with_integers(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(name): _whole(inner) for name, inner in value.items()}
+        return {str(name): _with_integers(inner) for name, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_whole(inner) for inner in value]
+        return [_with_integers(inner) for inner in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def digest(tensors: Mapping[str, np.ndarray], record: Mapping[str, Any]) -> str:
-    """SHA-256 of the tensors and of what was asked for, not of when and where: equal digests, equal
-    runs."""
-    total = hashlib.sha256(canonical({name: record[name] for name in IDENTITY}).encode())
+    """Return the SHA-256 of the tensors, the experiment, its version and the settings.
+
+    When and where the run was computed does not count: equal digests mean equal runs.
+    """
+    hashed = hashlib.sha256(canonical({name: record[name] for name in IDENTITY}).encode())
     for name in sorted(tensors):
         array = tensors[name]
-        total.update(f"\n{name} {array.dtype.name} {array.shape}\n".encode())
-        total.update(np.ascontiguousarray(array).data)
-    return total.hexdigest()
+        hashed.update(f"\n{name} {array.dtype.name} {array.shape}\n".encode())
+        hashed.update(np.ascontiguousarray(array).data)
+    return hashed.hexdigest()
 
 
 def pack(tensors: Mapping[str, np.ndarray], record: Mapping[str, Any]) -> bytes:
-    """The file's bytes. `record` is JSON and names at least `experiment`, `version` and `config`.
+    """Return the bytes of the file that holds `tensors` and `record`.
+
+    `record` is JSON and has at least `experiment`, `version` and `config`. The tensors that its
+    `shared` names, if any, count in the digest but are left out of the file.
 
     Raises `TypeError` for a dtype that the file cannot hold.
     """
@@ -67,88 +76,90 @@ def pack(tensors: Mapping[str, np.ndarray], record: Mapping[str, Any]) -> bytes:
                 f"tensor {name!r} must be of one of the dtypes {', '.join(_DTYPES)}, got "
                 f"{array.dtype}"
             )
-    kept = {**record, "digest": digest(arrays, record)}
-    return save(arrays, {_KEY: json.dumps({**kept, "seal": _seal(kept)}, sort_keys=True)})
+    sealed = {**record, "digest": digest(arrays, record)}
+    metadata = json.dumps({**sealed, "seal": _seal(sealed)}, sort_keys=True)
+    shared = record.get("shared", {})
+    stored = {name: array for name, array in arrays.items() if name not in shared}
+    return save(stored, {_METADATA_KEY: metadata})
 
 
-def _seal(kept: Mapping[str, Any]) -> str:
-    """A hash of the record, most of which the digest leaves out: a flipped bit in a metric must be
-    seen too."""
-    return hashlib.sha256(canonical(kept).encode()).hexdigest()
+def _seal(record: Mapping[str, Any]) -> str:
+    """Return a hash of the whole record.
+
+    The digest leaves most of the record out, and a flipped bit in a metric must be noticed too.
+    """
+    return hashlib.sha256(canonical(record).encode()).hexdigest()
 
 
 def read_record(path: Path) -> Record:
-    """The record of the file, with its `digest`; reads the header alone. Raises `Damaged`, or
-    `OSError`."""
-    size = _size(path)
+    """Return the record of a file, with its `digest`. Only the file's header is read.
+
+    Raises `Damaged`, and `OSError` if the file cannot be read.
+    """
+    size = path.stat().st_size
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         if length > min(size, _LONGEST_HEADER):
             raise Damaged(
                 f"expected a safetensors file, got {size} bytes with a header of {length}"
             )
-        return _record(file.read(length), size)
+        return _parse_record(file.read(length), size)
 
 
-def read(path: Path) -> tuple[Record, dict[str, np.ndarray]]:
-    """The record and the tensors, read-only, checked against the digest. Raises `Damaged`, or
-    `OSError`."""
-    _size(path)
-    return unpack(path.read_bytes())
+def read(path: Path, read_shared: ReadShared | None = None) -> tuple[Record, dict[str, np.ndarray]]:
+    """Return the record and the tensors of a file; see `unpack`.
+
+    Raises `Damaged`, and `OSError` if the file cannot be read.
+    """
+    return unpack(path.read_bytes(), read_shared)
 
 
-def unpack(content: bytes) -> tuple[Record, dict[str, np.ndarray]]:
-    """What `read` gives, of a file's bytes. Raises `Damaged`."""
-    record = _record(content[8 : 8 + int.from_bytes(content[:8], "little")], len(content))
+def unpack(
+    content: bytes, read_shared: ReadShared | None = None
+) -> tuple[Record, dict[str, np.ndarray]]:
+    """Return the record and the tensors in a file's bytes, checked against the digest.
+
+    The tensors are in the order of their names and read-only. `read_shared` returns a tensor that
+    the file leaves out, by its name among the shared ones. Raises `Damaged`.
+    """
+    header = content[8 : 8 + int.from_bytes(content[:8], "little")]
+    record = _parse_record(header, len(content))
     try:
-        tensors = dict(sorted(load(content).items()))
+        tensors = load(content)
     except (SafetensorError, KeyError, TypeError, ValueError) as problem:
         raise Damaged(f"expected a safetensors file, got {problem!r:.200}") from problem
-    found = digest(tensors, record)
-    if found != record["digest"]:
+    for name, shared_name in record.get("shared", {}).items():
+        if read_shared is None:
+            raise Damaged(f"expected a file with all its tensors, got one without {name}")
+        tensors[name] = read_shared(shared_name)
+    tensors = dict(sorted(tensors.items()))
+    actual_digest = digest(tensors, record)
+    if actual_digest != record["digest"]:
         raise Damaged(
-            f"expected the digest {record['digest']:.12}…, got {found:.12}…: the content has "
-            "changed"
+            f"expected the digest {record['digest']:.12}…, got {actual_digest:.12}…: the content "
+            "has changed"
         )
     for array in tensors.values():
         array.flags.writeable = False
     return record, tensors
 
 
-def _size(path: Path) -> int:
-    """The file's bytes. Only a regular file is opened: a pipe would keep its reader waiting for
-    ever."""
-    status = path.stat()
-    if not stat.S_ISREG(status.st_mode):
-        raise Damaged(f"expected a regular file, got {stat.filemode(status.st_mode)}")
-    return status.st_size
-
-
-def _record(header: bytes, size: int) -> Record:
-    """The record in the header of a file of `size` bytes, checked."""
+def _parse_record(header: bytes, size: int) -> Record:
+    """Return the record in the header of a file of `size` bytes; raises `Damaged`."""
     try:
         entries = json.loads(header)
-        meta = entries.pop("__metadata__")
-        kept = (
-            json.loads(meta[_KEY]) if _KEY in meta else meta
-        )  # former files: a key a field, each JSON
-        if kept.pop("seal") != _seal(kept):
+        record = json.loads(entries.pop("__metadata__")[_METADATA_KEY])
+        if record.pop("seal") != _seal(record):
             raise Damaged("expected the metadata that were written, got others: their hash differs")
-        if _KEY not in meta:
-            kept = {
-                name: text if name == "digest" else json.loads(text) for name, text in kept.items()
-            }
-        expected = (
-            8
-            + len(header)
-            + max((entry["data_offsets"][1] for entry in entries.values()), default=0)
-        )
+        ends = [entry["data_offsets"][1] for entry in entries.values()]
+        expected_size = 8 + len(header) + max(ends, default=0)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
         raise Damaged(f"expected the header of a run, got {problem!r:.200}") from problem
-    if size != expected:
-        raise Damaged(f"expected {expected} bytes, got {size}")
-    if not {*IDENTITY, "digest"} <= set(kept) or not isinstance(kept["config"], dict):
+    if size != expected_size:
+        raise Damaged(f"expected {expected_size} bytes, got {size}")
+    if not {*IDENTITY, "digest"} <= set(record) or not isinstance(record["config"], dict):
         raise Damaged(
-            f"expected a run's {', '.join(IDENTITY)} in the metadata, got {', '.join(sorted(kept))}"
+            f"expected a run's {', '.join(IDENTITY)} in the metadata, got "
+            f"{', '.join(sorted(record))}"
         )
-    return kept
+    return record

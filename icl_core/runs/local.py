@@ -1,7 +1,8 @@
-"""The runs made here, and what keeps them whole: the index made anew when it is lost, damaged files
-set aside.
+"""The runs that were computed here, and how they survive damage.
 
-<folder>/runs/<key>-<random>.safetensors  runs/cache.db  aside/  jobs/
+    <folder>/runs/<key>-<random>.safetensors  runs/cache.db  aside/  jobs/
+
+A lost or damaged index is rebuilt from the files; damaged files are set aside.
 """
 
 import time
@@ -15,30 +16,33 @@ from filelock import FileLock
 from icl_core.contract.knobs import BadSetting
 from icl_core.machine import limits
 from icl_core.runs.cache import FAILED, RunCache, problem_text
-from icl_core.runs.disk import delete_drafts, is_odd, private_folder, unwritable
+from icl_core.runs.disk import delete_drafts, private_folder, unwritable
 from icl_core.runs.file import Damaged, Record, pack, read_record
 from icl_core.runs.header import Header, header_of, key_of_record
 from icl_core.runs.room import too_large
 
 
 class LocalRuns:
-    """The runs in `folder`; `tell` gets sentences for the visitor. Only `save` and
-    `delete` raise."""
+    """The runs in `folder`. `report` takes sentences for the visitor.
 
-    def __init__(self, folder: Path, limit: int, tell: Callable[[str], None]) -> None:
-        self.folder, self._tell = folder, tell
-        self._cache = RunCache(folder / "runs", limit, tell)
-        self._mended = False
+    Only `save` and `delete` raise.
+    """
+
+    def __init__(self, folder: Path, limit: int, report: Callable[[str], None]) -> None:
+        self.folder = folder
+        self._report = report
+        self._cache = RunCache(folder / "runs", limit, report)
+        self._mended = False  # whether this process has looked through the files
 
     def unwritable(self) -> str:
-        """Why nothing can be kept here, a sentence for the visitor; empty if it can."""
+        """Return why nothing can be stored here, a sentence for the visitor; empty if it can."""
         if limits.read_only():
             return limits.NOTHING_IS_KEPT
         for folder in (self.folder, self._cache.folder, self.folder / "jobs"):
-            place = unwritable(folder)
-            if place is not None:
+            obstacle = unwritable(folder)
+            if obstacle is not None:
                 return (
-                    f"Nothing can be trained or kept here: {place} must be a folder that this "
+                    f"Nothing can be trained or kept here: {obstacle} must be a folder that this "
                     "user may write to. "
                     "Runs that come with the project are shown all the same; ICL_CACHE_DIR "
                     "names another folder."
@@ -46,32 +50,38 @@ class LocalRuns:
         return ""
 
     def paths(self) -> dict[str, Path]:
-        """The file of every run's key; the files are looked through once a process, and when the
-        index is lost."""
+        """Return the file of every run by its key.
+
+        The files are looked through once a process, and whenever the index is lost.
+        """
         try:
             if not self._mended and self._cache.damaged():  # by a power cut, say
-                self._renew()
+                self._rebuild_index()
             elif not self._mended or self._cache.begun:
                 self._mend()
             return self._cache.paths()
         except (*FAILED, OSError):
             with suppress(*FAILED, OSError):
                 if self._cache.damaged():
-                    self._renew()
+                    self._rebuild_index()
                     return self._cache.paths()
-            return dict(self._cache.files())  # read-only, say: the files' names tell their keys too
+            return dict(self._cache.files())  # read-only, say; the names of files hold the keys too
 
     def save(self, record: Record, tensors: Mapping[str, np.ndarray]) -> Header:
-        """Keep a run. Raises `BadSetting` if it is larger than the limit, `OSError` if it cannot be
-        written, and as `pack`."""
-        key, content = key_of_record(record), pack(tensors, record)
-        if refused := too_large(len(content), self._cache.limit):
-            raise BadSetting(refused)
-        if refused := self.unwritable():
-            raise OSError(refused)
+        """Store a run.
+
+        Raises `BadSetting` if it is larger than the limit, `OSError` if it cannot be written, and
+        `TypeError` as `pack` does.
+        """
+        key = key_of_record(record)
+        content = pack(tensors, record)
+        if refusal := too_large(len(content), self._cache.limit):
+            raise BadSetting(refusal)
+        if refusal := self.unwritable():
+            raise OSError(refusal)
         try:
             if self._cache.damaged():
-                self._renew()
+                self._rebuild_index()
             path = self._cache.put(key, content)
         except FAILED as problem:
             raise OSError(
@@ -81,13 +91,15 @@ class LocalRuns:
         return header_of(read_record(path), key, "local", path)
 
     def use(self, key: str) -> None:
-        """Note that the run was used: it will be kept longer."""
+        """Note that the run was used, so that it is kept longer."""
         if not self.unwritable():
             self._cache.use(key)
 
     def delete(self, key: str) -> None:
-        """Forget the run and delete its file, which makes room also where the index can change no
-        more. Raises `OSError` if it cannot be deleted."""
+        """Remove the run from the index and delete its file. Raises `OSError` if it cannot.
+
+        The file is deleted even if the index cannot be changed, as on a full disk.
+        """
         path = self.paths().get(key)
         self._cache.remove(key)
         if path is not None:
@@ -95,44 +107,45 @@ class LocalRuns:
 
     def set_aside(self, path: Path, key: str, problem: Damaged) -> None:
         """Move a damaged file away, so that its run counts as absent."""
-        target = self._moved(path)
-        if target is not None:
-            self._tell(f"{path} was set aside as {target}: {problem}. The run is offered anew.")
-            with suppress(*FAILED, OSError):  # of an index that cannot be read
-                if self._cache.paths().get(key) == path:  # else it was a stray beside the whole run
-                    self._cache.remove(key)
+        target = self._move_aside(path)
+        if target is None:
+            return
+        self._report(f"{path} was set aside as {target}: {problem}. The run is offered anew.")
+        with suppress(*FAILED, OSError):  # the index may be unreadable
+            # the index may name another, whole file of the same run
+            if self._cache.paths().get(key) == path:
+                self._cache.remove(key)
 
     def close(self) -> None:
         """Close the database."""
         self._cache.close()
 
-    def _renew(self) -> None:
-        """Set a damaged index aside and make it anew from the files."""
-        lock = self.folder / "index.lock"
-        if is_odd(lock):
-            self._moved(lock)
-        with FileLock(lock, mode=0o600):
-            if self._cache.damaged():  # else another process was quicker
+    def _rebuild_index(self) -> None:
+        """Set a damaged index aside and rebuild it from the files."""
+        with FileLock(self.folder / "index.lock", mode=0o600):
+            if self._cache.damaged():  # otherwise another process has rebuilt it meanwhile
                 self._cache.close()
-                # the database last: what is beside it would be taken for that of the next one
+                # The database last: SQLite would take a journal beside it for that of the next one.
                 for file in sorted(self._cache.folder.glob("cache.db*"), reverse=True):
-                    self._moved(file)
-                self._tell(
+                    self._move_aside(file)
+                self._report(
                     f"{self._cache.database} was damaged and set aside; the index was made anew "
                     "from the runs."
                 )
         self._mend()
 
     def _mend(self) -> None:
-        """Take in whole runs that the index lacks, after a kill, say; set damaged ones aside; sweep
-        drafts."""
+        """Index whole runs that have no row, set damaged ones aside, delete abandoned drafts.
+
+        A process that was killed leaves such files.
+        """
         self._mended = True
         if not self.unwritable():
             delete_drafts(self._cache.folder)
-            self._cache.adopt(self._whole)
+            self._cache.adopt(self._is_whole)
             self._cache.begun = False
 
-    def _whole(self, key: str, path: Path) -> bool:
+    def _is_whole(self, key: str, path: Path) -> bool:
         try:
             header_of(read_record(path), key, "local", path)
         except Damaged as problem:
@@ -140,13 +153,14 @@ class LocalRuns:
             return False
         return True
 
-    def _moved(self, path: Path) -> Path | None:
-        """Where the file went; None if it could not be moved: another process was quicker or we may
-        not."""
+    def _move_aside(self, path: Path) -> Path | None:
+        """Return where the file was moved to.
+
+        None if it was not: another process was quicker, or it is not allowed.
+        """
         if limits.read_only():
             return None
         with suppress(OSError):
-            return path.rename(
-                private_folder(self.folder / "aside") / f"{path.stem}-{time.time_ns()}{path.suffix}"
-            )
+            folder = private_folder(self.folder / "aside")
+            return path.rename(folder / f"{path.stem}-{time.time_ns()}{path.suffix}")
         return None

@@ -1,9 +1,10 @@
-"""Who asked for a run, or gave a text or matrices: they alone, and whoever is at the machine, give
-it up again.
+"""The visitors who asked for a run, or gave a text or matrices.
 
-    <local>/owners/<key or digest>/<visitor>
+    <cache>/owners/<key or digest>/<visitor>
 
-A visitor is a name of letters and digits; the command line's is empty.
+Only they, and whoever is at the machine, can delete it. A visitor is a name of letters, digits and
+hyphens; the command line's is empty. In the functions, `item` is the key of a run or the digest of
+a document.
 """
 
 import os
@@ -17,55 +18,62 @@ from icl_core.contract.knobs import BadSetting
 from icl_core.machine.folders import cache_folder
 from icl_core.runs.disk import private_folder
 
-MOST = 4000  # things whose owners are known; beyond it those of things that are gone are forgotten
-_HERE, _FRESH = "here", 60.0  # seconds
+MOST = 4000  # items whose owners are noted; beyond it those of deleted items are forgotten
+_COMMAND_LINE = "here"  # the file of the visitor whose name is empty
+_RECENT = 60.0  # seconds
 _NAME = re.compile(r"[0-9A-Za-z-]{1,64}")
 
 
-def add(what: str, visitor: str) -> None:
-    """Note that `visitor` wants it. Raises `OSError`, and `ValueError` for a name that is none."""
-    folder = private_folder(_folder(what))
-    (folder / _checked(visitor or _HERE)).touch(mode=0o600)
+def add(item: str, visitor: str) -> None:
+    """Note that `visitor` wants the item. Raises `OSError`, and `ValueError` for a bad name."""
+    folder = private_folder(_folder(item))
+    (folder / _checked(visitor or _COMMAND_LINE)).touch(mode=0o600)
     with suppress(OSError):  # another process makes room too
-        _make_room(folder.parent, what)
+        _make_room(folder.parent, item)
 
 
-def owners_of(what: str) -> set[str]:
-    """The visitors who want it."""
+def owners_of(item: str) -> set[str]:
+    """Return the visitors who want the item."""
     with suppress(OSError):
-        return {"" if path.name == _HERE else path.name for path in _folder(what).iterdir()}
+        names = os.listdir(_folder(item))
+        return {"" if name == _COMMAND_LINE else name for name in names}
     return set()
 
 
-def is_allowed(what: str, visitor: str | None) -> bool:
-    """Whether `visitor` may give it up; None is whoever is at the machine."""
-    return visitor is None or visitor in owners_of(what)
+def is_allowed(item: str, visitor: str | None) -> bool:
+    """Return whether `visitor` may delete the item; None is whoever is at the machine."""
+    return visitor is None or visitor in owners_of(item)
 
 
-def other_owners(what: str, visitor: str | None) -> set[str]:
-    """For whom it stays if `visitor` gives it up. Whoever is at the machine, None, decides for all.
-    Raises `BadSetting` for somebody who has not asked for it."""
-    if not is_allowed(what, visitor):
+def other_owners(item: str, visitor: str | None) -> set[str]:
+    """Return for whom the item stays if `visitor` gives it up.
+
+    `visitor` None is whoever is at the machine and decides for all. Raises `BadSetting` for a
+    visitor who has not asked for the item.
+    """
+    if not is_allowed(item, visitor):
         raise BadSetting(
             "only who asked for it, or whoever is at the machine, can cancel or delete it"
         )
-    return set() if visitor is None else owners_of(what) - {visitor}
+    return set() if visitor is None else owners_of(item) - {visitor}
 
 
-def remove(what: str, visitor: str | None) -> None:
-    """`visitor` wants it no more. To be said once it has ended: what cannot be ended is still
-    theirs to end."""
+def remove(item: str, visitor: str | None) -> None:
+    """Note that `visitor` no longer wants the item.
+
+    Call it once a job has ended: while it cannot be ended, the visitor must be able to try again.
+    """
     if visitor is not None:
-        (_folder(what) / _checked(visitor or _HERE)).unlink(missing_ok=True)
+        (_folder(item) / _checked(visitor or _COMMAND_LINE)).unlink(missing_ok=True)
 
 
-def remove_all(what: str) -> None:
-    """Nobody wants it any more: it is gone, or begins anew."""
-    shutil.rmtree(_folder(what), ignore_errors=True)
+def remove_all(item: str) -> None:
+    """Note that nobody wants the item any more: it is deleted, or computed anew."""
+    shutil.rmtree(_folder(item), ignore_errors=True)
 
 
-def _folder(what: str) -> Path:
-    return cache_folder() / "owners" / _checked(what)
+def _folder(item: str) -> Path:
+    return cache_folder() / "owners" / _checked(item)
 
 
 def _checked(name: str) -> str:
@@ -75,25 +83,23 @@ def _checked(name: str) -> str:
 
 
 def _make_room(folder: Path, spared: str) -> None:
-    names = os.listdir(folder)
-    if len(names) > MOST:
-        gone = {
-            folder / name: (folder / name).stat().st_mtime
-            for name in set(names) - _present() - {spared}
-        }
-        # what somebody is asking for just now is not there yet
-        oldest = sorted(
-            (path for path, at in gone.items() if abs(time.time() - at) > _FRESH),
-            key=gone.__getitem__,
-        )
-        for path in oldest[: len(names) - MOST + MOST // 10]:
-            shutil.rmtree(path, ignore_errors=True)
+    """Forget the owners of the items that were deleted longest ago, if there are too many."""
+    items = os.listdir(folder)
+    if len(items) <= MOST:
+        return
+    deleted = set(items) - _stored_items() - {spared}
+    times = {folder / item: (folder / item).stat().st_mtime for item in deleted}
+    # an item that somebody is asking for just now is not stored yet
+    settled = [path for path, changed in times.items() if abs(time.time() - changed) > _RECENT]
+    settled.sort(key=times.__getitem__)
+    for path in settled[: len(items) - MOST + MOST // 10]:
+        shutil.rmtree(path, ignore_errors=True)
 
 
-def _present() -> set[str]:
-    """The runs, jobs and documents that are here, by what their files and folders are called."""
-    found: set[str] = set()
-    for place in ("runs", "jobs", "texts", "matrices"):
+def _stored_items() -> set[str]:
+    """Return the runs, jobs and documents that exist, by the names of their files and folders."""
+    items: set[str] = set()
+    for kind in ("runs", "jobs", "texts", "matrices"):
         with suppress(FileNotFoundError):
-            found |= {re.split(r"[-.]", name)[0] for name in os.listdir(cache_folder() / place)}
-    return found
+            items |= {re.split(r"[-.]", name)[0] for name in os.listdir(cache_folder() / kind)}
+    return items

@@ -1,7 +1,7 @@
-"""Where runs live: shipped ones in artifacts/, read-only; those made here (`icl_core.runs.local`)
-in artifacts/cache.
+"""The store of runs: shipped runs in artifacts/, read-only, and those computed here.
 
-A file that is damaged or not ours counts as absent, with a message. Imports no torch.
+Runs that were computed here are in artifacts/cache, see `icl_core.runs.local`. A file that is
+damaged or foreign counts as absent, and a message says so. Imports no torch.
 """
 
 import os
@@ -20,128 +20,140 @@ from icl_core.machine import limits
 from icl_core.machine.folders import ARTIFACTS, cache_folder
 from icl_core.runs import owners, room
 from icl_core.runs.atlas import ORIGIN, Atlases
-from icl_core.runs.disk import write_whole
+from icl_core.runs.disk import write_shipped
 from icl_core.runs.file import Damaged, pack, read, read_record
 from icl_core.runs.header import (
-    FORM,
     Header,
+    Headers,
     header_of,
     info_of,
     key_of,
     key_of_record,
     new_record,
+    shipped_info,
     stored_settings,
     typed_config,
 )
-from icl_core.runs.headers import Headers
 from icl_core.runs.local import LocalRuns
+from icl_core.runs.shared_tensors import names_in_common
 
-_ORIGINS = ("shipped", "local", ORIGIN)
+_ORIGINS = ("shipped", "local", ORIGIN)  # the preferred first
 
 
 class Store:
-    """Finds, loads and keeps runs. Nothing it finds on disk makes it raise: see `messages`."""
+    """Finds, loads and stores runs. What is on disk never makes it raise: see `messages`."""
 
     def __init__(self, shipped: Path, local: Path, limit: int = 2 * 2**30) -> None:
-        self.shipped, self.local, self.limit = shipped, local, limit
+        self.shipped = shipped
+        self.local = local
+        self.limit = limit  # bytes
         self._made = LocalRuns(local, limit, self.tell)
         self._headers = Headers(shipped, self._made, self.tell)
         self.atlases = Atlases(shipped / ORIGIN, self.tell)
         self._messages: list[str] = []
 
     def messages(self) -> list[str]:
-        """What cannot be written, unless nothing shall be, and what was set aside by this process
-        and why: sentences for the visitor."""
+        """Return sentences for the visitor: why nothing can be stored, and what was set aside.
+
+        A server that is told to store nothing does not say that it cannot.
+        """
         unwritable = "" if limits.read_only() else self._made.unwritable()
-        return [*filter(None, [unwritable]), *self._messages]
+        return [unwritable, *self._messages] if unwritable else list(self._messages)
 
     def check_room(self, size: int) -> None:
-        """Raise `BadSetting` if a run of `size` bytes can never be kept, since it is above
-        `ICL_CACHE_LIMIT`."""
-        if refused := room.too_large(size, self.limit):
-            raise BadSetting(refused)
+        """Raise `BadSetting` if a run of `size` bytes can never fit `ICL_CACHE_LIMIT`."""
+        if refusal := room.too_large(size, self.limit):
+            raise BadSetting(refusal)
 
     def least_size(self, experiment_id: str, config: Any) -> int:
-        """Bytes that a run of `config` takes at least, by the runs that are known; 0 if
-        none tells."""
+        """Return the bytes that a run of `config` takes at least, by the stored runs; 0 if none
+        is comparable."""
         return room.least_size(self.headers(experiment_id), stored_settings(config))
 
     def find(self, experiment_id: str, config: Any) -> Header | None:
-        """The run of `config`; if there is none, the smallest that holds its seeds among more of
-        them; else that of the atlas, which is thinned."""
+        """Return the run of `config`.
+
+        If there is none, return the smallest run that holds its seeds among more of them, else
+        the thinned one of the atlas, else None.
+        """
         values = stored_settings(config)
         key = key_of(experiment_id, values)
-        if found := self.exact(experiment_id, key):
-            return found
+        if header := self.exact(experiment_id, key):
+            return header
         wider = [
-            each
-            for each in self.headers(experiment_id)
-            if "seeds" in values and _holds(each.config, values)
+            header
+            for header in self.headers(experiment_id)
+            if "seeds" in values and _holds_seeds(header.config, values)
         ]
-        fewest = min(wider, key=lambda header: header.config["seeds"], default=None)
-        return fewest or self.atlases.headers(experiment_id).get(key)
+        smallest = min(wider, key=lambda header: header.config["seeds"], default=None)
+        return smallest or self.atlases.headers(experiment_id).get(key)
 
     def exact(self, experiment_id: str, key: str) -> Header | None:
-        """The whole run with this key, the shipped one first."""
-        shipped = self._headers.header(
-            self._headers.shipped_path(experiment_id, key), key, "shipped"
-        )
-        if shipped is None:
-            path = self._made.paths().get(key)
-            shipped = self._headers.header(path, key, "local") if path else None
-        return shipped if shipped and shipped.experiment == experiment_id else None
+        """Return the whole run with this key, preferably the shipped one."""
+        shipped_path = self._headers.shipped_path(experiment_id, key)
+        header = self._headers.header(shipped_path, key, "shipped")
+        if header is None:
+            local_path = self._made.paths().get(key)
+            header = self._headers.header(local_path, key, "local") if local_path else None
+        return header if header and header.experiment == experiment_id else None
 
     def preset(self, experiment_id: str, name: str) -> Header | None:
-        """The shipped run of a preset, by name: for the front page, which cannot make a config
-        without torch."""
-        shipped = (header for header in self.headers(experiment_id) if header.origin == "shipped")
-        return next((header for header in shipped if name in header.info.get("presets", ())), None)
+        """Return the shipped run of a preset, by the preset's name.
+
+        It serves the front page, which cannot create settings without importing torch.
+        """
+        for header in self.headers(experiment_id):
+            if header.origin == "shipped" and name in header.info.get("presets", ()):
+                return header
+        return None
 
     def nearest(self, experiment_id: str, config: Any) -> Header | None:
-        """The known run whose settings differ least from `config`; None if the experiment has no
-        run at all."""
-        settings, values = registry.experiment(experiment_id).config, stored_settings(config)
+        """Return the run whose settings differ least from `config`; None if there is no run."""
+        settings = registry.experiment(experiment_id).config
+        values = stored_settings(config)
 
-        def apart(header: Header) -> tuple[float, int, str]:
+        def distance(header: Header) -> tuple[float, int, str]:
             return (
                 settings_io.distance(settings, values, header.config),
                 _ORIGINS.index(header.origin),
                 header.key,
             )
 
-        return min(self.every(experiment_id), key=apart, default=None)
+        return min(self.every(experiment_id), key=distance, default=None)
 
     def every(self, experiment_id: str) -> list[Header]:
-        """The runs of one experiment, those of its atlas last."""
+        """Return the runs of one experiment, those of its atlas last."""
         return [*self.headers(experiment_id), *self.atlases.headers(experiment_id).values()]
 
     def headers(self, experiment_id: str | None = None) -> list[Header]:
-        """The whole runs of one experiment, or all, of its present version. Reads headers only,
-        each once."""
+        """Return the whole runs of one experiment, or of all, at their present versions.
+
+        Only headers are read, each once.
+        """
         ids = [experiment_id] if experiment_id else registry.experiment_ids()
-        found = [header for header in self._headers.headers(ids) if header.experiment in ids]
         return [
             header
-            for header in found
-            if header.info["version"] == registry.version(header.experiment)
+            for header in self._headers.headers(ids)
+            if header.experiment in ids
+            and header.info["version"] == registry.version(header.experiment)
         ]
 
     def load(self, header: Header, *, typed: bool = True) -> Run | None:
-        """The run, its tensors read-only and checked against their digest; None if the file is
-        damaged or gone.
+        """Return the run, its tensors read-only and checked; None if the file is damaged or gone.
 
-        One kept in an older form is brought up to date. `typed=False` leaves it as it is, and the
-        config a plain namespace, so that neither the experiment nor torch is imported.
+        `typed=False` leaves the settings of a whole run a plain namespace, so that neither the
+        experiment nor torch is imported.
         """
         if header.origin == ORIGIN:
             with suppress(NotHere):
-                return self._load_mapped(header)
+                return self._load_from_atlas(header)
             return None
+        shared = None
+        if header.origin == "shipped":
+            shared = self._headers.shared_tensors(header.experiment).read
         try:
-            record, tensors = read(header.path)
+            record, tensors = read(header.path, shared)
             settings = typed_config(header) if typed else SimpleNamespace(**header.config)
-            if typed and record.get("form", 1) < FORM:
-                tensors = registry.experiment(header.experiment).upgrade(tensors)
             if header.origin == "local":
                 self._made.use(header.key)
         except Damaged as problem:
@@ -151,22 +163,20 @@ class Store:
             return None
         return Run(settings, tensors, info_of(record), record["digest"])
 
-    def _load_mapped(self, header: Header) -> Run | None:
-        """A run of an atlas."""
-        found = self.atlases.tensors(header)
-        if found is None:
+    def _load_from_atlas(self, header: Header) -> Run | None:
+        tensors = self.atlases.tensors(header)
+        if tensors is None:
             return None
-        form, tensors = found
-        tensors = (
-            registry.experiment(header.experiment).upgrade(tensors) if form < FORM else tensors
-        )
         return Run(typed_config(header), tensors, header.info, header.digest)
 
     def content(self, header: Header) -> bytes:
-        """A file of that run alone. Raises `OSError` if it is gone."""
-        if header.origin != ORIGIN:
+        """Return the bytes of a file that holds this run alone and all of its tensors.
+
+        Raises `OSError` if the run is gone.
+        """
+        if header.origin == "local":
             return header.path.read_bytes()
-        run = self.load(header)
+        run = self.load(header, typed=False)
         if run is None:
             raise FileNotFoundError(f"the run {header.key} is no longer in {header.path}")
         return pack(run.tensors, new_record(header.experiment, header.config, header.info))
@@ -174,50 +184,102 @@ class Store:
     def save(
         self, experiment_id: str, config: Any, tensors: Tensors, info: Mapping[str, Any]
     ) -> Header:
-        """Keep a run made here. Raises `BadSetting` if it can never fit, `OSError` if it cannot be
-        written, `TypeError` for a dtype."""
+        """Store a run that was computed here.
+
+        Raises `BadSetting` if it can never fit, `OSError` if it cannot be written, and `TypeError`
+        for a dtype that files cannot hold.
+        """
         return self._made.save(new_record(experiment_id, config, info), tensors)
 
     def ship(
-        self, experiment_id: str, config: Any, tensors: Tensors, info: Mapping[str, Any]
+        self,
+        experiment_id: str,
+        config: Any,
+        tensors: Tensors,
+        info: Mapping[str, Any],
+        shared: Mapping[str, str] | None = None,
     ) -> Header:
-        """Write a run into artifacts/. For the build alone."""
-        record = new_record(experiment_id, config, info)
+        """Write a run into artifacts/, unless the same file is there. For the build alone.
+
+        `shared` maps the tensors that are stored among the paper's shared ones to their names
+        there.
+        """
+        record = new_record(experiment_id, config, shipped_info(info))
+        if shared:
+            record["shared"] = dict(shared)
         key = key_of_record(record)
         path = self._headers.shipped_path(experiment_id, key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, pack(tensors, record))
-        path.chmod(0o644)  # everybody may read what comes with the project
+        content = pack(tensors, record)
+        if not path.exists() or path.read_bytes() != content:
+            write_shipped(path, content)
         return header_of(read_record(path), key, "shipped", path)
 
+    def share_tensors(self, experiment_ids: list[str]) -> list[Path]:
+        """Store each large tensor that several shipped runs of one paper have in common once.
+
+        `experiment_ids` are all experiments of the paper. Files whose content does not change are
+        not written. Shared tensors that no file needs any more are deleted and returned. For the
+        build alone.
+        """
+        common = self._headers.shared_tensors(experiment_ids[0])
+        headers = [
+            header
+            for experiment_id in experiment_ids
+            for header in self.headers(experiment_id)
+            if header.origin == "shipped"
+        ]
+        loaded = [(header, self.load(header, typed=False)) for header in headers]
+        runs = [(header, run) for header, run in loaded if run is not None]
+        names = names_in_common(run.tensors for _, run in runs)
+        for (header, run), shared in zip(runs, names, strict=True):
+            for tensor in shared:  # first: a run's file must not name what is not there
+                common.write(run[tensor])
+            self.ship(header.experiment, header.config, run.tensors, header.info, shared)
+        return common.delete_all_but(self._shared_names(experiment_ids))
+
+    def _shared_names(self, experiment_ids: list[str]) -> set[str]:
+        """Return the shared tensors that shipped files name, files of earlier versions included."""
+        names: set[str] = set()
+        for experiment_id in experiment_ids:
+            for path in self.shipped_files(experiment_id):
+                with suppress(Damaged, OSError):
+                    names.update(read_record(path).get("shared", {}).values())
+        return names
+
     def delete(self, header: Header, visitor: str | None = None) -> None:
-        """Delete a run made here, unless others asked for it than `visitor`; None is whoever is at
-        the machine. Raises `ValueError` for a shipped one, `BadSetting` where the visitor may not,
-        `OSError` where it cannot be deleted."""
+        """Delete a run that was computed here, unless others than `visitor` asked for it too.
+
+        `visitor` None is whoever is at the machine and decides for all. Raises `ValueError` for a
+        shipped run, `BadSetting` where the visitor is not allowed to, and `OSError` where the run
+        cannot be deleted.
+        """
         if header.origin != "local":
             raise ValueError(
                 f"the run to delete must be local, got the {header.origin} run {header.key}"
             )
         limits.check_writable()
         if owners.other_owners(header.key, visitor):
-            return owners.remove(header.key, visitor)
-        asked = owners.owners_of(header.key)
+            owners.remove(header.key, visitor)
+            return
+        visitors = owners.owners_of(header.key)
         owners.remove_all(header.key)  # first: whoever asks for it once it is gone is its owner
         try:
             self._made.delete(header.key)
         except OSError:
-            for each in asked:
-                owners.add(header.key, each)
+            for name in visitors:
+                owners.add(header.key, name)
             raise
 
     def discard(self, header: Header) -> None:
-        """Drop a run made here that nobody waits for, if it can be. Whose it is stays noted: it may
-        have been asked for again."""
+        """Delete a run that was computed here and that nobody waits for, if that is possible.
+
+        Its owners stay noted, because it may have been asked for again.
+        """
         with suppress(OSError):
             self._made.delete(header.key)
 
     def shipped_files(self, experiment_id: str) -> list[Path]:
-        """The experiment's files in artifacts/, of whatever version and state."""
+        """Return the experiment's shipped files, of any version and whether damaged or not."""
         return self._headers.files(experiment_id)
 
     def close(self) -> None:
@@ -225,23 +287,24 @@ class Store:
         self._made.close()
 
     def tell(self, message: str) -> None:
-        """Keep a sentence for the visitor, once."""
+        """Add a sentence for the visitor to `messages`, once."""
         if message not in self._messages:
             self._messages.append(message)
 
 
 @cache
 def default() -> Store:
-    """The store of this installation. `ICL_ARTIFACTS`, `ICL_CACHE_DIR` and `ICL_CACHE_LIMIT` move
-    and size it."""
+    """Return the store of this installation.
+
+    `ICL_ARTIFACTS` and `ICL_CACHE_DIR` name its folders, `ICL_CACHE_LIMIT` its size.
+    """
     shipped = Path(os.environ.get("ICL_ARTIFACTS") or ARTIFACTS)
-    return Store(
-        shipped, cache_folder(), room.size_limit(os.environ.get("ICL_CACHE_LIMIT") or "2GiB")
-    )
+    limit = room.size_limit(os.environ.get("ICL_CACHE_LIMIT") or "2GiB")
+    return Store(shipped, cache_folder(), limit)
 
 
-def _holds(config: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    return config.get("seeds", 0) >= wanted["seeds"] and {
-        **config,
-        "seeds": wanted["seeds"],
-    } == dict(wanted)
+def _holds_seeds(config: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
+    """Return whether a run of `config` holds all seeds of `values` and differs in nothing else."""
+    if config.get("seeds", 0) < values["seeds"]:
+        return False
+    return {**config, "seeds": values["seeds"]} == dict(values)

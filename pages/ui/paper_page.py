@@ -42,7 +42,7 @@ def show(name: str) -> None:
     shown = found or store.default().nearest(setting.id, setting.config)
     run = _loaded(shown) if shown else None
     pending = _pending(setting, found, shown)
-    claims = _claims(setting, shown, run)
+    claims = _claims(setting, shown)
     _header(paper, setting, shown, claims)
     _warnings(setting)
     with st.sidebar:
@@ -109,13 +109,12 @@ def _header(paper: Paper, setting: Setting, shown: Any, claims: Sequence[finding
                 sharing.tools(setting, shown)
 
 
-def _claims(setting: Setting, shown: Any, run: Run | None) -> list[findings.Summary]:
-    """The experiment's claims over all its runs; the one on screen is measured anew if its file is
-    of an older form."""
+def _claims(setting: Setting, shown: Any) -> list[findings.Summary]:
+    """Return the experiment's claims over all its runs, that of the run on screen first."""
     others = [
         each for each in findings.of_experiment(setting.id, store.default()) if each.header != shown
     ]
-    return findings.summaries([*(findings.of_run(shown, run) if shown else ()), *others])
+    return findings.summaries([*(findings.of_run(shown) if shown else ()), *others])
 
 
 def _evidence() -> None:

@@ -361,20 +361,6 @@ def test_sizes(changes):
         draw_all(sizes.EXPERIMENT, run, view)
 
 
-@pytest.mark.parametrize(
-    "experiment, run", [(layer, lambda: made("1-D")), (sizes, sized)], ids=["layer", "sizes"]
-)
-def test_a_run_of_the_older_form_becomes_todays(experiment, run):
-    today = run().tensors
-    old = {
-        n.replace("evaluated/", "judged/").replace("sweep/", "scale/"): array
-        for n, array in today.items()
-    }
-    upgrade = experiment.EXPERIMENT.upgrade
-    assert old.keys() != today.keys() == upgrade(old).keys() == upgrade(upgrade(old)).keys()
-    assert all(array is today[name] for name, array in upgrade(old).items())
-
-
 def test_a_size_is_trained_once_and_as_by_itself():
     config = sizes.Config(pairs="10, 5", features="10 3", steps=10, batch=16)
     assert sizes_of(config) == [(10, 5), (10, 10), (3, 10)]

@@ -15,14 +15,12 @@ from icl_core.papers.gdssm.nonlinear.draw import fits, losses
 from icl_core.papers.gdssm.nonlinear.initial_weights import frozen, initial
 from icl_core.papers.gdssm.nonlinear.load_run import (
     GRID,
-    THEN,
     asked,
     descended,
     example,
     learned,
     model_at,
     nearest_sine,
-    upgrade,
 )
 from icl_core.papers.gdssm.nonlinear.model import Model
 from icl_core.papers.gdssm.nonlinear.settings import VARIANTS, Config, View
@@ -323,25 +321,6 @@ def test_snapshots_read_back_achieve_what_their_curves_say(preset):
                 found, compared = train.losses(model_at(run, id, index, 0), tasks)[0], compared + 1
                 assert found == pytest.approx(run[f"curve/{id}"][0, place], rel=0.0075), (id, step)
     assert compared >= 3 * len(VARIANTS)
-
-
-def test_a_run_of_the_older_form_becomes_todays():
-    today = made(seeds=2, layers=2)
-    old = {name: array for name, array in today.tensors.items() if name != "names/variants"}
-    for name in [name for name in old if name.startswith("snapshot/") and name != "snapshot/step"]:
-        inner = name.removeprefix("snapshot/")
-        old[name] = np.stack(
-            [today.snapshot(inner, index) for index in range(len(today.snapshot_steps))]
-        )
-    once = upgrade({name.replace("evaluated/", "judged/"): array for name, array in old.items()})
-    twice = upgrade(once)
-    assert once.keys() == twice.keys() == today.tensors.keys()
-    assert Run(today.config, once).names("variants") == list(THEN)
-    for name, array in today.tensors.items():
-        if name == "names/variants":  # more models than there were then
-            continue
-        assert once[name].dtype == array.dtype and np.array_equal(once[name], twice[name]), name
-        np.testing.assert_allclose(once[name], array, rtol=1e-6, err_msg=name)
 
 
 def test_a_variant_added_tomorrow_or_gone_leaves_todays_run_as_it_is(monkeypatch, give_up):

@@ -1,4 +1,4 @@
-"""What is stored stays true: runs of an older form, baselines of another day, snapshots."""
+"""What is stored stays true: baselines of another day, snapshots."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,6 @@ from icl_core.papers.memformers.mixture.settings import Config as Mixture
 from icl_core.papers.memformers.shared import test_set
 from icl_core.papers.memformers.shared.draw import losses
 from icl_core.papers.memformers.shared.load_run import covariance_of
-from icl_core.papers.memformers.shared.upgrade import IDS, upgrade
 from icl_core.papers.memformers.variances.draw import gates as variances_draw
 from icl_core.papers.memformers.variances.settings import Config as Variances
 from icl_core.runs import store
@@ -28,7 +27,6 @@ SMALL = {
     ),
     "mixture": Mixture(layers=2, steps=20, gate_steps=10, gate_prompts=20, batch=20, n=6),
 }
-LABELS = {name: label for label, name in IDS.items()}
 # the tables from which labels and styles come: what another day's code has more, or less, of
 TABLES = {
     "methods": ((depth, "METHODS", "pcg"), (losses, "LABELS", "cgd")),
@@ -53,44 +51,6 @@ def made(request):
             SMALL[request.param],
         )
         return request.param, experiment, Run(config, experiment.run(config, Recorder()))
-
-
-def old_form(tensors):
-    """The names of the first version: labels in them, and no names of what was measured."""
-    found = {}
-    for name, array in tensors.items():
-        kind, _, rest = name.partition("/")
-        first, _, inner = rest.partition("/")
-        if kind == "names":
-            continue
-        if kind == "beside":
-            label = LABELS[first]
-            name = (
-                f"final of {label}/{inner[6:]}"
-                if inner.startswith("final/")
-                else f"beside/{label}/{inner}"
-            )
-        elif name.startswith("curve/beside/"):
-            name = f"curve/loss of {LABELS[inner]}"
-        elif kind == "curve" and inner:
-            name = f"curve/{first} {inner}"
-        found[name.replace("evaluated/", "judged/").replace("test_time/", "tried/")] = array
-    return found
-
-
-def test_a_run_of_the_older_form_is_brought_up_to_date(made):
-    _, _, run = made
-    old = old_form(run.tensors)
-    assert old.keys() != run.tensors.keys()
-    new = upgrade(old)
-    assert new.keys() == run.tensors.keys()
-    assert all(
-        new[name] is array or np.array_equal(new[name], array)
-        for name, array in run.tensors.items()
-    )
-    assert upgrade(new).keys() == new.keys() and all(
-        upgrade(new)[name] is array for name, array in new.items()
-    )
 
 
 def shown(experiment, run):

@@ -70,7 +70,7 @@ def _found(setting: Setting, field: str, knob: Knob, value: str, content: bytes)
     except BadSetting as problem:
         st.warning(f"{escape_markdown(problem)}. Nothing has changed.")
         return
-    for sentence in documents.KINDS[knob.of].told(found):
+    for sentence in documents.KINDS[knob.of].describe(found):
         st.markdown(escape_markdown(sentence))
     this, in_use = _THIS[knob.of]
     if found.digest == value:

@@ -62,7 +62,7 @@ def _document(each: Document, users: list[str], training: int) -> None:
 def _told(of: str, digest: str, given: float) -> str:
     kind = documents.KINDS[of]
     try:
-        return kind.told(kind.load(digest))[0]
+        return kind.describe(kind.load(digest))[0]
     except NotHere as problem:
         return f"{problem}."
 

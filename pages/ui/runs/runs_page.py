@@ -2,6 +2,7 @@
 ones."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -92,7 +93,7 @@ def _run(header: store.Header, title: str) -> None:
         name = f"{header.experiment}-{header.digest[:8]}.safetensors"
         st.download_button(
             "Download",
-            header.path.read_bytes,
+            partial(store.default().content, header),
             name,
             key=f"download {header.origin} {header.key}",
             on_click="ignore",

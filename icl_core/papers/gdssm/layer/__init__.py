@@ -36,7 +36,6 @@ from icl_core.papers.gdssm.shared import batched_rates, closed_forms
 from icl_core.papers.gdssm.shared.load_run import COUNTS, percent
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.train import EVALUATIONS
-from icl_core.papers.gdssm.shared.upgrade import upgrade
 from icl_core.training.loop import evaluations
 
 
@@ -183,7 +182,6 @@ EXPERIMENT = Experiment(
     presets=PRESETS,
     headline=headline,
     cost=cost,
-    upgrade=upgrade,
     batching=Batching(batched_rates.alike, batched_rates.most, compute_together),
     story=STORY,
     theory=(Theory("share of the loss that the best step leaves", left),),

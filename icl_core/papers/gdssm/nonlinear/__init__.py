@@ -19,7 +19,6 @@ from icl_core.figures import number_text
 from icl_core.papers.gdssm.nonlinear import claims
 from icl_core.papers.gdssm.nonlinear.diagram import nonlinear_diagram
 from icl_core.papers.gdssm.nonlinear.draw import fits, losses, stage
-from icl_core.papers.gdssm.nonlinear.load_run import upgrade
 from icl_core.papers.gdssm.nonlinear.metrics import measure
 from icl_core.papers.gdssm.nonlinear.settings import PRESETS, Config, View
 from icl_core.papers.gdssm.nonlinear.story import STORY
@@ -74,7 +73,6 @@ EXPERIMENT = Experiment(
     presets=PRESETS,
     headline=headline,
     cost=cost,
-    upgrade=upgrade,
     story=STORY,
     diagram=nonlinear_diagram,
 )

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from icl_core.contract.experiment import Run, Tensors, names
+from icl_core.contract.experiment import Run
 from icl_core.papers.gdssm.nonlinear.model import Model, embed
 from icl_core.papers.gdssm.nonlinear.train import ideal, predict
-from icl_core.papers.gdssm.shared import upgrade as shared
 from icl_core.papers.gdssm.shared.task import Tasks, sample_sine
 
 GRID = np.linspace(-5, 5, 401)
@@ -107,24 +106,3 @@ def learned(weights: Model) -> Learned:
 
 def _waves(x: Any) -> np.ndarray:
     return np.stack([np.sin(x), np.cos(x)], -1)
-
-
-THEN = (
-    "linear",
-    "state",
-    "linear gate",
-    "mlp",
-    "mlp gate",
-)  # the models of a run that does not name them
-
-
-def upgrade(tensors: Tensors) -> Tensors:
-    """The tensors of an older run in today's form: snapshots in half precision, models named."""
-    renamed = shared.upgrade(tensors)
-    snapshots = {
-        name: array
-        for name, array in renamed.items()
-        if name.startswith("snapshot/") and "step" not in name
-    }
-    halved = {name: array.astype(np.float16) for name, array in snapshots.items()}
-    return {"names/variants": names(THEN), **renamed, **halved}

@@ -9,7 +9,6 @@ hurt it. The best loss is (f σ²/2) (1 − N / (N − 2 + κ + f)), where σ² 
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.gdssm.shared.load_run import percent
-from icl_core.papers.gdssm.shared.upgrade import upgrade
 from icl_core.papers.gdssm.sizes import claims, draw
 from icl_core.papers.gdssm.sizes.metrics import measure, worst
 from icl_core.papers.gdssm.sizes.settings import PRESETS, Config, View, sizes_of
@@ -52,6 +51,5 @@ EXPERIMENT = Experiment(
     presets=PRESETS,
     headline=headline,
     cost=cost,
-    upgrade=upgrade,
     story=STORY,
 )

@@ -21,7 +21,6 @@ from icl_core.papers.memformers.shared import batched_trainings
 from icl_core.papers.memformers.shared.diagram import model_diagram
 from icl_core.papers.memformers.shared.draw.preconditioner import distances_at
 from icl_core.papers.memformers.shared.train import goes_on
-from icl_core.papers.memformers.shared.upgrade import upgrade
 
 
 def _at_most(share: float) -> str:
@@ -81,7 +80,6 @@ EXPERIMENT = Experiment(
     presets=PRESETS,
     headline=headline,
     cost=cost,
-    upgrade=upgrade,
     goes_on=goes_on,
     batching=Batching(batched_trainings.alike, batched_trainings.most, compute_together),
     story=STORY,

@@ -17,7 +17,6 @@ from icl_core.papers.memformers.learned.story import STORY
 from icl_core.papers.memformers.learned.train import compute
 from icl_core.papers.memformers.shared.captions import compared
 from icl_core.papers.memformers.shared.load_run import log_from_least
-from icl_core.papers.memformers.shared.upgrade import upgrade
 
 
 def headline(run: Run, view: View) -> str:
@@ -68,6 +67,5 @@ EXPERIMENT = Experiment(
     presets=PRESETS,
     headline=headline,
     cost=cost,
-    upgrade=upgrade,
     story=STORY,
 )

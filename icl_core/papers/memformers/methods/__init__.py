@@ -33,7 +33,6 @@ from icl_core.papers.memformers.shared.draw import preconditioner, training
 from icl_core.papers.memformers.shared.draw.losses import floor_of
 from icl_core.papers.memformers.shared.load_run import end
 from icl_core.papers.memformers.shared.train import goes_on
-from icl_core.papers.memformers.shared.upgrade import upgrade
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
 
@@ -150,7 +149,6 @@ EXPERIMENT = Experiment(
     presets=PRESETS,
     headline=headline,
     cost=cost,
-    upgrade=upgrade,
     goes_on=goes_on,
     story=STORY,
     diagram=lambda config: model_diagram(config, _opens(config)),

@@ -24,7 +24,6 @@ from icl_core.papers.memformers.mixture.story import STORY
 from icl_core.papers.memformers.mixture.train import compute
 from icl_core.papers.memformers.shared.captions import compared
 from icl_core.papers.memformers.shared.gated_diagram import diagram
-from icl_core.papers.memformers.shared.upgrade import upgrade
 
 
 def headline(run: Run, view: View) -> str:
@@ -119,7 +118,6 @@ EXPERIMENT = Experiment(
     presets=PRESETS,
     headline=headline,
     cost=cost,
-    upgrade=upgrade,
     story=STORY,
     diagram=lambda config: diagram(
         mixture_of(config).names,

@@ -14,7 +14,6 @@ import numpy as np
 from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.memformers.shared.captions import compared
 from icl_core.papers.memformers.shared.gated_diagram import diagram
-from icl_core.papers.memformers.shared.upgrade import upgrade
 from icl_core.papers.memformers.variances import claims
 from icl_core.papers.memformers.variances.draw import gates, stage
 from icl_core.papers.memformers.variances.metrics import measure
@@ -74,7 +73,6 @@ EXPERIMENT = Experiment(
     presets=PRESETS,
     headline=headline,
     cost=cost,
-    upgrade=upgrade,
     story=STORY,
     diagram=lambda config: diagram(
         [f"variance {each:g}" for each in trained_on(config)], "shares", "comparison"
