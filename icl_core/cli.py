@@ -23,10 +23,13 @@ from icl_core.runs import documents, store
 BAD_VALUE, FAILED, INTERRUPTED = 2, 1, 130  # exit codes
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code: 0 done, 1 a training or claim failed, 2 bad values, 130
-    Ctrl-C."""
-    options = _parser().parse_args(arguments)
+def main(arguments: Sequence[str] | None = None, program: str = "python -m icl_core") -> int:
+    """Run one command of `program` and return its exit code.
+
+    The code is 0 if it is done, 1 if a training or a claim failed, 2 for bad values, 130 for
+    Ctrl-C. `arguments` are those of the process if they are left out.
+    """
+    options = _parser(program).parse_args(arguments)
     if getattr(options, "scheduler", None):
         scheduler_address.choose_scheduler(options.scheduler)
     try:
@@ -38,9 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(program: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m icl_core", description="Train, draw and check the experiments."
+        prog=program, description="Train, draw and check the experiments."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
