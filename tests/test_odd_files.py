@@ -8,11 +8,12 @@ import pytest
 from house import TOY, house
 from test_store import INFO, TENSORS
 
-from icl_core import own_matrices, registry, text_counts
+from icl_core import registry
 from icl_core.contract.knobs import NotHere
 from icl_core.jobs import folder, queue, spawn, worker
 from icl_core.jobs.folder import Job
 from icl_core.jobs.shared import SharedTrainings
+from icl_core.papers.birth.shared import own_matrices, text_counts
 from icl_core.runs import documents, store
 
 
@@ -89,7 +90,7 @@ def test_where_no_lock_of_a_training_can_be_written_it_is_trained_all_the_same()
 @ODD
 @pytest.mark.parametrize("kind", [text_counts, own_matrices])
 def test_in_place_of_what_a_visitor_gave(make, kind):
-    path = kind.kept_at("0" * 16)
+    path = kind.path_of("0" * 16)
     path.parent.mkdir(parents=True)
     make(path)
     with pytest.raises(NotHere, match="must be as they were kept, got others"):

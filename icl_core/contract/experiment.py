@@ -215,7 +215,9 @@ class Paper:
     that have one, the first's. `tour` names the experiments of a tour through the paper, in its
     order (all, if none is named); `highlights` its share of the tour through all papers, each an
     experiment and one of its beats; `bridge` is said at the first of these, to those who come from
-    the paper before. `lesson` is the lesson that is ready for it.
+    the paper before. `lesson` is the lesson that is ready for it. `documents` maps the kinds of
+    documents that its settings take to the modules of the paper that end in
+    `KIND = DocumentKind(...)`, such as "shared.text_counts".
     """
 
     name: str
@@ -232,5 +234,6 @@ class Paper:
     highlights: tuple[tuple[str, str], ...] = ()
     bridge: str = ""
     lesson: Lesson | None = None
+    documents: Mapping[str, str] = field(default_factory=dict)
     order: int = 100
     mathematics: str = ""

@@ -47,9 +47,9 @@ class Knob:
     change, and old links still open. `added`: there are runs from before there was the field; files
     leave it out while it has its default, so that their keys do not change either.
 
-    A document is what a visitor gave, a "text" or "matrices" (`of`), by its digest; its default,
-    "", has its name in `options`. `fit` tells, by all fields, which others to set where it is
-    chosen; `about` says in a sentence what it is."""
+    A document is what a visitor gave, by its digest; `of` names its kind, one of a paper's
+    `documents`. Its default, "", has its name in `options`. `fit` tells, by all fields, which
+    others to set where it is chosen; `about` says in a sentence what it is."""
 
     kind: str  # "slider", "choice", "text", "toggle" or "document"
     label: str
@@ -66,7 +66,7 @@ class Knob:
     shown_if: str = ""
     was: str = ""
     added: bool = False
-    of: str = "text"
+    of: str = ""
     fit: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
     about: Callable[[Mapping[str, Any]], str] | None = None
 
@@ -179,10 +179,10 @@ def toggle(label: str, *, default: bool = False, **more: Any) -> Any:
     return _field(Knob("toggle", label, default, **more))
 
 
-def document(label: str, name: str, **more: Any) -> Any:
-    """What a visitor gives, by its digest; empty: what comes with the project, called `name`.
-    `more`: of, fit, about and what any knob may have."""
-    return _field(Knob("document", label, "", options={"": name}, **more))
+def document(label: str, name: str, *, of: str, **more: Any) -> Any:
+    """What a visitor gives, a document of the kind `of`, by its digest; empty: what comes with the
+    project, called `name`. `more`: fit, about and what any knob may have."""
+    return _field(Knob("document", label, "", options={"": name}, of=of, **more))
 
 
 def _field(knob: Knob) -> Any:

@@ -1,5 +1,4 @@
-"""What visitors gave, counts of texts and matrices: kept on this computer, for their owner alone;
-listed, deleted.
+"""The documents that visitors gave: kept on this computer, for their owner alone; listed, deleted.
 
 All of it takes a quarter of ICL_CACHE_LIMIT at most, and what one visitor of a page gave
 ICL_MAX_GIVEN.
@@ -11,21 +10,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from icl_core import own_matrices, text_counts
+from icl_core import registry
 from icl_core.contract.knobs import DIGEST, BadSetting
 from icl_core.machine import limits
 from icl_core.runs import owners, room, store
 from icl_core.runs.disk import unwritable, write_whole
 
-KINDS: Mapping[str, ModuleType] = {
-    "text": text_counts,
-    "matrices": own_matrices,
-}  # by what a knob is `of`
 SHARE, GIVEN = 4, "256MiB"  # of the cache's limit for all; for a visitor
-_KEPT = {"text": "the counts of a text are", "matrices": "matrices are"}
 
 
 @dataclass(frozen=True)
@@ -40,59 +33,61 @@ class Document:
     size: int
 
 
-def keep(of: str, found: Any, visitor: str = "") -> str:
-    """Keep what was read of a document that `visitor` gave, the command line if it has no name; its
-    digest.
+def keep(of: str, document: Any, visitor: str = "") -> str:
+    """Keep a document of the kind `of` that `visitor` gave and return its digest.
 
-    Raises `OSError` with a sentence if it cannot be written, `BadSetting` if it may not be or there
-    is no room.
+    The visitor is empty at the command line. Raises `OSError` with a sentence if it cannot be
+    written, `BadSetting` if it may not be or there is no room.
     """
     limits.check_writable()
-    path = KINDS[of].kept_at(found.digest)
+    kind = registry.document_kinds()[of]
+    path = kind.path_of(document.digest)
     if (place := unwritable(path.parent)) is not None:
         raise OSError(
-            f"{_KEPT[of]} kept on this computer: {place} must be a folder that can be written to"
+            f"{kind.are} kept on this computer: {place} must be a folder that can be written to"
         )
     if not path.exists():
-        _check_room(len(found.content), visitor)
-    owners.add(found.digest, visitor)
-    write_whole(path, found.content)
-    return found.digest
+        _check_room(len(document.content), visitor)
+    owners.add(document.digest, visitor)
+    write_whole(path, document.content)
+    return document.digest
 
 
 def keep_file(of: str, path: Path) -> list[str]:
-    """Keep what is in a file, a "text" or "matrices": what it holds, and the setting that names it,
-    in sentences.
+    """Keep the document in a file, and return what it holds and the setting that names it, in
+    sentences.
 
-    Raises `BadSetting` for a file that cannot be read or is none of its kind, and where it may not
-    be kept.
+    Raises `BadSetting` for a file that cannot be read or holds no document of the kind `of`, and
+    where it may not be kept.
     """
-    kind = KINDS[of]
+    kind = registry.document_kinds()[of]
     if "\0" in str(path):  # of which Python says no more than that it is a bad value
         raise BadSetting(f"FILE must be the name of a file, got {str(path)!r:.200}")
     try:
         kind.check_size(path.stat().st_size)
         with path.open("rb") as file:
-            found = kind.read(file.read(kind.LARGEST + 1))
-        digest = keep(of, found)
+            document = kind.read(file.read(kind.largest + 1))
+        digest = keep(of, document)
     except OSError as problem:
         raise BadSetting(
             f"FILE must be a file that can be read, and what is in it kept, got {problem!s:.200}"
         ) from problem
-    return [*kind.told(found), f"--set {of}={digest}"]
+    return [*kind.describe(document), f"--set {of}={digest}"]
 
 
 def _check_room(size: int, visitor: str) -> None:
     kept = all_documents()
+    *plurals, last = (kind.plural for kind in registry.document_kinds().values())
+    names = f"{', '.join(plurals)} and {last}" if plurals else last
     _check(
-        "all texts and matrices",
+        f"all {names}",
         [*(each.size for each in kept), size],
         store.default().limit // SHARE,
     )
     if visitor:
         mine = [each.size for each in kept if visitor in owners.owners_of(each.digest)]
         limit = room.size_limit(os.environ.get(limits.GIVEN) or GIVEN, limits.GIVEN)
-        _check("your texts and matrices", [*mine, size], limit)
+        _check(f"your {names}", [*mine, size], limit)
 
 
 def _check(what: str, sizes: list[int], limit: int) -> None:
@@ -111,8 +106,8 @@ def all_documents() -> list[Document]:
 
 
 def _every() -> Iterator[Document]:
-    for of, kind in KINDS.items():
-        pattern = kind.kept_at("*")
+    for of, kind in registry.document_kinds().items():
+        pattern = kind.path_of("*")
         for path in pattern.parent.glob(pattern.name):
             with suppress(OSError):  # deleted meanwhile
                 status = path.stat()

@@ -13,6 +13,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from icl_core import registry
 from icl_core.contract.knobs import BadSetting
 from icl_core.machine.folders import cache_folder
 from icl_core.runs.disk import private_folder
@@ -93,7 +94,9 @@ def _make_room(folder: Path, spared: str) -> None:
 def _present() -> set[str]:
     """The runs, jobs and documents that are here, by what their files and folders are called."""
     found: set[str] = set()
-    for place in ("runs", "jobs", "texts", "matrices"):
+    folders = [cache_folder() / "runs", cache_folder() / "jobs"]
+    folders += [kind.path_of("*").parent for kind in registry.document_kinds().values()]
+    for folder in folders:
         with suppress(FileNotFoundError):
-            found |= {re.split(r"[-.]", name)[0] for name in os.listdir(cache_folder() / place)}
+            found |= {re.split(r"[-.]", name)[0] for name in os.listdir(folder)}
     return found
