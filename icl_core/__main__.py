@@ -1,4 +1,4 @@
-"""`python -m icl_core`: see `icl_core.cli`."""
+"""Run `python -m icl_core`; the commands are in `icl_core.cli`."""
 
 import sys
 

@@ -1,17 +1,18 @@
-"""The command line: everything but looking, without the dashboard.
+"""The command line: everything but the dashboard.
 
-list · show, run, sweep, figure EXPERIMENT · text, matrices FILE · claims · build · work
+list · show, run, sweep, figure EXPERIMENT · a command for each kind of document FILE · claims ·
+build · work
 """
 
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from icl_core import own_matrices, registry, text_counts
+from icl_core import registry
 from icl_core.contract import knobs, settings_io
 from icl_core.contract.experiment import CannotDraw, Experiment, Preset
 from icl_core.contract.knobs import BadSetting
@@ -20,37 +21,76 @@ from icl_core.jobs import scheduler_address
 from icl_core.jobs.terminal import Failed, train_or_load
 from icl_core.runs import documents, store
 
-BAD_VALUE, FAILED, INTERRUPTED = 2, 1, 130  # exit codes
+FAILED = 1  # exit codes; 0 is success
+BAD_VALUE = 2
+INTERRUPTED = 130
+
+AddCommand = Callable[[str, Callable[[argparse.Namespace], int], str], argparse.ArgumentParser]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code: 0 done, 1 a training or claim failed, 2 bad values, 130
-    Ctrl-C."""
-    options = _parser().parse_args(arguments)
+def main(arguments: Sequence[str] | None = None, program: str = "python -m icl_core") -> int:
+    """Run one command of `program` and return its exit code.
+
+    The code is 0 for success, 1 if a training or a claim failed, 2 for bad values, 130 for Ctrl-C.
+    `arguments` are those of the process if they are left out.
+    """
+    options = _parser(program).parse_args(arguments)
     if getattr(options, "scheduler", None):
         scheduler_address.choose_scheduler(options.scheduler)
     try:
         return options.command(options)
-    except (BadSetting, CannotDraw, Failed) as problem:
+    except (BadSetting, CannotDraw) as problem:
         print(problem, file=sys.stderr)
-        return BAD_VALUE if isinstance(problem, (BadSetting, CannotDraw)) else FAILED
+        return BAD_VALUE
+    except Failed as problem:
+        print(problem, file=sys.stderr)
+        return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(program: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m icl_core", description="Train, draw and check the experiments."
+        prog=program, description="Train, draw and check the experiments."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def add(name: str, command: Any, about: str) -> argparse.ArgumentParser:
-        made = commands.add_parser(name, help=about, description=about)
-        made.set_defaults(command=command)
-        return made
+    def add(
+        name: str, command: Callable[[argparse.Namespace], int], about: str
+    ) -> argparse.ArgumentParser:
+        command_parser = commands.add_parser(name, help=about, description=about)
+        command_parser.set_defaults(command=command)
+        return command_parser
 
     add("list", _list, "list the papers and their experiments")
-    add("show", _show, "explain an experiment, its settings and presets").add_argument("experiment")
+    show = add("show", _show, "explain an experiment, its settings and presets")
+    show.add_argument("experiment")
+    _add_experiment_commands(add)
+    for name, kind in registry.document_kinds().items():
+        keep = add(name, partial(_keep, name), kind.command)
+        keep.add_argument("file", type=Path, help=kind.file)
+    claims = add("claims", _claims, "list what the papers claim and what was measured")
+    claims.add_argument("--json", action="store_true", help="print a JSON list")
+    build = add("build", _build, "make the shipped runs; goes on where it was interrupted")
+    build.add_argument("experiment", nargs="*")
+    build.add_argument(
+        "--preset", action="append", metavar="NAME", help="only presets of this name"
+    )
+    build.add_argument("--jobs", type=int, metavar="N", help="trainings at once")
+    _add_scheduler(build)
+    work = add("work", _work, "train what was asked for; started by the dashboard when needed")
+    work.add_argument("--once", action="store_true", help="one job at most")
+    work.add_argument(
+        "--server", type=int, metavar="PID", help="wait as long as this process lives"
+    )
+    work.add_argument(
+        "--slots", type=int, metavar="N", help="do nothing if N workers are there already"
+    )
+    return parser
+
+
+def _add_experiment_commands(add: AddCommand) -> None:
+    """Add the commands that take an experiment and its settings."""
     run = add("run", _run, "train one setting, or load it, and print its metrics")
     _add_setting(run)
     run.add_argument("--json", action="store_true", help="print the metrics as a JSON list")
@@ -75,38 +115,6 @@ def _parser() -> argparse.ArgumentParser:
     figure.add_argument(
         "--out", required=True, type=Path, metavar="FILE", help="ends in .html or .json"
     )
-    text = add(
-        "text",
-        partial(_keep, "text"),
-        "count a text of yours and keep the counts; its digest is a setting",
-    )
-    text.add_argument(
-        "file", type=Path, help=f"in UTF-8, at most {text_counts.LARGEST / 2**20:.0f} MB"
-    )
-    own = add(
-        "matrices",
-        partial(_keep, "matrices"),
-        "check a safetensors file of matrices of yours and keep them; prints the setting",
-    )
-    own.add_argument("file", type=Path, help=f"at most {own_matrices.LARGEST / 2**20:.0f} MB")
-    listed = add("claims", _claims, "list what the papers claim and what was measured")
-    listed.add_argument("--json", action="store_true", help="print a JSON list")
-    build = add("build", _build, "make the shipped runs; goes on where it was interrupted")
-    build.add_argument("experiment", nargs="*")
-    build.add_argument(
-        "--preset", action="append", metavar="NAME", help="only presets of this name"
-    )
-    build.add_argument("--jobs", type=int, metavar="N", help="trainings at once")
-    _add_scheduler(build)
-    work = add("work", _work, "train what was asked for; started by the dashboard when needed")
-    work.add_argument("--once", action="store_true", help="one job at most")
-    work.add_argument(
-        "--server", type=int, metavar="PID", help="wait as long as this process lives"
-    )
-    work.add_argument(
-        "--slots", type=int, metavar="N", help="do nothing if N workers are there already"
-    )
-    return parser
 
 
 def _add_setting(parser: argparse.ArgumentParser) -> None:
@@ -132,87 +140,55 @@ def _add_scheduler(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(options: argparse.Namespace) -> int:
-    for name, paper in registry.papers().items():
+    for paper_name, paper in registry.papers().items():
         print(f"{paper.title} ({paper.authors}, {paper.year})")
-        for module, version in paper.experiments.items():
-            print(
-                f"  {name}.{module:<24} {registry.experiment(f'{name}.{module}').title} "
-                f"(version {version})"
-            )
+        for name, version in paper.experiments.items():
+            title = registry.experiment(f"{paper_name}.{name}").title
+            print(f"  {paper_name}.{name:<24} {title} (version {version})")
     return 0
 
 
 def _show(options: argparse.Namespace) -> int:
     experiment = registry.experiment(options.experiment)
-    print(
-        f"{experiment.title}\n\n{experiment.about.strip()}\n\nSettings (--set) and their defaults:"
-    )
-    _show_knobs(experiment.config)
+    paper_name = options.experiment.partition(".")[0]
+    print(f"{experiment.title}\n\n{experiment.about.strip()}\n")
+    print("Settings (--set) and their defaults:")
+    _print_knobs(experiment.config)
     print("\nView (--view):")
-    _show_knobs(experiment.view)
+    _print_knobs(experiment.view)
     print("\nPresets (--preset):")
     for preset in experiment.presets:
         print(f"  {preset.name:<16} {preset.title}. {preset.about}")
     print("\nDrawings (--drawing): " + ", ".join(drawing.name for drawing in experiment.drawings))
     print("\nGlossary:")
-    for code, symbol, meaning in registry.papers()[options.experiment.partition(".")[0]].glossary:
+    for code, symbol, meaning in registry.papers()[paper_name].glossary:
         print(f"  {code:<16} {symbol:<12} {meaning}")
     return 0
 
 
-def _show_knobs(settings_class: type) -> None:
+def _print_knobs(settings_class: type) -> None:
     for name, knob in knobs.knobs_of(settings_class).items():
         print(f"  {name}={knob.default!s:<12} {knob.label}: {knob.reach}. {knob.help}".rstrip())
 
 
 def _run(options: argparse.Namespace) -> int:
-    experiment, preset = _preset(options)
-    header = train_or_load(
-        options.experiment, settings_io.parse(experiment.config, _pairs(options.set), preset.config)
-    )
-    return _tell(findings.of_run(header), options.json)
+    _, _, config = _experiment_and_config(options)
+    header = train_or_load(options.experiment, config)
+    _print_findings(findings.of_run(header), options.json)
+    return 0
 
 
 def _sweep(options: argparse.Namespace) -> int:
     from icl_core.sweeps import setting_grid, sweep, terminal
 
-    experiment, preset = _preset(options)
-    base = settings_io.parse(experiment.config, _pairs(options.set), preset.config)
-    asked = sweep.Sweep(setting_grid.parse(options.experiment, options.over, base, options.seeds))
-    look = terminal.carry_out(asked, options.jobs)
-    print(
-        _json([terminal.row(each) for each in look.outcomes])
-        if options.json
-        else terminal.table(look)
-    )
-    return 0 if look.counts[sweep.DONE] == len(look.outcomes) else FAILED
-
-
-def _json(rows: list[dict[str, Any]]) -> str:
-    return json.dumps(rows, indent=1, ensure_ascii=False)
-
-
-def _tell(found: Iterable[findings.Finding], as_json: bool = False) -> int:
-    rows = [finding.row() for finding in found]
-    print(_json(rows) if as_json else claims_table.table(rows))
-    return 0
-
-
-def _preset(options: argparse.Namespace) -> tuple[Experiment, Preset]:
-    experiment = registry.experiment(options.experiment)
-    known = {preset.name: preset for preset in experiment.presets}
-    if options.preset is None:
-        return experiment, experiment.presets[0]
-    if options.preset not in known:
-        raise BadSetting(f"--preset must be one of {', '.join(known)}, got {options.preset!r:.80}")
-    return experiment, known[options.preset]
-
-
-def _pairs(words: list[str]) -> dict[str, str]:
-    for word in words:
-        if "=" not in word:
-            raise BadSetting(f"a setting must be written NAME=VALUE, got {word!r:.80}")
-    return dict(word.split("=", 1) for word in words)
+    _, _, base = _experiment_and_config(options)
+    grid = setting_grid.parse(options.experiment, options.over, base, options.seeds)
+    status = terminal.carry_out(sweep.Sweep(grid), options.jobs)
+    if options.json:
+        print(_json([terminal.row(outcome) for outcome in status.outcomes]))
+    else:
+        print(terminal.table(status))
+    return 0 if status.counts[sweep.DONE] == len(status.outcomes) else FAILED
 
 
 def _figure(options: argparse.Namespace) -> int:
@@ -220,24 +196,23 @@ def _figure(options: argparse.Namespace) -> int:
 
     if options.out.suffix not in (".html", ".json"):
         raise BadSetting(f"--out must end in .html or .json, got {str(options.out)!r:.80}")
-    experiment, preset = _preset(options)
+    experiment, preset, config = _experiment_and_config(options)
     names = [drawing.name for drawing in experiment.drawings]
     if options.drawing not in (None, *names):
         raise BadSetting(
             f"--drawing must be one of {', '.join(names)}, got {options.drawing!r:.80}"
         )
-    config = settings_io.parse(experiment.config, _pairs(options.set), preset.config)
-    view = settings_io.parse(experiment.view, _pairs(options.view), experiment.view(**preset.view))
+    default_view = experiment.view(**preset.view)
+    view = settings_io.parse(experiment.view, _pairs(options.view), default_view)
     header = train_or_load(options.experiment, config)
     run = store.default().load(header)
     if run is None:
         raise Failed("\n".join(store.default().messages()) or f"the run {header.key} is gone")
-    drawn = [
-        d
-        for d in experiment.drawings
-        if options.drawing in (None, d.name) and d.applies(run.config)
-    ]
-    panels = {drawing.name: drawing.draw(run, view) for drawing in drawn}
+    panels = {
+        drawing.name: drawing.draw(run, view)
+        for drawing in experiment.drawings
+        if options.drawing in (None, drawing.name) and drawing.applies(run.config)
+    }
     write = export.json_text if options.out.suffix == ".json" else export.html_text
     page = write(experiment.title, experiment.headline(run, view), panels)
     try:
@@ -249,13 +224,38 @@ def _figure(options: argparse.Namespace) -> int:
     return 0
 
 
-def _keep(of: str, options: argparse.Namespace) -> int:
-    print("\n".join(documents.keep_file(of, options.file)))
+def _experiment_and_config(options: argparse.Namespace) -> tuple[Experiment, Preset, Any]:
+    """Return the experiment, the preset and the config that the options name."""
+    experiment = registry.experiment(options.experiment)
+    presets = {preset.name: preset for preset in experiment.presets}
+    if options.preset is None:
+        preset = experiment.presets[0]
+    elif options.preset in presets:
+        preset = presets[options.preset]
+    else:
+        raise BadSetting(
+            f"--preset must be one of {', '.join(presets)}, got {options.preset!r:.80}"
+        )
+    config = settings_io.parse(experiment.config, _pairs(options.set), preset.config)
+    return experiment, preset, config
+
+
+def _pairs(words: list[str]) -> dict[str, str]:
+    """Return the values of words like "NAME=VALUE" by name."""
+    for word in words:
+        if "=" not in word:
+            raise BadSetting(f"a setting must be written NAME=VALUE, got {word!r:.80}")
+    return dict(word.split("=", 1) for word in words)
+
+
+def _keep(kind: str, options: argparse.Namespace) -> int:
+    print("\n".join(documents.keep_file(kind, options.file)))
     return 0
 
 
 def _claims(options: argparse.Namespace) -> int:
-    return _tell(findings.collect(store.default()), options.json)
+    _print_findings(findings.collect(store.default()), options.json)
+    return 0
 
 
 def _build(options: argparse.Namespace) -> int:
@@ -263,11 +263,20 @@ def _build(options: argparse.Namespace) -> int:
 
     if options.jobs is not None and options.jobs < 1:
         raise BadSetting(f"--jobs must be at least 1, got {options.jobs}")
-    found, problems = build.build_runs(options.experiment, options.preset, options.jobs)
-    _tell(found)
+    built, problems = build.build_runs(options.experiment, options.preset, options.jobs)
+    _print_findings(built)
     for problem in problems:
         print(problem, file=sys.stderr)
     return FAILED if problems else 0
+
+
+def _print_findings(measured: Iterable[findings.Finding], as_json: bool = False) -> None:
+    rows = [finding.row() for finding in measured]
+    print(_json(rows) if as_json else claims_table.table(rows))
+
+
+def _json(rows: list[dict[str, Any]]) -> str:
+    return json.dumps(rows, indent=1, ensure_ascii=False)
 
 
 def _work(options: argparse.Namespace) -> int:

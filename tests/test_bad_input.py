@@ -17,13 +17,14 @@ from hypothesis import strategies as st
 from safetensors.numpy import save
 from test_own_matrices import given as matrices
 
-from icl_core import build, cli, own_matrices, registry, text_counts
+from icl_core import build, cli, registry
 from icl_core.cluster import dispatcher
 from icl_core.contract.knobs import BadSetting, NotHere, knobs_of
 from icl_core.jobs import queue
 from icl_core.jobs.folder import Job
 from icl_core.jobs.terminal import Failed
 from icl_core.machine import device, limits
+from icl_core.papers.birth.shared import own_matrices, text_counts
 from icl_core.papers.gdssm.shared import compiled
 from icl_core.runs import documents, store
 from pages.ui.look.escape import escape_markdown

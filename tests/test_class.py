@@ -17,11 +17,11 @@ from icl_core.contract.knobs import BadSetting
 from icl_core.jobs import queue, spawn, turns, worker
 from icl_core.jobs.folder import Job, hold_lock
 from icl_core.machine import limits
+from icl_core.papers.birth.shared.text_counts import count
 from icl_core.runs import documents, owners
 from icl_core.runs.header import key_of_record
 from icl_core.sweeps.setting_grid import parse
 from icl_core.sweeps.sweep import MISSING, Sweep
-from icl_core.text_counts import count
 from pages.ui.link import visitors
 from pages.ui.look import menu
 from tests.test_at_once import page
@@ -190,13 +190,13 @@ def test_a_run_and_a_text_are_deleted_by_who_asked_for_them(runs, monkeypatch) -
     with pytest.raises(BadSetting, match=OTHERS):
         documents.delete(kept, "b")
     monkeypatch.setenv("ICL_MAX_GIVEN", str(kept.size + 1))
-    with pytest.raises(BadSetting, match=r"your texts and matrices may take 0\.0 MiB here"):
+    with pytest.raises(BadSetting, match=r"your texts, matrices and points may take 0\.0 MiB here"):
         documents.keep("text", count("other words"), "a")
     documents.keep("text", count("other words"), "b")
     monkeypatch.setattr(
         runs, "limit", documents.SHARE * sum(each.size for each in documents.all_documents())
     )
-    with pytest.raises(BadSetting, match="all texts and matrices may take"):
+    with pytest.raises(BadSetting, match="all texts, matrices and points may take"):
         documents.keep("text", count("third"))
     documents.delete(kept, "a")
     assert len(documents.all_documents()) == 1

@@ -1,19 +1,24 @@
 """What visitors gave and is kept: listed with what uses it, and deleted."""
 
+import dataclasses
+import subprocess
+import sys
+
 import numpy as np
 import pytest
-from house import house
+from house import ROOT, house
 from safetensors.numpy import save
 from test_links import opened
 from test_own_matrices import ID, N, T, d, given
 
-from icl_core import own_matrices, registry
+from icl_core import registry
 from icl_core.cli import main
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.settings_io import parse
 from icl_core.jobs import queue
+from icl_core.papers.birth.shared import own_matrices
+from icl_core.papers.birth.shared.text_counts import count, load
 from icl_core.runs import documents
-from icl_core.text_counts import count, load
 
 GIVEN = "the quick brown fox jumps over the lazy dog [x](http://e.x) <b>"
 
@@ -101,3 +106,46 @@ def test_the_command_line_checks_a_file_and_says_what_to_set(tmp_path, monkeypat
         parse(config, {"matrices": "0" * 16})
     assert main(["matrices", str(tmp_path / "none.safetensors")]) == 2
     assert "FILE must be a file that can be read" in capsys.readouterr().err
+
+
+def test_another_paper_declares_a_kind_that_is_kept_listed_and_deleted(
+    tmp_path, monkeypatch, capsys
+):
+    with house(tmp_path, monkeypatch):
+        file = tmp_path / "mine.txt"
+        file.write_text("0 1\n2 3.5\n")
+        assert main(["points", str(file)]) == 0
+        first, setting = capsys.readouterr().out.splitlines()
+        digest = setting.removeprefix("--set points=")
+        assert first == "2 points."
+        assert registry.document_kinds()["points"].load(digest).points == ((0.0, 1.0), (2.0, 3.5))
+        (document,) = documents.all_documents()
+        assert (document.of, document.digest) == ("points", digest)
+        app = opened("runs", "")
+        assert not app.exception
+        assert any("**Points** · 2 points" in markdown.value for markdown in app.markdown)
+        documents.delete(document)
+        assert documents.all_documents() == [] and not document.path.exists()
+        file.write_text("0 one")
+        assert main(["points", str(file)]) == 2
+        assert "points must be two numbers a line" in capsys.readouterr().err
+
+
+def test_a_kind_that_is_broken_or_declared_twice_is_left_out(monkeypatch, caplog):
+    paper = registry.papers()["toy"]
+    declared = {"points": "none", "text": "points", "numbers": "points"}
+    papers = {**registry.papers(), "toy": dataclasses.replace(paper, documents=declared)}
+    monkeypatch.setattr(registry, "papers", lambda: papers)
+    assert list(registry.document_kinds.__wrapped__()) == ["text", "matrices", "numbers"]
+    messages = [record.message for record in caplog.records]
+    assert messages == [
+        f"the documents {name} of the paper toy are left out" for name in ("points", "text")
+    ]
+
+
+def test_kinds_of_documents_are_read_without_torch():
+    code = (
+        "import sys\nfrom icl_core import registry\nassert registry.document_kinds()\n"
+        "assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)

@@ -17,9 +17,9 @@ from icl_core import registry
 from icl_core.cluster import remote_job
 from icl_core.jobs import admission, batched_jobs, folder, forget, queue, spawn, train, worker
 from icl_core.jobs.folder import Job, hold_lock
+from icl_core.papers.birth.shared.text_counts import count
 from icl_core.runs import documents, owners, store
 from icl_core.runs.file import pack
-from icl_core.text_counts import count
 from pages.ui.controls import training
 from pages.ui.look import menu
 

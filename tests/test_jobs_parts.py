@@ -34,7 +34,7 @@ from icl_core.jobs.code_version import differs
 from icl_core.jobs.estimate import FIGURES, MADE_HERE, NEAR
 from icl_core.jobs.folder import LONGEST_PAUSE, Job, hold_lock, is_put_off, jobs_folder
 from icl_core.jobs.shared import SharedTrainings
-from icl_core.machine import device
+from icl_core.machine import device, folders
 from icl_core.runs import store
 from icl_core.runs.disk import write_whole
 from icl_core.runs.file import Damaged
@@ -465,9 +465,10 @@ def test_a_worker_is_started_apart_from_the_page_and_with_a_log_that_begins_anew
         spawn._start_worker(3, "--server", "7")
         assert log.read_bytes() == left
     command, options = started[0]
-    assert command == [sys.executable, "-m", "icl_core", "work", "--slots", "3", "--server", "7"]
+    expected = [sys.executable, "-P", "-m", "icl_core", "work", "--slots", "3", "--server", "7"]
+    assert command == expected
     assert options["start_new_session"] and options["stdin"] == subprocess.DEVNULL
-    assert options["env"]["PYTHONPATH"] == os.pathsep.join([str(spawn.ROOT), "elsewhere"])
+    assert options["env"]["PYTHONPATH"] == os.pathsep.join([str(folders.LIBRARY), "elsewhere"])
     assert (
         options["env"]["MALLOC_MMAP_MAX_"] == "0" and options["env"]["HOME"] == os.environ["HOME"]
     )

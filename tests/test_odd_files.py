@@ -6,11 +6,12 @@ import subprocess
 import pytest
 from house import TOY, house
 
-from icl_core import registry, text_counts
+from icl_core import registry
 from icl_core.contract.knobs import NotHere
 from icl_core.jobs import folder, queue, spawn, worker
 from icl_core.jobs.folder import Job
 from icl_core.jobs.shared import SharedTrainings
+from icl_core.papers.birth.shared import text_counts
 from icl_core.runs import documents
 
 

@@ -13,13 +13,14 @@ from safetensors.numpy import save
 from safetensors.torch import save as save_torch
 from test_links import opened
 
-from icl_core import own_matrices, registry
+from icl_core import registry
 from icl_core.contract.claims import ELSEWHERE
 from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.contract.knobs import BadSetting, NotHere, knobs_of
 from icl_core.contract.settings_io import to_stored
-from icl_core.own_matrices import LARGEST, describe, load, read
 from icl_core.papers.birth.induction.draw import grafts, probes
+from icl_core.papers.birth.shared import own_matrices
+from icl_core.papers.birth.shared.own_matrices import LARGEST, describe, load, read
 from icl_core.runs import documents, header, store
 
 ID = "birth.induction"

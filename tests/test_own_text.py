@@ -11,13 +11,14 @@ import pytest
 from house import house
 from test_links import opened
 
-from icl_core import registry, text_counts
+from icl_core import registry
 from icl_core.cli import main
 from icl_core.contract.knobs import BadSetting, NotHere, document, knobs_of, settings, slider
 from icl_core.contract.settings_io import differences, from_stored, parse, to_stored
+from icl_core.papers.birth.shared import text_counts
+from icl_core.papers.birth.shared.text_counts import LARGEST, count, describe, load, read
 from icl_core.papers.birth.shared.train import task_of
 from icl_core.runs import documents, header, store
-from icl_core.text_counts import LARGEST, count, describe, load, read
 
 GERMAN = (
     "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich, Straße für Straße.\n" * 20
@@ -161,7 +162,7 @@ def test_the_keys_of_shipped_runs_are_what_they_were():
 @settings
 class Grown:
     d: int = slider("width", 2, 64, default=8)
-    given: str = document("text", "the one here", added=True)
+    given: str = document("text", "the one here", of="text", added=True)
 
 
 def test_a_field_that_was_added_is_kept_only_where_it_is_not_the_default():

@@ -31,9 +31,9 @@ from icl_core.findings import findings
 from icl_core.jobs import queue, spawn, worker
 from icl_core.jobs.folder import Job
 from icl_core.jobs.shared import SharedTrainings
+from icl_core.papers.birth.shared.text_counts import count
 from icl_core.runs import documents, owners, store
 from icl_core.runs.file import Damaged
-from icl_core.text_counts import count
 
 SOURCES = [*CORE, ROOT / "app.py", *sorted((ROOT / "pages").rglob("*.py"))]
 RUNS_CODE = {"eval", "exec", "compile", "__import__", "execfile", "input"}
@@ -132,7 +132,7 @@ def use_everything() -> None:
         queue.partial_curves(known.key)
     for each in documents.all_documents():
         with suppress(BadSetting):
-            documents.KINDS[each.of].load(each.digest)
+            registry.document_kinds()[each.of].load(each.digest)
     with suppress(OSError):
         worker.work(once=True, slots=1)
     for known in queue.states():

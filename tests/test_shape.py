@@ -119,7 +119,6 @@ def test_no_import_runs_in_a_circle():
 # The spine from its foundations up; papers stand on what is below `runs`, pages on all of it.
 LAYERS = (
     ("contract", "statistics", "machine"),
-    ("text_counts", "own_matrices"),
     ("registry", "figures", "learners", "training"),
     ("papers",),
     ("runs",),

@@ -253,6 +253,8 @@ class Paper:
     highlights    its part of the tour through all papers: names of an experiment and of a beat
     bridge        the sentence that leads from the paper before to the first highlight
     lesson        a lesson on one of its experiments
+    documents     the kinds of documents that its settings take, by name: the modules of the paper
+                  that end in `KIND = DocumentKind(...)`, such as "shared.text_counts"
     order         its place among the papers, smallest first
     mathematics   the text of its page's mathematics
     """
@@ -271,5 +273,6 @@ class Paper:
     highlights: tuple[tuple[str, str], ...] = ()
     bridge: str = ""
     lesson: Lesson | None = None
+    documents: Mapping[str, str] = field(default_factory=dict)
     order: int = 100
     mathematics: str = ""

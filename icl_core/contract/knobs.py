@@ -62,7 +62,7 @@ class Knob:
                 links may use either
     added       the experiment had runs before it had this field. Files leave the field out while it
                 has its default, so that the keys of runs stay the same
-    of          what a document holds: "text" or "matrices"
+    of          the kind of a document, one of a paper's `documents`
     fit         takes all fields and returns those that a document sets when it is chosen
     about       takes all fields and returns a sentence on the document
     """
@@ -82,7 +82,7 @@ class Knob:
     shown_if: str = ""
     was: str = ""
     added: bool = False
-    of: str = "text"
+    of: str = ""
     fit: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
     about: Callable[[Mapping[str, Any]], str] | None = None
 
@@ -198,10 +198,10 @@ def toggle(label: str, *, default: bool = False, **more: Any) -> Any:
     return _field(Knob("toggle", label, default, **more))
 
 
-def document(label: str, name: str, **more: Any) -> Any:
-    """Declare a document of the visitor's, whose value is its digest; "" is the project's own
-    document, called `name`. `more`: of, fit, about, and what every knob may have."""
-    return _field(Knob("document", label, "", options={"": name}, **more))
+def document(label: str, name: str, *, of: str, **more: Any) -> Any:
+    """Declare a document of the visitor's of the kind `of`, whose value is its digest; "" is the
+    project's own document, called `name`. `more`: fit, about, and what every knob may have."""
+    return _field(Knob("document", label, "", options={"": name}, of=of, **more))
 
 
 def _field(knob: Knob) -> Any:

@@ -11,9 +11,8 @@ from icl_core.contract.knobs import BadSetting
 from icl_core.jobs import queue, scheduler_address
 from icl_core.jobs.folder import has_room, hold_lock, jobs_folder, queue_lock
 from icl_core.jobs.reading import set_odd_aside
-from icl_core.machine import limits
+from icl_core.machine import folders, limits
 
-ROOT = Path(__file__).resolve().parents[2]
 _STARTING = 4.0  # seconds in which a worker that was started may not have taken its slot yet
 STARTED = "started"  # a file that is touched whenever a worker is started
 _LONGEST_LOG = 2**20  # bytes
@@ -128,10 +127,13 @@ def _start_worker(count: int, *more: str) -> None:
     set_odd_aside(log)  # a pipe would keep this process waiting for ever
     fresh = not log.exists() or log.stat().st_size > _LONGEST_LOG
     log.touch(mode=0o600)
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    # an installed icl_core is found without help; its folder must not come before Python's own
+    repository = None if folders.is_installed() else str(folders.LIBRARY)
+    path = os.pathsep.join(filter(None, [repository, os.environ.get("PYTHONPATH")]))
     with log.open("wb" if fresh else "ab") as output:
         subprocess.Popen(
-            [sys.executable, "-m", "icl_core", "work", "--slots", str(count), *more],
+            # -P: a numpy.py in the folder that one stands in must not be imported
+            [sys.executable, "-P", "-m", "icl_core", "work", "--slots", str(count), *more],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

@@ -4,12 +4,42 @@ import os
 import stat
 from pathlib import Path
 
-ARTIFACTS = Path(__file__).resolve().parents[2] / "artifacts"
+import platformdirs
+
+LIBRARY = Path(__file__).resolve().parents[2]  # the folder that holds icl_core
+
+
+def dashboard_home(library: Path) -> Path:
+    """Return the folder of app.py, pages/ and artifacts/, given the folder that holds `icl_core`.
+
+    A wheel puts them into `icl_dashboard/` beside `icl_core`. Otherwise, and in an editable
+    install, `library` is the repository and holds them itself.
+    """
+    installed = library / "icl_dashboard"
+    return installed if (installed / "app.py").is_file() else library
+
+
+HOME = dashboard_home(LIBRARY)
+ARTIFACTS = HOME / "artifacts"
+
+
+def is_installed() -> bool:
+    """Return whether the dashboard runs from an installed wheel, not from its repository."""
+    return HOME != LIBRARY
 
 
 def cache_folder() -> Path:
-    """Return the folder for files created on this computer: `ICL_CACHE_DIR` if set."""
-    return Path(os.environ.get("ICL_CACHE_DIR") or ARTIFACTS / "cache")
+    """Return the folder for files created on this computer: local runs, jobs, documents.
+
+    `ICL_CACHE_DIR` names it; else it is artifacts/cache in the repository, and the system's folder
+    for the user's data if the dashboard is installed.
+    """
+    named = os.environ.get("ICL_CACHE_DIR")
+    if named:
+        return Path(named)
+    if is_installed():
+        return platformdirs.user_data_path("icl-dashboard", appauthor=False)
+    return ARTIFACTS / "cache"
 
 
 def read_regular_file(path: Path, largest: int) -> bytes:

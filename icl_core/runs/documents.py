@@ -9,29 +9,23 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from icl_core import own_matrices, text_counts
+from icl_core import registry
 from icl_core.contract.knobs import DIGEST, BadSetting
 from icl_core.machine import limits
 from icl_core.runs import owners, room, store
 from icl_core.runs.disk import unwritable, write_whole
 
-KINDS: Mapping[str, ModuleType] = {  # by what a knob is `of`
-    "text": text_counts,
-    "matrices": own_matrices,
-}
 SHARE = 4  # all documents may take 1 / SHARE of the cache's limit
 GIVEN = "256MiB"  # for the documents of one visitor, unless ICL_MAX_GIVEN says otherwise
-_ARE_STORED = {"text": "the counts of a text are", "matrices": "matrices are"}
 
 
 @dataclass(frozen=True)
 class Document:
     """A stored document.
 
-    of      its kind, a key of `KINDS`
+    of      its kind, a name from `registry.document_kinds()`
     digest  a hash of its content, which settings name it by
     path    its file
     given   when it was given, in seconds since 1970
@@ -52,11 +46,11 @@ def keep(of: str, document: Any, visitor: str = "") -> str:
     written, and `BadSetting` if it is not allowed or there is no room.
     """
     limits.check_writable()
-    path = KINDS[of].path_of(document.digest)
+    kind = registry.document_kinds()[of]
+    path = kind.path_of(document.digest)
     if (obstacle := unwritable(path.parent)) is not None:
         raise OSError(
-            f"{_ARE_STORED[of]} kept on this computer: {obstacle} must be a folder that can be "
-            "written to"
+            f"{kind.are} kept on this computer: {obstacle} must be a folder that can be written to"
         )
     if not path.exists():
         _check_room(len(document.content), visitor)
@@ -66,18 +60,18 @@ def keep(of: str, document: Any, visitor: str = "") -> str:
 
 
 def keep_file(of: str, path: Path) -> list[str]:
-    """Store what a file holds, a "text" or "matrices".
+    """Store what a file holds, a document of the kind `of`.
 
     Return sentences: what the file holds, and last the setting that names it. Raises `BadSetting`
     for a file that cannot be read or is of another kind, and where it cannot be stored.
     """
-    kind = KINDS[of]
+    kind = registry.document_kinds()[of]
     if "\0" in str(path):  # of which Python says no more than that it is a bad value
         raise BadSetting(f"FILE must be the name of a file, got {str(path)!r:.200}")
     try:
         kind.check_size(path.stat().st_size)
         with path.open("rb") as file:
-            document = kind.read(file.read(kind.LARGEST + 1))
+            document = kind.read(file.read(kind.largest + 1))
         digest = keep(of, document)
     except OSError as problem:
         raise BadSetting(
@@ -90,13 +84,15 @@ def _check_room(size: int, visitor: str) -> None:
     """Raise `BadSetting` if there is no room for another document of `size` bytes."""
     documents = all_documents()
     sizes = [document.size for document in documents]
-    _check("all texts and matrices", [*sizes, size], store.default().limit // SHARE)
+    *plurals, last = (kind.plural for kind in registry.document_kinds().values())
+    names = f"{', '.join(plurals)} and {last}" if plurals else last
+    _check(f"all {names}", [*sizes, size], store.default().limit // SHARE)
     if visitor:
         theirs = [
             document.size for document in documents if visitor in owners.owners_of(document.digest)
         ]
         limit = room.size_limit(os.environ.get(limits.GIVEN) or GIVEN, limits.GIVEN)
-        _check("your texts and matrices", [*theirs, size], limit)
+        _check(f"your {names}", [*theirs, size], limit)
 
 
 def _check(what: str, sizes: list[int], limit: int) -> None:
@@ -112,7 +108,7 @@ def _check(what: str, sizes: list[int], limit: int) -> None:
 def all_documents() -> list[Document]:
     """Return all stored documents, damaged ones too, the newest first."""
     documents = []
-    for of, kind in KINDS.items():
+    for of, kind in registry.document_kinds().items():
         pattern = kind.path_of("*")
         for path in pattern.parent.glob(pattern.name):
             if not DIGEST.fullmatch(path.stem):

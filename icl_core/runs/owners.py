@@ -14,6 +14,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from icl_core import registry
 from icl_core.contract.knobs import BadSetting
 from icl_core.machine.folders import cache_folder
 from icl_core.runs.disk import private_folder
@@ -98,8 +99,10 @@ def _make_room(folder: Path, spared: str) -> None:
 
 def _stored_items() -> set[str]:
     """Return the runs, jobs and documents that exist, by the names of their files and folders."""
+    folders = [cache_folder() / "runs", cache_folder() / "jobs"]
+    folders += [kind.path_of("*").parent for kind in registry.document_kinds().values()]
     items: set[str] = set()
-    for kind in ("runs", "jobs", "texts", "matrices"):
+    for folder in folders:
         with suppress(FileNotFoundError):
-            items |= {re.split(r"[-.]", name)[0] for name in os.listdir(cache_folder() / kind)}
+            items |= {re.split(r"[-.]", name)[0] for name in os.listdir(folder)}
     return items

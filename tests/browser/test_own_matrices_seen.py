@@ -8,7 +8,7 @@ from driver import go, heading, reached, settled
 from playwright.sync_api import FilePayload, Locator, Page, expect
 from safetensors.numpy import save
 
-from icl_core.own_matrices import SHAPES
+from icl_core.papers.birth.shared.own_matrices import SHAPES
 
 SIZES = {"N": 10, "T": 32, "d": 16}
 

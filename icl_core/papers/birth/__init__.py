@@ -105,6 +105,7 @@ PAPER = Paper(
     ),
     highlights=tuple(("induction", beat) for beat in ("start", "output", "back", "find", "zero")),
     lesson=LESSON,
+    documents={"text": "shared.text_counts", "matrices": "shared.own_matrices"},
     order=1,
     mathematics=r"""
 Tokens $z_t$ enter as $x_t = w_E(z_t) + p_t$, random vectors that are nearly orthogonal. A memory of

@@ -8,13 +8,12 @@ from typing import Any
 import streamlit as st
 
 from icl_core.contract.knobs import Knob, knobs_of
-from pages.ui.controls import own_matrices, own_text, uploads
+from pages.ui.controls import uploads
 from pages.ui.link import address, lesson_rules
 from pages.ui.link.address import Setting
 from pages.ui.link.widget_events import set_widget, widget_arguments
 
 _MOST_STOPS = 300
-_GIVE = {"text": own_text.GIVE, "matrices": own_matrices.GIVE}
 
 
 def link_pills(
@@ -78,7 +77,7 @@ def draw(
     told = f"{lesson_rules.LOCKED} {knob.help}".strip() if locked else knob.help or None
     common = {**widget_arguments(key, _changed, key, field, base), "help": told, "disabled": locked}
     if knob.kind == "document":
-        uploads.draw(setting, field, knob, value, locked, _GIVE[knob.of])
+        uploads.draw(setting, field, knob, value, locked)
     elif knob.kind == "toggle":
         st.toggle(knob.label, value, **common)
     elif knob.kind == "text":

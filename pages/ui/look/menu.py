@@ -1,15 +1,13 @@
 """The frame of every page: its settings, style and the menu, found from the pages there are."""
 
-from pathlib import Path
-
 import streamlit as st
 
 from icl_core import registry
 from icl_core.machine import limits
+from icl_core.machine.folders import HOME
 from pages.ui.link import pending_address
 from pages.ui.look import style
 
-_ROOT = Path(__file__).parents[3]
 _DAY = 86400.0  # seconds
 
 
@@ -21,7 +19,7 @@ def frame(title: str, projector: bool = False) -> None:
     with st.sidebar.container(gap="xxsmall"):
         st.page_link("app.py", label="Start")
         papers = list(registry.papers())
-        names = [path.stem for path in sorted((_ROOT / "pages").glob("[!_]*.py"))]
+        names = [path.stem for path in sorted((HOME / "pages").glob("[!_]*.py"))]
         for name in sorted(
             names, key=lambda name: papers.index(name) if name in papers else len(papers)
         ):
@@ -48,5 +46,5 @@ def short_title(name: str) -> str:
 def link(name: str, label: str, query: dict[str, str] | None = None) -> None:
     """A link to the page called `name`, a paper's for one, if there is such a page yet."""
     path = f"pages/{name}.py"
-    if (_ROOT / path).exists():
+    if (HOME / path).exists():
         st.page_link(path, label=label, query_params=query)

@@ -1,5 +1,4 @@
-"""What visitors gave and is kept here, texts' counts and matrices, on the page of runs: what uses
-it, and its end."""
+"""What visitors gave and is kept here, on the page of runs: what uses it, and its end."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -7,14 +6,13 @@ from typing import Any
 
 import streamlit as st
 
+from icl_core import registry
 from icl_core.contract.knobs import BadSetting, NotHere
 from icl_core.jobs import queue
 from icl_core.runs import documents
 from icl_core.runs.documents import Document
 from pages.ui.link import visitors
 from pages.ui.look.escape import escape_markdown
-
-_NAMES = {"text": "Text, its counts", "matrices": "Matrices"}
 
 
 def show(runs: Mapping[str, Mapping[str, Any]]) -> None:
@@ -36,8 +34,9 @@ def show(runs: Mapping[str, Mapping[str, Any]]) -> None:
 def _document(each: Document, users: list[str], training: int) -> None:
     given = datetime.fromtimestamp(each.given, UTC)
     about = f"{_size(each.size)} · {given:%Y-%m-%d %H:%M} UTC · digest {each.digest}"
+    title = registry.document_kinds()[each.of].title
     lines = [
-        f"**{_NAMES[each.of]}** · {escape_markdown(_told(each.of, each.digest, each.given))}",
+        f"**{title}** · {escape_markdown(_told(each.of, each.digest, each.given))}",
         about,
         escape_markdown(_used(users)),
     ]
@@ -60,7 +59,7 @@ def _document(each: Document, users: list[str], training: int) -> None:
 
 @st.cache_data(max_entries=64, show_spinner=False)
 def _told(of: str, digest: str, given: float) -> str:
-    kind = documents.KINDS[of]
+    kind = registry.document_kinds()[of]
     try:
         return kind.describe(kind.load(digest))[0]
     except NotHere as problem:

@@ -11,5 +11,6 @@ PAPER = Paper(
     introduction="A linear student sees fresh examples of a linear teacher and comes to agree "
     "with it.",
     experiments={"walk": 1},
+    documents={"points": "points"},
     glossary=(("rate", "η", "step size of the descent"),),
 )

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from icl_core import own_matrices
 from icl_core.contract.knobs import BadSetting, document
-from icl_core.papers.birth.shared import own_text
+from icl_core.papers.birth.shared import own_matrices, own_text
 
 
 def matrices_field(group: str) -> Any:

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from icl_core import text_counts
 from icl_core.contract.knobs import BadSetting, document, slider
+from icl_core.papers.birth.shared import text_counts
 from icl_core.papers.birth.shared.task import RARE_FROM
 
 NAME, ALPHABET = "Tiny Shakespeare", 65
@@ -16,7 +16,7 @@ _LISTED = 12  # characters in a sentence
 
 def text_field(group: str) -> Any:
     """The field `text` of a config."""
-    return document("text", NAME, group=group, fit=_fit, about=_about, added=True)
+    return document("text", NAME, of="text", group=group, fit=_fit, about=_about, added=True)
 
 
 def size_field(default: int, group: str, *, added: bool = False) -> Any:

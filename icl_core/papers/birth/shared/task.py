@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from icl_core import text_counts
+from icl_core.papers.birth.shared import text_counts
 from icl_core.papers.birth.shared.inclusion_probability import inclusion
 
 TRIGGERS = ("random", "fixed", "fixed rare")

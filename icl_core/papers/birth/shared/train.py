@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from icl_core import own_matrices
 from icl_core.contract.experiment import Tensors
 from icl_core.machine import device
-from icl_core.papers.birth.shared import gradient, probes
+from icl_core.papers.birth.shared import gradient, own_matrices, probes
 from icl_core.papers.birth.shared.gradient import evaluate
 from icl_core.papers.birth.shared.model import Weights, initialise
 from icl_core.papers.birth.shared.settings import EVALUATIONS, Config

@@ -1,0 +1,273 @@
+"""A visitor's own matrices of the simplified transformer (Section 4.2), from a safetensors file.
+
+The file has, in float16, bfloat16, float32 or float64:
+
+    W_E [N, d]   embeddings of characters, as rows
+    P [T, d]     embeddings of positions, as rows
+    W_U [N, d]   embeddings of the output, as rows
+    R1 [d, d]    W_O1 W_V1: what layer 1 makes of the token it attends to
+    V2 [d, d]    W_V2: the values of layer 2
+    W_K2 [d, d]  W_O2 [d, d]
+    W_K1 [d, d]  may be left out: then the model has one layer
+    W_F [d, d]   may be left out: then it has no feed-forward layer
+
+Matrices act on columns, and the score of a query x and a key y is x^T W_K y / sqrt d. Row i of W_E
+and of W_U stands for the i-th of the N most frequent characters of the text, in the order of
+Unicode. The file of a trained run has the same matrices under final/ and frozen/, and is taken too.
+
+Matrices are kept in float32, by the digest of the file's bytes, as
+<cache>/matrices/<digest>.safetensors. No torch.
+"""
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, deserialize
+from safetensors.numpy import save
+
+from icl_core.contract.document import DocumentKind
+from icl_core.contract.knobs import BadSetting, NotHere
+from icl_core.machine.folders import cache_folder, read_regular_file
+
+LARGEST = 64 * 2**20  # bytes of a file
+SHAPES = {
+    "W_E": ("N", "d"),
+    "P": ("T", "d"),
+    "W_U": ("N", "d"),
+    "R1": ("d", "d"),
+    "V2": ("d", "d"),
+    "W_K1": ("d", "d"),
+    "W_K2": ("d", "d"),
+    "W_O2": ("d", "d"),
+    "W_F": ("d", "d"),
+}
+OPTIONAL = ("W_K1", "W_F")
+SIZES = {"N": (4, 256), "T": (32, 256), "d": (16, 512)}  # smallest and largest
+DECIDED = ("N", "T", "d", "layers", "feed_forward")  # settings of a config
+_DTYPES = {"F16": "<f2", "BF16": "<u2", "F32": "<f4", "F64": "<f8"}
+_ALLOWED_DTYPES = "float16, bfloat16, float32 or float64"
+_RUN_FOLDERS = ("final", "frozen")  # of a run's file
+_FEW = 8  # names in a sentence
+
+
+@dataclass(frozen=True, eq=False)
+class Matrices:
+    """Matrices by name, in float32; `left_out` names what else was in a file just read."""
+
+    named: Mapping[str, np.ndarray]
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The settings of a config that the matrices decide, those of DECIDED."""
+        N, d = self.named["W_E"].shape
+        return {
+            "N": N,
+            "T": len(self.named["P"]),
+            "d": d,
+            "layers": 2 if "W_K1" in self.named else 1,
+            "feed_forward": "W_F" in self.named,
+        }
+
+    @cached_property
+    def content(self) -> bytes:
+        """The bytes of the file that is kept; equal matrices have equal bytes."""
+        return save(dict(self.named))
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest by which the matrices are kept."""
+        return _digest(self.content)
+
+
+def check_size(size: int) -> None:
+    """Raise `BadSetting` if a file of `size` bytes is too large."""
+    if size > LARGEST:
+        raise BadSetting(
+            f"matrices must be at most {LARGEST:,} bytes ({LARGEST // 2**20} MB), got {size:,} "
+            "bytes"
+        )
+
+
+def read(content: bytes) -> Matrices:
+    """Return the matrices in the bytes of a file.
+
+    `BadSetting` says what was expected and what came.
+    """
+    check_size(len(content))
+    try:
+        parts = dict(deserialize(content))
+    except SafetensorError as problem:
+        got = f"{len(content):,} bytes that are none" if content else "an empty file"
+        raise BadSetting(
+            f"matrices must be a whole safetensors file, got {got} ({problem!s:.120})"
+        ) from problem
+    names_in_file = _names_in_file(parts)
+    missing = [name for name in SHAPES if name not in names_in_file and name not in OPTIONAL]
+    if missing:
+        got = _first_few(sorted(parts)) or "none"
+        raise BadSetting(
+            f"matrices must be named {', '.join(SHAPES)}; missing: {', '.join(missing)}; got {got}"
+        )
+    matrix_parts = {name: parts[names_in_file[name]] for name in SHAPES if name in names_in_file}
+    _check_shapes({name: tuple(part["shape"]) for name, part in matrix_parts.items()})
+    arrays = {name: _float32(name, part) for name, part in matrix_parts.items()}
+    return Matrices(arrays, _left_out(parts, names_in_file.values()))
+
+
+def _names_in_file(parts: Iterable[str]) -> dict[str, str]:
+    """Return what each matrix is called in a file: its name, or that in the file of a run."""
+    names: dict[str, str] = {}
+    for name in sorted(parts):
+        folder, _, rest = name.rpartition("/")
+        short = rest if folder in _RUN_FOLDERS else name
+        if short in names:
+            raise BadSetting(f"{short} must be there once, got {names[short]} and {name}")
+        if short in SHAPES:
+            names[short] = name
+    return names
+
+
+def _left_out(names: Iterable[str], read_names: Collection[str]) -> tuple[str, ...]:
+    """Return what is not read: by name, but the many tensors of a run's file together."""
+    is_run = any(name.partition("/")[0] in _RUN_FOLDERS for name in read_names)
+    others = sorted(name for name in names if name not in read_names)
+    single = [name for name in others if not (is_run and "/" in name)]
+    if len(single) < len(others):
+        single.append("the rest of the run's file")
+    return tuple(single)
+
+
+def _check_shapes(shapes: Mapping[str, tuple[int, ...]]) -> None:
+    for name, shape in shapes.items():
+        if len(shape) != 2:
+            raise BadSetting(
+                f"{name} must be a matrix [{', '.join(SHAPES[name])}], got the shape {list(shape)}"
+            )
+    sizes = {"N": shapes["W_E"][0], "T": shapes["P"][0], "d": shapes["W_E"][1]}
+    measured_by = {"N": "rows of W_E", "T": "rows of P", "d": "columns of W_E"}
+    for letter, (low, high) in SIZES.items():
+        if not low <= sizes[letter] <= high:
+            raise BadSetting(
+                f"{letter}, the {measured_by[letter]}, must be from {low} to {high}, got "
+                f"{sizes[letter]}"
+            )
+    for name, shape in shapes.items():
+        expected = [sizes[letter] for letter in SHAPES[name]]
+        if list(shape) != expected:
+            letters = ", ".join(SHAPES[name])
+            raise BadSetting(
+                f"{name} must have the shape [{letters}] = {expected}, got {list(shape)}"
+            )
+
+
+def _float32(name: str, part: Mapping[str, Any]) -> np.ndarray:
+    """Return a tensor of a file in float32; `BadSetting` if a number of it is not finite."""
+    if part["dtype"] not in _DTYPES:
+        raise BadSetting(f"{name} must be {_ALLOWED_DTYPES}, got {part['dtype']}")
+    raw = np.frombuffer(part["data"], _DTYPES[part["dtype"]]).reshape(part["shape"])
+    if part["dtype"] == "BF16":  # the upper half of a float32
+        raw = (raw.astype(np.uint32) << 16).view(np.float32)
+    with np.errstate(over="ignore"):
+        array = raw.astype(np.float32)
+    bad = int((~np.isfinite(array)).sum())
+    if bad:
+        kind = "NaN" if np.isnan(array).any() else "infinite, or too large for float32"
+        raise BadSetting(
+            f"every number of {name} must be finite, got {bad:,} that "
+            f"{'is' if bad == 1 else 'are'} {kind}"
+        )
+    return array
+
+
+def describe(matrices: Matrices) -> list[str]:
+    """Return what was read of a file and what was not, in sentences for whoever gave it."""
+    fields = matrices.fields
+    layers = "one layer, as there is no W_K¹" if fields["layers"] == 1 else "two layers"
+    feed_forward = (
+        "a feed-forward layer"
+        if fields["feed_forward"]
+        else "no feed-forward layer, as there is no W_F"
+    )
+    sentences = [
+        f"{', '.join(matrices.named)}: N = {fields['N']}, T = {fields['T']}, d = {fields['d']}; "
+        f"{layers}; {feed_forward}."
+    ]
+    if matrices.left_out:
+        sentences.append(f"Not read: {_first_few(matrices.left_out)}.")
+    return sentences
+
+
+def _first_few(names: Iterable[str]) -> str:
+    shown = [f"{name:.40}" for name in names]
+    more = f" and {len(shown) - _FEW} more" if len(shown) > _FEW else ""
+    return ", ".join(shown[:_FEW]) + more
+
+
+def path_of(digest: str) -> Path:
+    """Return the file of the matrices with this digest, whether it is there or not."""
+    return cache_folder() / "matrices" / f"{digest}.safetensors"
+
+
+def load(digest: str) -> Matrices:
+    """Return the matrices with this digest; `NotHere` if they are not kept on this computer."""
+    try:
+        status = path_of(digest).stat()
+        return _load(path_of(digest), (status.st_mtime_ns, status.st_size))
+    except OSError as problem:
+        raise NotHere(
+            f"the matrices {digest} must be ones that were given on this computer, got ones "
+            "that are not here"
+        ) from problem
+    except ValueError as problem:
+        raise NotHere(
+            f"the matrices {digest} must be as they were kept, got others: give the file again"
+        ) from problem
+
+
+@lru_cache(maxsize=4)
+def _load(path: Path, stamp: tuple[int, int]) -> Matrices:
+    """Return the matrices of a file; `stamp`, its time and size, tells it from a later one."""
+    content = read_regular_file(path, LARGEST)
+    if _digest(content) != path.stem:
+        raise ValueError(f"the digest must be {path.stem}, got {_digest(content)}")
+    matrices = read(content)
+    for array in matrices.named.values():
+        array.flags.writeable = False
+    return matrices
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+_SHAPES = ", ".join(f"`{name}` [{', '.join(letters)}]" for name, letters in SHAPES.items())
+_SIZES = ", ".join(f"{letter} from {low} to {high}" for letter, (low, high) in SIZES.items())
+KIND = DocumentKind(
+    largest=LARGEST,
+    check_size=check_size,
+    read=read,
+    describe=describe,
+    path_of=path_of,
+    load=load,
+    title="Matrices",
+    plural="matrices",
+    are="matrices are",
+    this="these matrices",
+    in_use="These matrices are in use.",
+    away="The matrices {} are not on this computer.",
+    command="check a safetensors file of matrices of yours and keep them; prints the setting",
+    file=f"at most {LARGEST // 2**20} MB",
+    upload=f"Choose a file, up to {LARGEST // 2**20} MB",
+    instructions=f"It is a safetensors file with {_SHAPES}; {_SIZES}. You can leave out "
+    f"{' and '.join(f'`{name}`' for name in OPTIONAL)}: then the model has one layer, or no "
+    "feed-forward layer. `R1` is W_O¹ W_V¹, `V2` is W_V². Matrices act on columns; a query x "
+    "scores a key y by xᵀ W_K y / √d. Row i of `W_E` and `W_U` is the i-th of the N most frequent "
+    "characters of the text, in Unicode's order. The file of a run, under ⋯, is taken too. The "
+    "matrices are kept on this computer.",
+)

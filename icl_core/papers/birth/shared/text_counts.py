@@ -1,0 +1,312 @@
+"""The characters of a text: how often each occurs and how often each follows each. No torch.
+
+A visitor's text is counted at once. Only the counts are kept, by their digest, as
+<cache>/texts/<digest>.json; the text itself is not.
+"""
+
+import hashlib
+import json
+import math
+import unicodedata
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from icl_core.contract.document import DocumentKind
+from icl_core.contract.knobs import BadSetting, NotHere
+from icl_core.machine.folders import cache_folder, read_regular_file
+
+LARGEST = 5 * 2**20  # bytes of a text
+MOST, LEAST = 256, 4  # different characters
+_FREQUENT = 8  # characters that are named
+_CODES = 0x110000  # of Unicode
+# controls, format characters, what stands for nothing
+_INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+_NAMES = {"\t": "tab", "\r": "carriage return", "\0": "null character", "\ufeff": "byte order mark"}
+
+
+@dataclass(frozen=True, eq=False)
+class TextCounts:
+    """The counts of a text's characters.
+
+    characters  N of them, in the order of Unicode
+    unigram     [N], how often each occurs
+    bigram      [N, N], at [i, j] how often character j directly follows character i
+
+    Of a text just read also what was left out:
+
+    invisible   how often each invisible character occurs, by its name
+    rare        how often each character beyond the MOST frequent occurs
+    blanks      how many blanks of other kinds count as a space
+    """
+
+    characters: tuple[str, ...]
+    unigram: np.ndarray
+    bigram: np.ndarray
+    invisible: Mapping[str, int] = field(default_factory=dict)
+    rare: Mapping[str, int] = field(default_factory=dict)
+    blanks: int = 0
+
+    @property
+    def length(self) -> int:
+        """How many characters were counted."""
+        return int(self.unigram.sum())
+
+    def frequent(self, most: int) -> list[tuple[str, int]]:
+        """Return the `most` most frequent characters, each with its count."""
+        order = np.argsort(-self.unigram, kind="stable")[:most]
+        return [(self.characters[i], int(self.unigram[i])) for i in order]
+
+    @cached_property
+    def content(self) -> bytes:
+        """The bytes of the file that is kept; equal counts have equal bytes."""
+        counts = {"unigram_counts": self.unigram.tolist(), "bigram_counts": self.bigram.tolist()}
+        return json.dumps({"characters": self.characters, **counts}, separators=(",", ":")).encode()
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest by which the counts are kept."""
+        return _digest(self.content)
+
+
+def check_size(size: int) -> None:
+    """Raise `BadSetting` if a text of `size` bytes is too large."""
+    if size > LARGEST:
+        raise BadSetting(
+            f"a text must be at most {LARGEST:,} bytes ({LARGEST // 2**20} MB), got {size:,} bytes"
+        )
+
+
+def read(content: bytes) -> TextCounts:
+    """Return the counts of a file's bytes, or of those of a pasted text.
+
+    `BadSetting` says what was expected and what came.
+    """
+    check_size(len(content))
+    if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        raise BadSetting("a text must be in UTF-8, got UTF-16: save it as UTF-8")
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as problem:
+        byte = content[problem.start]
+        line = content.count(b"\n", 0, problem.start) + 1
+        raise BadSetting(
+            f"a text must be in UTF-8, got the byte 0x{byte:02X} in line {line}, which cannot "
+            "stand there: save it as UTF-8"
+        ) from problem
+    return count(text)
+
+
+def count(text: str) -> TextCounts:
+    """Return the counts of a text, its accents put together with their letters.
+
+    `BadSetting` says so if it has fewer than LEAST different characters.
+    """
+    codes = np.frombuffer(unicodedata.normalize("NFC", text).encode("utf-32-le"), np.uint32)
+    occurrences = np.bincount(codes, minlength=_CODES)
+    visible: dict[str, int] = {}
+    invisible: dict[str, int] = {}
+    blanks: dict[str, int] = {}  # other than the space
+    for code in occurrences.nonzero()[0]:
+        character = chr(code)
+        category = unicodedata.category(character)
+        if category in _INVISIBLE and character != "\n":
+            counts = invisible
+        elif category == "Zs" and character != " ":
+            counts = blanks
+        else:
+            counts = visible
+        counts[character] = int(occurrences[code])
+    if blanks:
+        visible[" "] = visible.get(" ", 0) + sum(blanks.values())
+    _check_variety(visible, invisible)
+    by_frequency = sorted(visible, key=lambda character: (-visible[character], character))
+    characters = tuple(sorted(by_frequency[:MOST]))
+    rare = {character: visible[character] for character in by_frequency[MOST:]}
+    return TextCounts(
+        characters,
+        np.array([visible[character] for character in characters]),
+        _count_pairs(codes, characters, rare, blanks),
+        _named(invisible),
+        rare,
+        sum(blanks.values()),
+    )
+
+
+def _check_variety(visible: Mapping[str, int], invisible: Mapping[str, int]) -> None:
+    if len(visible) >= LEAST:
+        return
+    if visible:
+        got = f"{len(visible)}: " + " ".join(map(repr, sorted(visible)))
+    elif invisible:
+        got = "none that can be seen"
+    else:
+        got = "an empty one"
+    raise BadSetting(f"a text must have at least {LEAST} different characters, got {got}")
+
+
+def _count_pairs(
+    codes: np.ndarray, characters: Sequence[str], rare: Collection[str], blanks: Collection[str]
+) -> np.ndarray:
+    """Return how often each of N `characters` follows each in a text of `codes`, [N, N].
+
+    The text's invisible characters are as if they were not there. A rare character separates its
+    neighbours. `blanks` count as spaces.
+    """
+    N = len(characters)
+    index = np.full(_CODES, -1, np.int32)  # by code; -1: invisible
+    index[[ord(character) for character in characters]] = np.arange(N)
+    index[[ord(character) for character in rare]] = N
+    index[[ord(character) for character in blanks]] = index[ord(" ")]
+    indices = index[codes]
+    indices = indices[indices >= 0]
+    pairs = indices[:-1].astype(np.int64) * (N + 1) + indices[1:]
+    counts = np.bincount(pairs, minlength=(N + 1) ** 2).reshape(N + 1, N + 1)
+    return counts[:-1, :-1].copy()  # (N, N), without the rare ones
+
+
+def _named(invisible: Mapping[str, int]) -> dict[str, int]:
+    """Return the counts of invisible characters by their names, the most frequent first."""
+    named: dict[str, int] = {}
+    for character, occurrences in invisible.items():
+        name = unicodedata.name(character, f"U+{ord(character):04X}").lower()
+        named[_NAMES.get(character, name)] = occurrences
+    return dict(sorted(named.items(), key=lambda item: -item[1]))
+
+
+def describe(counts: TextCounts) -> list[str]:
+    """Return what a text has and what was left out of it, in sentences for whoever gave it."""
+    shares = [
+        f"{shown_characters([character])} {percent(occurrences / counts.length)}"
+        for character, occurrences in counts.frequent(_FREQUENT)
+    ]
+    sentences = [
+        f"{counts.length:,} characters, {len(counts.characters)} different. Most frequent: "
+        f"{', '.join(shares)}."
+    ]
+    if counts.rare:
+        left_out = sum(counts.rare.values())
+        share = left_out / (counts.length + left_out)
+        sentences.append(
+            f"A vocabulary has at most {MOST} different characters, this text has "
+            f"{MOST + len(counts.rare):,}. "
+            f"Left out: the {len(counts.rare):,} rarest, {percent(share)} of the text: "
+            f"{shown_characters(list(counts.rare), _FREQUENT)}."
+        )
+    if counts.invisible:
+        named = [f"{name} × {occurrences:,}" for name, occurrences in counts.invisible.items()]
+        sentences.append(f"Left out, as they cannot be seen: {_first_few(named, ', ')}.")
+    if counts.blanks:
+        sentences.append(f"Counted as a space: other blanks × {counts.blanks:,}.")
+    return sentences
+
+
+def shown_characters(characters: Sequence[str], most: int = MOST) -> str:
+    """Return the first `most` characters for a sentence, space and newline as ␣ and ↵."""
+    signs = {" ": "␣", "\n": "↵"}
+    return _first_few([signs.get(character, character) for character in characters], " ", most)
+
+
+def percent(share: float) -> str:
+    """Return a share of a text in percent, with one significant digit below 10: 12%, 0.4%."""
+    digits = max(0, math.ceil(-math.log10(100 * share))) if share else 0
+    return f"{100 * share:.{digits}f}%"
+
+
+def _first_few(words: Sequence[str], between: str, most: int = 12) -> str:
+    shown = between.join(words[:most])
+    return f"{shown}{between}…" if len(words) > most else shown
+
+
+def path_of(digest: str) -> Path:
+    """Return the file of the counts with this digest, whether it is there or not."""
+    return cache_folder() / "texts" / f"{digest}.json"
+
+
+def load(digest: str) -> TextCounts:
+    """Return the counts with this digest; `NotHere` if they are not kept on this computer."""
+    try:
+        status = path_of(digest).stat()
+        return _load(path_of(digest), (status.st_mtime_ns, status.st_size))
+    except OSError as problem:
+        raise NotHere(
+            f"the text {digest} must be one that was given on this computer, got one whose "
+            "counts are not here"
+        ) from problem
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as problem:
+        raise NotHere(
+            f"the counts of the text {digest} must be as they were kept, got others: give the "
+            "text again"
+        ) from problem
+
+
+@lru_cache(maxsize=16)
+def _load(path: Path, stamp: tuple[int, int]) -> TextCounts:
+    """Return the counts of a file; `stamp`, its time and size, tells it from a later one."""
+    content = read_regular_file(path, LARGEST)
+    if _digest(content) != path.stem:
+        raise ValueError(f"the digest must be {path.stem}, got {_digest(content)}")
+    stored: dict[str, Any] = json.loads(content)
+    counts = TextCounts(
+        tuple(stored["characters"]),
+        np.array(stored["unigram_counts"]),
+        np.array(stored["bigram_counts"]),
+    )
+    if not _are_of_a_text(counts) or counts.content != content:
+        raise ValueError("the counts must be those of a text")
+    counts.unigram.flags.writeable = False
+    counts.bigram.flags.writeable = False
+    return counts
+
+
+def _are_of_a_text(counts: TextCounts) -> bool:
+    """Return whether a text can have such counts: anybody can write a file of the right name."""
+    characters = counts.characters
+    size = len(characters)
+    if not LEAST <= size <= MOST:
+        return False
+    if not all(isinstance(character, str) and len(character) == 1 for character in characters):
+        return False
+    if list(characters) != sorted(set(characters)):
+        return False
+    if counts.unigram.shape != (size,) or counts.bigram.shape != (size, size):
+        return False
+    if counts.unigram.dtype != np.int64 or counts.bigram.dtype != np.int64:
+        return False
+    if (counts.unigram <= 0).any() or (counts.bigram < 0).any():
+        return False
+    # no character is followed, or follows, more often than it occurs
+    followed = (counts.bigram.sum(1) <= counts.unigram).all()
+    follows = (counts.bigram.sum(0) <= counts.unigram).all()
+    return bool(followed and follows)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+KIND = DocumentKind(
+    largest=LARGEST,
+    check_size=check_size,
+    read=read,
+    describe=describe,
+    path_of=path_of,
+    load=load,
+    title="Text, its counts",
+    plural="texts",
+    are="the counts of a text are",
+    this="this text",
+    in_use="This text is in use.",
+    away="The counts of {} are not on this computer.",
+    command="count a text of yours and keep the counts; its digest is a setting",
+    file=f"in UTF-8, at most {LARGEST // 2**20} MB",
+    upload=f"or choose a file, UTF-8, up to {LARGEST // 2**20} MB",
+    paste="Paste a text",
+    instructions="How often its characters occur, and how often each follows each, becomes the "
+    "task. Only these counts are kept, on this computer; the text is not.",
+)
