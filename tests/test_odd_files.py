@@ -1,8 +1,6 @@
-"""A link, a pipe or a folder in place of a lock, of what somebody tells a worker, or of the
-database stops nobody."""
+"""A link, a pipe or a folder in place of what a visitor gave or of the database stops nobody."""
 
 import os
-import subprocess
 
 import pytest
 from house import TOY, house
@@ -10,9 +8,8 @@ from test_store import INFO, TENSORS
 
 from icl_core import own_matrices, registry, text_counts
 from icl_core.contract.knobs import NotHere
-from icl_core.jobs import folder, queue, spawn, worker
+from icl_core.jobs import queue, worker
 from icl_core.jobs.folder import Job
-from icl_core.jobs.shared import SharedTrainings
 from icl_core.runs import documents, store
 
 
@@ -37,49 +34,6 @@ def trained(key: str) -> bool:
     return worker.work(once=True, slots=1) == 1 and queue.state(key).status == "done"
 
 
-@ODD
-@pytest.mark.parametrize("name", ["lock", "cancel"])
-def test_in_place_of_what_a_job_is_held_and_ended_by(make, name):
-    key = queue.submit(TOY, config())
-    make(Job(key).folder / name)
-    assert trained(key)
-
-
-@ODD
-@pytest.mark.parametrize(
-    "name", ["queue.lock", "slot-0.lock", "reserve", "workers.log", "pace.json", folder.ASKED]
-)
-def test_in_place_of_what_all_jobs_share(make, name, monkeypatch):
-    key, started = queue.submit(TOY, config()), []
-    path = folder.jobs_folder() / name
-    path.unlink(missing_ok=True)
-    make(path)
-    with monkeypatch.context() as patch:
-        patch.setattr(subprocess, "Popen", lambda *given, **more: started.append(given))
-        assert spawn.ensure_workers(1) == 1 and len(started) == 1
-    assert trained(key)
-
-
-@ODD
-def test_a_job_can_be_cancelled_all_the_same(make):
-    key = queue.submit(TOY, config())
-    make(Job(key).cancel)
-    Job(key).give_up("left")
-    assert Job(key).cancelled() == "left"
-
-
-@ODD
-def test_in_place_of_what_a_training_shared_by_workers_tells(make):
-    job = Job(queue.submit(TOY, config()))
-    job.phases.mkdir()
-    here, there = SharedTrainings(job, {}), SharedTrainings(job, {})
-    make(here._path("a", "step"))
-    assert there.steps() == 0 and here.begin("a")
-    here.step("a", 7)
-    assert there.steps() == 7
-    here.leave()
-
-
 def test_where_no_lock_of_a_training_can_be_written_it_is_trained_all_the_same():
     key = queue.submit(TOY, config())
     Job(key).phases.write_bytes(b"in the way")  # as on a disk that has become read-only
@@ -89,7 +43,7 @@ def test_where_no_lock_of_a_training_can_be_written_it_is_trained_all_the_same()
 @ODD
 @pytest.mark.parametrize("kind", [text_counts, own_matrices])
 def test_in_place_of_what_a_visitor_gave(make, kind):
-    path = kind.kept_at("0" * 16)
+    path = kind.path_of("0" * 16)
     path.parent.mkdir(parents=True)
     make(path)
     with pytest.raises(NotHere, match="must be as they were kept, got others"):

@@ -1,5 +1,5 @@
-"""Files that are damaged, cut, swapped, replaced by a link, a pipe or a folder, at rest or under a
-worker's hands."""
+"""Files that are damaged, cut or swapped, at rest or under a worker's hands; a run and the database
+are also replaced by a link, a pipe or a folder."""
 
 import os
 from collections.abc import Callable
@@ -68,15 +68,9 @@ def _into(path: Path, content: bytes) -> None:
         file.truncate()
 
 
-WAYS: tuple[Callable[[Bed, Path, Path], None], ...] = (
-    _flip,
-    _cut,
-    _nest,
-    _swap,
-    _link,
-    _pipe,
-    _folder,
-)
+Way = Callable[[Bed, Path, Path], None]
+DAMAGES: tuple[Way, ...] = (_flip, _cut, _nest, _swap)
+REPLACED: tuple[Way, ...] = (_link, _pipe, _folder)
 
 
 def _damaged(kind: str, bed: Bed) -> str:
@@ -113,7 +107,7 @@ def _inject(kind: str, bed: Bed) -> None:
     path = bed.chance.choice(sorted(found))
     other = next(iter(bed.cache.glob(others)))
     with suppress(FileNotFoundError):  # replaced or dropped meanwhile
-        way = bed.chance.choice(WAYS)
+        way = bed.chance.choice(DAMAGES + REPLACED if kind in ("run", "database") else DAMAGES)
         bed.log.open("a").write(f"{way.__name__} {path}\n")
         way(bed, path, other)
 
