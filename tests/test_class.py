@@ -100,7 +100,7 @@ def test_one_run_comes_second_behind_fifty_and_the_place_is_told(runs) -> None:
     assert order()[:4] == ["a", "b", "", "a"] and order()[-2:] == ["c", "c"]
     first = queue.states()[0].key
     with hold_lock(Job(first).folder / "lock"):
-        Job(first).tell(status="running")
+        Job(first).write_state(status="running")
         ask("d", 60, 61)
         assert order()[1:6] == ["b", "", "d", "a", "d"]
 
@@ -126,7 +126,7 @@ def test_jobs_of_before_go_first_and_damaged_turns_are_none(runs) -> None:
     old = {name: Job(key).request()[name] for name in ("experiment", "version", "config", "asked")}
     others = [{**old, "config": {**old["config"], "seed": seed}} for seed in (5, 6, 7)]
     for request, damage in zip(others, ({}, {"turn": -1}, {"visitor": 3}), strict=True):
-        Job(key_of_record(request)).ask({**request, **damage})
+        Job(key_of_record(request)).enqueue({**request, **damage})
     assert [(job.key, job.visitor, job.turn) for job in queue.states()] == [
         (key_of_record(others[0]), "", 0),
         (key, "a", 1),

@@ -105,7 +105,7 @@ def end_dispatcher() -> None:
             os.kill(known.pid, signal.SIGTERM)
     for known in queue.states():
         queue.cancel(known.key)
-    wait_for(lambda: not spawn._taken(0), "the dispatcher to end")
+    wait_for(lambda: not spawn._is_taken(0), "the dispatcher to end")
 
 
 def done(key: str) -> bool:

@@ -16,7 +16,8 @@ from icl_core import registry
 from icl_core.contract.experiment import Cancelled, Diverged
 from icl_core.jobs import queue, spawn, train, worker
 from icl_core.jobs.folder import Job, hold_lock
-from icl_core.jobs.job_progress import JobProgress, Stopped
+from icl_core.jobs.job_progress import JobProgress
+from icl_core.jobs.phase_helper import Stopped
 from icl_core.runs import store
 from icl_core.runs.file import pack, read, read_record
 from tests.recorder import Recorder
@@ -259,7 +260,7 @@ def test_a_killed_worker_is_resumed_and_the_file_is_the_same(runs, tmp_path, mon
 def test_ensure_workers_starts_one_for_what_waits_and_the_dead_ones_job():
     assert spawn.ensure_workers(1) == 0
     key = queue.submit(TOY, config())
-    Job(key).tell(status="running", step=3)  # as a killed worker leaves it
+    Job(key).write_state(status="running", step=3)  # as a killed worker leaves it
     assert queue.state(key).status == "interrupted"
     assert spawn.ensure_workers(1) == 1 and spawn.ensure_workers(1) == 0
     wait_for(lambda: queue.state(key).status == "done", "the worker")
@@ -276,7 +277,7 @@ def test_a_warm_worker_takes_what_is_asked_for_and_ends_with_its_server(runs, mo
             spawn.subprocess, "Popen", lambda *given, **more: started.append(popen(*given, **more))
         )
         spawn.warm()
-        wait_for(lambda: spawn._taken(0), "the worker to take its slot")
+        wait_for(lambda: spawn._is_taken(0), "the worker to take its slot")
         spawn.warm()
     (warm,) = started
     key = queue.submit(TOY, config())
@@ -301,7 +302,7 @@ def test_a_damaged_checkpoint_is_ignored():
 
 def test_a_job_that_takes_its_worker_down_again_and_again_fails():
     key = queue.submit(TOY, config())
-    Job(key).tell(status="running", first_step=0, deaths=train.DEATHS - 1)
+    Job(key).write_state(status="running", first_step=0, deaths=train.DEATHS - 1)
     worker.work(once=True, slots=1)
     assert queue.state(key).status == "failed" and "killed 3 times" in queue.state(key).message
 
@@ -309,15 +310,15 @@ def test_a_job_that_takes_its_worker_down_again_and_again_fails():
 def test_the_thread_count_of_the_checkpoint_is_used_again():
     key = queue.submit(TOY, config())
     identity = {"experiment": TOY, "version": 1, "config": store.stored_settings(config())}
-    first = JobProgress(Job(key), identity, threads=2, stopped=lambda: True, mine=always)
+    first = JobProgress(Job(key), identity, threads=2, stopped=lambda: True, has_lease=always)
     with pytest.raises(Stopped):
         first.report(5, 20, 0.1, dict, lambda: {"x": np.array(1.0)})
-    again = JobProgress(Job(key), identity, threads=1, stopped=never, mine=always)
+    again = JobProgress(Job(key), identity, threads=1, stopped=never, has_lease=always)
     assert again.threads == 2 and again.first_step == 5 and again.resume()["x"] == 1.0
     for change in ({"version": 2}, {"device": "another"}):
         assert (
             JobProgress(
-                Job(key), {**identity, **change}, threads=1, stopped=never, mine=always
+                Job(key), {**identity, **change}, threads=1, stopped=never, has_lease=always
             ).resume()
             is None
         )
@@ -330,7 +331,7 @@ def test_cancel_counts_at_once_and_asking_again_takes_it_back():
     """Also while the worker evaluates, and looks for nothing."""
     key = queue.submit(TOY, config())
     with hold_lock(Job(key).folder / "lock"):
-        Job(key).tell(status="running", step=20, total=20)
+        Job(key).write_state(status="running", step=20, total=20)
         queue.cancel(key)
         assert queue.state(key).status == "cancelling" and not queue.state(key).ended
         queue.submit(TOY, config())
@@ -387,14 +388,14 @@ def test_a_running_job_that_is_left_ends_as_that(monkeypatch):
 
 
 def test_a_run_tells_what_it_does(monkeypatch):
-    key, said, tell = queue.submit(TOY, config()), [], JobProgress.tell
+    key, said, tell = queue.submit(TOY, config()), [], JobProgress.write_state
 
     def told(self):
         tell(self)
         known = queue.state(key)
         said.append((known.phase, known.phase_step, known.phase_steps))
 
-    monkeypatch.setattr(JobProgress, "tell", told)
+    monkeypatch.setattr(JobProgress, "write_state", told)
     worker.work(once=True, slots=1)
     assert said[1] == ("", 0, 20)  # its only training needs no name
     assert [phase for phase, *_ in said[-2:]] == ["evaluating", "computing the metrics"]
@@ -408,8 +409,8 @@ def test_diverged_is_told_from_a_fault():
 def test_a_look_at_many_jobs_reads_only_those_that_changed(monkeypatch):
     keys = [queue.submit(TOY, config(seed=seed)) for seed in range(12)]
     assert [known.position for known in queue.states()] == list(range(1, 13))
-    read, asked = [], queue._asked
-    monkeypatch.setattr(queue, "_asked", lambda key: read.append(key) or asked(key))
+    read, asked = [], queue._read_entry
+    monkeypatch.setattr(queue, "_read_entry", lambda key: read.append(key) or asked(key))
     assert [known.position for known in queue.states()] == list(range(1, 13)) and not read
     queue.cancel(keys[3])
     assert [known.position for known in queue.states() if not known.ended] == list(range(1, 12))

@@ -54,11 +54,13 @@ def no_room(*_):
 @pytest.fixture
 def often(monkeypatch):
     """Every report writes a checkpoint, then the state."""
-    for name in ("FIRST_CHECKPOINT", "CHECKPOINT", "TELL"):
+    for name in ("FIRST_CHECKPOINT", "CHECKPOINT", "WRITE"):
         monkeypatch.setattr(job_progress, name, 0.0)
     report = job_progress.JobProgress.report
     monkeypatch.setattr(
-        job_progress.JobProgress, "report", lambda self, *of: (report(self, *of), self.tell())
+        job_progress.JobProgress,
+        "report",
+        lambda self, *of: (report(self, *of), self.write_state()),
     )
 
 
@@ -101,13 +103,13 @@ def test_a_checkpoint_that_cannot_be_written_ends_no_training(fill, monkeypatch)
     key, kept = queue.submit(TOY, config()), []
     said = fill("nothing")
     during_training(monkeypatch, lambda: fill("checkpoint", "live"))
-    measured = train._measured
+    measured = train._measure_run
 
     def looked(*run):
         kept.append(read_record(Job(key).checkpoint)["step"])
         return measured(*run)
 
-    monkeypatch.setattr(train, "_measured", looked)
+    monkeypatch.setattr(train, "_measure_run", looked)
     train_all()
     assert queue.state(key).status == "done" and kept == [9]  # the last that could be written
     assert not any(said[:9]) and said[-3].startswith("the disk is full; the training goes on")
@@ -143,7 +145,7 @@ def test_the_curves_and_a_reserve_make_room_for_the_state(monkeypatch):
     assert all(path.exists() for path in spare)
     full = lambda: any(path.exists() for path in spare)  # noqa: E731
     monkeypatch.setattr(folder, "write_whole", lambda *of: no_room() if full() else write(*of))
-    Job(key).tell(status="running", message="the disk is full")
+    Job(key).write_state(status="running", message="the disk is full")
     assert Job(key).state()["message"] == "the disk is full"
 
 
@@ -212,7 +214,7 @@ def test_nothing_counts_as_asked_before_it_is_on_the_disk(fill):
 
 def test_an_open_page_starts_the_next_worker_itself(monkeypatch):
     key, looks = queue.submit(TOY, config()), []
-    Job(key).tell(status="running", step=3)  # as a killed worker leaves it
+    Job(key).write_state(status="running", step=3)  # as a killed worker leaves it
     monkeypatch.setattr(spawn, "ensure_workers", lambda: looks.append(queue.state(key).status))
     for name in ("progress", "button", "container"):
         monkeypatch.setattr(training.st, name, MagicMock())
@@ -286,25 +288,6 @@ def test_an_odd_state_is_set_aside_with_a_message_and_the_job_is_queued(runs, te
     assert train_all() == 1 and queue.state(key).status == "done"
 
 
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
-@pytest.mark.parametrize("name", ["state.json", "checkpoint.safetensors", "live.safetensors"])
-def test_a_pipe_or_a_folder_in_place_of_a_file_stops_nobody(name, make):
-    key = queue.submit(TOY, config())
-    make(Job(key).folder / name)
-    assert queue.state(key).status == "queued" and queue.partial_curves(key) is None
-    assert train_all() == 1 and queue.state(key).status == "done"
-
-
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
-def test_a_pipe_or_a_folder_in_place_of_a_request_stops_nobody(make):
-    key = queue.submit(TOY, config())
-    (Job(key).folder / "request.json").unlink()
-    make(Job(key).folder / "request.json")
-    assert queue.states() == [] and train_all() == 0
-    queue.submit(TOY, config())
-    assert train_all() == 1 and queue.state(key).status == "done"
-
-
 def test_the_file_of_a_run_is_neither_curves_nor_a_checkpoint(runs):
     queue.submit(TOY, config())
     train_all()
@@ -319,7 +302,7 @@ def test_the_file_of_a_run_is_neither_curves_nor_a_checkpoint(runs):
     assert train_all() == 1 and queue.state(key).status == "done"
 
 
-@pytest.mark.parametrize("place", ["_info", "_measured", "save"])
+@pytest.mark.parametrize("place", ["_run_info", "_measure_run", "save"])
 def test_cancel_is_heeded_until_the_run_is_kept(runs, monkeypatch, place):
     key, saved, save = queue.submit(TOY, config()), [], runs.save
     monkeypatch.setattr(runs, "save", lambda *of: saved.append(key) or save(*of))
@@ -347,7 +330,7 @@ def test_cancel_after_the_last_step_computes_no_metrics(monkeypatch):
             queue.cancel(key)
 
     monkeypatch.setattr(job_progress.JobProgress, "report", reports)
-    monkeypatch.setattr(train, "_measured", lambda *run: computed.append(run) or {})
+    monkeypatch.setattr(train, "_measure_run", lambda *run: computed.append(run) or {})
     train_all()
     assert queue.state(key).status == "cancelled" and not computed
 
@@ -358,7 +341,7 @@ def test_interrupt_signals_the_worker_and_no_process_that_took_over_its_number(m
     monkeypatch.setattr(psutil.Process, "terminate", lambda self: ended.append(self.pid))
     began = psutil.Process().create_time() if born == "mine" else born
     with hold_lock(Job(key).folder / "lock"):
-        Job(key).tell(status="running", pid=os.getpid(), born=began)
+        Job(key).write_state(status="running", pid=os.getpid(), born=began)
         queue.interrupt(key)
     assert ended == ([os.getpid()] if born == "mine" else [])
 
@@ -395,7 +378,7 @@ def test_a_lock_whose_file_was_replaced_is_nobodys(tmp_path):
 
 @pytest.fixture
 def keep_one(monkeypatch):
-    monkeypatch.setattr(forget, "KEPT", 1)
+    monkeypatch.setattr(forget, "MAX_ENDED", 1)
 
 
 def test_what_failed_is_remembered_longer_for_nothing_else_tells_of_it(keep_one):
@@ -447,7 +430,7 @@ def test_a_job_of_a_newer_version_waits_for_its_own_worker(monkeypatch, experime
     monkeypatch.setattr(spawn, "_start_worker", started.append)
     request = {"experiment": experiment, "version": 9, "config": {}, "asked": 1}
     newer = key_of_record(request)
-    Job(newer).ask(request)
+    Job(newer).enqueue(request)
     key = queue.submit(TOY, config())
     assert train_all() == 1 and train_all() == 0
     assert queue.state(newer).status == "queued" and queue.state(key).status == "done"
@@ -458,15 +441,32 @@ def test_a_request_names_the_version_it_was_asked_for_and_one_without_counts_as_
     key = queue.submit(TOY, config())
     request = Job(key).request()
     assert request.pop("version") == registry.version(TOY)
-    Job(key).ask(request)
+    Job(key).enqueue(request)
     assert train_all() == 1 and queue.state(key).status == "done"
 
 
 def test_a_worker_whose_code_has_changed_on_disk_takes_no_job_and_ends(monkeypatch):
     key = queue.submit(TOY, config())
-    found = iter([{"file": 1}, {"file": 2}])
-    monkeypatch.setattr(worker, "source_mtimes", lambda: next(found))
+    mtimes = iter([{"file": 1}, {"file": 2}])
+    monkeypatch.setattr(code_version, "source_mtimes", lambda: next(mtimes))
+    monkeypatch.setattr(code_version, "LOOK", 0.0)
     assert worker.work(slots=1) == 0 and queue.state(key).status == "queued"
+
+
+def test_the_files_of_the_source_are_looked_at_once_a_second(monkeypatch):
+    now, looks = [100.0], []
+    monkeypatch.setattr(code_version.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(
+        code_version, "source_mtimes", lambda: looks.append(now[0]) or {"file": now[0] > 101.5}
+    )
+    source = code_version.SourceWatch()
+    for now[0] in (100.1, 100.9, 101.0, 101.9):
+        assert not source.changed()
+    assert looks == [100.0, 101.0]
+    now[0] = 102.0
+    assert source.changed()
+    now[0] = 200.0
+    assert source.changed() and len(looks) == 3  # what has changed once stays so
 
 
 def test_the_code_is_told_by_the_times_of_its_files(tmp_path, monkeypatch):
@@ -484,7 +484,7 @@ def test_the_terminal_says_once_why_a_job_waits(monkeypatch, capsys):
     def ends_at_the_third_look(count=None):
         looks.append(count)
         status = "cancelled" if len(looks) == 3 else "interrupted"
-        Job(key).tell(status=status, message="the disk is full")
+        Job(key).write_state(status=status, message="the disk is full")
 
     monkeypatch.setattr(spawn, "ensure_workers", ends_at_the_third_look)
     monkeypatch.setattr(terminal, "_PAUSE", 0.0)

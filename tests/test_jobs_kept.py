@@ -37,7 +37,7 @@ def runs(tmp_path, monkeypatch):
 
 @pytest.fixture
 def keep_one(monkeypatch):
-    monkeypatch.setattr(forget, "KEPT", 1)
+    monkeypatch.setattr(forget, "MAX_ENDED", 1)
 
 
 def config(**values):
@@ -45,7 +45,7 @@ def config(**values):
 
 
 def ended(key: str, at: float, status: str = "done") -> str:
-    Job(key).tell(status=status)
+    Job(key).write_state(status=status)
     os.utime(Job(key).folder / "state.json", (at, at))
     return key
 
@@ -185,12 +185,12 @@ def of_a_cluster(key: str) -> None:
     job, content = Job(key), pack(TENSORS, {**(Job(key).request() or {}), **INFO})
     # pyright: ignore[reportArgumentType]
     home = remote_job.RemoteJob(None, job, remote_job.Worker("", ""), lambda: True, lambda: True)
-    home._keep({"state.json": json.dumps({"status": "done"}).encode(), "run.safetensors": content})
+    home._save({"state.json": json.dumps({"status": "done"}).encode(), "run.safetensors": content})
 
 
 @pytest.mark.parametrize("make", [lambda key: worker.work(once=True, slots=1), of_a_cluster])
 def test_nobody_gives_a_run_up_between_the_last_look_and_its_end(runs, monkeypatch, make):
-    key, tell, held_at = queue.submit(TOY, config(), visitor="a"), Job.tell, []
+    key, tell, held_at = queue.submit(TOY, config(), visitor="a"), Job.write_state, []
 
     def told(job, **state):
         if state["status"] == "done":
@@ -199,7 +199,7 @@ def test_nobody_gives_a_run_up_between_the_last_look_and_its_end(runs, monkeypat
             held_at.append(bool(runs.exact(TOY, key)))
         tell(job, **state)
 
-    monkeypatch.setattr(Job, "tell", told)
+    monkeypatch.setattr(Job, "write_state", told)
     make(key)
     assert held_at == [True]
     assert queue.state(key).status == "done" and owners.owners_of(key) == {"a"}
@@ -267,8 +267,8 @@ def test_the_page_of_runs_shows_a_run_that_is_made_here_and_comes_with_the_proje
 
 def test_the_page_of_runs_shows_what_a_request_says_as_text(runs, monkeypatch):
     key = queue.submit(TOY, config())
-    monkeypatch.setattr(Job, "_is_mine", lambda job, value: True)
-    Job(key).move(experiment="![x](//outside/x.png)")
+    monkeypatch.setattr(Job, "_is_own_request", lambda job, value: True)
+    Job(key).update_request(experiment="![x](//outside/x.png)")
     said = " ".join(each.value for each in opened("runs", "").markdown)
     assert "**!\\[x\\](" in said and "![x]" not in said
 
@@ -280,7 +280,7 @@ def test_who_cannot_cancel_may_try_again(monkeypatch):
         raise OSError("no room")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Job, "tell", full)
+        patch.setattr(Job, "write_state", full)
         with pytest.raises(OSError, match="no room"):
             queue.cancel(key, visitor="a")
     assert owners.owners_of(key) == {"a"} and queue.state(key).status == "queued"
@@ -307,7 +307,7 @@ def test_what_was_cancelled_while_a_worker_looked_does_not_wait_for_memory():
     key = queue.submit(TOY, config(), visitor="a")
     seen = queue.state(key)
     queue.cancel(key, visitor="a")
-    admission.say_that_it_waits(seen)
+    admission.write_memory_wait(seen)
     assert queue.state(key).status == "cancelled"
 
 
@@ -320,7 +320,7 @@ def test_a_full_disk_is_said_of_what_waits(monkeypatch):
 
 def test_what_no_worker_may_take_now_takes_no_place_in_the_queue():
     first, second = (queue.submit(TOY, config(seed=seed)) for seed in range(2))
-    Job(first).tell(status="interrupted", retry_at=time.time() + 100.0)
+    Job(first).write_state(status="interrupted", retry_at=time.time() + 100.0)
     assert queue.state(second).position == 1
 
 

@@ -33,7 +33,7 @@ def in_hand(stack: ExitStack, key: str, **state) -> None:
     """As if another worker had it."""
     stack.enter_context(hold_lock(Job(key).folder / "lock"))
     if state:
-        Job(key).tell(**state)
+        Job(key).write_state(**state)
 
 
 @pytest.mark.parametrize("state", [{}, {"status": "running"}], ids=["just taken", "told"])
@@ -50,7 +50,9 @@ def test_a_job_waits_until_it_fits_beside_what_others_have_in_hand(state):
 
 def test_nobody_overtakes_the_one_that_waits(monkeypatch):
     first, second, small = ask(1), ask(2), ask(3)
-    monkeypatch.setattr(admission, "needed", lambda job: GiB if job.key == small else 6 * GiB)
+    monkeypatch.setattr(
+        admission, "estimated_memory", lambda job: GiB if job.key == small else 6 * GiB
+    )
     with ExitStack() as other:
         in_hand(other, first, status="running")
         assert admission.fits(small) and not admission.fits(second)

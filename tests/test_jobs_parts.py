@@ -21,6 +21,7 @@ from icl_core.jobs import (
     estimate,
     folder,
     job_progress,
+    phase_helper,
     queue,
     reading,
     scheduler_address,
@@ -33,7 +34,7 @@ from icl_core.jobs import (
 from icl_core.jobs.code_version import differs
 from icl_core.jobs.estimate import FIGURES, MADE_HERE, NEAR
 from icl_core.jobs.folder import LONGEST_PAUSE, Job, hold_lock, is_put_off, jobs_folder
-from icl_core.jobs.shared import SharedTrainings
+from icl_core.jobs.phase_helper import SharedTrainings
 from icl_core.machine import device, folders
 from icl_core.runs import store
 from icl_core.runs.disk import write_whole
@@ -47,7 +48,7 @@ import os
 from icl_core.cluster import dispatcher
 told = lambda: dispatcher.AUTOGROUP.read_text().strip() if dispatcher.AUTOGROUP.exists() else ""
 print(told())
-dispatcher._step_back()
+dispatcher._lower_priority()
 print(told())
 print(os.nice(0))
 """
@@ -101,7 +102,7 @@ def test_a_request_of_another_form_is_none(part):
 
 
 @pytest.mark.parametrize("value", [-1, math.nan, math.inf, "1", None, 2**64, [1]], ids=str)
-@pytest.mark.parametrize("name", reading._COUNTS)
+@pytest.mark.parametrize("name", reading._NUMBERS)
 def test_a_count_of_a_state_is_a_number_from_zero_on(name, value):
     assert reading.is_state({"status": "running", name: 0}) and reading.is_state(
         {"status": "running", name: 1.5}
@@ -161,16 +162,16 @@ def test_a_job_is_put_off_until_its_time_but_no_longer_than_any_pause(now, secon
     """A time beyond that was told by a clock that has been set back."""
     assert is_put_off(NOW + seconds) == later and not is_put_off(0.0)
     key = queue.submit(TOY, config())
-    Job(key).tell(status="interrupted", retry_at=NOW + seconds)
-    assert Job(key).due() != later and queue.is_ready(queue.state(key)) != later
+    Job(key).write_state(status="interrupted", retry_at=NOW + seconds)
+    assert Job(key).is_due() != later and queue.is_ready(queue.state(key)) != later
 
 
 def test_a_job_is_due_when_it_was_asked_for_and_has_not_ended():
     key = queue.submit(TOY, config())
-    assert Job(key).due() and not Job("0" * 20).due()
+    assert Job(key).is_due() and not Job("0" * 20).is_due()
     for status in reading.ENDED:
-        Job(key).tell(status=status)
-        assert not Job(key).due()
+        Job(key).write_state(status=status)
+        assert not Job(key).is_due()
 
 
 @pytest.mark.parametrize(
@@ -187,7 +188,7 @@ def test_a_job_is_due_when_it_was_asked_for_and_has_not_ended():
 )
 def test_a_run_without_room_is_tried_again_later_and_later_but_never_too_late(now, tries, pause):
     job = Job(queue.submit(TOY, config()))
-    told = train.postponed(job, tries, OSError(errno.ENOSPC, "No space left on device"))
+    told = train.postponed_state(job, tries, OSError(errno.ENOSPC, "No space left on device"))
     assert (told["tries"], told["retry_at"], told["status"]) == (
         tries + 1,
         NOW + pause,
@@ -217,40 +218,37 @@ def test_why_nothing_could_be_written_is_said_in_words(monkeypatch, number, free
 
 def test_who_is_asked_to_end_is_told_as_what():
     job = Job(queue.submit(TOY, config()))
-    assert job.cancelled() == ""
+    assert job.cancel_status() == ""
     for status in reading.CANCELLED:
-        job.give_up(status)
-        assert job.cancelled() == status
+        job.request_cancel(status)
+        assert job.cancel_status() == status
     job.cancel.write_bytes(b"\xff half")
-    assert job.cancelled() == reading.CANCELLED[0]
+    assert job.cancel_status() == reading.CANCELLED[0]
 
 
 def test_what_has_ended_stays_as_it_ended_and_what_nobody_asked_for_stays_unknown():
     key = queue.submit(TOY, config())
     for status in reading.ENDED:
-        Job(key).tell(status=status)
+        Job(key).write_state(status=status)
         assert queue.cancel(key) and queue.state(key).status == status
     assert queue.cancel("0" * 20) and not Job("0" * 20).folder.joinpath("state.json").exists()
     assert [known.key for known in queue.states()] == [key]
 
 
-def test_a_lock_is_held_by_one_and_told_to_all(tmp_path):
+def test_a_lock_is_held_by_one_and_told_to_all():
     job = Job(queue.submit(TOY, config()))
-    assert not job.locked()
+    assert not job.is_locked()
     with hold_lock(job.folder / "lock") as mine:
-        assert mine and mine() and job.locked()
+        assert mine and mine() and job.is_locked()
         (job.folder / "lock").unlink()
         assert not mine()
-    assert not job.locked()
-    (tmp_path / "lock").mkdir()  # no file: it would keep all out for ever, and is set aside
-    with hold_lock(tmp_path / "lock") as mine:
-        assert mine and mine()
+    assert not job.is_locked()
 
 
 def test_asking_changes_a_number_and_a_reserve_shows_that_there_is_room():
     assert folder.request_counter() == 0
     queue.submit(TOY, config())
-    os.utime(jobs_folder() / folder.ASKED, ns=(5, 5))
+    os.utime(jobs_folder() / folder.WAKE_FILE, ns=(5, 5))
     assert folder.request_counter() == 5
     assert folder.has_room() and (jobs_folder() / "reserve").stat().st_size == 2**16
 
@@ -354,17 +352,24 @@ def test_a_training_is_begun_by_one_and_its_steps_are_counted_by_the_others():
         {"experiment": TOY, "version": 1, "config": {}},
     )
     mine, other = SharedTrainings(made, identity), SharedTrainings(made, identity)
-    assert mine.untouched(["a", "b"]) == ["a", "b"] and mine.begin("a") and not other.begin("a")
-    mine.step("a", 7)
-    assert other.untouched(["a", "b"]) == ["b"] and (mine.steps(), other.steps()) == (0, 7)
-    mine.keep("a", {"x": np.ones(2)})
-    assert other.part("a")["x"].sum() == 2 and other.found("a") is None and other.part("b") == {}
-    mine.give("a", {"x": np.ones(3)}, 2.5)
-    assert other.part("a") == {} and not other.begin("a")
+    assert mine.not_begun(["a", "b"]) == ["a", "b"] and mine.begin("a") and not other.begin("a")
+    mine.write_step("a", 7)
+    assert other.not_begun(["a", "b"]) == ["b"] and (
+        mine.steps_elsewhere(),
+        other.steps_elsewhere(),
+    ) == (0, 7)
+    mine.save_checkpoint("a", {"x": np.ones(2)})
+    assert (
+        other.load_checkpoint("a")["x"].sum() == 2
+        and other.load_result("a") is None
+        and other.load_checkpoint("b") == {}
+    )
+    mine.save_result("a", {"x": np.ones(3)}, 2.5)
+    assert other.load_checkpoint("a") == {} and not other.begin("a")
     for _ in range(2):  # its seconds count once
-        assert other.found("a")["x"].sum() == 3 and other.seconds == 2.5
-    assert other.steps() == 0
-    assert SharedTrainings(made, {**identity, "version": 2}).found("a") is None
+        assert other.load_result("a")["x"].sum() == 3 and other.seconds == 2.5
+    assert other.steps_elsewhere() == 0
+    assert SharedTrainings(made, {**identity, "version": 2}).load_result("a") is None
 
 
 def test_what_a_page_is_told_while_a_run_goes_on(monkeypatch):
@@ -372,7 +377,7 @@ def test_what_a_page_is_told_while_a_run_goes_on(monkeypatch):
     clock = iter(range(100, 1000, 10))
     monkeypatch.setattr(job_progress.time, "monotonic", lambda: next(clock))
     told = job_progress.JobProgress(
-        made, job_progress.identity_of(made.request()), 1, lambda: False, lambda: True
+        made, phase_helper.identity_of(made.request()), 1, lambda: False, lambda: True
     )  # at 100
     told._step, told.total, told.loss = 30, 120, 0.5
     told.enter("walking", 20, 5)  # at 110
@@ -386,19 +391,19 @@ def test_what_a_page_is_told_while_a_run_goes_on(monkeypatch):
     assert state["seconds_left"] == pytest.approx(10 * 90 / 30)
     assert (state["phase"], state["phase_step"], state["phase_steps"]) == ("walking", 5, 5)
     told._step = 10
-    told.tell()
+    told.write_state()
     assert made.state()["phase_step"] == 0 and made.state()["pid"] == os.getpid()
     told._step = 500
-    told.tell()
+    told.write_state()
     assert (made.state()["step"], made.state()["seconds_left"]) == (120, 0)
     told._step = 0
-    told.tell()
+    told.write_state()
     assert made.state()["seconds_left"] is None
 
 
 def test_what_a_training_took_is_told_with_what_it_made():
     made = Job(queue.submit(TOY, config()))
-    identity = job_progress.identity_of(made.request())
+    identity = phase_helper.identity_of(made.request())
     told, other = (
         job_progress.JobProgress(made, identity, 1, lambda: False, lambda: True),
         SharedTrainings(made, identity),
@@ -407,7 +412,7 @@ def test_what_a_training_took_is_told_with_what_it_made():
     told._clock = lambda: next(clock)
     assert told.take(["a"]).made is None
     told.give("a", {"x": np.ones(1)})
-    assert other.found("a") and other.seconds == 3.5
+    assert other.load_result("a") and other.seconds == 3.5
 
 
 def test_a_longer_run_is_known_by_its_steps(monkeypatch):
@@ -528,7 +533,9 @@ def test_a_job_of_what_is_not_here_or_not_yet_waits():
 )
 def test_a_run_that_ends_soon_needs_no_other_worker(told, spare):
     assert (
-        spawn._spare(queue.JobState("k", TOY, {}, **{"status": "running", "spare": 2, **told}))
+        spawn._spare_trainings(
+            queue.JobState("k", TOY, {}, **{"status": "running", "spare": 2, **told})
+        )
         == spare
     )
 
@@ -625,7 +632,7 @@ def test_a_run_that_is_there_is_not_asked_for_and_one_that_is_not_is_trained(
 ):
     def trained(*of):
         runs.save(TOY, config(), {"x": np.ones(1)}, {})
-        Job(store.key_of(TOY, config())).tell(status="done")
+        Job(store.key_of(TOY, config())).write_state(status="done")
 
     monkeypatch.setattr(spawn, "ensure_workers", trained)
     made = terminal.train_or_load(TOY, config())
@@ -700,7 +707,7 @@ def test_what_is_told_of_a_cluster_is_kept_for_its_scheduler_and_what_is_not_tha
 def test_a_run_goes_on_from_the_ends_of_one_that_differs_in_its_steps_alone():
     of = {"experiment": TOY, "config": {"d": 1, "steps": 100}}
     ten, three = {"d": 1, "steps": 10}, {"d": 1, "steps": 3}
-    assert transfer._goes_on(of, {**of, "config": ten}) and transfer._goes_on(
+    assert transfer._continues(of, {**of, "config": ten}) and transfer._continues(
         of, {**of, "config": {"d": 1, "steps": 50}}
     )
     for other in (
@@ -709,7 +716,7 @@ def test_a_run_goes_on_from_the_ends_of_one_that_differs_in_its_steps_alone():
         {**of, "config": {**ten, "d": 2}},
         {"experiment": "x.y", "config": ten},
     ):
-        assert not transfer._goes_on(of, other)
+        assert not transfer._continues(of, other)
 
 
 def test_a_parcel_is_laid_out_where_it_belongs_or_not_at_all(runs):

@@ -30,7 +30,7 @@ from icl_core.contract.knobs import BadSetting
 from icl_core.findings import findings
 from icl_core.jobs import queue, spawn, worker
 from icl_core.jobs.folder import Job
-from icl_core.jobs.shared import SharedTrainings
+from icl_core.jobs.phase_helper import SharedTrainings
 from icl_core.papers.birth.shared.text_counts import count
 from icl_core.runs import documents, owners, store
 from icl_core.runs.file import Damaged
@@ -136,7 +136,8 @@ def use_everything() -> None:
     with suppress(OSError):
         worker.work(once=True, slots=1)
     for known in queue.states():
-        queue.cancel(known.key)
+        with suppress(OSError):  # through a link nothing is cancelled
+            queue.cancel(known.key)
 
 
 def fill(runs) -> str:
@@ -213,8 +214,10 @@ def test_a_link_out_of_the_cache_is_neither_written_through_nor_deleted_behind(r
         (outside / name / "file").write_text("mine")
         shutil.rmtree(Job(key).folder / name, ignore_errors=True)
         (Job(key).folder / name).symlink_to(outside / name)
-    queue.cancel(key)
-    Job(key).give_up("cancelled")
+    with suppress(OSError):
+        queue.cancel(key)
+    with pytest.raises(OSError):
+        Job(key).request_cancel("cancelled")
     use_everything()
     shutil.rmtree(Job(key).folder, ignore_errors=True)
     assert {path.read_text() for path in outside.rglob("*") if path.is_file()} == {"mine"}
@@ -270,8 +273,8 @@ def fill_by_use(runs) -> str:
     queue.watch(key, "page")
     shared = SharedTrainings(Job(key), Job(key).request())
     shared.begin("a")
-    shared.keep("a", {"x": np.zeros(1)})
-    Job(key).give_up("cancelled")
+    shared.save_checkpoint("a", {"x": np.zeros(1)})
+    Job(key).request_cancel("cancelled")
     return key
 
 
@@ -299,7 +302,7 @@ def test_what_a_run_and_a_job_say_is_drawn_as_text(runs):
     }
     runs.save("gdssm.corrections", config(seed=7), {"x": np.zeros(2)}, says)
     key = queue.submit("gdssm.corrections", config(seed=8))
-    Job(key).tell(status="failed", message=EVIL, phase=EVIL)
+    Job(key).write_state(status="failed", message=EVIL, phase=EVIL)
     request = json.loads((Job(key).folder / "request.json").read_text())
     (Job(key).folder / "request.json").write_text(json.dumps({**request, "visitor": EVIL}))
     for page, link in (

@@ -12,9 +12,15 @@ from icl_core import registry
 from icl_core.contract.experiment import Cancelled
 from icl_core.jobs import job_progress, queue, worker
 from icl_core.jobs.folder import Job, hold_lock
-from icl_core.jobs.job_progress import JobProgress, Stopped, identity_of
-from icl_core.jobs.phase_helper import HelperProgress, NothingLeft, assist
-from icl_core.jobs.shared import SharedTrainings
+from icl_core.jobs.job_progress import JobProgress
+from icl_core.jobs.phase_helper import (
+    HelperProgress,
+    NothingLeft,
+    SharedTrainings,
+    Stopped,
+    assist,
+    identity_of,
+)
 from icl_core.runs import store
 from icl_core.training import phases
 from icl_core.training.loop import State
@@ -86,7 +92,7 @@ def test_two_workers_do_every_training_once_and_the_run_is_the_same(job):
     thread = threading.Thread(target=first)
     thread.start()
     wait_for(
-        lambda: SharedTrainings(job, {}).untouched(NAMES) == ["b", "c", "a and c"],
+        lambda: SharedTrainings(job, {}).not_begun(NAMES) == ["b", "c", "a and c"],
         "the run has its first training in hand",
     )
     with pytest.raises(NothingLeft):  # "a" is in hand, and without it the last one cannot begin
@@ -105,7 +111,7 @@ def test_what_a_helper_left_is_taken_up_from_its_checkpoint(job):
         phases.run(
             plan(log, "helper"), helper(job, stopped=lambda: next(stopping, True)), lambda made: {}
         )
-    SharedTrainings(job, {}).leave()
+    SharedTrainings(job, {}).release()
     found = phases.run(plan(log, "own"), own(job), lambda made: {})
     assert log[0] == ("helper", "a") and ("own", "a") in log
     assert found["a"]["start"][0] > 0 and made(found) == alone()
@@ -114,15 +120,17 @@ def test_what_a_helper_left_is_taken_up_from_its_checkpoint(job):
 def test_a_training_in_hand_is_nobody_elses_and_a_foreign_file_is_none(job):
     one, other = (SharedTrainings(job, identity_of(job.request())) for _ in range(2))
     assert one.begin("a") and not other.begin("a")
-    one.step("a", 3)
-    assert other.steps() == 3 and one.steps() == 0
-    one.give("a", {"w": np.ones(2)}, 1.5)
+    one.write_step("a", 3)
+    assert other.steps_elsewhere() == 3 and one.steps_elsewhere() == 0
+    one.save_result("a", {"w": np.ones(2)}, 1.5)
     assert (
-        not other.begin("a") and other.found("a")["w"].tolist() == [1, 1] and other.seconds == 1.5
+        not other.begin("a")
+        and other.load_result("a")["w"].tolist() == [1, 1]
+        and other.seconds == 1.5
     )
-    other.found("a")
-    assert other.seconds == 1.5 and other.steps() == 0  # counted once
-    assert SharedTrainings(job, {**one.identity, "version": 99}).found("a") is None
+    other.load_result("a")
+    assert other.seconds == 1.5 and other.steps_elsewhere() == 0  # counted once
+    assert SharedTrainings(job, {**one.identity, "version": 99}).load_result("a") is None
 
 
 @pytest.mark.parametrize("damage", [b"", b"no run", b'{"a":' * 1000])
@@ -130,12 +138,12 @@ def test_what_a_training_made_is_made_again_if_its_file_is_damaged(job, damage):
     """Else all would wait for ever for what nobody makes."""
     here, there = (SharedTrainings(job, identity_of(job.request())) for _ in range(2))
     assert here.begin("a")
-    here.give("a", {"w": np.ones(1)}, 0.0)
-    assert there.found("a") and not there.begin("a")
+    here.save_result("a", {"w": np.ones(1)}, 0.0)
+    assert there.load_result("a") and not there.begin("a")
     there._path("a", "safetensors").write_bytes(damage)
-    assert there.found("a") is None and there.begin("a")
-    there.give("a", {"w": np.ones(1)}, 0.0)
-    assert here.found("a") and not here.begin("a")
+    assert there.load_result("a") is None and there.begin("a")
+    there.save_result("a", {"w": np.ones(1)}, 0.0)
+    assert here.load_result("a") and not here.begin("a")
 
 
 def test_a_helper_that_is_wanted_elsewhere_begins_nothing(job):
@@ -147,7 +155,7 @@ def test_a_helper_that_is_wanted_elsewhere_begins_nothing(job):
 
 def test_a_helper_ends_with_a_job_that_is_cancelled(job):
     with hold_lock(job.folder / "lock"):
-        job.tell(status="running")
+        job.write_state(status="running")
         queue.cancel(job.key)
         with pytest.raises(Cancelled):
             helper(job).take(["a"])
@@ -178,11 +186,11 @@ def test_an_idle_worker_helps_at_a_run_that_another_has_in_hand_and_goes_when_a_
         worker, "assist", lambda job, stopped, wanted: asked.append((job.key, wanted())) or 1
     )
     with hold_lock(job.folder / "lock"):
-        job.tell(status="running", spare=2)
+        job.write_state(status="running", spare=2)
         assert worker._assist_one(never) and asked == [(job.key, False)]
         queue.submit(TOY, registry.experiment(TOY).config(steps=30))
         assert worker._assist_one(never) and asked[1] == (job.key, True)
-        job.tell(status="running", spare=0)
+        job.write_state(status="running", spare=0)
         assert not worker._assist_one(never)
 
 
@@ -201,7 +209,7 @@ def test_what_is_shown_is_in_the_order_of_the_plan(job):
     own_progress, steps = own(job), plan([], "own")
     for live in (True, False):
         if not live:
-            other.give("a", {"final/w": np.ones(1)}, 0.0)
+            other.save_result("a", {"final/w": np.ones(1)}, 0.0)
         taken = own_progress.take([phase.name for phase in steps[:3]])
         assert taken.name == ("b" if live else "a")
     made = {"b": {"final/w": np.ones(1)}}
@@ -239,12 +247,12 @@ def test_the_time_left_is_by_the_steps_that_are_made_here(job, monkeypatch):
 
 
 def test_what_a_checkpoint_holds_of_others_is_not_counted_twice(job):
-    SharedTrainings(job, identity_of(job.request())).step("a", 4)  # by a helper
+    SharedTrainings(job, identity_of(job.request())).write_step("a", 4)  # by a helper
     first = JobProgress(job, identity_of(job.request()), 1, lambda: True, lambda: True)
     with pytest.raises(Stopped):
         first.report(6, 16, 1.0, dict, lambda: {"phase/a/x": np.ones(1), "now/b/step": np.ones(1)})
     again = own(job)
-    again.tell()
+    again.write_state()
     assert job.state()["step"] == 6 and job.state()["seconds_left"] is None
 
 
@@ -256,23 +264,23 @@ def test_what_a_helper_ended_while_nobody_was_here_is_not_counted_twice(job):
         )  # a hundred of a, fifty of c
     helper = SharedTrainings(job, identity_of(job.request()))
     assert helper.begin("b")
-    helper.step("b", 100)
-    helper.give("b", {"x": np.ones(1)}, 1.0)
+    helper.write_step("b", 100)
+    helper.save_result("b", {"x": np.ones(1)}, 1.0)
     again = own(job)
     assert again.take(["b"]).made is not None
     again.enter("c", 200, 100)
     again.report(250, 500, 1.0, dict, dict)
-    again.tell()
+    again.write_state()
     assert (
         job.state()["step"] == 250 and job.state()["seconds_left"] is None
     )  # nothing has been made here yet
     again.report(260, 500, 1.0, dict, dict)
-    again.tell()
+    again.write_state()
     assert job.state()["seconds_left"] is not None
 
 
 def test_what_a_helper_had_begun_does_not_change_the_pace(job, monkeypatch):
-    SharedTrainings(job, identity_of(job.request())).step(
+    SharedTrainings(job, identity_of(job.request())).write_step(
         "b", 100
     )  # of which its checkpoint holds 80
     made, clock = own(job), [job_progress.time.monotonic()]
@@ -284,7 +292,7 @@ def test_what_a_helper_had_begun_does_not_change_the_pace(job, monkeypatch):
     assert made.take(["b"]).name == "b"
     made.enter("b", 400, 400)
     made.report(481, 800, 1.0, dict, dict)
-    made.tell()
+    made.write_state()
     assert job.state()["step"] == 481 and job.state()["seconds_left"] == pytest.approx(
         39.9 * 319 / 399
     )

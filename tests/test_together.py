@@ -241,8 +241,10 @@ def statuses(keys: list[str]) -> list[str]:
 
 def test_jobs_of_one_shape_are_taken_at_once_and_each_is_a_run_of_its_own(runs, monkeypatch):
     seen: list[int] = []
-    save = JobProgress.tell
-    monkeypatch.setattr(JobProgress, "tell", lambda self: (seen.append(self.together), save(self)))
+    save = JobProgress.write_state
+    monkeypatch.setattr(
+        JobProgress, "write_state", lambda self: (seen.append(self.together), save(self))
+    )
     keys = ask(0.02, 0.1, 0.003)
     other = queue.submit("gdssm.layer", replace(LAYER, f=5), later=True)  # another shape
     single = ask(0.05, later=False)[0]
@@ -284,7 +286,7 @@ def test_one_job_is_cancelled_the_others_are_stopped_and_go_on_and_nothing_is_lo
     def reported(self, done, *rest):
         if done == 10 and not stop:
             queue.cancel(keys[0])
-            self.job.cancelled()
+            self.job.cancel_status()
         if done == 15:
             stop.append("now")
         self._stopped = lambda: bool(stop)

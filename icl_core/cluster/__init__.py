@@ -1,1 +1,1 @@
-"""Trainings on a Dask cluster. Imported by the command line alone."""
+"""Training on a Dask cluster; only the command line imports this package."""

@@ -1,10 +1,10 @@
-"""Hands what waits to the workers of a Dask cluster, in place of workers here: one process, `python
--m icl_core work` where `ICL_SCHEDULER` names a scheduler.
+"""Hand the jobs that wait to the workers of a Dask cluster, in place of workers on this machine:
+one process, `python -m icl_core work` with the scheduler's address in `ICL_SCHEDULER`.
 
-The folder of jobs stays what all pages and command lines read. A job is given to a worker that is
-free, and no sooner: so its place in the queue is true, and one that is asked for meanwhile goes
-before the runs of a sweep. This process holds its lock, and writes its state, its curves and its
-checkpoints as they come. When the worker is lost, or this process, the job goes on from the last of
+Pages and command lines read the same folder of jobs as ever. A job is handed to a worker that is
+free, and no sooner: so its position in the queue is true, and one that is requested meanwhile goes
+before the runs of a sweep. This process holds the job's lock, and writes its state, curves and
+checkpoints as they come. If the worker is lost, or this process, the job continues from the last of
 these.
 """
 
@@ -26,87 +26,86 @@ from icl_core.jobs.scheduler_address import ClusterStatus
 from icl_core.runs.disk import private_folder
 
 CONNECT = 10.0  # seconds in which a scheduler must answer
-PATIENCE = 60.0  # seconds after which one that is not there is given up
-PAUSE = 1.0  # seconds until it is tried again
+PATIENCE = 60.0  # seconds without a scheduler after which this process ends
+PAUSE = 1.0  # seconds between two tries to connect
 NICE = 5
 AUTOGROUP = Path("/proc/self/autogroup")
-_WHERE = re.compile(r"in <[^>]*>: ")  # Dask's words for the connection change with each try
+_CONNECTION = re.compile(r"in <[^>]*>: ")  # Dask names the connection: another port at each try
 
 
 def work(once: bool = False, slots: int | None = None, server: int | None = None) -> None:
-    """Train what waits, or hand it to a cluster if there is one: `python -m icl_core work`. See
-    `worker.work`."""
-    _step_back()
+    """Train the jobs that wait, or hand them to a cluster if there is one; see `worker.work`.
+    Called by `python -m icl_core work`."""
+    _lower_priority()
     if scheduler_address.scheduler():
         dispatch(server)
     else:
         worker.work(once, slots, server)
 
 
-def _step_back() -> None:
+def _lower_priority() -> None:
     """Let the dashboard answer first, also while all cores train. Where Linux shares the processor
-    among sessions, a niceness counts within its session only, and the session, here one of our own,
-    has another."""
-    with suppress(OSError, AttributeError):
+    among sessions, a niceness counts within its session only; if this process has one of its own,
+    the session's niceness is set, too."""
+    with suppress(OSError, AttributeError):  # not Linux, or not allowed: then as all processes
         os.nice(NICE)
         if os.getsid(0) == os.getpid():
             AUTOGROUP.write_text(str(NICE))
 
 
 def dispatch(server: int | None = None) -> None:
-    """Hand out what waits until nothing has for some seconds and `server`, a process, has ended.
-    SIGTERM and Ctrl-C stop every job at a checkpoint. Does nothing where another process does this.
-    """
+    """Hand out the jobs that wait until there have been none for some seconds and the process with
+    the pid `server` has ended. SIGTERM and Ctrl-C stop every job at a checkpoint. Does nothing if
+    another process does this already."""
     private_folder(jobs_folder())
-    with hold_lock(scheduler_address.lock_path()) as mine:
-        if mine:
-            asyncio.run(_connected(_signals(), lambda: _lives(server)))
+    with hold_lock(scheduler_address.lock_path()) as has_lease:
+        if has_lease:
+            asyncio.run(_serve(_signals(), lambda: _lives(server)))
 
 
-async def _connected(stopped: Callable[[], bool], waited_for: Callable[[], bool]) -> None:
-    """Find the scheduler, again where it is lost, and hand out; where there is none, say so."""
-    address, found = scheduler_address.scheduler(), time.monotonic()
-    while not stopped() and (waited_for() or time.monotonic() - found < PATIENCE):
+async def _serve(stopped: Callable[[], bool], server_lives: Callable[[], bool]) -> None:
+    """Connect to the scheduler, again if it is lost, and hand out jobs; write why if it cannot be
+    reached."""
+    address = scheduler_address.scheduler()
+    connected_at = time.monotonic()
+    while not stopped() and (server_lives() or time.monotonic() - connected_at < PATIENCE):
         try:
             from distributed import Client
 
             from icl_core.cluster.pool import WorkerPool
 
             async with Client(address, asynchronous=True, timeout=CONNECT, name="icl") as client:
-                if await WorkerPool(client, stopped, waited_for).work():
+                if await WorkerPool(client, stopped, server_lives).work():
                     return
-            found = time.monotonic()
+            connected_at = time.monotonic()
         except ImportError as problem:
-            return _say(
+            return _write_obstacle(
                 "ICL_SCHEDULER needs Dask: pip install -r "
                 f"icl_core/cluster/requirements-dask.txt ({problem})"
             )
-        except (
-            OSError,
-            ValueError,
-            TypeError,
-            RuntimeError,
-        ) as problem:  # of addresses and TLS, too
-            _say(f"expected a Dask scheduler at {address}, got: {_WHERE.sub('', str(problem))}")
+        except (OSError, ValueError, TypeError, RuntimeError) as problem:  # of addresses and TLS
+            reason = _CONNECTION.sub("", str(problem))
+            _write_obstacle(f"expected a Dask scheduler at {address}, got: {reason}")
         await asyncio.sleep(PAUSE)
 
 
-def _say(message: str) -> None:
+def _write_obstacle(message: str) -> None:
+    """Write into the status why nothing can be trained; print it if it is new."""
     if scheduler_address.read_status().message != message:
         print(message, file=sys.stderr)
     scheduler_address.write_status(ClusterStatus(message=message))
 
 
 def _signals() -> Callable[[], bool]:
-    """Tells whether SIGTERM or Ctrl-C came."""
-    came = []
+    """Return a function that returns whether SIGTERM or Ctrl-C came."""
+    signals: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
-        with suppress(ValueError):  # a thread hears no signals
-            signal.signal(number, lambda *_: came.append(True))
-    return lambda: bool(came)
+        with suppress(ValueError):  # signals come to the main thread only
+            signal.signal(number, lambda came, _: signals.append(came))
+    return lambda: bool(signals)
 
 
-def _lives(process: int | None) -> bool:
-    with suppress(psutil.Error):
-        return process is not None and psutil.Process(process).is_running()
+def _lives(pid: int | None) -> bool:
+    with suppress(psutil.Error):  # it has ended
+        return pid is not None and psutil.Process(pid).is_running()
     return False

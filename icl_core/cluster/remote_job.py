@@ -1,5 +1,5 @@
-"""The way of one job through Dask: handed to one worker, followed while it trains, its run checked
-and kept here."""
+"""One job on its way through Dask: handed to one worker, followed while it trains, its run checked
+and saved on this machine. Called by `pool`."""
 
 import asyncio
 import json
@@ -9,7 +9,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import psutil
 from distributed import Client, Future, Queue
@@ -19,18 +18,18 @@ from icl_core.contract.knobs import BadSetting
 from icl_core.jobs import warm_start
 from icl_core.jobs.folder import Job, queue_lock
 from icl_core.jobs.reading import CANCELLED, is_state
-from icl_core.jobs.train import postponed, tell_cancelled
+from icl_core.jobs.train import State, postponed_state, write_cancelled
 from icl_core.runs import store
 from icl_core.runs.disk import write_whole
 from icl_core.runs.file import IDENTITY, Damaged, unpack
 from icl_core.runs.header import info_of, key_of_record
 
-LOOK = 0.2  # seconds between looks whether somebody cancelled
-NEWS = 2  # parcels that may lie in a queue: a worker whose news are not fetched waits with the next
+LOOK = 0.2  # seconds between two looks for a request to cancel
+LONGEST_QUEUE = 2  # parcels in a queue: then its worker waits until one is read
 
 
 class WorkerLost(Exception):
-    """The worker is gone, with what it had in hand since its last news."""
+    """The worker is gone, with what it has done since its last report."""
 
 
 @dataclass(frozen=True)
@@ -38,144 +37,149 @@ class Worker:
     """A worker of Dask: its address, and the process that has it."""
 
     address: str
-    me: str
+    process: str
 
 
 class RemoteJob:
-    """A job on its way. `mine` tells whether we still have its lock, `there` whether the worker is
-    still that one."""
+    """A job that a worker of Dask trains. `has_lease` returns whether we still have the job's lock,
+    `is_there` whether the worker is still the same process."""
 
     def __init__(
         self,
         client: Client,
         job: Job,
         worker: Worker,
-        mine: Callable[[], bool],
-        there: Callable[[], bool],
+        has_lease: Callable[[], bool],
+        is_there: Callable[[], bool],
     ) -> None:
-        self.job, self.worker, self._client, self._mine, self._there = (
-            job,
-            worker,
-            client,
-            mine,
-            there,
-        )
+        self.job = job
+        self.worker = worker
+        self._client = client
+        self._has_lease = has_lease
+        self._is_there = is_there
         self._request = job.request() or {}
-        self._ticket = f"{self._request['experiment']}-{job.key}-{uuid.uuid4().hex[:8]}"
-        self._told = ""
+        # the name of this attempt at the job: another worker may have had it before
+        self._job_id = f"{self._request['experiment']}-{job.key}-{uuid.uuid4().hex[:8]}"
+        self._command = ""  # the last one sent
 
-    async def make(self, code: dict[str, str], stopped: Callable[[], bool]) -> None:
-        """Have the job done, and keep what has come of it. Raises `Lost`, and what went wrong on
+    async def train(self, code: dict[str, str], stopped: Callable[[], bool]) -> None:
+        """Have the job trained, and save the outcome. Raises `WorkerLost`, and what went wrong on
         the worker."""
-        queue = await Queue(self._ticket, client=self._client, maxsize=NEWS)
-        what = {"key": self.job.key, "request": self._request, "me": self.worker.me, "code": code}
+        queue = await Queue(self._job_id, client=self._client, maxsize=LONGEST_QUEUE)
+        order = {
+            "key": self.job.key,
+            "request": self._request,
+            "process": self.worker.process,
+            "code": code,
+        }
         future = self._client.submit(
-            remote_worker.carry_out,
-            self._ticket,
-            json.dumps(what),
-            transfer.pack(transfer.outward(self.job)),
-            key=self._ticket,
+            remote_worker.train,
+            self._job_id,
+            json.dumps(order),
+            transfer.pack(transfer.collect(self.job)),
+            key=self._job_id,
             workers=[self.worker.address],
             pure=False,
         )
         try:
-            self._keep(transfer.unpack(await self._followed(future, queue, stopped)))
+            outcome = await self._follow(future, queue, stopped)
+            self._save(transfer.unpack(outcome))
         finally:
             with suppress(Exception):  # the scheduler may be gone, too
                 await self._client.cancel([future])
             for _ in range(3):  # ours counts twice, the worker's once, which may be dead
                 queue.close()
 
-    async def _followed(self, future: Future, queue: Queue, stopped: Callable[[], bool]) -> bytes:
-        """What the worker gives back in the end; until then its news are told here, and to it what
-        is asked."""
-        news, end = asyncio.ensure_future(queue.get()), asyncio.ensure_future(future.result())
+    async def _follow(self, future: Future, queue: Queue, stopped: Callable[[], bool]) -> bytes:
+        """Return what the worker returns in the end; until then write its reports into the job's
+        folder, and send it the commands."""
+        report = asyncio.ensure_future(queue.get())
+        end = asyncio.ensure_future(future.result())
         try:
             while True:
-                await asyncio.wait((news, end), timeout=LOOK, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait((report, end), timeout=LOOK, return_when=asyncio.FIRST_COMPLETED)
                 if end.done():
                     return end.result()
-                if news.done():
-                    self._relay(transfer.unpack(news.result()))
-                    news = asyncio.ensure_future(queue.get())
-                if not self._there():
+                if report.done():
+                    self._write_report(transfer.unpack(report.result()))
+                    report = asyncio.ensure_future(queue.get())
+                if not self._is_there():
                     raise WorkerLost
-                await self._ask(
-                    remote_worker.STOP if stopped() or not self._mine() else self.job.cancelled()
-                )
+                if stopped() or not self._has_lease():
+                    await self._send_command(remote_worker.STOP)
+                else:
+                    await self._send_command(self.job.cancel_status())
         finally:
-            news.cancel()
+            report.cancel()
             end.cancel()
 
-    async def _ask(self, what: str) -> None:
-        """Tell the worker to stop or to give up, once."""
-        if what and what != self._told:
-            self._told = what
+    async def _send_command(self, command: str) -> None:
+        """Tell the worker to stop or to cancel, once."""
+        if command and command != self._command:
+            self._command = command
             await self._client.run(
-                remote_worker.tell,
-                self._ticket,
-                what,
+                remote_worker.command,
+                self._job_id,
+                command,
                 workers=[self.worker.address],
                 on_error="ignore",
             )
 
-    def _relay(self, news: transfer.Files) -> None:
-        """Keep the files as if the job were done here. What cannot be written comes again."""
-        with suppress(OSError):
-            self._write(transfer.CHECKPOINT, self.job.checkpoint, news)
-            told = self._state(news[transfer.STATE]) if transfer.STATE in news else {}
-            if (
-                told.get("status") == "running" and self._mine()
-            ):  # of the end we tell once we have all of it
-                self.job.tell(**told)
-            self._write(
-                transfer.LIVE, self.job.live, news
-            )  # a job that has curves is no longer told to be waiting
+    def _write_report(self, files: transfer.Files) -> None:
+        """Write the files as if the job were trained here."""
+        with suppress(OSError):  # they come again with the next report
+            self._write(transfer.CHECKPOINT, self.job.checkpoint, files)
+            state = self._read_state(files[transfer.STATE]) if transfer.STATE in files else {}
+            # the last state is written once we have all of the outcome
+            if state.get("status") == "running" and self._has_lease():
+                self.job.write_state(**state)
+            # after the state: a job that has curves must not be shown as waiting
+            self._write(transfer.LIVE, self.job.live, files)
 
-    def _write(self, name: str, path: Path, news: transfer.Files) -> None:
-        if name in news and self._mine() and self._is_ours(news[name]):
-            write_whole(path, news[name])
+    def _write(self, name: str, path: Path, files: transfer.Files) -> None:
+        if name in files and self._has_lease() and self._belongs_to_job(files[name]):
+            write_whole(path, files[name])
 
-    def _is_ours(self, content: bytes) -> bool:
-        """Whether the bytes are a whole file of this job."""
-        with suppress(Damaged):
+    def _belongs_to_job(self, content: bytes) -> bool:
+        """Return whether the bytes are an undamaged file of this job."""
+        try:
             record, _ = unpack(content)
-            return all(record[name] == self._request.get(name, record[name]) for name in IDENTITY)
-        return False
+        except Damaged:
+            return False
+        return all(record[name] == self._request.get(name, record[name]) for name in IDENTITY)
 
-    def _state(self, content: bytes) -> dict[str, Any]:
-        """The state that the worker tells. This process stands for its own, and nobody here can
-        help it."""
-        told = json.loads(content)
-        if not is_state(told):
+    def _read_state(self, content: bytes) -> State:
+        """Return the state that the worker sent, with this process in place of its own, and without
+        trainings for helpers, of which there are none here."""
+        state = json.loads(content)
+        if not is_state(state):
             raise Damaged("expected the state of a job")
-        here = (
-            {"pid": os.getpid(), "born": psutil.Process().create_time()}
-            if told["status"] == "running"
-            else {}
-        )
-        return {**told, **here, "spare": 0}
+        state["spare"] = 0
+        if state["status"] == "running":
+            state["pid"] = os.getpid()
+            state["born"] = psutil.Process().create_time()
+        return state
 
-    def _keep(self, outcome: transfer.Files) -> None:
-        """Keep what has come of the job, and tell how it has ended."""
-        if not self._mine():
+    def _save(self, outcome: transfer.Files) -> None:
+        """Save what has come of the job, and write its last state."""
+        if not self._has_lease():
             return
-        last: dict[str, Any] | None = self._state(outcome.pop(transfer.STATE))
+        last: State | None = self._read_state(outcome.pop(transfer.STATE))
         if last["status"] == "done":
-            last = self._kept(last, outcome)
+            last = self._save_run(last, outcome)
         elif last["status"] not in CANCELLED:
-            self._relay(outcome)
+            self._write_report(outcome)
         if last is None:
             return
         if last["status"] in CANCELLED:
-            return tell_cancelled(self.job, self._mine)
-        with suppress(OSError):
-            self.job.tell(**last)
+            return write_cancelled(self.job, self._has_lease)
+        with suppress(OSError):  # the job counts as interrupted, and continues when there is room
+            self.job.write_state(**last)
 
-    def _kept(self, last: dict[str, Any], outcome: transfer.Files) -> dict[str, Any] | None:
-        """Keep a run, and tell that it is done, `last`; the state that could not be told, or is
-        another. Raises `Damaged` for another run."""
-        if status := self.job.cancelled():
+    def _save_run(self, last: State, outcome: transfer.Files) -> State | None:
+        """Save a run, and write the state `last`, that it is done. Return the last state if it
+        could not be written or is another one, else None. Raises `Damaged` for another run."""
+        if status := self.job.cancel_status():
             return {"status": status}
         record, tensors = unpack(outcome.pop(transfer.RUN, b""))
         if key_of_record(record) != self.job.key:
@@ -187,15 +191,17 @@ class RemoteJob:
         except BadSetting as problem:
             return {**last, "status": "failed", "message": str(problem)}
         except OSError as problem:
-            return {**last, **postponed(self.job, self.job.state().get("tries", 0), problem)}
+            tries = self.job.state().get("tries", 0)
+            return {**last, **postponed_state(self.job, tries, problem)}
         for name, content in outcome.items():
-            if name.startswith("ends/") and self._is_ours(content):
+            if name.startswith("ends/") and self._belongs_to_job(content):
                 warm_start.write_end(self.job.ends / os.path.basename(name), content)
-        with suppress(OSError), queue_lock():  # nobody gives it up, or asks for it again, meanwhile
-            if status := self.job.cancelled():
+        # The lock of the queue: meanwhile nobody cancels the job or requests it again.
+        with suppress(OSError), queue_lock():  # the caller tries to write the state again
+            if status := self.job.cancel_status():
                 store.default().discard(header)
                 return {"status": status}
-            if self._mine():
-                self.job.tell(**last)
+            if self._has_lease():
+                self.job.write_state(**last)
             return None
         return last

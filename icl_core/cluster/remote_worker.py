@@ -1,6 +1,6 @@
-"""What a worker of Dask does: trains a job as a worker here would, in a folder of its own that is
-thrown away, and tells the process that gave it the job how far it is. `icl_core.cluster.dispatcher`
-calls these functions by name.
+"""The functions that run on a worker of Dask: it trains a job as a worker on this machine would, in
+a store of its own that is deleted afterwards, and reports its progress to the process that handed
+it the job. Called by name, through Dask, by `pool` and `remote_job`.
 
 One training at a time in a process: start as many as there are cores, `dask worker --nworkers 8
 --nthreads 1`.
@@ -22,17 +22,18 @@ from icl_core.cluster import transfer
 from icl_core.jobs.code_version import code, differs
 from icl_core.jobs.faults import GpuLost
 from icl_core.jobs.folder import Job
-from icl_core.jobs.job_progress import THREADS
+from icl_core.jobs.phase_helper import THREADS
 from icl_core.jobs.reading import CANCELLED
 from icl_core.jobs.train import train_job
 from icl_core.runs import store
 
-LOOK = 0.2  # seconds between looks for what is new
-SILENCE = 60.0  # seconds after which a training that nobody hears is stopped
-STOP = "stop"  # at a checkpoint
-ME = uuid.uuid4().hex  # of this process: another one may have its address by now
-_code, _one = code(), threading.Lock()
-_told: dict[str, str] = {}  # by ticket, what its training was told to do
+LOOK = 0.2  # seconds between two looks for files that have changed
+SILENCE = 60.0  # seconds after which a training whose reports nobody reads is stopped
+STOP = "stop"  # the command to stop at a checkpoint; the others are CANCELLED
+PROCESS = uuid.uuid4().hex  # of this process: another one may have its address later
+_code = code()
+_training = threading.Lock()
+_commands: dict[str, str] = {}  # by job id
 
 
 class Moved(Exception):
@@ -44,50 +45,54 @@ class Refused(Exception):
 
 
 def introduce() -> str:
-    """Who this process is, and with which code it trains: JSON."""
-    return json.dumps({"me": ME, "code": _code})
+    """Return, as JSON, the identity of this process and the version of its code."""
+    return json.dumps({"process": PROCESS, "code": _code})
 
 
-def tell(ticket: str, what: str) -> None:
-    """Have the training with that ticket stop at a checkpoint, STOP, or end with one of
-    CANCELLED."""
-    _told[ticket] = what
+def command(job_id: str, what: str) -> None:
+    """Have the training with that id stop at a checkpoint (STOP) or end as cancelled (one of
+    CANCELLED)."""
+    _commands[job_id] = what
 
 
-def carry_out(ticket: str, order: str, luggage: bytes) -> bytes:
-    """Train a job; a parcel with its last state, its run if it is done, else its checkpoint.
+def train(job_id: str, order: str, payload: bytes) -> bytes:
+    """Train a job; return a parcel with its last state, its run if it is done, else its checkpoint.
 
-    `order` is JSON: the job's `key` and `request`, the process that is meant, `me`, and the `code`
-    that is wanted. What is new while it trains goes into the queue that is called as the ticket, a
-    parcel each. Raises `Moved` or `Refused`.
+    `job_id` is the name of this attempt at the job: files that change go into the Dask queue of
+    that name, as a parcel each. `order` is JSON: the job's `key` and `request`, the `process` that
+    is meant, and the `code` that is expected. `payload` is a parcel from `transfer.collect`. Raises
+    `Moved` or `Refused`.
     """
-    wanted = json.loads(order)
-    if wanted["me"] != ME:
+    expected = json.loads(order)
+    if expected["process"] != PROCESS:
         raise Moved
     if code() != _code:
         raise Refused("its code has changed on disk since it was started")
-    if problem := differs(wanted["code"], _code):
+    if problem := differs(expected["code"], _code):
         raise Refused(problem)
-    with _one:
-        _settle()
-        job, queue = Job(wanted["key"]), Queue(ticket, client=get_client())
-        with _unpacked(job, wanted["request"], luggage):
-            with _relayed(job, queue, ticket):
+    with _training:
+        _set_up()
+        job = Job(expected["key"])
+        queue = Queue(job_id, client=get_client())
+        with _unpacked(job, expected["request"], payload):
+            with _reported(job, queue, job_id):
                 try:
-                    train_job(job, lambda: _told.get(ticket) == STOP, lambda: _heeds(job, ticket))
-                except (
-                    GpuLost
-                ):  # nothing can be computed here any more: Dask must see this worker as lost
+                    train_job(
+                        job,
+                        lambda: _commands.get(job_id) == STOP,
+                        lambda: _has_lease(job, job_id),
+                    )
+                except GpuLost:  # Dask must see this worker as lost
                     os._exit(1)
             return transfer.pack(_outcome(job))
 
 
 @cache
-def _settle() -> None:
-    """Give this process a store of its own, within the folder that Dask removes when the worker
+def _set_up() -> None:
+    """Give this process a store of its own, in the folder that Dask deletes when the worker
     ends."""
     from icl_core.jobs.estimate import measure_pace
-    from icl_core.machine import device
+    from icl_core.machine import device  # imports torch
 
     home = Path(get_worker().local_directory) / "icl"
     os.environ |= {"ICL_CACHE_DIR": str(home), "ICL_ARTIFACTS": str(home / "artifacts")}
@@ -97,78 +102,77 @@ def _settle() -> None:
 
 
 @contextmanager
-def _unpacked(job: Job, request: dict, luggage: bytes) -> Iterator[None]:
-    """The job as its own machine has it; afterwards nothing of it is left."""
-    job.ask(request)
-    placed = transfer.lay_out(transfer.unpack(luggage))
+def _unpacked(job: Job, request: dict, payload: bytes) -> Iterator[None]:
+    """Put the job's files into the store of this process, and delete everything of it
+    afterwards."""
+    job.enqueue(request)
+    paths = transfer.lay_out(transfer.unpack(payload))
     try:
         yield
     finally:
         if header := store.default().exact(request["experiment"], job.key):
             store.default().delete(header)
-        for path in placed:
+        for path in paths:
             path.unlink(missing_ok=True)
         shutil.rmtree(job.folder, ignore_errors=True)
 
 
-def _heeds(job: Job, ticket: str) -> bool:
-    """The job is ours as long as we have it; this is asked often, so what was told is
-    heeded here."""
-    if _told.get(ticket) in CANCELLED:
-        with suppress(OSError):
-            job.give_up(_told[ticket])
+def _has_lease(job: Job, job_id: str) -> bool:
+    """Return True: no other process works in this store. As this is asked often, a command to
+    cancel is obeyed here."""
+    if _commands.get(job_id) in CANCELLED:
+        with suppress(OSError):  # it is tried again at the next report
+            job.request_cancel(_commands[job_id])
     return True
 
 
 @contextmanager
-def _relayed(job: Job, queue: Queue, ticket: str) -> Iterator[None]:
-    """Tell what is new of the job. Where nobody hears it for long, it is stopped."""
-    over = threading.Event()
+def _reported(job: Job, queue: Queue, job_id: str) -> Iterator[None]:
+    """Send the job's files as they change. If nobody reads them for long, the training is
+    stopped."""
+    ended = threading.Event()
 
-    def relay() -> None:
-        seen: dict[str, tuple[int, int]] = {}
-        while not over.wait(LOOK):
-            if news := _news(job, seen):
+    def report() -> None:
+        stamps: dict[str, tuple[int, int]] = {}
+        while not ended.wait(LOOK):
+            if files := _changed_files(job, stamps):
                 try:
-                    queue.put(transfer.pack(news), timeout=SILENCE)
-                except (
-                    Exception
-                ):  # whatever is wrong with the connection: who gave the job has it done elsewhere
-                    tell(ticket, STOP)
+                    queue.put(transfer.pack(files), timeout=SILENCE)
+                except Exception:  # whatever it is, the dispatcher has the job done elsewhere
+                    command(job_id, STOP)
                     return
 
-    thread = threading.Thread(target=relay, daemon=True)
+    thread = threading.Thread(target=report, daemon=True)
     thread.start()
     try:
         yield
     finally:
-        over.set()
+        ended.set()
         thread.join()
-        _told.pop(ticket, None)
+        _commands.pop(job_id, None)
 
 
-def _news(job: Job, seen: dict[str, tuple[int, int]]) -> transfer.Files:
-    """The files of the job that have changed since they were `seen`."""
-    found = {}
+def _changed_files(job: Job, stamps: dict[str, tuple[int, int]]) -> transfer.Files:
+    """Return the files of the job that have changed since their `stamps`, which are updated."""
+    files: transfer.Files = {}
     for name in (transfer.STATE, transfer.LIVE, transfer.CHECKPOINT):
         try:
             path = job.folder / name
             status = path.stat()
             stamp = status.st_ino, status.st_mtime_ns
-            if seen.get(name) != stamp:
-                found[name] = path.read_bytes()
-                seen[name] = stamp
-        except OSError:  # not there yet, or no more
+            if stamps.get(name) != stamp:
+                files[name] = path.read_bytes()
+                stamps[name] = stamp
+        except OSError:  # it does not exist yet, or no more
             continue
-    return found
+    return files
 
 
 def _outcome(job: Job) -> transfer.Files:
-    """What has become of the job."""
-    found = _news(job, {})
+    """Return the files of a job that has ended, with its run if it is done."""
+    files = _changed_files(job, {})
     header = store.default().exact((job.request() or {})["experiment"], job.key)
     if header and job.state()["status"] == "done":
-        found[transfer.RUN] = header.path.read_bytes()
-    return found | {
-        f"ends/{path.name}": path.read_bytes() for path in job.ends.glob("*.safetensors")
-    }
+        files[transfer.RUN] = header.path.read_bytes()
+    ends = {f"ends/{path.name}": path.read_bytes() for path in job.ends.glob("*.safetensors")}
+    return files | ends

@@ -1,1 +1,1 @@
-"""Trainings in processes of their own: asked for by pages and the command line, done by workers."""
+"""The queue of training jobs: pages and the command line submit them, worker processes run them."""

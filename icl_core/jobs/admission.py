@@ -1,9 +1,11 @@
-"""What the workers of this machine use together: a job waits until its memory, as estimated, fits
-beside the others'.
+"""Admit jobs to training by memory: a job waits until its estimated memory fits beside that of the
+jobs that train on this machine. Called by `worker` and `batched_jobs`.
 
-Nobody overtakes one that waits for this: it would wait for ever. On GPUs each worker has its own.
+No job overtakes one that waits for memory: it would wait for ever. On GPUs each worker has the
+memory of its own.
 """
 
+from pathlib import Path
 from typing import Any
 
 from icl_core import registry
@@ -16,32 +18,33 @@ WAITS = "it needs more memory than is left beside what is in training"
 
 
 def fits(key: str) -> bool:
-    """Whether this machine has room for one more training of the job. For the first of all there
-    is: a setting that is larger than the machine is refused when it is made."""
+    """Return whether this machine has memory for one more training of the job. The first job always
+    fits: settings that are larger than the machine are refused when they are made."""
     from icl_core.machine import device  # imports torch
 
     if device.current_device().type != "cpu":
         return True
-    used = sum(
-        needed(Job(known.key)) * _trainings(Job(known.key))
-        for known in queue.states()
-        if _in_hand(known, key)
-    )
-    return not used or used + needed(Job(key)) <= device.memory()
+    used = 0
+    for state in queue.states():
+        if _is_in_training(state, key):
+            job = Job(state.key)
+            used += estimated_memory(job) * _count_trainings(job)
+    return not used or used + estimated_memory(Job(key)) <= device.memory()
 
 
-def say_that_it_waits(known: queue.JobState) -> None:
-    """Have the page say why a job waits though a worker is free. Raises `OSError`. Within the
-    queue's lock: since `known` was seen, it may have been cancelled or begun."""
-    job = Job(known.key)
-    told = job.state()
-    if told["status"] == "queued" and told.get("message") != WAITS and not job.locked():
-        job.tell(status="queued", message=WAITS)
+def write_memory_wait(state: queue.JobState) -> None:
+    """Write into the job's state that it waits for memory, though a worker is free. The caller
+    holds the queue's lock; the job may have been cancelled or begun since `state` was read. Raises
+    `OSError`."""
+    job = Job(state.key)
+    stored = job.state()
+    if stored["status"] == "queued" and stored.get("message") != WAITS and not job.is_locked():
+        job.write_state(status="queued", message=WAITS)
 
 
-def needed(job: Job) -> int:
-    """Estimated bytes of one of its trainings; 0 for a job that cannot be trained, which says so
-    when it is."""
+def estimated_memory(job: Job) -> int:
+    """Return the estimated bytes of one training of the job; 0 for a job that cannot be trained,
+    which fails with a message when it is tried."""
     from icl_core.machine import device  # imports torch
 
     request: dict[str, Any] = job.request() or {}
@@ -52,23 +55,20 @@ def needed(job: Job) -> int:
         return 0
 
 
-def _in_hand(known: queue.JobState, key: str) -> bool:
-    """Whether a worker has it, other than the job `key` that is about to be taken; it may not have
-    said so yet."""
-    if known.status in WAITING:
-        return (
-            known.key != key
-            and (Job(known.key).folder / "lock").exists()
-            and Job(known.key).locked()
-        )
-    return not known.ended
+def _is_in_training(state: queue.JobState, key: str) -> bool:
+    """Return whether a worker has the job, unless it is the job `key`, which is about to be taken.
+    A worker that has just taken a job may not have written its state yet."""
+    if state.status not in WAITING:
+        return not state.ended
+    job = Job(state.key)
+    return state.key != key and (job.folder / "lock").exists() and job.is_locked()
 
 
-def _trainings(job: Job) -> int:
-    """How many of its trainings are in workers' hands: its own worker has one."""
+def _count_trainings(job: Job) -> int:
+    """Return how many of the job's trainings are in progress: its own worker has one at least."""
     return max(1, sum(map(_is_held, job.phases.glob("*.lock"))))
 
 
-def _is_held(lock: Any) -> bool:
-    with hold_lock(lock) as mine:
-        return not mine
+def _is_held(lock: Path) -> bool:
+    with hold_lock(lock) as has_lease:
+        return not has_lease

@@ -1,9 +1,9 @@
-"""Several jobs that wait, of one experiment and of equal shape, made as one tensor program: the
-runs of a sweep.
+"""Train several waiting jobs of one experiment and of equal shape as one tensor program: the runs
+of a sweep. Called by `worker`.
 
-Each is a job as ever, with its own lock, state, checkpoint and run, and ends by itself: one that is
-cancelled, fails or cannot be kept is no trouble of the others. Their checkpoints are those that
-they would have alone.
+Each job has its own lock, state, checkpoint and run, and ends by itself: one that is cancelled,
+fails or cannot be saved does not disturb the others. Their checkpoints are those that they would
+have alone.
 """
 
 import math
@@ -19,122 +19,136 @@ from icl_core.contract.experiment import Tensors
 from icl_core.contract.settings_io import from_stored
 from icl_core.jobs import admission, queue
 from icl_core.jobs.folder import Job, hold_lock, queue_lock
-from icl_core.jobs.train import BegunJob, begin_job, conclude, finish_job, train_job
+from icl_core.jobs.train import BegunJob, State, begin_job, finish_job, run_and_record, train_job
 from icl_core.machine import malloc
 
 
 @dataclass(frozen=True, eq=False)
 class HeldJob:
-    """A job whose lock this worker has, until `lock` is closed."""
+    """A job whose lock this worker holds until `lock` is closed."""
 
     job: Job
-    mine: Callable[[], bool]
+    has_lease: Callable[[], bool]
     lock: ExitStack
 
 
 def take_job(key: str) -> HeldJob | None:
-    """The job, if it is due and nobody has it."""
-    lock, job = ExitStack(), Job(key)
-    mine = lock.enter_context(hold_lock(job.folder / "lock"))
-    if mine and job.due():
-        return HeldJob(job, mine, lock)
+    """Take the lock of a job; return None if it is not due or another worker has it."""
+    lock = ExitStack()
+    job = Job(key)
+    has_lease = lock.enter_context(hold_lock(job.folder / "lock"))
+    if has_lease and job.is_due():
+        return HeldJob(job, has_lease, lock)
     lock.close()
     return None
 
 
 def batch_with(first: HeldJob, slots: int) -> list[HeldJob]:
-    """What goes together with a job: runs of sweeps that wait and are of its shape, no more than
-    leave their share of what waits to other workers that have nothing to do. Nobody who asks for a
-    single run waits for others'."""
-    known = queue.states()
-    waiting = [state for state in known if state.key != first.job.key and queue.is_ready(state)]
-    like, most = _shape(first.job)
-    keys = [state.key for state in waiting if most > 1 and _shape(Job(state.key))[0] == like]
-    busy = len({state.pid for state in known if state.status == "running"})
+    """Take the jobs that are trained together with `first`: waiting runs of sweeps that have its
+    shape.
+
+    They are at most this worker's share of what waits; the rest is for the idle workers of the
+    `slots`. A run that was requested alone is never batched: nobody waits for others' runs.
+    """
+    states = queue.states()
+    waiting = [state for state in states if state.key != first.job.key and queue.is_ready(state)]
+    shape, most = _shape(first.job)
+    keys: list[str] = []
+    if most > 1:
+        keys = [state.key for state in waiting if _shape(Job(state.key))[0] == shape]
+    busy = len({state.pid for state in states if state.status == "running"})
     share = math.ceil((1 + len(waiting)) / max(1, slots - busy))
-    found: list[HeldJob] = []
+    batch: list[HeldJob] = []
     for key in keys:
-        if len(found) + 1 >= min(most, share):
+        if len(batch) + 1 >= min(most, share):
             break
         try:
-            with queue_lock():  # two that look at once would both find room
+            with queue_lock():  # two workers that looked at once would both find memory
                 if not admission.fits(key):
-                    break  # nor do the others, which are alike
-                if other := take_job(key):
-                    found.append(other)
+                    break  # nor do the others, which are of the same shape
+                if held := take_job(key):
+                    batch.append(held)
         except OSError:
             break
-    return found
+    return batch
 
 
 def _shape(job: Job) -> tuple[Any, int]:
-    """What the job has in common with those that it can go with, and how many go together; 1: it
-    goes alone, as one that has taken down its worker does."""
+    """Return what jobs of one batch must have in common, and how many go into a batch. (None, 1) is
+    a job that is trained alone: a single run, or one at which a worker has died."""
+    alone = None, 1
     request = job.request() or {}
     if not request.get("later") or job.state().get("deaths", 0):
-        return None, 1
+        return alone
     try:
         experiment = registry.experiment(request["experiment"])
         config = from_stored(experiment.config, request["config"])
-    except Exception:  # whatever is wrong with it is told when it is trained
-        return None, 1
-    if not experiment.batching:
-        return None, 1
-    return (request["experiment"], experiment.batching.alike(config)), experiment.batching.most(
-        config
-    )
+    except Exception:  # it fails with a message when it is trained
+        return alone
+    batching = experiment.batching
+    if not batching:
+        return alone
+    return (request["experiment"], batching.alike(config)), batching.most(config)
 
 
 @malloc.bounded_heap()
 def train_together(jobs: Sequence[HeldJob], stopped: Callable[[], bool]) -> None:
-    """Jobs of one shape from their requests to their ends; each is let go of as it ends."""
-    begun: dict[int, BegunJob] = {}
-    for index, each in enumerate(jobs):
-        conclude(each.job, each.mine, partial(_begin, begun, index, each, stopped))
-        if index not in begun:
-            each.lock.close()
-    for found in begun.values():
-        found.progress.together = len(begun)
-    left = dict(begun)
+    """Train jobs of one shape from their requests to their ends; the lock of each is released when
+    it ends."""
+    begun_jobs: dict[int, BegunJob] = {}
+    for index, held in enumerate(jobs):
+        begin = partial(_begin, begun_jobs, index, held, stopped)
+        run_and_record(held.job, held.has_lease, begin)
+        if index not in begun_jobs:
+            held.lock.close()
+    for begun in begun_jobs.values():
+        begun.progress.together = len(begun_jobs)
+    remaining = dict(begun_jobs)
     try:
-        for index, made in _made(begun):
-            conclude(jobs[index].job, jobs[index].mine, partial(_end, begun[index], made))
-            left.pop(index).progress.leave()  # at once: it may be asked for again
-            jobs[index].lock.close()
-    except Exception:  # what the program of all does wrong is not the failure of each
+        for index, result in _results(begun_jobs):
+            held = jobs[index]
+            run_and_record(held.job, held.has_lease, partial(_end, begun_jobs[index], result))
+            # at once, not after the last job: it may be requested again
+            remaining.pop(index).progress.shared.release()
+            held.lock.close()
+    except Exception:  # a fault of the program does not fail its jobs: each is trained alone
         traceback.print_exc()
-    for index, found in left.items():
-        found.progress.leave()
-        conclude(
-            found.job,
-            jobs[index].mine,
-            lambda job=found.job: {**job.state(), "status": "interrupted"},
-        )
-        train_job(jobs[index].job, stopped, jobs[index].mine)
-        jobs[index].lock.close()
+    for index, begun in remaining.items():
+        held = jobs[index]
+        begun.progress.shared.release()
+        run_and_record(held.job, held.has_lease, partial(_interrupted_state, held.job))
+        train_job(held.job, stopped, held.has_lease)
+        held.lock.close()
 
 
 def _begin(
-    begun: dict[int, BegunJob], index: int, each: HeldJob, stopped: Callable[[], bool]
-) -> dict[str, Any] | None:
-    found = begin_job(each.job, stopped, each.mine)
-    if found is None:
+    begun_jobs: dict[int, BegunJob], index: int, held: HeldJob, stopped: Callable[[], bool]
+) -> State | None:
+    """Prepare the training of one job, and add it to `begun_jobs` under its index."""
+    begun = begin_job(held.job, stopped, held.has_lease)
+    if begun is None:
         return {"status": "done"}
-    begun[index] = found
+    begun_jobs[index] = begun
     return None
 
 
-def _made(begun: dict[int, BegunJob]) -> Iterable[tuple[int, Tensors | Exception]]:
-    """What each makes or is ended by, as it ends."""
-    indices, each = list(begun), list(begun.values())
-    if not each or each[0].experiment.batching is None:
+def _results(begun_jobs: dict[int, BegunJob]) -> Iterable[tuple[int, Tensors | Exception]]:
+    """Train the jobs as one program; yield the index of each, as it ends, with its tensors or the
+    exception that ended it."""
+    indices = list(begun_jobs)
+    jobs = list(begun_jobs.values())
+    if not jobs or jobs[0].experiment.batching is None:
         return
-    run = each[0].experiment.batching.run
-    for at, made in run([one.config for one in each], [one.progress for one in each]):
-        yield indices[at], made
+    run = jobs[0].experiment.batching.run
+    for position, result in run([job.config for job in jobs], [job.progress for job in jobs]):
+        yield indices[position], result
 
 
-def _end(begun: BegunJob, made: Tensors | Exception) -> dict[str, Any] | None:
-    if isinstance(made, Exception):
-        raise made
-    return finish_job(begun, made)
+def _end(begun: BegunJob, result: Tensors | Exception) -> State | None:
+    if isinstance(result, Exception):
+        raise result
+    return finish_job(begun, result)
+
+
+def _interrupted_state(job: Job) -> State:
+    return {**job.state(), "status": "interrupted"}

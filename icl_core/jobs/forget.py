@@ -1,5 +1,5 @@
-"""Which jobs that have ended stay, for their messages and for what a longer run goes on from: the
-latest."""
+"""Delete the folders of old jobs. The latest that have ended stay, for their messages and for the
+final states that a longer run continues from. Called by `queue.submit` and by workers."""
 
 import shutil
 import time
@@ -8,40 +8,41 @@ from contextlib import suppress
 
 from icl_core.jobs.folder import Job, jobs_folder
 
-KEPT, KEPT_FAILED = 100, 400  # of those that failed nothing else tells
-_NOT_ASKED = {"watched", "lock", "phases", "ends"}  # a folder of these alone
-_UNASKED = 60.0  # seconds after which a folder that only somebody's look has made is nobody's
+MAX_ENDED = 100  # jobs that have ended otherwise than by failing
+MAX_FAILED = 400  # more, as nothing else records a failure
+_UNREQUESTED_NAMES = {"watched", "lock", "phases", "ends"}  # all that is in a folder nobody needs
+_UNREQUESTED_AGE = 60.0  # seconds after which a folder without a request is deleted
 
 
 def forget_ended(ended: Mapping[str, str]) -> None:
-    """Drop all but the latest of these jobs, which have ended: their status by key. Under the
-    queue's lock: nobody asks for one meanwhile."""
+    """Delete all but the latest of the jobs that have ended, given as status by key. The caller
+    holds the queue's lock: nobody requests one meanwhile."""
     failed = [key for key, status in ended.items() if status == "failed"]
     others = [key for key, status in ended.items() if status != "failed"]
-    for some, most in ((failed, KEPT_FAILED), (others, KEPT)):
-        if len(some) > most:
-            order = sorted(
-                some, key=lambda key: (ended[key] != "left", *_end(key))
-            )  # nobody waited for those first
-            for key in order[:-most]:
+    for keys, limit in ((failed, MAX_FAILED), (others, MAX_ENDED)):
+        if len(keys) > limit:
+            # those that everybody had left go first
+            order = sorted(keys, key=lambda key: (ended[key] != "left", *_end_time(key)))
+            for key in order[:-limit]:
                 shutil.rmtree(Job(key).folder, ignore_errors=True)
 
 
 def forget_unrequested() -> None:
-    """Drop the folders in which nothing is asked for: a page looked, and its request was refused,
-    or a helper left something for a job that was forgotten. Under the queue's lock."""
-    with suppress(OSError):
+    """Delete the folders without a request: of a page that watched a job whose request was refused,
+    or of a helper that wrote for a job that was forgotten. The caller holds the queue's lock."""
+    with suppress(OSError):  # there is no folder of jobs yet
         for folder in jobs_folder().iterdir():
-            with suppress(OSError):  # a file, or gone meanwhile
-                idle = abs(time.time() - folder.stat().st_mtime) > _UNASKED
-                if idle and {path.name for path in folder.iterdir()} <= _NOT_ASKED:
+            with suppress(OSError):  # not a folder, or deleted meanwhile
+                if abs(time.time() - folder.stat().st_mtime) <= _UNREQUESTED_AGE:
+                    continue
+                if {path.name for path in folder.iterdir()} <= _UNREQUESTED_NAMES:
                     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _end(key: str) -> tuple[bool, float]:
-    """When it ended; in a future that never came, before a clock was set back, counts
-    as long ago."""
-    with suppress(OSError):
-        at = (Job(key).folder / "state.json").stat().st_mtime
-        return at <= time.time() + _UNASKED, at
+def _end_time(key: str) -> tuple[bool, float]:
+    """Return a sort key for the time at which a job ended. A time in the future, from before the
+    clock was set back, sorts as long ago."""
+    with suppress(OSError):  # deleted meanwhile: sorts first
+        changed = (Job(key).folder / "state.json").stat().st_mtime
+        return changed <= time.time() + _UNREQUESTED_AGE, changed
     return False, 0.0

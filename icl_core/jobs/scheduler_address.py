@@ -1,7 +1,8 @@
-"""A Dask cluster in place of this machine's cores: where its scheduler is, and what is told of it.
+"""The address of the Dask scheduler, if trainings are done on a cluster in place of this machine,
+and the cluster's status.
 
-One process here, `icl_core.cluster.dispatcher`, hands the jobs to it; what it tells stands in a
-file for all to read.
+One process on this machine, `icl_core.cluster.dispatcher`, hands the jobs to the scheduler and
+writes the status to a file, from which pages and the command line read it.
 """
 
 import hashlib
@@ -19,54 +20,54 @@ from icl_core.runs.disk import write_whole
 
 @dataclass(frozen=True)
 class ClusterStatus:
-    """How many trainings the cluster can do at once; `message`, if nothing can be trained there
-    now, why; and a sentence for each of its machines that was refused."""
+    """The status of a cluster."""
 
-    workers: int = 0
-    message: str = ""
-    refused: list[str] = field(default_factory=list)
+    workers: int = 0  # trainings that it can do at once
+    message: str = ""  # why nothing can be trained there now, if nothing can
+    refused: list[str] = field(default_factory=list)  # a sentence for each machine not used
 
 
 def scheduler() -> str:
-    """The address of the scheduler that `ICL_SCHEDULER` names; empty if trainings are done here."""
+    """Return the address in `ICL_SCHEDULER`; "" if trainings are done on this machine."""
     return os.environ.get("ICL_SCHEDULER", "").strip()
 
 
 def choose_scheduler(address: str) -> None:
-    """Have this process, and those that it starts, hand its trainings to that scheduler."""
+    """Have this process, and those that it starts, hand trainings to the scheduler at `address`."""
     os.environ["ICL_SCHEDULER"] = address
 
 
 def lock_path() -> Path:
-    """The lock that the process holds which hands jobs to the scheduler, as long as it lives."""
+    """Return the lock that the dispatcher for this scheduler holds as long as it lives."""
     return _path("lock")
 
 
 def read_status() -> ClusterStatus:
-    """What was last told of the cluster in use; nothing if none is."""
-    found = read_json(_path("json"), _is_told, "what is told of a cluster") if scheduler() else None
-    return ClusterStatus(**found) if found else ClusterStatus()
+    """Return the last status written for the scheduler; an empty one if there is none."""
+    if not scheduler():
+        return ClusterStatus()
+    record = read_json(_path("json"), _is_status, "what is told of a cluster")
+    return ClusterStatus(**record) if record else ClusterStatus()
 
 
-def write_status(news: ClusterStatus) -> None:
-    """Say how the cluster is, unless that has been said. A full disk costs no more than the
-    message."""
-    if news != read_status():
-        with suppress(OSError):
-            write_whole(_path("json"), json.dumps(asdict(news)).encode())
+def write_status(status: ClusterStatus) -> None:
+    """Write the status, if it has changed."""
+    if status != read_status():
+        with suppress(OSError):  # on a full disk the status before stays
+            write_whole(_path("json"), json.dumps(asdict(status)).encode())
 
 
-def _path(ending: str) -> Path:
+def _path(suffix: str) -> Path:
     name = hashlib.sha256(scheduler().encode()).hexdigest()[:8]
-    return jobs_folder() / f"scheduler-{name}.{ending}"
+    return jobs_folder() / f"scheduler-{name}.{suffix}"
 
 
-def _is_told(value: Any) -> bool:
+def _is_status(value: Any) -> bool:
     return (
         isinstance(value, dict)
         and value.keys() == ClusterStatus.__dataclass_fields__.keys()
         and isinstance(value["workers"], int)
         and isinstance(value["message"], str)
         and isinstance(value["refused"], list)
-        and all(isinstance(each, str) for each in value["refused"])
+        and all(isinstance(sentence, str) for sentence in value["refused"])
     )

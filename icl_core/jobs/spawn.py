@@ -1,4 +1,5 @@
-"""Starts workers, each in a process of its own, for the jobs that wait."""
+"""Start workers, each in a process of its own, for the jobs that wait. Called by pages and the
+command line at every look at a job, and by workers."""
 
 import os
 import subprocess
@@ -10,11 +11,10 @@ from pathlib import Path
 from icl_core.contract.knobs import BadSetting
 from icl_core.jobs import queue, scheduler_address
 from icl_core.jobs.folder import has_room, hold_lock, jobs_folder, queue_lock
-from icl_core.jobs.reading import set_odd_aside
 from icl_core.machine import folders, limits
 
-_STARTING = 4.0  # seconds in which a worker that was started may not have taken its slot yet
 STARTED = "started"  # a file that is touched whenever a worker is started
+_STARTING = 4.0  # seconds in which a worker that was started may not have taken its slot yet
 _LONGEST_LOG = 2**20  # bytes
 _WORTH = 5.0  # seconds that a run must still take for another worker to be started for it
 # glibc gives large tensors back and asks for fresh pages at every step: a step of Mamba on 256 × 3
@@ -28,20 +28,19 @@ _FEW_SHAPES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64", "LRU_CACHE_CAPACITY": "6
 
 
 def ensure_workers(count: int | None = None) -> int:
-    """Start workers for the jobs that wait, `count` at most at once (else as many as the device
-    serves); where a scheduler is set, the one process that hands them to it.
+    """Start workers for the jobs that wait, up to `count` at once (by default as many as the device
+    serves); with a scheduler, the one process that hands the jobs to it.
 
-    The number started: none where none could write a file, or for jobs that must wait. Cheap enough
-    to be called at every look at a job. Raises `BadSetting` for a count below 1.
+    Returns the number started: none if none could write a file, or for jobs that may not be taken
+    now. Cheap enough to be called at every look at a job. Raises `BadSetting` for a count below 1.
     """
     check_count(count)
     if limits.read_only():
         return 0
-    known = queue.states()
-    waiting = sum(map(queue.is_ready, known)) + sum(map(_spare, known))
-    running = len(
-        {job.pid for job in known if job.status == "running"}
-    )  # workers: some make several as one
+    states = queue.states()
+    waiting = sum(map(queue.is_ready, states)) + sum(map(_spare_trainings, states))
+    # a worker may train several jobs as one
+    training = len({state.pid for state in states if state.status == "running"})
     if not waiting or not os.access(jobs_folder(), os.W_OK):
         return 0
     count = _slots(count)
@@ -49,9 +48,9 @@ def ensure_workers(count: int | None = None) -> int:
         stamp = jobs_folder() / STARTED
         if stamp.exists() and 0 <= time.time() - stamp.stat().st_mtime < _STARTING:
             return 0
-        taken = sum(map(_taken, range(count)))
-        # those that train nothing will see the job by themselves
-        started = max(0, min(count - taken, waiting - max(0, taken - running)))
+        taken = sum(map(_is_taken, range(count)))
+        idle = max(0, taken - training)  # these will see the jobs by themselves
+        started = max(0, min(count - taken, waiting - idle))
         if not started or not has_room():
             return 0
         for _ in range(started):
@@ -61,29 +60,28 @@ def ensure_workers(count: int | None = None) -> int:
 
 
 def warm() -> None:
-    """Start a worker that waits for this process with everything imported, unless one is there or
-    nothing can be written. What is asked for then trains at once."""
+    """Start a worker that imports everything and waits for the requests of this process, unless
+    there is a worker already or nothing can be written."""
     if limits.read_only():
         return
     count = _slots()
-    with suppress(OSError), queue_lock():
-        if os.access(jobs_folder(), os.W_OK) and has_room() and not any(map(_taken, range(count))):
+    with suppress(OSError), queue_lock():  # a worker is then started for the first request
+        if not os.access(jobs_folder(), os.W_OK) or not has_room():
+            return
+        if not any(map(_is_taken, range(count))):
             _start_worker(count, "--server", str(os.getpid()))
             (jobs_folder() / STARTED).touch(mode=0o600)
 
 
 def trainings(count: int | None = None) -> int:
-    """How many trainings can go on at once: as many as were asked for, or as there are
-    workers for."""
-    return (
-        max(1, scheduler_address.read_status().workers)
-        if scheduler_address.scheduler()
-        else _slots(count)
-    )
+    """Return how many trainings can run at once: `count`, or as many as there are workers for."""
+    if scheduler_address.scheduler():
+        return max(1, scheduler_address.read_status().workers)
+    return _slots(count)
 
 
 def where() -> str:
-    """Where trainings are done, in words."""
+    """Return in words where trainings are done."""
     return "on the cluster" if scheduler_address.scheduler() else "on this machine"
 
 
@@ -101,42 +99,41 @@ def check_count(count: int | None) -> None:
         raise BadSetting(f"the number of workers must be at least 1, got {count}")
 
 
-def _spare(job: queue.JobState) -> int:
-    """How many more workers a job that is going on can use: none if it ends before they could
+def _spare_trainings(state: queue.JobState) -> int:
+    """Return how many more workers a running job can use: none if it ends before they could
     begin."""
-    return job.spare if job.status == "running" and (job.seconds_left or 0) > _WORTH else 0
+    if state.status != "running" or (state.seconds_left or 0) <= _WORTH:
+        return 0
+    return state.spare
 
 
 def slot_lock(slot: int) -> Path:
-    """The lock that a worker holds as long as it lives; slot n trains on the n-th GPU, if there are
-    several."""
-    return (
-        scheduler_address.lock_path()
-        if scheduler_address.scheduler()
-        else jobs_folder() / f"slot-{slot}.lock"
-    )
+    """Return the lock that a worker holds as long as it lives. The worker in slot n trains on the
+    n-th GPU, if there are several."""
+    if scheduler_address.scheduler():
+        return scheduler_address.lock_path()
+    return jobs_folder() / f"slot-{slot}.lock"
 
 
-def _taken(slot: int) -> bool:
-    with hold_lock(slot_lock(slot)) as mine:
-        return not mine
+def _is_taken(slot: int) -> bool:
+    with hold_lock(slot_lock(slot)) as has_lease:
+        return not has_lease
 
 
-def _start_worker(count: int, *more: str) -> None:
+def _start_worker(count: int, *options: str) -> None:
     log = jobs_folder() / "workers.log"
-    set_odd_aside(log)  # a pipe would keep this process waiting for ever
-    fresh = not log.exists() or log.stat().st_size > _LONGEST_LOG
+    is_new = not log.exists() or log.stat().st_size > _LONGEST_LOG
     log.touch(mode=0o600)
     # an installed icl_core is found without help; its folder must not come before Python's own
     repository = None if folders.is_installed() else str(folders.LIBRARY)
-    path = os.pathsep.join(filter(None, [repository, os.environ.get("PYTHONPATH")]))
-    with log.open("wb" if fresh else "ab") as output:
+    python_path = os.pathsep.join(filter(None, [repository, os.environ.get("PYTHONPATH")]))
+    with log.open("wb" if is_new else "ab") as output:
         subprocess.Popen(
             # -P: a numpy.py in the folder that one stands in must not be imported
-            [sys.executable, "-P", "-m", "icl_core", "work", "--slots", str(count), *more],
+            [sys.executable, "-P", "-m", "icl_core", "work", "--slots", str(count), *options],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,  # Ctrl-C at the server must not reach it
-            env={**_REUSED, **_FEW_SHAPES, **os.environ, "PYTHONPATH": path},
+            env={**_REUSED, **_FEW_SHAPES, **os.environ, "PYTHONPATH": python_path},
         )

@@ -1,4 +1,4 @@
-"""How far a job is, as pages and the command line see it."""
+"""The state of a job as pages and the command line see it; `queue` makes it from a job's files."""
 
 import math
 from dataclasses import dataclass, field
@@ -9,34 +9,33 @@ from icl_core.jobs.reading import ENDED
 
 @dataclass(frozen=True)
 class JobState:
-    """How far a job is. `position` counts from 1 in the queue, 0 once it runs; seconds of training
-    so far and left."""
+    """Status and progress of a job. The fields of its state file have the same names here."""
 
     key: str
     experiment: str
     config: dict[str, Any] = field(hash=False)
     status: str  # queued, running, interrupted, cancelling, done, failed, cancelled or left
-    position: int = 0
+    position: int = 0  # in the queue, counted from 1; 0 once it runs
     step: int = 0
     total: int = 0
-    phase: str = ""  # what is in training, or done after it, with its own steps if it has any
+    phase: str = ""  # the training, or what follows it, with steps of its own if it has any
     phase_step: int = 0
     phase_steps: int = 0
-    together: int = 1  # runs that its worker makes as one, while it runs
+    together: int = 1  # runs that its worker trains as one tensor program
     spare: int = 0  # trainings of it that another worker could do
     loss: float = math.nan
-    seconds: float = 0.0
+    seconds: float = 0.0  # of training so far
     seconds_left: float | None = None
     message: str = ""
-    pid: int = 0  # of the worker, while it runs
-    born: float = 0.0  # when that process began: another one may have its number by now
-    version: int = 0  # of the experiment, as whoever asked knows it; 0 is the current one
-    retry_at: float = 0.0  # seconds since 1970 before which no worker shall take it
-    visitor: str = ""  # whose turn it takes; nobody's name is the command line's
+    pid: int = 0  # of its worker, while it runs
+    born: float = 0.0  # when that process started: its pid may be another one's by now
+    version: int = 0  # of the experiment, as the requester knows it; 0 is the current one
+    retry_at: float = 0.0  # seconds since 1970 before which no worker may take it
+    visitor: str = ""  # whose turn it takes; "" is the command line
     turn: int = 0
-    later: bool = False  # behind all that are not
+    later: bool = False  # queued behind all jobs that are not
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will happen to it."""
+        """Whether the job is done, failed, cancelled or left."""
         return self.status in ENDED

@@ -1,4 +1,5 @@
-"""Waits for jobs in a terminal, with a progress bar on stderr."""
+"""Wait for jobs in a terminal, with a progress bar on stderr. Called by the command line, the build
+of the shipped runs and sweeps."""
 
 import math
 import os
@@ -22,23 +23,24 @@ class Failed(Exception):
 
 
 def train_or_load(experiment_id: str, config: Any) -> Header:
-    """The run of `config`, trained if need be with a progress bar on stderr. Raises `Failed`;
-    Ctrl-C cancels."""
+    """Return the run of `config`, trained if need be with a progress bar on stderr. Ctrl-C cancels
+    the training. Raises `Failed`."""
     header = store.default().find(experiment_id, config)
-    if header is None:
-        try:
-            key = queue.submit(experiment_id, config)
-        except OSError as problem:
-            raise Failed(f"the training cannot start: {write_problem(problem)}") from problem
-        try:
-            _watch(key, experiment_id)
-        except KeyboardInterrupt:
-            ended = queue.cancel(key, visitor="")
-            print(
-                "cancelled" if ended else "it goes on for others who asked for it", file=sys.stderr
-            )
-            raise
-        header = store.default().find(experiment_id, config)
+    if header is not None:
+        return header
+    try:
+        key = queue.submit(experiment_id, config)
+    except OSError as problem:
+        raise Failed(f"the training cannot start: {write_problem(problem)}") from problem
+    try:
+        _watch(key, experiment_id)
+    except KeyboardInterrupt:
+        if queue.cancel(key, visitor=""):
+            print("cancelled", file=sys.stderr)
+        else:
+            print("it goes on for others who asked for it", file=sys.stderr)
+        raise
+    header = store.default().find(experiment_id, config)
     if header is None:
         raise Failed(
             "\n".join(store.default().messages())
@@ -48,32 +50,32 @@ def train_or_load(experiment_id: str, config: Any) -> Header:
 
 
 def _watch(key: str, experiment_id: str) -> None:
-    said: set[str] = set()
-    with tqdm(
-        desc=experiment_id, unit="step", file=sys.stderr, disable=None
-    ) as bar:  # None: no bar into a file
-        while (known := queue.state(key)) is not None and not known.ended:
+    """Show the progress of a job until it ends. Raises `Failed` if it is not done then."""
+    printed: set[str] = set()
+    # disable=None: no bar into a file
+    with tqdm(desc=experiment_id, unit="step", file=sys.stderr, disable=None) as bar:
+        while (state := queue.state(key)) is not None and not state.ended:
             spawn.ensure_workers()
             queue.watch(key, f"terminal-{os.getpid()}")
-            print_obstacle([known], said)
-            bar.total = known.total or None
-            loss = known.status if math.isnan(known.loss) else f"loss {known.loss:.4g}"
+            print_obstacle([state], printed)
+            bar.total = state.total or None
+            loss = state.status if math.isnan(state.loss) else f"loss {state.loss:.4g}"
             bar.set_postfix_str(loss, refresh=False)
-            bar.update(max(0, known.step - bar.n))
+            bar.update(max(0, state.step - bar.n))
             bar.refresh()
             time.sleep(_PAUSE)
-    if known is not None and known.status != "done":
-        ended = "was cancelled" if known.status in CANCELLED else "failed: "
-        raise Failed(f"the training {ended}{known.message}")
+    if state is not None and state.status != "done":
+        end = "was cancelled" if state.status in CANCELLED else "failed: "
+        raise Failed(f"the training {end}{state.message}")
 
 
-def print_obstacle(known: list[queue.JobState], said: set[str]) -> None:
-    """Say what keeps a job waiting, a full disk for one, or a machine from training it, unless it
-    is among `said`. Also where no bar is drawn."""
-    waits = {state.message for state in known if state.status in WAITING and state.message}
-    for message in sorted({*waits, *scheduler_address.read_status().refused} - said):
+def print_obstacle(states: list[queue.JobState], printed: set[str]) -> None:
+    """Print what keeps a job waiting, such as a full disk, and which machines are refused, without
+    the messages in `printed`, to which the new ones are added. Prints also if no bar is drawn."""
+    waits = {state.message for state in states if state.status in WAITING and state.message}
+    for message in sorted({*waits, *scheduler_address.read_status().refused} - printed):
         tqdm.write(message, file=sys.stderr)
-        said.add(message)
+        printed.add(message)
 
 
 def watch_all(keys: list[str], workers: int | None) -> None:
@@ -82,20 +84,21 @@ def watch_all(keys: list[str], workers: int | None) -> None:
     Raises `ValueError` for less than one worker.
     """
     spawn.check_count(workers)
-    said: set[str] = set()
+    printed: set[str] = set()
     with tqdm(total=len(keys), unit="run", file=sys.stderr, disable=None if keys else True) as bar:
         while True:
-            known = [state for key in keys if (state := queue.state(key)) is not None]
-            ended = sum(state.ended for state in known)
-            running = [state for state in known if state.status == "running"]
-            print_obstacle(known, said)
-            words = (
-                f"{state.experiment} {state.step / max(state.total, 1):.0%}" for state in running
+            states = [state for key in keys if (state := queue.state(key)) is not None]
+            ended = sum(state.ended for state in states)
+            print_obstacle(states, printed)
+            progress = (
+                f"{state.experiment} {state.step / max(state.total, 1):.0%}"
+                for state in states
+                if state.status == "running"
             )
-            bar.set_postfix_str(", ".join(words), refresh=False)
+            bar.set_postfix_str(", ".join(progress), refresh=False)
             bar.update(ended - bar.n)
             bar.refresh()
-            if ended == len(known):
+            if ended == len(states):
                 return
             spawn.ensure_workers(workers)
             time.sleep(5 * _PAUSE)  # runs take minutes, and looking costs the trainings time

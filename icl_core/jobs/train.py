@@ -1,4 +1,5 @@
-"""One job, from its request to its end: trained, measured, kept."""
+"""Train one job from its request to its end: the run is trained, measured and saved. Called by
+workers, here and on a cluster, and by `batched_jobs`."""
 
 import platform
 import time
@@ -19,20 +20,20 @@ from icl_core.jobs import faults
 from icl_core.jobs.code_version import PACKAGES
 from icl_core.jobs.estimate import machine_pace
 from icl_core.jobs.folder import LONGEST_PAUSE, Job, queue_lock, write_problem
-from icl_core.jobs.job_progress import THREADS, JobProgress, LeaseLost, Stopped, identity_of
-from icl_core.jobs.reading import plain_file
+from icl_core.jobs.job_progress import JobProgress, LeaseLost
+from icl_core.jobs.phase_helper import THREADS, Stopped, identity_of
 from icl_core.machine import malloc
 from icl_core.runs import store
 
-DEATHS = 3  # workers that a job may take down at one place before it counts as failed
-FIRST_PAUSE = (
-    15.0  # seconds until a run for which there is no room is tried again; doubled every time
-)
+DEATHS = 3  # workers killed without progress between them before the job counts as failed
+FIRST_PAUSE = 15.0  # seconds until a run without room is saved again; doubled every time
+
+State = dict[str, Any]  # the fields of `Job.write_state`
 
 
 @dataclass(frozen=True, eq=False)
 class BegunJob:
-    """A job that is to be trained now."""
+    """A job whose training is about to start."""
 
     job: Job
     experiment: Experiment
@@ -41,26 +42,30 @@ class BegunJob:
 
 
 @malloc.bounded_heap()
-def train_job(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> None:
-    """One job from request to its end, whatever that is. Raises `GpuLost` where the worker can do
-    no other."""
+def train_job(job: Job, stopped: Callable[[], bool], has_lease: Callable[[], bool]) -> None:
+    """Train one job from its request to its end, whatever that is. Raises `GpuLost` if this process
+    can train no other."""
 
-    def work() -> dict[str, Any] | None:
-        begun = begin_job(job, stopped, mine)
-        return (
-            finish_job(begun, begun.experiment.run(begun.config, begun.progress))
-            if begun
-            else {"status": "done"}
-        )
+    def work() -> State | None:
+        begun = begin_job(job, stopped, has_lease)
+        if begun is None:
+            return {"status": "done"}
+        return finish_job(begun, begun.experiment.run(begun.config, begun.progress))
 
-    conclude(job, mine, work)
+    run_and_record(job, has_lease, work)
 
 
-def conclude(job: Job, mine: Callable[[], bool], work: Callable[[], dict[str, Any] | None]) -> None:
-    """Do the work of a job and tell the state that it gives, or what it came to an end by; None: it
-    goes on, or its end has been told. A worker that has lost the job's lock writes nothing. Raises
-    `GpuLost`."""
+def run_and_record(
+    job: Job, has_lease: Callable[[], bool], work: Callable[[], State | None]
+) -> None:
+    """Do the work of a job, and write the state that it returns, or the one that follows from its
+    exception.
+
+    `work` returns None if the job continues, or its last state is written. A worker that has lost
+    the job's lock writes nothing. Raises `GpuLost`.
+    """
     fault = ""
+    error = ""
     try:
         last = work()
     except LeaseLost:
@@ -68,35 +73,38 @@ def conclude(job: Job, mine: Callable[[], bool], work: Callable[[], dict[str, An
     except Stopped:
         last = {**job.state(), "status": "interrupted", "seconds_left": None, "deaths": 0}
     except Cancelled:
-        tell_cancelled(job, mine)
+        write_cancelled(job, has_lease)
         return
     except (Diverged, BadSetting) as problem:
         traceback.print_exc()
         last = {"status": "failed", "message": str(problem)}
-    except (
-        Exception
-    ) as problem:  # whatever an experiment does wrong is the job's failure, not the worker's
+    except Exception as problem:  # an experiment's fault ends its job, not the worker
         traceback.print_exc()
-        fault, said = faults.fault_kind(problem), faults.first_line(problem)
+        fault = faults.fault_kind(problem)
+        error = faults.first_line(problem)
         last = {"status": "failed", "message": f"{type(problem).__name__}: {problem}"}
-    if fault:  # out of the block: what the training held is freed by now
-        last = _faulty(job, fault, said)
-    if last is not None and mine():
-        with suppress(OSError):  # untold, it counts as interrupted, and goes on when there is room
-            job.tell(**last)
+    if fault:  # outside of the except block, which would keep the training's tensors alive
+        last = _fault_state(job, fault, error)
+    if last is not None and has_lease():
+        # Without its last state the job counts as interrupted, and continues when there is room.
+        with suppress(OSError):
+            job.write_state(**last)
     if fault == faults.GPU:
         raise faults.GpuLost
 
 
-def tell_cancelled(job: Job, mine: Callable[[], bool]) -> None:
-    """Tell that a job was cancelled; it waits anew if it was asked for again meanwhile."""
-    with suppress(OSError), queue_lock():  # untold, it is cancelled by the next worker
-        if mine():
-            job.tell(status=job.cancelled() or "queued")
+def write_cancelled(job: Job, has_lease: Callable[[], bool]) -> None:
+    """Write that a job was cancelled, or that it is queued if it was requested again meanwhile."""
+    with suppress(OSError), queue_lock():  # else the next worker finds it cancelled
+        if has_lease():
+            job.write_state(status=job.cancel_status() or "queued")
 
 
-def begin_job(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> BegunJob | None:
-    """The job as it was asked for, on its way; None if its run is there."""
+def begin_job(
+    job: Job, stopped: Callable[[], bool], has_lease: Callable[[], bool]
+) -> BegunJob | None:
+    """Prepare the training that was requested; return None if the store has the run. Raises
+    `BadSetting` for a request that this version of the code cannot train."""
     request = job.request() or {}
     experiment_id = request["experiment"]
     experiment = registry.experiment(experiment_id)
@@ -108,52 +116,57 @@ def begin_job(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -
     if store.default().exact(experiment_id, job.key):
         return None
 
-    from icl_core.machine import device
+    from icl_core.machine import device  # imports torch
 
-    progress = JobProgress(job, identity_of(request), THREADS, stopped, mine)
+    progress = JobProgress(job, identity_of(request), THREADS, stopped, has_lease)
     _count_deaths(job, progress)
-    progress.tell()
+    progress.write_state()
     device.set_threads(progress.threads)
     return BegunJob(job, experiment, config, progress)
 
 
-def finish_job(begun: BegunJob, tensors: Tensors) -> dict[str, Any] | None:
-    """Measure and keep the run of a job, and tell that it is done; the state that could not be
-    told, or is another."""
-    job, progress = begun.job, begun.progress
+def finish_job(begun: BegunJob, tensors: Tensors) -> State | None:
+    """Measure and save the run of a job, and write that it is done. Return the last state if it
+    could not be written or is another one, else None."""
+    job = begun.job
+    progress = begun.progress
     progress.enter("computing the metrics")
-    measured = _measured(begun.experiment, Run(begun.config, tensors, _info(progress)))
-    info = _info(progress) | measured
+    measured = _measure_run(begun.experiment, Run(begun.config, tensors, _run_info(progress)))
+    info = _run_info(progress) | measured
     progress.check()
+    identity = progress.identity
     try:
-        asked = progress.identity
-        header = store.default().save(asked["experiment"], asked["config"], tensors, info)
+        header = store.default().save(identity["experiment"], identity["config"], tensors, info)
     except OSError as problem:
-        return postponed(job, progress.tries, problem)
-    reached = {
+        return postponed_state(job, progress.tries, problem)
+    last = {
+        "status": "done",
+        "message": info.get("message", ""),
         "step": progress.total,
         "total": progress.total,
         "loss": progress.loss,
         "seconds": info["seconds"],
     }
-    last = {"status": "done", "message": info.get("message", ""), **reached}
-    with suppress(OSError), queue_lock():  # nobody gives it up, or asks for it again, meanwhile
+    # The lock of the queue: meanwhile nobody cancels the job or requests it again.
+    with suppress(OSError), queue_lock():  # the caller tries to write the state again
         try:
             progress.check()
         except Cancelled:
             store.default().discard(header)
             raise
-        job.tell(**last)
+        job.write_state(**last)
         return None
     return last
 
 
-def _faulty(job: Job, fault: str, said: str) -> dict[str, Any]:
-    """The state of a job that a fault of the machine has ended. Where the GPU is lost it is left as
-    by a worker that was killed: the next one goes on, and counts that as a death. Its checkpoint
-    stays in both cases."""
+def _fault_state(job: Job, fault: str, error: str) -> State:
+    """Return the state of a job that a fault of the machine has ended; its checkpoint stays.
+
+    If the GPU is lost the job is left as by a worker that was killed: the next one continues it,
+    and counts a death.
+    """
     if fault == faults.GPU:
-        message = f"the GPU was lost: {said}"
+        message = f"the GPU was lost: {error}"
         return {
             **job.state(),
             "status": "running",
@@ -163,77 +176,72 @@ def _faulty(job: Job, fault: str, said: str) -> dict[str, Any]:
         }
     request = job.request() or {}
     config = from_stored(registry.experiment(request["experiment"]).config, request["config"])
-    kept = plain_file(job.checkpoint)
-    goes_on = (
-        ". The last checkpoint is kept: the same run, asked for again, goes on from there"
-        if kept
-        else ""
-    )
-    return {
-        "status": "failed",
-        "message": faults.memory_message(config, said) + goes_on,
-        "kept": kept,
-    }
+    message = faults.memory_message(config, error)
+    has_checkpoint = job.checkpoint.exists()
+    if has_checkpoint:
+        message += (
+            ". The last checkpoint is kept: the same run, asked for again, goes on from there"
+        )
+    return {"status": "failed", "message": message, "kept": has_checkpoint}
 
 
-def postponed(job: Job, tries: int, problem: OSError) -> dict[str, Any]:
-    """The state of a job whose run could not be kept. Its checkpoint stays; it is tried again,
-    later and later."""
-    pause = min(FIRST_PAUSE * 2.0 ** min(tries, 64), LONGEST_PAUSE)  # it may have waited for days
-    later = {"tries": tries + 1, "retry_at": time.time() + pause}
-    message = f"{write_problem(problem)}; the run will be kept once there is room"
+def postponed_state(job: Job, tries: int, problem: OSError) -> State:
+    """Return the state of a job whose run could not be saved. Its checkpoint stays; it is tried
+    again after pauses that double."""
+    pause = min(FIRST_PAUSE * 2.0 ** min(tries, 64), LONGEST_PAUSE)  # 64: no overflow after days
     return {
         **job.state(),
         "status": "interrupted",
         "seconds_left": None,
-        "message": message,
-        **later,
+        "message": f"{write_problem(problem)}; the run will be kept once there is room",
+        "tries": tries + 1,
+        "retry_at": time.time() + pause,
     }
 
 
 def _count_deaths(job: Job, progress: JobProgress) -> None:
-    """A job that takes its worker down again and again (memory, most often) must not do so for
-    ever."""
-    told = job.state()
-    progress.tries = told.get("tries", 0)
-    if told["status"] == "running":
-        further = progress.first_step > told.get("first_step", 0)
-        progress.deaths = 1 if further else told.get("deaths", 0) + 1
+    """Count the workers that were killed at this job without progress between them, and raise
+    `BadSetting` if there are too many: a job that takes its worker down, most often for memory,
+    must not do so for ever."""
+    state = job.state()
+    progress.tries = state.get("tries", 0)
+    if state["status"] == "running":
+        has_advanced = progress.first_step > state.get("first_step", 0)
+        progress.deaths = 1 if has_advanced else state.get("deaths", 0) + 1
     if progress.deaths >= DEATHS:
-        why = told.get("fault") or "is the setting too large for this machine's memory?"
+        reason = state.get("fault") or "is the setting too large for this machine's memory?"
         raise BadSetting(
             f"the worker was killed {progress.deaths} times without getting beyond step "
-            f"{progress.first_step}; {why}"
+            f"{progress.first_step}; {reason}"
         )
 
 
-def _measured(experiment: Experiment, run: Run) -> dict[str, Any]:
-    """The metrics, for the run's file. If they fail the training is kept all the same, with a
-    message instead, but where another process can compute them from the checkpoint."""
+def _measure_run(experiment: Experiment, run: Run) -> dict[str, Any]:
+    """Return the metrics for the run's file. If they fail the training is saved all the same, with
+    a message in their place; if the GPU is lost the exception is raised, as another process can
+    compute them from the checkpoint."""
     try:
         return {"metrics": findings.measure(experiment, run)}
-    except (
-        Exception
-    ) as problem:  # a fault of the experiment, which may be mended without training again
+    except Exception as problem:  # the experiment may be repaired without training again
         if faults.fault_kind(problem) == faults.GPU:
             raise
         traceback.print_exc()
-        return {
-            "metrics": [],
-            "message": f"the metrics failed: {type(problem).__name__}: {problem}",
-        }
+        message = f"the metrics failed: {type(problem).__name__}: {problem}"
+        return {"metrics": [], "message": message}
 
 
-def _info(progress: JobProgress) -> dict[str, Any]:
-    return {
+def _run_info(progress: JobProgress) -> dict[str, Any]:
+    """Return the circumstances of a training, for the metadata of the run's file."""
+    packages = {name: version(name) for name in PACKAGES}
+    info: dict[str, Any] = {
         **{name: progress.identity[name] for name in ("version", "device", "precision")},
-        "packages": {
-            "python": platform.python_version(),
-            **{name: version(name) for name in PACKAGES},
-        },
+        "packages": {"python": platform.python_version(), **packages},
         "threads": progress.threads,
         "seconds": round(progress.seconds(), 3),
-        **({"together": progress.together} if progress.together > 1 else {}),
+    }
+    if progress.together > 1:
+        info["together"] = progress.together
+    return info | {
         "pace": machine_pace(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
     }

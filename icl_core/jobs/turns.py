@@ -1,11 +1,10 @@
-"""Whose turn it is: visitors who share the workers take one run each in turn, however many each has
-asked for.
+"""Turns: visitors who share the workers get one run each in turn, however many each has requested.
 
-Each job gets the number of its turn when it is asked for: one more than the last of its visitor's
-jobs that wait or train, but never less than the turn that is being served. So nobody saves up turns
-by not asking, a visitor with one job is served before the second job of everybody else, and a job's
-place never falls behind those that its visitor asks for later. Jobs for `later`, as those of sweeps
-are, take turns behind all others.
+Each job gets the number of its turn when it is requested: one more than the last turn of its
+visitor's jobs that wait or train, but never less than the turn that is being served. So nobody
+saves up turns by not requesting, a visitor with one job comes before the second job of everybody
+else, and a job never falls behind those that its visitor requests afterwards. Jobs with `later`
+(those of sweeps) take turns behind all others. Called by `queue.submit` and by sweeps.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,7 +14,7 @@ from icl_core.jobs.reading import WAITING
 
 
 class Job(Protocol):
-    """What decides about turns."""
+    """The fields of a `JobState` that decide about turns."""
 
     @property
     def visitor(self) -> str: ...
@@ -30,13 +29,13 @@ class Job(Protocol):
 
 
 def next_turn(visitor: str, later: bool, jobs: Iterable[Job]) -> int:
-    """The turn of what `visitor` asks for now."""
-    beside = [job for job in jobs if not job.ended and job.later == later]
-    served = [job.turn for job in beside if job.status not in WAITING]
-    now = max(served) if served else min((job.turn for job in beside), default=1)
-    return max(now, *(job.turn + 1 for job in beside if job.visitor == visitor), 1)
+    """Return the turn of a job that `visitor` requests now."""
+    competing = [job for job in jobs if not job.ended and job.later == later]
+    served = [job.turn for job in competing if job.status not in WAITING]
+    current = max(served) if served else min((job.turn for job in competing), default=1)
+    return max(current, *(job.turn + 1 for job in competing if job.visitor == visitor), 1)
 
 
 def count_jobs(visitor: str, jobs: Sequence[Job]) -> int:
-    """How many runs that wait or train are this visitor's."""
+    """Return how many jobs of this visitor wait or train."""
     return sum(job.visitor == visitor and not job.ended for job in jobs)

@@ -1,7 +1,7 @@
-"""A worker: takes the oldest job that waits, trains it, keeps the run. `python -m icl_core work`.
+"""A worker: takes the first job of the queue, trains it, saves the run; `python -m icl_core work`.
 
-SIGTERM and Ctrl-C leave a checkpoint; so does SIGKILL, of some seconds before. The next worker goes
-on from it.
+SIGTERM and Ctrl-C write a checkpoint; after SIGKILL there is one from some seconds before. The next
+worker continues from it. Called by `icl_core.cluster.dispatcher.work`.
 """
 
 import signal
@@ -15,7 +15,7 @@ import psutil
 from icl_core import registry
 from icl_core.jobs import admission, forget, queue, spawn
 from icl_core.jobs.batched_jobs import batch_with, take_job, train_together
-from icl_core.jobs.code_version import source_mtimes
+from icl_core.jobs.code_version import SourceWatch
 from icl_core.jobs.estimate import measure_pace
 from icl_core.jobs.faults import GpuLost
 from icl_core.jobs.folder import Job, has_room, hold_lock, queue_lock, request_counter
@@ -27,18 +27,19 @@ IDLE = 5.0  # seconds without a job after which a worker ends
 
 
 def work(once: bool = False, slots: int | None = None, server: int | None = None) -> int:
-    """Train what waits until nothing has for some seconds; `once`: one job at most, with those that
-    go together with it, and no waiting; `server`: a process for which it waits with everything
-    imported, and with which it ends.
+    """Train the jobs that wait until there have been none for some seconds; return how many were
+    taken.
 
-    Does nothing if all `slots` have their worker already, and ends when the code on disk is no
-    longer what it runs: the next worker reads it anew. The number of jobs taken. Raises
-    `BadSetting` for less than one slot.
+    With `once` it takes one job at most, with those of its batch, and does not wait. `server` is
+    the pid of a process for whose requests it waits with everything imported, and with which it
+    ends. It does nothing if all `slots` have their worker already, and ends when the code on disk
+    changes: the next worker imports the new code. Raises `BadSetting` for less than one slot.
     """
     spawn.check_count(slots)
     if limits.read_only():
         return 0
-    taken, code = 0, source_mtimes()
+    taken = 0
+    source = SourceWatch()
     if slots is None:
         from icl_core.machine import device  # imports torch
 
@@ -47,30 +48,29 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
         if not _take_slot(stack, slots):
             return 0
         stopped = stack.enter_context(_signals())
-        waited_for = _served(server)
+        server_lives = _prepare(server)
         idle_since = time.monotonic()
-        stack.enter_context(
-            suppress(GpuLost)
-        )  # this process is of no more use; the next worker goes on
-        while not stopped() and source_mtimes() == code:
-            heard = request_counter()
-            if made := _work_one(stopped, slots):
-                taken += made
+        # without its GPU this process is of no more use; the next worker continues
+        stack.enter_context(suppress(GpuLost))
+        while not stopped() and not source.changed():
+            requests = request_counter()
+            if count := _work_one(stopped, slots):
+                taken += count
                 idle_since = time.monotonic()
-                _give_back()
+                _release_memory()
             elif not once and _assist_one(stopped):
                 idle_since = time.monotonic()
-                _give_back()
+                _release_memory()
             elif not once:
-                _sleep(heard, stopped)
-            if once or (time.monotonic() - idle_since > IDLE and not waited_for()):
+                _wait_for_request(requests, stopped)
+            if once or (time.monotonic() - idle_since > IDLE and not server_lives()):
                 break
     return taken
 
 
-def _served(server: int | None) -> Callable[[], bool]:
-    """Whether the process `server` is there. Everything is imported now, so that its pages need not
-    wait for that."""
+def _prepare(server: int | None) -> Callable[[], bool]:
+    """Import what trainings need; return a function that says whether the process `server` lives.
+    For a server all experiments are imported now, so that its pages need not wait for that."""
     from icl_core.machine import device  # imports torch
 
     device.prepare()
@@ -80,23 +80,25 @@ def _served(server: int | None) -> Callable[[], bool]:
     for name in registry.experiment_ids():
         registry.experiment(name)
     device.keep_imports()
-    with suppress(psutil.Error):
+    with suppress(psutil.Error):  # it has ended already
         return psutil.Process(server).is_running
     return lambda: False
 
 
-def _sleep(heard: int, stopped: Callable[[], bool]) -> None:
-    """Until somebody asks for a run; a second at most, for what comes without asking."""
+def _wait_for_request(requests: int, stopped: Callable[[], bool]) -> None:
+    """Wait until the counter of requests is no longer `requests`, for a second at most: a job can
+    become ready without a request."""
     end = time.monotonic() + 1.0
-    while time.monotonic() < end and request_counter() == heard and not stopped():
+    while time.monotonic() < end and request_counter() == requests and not stopped():
         time.sleep(0.05)
 
 
 def _take_slot(stack: ExitStack, slots: int) -> bool:
+    """Hold the lock of a free slot until the stack is closed; return whether there was one."""
     for slot in range(slots):
         if stack.enter_context(hold_lock(spawn.slot_lock(slot))):
             if slots > 1:
-                from icl_core.machine import device
+                from icl_core.machine import device  # imports torch
 
                 device.choose(slot)
             return True
@@ -105,71 +107,77 @@ def _take_slot(stack: ExitStack, slots: int) -> bool:
 
 @contextmanager
 def _signals() -> Iterator[Callable[[], bool]]:
-    """Tells whether SIGTERM or Ctrl-C came. They are looked for between steps: torch is never
-    interrupted."""
+    """Yield a function that returns whether SIGTERM or Ctrl-C came. It is asked between steps: a
+    call of torch is never interrupted."""
     came = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield came.is_set
         return
-    before = {
+    handlers = {
         number: signal.signal(number, lambda *_: came.set())
         for number in (signal.SIGTERM, signal.SIGINT)
     }
     try:
         yield came.is_set
     finally:
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
 
 
 def _work_one(stopped: Callable[[], bool], slots: int) -> int:
-    """Train the first job that waits, with those that go together with it; how many there were."""
-    for known in filter(queue.is_ready, queue.states()):
+    """Train the first job that is ready, with those of its batch; return how many jobs that is."""
+    for state in filter(queue.is_ready, queue.states()):
         first = None
-        with suppress(OSError), queue_lock():  # two that look at once would both find room
-            if not admission.fits(known.key):
-                admission.say_that_it_waits(known)
+        # The lock of the queue: two workers that looked at once would both find memory.
+        with suppress(OSError), queue_lock():  # on a full disk the job waits
+            if not admission.fits(state.key):
+                admission.write_memory_wait(state)
                 return 0
-            first = take_job(known.key)
-        if first:  # between the look and the lock another worker may have done it
-            with ExitStack() as stack:
-                stack.enter_context(first.lock)
-                if not has_room():
-                    return 0
-                jobs = [first, *batch_with(first, slots)]
-                for other in jobs[1:]:
-                    stack.enter_context(other.lock)
-                with suppress(OSError):
-                    spawn.ensure_workers(slots)  # there may be more than we can do alone
-                train_together(jobs, stopped) if len(jobs) > 1 else train_job(
-                    first.job, stopped, first.mine
-                )
-            forget_old()
-            return len(jobs)
+            first = take_job(state.key)
+        if first is None:
+            continue  # another worker took it after this one looked
+        with ExitStack() as stack:
+            stack.enter_context(first.lock)
+            if not has_room():
+                return 0
+            jobs = [first, *batch_with(first, slots)]
+            for other in jobs[1:]:
+                stack.enter_context(other.lock)
+            with suppress(OSError):  # a page that looks at the queue starts them, too
+                spawn.ensure_workers(slots)  # there may be more to do than one can do alone
+            if len(jobs) > 1:
+                train_together(jobs, stopped)
+            else:
+                train_job(first.job, stopped, first.has_lease)
+        forget_old()
+        return len(jobs)
     return 0
 
 
-def _give_back() -> None:
-    """What a run has freed is not kept for the next one, which may be of another worker."""
-    from icl_core.machine import device
+def _release_memory() -> None:
+    """Give what a run has freed back to the system: the next one may be another worker's."""
+    from icl_core.machine import device  # imports torch
 
     device.release()
 
 
 def _assist_one(stopped: Callable[[], bool]) -> bool:
-    """Help at a run that another worker has in hand, until a job waits; whether there was anything
-    to do."""
-    wanted = lambda: any(map(queue.is_ready, queue.states()))  # noqa: E731
-    busy = [
-        known
-        for known in queue.states()
-        if known.status == "running" and known.spare and admission.fits(known.key)
+    """Help with a run that another worker trains, until a job waits; return whether there was
+    anything to do."""
+
+    def is_needed() -> bool:
+        return any(map(queue.is_ready, queue.states()))
+
+    running = [
+        state
+        for state in queue.states()
+        if state.status == "running" and state.spare and admission.fits(state.key)
     ]
-    return any(assist(Job(known.key), stopped, wanted) for known in busy)
+    return any(assist(Job(state.key), stopped, is_needed) for state in running)
 
 
 def forget_old() -> None:
-    """Drop all but the latest jobs that have ended."""
-    with suppress(OSError), queue_lock():
-        forget.forget_ended({known.key: known.status for known in queue.states() if known.ended})
+    """Delete all but the latest jobs that have ended."""
+    with suppress(OSError), queue_lock():  # the next worker does it
+        forget.forget_ended({state.key: state.status for state in queue.states() if state.ended})
         forget.forget_unrequested()

@@ -19,7 +19,7 @@ from random import Random
 from typing import Any
 
 from icl_core import registry
-from icl_core.jobs import estimate, job_progress, listing, queue, spawn, train, worker
+from icl_core.jobs import code_version, estimate, job_progress, listing, queue, spawn, train, worker
 from icl_core.machine import device
 from icl_core.runs import store
 from tests.house import TOY
@@ -59,10 +59,10 @@ def prepare() -> None:
     device.prepare()
     estimate.measure_pace()
     job_progress.FIRST_CHECKPOINT = job_progress.CHECKPOINT = 0.01
-    job_progress.SOON = job_progress.TELL = 0.01
+    job_progress.FIRST_WRITE = job_progress.WRITE = 0.01
     job_progress.LOOK = 0.002
     train.FIRST_PAUSE = 0.0
-    worker.source_mtimes = dict  # nobody changes the code meanwhile
+    code_version.source_mtimes = dict  # nobody changes the code meanwhile
     spawn._start_worker = lambda *given: None  # a worker is begun by the case itself
     # or every process would copy all pages of this one when it looks for garbage
     device.keep_imports()
@@ -111,8 +111,8 @@ class Bed:
             os.setgid(self.user)
             os.setuid(self.user)
         store.default.cache_clear()
-        listing._seen.clear()
-        queue._PLACES.clear()
+        listing._cache.clear()
+        queue._placed_states.clear()
 
     def sleep(self, longest: float) -> float:
         """A random time up to the longest, most often a short one."""

@@ -1,5 +1,4 @@
-"""Files that are damaged, cut, swapped, replaced by a link, a pipe or a folder, at rest or under a
-worker's hands."""
+"""Files that are damaged, cut or swapped, at rest or under a worker's hands."""
 
 import os
 from collections.abc import Callable
@@ -46,21 +45,6 @@ def _swap(bed: Bed, path: Path, other: Path) -> None:
         _into(other, content)
 
 
-def _link(bed: Bed, path: Path, other: Path) -> None:
-    path.unlink()
-    path.symlink_to(bed.chance.choice([other, path, "/dev/zero", bed.folder / "nothing"]))
-
-
-def _pipe(bed: Bed, path: Path, other: Path) -> None:
-    path.unlink()
-    os.mkfifo(path)
-
-
-def _folder(bed: Bed, path: Path, other: Path) -> None:
-    path.unlink()
-    path.mkdir()
-
-
 def _into(path: Path, content: bytes) -> None:
     """In place, not as a new file: whoever has it open sees it."""
     with open(path, "r+b") as file:
@@ -68,15 +52,7 @@ def _into(path: Path, content: bytes) -> None:
         file.truncate()
 
 
-WAYS: tuple[Callable[[Bed, Path, Path], None], ...] = (
-    _flip,
-    _cut,
-    _nest,
-    _swap,
-    _link,
-    _pipe,
-    _folder,
-)
+WAYS: tuple[Callable[[Bed, Path, Path], None], ...] = (_flip, _cut, _nest, _swap)
 
 
 def _damaged(kind: str, bed: Bed) -> str:

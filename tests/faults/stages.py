@@ -15,12 +15,12 @@ from tests.faults import bed
 
 # Where each begins, how often a job comes there at most, and seconds that it takes.
 STAGES: dict[str, tuple[Any, str, int, float]] = {
-    "begin": (train, "begin", 1, 0.01),
+    "begin": (train, "begin_job", 1, 0.01),
     "training": (job_progress.JobProgress, "report", bed.STEPS, 0.01),
-    "checkpoint": (job_progress.JobProgress, "_keep", 4, 0.006),
-    "metrics": (train, "_measured", 1, 0.002),
+    "checkpoint": (job_progress.JobProgress, "_save_checkpoint", 4, 0.006),
+    "metrics": (train, "_measure_run", 1, 0.002),
     "save": (LocalRuns, "save", 1, 0.02),
-    "last state": (Job, "tell", 6, 0.004),
+    "last state": (Job, "write_state", 6, 0.004),
 }
 
 GROUPS = {
