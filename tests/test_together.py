@@ -107,7 +107,7 @@ def stopping(at: int, kept: dict, why: type[Exception] = Interrupted):
 @pytest.fixture(autouse=True)
 def every_step(monkeypatch):
     """Reports come at every step, whatever the clock says."""
-    monkeypatch.setattr(batched, "ROUND", -1.0)
+    monkeypatch.setattr(batched, "REPORT_INTERVAL", -1.0)
 
 
 RATES, SEEDS = (0.01, 0.05, 0.3, 0.002), [0, 3, 0, 3]

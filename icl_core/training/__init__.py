@@ -1,2 +1,2 @@
-"""How models are trained here: the loop, the phases of a run, several seeds at once, weights by
-name."""
+"""How models are trained: the training loop, a run's phases, grids of trainings, and several
+trainings or seeds in one batched pass."""

@@ -1,5 +1,4 @@
-"""The training loop: fresh batches, an optimiser from torch, curves, snapshots, resumption bit for
-bit."""
+"""The training loop: fresh batches, an optimiser of torch, curves, snapshots, exact resumption."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -13,20 +12,21 @@ from torch import Tensor
 from icl_core.training import divergence
 from icl_core.training.several_seeds import padded
 
-Measures = Mapping[str, Any]  # numbers, or one for each seed: [seeds]
-SNAPSHOTS = 24  # that a run keeps: a film of ten seconds
+Measures = Mapping[str, Any]  # by name a number; [seeds] where several seeds train together
+SNAPSHOTS = 24  # the most that a run stores: ten seconds of animation
 
 
 @dataclass(frozen=True)
 class Problem:
     """What the loop trains.
 
-    parameters  name to tensor, changed in place
-    gradient    of the step to the gradients by name (a name left out is frozen in this step) and
-                the fresh batch's
-                measures, taken before the step
+    parameters  tensors by name, changed in place
+    gradient    of the step to the gradients by name (a parameter left out is frozen in this step),
+                and the measures of the fresh batch, taken before the step
     evaluate    of the step to held-out measures and probes
-    optimiser   torch.optim class with its settings, made on the list of parameters
+    optimiser   a torch.optim class with its settings, called on the list of parameters
+    generators  all sources of randomness, which a checkpoint saves
+    loss        the measure that is shown as progress and watched for divergence
     schedule    of the step to the factor on the optimiser's learning rate
     ceiling     a loss above it counts as diverged
     """
@@ -36,118 +36,130 @@ class Problem:
     evaluate: Callable[[int], Measures]
     optimiser: Callable[[list[Tensor]], torch.optim.Optimizer]
     generators: tuple[torch.Generator, ...]
-    loss: str = "in_context_loss"  # the measure shown as progress and watched for divergence
+    loss: str = "in_context_loss"
     schedule: Callable[[int], float] = lambda step: 1.0
     ceiling: float = float("inf")
 
 
 @dataclass
 class State:
-    """All that is needed to go on from a step; goes to disk and back without loss."""
+    """What has been recorded of a training; with parameters, optimiser and generators, all that it
+    takes to go on.
+
+    step       the number of updates made
+    batch      of each measure of the fresh batches a value a step
+    curve      `step`, and of each held-out measure a value an evaluation
+    snapshots  the parameters by name, one dictionary an evaluation; empty if none are kept
+
+    A value is a number, or a list [seeds] where several seeds train together.
+    """
 
     step: int = 0
-    batch: dict[str, list[Any]] = field(
-        default_factory=dict
-    )  # a value a step, [seeds] where seeds train together
-    curve: dict[str, list[Any]] = field(default_factory=dict)  # a value an evaluation
-    snapshots: list[dict[str, np.ndarray]] = field(
-        default_factory=list
-    )  # one an evaluation, or none
+    batch: dict[str, list[Any]] = field(default_factory=dict)
+    curve: dict[str, list[Any]] = field(default_factory=dict)
+    snapshots: list[dict[str, np.ndarray]] = field(default_factory=list)
 
     def curves(self, at: Sequence[int] | None = None) -> dict[str, np.ndarray]:
-        """`curve/step` and of every measure `curve/…`, [seeds, evaluations] or, of a single model,
-        [evaluations].
+        """Return `curve/step` [evaluations], and each held-out measure as `curve/<measure>`,
+        [seeds, evaluations] or, of a single model, [evaluations].
 
-        With `at`, all evaluations of the training, NaN for those that are still to come.
+        If `at` lists the steps of all evaluations of the training, those still to come are NaN.
         """
-        found = _arrays(
-            "curve", {name: rows for name, rows in self.curve.items() if name != "step"}
-        )
-        if at is not None:
-            found = {name: padded(array, len(at)) for name, array in found.items()}
-        return {
-            "curve/step": np.array(self.curve.get("step", []) if at is None else at, np.int64),
-            **found,
-        }
+        measures = {name: rows for name, rows in self.curve.items() if name != "step"}
+        arrays = _arrays("curve", measures)
+        if at is None:
+            steps = self.curve.get("step", [])
+        else:
+            steps = at
+            arrays = {name: padded(array, len(at)) for name, array in arrays.items()}
+        return {"curve/step": np.array(steps, np.int64), **arrays}
 
     def batches(self) -> dict[str, np.ndarray]:
-        """Of every measure of the fresh batches `batch/…`, [seeds, steps] or, of a single model,
-        [steps]."""
+        """Return each measure of the fresh batches as `batch/<measure>`, [seeds, steps] or, of a
+        single model, [steps]."""
         return _arrays("batch", self.batch)
 
     def kept(self, at: Sequence[int], precision: type = np.float32) -> dict[str, np.ndarray]:
-        """`snapshot/step` of the evaluations `at`; of every parameter `snapshot/…` [snapshots, …],
-        as precise as asked for, and the last one as `final/…`."""
-        last, some = self.snapshots[-1], [self.snapshots[index] for index in at]
+        """Return the snapshots of the evaluations whose indices are `at`.
+
+        `snapshot/step` [snapshots]; of every parameter `snapshot/<name>` [snapshots, …] of the
+        given precision, and its last value, unrounded, as `final/<name>`.
+        """
+        last = self.snapshots[-1]
+        chosen = [self.snapshots[index] for index in at]
+        steps = np.array([self.curve["step"][index] for index in at], np.int64)
         stacked = {
-            f"snapshot/{name}": np.stack([each[name] for each in some]).astype(precision)
+            f"snapshot/{name}": np.stack([snapshot[name] for snapshot in chosen]).astype(precision)
             for name in last
         }
-        steps = np.array([self.curve["step"][index] for index in at], np.int64)
-        return {
-            "snapshot/step": steps,
-            **stacked,
-            **{f"final/{name}": array for name, array in last.items()},
-        }
+        final = {f"final/{name}": array for name, array in last.items()}
+        return {"snapshot/step": steps, **stacked, **final}
 
     def moving(self, *measures: str) -> list[np.ndarray]:
-        """Curves [evaluations], the mean over seeds: along these `spread` lays snapshots."""
+        """Return the curves [evaluations] of the measures, means over seeds, for `spread`."""
+        evaluations = len(self.curve["step"])
         return [
-            np.array(self.curve[name], float).reshape(len(self.curve["step"]), -1).mean(1)
+            # (evaluations, seeds) or (evaluations,) to (evaluations,)
+            np.array(self.curve[name], float).reshape(evaluations, -1).mean(1)
             for name in measures
         ]
 
 
 def _arrays(kind: str, measures: Mapping[str, list[Any]]) -> dict[str, np.ndarray]:
+    # (points, seeds) to (seeds, points); (points,) stays
     return {f"{kind}/{name}": np.array(rows, np.float32).T for name, rows in measures.items()}
 
 
 def evaluations(steps: int, every: int, dense: int = 60) -> list[int]:
-    """The steps at which held-out measures, probes and snapshots are taken: first every `every`-th,
-    `dense` of them, then twice as far apart whenever the training is twice as long; and a few early
-    ones.
+    """Return the steps at which held-out measures, probes and snapshots are taken.
 
-    They are nested: but for its last, those of a training are among those of any longer one, so
-    that it can go on.
+    The first `dense` evaluations are `every` steps apart; the distance doubles whenever the length
+    of the training does. Steps 0, 1, 2, 5 and the last one are always among them.
+
+    Except for the last, the evaluations of a training are also evaluations of any longer one, so
+    that it can be continued.
     """
-    found, apart = {0, 1, 2, 5}, every
-    while (done := max(found) if apart > every else 0) < steps:
-        found |= set(range(done, apart * dense + 1, apart))
+    chosen = {0, 1, 2, 5}
+    apart = every
+    first = 0
+    while first < steps:
+        chosen |= set(range(first, apart * dense + 1, apart))
+        first = max(chosen)
         apart *= 2
-    return sorted({step for step in found if step < steps} | {steps})
+    return sorted({step for step in chosen if step < steps} | {steps})
 
 
 def spread(curves: Sequence[np.ndarray], count: int = SNAPSHOTS) -> list[int]:
-    """At most `count` of the evaluations, at equal distances along the curves [evaluations] of a
-    mechanism, the first and the last among them: many where it forms, few where nothing happens.
+    """Return the indices of at most `count` evaluations, equally far apart along curves of a
+    mechanism: many where it forms, few where nothing happens. The first and last are among them.
 
-    The curves count alike, smoothed a little, as noise is no way to go; and so does time.
+    `curves` are [evaluations] each. All count alike, and so does time. They are smoothed over three
+    evaluations, so that noise does not count as change.
     """
     total = len(curves[0])
     if total <= count:
         return list(range(total))
-    path = np.zeros(total)  # the way to each evaluation
+    distance = np.zeros(total)  # along all curves from the first evaluation to each
     for curve in (np.linspace(0, 1, total), *curves):
-        known = np.nan_to_num(np.asarray(curve, float))
-        smooth = np.convolve(np.pad(known, 1, mode="edge"), np.ones(3) / 3, "valid")
-        moved = np.abs(np.diff(smooth, prepend=smooth[0]))
-        path += np.cumsum(moved) / max(moved.sum(), 1e-12)
-    found = [0]
-    for place, wanted in enumerate(np.linspace(0, path[-1], count)[1:-1], start=1):
-        near = int(np.abs(path - wanted).argmin())
-        found.append(
-            min(max(near, found[-1] + 1), total - count + place)
-        )  # as many as are left fit behind it
-    return [*found, total - 1]
+        values = np.nan_to_num(np.asarray(curve, float))
+        smooth = np.convolve(np.pad(values, 1, mode="edge"), np.ones(3) / 3, "valid")
+        change = np.abs(np.diff(smooth, prepend=smooth[0]))
+        distance += np.cumsum(change) / max(change.sum(), 1e-12)
+    chosen = [0]
+    for position, target in enumerate(np.linspace(0, distance[-1], count)[1:-1], start=1):
+        nearest = int(np.abs(distance - target).argmin())
+        last_possible = total - count + position  # leaves enough evaluations for those that follow
+        chosen.append(min(max(nearest, chosen[-1] + 1), last_possible))
+    return [*chosen, total - 1]
 
 
 def cosine(steps: int, warm_up: float = 0.0) -> Callable[[int], float]:
-    """A schedule that falls to zero as a cosine; `warm_up` is the share of the steps over which it
-    rises first."""
+    """Return a schedule that falls from 1 to 0 along half a cosine, after a linear warm-up over the
+    share `warm_up` of the steps."""
 
     def factor(step: int) -> float:
-        risen = min(1.0, (step + 1) / (warm_up * steps)) if warm_up else 1.0
-        return risen * (1 + math.cos(math.pi * step / steps)) / 2
+        warmed = min(1.0, (step + 1) / (warm_up * steps)) if warm_up else 1.0
+        return warmed * (1 + math.cos(math.pi * step / steps)) / 2
 
     return factor
 
@@ -160,16 +172,20 @@ def train(
     report: Callable[[State, Callable[[], dict[str, np.ndarray]]], None],
     keep: bool = True,
 ) -> State:
-    """Train for `steps` updates from the start or from `resumed`, a result of the callable given to
-    `report`.
+    """Train for `steps` updates in all, from the start or from a checkpoint, and return the state.
 
-    With `keep` there is a snapshot of every evaluation. `report(state, save)` is called before
-    every step. Raises `Diverged` at the first loss that is not finite.
+    evaluation_steps  the steps before which the problem is evaluated
+    resumed           a checkpoint, made by the `save` that `report` is given; empty to start anew
+    report            called as `report(state, save)` before every step
+    keep              whether every evaluation takes a snapshot of the parameters
+
+    Raises `Diverged` at the first loss or gradient that is not finite, or loss above the ceiling,
+    and whatever `report` raises.
     """
     optimiser = problem.optimiser(list(problem.parameters.values()))
     state = restore(problem, optimiser, resumed) if resumed else State()
     evaluate_at = set(evaluation_steps)
-    rates = [group["lr"] for group in optimiser.param_groups]
+    learning_rates = [group["lr"] for group in optimiser.param_groups]
     while True:
         step = state.step
         # A checkpoint is taken before anything of the step is recorded, so that nothing is recorded
@@ -177,7 +193,7 @@ def train(
         report(state, lambda: save(problem, optimiser, state))
         if step in evaluate_at:
             record(state.curve, {"step": step, **problem.evaluate(step)})
-            if keep:  # to numpy by copy: the parameters change in place
+            if keep:  # copies, as the parameters change in place
                 state.snapshots.append(
                     {n: p.detach().cpu().numpy().copy() for n, p in problem.parameters.items()}
                 )
@@ -187,23 +203,22 @@ def train(
         record(state.batch, measures)
         divergence.check(step, measures[problem.loss], gradients, problem.ceiling)
         for name, parameter in problem.parameters.items():
-            parameter.grad = gradients.get(
-                name
-            )  # torch's optimisers pass over a parameter without gradient
-        for group, rate in zip(optimiser.param_groups, rates, strict=True):
-            group["lr"] = rate * problem.schedule(step)
+            # torch's optimisers skip a parameter whose gradient is None
+            parameter.grad = gradients.get(name)
+        for group, learning_rate in zip(optimiser.param_groups, learning_rates, strict=True):
+            group["lr"] = learning_rate * problem.schedule(step)
         optimiser.step()
         state.step += 1
 
 
 def record(rows: dict[str, list[Any]], measures: Measures) -> None:
-    """Add what was measured to the rows so far."""
+    """Append each measure's value to its list in `rows`."""
     for name, value in measures.items():
         rows.setdefault(name, []).append(np.asarray(value, float).tolist())
 
 
 def save(problem: Problem, optimiser: torch.optim.Optimizer, state: State) -> dict[str, np.ndarray]:
-    """All that is needed to go on from here."""
+    """Return a checkpoint: arrays by name, from which `restore` makes the same state."""
     saved = {"step": np.array([state.step])}
     for rows, kind in ((state.batch, "batch"), (state.curve, "curve")):
         saved |= {f"{kind}/{name}": np.array(values) for name, values in rows.items()}
@@ -222,24 +237,24 @@ def save(problem: Problem, optimiser: torch.optim.Optimizer, state: State) -> di
 def restore(
     problem: Problem, optimiser: torch.optim.Optimizer, saved: Mapping[str, np.ndarray]
 ) -> State:
-    """The state that was saved; parameters, generators and optimiser are set to what they were."""
+    """Return the state of a checkpoint, and set parameters, generators and optimiser to it."""
     state = State(step=int(saved["step"][0]))
-    held: dict[int, dict[str, Tensor]] = {}
+    optimiser_state: dict[int, dict[str, Tensor]] = {}
     snapshots: dict[str, dict[str, np.ndarray]] = {}
     for name, array in saved.items():
         kind, _, rest = name.partition("/")
         if kind in ("batch", "curve"):
             getattr(state, kind)[rest] = array.tolist()
         elif kind == "snapshot":
-            index, _, matrix = rest.partition("/")
-            snapshots.setdefault(index, {})[matrix] = array
+            index, _, parameter = rest.partition("/")
+            snapshots.setdefault(index, {})[parameter] = array
         elif kind == "generator":
             problem.generators[int(rest)].set_state(torch.from_numpy(array.copy()))
         elif kind == "parameter":
             problem.parameters[rest].copy_(torch.from_numpy(array.copy()))
         elif kind == "optimiser":
             index, _, key = rest.partition("/")
-            held.setdefault(int(index), {})[key] = torch.from_numpy(array.copy())
+            optimiser_state.setdefault(int(index), {})[key] = torch.from_numpy(array.copy())
     state.snapshots = [snapshots[index] for index in sorted(snapshots)]
-    optimiser.load_state_dict({**optimiser.state_dict(), "state": held})
+    optimiser.load_state_dict({**optimiser.state_dict(), "state": optimiser_state})
     return state

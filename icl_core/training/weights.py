@@ -1,4 +1,4 @@
-"""A model's weights as tensors by name."""
+"""The base class of a model's weights: named tensors."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
@@ -8,17 +8,17 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """The base of what a model learns: a field a tensor; None for one that it does not have."""
+    """A model's weights, one field a tensor; None for a tensor that the model does not have."""
 
     def tensors(self) -> dict[str, Tensor]:
-        """The tensors by name, in order, those that are None left out; themselves, not copies."""
-        named = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: value for name, value in named.items() if isinstance(value, Tensor)}
+        """Return the tensors by field name, in order, without those that are None. Not copies."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in values.items() if isinstance(value, Tensor)}
 
     def with_(self, **tensors: Tensor | None) -> Self:
-        """A copy in which the named tensors are others: how a part is set to its construction."""
+        """Return a copy with the named tensors replaced, for instance by a construction."""
         return replace(self, **tensors)
 
     def to(self, *args: Any) -> Self:
-        """A copy on another device or of another dtype."""
+        """Return a copy on another device or of another dtype; arguments as of `Tensor.to`."""
         return self.with_(**{name: tensor.to(*args) for name, tensor in self.tensors().items()})
