@@ -19,7 +19,7 @@ from pages.ui.controls import auto_train, sharing, sidebar, train_longer, traini
 from pages.ui.controls.training import Pending
 from pages.ui.link import address, lesson_rules, same_tab_links
 from pages.ui.link.address import Setting
-from pages.ui.look import menu
+from pages.ui.look import formats, menu
 from pages.ui.look.escape import escape_markdown
 from pages.ui.look.sized_cache import keep_by_size
 from pages.ui.stage import drawers, stage
@@ -140,7 +140,7 @@ def _run_line(setting: Setting, found: Any, pending: Pending | None) -> None:
         made = "Trained here" if trains else "Measured here, not trained"
         origin = {"shipped": "Comes with the project", "atlas": _MAPPED}.get(found.origin, made)
         time, device = (
-            training.duration(found.info.get("seconds")),
+            formats.duration(found.info.get("seconds")),
             found.info.get("device", "this machine"),
         )
         st.caption(f"{origin}: {time} on {escape_markdown(device)}.")

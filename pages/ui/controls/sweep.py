@@ -19,6 +19,7 @@ from pages.ui.controls import sweep_choice, training
 from pages.ui.link import address, pending_address, visitors
 from pages.ui.link.address import Setting
 from pages.ui.link.widget_events import set_widget, widget_arguments
+from pages.ui.look import formats
 from pages.ui.look.escape import escape_markdown
 from pages.ui.look.style import look as style_of
 from pages.ui.stage import panels
@@ -61,9 +62,7 @@ def _progress(sweep: Sweep, look: SweepStatus) -> None:
     counts, cells = look.counts, len(look.outcomes)
     others = [f"{counts[name]} {name}" for name in (RUNNING, FAILED) if counts[name]]
     told = [f"{counts[DONE]} of {cells} runs", *others]
-    left = (
-        f" · {training.duration(look.seconds_left)} left" if look.seconds_left is not None else ""
-    )
+    left = f" · {formats.duration(look.seconds_left)} left" if look.seconds_left is not None else ""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.progress((counts[DONE] + counts[FAILED]) / cells, text=" · ".join(told) + left)
         if not limits.read_only() and sweep.may_cancel(
@@ -91,7 +90,7 @@ def _offer(sweep: Sweep, look: SweepStatus, workers: int) -> None:
         st.markdown(f"{counts[DONE]} of {cells} runs are there{failed}.")
         return
     missing, seconds = sweep.cost()
-    time = training.duration(None if seconds is None else seconds / max(1, min(workers, missing)))
+    time = formats.duration(None if seconds is None else seconds / max(1, min(workers, missing)))
     with st.container(horizontal=True, vertical_alignment="center"):
         label = f"Train {missing} run{'s' * (missing > 1)} · {time} {spawn.where()}"
         st.button(label, key="start sweep", type="primary", on_click=_ask, args=(sweep,))

@@ -6,6 +6,7 @@ from html import escape
 import streamlit as st
 
 from icl_core.contract.explanation import MEAN, PRODUCT, SUM, Explanation
+from pages.ui.look import formats
 from pages.ui.look.escape import escape_markdown
 
 _SIGNS = {SUM: "+", PRODUCT: "×", MEAN: "+"}
@@ -14,29 +15,29 @@ _MADE = {SUM: "their sum", PRODUCT: "their product", MEAN: "their mean"}
 
 def show(found: Explanation) -> None:
     """Its value, its terms, what it is compared with."""
-    st.subheader(escape_markdown(f"{found.title}: {_number(found.value)}"), anchor=False)
+    st.subheader(escape_markdown(f"{found.title}: {_value(found.value)}"), anchor=False)
     st.markdown(escape_markdown(found.says))
     signs = ["", *[_SIGNS[found.joined]] * (len(found.terms) - 1)]
     terms = [
-        (sign, each.name, _number(each.value), each.says)
+        (sign, each.name, _value(each.value), each.says)
         for sign, each in zip(signs, found.terms, strict=True)
     ]
-    terms.append(("=", _MADE[found.joined], _number(found.total), ""))
+    terms.append(("=", _MADE[found.joined], _value(found.total), ""))
     tables = [_table("How it is made", terms)]
     if found.beside:
         tables.append(
             _table(
                 "Beside it",
-                [("", each.name, _number(each.value), each.says) for each in found.beside],
+                [("", each.name, _value(each.value), each.says) for each in found.beside],
             )
         )
     if found.share is not None:
         rivals = [
-            ("", each.name, _number(each.score), _percent(each.share)) for each in found.rivals
+            ("", each.name, _value(each.score), formats.share(each.share)) for each in found.rivals
         ]
         tables.append(
             _table(
-                f"Its share of the softmax is {_percent(found.share)}; the largest, as the "
+                f"Its share of the softmax is {formats.share(found.share)}; the largest, as the "
                 "softmax sees them",
                 rivals,
             )
@@ -52,11 +53,5 @@ def _table(caption: str, rows: Sequence[Sequence[str]]) -> str:
     return f"<table><caption>{escape(caption)}</caption>{cells}</table>"
 
 
-def _number(value: float) -> str:
-    """Four digits, with a true minus sign."""
-    return f"{value:.4g}".replace("-", "\N{MINUS SIGN}")
-
-
-def _percent(share: float) -> str:
-    """A share; one that is nearly none says so."""
-    return f"{share:.1%}" if share >= 0.0005 else "under 0.1%"
+def _value(value: float) -> str:
+    return formats.number(value, digits=4, grouped=False)
