@@ -1,7 +1,7 @@
 """What stands under the stage: drawers, of which one is open or none. Only the open one is computed
 and sent."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import streamlit as st
@@ -14,10 +14,11 @@ from pages.ui.claims import evidence
 from pages.ui.controls import sweep, widgets
 from pages.ui.link import address, lesson_rules
 from pages.ui.link.address import Setting
+from pages.ui.link.cell_address import Cell
 from pages.ui.link.widget_events import set_widget, widget_arguments
 from pages.ui.look.escape import escape_markdown
+from pages.ui.look.style import look
 from pages.ui.stage import live_curves, model_diagram, one_number, panels
-from pages.ui.stage.one_number import Cell
 from pages.ui.story import lesson
 
 VIEW, NUMBERS, EVIDENCE, WHY = "View", "Numbers", "Evidence", "Why"
@@ -87,7 +88,7 @@ def _content(setting: Setting, run: Run, opened: str, found: Sequence[Summary], 
     elif opened == model_diagram.MODEL:
         model_diagram.show(setting, run)
     elif opened == sweep.SWEEP:
-        sweep.show(setting)
+        sweep.show(setting, partial(_sweep_panel, setting))
     elif opened == VIEW:
         _knobs(setting, run, STAGE)
     elif opened == WHY:
@@ -147,6 +148,13 @@ def _drawings(setting: Setting, run: Run, opened: str, grows: str) -> None:
 
 def _drawing(setting: Setting, drawing: Drawing, run: Run) -> None:
     panels.show(panels.drawn(setting, drawing, run), drawing.name)
+
+
+def _sweep_panel(
+    setting: Setting, draw: Callable[[], Panel], key: str, clicked: Callable[[], None]
+) -> None:
+    with panels.report_faults(setting, "sweep"):
+        panels.show(panels.style_panel(draw(), look()), key, clicked=clicked)
 
 
 def _growing(drawing: Drawing, panel: Panel) -> None:
