@@ -74,14 +74,14 @@ def late_page(monkeypatch):
 @pytest.mark.parametrize(("passes", "expected"), [(0.5, "2"), (60.0, "1")])
 def test_a_move_that_comes_with_the_address_of_before_undoes_nothing(late_page, passes, expected):
     late_page.query_params["a"], late_page.now = "1", 100.0 + passes
-    pending_address.catch_up()
+    pending_address.apply_pending()
     assert late_page.query_params == {"a": expected}
 
 
 def test_what_is_written_is_written_upon_what_was_written_before(late_page):
     for name in ("b", "c"):
         late_page.query_params.from_dict({"a": "1"})
-        pending_address.write({**pending_address.query(), name: "0"})
+        pending_address.write({**pending_address.current_query(), name: "0"})
     assert late_page.query_params == {"a": "2", "b": "0", "c": "0"}
     late_page.query_params.from_dict({"a": "1"})
     told = []
@@ -97,18 +97,18 @@ def test_every_address_of_before_is_one_and_where_the_last_move_led_is_none(late
     pending_address.write({"a": "1"})  # back, by a move
     for before in ({"a": "2"}, {"a": "2", "b": "3"}, {"a": "1"}):
         late_page.query_params.from_dict(before)
-        pending_address.catch_up()
+        pending_address.apply_pending()
         assert late_page.query_params == {"a": "1"}
 
 
 def test_who_has_gone_back_is_there_and_so_is_who_went_elsewhere(late_page):
     late_page.query_params.from_dict({"a": "1"})
-    pending_address.arrived()
-    pending_address.catch_up()
+    pending_address.note_arrival()
+    pending_address.apply_pending()
     assert late_page.query_params == {"a": "1"}
     pending_address.write({"a": "2"})
     late_page.query_params.from_dict({"a": "9"})
-    pending_address.catch_up()
+    pending_address.apply_pending()
     assert late_page.query_params == {"a": "9"}
 
 
@@ -137,7 +137,7 @@ def test_a_clock_that_is_gone_sets_no_step(monkeypatch, shown, written):
     experiment, told = registry.experiment(TOY), []
     monkeypatch.setattr(address.st, "session_state", {"id": shown})
     monkeypatch.setattr(address, "write_all", told.extend)
-    monkeypatch.setattr(playback, "step", lambda key: 40)
+    monkeypatch.setattr(playback, "resting_step", lambda key: 40)
     stage._rested(
         SimpleNamespace(id=TOY, experiment=experiment, preset=experiment.presets[0]), [0, 40]
     )

@@ -52,7 +52,7 @@ def _result(setting: Setting, grid: Grid, moves: bool, show_panel: ShowPanel) ->
     sweep = Sweep(grid)
     look = sweep.look(spawn.trainings())
     if look.ended == moves:
-        pending_address.catch_up()
+        pending_address.apply_pending()
         st.rerun()  # from now on it is looked at again and again, or no more
     if moves:
         training.ensure_workers()

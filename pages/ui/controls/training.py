@@ -41,7 +41,7 @@ def pending_job(pending: Pending | None) -> queue.JobState | None:
     begins anew."""
     job = pending.job() if pending else None
     if job is not None and job.ended and store.default().exact(job.experiment, job.key) is not None:
-        pending_address.catch_up()
+        pending_address.apply_pending()
         st.rerun()
     return job
 
@@ -134,7 +134,7 @@ def _said(job: queue.JobState | None, nearest: str) -> str:
 def _cancelling(key: str) -> None:
     job = queue.state(key)
     if job is None or job.status != "cancelling":
-        pending_address.catch_up()
+        pending_address.apply_pending()
         st.rerun()
     st.markdown("**Cancelling**")
 
@@ -167,7 +167,7 @@ def _progress(key: str) -> None:
                     help="Another visitor asked for it. Ask too, and it goes on whatever they do.",
                 )
     if not is_active(job):
-        pending_address.catch_up()
+        pending_address.apply_pending()
         st.rerun()  # the page shows what came of it
 
 

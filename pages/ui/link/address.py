@@ -19,7 +19,7 @@ from icl_core.contract.knobs import BadSetting
 from icl_core.contract.lesson import Lesson
 from pages.ui.link import lesson_rules, pending_address
 
-DIGITS = 10  # of a training step, and then none that Python would read
+STEP_DIGITS = 10  # of a training step, and then none that Python would read
 _KEPT = ("projector", "at_once")  # survives another preset or experiment
 _OWN = (
     "experiment",
@@ -96,7 +96,7 @@ def read(paper: Paper) -> Setting:
     )
 
 
-def is_at(id: str) -> bool:
+def is_shown(id: str) -> bool:
     """Whether the page shows that experiment."""
     return st.session_state.get("id") == id
 
@@ -169,7 +169,7 @@ def go(**fields: str) -> None:
 
 def lasting_query() -> dict[str, str]:
     """What of the address stays wherever the visitor goes."""
-    query = pending_address.query()
+    query = pending_address.current_query()
     return {name: query[name] for name in _KEPT if name in query}
 
 
@@ -229,7 +229,7 @@ def _check_version(id: str, warnings: list[str]) -> None:
 
 def _check_step(warnings: list[str]) -> None:
     asked = st.query_params.get("step", "0")
-    if not (asked.isdecimal() and len(asked) < DIGITS):
+    if not (asked.isdecimal() and len(asked) < STEP_DIGITS):
         warnings.append(
             f"step must be a whole number from 0, got {asked!r:.80}. You see the preset's."
         )

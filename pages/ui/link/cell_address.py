@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from icl_core.contract.explanation import Map
 
-MOST = 3  # cells that are kept beside the one looked at
+MAX_KEPT = 3  # cells that are kept beside the one looked at
 
 
 class Cell(NamedTuple):
@@ -60,8 +60,8 @@ def write_cell(cell: Cell, maps: Sequence[Map]) -> str:
 def read_cells(text: str, every: Maps) -> list[Cell]:
     """Cells parted by commas, each once. Raises `ValueError` with what they must be."""
     found = list(dict.fromkeys(read_cell(each, every) for each in text.split(",")))
-    if len(found) > MOST:
-        raise ValueError(f"at most {MOST} cells")
+    if len(found) > MAX_KEPT:
+        raise ValueError(f"at most {MAX_KEPT} cells")
     return found
 
 

@@ -11,7 +11,7 @@ _STREAMLITS = ("embed", "embed_options")  # which it keeps to itself
 _WRITTEN, _MOMENT = "written just now", 10.0  # seconds: a run of the page may be on its way
 
 
-def query() -> dict[str, str]:
+def current_query() -> dict[str, str]:
     """The address's query, where the moves so far have led to though the browser may not have heard
     of it."""
     here = dict(st.query_params)
@@ -20,7 +20,7 @@ def query() -> dict[str, str]:
 
 def write(wanted: Mapping[str, str]) -> None:
     """Make it the address's query."""
-    here, before, left = dict(st.query_params), query(), _left()
+    here, before, left = dict(st.query_params), current_query(), _left()
     if wanted != here or wanted != before:  # of the second the browser may be about to hear
         st.query_params.from_dict(wanted)
     if wanted != before:
@@ -31,17 +31,17 @@ def write(wanted: Mapping[str, str]) -> None:
 def change(put: Mapping[str, str], drop: Collection[str] = ()) -> None:
     """Take `drop` out of the address's query and put `put` in; the rest stays as it is."""
     write(
-        {name: value for name, value in query().items() if name in put or name not in drop}
+        {name: value for name, value in current_query().items() if name in put or name not in drop}
         | dict(put)
     )
 
 
-def catch_up() -> None:
+def apply_pending() -> None:
     """Before the page is run, or a move is heard, with what may be the address of before."""
-    write(query())
+    write(current_query())
 
 
-def arrived() -> None:
+def note_arrival() -> None:
     """As a page begins: at an address of before, and without a move, the visitor has gone back to
     it."""
     if dict(st.query_params) in _left():

@@ -39,5 +39,5 @@ def _hear(key: str, shown: list[Any], act: Callable[..., None], given: tuple[Any
     value = st.session_state[key]
     if value != shown[0]:
         shown[0] = value  # it may change back before it is drawn again
-        pending_address.catch_up()
+        pending_address.apply_pending()
         act(*given)

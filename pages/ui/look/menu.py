@@ -15,7 +15,7 @@ _DAY = 86400.0  # seconds
 
 def frame(title: str, projector: bool = False) -> None:
     """Begin a page called `title`: set it up, style it and draw the menu."""
-    pending_address.arrived()
+    pending_address.note_arrival()
     st.set_page_config(page_title=f"{title} · in-context learning", layout="wide")
     style.apply(projector)
     with st.sidebar.container(gap="xxsmall"):

@@ -28,7 +28,7 @@ def is_dark() -> bool:
     return st.context.theme.type == "dark"
 
 
-class Look(NamedTuple):
+class Theme(NamedTuple):
     """For whom a figure is drawn."""
 
     dark: bool
@@ -40,9 +40,9 @@ class Look(NamedTuple):
         return f"{'dark' if self.dark else 'light'}{' projector' if self.projector else ''}"
 
 
-def look() -> Look:
+def theme() -> Theme:
     """The visitor's theme, and whether the page is shown on a projector."""
-    return Look(is_dark(), "projector" in st.query_params)
+    return Theme(is_dark(), "projector" in st.query_params)
 
 
 def apply(projector: bool = False) -> None:

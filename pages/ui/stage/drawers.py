@@ -17,7 +17,7 @@ from pages.ui.link.address import Setting
 from pages.ui.link.cell_address import Cell
 from pages.ui.link.widget_events import set_widget, widget_arguments
 from pages.ui.look.escape import escape_markdown
-from pages.ui.look.style import look
+from pages.ui.look.style import theme
 from pages.ui.stage import live_curves, model_diagram, one_number, panels
 from pages.ui.story import lesson
 
@@ -39,7 +39,7 @@ def names(setting: Setting, run: Run) -> list[str]:
     return [name for name in every if not lesson_rules.is_hidden(setting.lesson, name)]
 
 
-def opened() -> str:
+def requested_drawer() -> str:
     """The drawer that the address names."""
     return st.query_params.get("drawer", "")
 
@@ -49,7 +49,7 @@ def show(
 ) -> None:
     """The row of drawers, and what is in the open one: of the stage's numbers that in `cell`;
     `grows` is the key of the run whose curves grow in it."""
-    titles, asked = names(setting, run), opened()
+    titles, asked = names(setting, run), requested_drawer()
     # of this beat: an answer that left the browser before the drawer of the beat arrived does not
     # close it
     key = f"{setting.id}:drawer {st.query_params.get('beat', '')}"
@@ -100,7 +100,7 @@ def _content(setting: Setting, run: Run, opened: str, found: Sequence[Summary], 
 def _numbers(setting: Setting, run: Run, cell: Cell | None) -> None:
     """How one number on the stage is made; and, if there is that to be seen first, on demand, all
     of them."""
-    if not one_number.offered(setting, run):
+    if not one_number.explained_drawings(setting, run):
         return _tables(setting, run)
     with panels.report_faults(setting, "cells"):
         one_number.show(setting, run, cell)
@@ -113,15 +113,15 @@ def _numbers(setting: Setting, run: Run, cell: Cell | None) -> None:
 def _tables(setting: Setting, run: Run) -> None:
     """The numbers behind every panel of the stage, where the clock rests."""
     with st.container(key="panels"):
-        for drawing in panels.on_stage(setting, run):
+        for drawing in panels.stage_drawings(setting, run):
             with (
                 st.container(border=True, key=f"panel-half-{drawing.name}"),
                 panels.report_faults(setting, drawing.name),
             ):
-                panel = panels.drawn(setting, drawing, run)
+                panel = panels.cached_panel(setting, drawing, run)
                 st.subheader(panel.title, anchor=False)
                 st.caption(panel.caption)
-                panels.data(panel, f"numbers {drawing.name}")
+                panels.show_data(panel, f"numbers {drawing.name}")
 
 
 def _drawings(setting: Setting, run: Run, opened: str, grows: str) -> None:
@@ -143,18 +143,18 @@ def _drawings(setting: Setting, run: Run, opened: str, grows: str) -> None:
                 panels.report_faults(setting, drawing.name),
             ):
                 before = partial(_drawing, setting, drawing, run)
-                live_curves.grow(setting, drawing, grows, partial(_growing, drawing), before)
+                live_curves.show_live(setting, drawing, grows, partial(_growing, drawing), before)
 
 
 def _drawing(setting: Setting, drawing: Drawing, run: Run) -> None:
-    panels.show(panels.drawn(setting, drawing, run), drawing.name)
+    panels.show(panels.cached_panel(setting, drawing, run), drawing.name)
 
 
 def _sweep_panel(
     setting: Setting, draw: Callable[[], Panel], key: str, clicked: Callable[[], None]
 ) -> None:
     with panels.report_faults(setting, "sweep"):
-        panels.show(panels.style_panel(draw(), look()), key, clicked=clicked)
+        panels.show(panels.style_panel(draw(), theme()), key, clicked=clicked)
 
 
 def _growing(drawing: Drawing, panel: Panel) -> None:

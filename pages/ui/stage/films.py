@@ -15,18 +15,18 @@ from icl_core.figures.streamlit_figure import StreamlitFigure
 from pages.ui.link.address import Setting
 from pages.ui.look.chart import SeatedChart, seat_chart
 from pages.ui.look.sized_cache import keep_by_size
-from pages.ui.look.style import Look, look
+from pages.ui.look.style import Theme, theme
 from pages.ui.stage import panels, playback
 
-FILMS = 128 * 2**20  # bytes of all that the clocks of the pages seen last play
-WHOLES = 32 * 2**20  # bytes of the figures that take the place of others
+FILM_BYTES = 128 * 2**20  # bytes of all that the clocks of the pages seen last play
+FIGURE_BYTES = 32 * 2**20  # bytes of the figures that take the place of others
 _HELD = "charts held"
 _COUNT = count()
 
 
 def run_name(run: Run) -> str:
     """What the browser knows a run by, as it is drawn for this visitor."""
-    return f"{run.digest[:16]} {look().name}"
+    return f"{run.digest[:16]} {theme().name}"
 
 
 def has_training(setting: Setting, run: Run) -> bool:
@@ -90,7 +90,7 @@ def release_seat(setting: Setting, drawing: Drawing) -> None:
 
 
 def _key(setting: Setting, drawing: Drawing) -> str:
-    return f"{setting.id} {drawing.name} {look().name}"
+    return f"{setting.id} {drawing.name} {theme().name}"
 
 
 def _charts() -> dict[str, SeatedChart]:
@@ -102,19 +102,21 @@ def _of(setting: Setting, drawing: Drawing, run: Run) -> tuple:
     drawn of."""
     view = panels.relevant_view(setting.experiment, drawing, view_at(setting.view, 0))
     moving = drawing.moving and has_training(setting, run)
-    return panels.drawing_key(setting, drawing, run, view), run, drawing, view, look(), moving
+    return panels.drawing_key(setting, drawing, run, view), run, drawing, view, theme(), moving
 
 
 @st.cache_resource(max_entries=200, show_spinner=False)
-def _last(name: str, _run: Run, _drawing: Drawing, _view: Any, _seen: Look, _moving: bool) -> Panel:
+def _last(
+    name: str, _run: Run, _drawing: Drawing, _view: Any, _seen: Theme, _moving: bool
+) -> Panel:
     """A panel at the last snapshot."""
     last = len(_run.snapshot_steps) - 1
     shown = panels.draw(_run, _drawing, view_at(_view, last) if _moving else _view, _seen)
     return playback.tag_figure(shown, _film(name), last if _moving else None)
 
 
-@keep_by_size(WHOLES, len)
-def _whole(name: str, run: Run, drawing: Drawing, view: Any, seen: Look, moving: bool) -> bytes:
+@keep_by_size(FIGURE_BYTES, len)
+def _whole(name: str, run: Run, drawing: Drawing, view: Any, seen: Theme, moving: bool) -> bytes:
     """A panel at the last snapshot, as the browser reads it."""
     return playback.pack_figure(
         drawing.name, run_name(run), _film(name), _last(name, run, drawing, view, seen, moving)
@@ -126,9 +128,9 @@ def _film(name: str) -> str:
     return blake2b(name.encode(), digest_size=8).hexdigest()
 
 
-@keep_by_size(FILMS, lambda states: len(states[1]))
+@keep_by_size(FILM_BYTES, lambda states: len(states[1]))
 def _states(
-    name: str, run: Run, drawing: Drawing, view: Any, seen: Look, moving: bool
+    name: str, run: Run, drawing: Drawing, view: Any, seen: Theme, moving: bool
 ) -> tuple[list[str], bytes]:
     """The titles, and what changes in a panel from snapshot to snapshot."""
     before = range(len(run.snapshot_steps) - 1 if moving else 0)

@@ -8,16 +8,16 @@ import streamlit as st
 from icl_core.contract.experiment import Drawing, Panel, Run
 from icl_core.jobs import queue
 from pages.ui.link.address import Setting
-from pages.ui.look.style import look
+from pages.ui.look.style import theme
 from pages.ui.stage import panels
 
 # seconds between drawings: one that is drawn, here and in the browser, holds the training up
-LOOK = 0.5
-FIRST = 0.5  # seconds in which a short training has its first curves: worth waiting for, once
+INTERVAL = 0.5
+FIRST_WAIT = 0.5  # seconds in which a short training has its first curves: worth waiting for, once
 _LAST = "last curves"
 
 
-def grow(
+def show_live(
     setting: Setting,
     drawing: Drawing,
     key: str,
@@ -27,7 +27,7 @@ def grow(
     """Draw the curves of the run called `key` as far as they are, again and again, by `put`; until
     there are any, and where none grow, what was there `before`."""
     if key and drawing.live:
-        return st.fragment(_grow, run_every=LOOK)(setting, drawing, key, put, before)
+        return st.fragment(_grow, run_every=INTERVAL)(setting, drawing, key, put, before)
     with (
         st.container()
     ):  # a fragment has one: with the same nesting a chart takes the place of the one before
@@ -49,12 +49,12 @@ def _grow(
     with panels.report_faults(setting, drawing.name):
         if run is None or not run.tensors or not drawing.applies(run.config):
             return before()
-        put(panels.draw(run, drawing, setting.view, look()))
+        put(panels.draw(run, drawing, setting.view, theme()))
 
 
 def _first(key: str) -> Run | None:
     """The first curves of a run that may have begun just now."""
-    end = time.monotonic() + FIRST
+    end = time.monotonic() + FIRST_WAIT
     while (
         (run := queue.partial_curves(key)) is None or not run.info["step"]
     ) and time.monotonic() < end:

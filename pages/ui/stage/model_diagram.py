@@ -63,7 +63,7 @@ def _where(drawing: Drawing) -> str:
 def _picture(setting: Setting, run: Run, drawing: Drawing, box: Box) -> str:
     with panels.report_faults(setting, drawing.name):
         own = replace(setting, view=replace(setting.view, **box.view))
-        figure = panels.drawn(own, drawing, run).figure
+        figure = panels.cached_panel(own, drawing, run).figure
         return picture(figure, box.part or 0, box.rows) if figure is not None else ""
     return ""
 

@@ -15,7 +15,7 @@ from icl_core.contract.knobs import BadSetting
 from pages.ui.link import address, pending_address
 from pages.ui.link.address import Setting
 from pages.ui.link.cell_address import (
-    MOST,
+    MAX_KEPT,
     Cell,
     Maps,
     read_cell,
@@ -37,12 +37,12 @@ _LINKS = st.components.v2.component(
 T = TypeVar("T")
 
 
-def offered(setting: Setting, run: Run) -> list[Drawing]:
+def explained_drawings(setting: Setting, run: Run) -> list[Drawing]:
     """The drawings on stage whose cells explain themselves."""
-    return [each for each in panels.on_stage(setting, run) if each.explanations is not None]
+    return [each for each in panels.stage_drawings(setting, run) if each.explanations is not None]
 
 
-def pinned(setting: Setting, run: Run) -> Cell | None:
+def requested_cell(setting: Setting, run: Run) -> Cell | None:
     """The cell that the address names; what is none is said."""
     return _named("cell", read_cell, setting, run)
 
@@ -61,7 +61,7 @@ def _every(setting: Setting, run: Run) -> Maps:
     """The maps of every drawing that explains its cells; what cannot be drawn says so itself, in
     its seat."""
     items, found = tuple(knobs.values(setting.view).items()), {}
-    for each in offered(setting, run):
+    for each in explained_drawings(setting, run):
         with suppress(CannotDraw, BadSetting):
             found[each.name] = _maps(
                 run.digest, setting.id, each.name, items, run, each, setting.view
@@ -76,12 +76,12 @@ def _maps(
     return _drawing.explanations(_run, _view) if _drawing.explanations is not None else ()
 
 
-def link(setting: Setting, run: Run, cell: Cell | None, shown: bool) -> None:
+def link_maps(setting: Setting, run: Run, cell: Cell | None, shown: bool) -> None:
     """Have the browser mark the same row and column in every map, and hear clicks on cells.
     `shown`: the cell that the address names is the one on screen."""
     key = f"links of {setting.id}"
     data = {
-        "cells": [each.name for each in offered(setting, run)],
+        "cells": [each.name for each in explained_drawings(setting, run)],
         "pinned": cell._asdict() if cell and shown else None,
     }
     _LINKS(key=key, data=data, on_cell_change=lambda: _clicked(key))
@@ -117,7 +117,7 @@ def show(setting: Setting, run: Run, cell: Cell | None) -> None:
         with right:
             _made(every, cell)
         kept = _named("kept", read_cells, setting, run) or []
-        if cell not in kept and len(kept) < MOST and not chosen.is_blank(cell.row, cell.column):
+        if cell not in kept and len(kept) < MAX_KEPT and not chosen.is_blank(cell.row, cell.column):
             left.button(
                 "Keep it, to compare", key="keep", on_click=_keep, args=([*kept, cell], every)
             )

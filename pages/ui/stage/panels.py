@@ -15,12 +15,12 @@ from icl_core.contract.knobs import BadSetting
 from pages.ui.link.address import Setting
 from pages.ui.look.chart import show_chart
 from pages.ui.look.escape import escape_markdown
-from pages.ui.look.style import Look, look
+from pages.ui.look.style import Theme, theme
 
 _SENTENCE = 40  # letters from which on a cell is one
 
 
-def on_stage(setting: Setting, run: Run) -> list[Drawing]:
+def stage_drawings(setting: Setting, run: Run) -> list[Drawing]:
     """The drawings that stand on the stage for a run."""
     return [
         each
@@ -53,28 +53,28 @@ def relevant_view(experiment: Experiment, drawing: Drawing, view: Any) -> Any:
 def drawing_key(setting: Setting, drawing: Drawing, run: Run, view: Any) -> str:
     """What a drawing of a run depends on: a text, which Streamlit's caches compare faster than what
     it is made of."""
-    return f"{run.digest} {setting.id} {drawing.name} {knobs.values(view)} {look()}"
+    return f"{run.digest} {setting.id} {drawing.name} {knobs.values(view)} {theme()}"
 
 
 # Not st.cache_data: it pickles each figure in and out. A drawn panel is only read.
 @st.cache_resource(max_entries=200, show_spinner=False)
-def _drawn(name: str, _run: Run, _drawing: Drawing, _view: Any, _seen: Look) -> Panel:
+def _drawn(name: str, _run: Run, _drawing: Drawing, _view: Any, _seen: Theme) -> Panel:
     return draw(_run, _drawing, _view, _seen)
 
 
-def drawn(setting: Setting, drawing: Drawing, run: Run) -> Panel:
+def cached_panel(setting: Setting, drawing: Drawing, run: Run) -> Panel:
     """The panel of a drawing in the visitor's theme; what one visitor has had drawn serves the
     next."""
     view = relevant_view(setting.experiment, drawing, setting.view)
-    return _drawn(drawing_key(setting, drawing, run, view), run, drawing, view, look())
+    return _drawn(drawing_key(setting, drawing, run, view), run, drawing, view, theme())
 
 
-def draw(run: Run, drawing: Drawing, view: Any, seen: Look) -> Panel:
+def draw(run: Run, drawing: Drawing, view: Any, seen: Theme) -> Panel:
     """Draw a run, in the visitor's theme, larger on a projector."""
     return style_panel(drawing.draw(run, view), seen)
 
 
-def style_panel(panel: Panel, seen: Look) -> Panel:
+def style_panel(panel: Panel, seen: Theme) -> Panel:
     """A panel in the visitor's theme, larger on a projector."""
     if panel.figure is None:
         return panel
@@ -121,7 +121,7 @@ def show(
         # every panel has this button: one that scrolls on a narrow screen must hold something the
         # keyboard can reach
         with st.popover("Data", help="The numbers behind this figure"):
-            data(panel, key)
+            show_data(panel, key)
 
 
 def _prose(table: Any) -> bool:
@@ -131,7 +131,7 @@ def _prose(table: Any) -> bool:
     )
 
 
-def data(panel: Panel, key: str) -> None:
+def show_data(panel: Panel, key: str) -> None:
     """The numbers behind a panel, and its files."""
     data = panel.data if panel.data is not None else panel.table
     if data is not None:

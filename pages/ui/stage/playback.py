@@ -32,7 +32,7 @@ _FRAMES = st.components.v2.component(
 
 
 @dataclass(frozen=True)
-class Shown:
+class ClockOptions:
     """What there is of the clock: its headline, its bar unless it is `still`, the keys of a
     `projector`; whether it starts to `play` by itself, once; the `beat` that it plays to its step,
     once; and the panels that are outlined, of which the first comes into sight."""
@@ -45,14 +45,14 @@ class Shown:
     marks: tuple[str, ...] = ()
 
 
-def clock(
+def show_clock(
     key: str,
     run: str,
     steps: Sequence[int],
     headlines: Sequence[str],
     at: int,
     rested: Callable[[], None],
-    shown: Shown,
+    shown: ClockOptions,
     milestones: Mapping[str, float] | None = None,
 ) -> None:
     """The headline of the snapshot shown, and what moves the stage of the run named `run`, with
@@ -72,7 +72,7 @@ def clock(
     _CLOCK(key=key, data=data | asdict(shown), on_step_change=rested, on_plain_change=lambda: None)
 
 
-def step(key: str) -> int | None:
+def resting_step(key: str) -> int | None:
     """The training step at which the clock came to rest; None if it has not, or has at another
     address: Streamlit tells again, with the next click, what was lost when the visitor went back.
     """

@@ -36,7 +36,7 @@ def show(
     with panels.report_faults(setting, "script"):
         told = beats.playable_beats(setting, run, pending is not None)
     beat = beats.current(setting, run, told)
-    at, job = snapshot(setting, run, told), training.pending_job(pending)
+    at, job = snapshot_index(setting, run, told), training.pending_job(pending)
     grows = pending.key if pending and training.is_active(job) else ""
     _head(setting, run, at, pending, job, beat)
     with panels.report_faults(setting, "script"):
@@ -45,10 +45,10 @@ def show(
     with st.container(key="faded" if pending and not training.is_over(job) else "current"):
         cell = None
         with panels.report_faults(setting, "cell"):
-            cell = one_number.pinned(here, run)
+            cell = one_number.requested_cell(here, run)
         _panels(here, run, grows)
         drawers.show(here, run, found, cell, grows)
-        one_number.link(here, run, cell, drawers.opened() == drawers.NUMBERS)
+        one_number.link_maps(here, run, cell, drawers.requested_drawer() == drawers.NUMBERS)
 
 
 def _head(
@@ -81,13 +81,13 @@ def _head(
                 training.show_progress(grows.key)
 
 
-def snapshot(setting: Setting, run: Run, told: Sequence[Beat] = ()) -> int:
+def snapshot_index(setting: Setting, run: Run, told: Sequence[Beat] = ()) -> int:
     """The index of the snapshot that the address asks for: the last one not beyond its step, else
     the beat's."""
     steps, wanted = run.snapshot_steps, st.query_params.get("step", "")
     if not films.has_training(setting, run):
         return 0
-    if wanted.isdecimal() and len(wanted) < address.DIGITS:
+    if wanted.isdecimal() and len(wanted) < address.STEP_DIGITS:
         return max(0, bisect_right(steps, int(wanted)) - 1)
     played = prediction.beat_snapshot(run, told, beats.current(setting, run, told))
     return run.snapshot_at(setting.view) if played is None else played
@@ -108,9 +108,9 @@ def _clock(
         for index in range(len(steps))
     ]
     projector = "projector" in st.query_params
-    shown = playback.Shown(headline, still, projector, beat=beat, marks=marks)
+    shown = playback.ClockOptions(headline, still, projector, beat=beat, marks=marks)
     milestones = setting.experiment.milestones(run)
-    playback.clock(
+    playback.show_clock(
         _key(setting),
         films.run_name(run),
         steps,
@@ -127,23 +127,25 @@ def _key(setting: Setting) -> str:
 
 
 def _rested(setting: Setting, steps: Sequence[int]) -> None:
-    if not address.is_at(
+    if not address.is_shown(
         setting.id
     ):  # the clock of where the visitor was before: see `pages.ui.link.widget_events`
         return
-    if (step := playback.step(_key(setting))) is None:
+    if (step := playback.resting_step(_key(setting))) is None:
         return
     base = address.base_view(setting.experiment, setting.preset)
     former = {"snapshot": (base.snapshot, base.snapshot)}  # a link's former way to say it
     own = steps[min(base.snapshot, len(steps) - 1)]
-    left_out = "" if "beat" in pending_address.query() else own  # a beat has a place of its own
+    left_out = (
+        "" if "beat" in pending_address.current_query() else own
+    )  # a beat has a place of its own
     address.write_all({**former, "step": (step, left_out)})
 
 
 def _panels(setting: Setting, run: Run, grows: str) -> None:
     """The panels, and what the clock moves them by: at the end of a training that follows them, as
     it is not missed."""
-    shown = panels.on_stage(setting, run)
+    shown = panels.stage_drawings(setting, run)
     seats = sum(2 if each.wide else 1 for each in shown)  # a wide panel takes two
     rows = 1 if seats <= 3 else 2
     moved = (
@@ -163,7 +165,9 @@ def _panels(setting: Setting, run: Run, grows: str) -> None:
             seat = f"seat-{'wide-' if drawing.wide else ''}{drawing.name}"
             with st.container(key=seat), panels.report_faults(setting, drawing.name):
                 before = partial(_panel, setting, drawing, run)
-                live_curves.grow(setting, drawing, grows, partial(_put, setting, drawing), before)
+                live_curves.show_live(
+                    setting, drawing, grows, partial(_put, setting, drawing), before
+                )
     if at_end:
         _films(setting, moved, run, place)
 
@@ -171,7 +175,7 @@ def _panels(setting: Setting, run: Run, grows: str) -> None:
 def _panel(setting: Setting, drawing: Drawing, run: Run) -> None:
     """A panel, for the browser to move; where it cannot, as it is."""
     if playback.is_unavailable(_key(setting)):
-        return seat_chart(panels.drawn(setting, drawing, run), drawing.name)
+        return seat_chart(panels.cached_panel(setting, drawing, run), drawing.name)
     films.seat_panel(setting, drawing, run)
 
 
