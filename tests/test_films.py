@@ -17,11 +17,11 @@ def panel(value: float) -> Panel:
 
 
 def test_a_chart_that_was_let_go_is_made_anew_of_the_same_figure() -> None:
-    st.session_state.pop(films._HELD, None)
-    first = films._made("seat", panel(2.0), "name").sent.to_dict()
+    st.session_state.pop(films._CHARTS, None)
+    first = films._new_chart("seat", panel(2.0), "name").sent.to_dict()
     assert films._charts()["seat"].sent.to_dict() is first
     films._charts().clear()
-    second = films._made("seat", panel(2.0), "name").sent.to_dict()
+    second = films._new_chart("seat", panel(2.0), "name").sent.to_dict()
     assert first["data"] == second["data"] and first["layout"] != second["layout"]
     films._charts().clear()
 

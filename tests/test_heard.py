@@ -138,7 +138,7 @@ def test_a_clock_that_is_gone_sets_no_step(monkeypatch, shown, written):
     monkeypatch.setattr(address.st, "session_state", {"id": shown})
     monkeypatch.setattr(address, "write_all", told.extend)
     monkeypatch.setattr(playback, "resting_step", lambda key: 40)
-    stage._rested(
+    stage._on_rest(
         SimpleNamespace(id=TOY, experiment=experiment, preset=experiment.presets[0]), [0, 40]
     )
     assert told == written
