@@ -19,7 +19,7 @@ def number(value: float, digits: int = 3, grouped: bool = True) -> str:
 
 
 def share(value: float) -> str:
-    """Return a share, given from 0 to 1, in percent; one below half a tenth is "under 0.1%"."""
+    """Return a share, given from 0 to 1, in percent; one below 0.05% is "under 0.1%"."""
     return f"{value:.1%}" if value >= 0.0005 else "under 0.1%"
 
 
