@@ -1,5 +1,4 @@
-"""The front page: what in-context learning is, the papers with a live picture each, the claims at a
-glance."""
+"""The front page: in-context learning, the papers with a picture each, and how the claims fared."""
 
 from pages.ui.front.front import show
 

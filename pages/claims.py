@@ -1,4 +1,4 @@
-"""The page of claims."""
+"""The page of all claims of the papers."""
 
 from pages.ui.claims.claims_page import show
 

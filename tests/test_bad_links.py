@@ -18,7 +18,7 @@ from pages.ui.link import address, lesson_rules, pending_address
 from pages.ui.look.escape import escape_markdown
 
 PAPERS = ("birth", "memformers", "gdssm")
-OWN = address._OWN
+OWN = address._PAGE_FIELDS
 SHOWN = (
     "markdown",
     "caption",

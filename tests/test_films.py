@@ -1,5 +1,4 @@
-"""What moves the charts of a stage: a chart that was let go is never taken for the one that stands
-there still."""
+"""Films of the stage: a forgotten chart is never taken for the one that stands in its seat."""
 
 import json
 
@@ -16,17 +15,17 @@ def panel(value: float) -> Panel:
     )
 
 
-def test_a_chart_that_was_let_go_is_made_anew_of_the_same_figure() -> None:
-    st.session_state.pop(films._HELD, None)
-    first = films._made("seat", panel(2.0), "name").sent.to_dict()
+def test_a_forgotten_chart_is_made_anew_of_the_same_figure() -> None:
+    st.session_state.pop(films._CHARTS, None)
+    first = films._new_chart("seat", panel(2.0), "name").sent.to_dict()
     assert films._charts()["seat"].sent.to_dict() is first
     films._charts().clear()
-    second = films._made("seat", panel(2.0), "name").sent.to_dict()
+    second = films._new_chart("seat", panel(2.0), "name").sent.to_dict()
     assert first["data"] == second["data"] and first["layout"] != second["layout"]
     films._charts().clear()
 
 
-def test_a_number_that_is_not_finite_is_none_in_what_the_browser_reads() -> None:
+def test_the_browser_reads_null_for_a_number_that_is_not_finite() -> None:
     for value in (float("nan"), float("inf")):
         whole = json.loads(
             playback.pack_figure("seat", "run", "film", panel(value)),

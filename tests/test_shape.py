@@ -181,3 +181,29 @@ def test_nothing_is_long():
     long = {str(path.relative_to(ROOT)): path.read_text().count("\n") for path in APP}
     assert not {name: lines for name, lines in long.items() if lines > 400}
     assert max(functions()) <= 60
+
+
+# The rooms of pages/ui from the lowest up: an import goes to the same room or to a lower layer.
+PAGE_LAYERS = (
+    ("link",),
+    ("look",),
+    ("story",),
+    ("controls",),
+    ("claims",),
+    ("stage",),
+    ("front", "runs", "paper_page"),
+)
+
+
+def test_no_page_imports_upwards():
+    height = {room: index for index, rooms in enumerate(PAGE_LAYERS) for room in rooms}
+    rooms = {
+        name: name.split(".")[2]
+        for name in MODULES
+        if name.startswith("pages.ui.") and "." in name.removeprefix("pages.")
+    }
+    assert set(rooms.values()) == height.keys()
+    for name, room in rooms.items():
+        for other in imports(MODULES[name]):
+            if other in rooms and rooms[other] != room:
+                assert height[rooms[other]] < height[room], f"{name} imports {other}"

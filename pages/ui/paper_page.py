@@ -1,8 +1,7 @@
-"""A paper's page, the same for every paper."""
+"""The page of a paper, the same for every paper."""
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
 import streamlit as st
 
@@ -11,22 +10,27 @@ from icl_core.contract import knobs, settings_io
 from icl_core.contract.experiment import Paper, Run
 from icl_core.contract.lesson import EXPERIMENTS, PRESETS, SETTINGS, TRAIN
 from icl_core.findings import findings
+from icl_core.findings.findings import Summary
 from icl_core.jobs import spawn
 from icl_core.machine import limits
 from icl_core.runs import store
+from icl_core.runs.header import Header
 from pages.ui.claims import verdicts
 from pages.ui.controls import auto_train, sharing, sidebar, train_longer, training, uploads, widgets
 from pages.ui.controls.training import Pending
 from pages.ui.link import address, lesson_rules, same_tab_links
 from pages.ui.link.address import Setting
-from pages.ui.look import menu
+from pages.ui.look import formats, menu
 from pages.ui.look.escape import escape_markdown
 from pages.ui.look.sized_cache import keep_by_size
 from pages.ui.stage import drawers, stage
 from pages.ui.story import glossary, lesson
 
-RUNS = 128 * 2**20  # bytes of the tensors of the runs seen last
-_MAPPED = "Comes with the project, with few snapshots"
+RUN_BYTES = 128 * 2**20  # of the tensors of the runs kept for all visitors
+_ORIGINS = {
+    "shipped": "Comes with the project",
+    "atlas": "Comes with the project, with few snapshots",
+}
 
 
 def show(name: str) -> None:
@@ -36,41 +40,42 @@ def show(name: str) -> None:
     if paper is None:
         st.warning(f"There is no paper called {name} here.")
         return
-    _get_ready()
+    _prepare_server()
     setting = address.read(paper)
-    found = None if setting.refused else store.default().find(setting.id, setting.config)
-    shown = found or store.default().nearest(setting.id, setting.config)
-    run = _loaded(shown) if shown else None
-    pending = _pending(setting, found, shown)
-    claims = _claims(setting, shown)
-    _header(paper, setting, shown, claims)
+    exact = None if setting.refused else store.default().find(setting.id, setting.config)
+    shown = exact or store.default().nearest(setting.id, setting.config)
+    run = _load(shown) if shown else None
+    pending = _pending(setting, exact, shown)
+    summaries = _summaries(setting, shown)
+    _header(paper, setting, shown, summaries)
     _warnings(setting)
     with st.sidebar:
-        _side(setting, found, pending)
-    _main(setting, shown, run, claims, pending)
+        _sidebar(setting, exact, pending)
+    _main(setting, shown, run, summaries, pending)
     glossary.explain(name)
     same_tab_links.listen()
 
 
-def _side(setting: Setting, found: Any, pending: Pending | None) -> None:
-    """The sidebar: presets, settings, where the run comes from; in a lesson what it
-    leaves of them."""
+def _sidebar(setting: Setting, exact: Header | None, pending: Pending | None) -> None:
+    """Draw presets, settings and where the run comes from; in a lesson what it leaves of them."""
     lesson.show_in_sidebar(setting)
     if not lesson_rules.is_hidden(setting.lesson, PRESETS):
         sidebar.presets(setting)
     if not lesson_rules.is_hidden(setting.lesson, SETTINGS):
         sidebar.config_knobs(setting)
-    if not lesson_rules.is_hidden(setting.lesson, TRAIN) and not (
-        found is None and limits.read_only()
-    ):
+    has_no_line = exact is None and limits.read_only()
+    if not lesson_rules.is_hidden(setting.lesson, TRAIN) and not has_no_line:
         with st.container(key="run", gap="small"):
-            _run_line(setting, found, pending)
+            _run_line(setting, exact, pending)
             if not limits.read_only():
                 auto_train.show_switch()
 
 
-def _header(paper: Paper, setting: Setting, shown: Any, claims: Sequence[findings.Summary]) -> None:
-    """One line: whose page it is, which experiment, how the claims fared, and the menu."""
+def _header(
+    paper: Paper, setting: Setting, shown: Header | None, summaries: Sequence[Summary]
+) -> None:
+    """Draw the paper's title, the choice of its experiments, how the claims fared, and the menu, in
+    one line."""
     with st.container(
         horizontal=True,
         horizontal_alignment="distribute",
@@ -81,43 +86,42 @@ def _header(paper: Paper, setting: Setting, shown: Any, claims: Sequence[finding
             horizontal=True, width="content", vertical_alignment="center", key="title"
         ):
             st.title(menu.short_title(paper.name), anchor=False, width="content")
-            if len(paper.experiments) > 1 and not lesson_rules.is_hidden(
-                setting.lesson, EXPERIMENTS
-            ):
-                titles = {
-                    name: registry.experiment(f"{paper.name}.{name}").title
-                    for name in paper.experiments
-                }
-                key = f"experiment of {paper.name}"
-                widgets.select(
-                    "Experiment", key, titles, "experiment", {"experiment": setting.name}
-                )
+            if not lesson_rules.is_hidden(setting.lesson, EXPERIMENTS):
+                _experiment_choice(paper, setting)
         with st.container(
             horizontal=True, width="content", vertical_alignment="center", key="tools"
         ):
             lesson.leave_button(setting)
-            if claims and not lesson_rules.is_hidden(setting.lesson, drawers.EVIDENCE):
+            if summaries and not lesson_rules.is_hidden(setting.lesson, drawers.EVIDENCE):
                 st.button(
-                    f"{verdicts.summary_line(claims)} ▸",
+                    f"{verdicts.summary_line(summaries)} ▸",
                     key="verdicts",
                     type="tertiary",
-                    on_click=_evidence,
+                    on_click=_open_evidence,
                 )
-            # opened, it is drawn anew: what the link holds may have changed below it, where the
-            # page is a fragment
+            # The menu is drawn anew when it is opened: below it the page is a fragment, and what
+            # the link holds may have changed there since.
             with st.popover("⋯", help="Share, export, projector", key="more", on_change="rerun"):
                 sharing.tools(setting, shown)
 
 
-def _claims(setting: Setting, shown: Any) -> list[findings.Summary]:
+def _experiment_choice(paper: Paper, setting: Setting) -> None:
+    if len(paper.experiments) <= 1:
+        return
+    titles = {name: registry.experiment(f"{paper.name}.{name}").title for name in paper.experiments}
+    key = f"experiment of {paper.name}"
+    widgets.select("Experiment", key, titles, "experiment", {"experiment": setting.name})
+
+
+def _summaries(setting: Setting, shown: Header | None) -> list[Summary]:
     """Return the experiment's claims over all its runs, that of the run on screen first."""
-    others = [
-        each for each in findings.of_experiment(setting.id, store.default()) if each.header != shown
-    ]
-    return findings.summaries([*(findings.of_run(shown) if shown else ()), *others])
+    all_findings = findings.of_experiment(setting.id, store.default())
+    others = [finding for finding in all_findings if finding.header != shown]
+    own = findings.of_run(shown) if shown else ()
+    return findings.summaries([*own, *others])
 
 
-def _evidence() -> None:
+def _open_evidence() -> None:
     address.write("drawer", drawers.EVIDENCE, "")
 
 
@@ -132,19 +136,17 @@ def _warnings(setting: Setting) -> None:
         uploads.offer(setting)
 
 
-def _run_line(setting: Setting, found: Any, pending: Pending | None) -> None:
-    """The Run button, or where the run on screen comes from."""
-    if found is not None:
-        trains = getattr(setting.config, "trains", True)  # a visitor's own matrices are not
-        made = "Trained here" if trains else "Measured here, not trained"
-        origin = {"shipped": "Comes with the project", "atlas": _MAPPED}.get(found.origin, made)
-        time, device = (
-            training.duration(found.info.get("seconds")),
-            found.info.get("device", "this machine"),
-        )
+def _run_line(setting: Setting, exact: Header | None, pending: Pending | None) -> None:
+    """Draw where the run on screen comes from or, if there is none, the Run button."""
+    if exact is not None:
+        trains = getattr(setting.config, "trains", True)  # a visitor's own matrices are not trained
+        made_here = "Trained here" if trains else "Measured here, not trained"
+        origin = _ORIGINS.get(exact.origin, made_here)
+        time = formats.duration(exact.info.get("seconds"))
+        device = exact.info.get("device", "this machine")
         st.caption(f"{origin}: {time} on {escape_markdown(device)}.")
-        if found.info.get("message"):
-            st.warning(escape_markdown(found.info["message"]))
+        if exact.info.get("message"):
+            st.warning(escape_markdown(exact.info["message"]))
         if trains:
             train_longer.offer(setting)
     elif pending is not None and training.is_active(pending.job()):
@@ -155,38 +157,43 @@ def _run_line(setting: Setting, found: Any, pending: Pending | None) -> None:
 
 def _main(
     setting: Setting,
-    shown: Any,
+    shown: Header | None,
     run: Run | None,
-    claims: Sequence[findings.Summary],
+    summaries: Sequence[Summary],
     pending: Pending | None,
 ) -> None:
+    """Draw the stage; without a run what stands in its place."""
     if run is None and pending is not None:
         job = training.pending_job(pending)
         training.show_pending(setting, pending, job)
         if training.is_active(job):
             training.show_progress(pending.key)
     if shown is None:
-        told = "This experiment has no run yet."
-        st.info(told if limits.read_only() else f"{told} Train it, and its figures appear here.")
+        message = "This experiment has no run yet."
+        if not limits.read_only():
+            message += " Train it, and its figures appear here."
+        st.info(message)
     elif run is None:
         st.warning(
             "The file of this run is damaged or gone. Load the page again to see what is left."
         )
     else:
-        # A refused setting keeps the last good figures, at full strength.
-        stage.show(setting, run, claims, pending)
+        # If the setting is refused, the last valid one is shown, and not faded.
+        stage.show(setting, run, summaries, pending)
 
 
-def _loaded(header: Any) -> Run | None:
-    """A run, if its file is whole; if not, it is looked for anew each time: trained again, it has
-    the same digest."""
+def _load(header: Header) -> Run | None:
+    """Return a run; None if its file is damaged or gone.
+
+    A failure is not cached: trained again, the run has the same digest.
+    """
     with suppress(LookupError):
-        return _load(header.digest, header)
+        return _cached_run(header.digest, header)
     return None
 
 
-@keep_by_size(RUNS, lambda run: sum(array.nbytes for array in run.tensors.values()))
-def _load(digest: str, header: Any) -> Run:
+@keep_by_size(RUN_BYTES, lambda run: sum(array.nbytes for array in run.tensors.values()))
+def _cached_run(digest: str, header: Header) -> Run:
     run = store.default().load(header)
     if run is None:
         raise LookupError(f"the run {header.key} is damaged or gone")
@@ -194,9 +201,11 @@ def _load(digest: str, header: Any) -> Run:
 
 
 @st.cache_resource(show_spinner=False)
-def _get_ready() -> None:
-    """Once a server: how fast and to which last digit a view is computed must not depend on the
-    cores, and a worker is there before it is asked for."""
+def _prepare_server() -> None:
+    """Set torch's threads and start a worker, once for a server.
+
+    The time and the last digit of what a view computes must not depend on the number of cores.
+    """
     from icl_core.machine import device  # imports torch
 
     device.set_threads(1)
@@ -205,26 +214,26 @@ def _get_ready() -> None:
         spawn.warm()
 
 
-def _pending(setting: Setting, found: Any, shown: Any) -> Pending | None:
-    """What is to be done for a setting without a run, begun if that takes seconds; what was begun
-    before is not."""
+def _pending(setting: Setting, exact: Header | None, shown: Header | None) -> Pending | None:
+    """Return what is missing if the setting has no run; a short training of it begins at once.
+
+    A training that began by itself for a former setting is cancelled.
+    """
     key = store.key_of(setting.id, setting.config)
     auto_train.drop_job(key)
-    if found is not None or setting.refused:
+    if exact is not None or setting.refused:
         return None
     auto_train.begin(setting, key)
-    training.ensure_workers()  # a server that was started again goes on with what it finds
-    return Pending(key, escape_markdown(_named(setting, shown)) if shown else "")
+    training.ensure_workers()  # a restarted server goes on with the jobs that it finds
+    return Pending(key, escape_markdown(_differences(setting, shown)) if shown else "")
 
 
-def _named(setting: Setting, shown: Any) -> str:
+def _differences(setting: Setting, shown: Header) -> str:
+    """Return, in words, the settings of the run on screen that are not the address's."""
     nearest = settings_io.from_stored(setting.experiment.config, shown.config)
-    known = knobs.knobs_of(setting.experiment.config)
-    fields = [field for field in known if getattr(nearest, field) != getattr(setting.config, field)]
-    return (
-        ", ".join(
-            f"{known[field].label} = {known[field].said(getattr(nearest, field))}"
-            for field in fields
-        )
-        or "other seeds"
-    )
+    differences = []
+    for field, knob in knobs.knobs_of(setting.experiment.config).items():
+        value = getattr(nearest, field)
+        if value != getattr(setting.config, field):
+            differences.append(f"{knob.label} = {knob.said(value)}")
+    return ", ".join(differences) or "other seeds"

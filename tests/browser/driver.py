@@ -68,8 +68,8 @@ def watch(page: Page, start: str) -> None:
         """start => {
             window.titles = [];
             const look = () => {
-                const all = [...document.querySelectorAll('h3,
-                  [data-testid=stCaptionContainer] p')];
+                const texts = 'h3, [data-testid=stCaptionContainer] p';
+                const all = [...document.querySelectorAll(texts)];
                 const title = all.find(each => each.textContent.startsWith(start));
                 if (title &&
                   window.titles.at(-1) !== title.textContent) window.titles.push(title.textContent);

@@ -12,7 +12,7 @@ from driver import go
 from playwright.sync_api import Page, expect
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["", "toy", *sorted(path.stem for path in (ROOT / "pages").glob("*.py"))]
+PAGES = ["", "toy", *sorted(path.stem for path in (ROOT / "pages").glob("[!_]*.py"))]
 # What is about to be drawn anew fades for a moment: contrast is judged as it stands.
 STILL = (
     "* { transition: none !important; animation: none !important } [data-stale] { opacity: 1 "
@@ -28,8 +28,8 @@ RULES = {
 CUT = """() => [...document.querySelectorAll('.stPlotlyChart')].filter(plot =>
     plot.getBoundingClientRect().bottom
     > plot.closest('[data-testid=stElementContainer]').getBoundingClientRect().bottom + 1
-).map(plot => plot.closest('[class*=st-key-panel-],
-  [class*=st-key-seat-]')?.querySelector('h3')?.textContent)"""
+).map(plot => plot.closest('[class*=st-key-panel-], [class*=st-key-seat-]'))
+.map(box => box?.querySelector('h3')?.textContent)"""
 
 Window = Callable[..., Page]
 

@@ -1,139 +1,172 @@
 /* The page's only clock. It moves every panel of the stage to one snapshot of the training, without the server, and
-   tells the server where it came to rest. What a panel shows at each snapshot is in `window.iclStage`, which the
+   tells the server where it comes to rest. What a panel shows at each snapshot is in `window.iclStage`, which the
    components of the panels fill (frames.js). */
 
-const PACE = 420; // milliseconds a snapshot at normal speed
+const INTERVAL = 420; // milliseconds for a snapshot at normal speed
 const SETTLE = 800; // milliseconds until new charts have found their size
 const PATIENCE = 6000; // milliseconds until Streamlit's charts have left `window.Plotly`
+const DELAY = 60; // milliseconds without a change of the page after which the charts are looked at
 const SPEEDS = [1, 2, 0.5];
-const TYPES = "input, textarea, select, [contenteditable], [role=slider], [role=listbox], [role=combobox]";
+const INPUTS = "input, textarea, select, [contenteditable], [role=slider], [role=listbox], [role=combobox]";
 
 const stage = (window.iclStage ??= { panels: new Map() });
 
 class Clock {
   constructor(root) {
+    this.findParts(root);
+    this.index = 0; // of the snapshot shown
+    this.resting = undefined; // index where the clock rested last, or where the server put it
+    this.data = null; // of the server
+    this.sentAt = null; // when the last rest was sent that the server has not answered yet
+    this.speedIndex = 0;
+    this.timer = 0; // of playing
+    this.until = Infinity; // index at which playing ends
+    this.moving = false; // playing, or the track is dragged
+    this.drawing = new Set(); // names of the panels that are being drawn
+    this.target = null; // names of panels of which one is to be scrolled into sight
+    this.reached = null; // those that a box of the diagram has just asked for
+    this.drawerOpens = false; // the last click opens a drawer
+    this.pressed = false; // a pointer is down
+    this.listen();
+  }
+
+  findParts(root) {
     const find = (query) => root.querySelector(query);
-    Object.assign(this, { headline: find(".headline"), bar: find(".clock"), play: find(".play"), track: find("input") });
-    Object.assign(this, { ticks: find(".ticks"), output: find("output"), speed: find(".speed") });
-    Object.assign(this, { index: 0, pace: 0, timer: 0, moving: false, opens: false, held: false });
-    Object.assign(this, { drawing: new Set(), data: null, told: null });
+    this.headline = find(".headline");
+    this.bar = find(".clock");
     this.menu = find(".menu");
-    this.menu.onclick = () => document.body.classList.toggle("icl-menu"); // stays from page to page
+    this.play = find(".play");
+    this.track = find("input");
+    this.ticks = find(".ticks");
+    this.output = find("output");
+    this.speed = find(".speed");
+    this.menu.onclick = () => document.body.classList.toggle("icl-menu"); // it stays from page to page
     this.play.onclick = () => (this.timer ? this.rest() : this.start());
     find(".back").onclick = () => this.move(this.index - 1);
     find(".on").onclick = () => this.move(this.index + 1);
-    this.speed.onclick = () => this.faster();
-    this.track.oninput = () => (this.stop(), (this.moving = true), this.show(Number(this.track.value)));
-    for (const end of ["change", "pointerup", "pointercancel", "blur"]) this.track.addEventListener(end, () => this.rest());
-    this.ears = [
+    this.speed.onclick = () => this.changeSpeed();
+    this.track.oninput = () => this.drag();
+    for (const end of ["change", "pointerup", "pointercancel", "blur"]) {
+      this.track.addEventListener(end, () => this.rest());
+    }
+  }
+
+  listen() {
+    this.listeners = [
       [window, "keydown", (event) => this.key(event)],
-      [window, "click", (event) => (this.opens = opensDrawer(event.target)), true],
-      [window, "pointerdown", () => this.hold(true), true],
-      [window, "pointerup", () => this.hold(false), true],
-      [window, "pointercancel", () => this.hold(false), true],
-      [window, "wheel", () => (this.opens = false), true],
+      [window, "click", (event) => (this.drawerOpens = opensDrawer(event.target)), true],
+      [window, "pointerdown", () => this.press(true), true],
+      [window, "pointerup", () => this.press(false), true],
+      [window, "pointercancel", () => this.press(false), true],
+      [window, "wheel", () => (this.drawerOpens = false), true],
       [window, "scroll", () => this.draw(), true],
       [window, "resize", () => this.draw()],
       [window, "icl-panel", () => this.draw()],
       [window, "popstate", () => this.back()],
-      [window, "icl-reach", (event) => ((this.wanted = this.chosen = [event.detail]), this.later())],
+      [window, "icl-reach", (event) => this.reach(event.detail)],
     ];
-    for (const [where, what, hear, capture] of this.ears) where.addEventListener(what, hear, capture);
-    this.watch = new MutationObserver(() => this.later());
-    this.watch.observe(document.querySelector("[data-testid=stMain]") ?? document.body, { childList: true, subtree: true });
+    for (const [target, type, listener, capture] of this.listeners) target.addEventListener(type, listener, capture);
+    this.observer = new MutationObserver(() => this.later());
+    const page = document.querySelector("[data-testid=stMain]") ?? document.body;
+    this.observer.observe(page, { childList: true, subtree: true });
   }
 
-  /* What the server says: the snapshots of the run on screen, and where the address stands. Where it stood before the
-     last rest, if that is on its way to the server: then the clock does not follow. */
-  update(data, tell) {
-    const other = !this.data || this.data.run !== data.run;
-    if (this.told === data.answers) this.told = null;
-    const heard = this.told === null;
-    const asked = other || (heard && data.at !== this.resting);
-    const turned = !other && heard && data.beat && data.beat !== this.data.beat;
+  /* Take the server's data: the snapshots of the run on screen, and where the address stands. While a rest is on its
+     way to the server, the address stands where it stood before, and the clock does not follow it. `send` tells the
+     server. */
+  update(data, send) {
+    const isOtherRun = !this.data || this.data.run !== data.run;
+    if (this.sentAt === data.answers) this.sentAt = null;
+    const isAnswered = this.sentAt === null;
+    const follows = isOtherRun || (isAnswered && data.at !== this.resting);
+    const isOtherBeat = !isOtherRun && isAnswered && data.beat && data.beat !== this.data.beat;
     if (String(data.marks) !== String(this.data?.marks)) {
-      const chosen = String(data.marks).replaceAll(" ", "-") === String(this.chosen); // it is in sight by now
-      if (!chosen) this.wanted = data.marks;
-      this.chosen = null;
+      const isReached = String(data.marks).replaceAll(" ", "-") === String(this.reached); // it is in sight already
+      if (!isReached) this.target = data.marks;
+      this.reached = null;
     }
     this.data = data;
-    this.tell = tell;
+    this.send = send;
     this.track.max = data.steps.length - 1;
     this.bar.hidden = data.steps.length < 2;
     this.menu.toggleAttribute("data-projector", data.projector);
     this.bar.toggleAttribute("data-still", data.still);
     this.headline.toggleAttribute("data-still", !data.headline);
-    this.mark(data.ticks);
+    this.drawTicks(data.ticks);
     this.label();
-    if (other) this.stop();
-    if (asked) this.resting = data.at;
-    if (!window.Plotly) this.wait ??= window.setTimeout(() => this.plain(), PATIENCE);
-    if (turned) this.playTo(data.at);
-    else this.show(asked ? data.at : this.index);
+    if (isOtherRun) this.stop();
+    if (follows) this.resting = data.at;
+    if (!window.Plotly) this.plainTimer ??= window.setTimeout(() => this.becomePlain(), PATIENCE);
+    if (isOtherBeat) this.playTo(data.at);
+    else this.show(follows ? data.at : this.index);
   }
 
-  /* Play to a snapshot, from the start if it lies behind; at once for a visitor who wants no motion. */
+  /* Play to a snapshot, from the start if it lies behind; show it at once to a visitor who wants no motion. */
   playTo(index) {
     this.stop();
-    if (index === this.index) return this.show(index);
-    if (calm() || index === 0) return this.show(index);
+    if (index === this.index || index === 0 || calm()) return this.show(index);
     if (index < this.index) this.show(0);
     this.start();
     this.until = index;
   }
 
-  /* Streamlit's charts have not left plotly.js where it can be reached: the server draws what the clock shows. */
-  plain() {
+  /* If Streamlit's charts have not left plotly.js within reach, have the server draw the clock's snapshot. */
+  becomePlain() {
     if (window.Plotly) return this.draw();
     this.bar.dataset.plain = "true";
-    this.tell("plain", true);
+    this.send("plain", true);
   }
 
-  /* Where among the snapshots a step lies. */
+  /* Where among the snapshots a step lies: 2.5 is halfway between those of index 2 and 3. */
   place(step) {
     const { steps } = this.data;
-    const next = Math.max(1, steps.findIndex((each) => each >= step));
+    const next = Math.max(1, steps.findIndex((other) => other >= step));
     return next - 1 + (step - steps[next - 1]) / Math.max(1, steps[next] - steps[next - 1]);
   }
 
-  mark(ticks) {
+  drawTicks(ticks) {
     const last = Math.max(1, this.data.steps.length - 1);
-    this.ticks.replaceChildren(
-      ...ticks.map(([step, text]) => {
-        const tick = document.createElement("span");
-        tick.textContent = text;
-        tick.style.left = `${(100 * this.place(step)) / last}%`;
-        tick.title = `step ${Math.round(step)}`;
-        return tick;
-      }),
-    );
+    const spans = ticks.map(([step, text]) => {
+      const tick = document.createElement("span");
+      tick.textContent = text;
+      tick.style.left = `${(100 * this.place(step)) / last}%`;
+      tick.title = `step ${Math.round(step)}`;
+      return tick;
+    });
+    this.ticks.replaceChildren(...spans);
   }
 
   label() {
     this.play.textContent = this.timer ? "❚❚" : "▶";
     this.play.setAttribute("aria-label", this.timer ? "Stop" : "Play");
-    const times = SPEEDS[this.pace];
-    this.speed.textContent = times === 0.5 ? "½×" : `${times}×`;
-    this.speed.setAttribute("aria-label", `Speed: ${times}`);
+    const speed = SPEEDS[this.speedIndex];
+    this.speed.textContent = speed === 0.5 ? "½×" : `${speed}×`;
+    this.speed.setAttribute("aria-label", `Speed: ${speed}`);
   }
 
-  faster() {
-    this.pace = (this.pace + 1) % SPEEDS.length;
+  changeSpeed() {
+    this.speedIndex = (this.speedIndex + 1) % SPEEDS.length;
     if (this.timer) this.start();
     this.label();
+  }
+
+  drag() {
+    this.stop();
+    this.moving = true;
+    this.show(Number(this.track.value));
   }
 
   start() {
     window.clearInterval(this.timer);
     if (this.index >= this.data.steps.length - 1) this.show(0);
-    this.timer = window.setInterval(() => this.tick(), PACE / SPEEDS[this.pace]);
+    this.timer = window.setInterval(() => this.tick(), INTERVAL / SPEEDS[this.speedIndex]);
     this.until = Infinity;
     this.moving = true;
     this.label();
   }
 
   tick() {
-    if (this.drawing.size || covered()) return; // a slow machine shows every snapshot, later
+    if (this.drawing.size || covered()) return; // so a slow machine shows every snapshot, only later
     this.show(this.index + 1);
     if (this.index >= Math.min(this.until, this.data.steps.length - 1)) this.rest();
   }
@@ -151,15 +184,15 @@ class Clock {
     this.draw(); // in full what was only painted
     if (this.resting === this.index) return;
     this.resting = this.index;
-    this.told = Date.now(); // so the same step, told again after a step back, is something new
-    this.tell("step", [this.data.steps[this.index], this.told, location.search]);
+    this.sentAt = Date.now(); // so that the same step, sent again after Back, differs from the last one
+    this.send("step", [this.data.steps[this.index], this.sentAt, location.search]);
   }
 
-  /* Whoever goes back takes the clock along. A rest that is on its way may be lost: then nobody answers to it. */
+  /* After the browser's Back the clock goes back, too. A rest on its way may be lost, and is not waited for. */
   back() {
-    if (this.told === null) return;
+    if (this.sentAt === null) return;
     this.stop();
-    this.told = null;
+    this.sentAt = null;
     this.resting = this.data.at;
     this.show(this.resting);
   }
@@ -170,13 +203,13 @@ class Clock {
   }
 
   key(event) {
-    const plays = event.key === " " && event.target === this.track; // where a click has left the focus
-    if (event.ctrlKey || event.metaKey || event.altKey || (event.target.closest?.(TYPES) && !plays)) return;
+    const plays = event.key === " " && event.target === this.track; // a click leaves the focus on the track
+    if (event.ctrlKey || event.metaKey || event.altKey || (event.target.closest?.(INPUTS) && !plays)) return;
     if (event.key === "m" && this.data.projector) this.menu.click();
     if (event.key.startsWith("Page")) return turn(event);
-    const on = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    const direction = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (this.bar.hidden || this.data.still || covered()) return;
-    if (on) this.move(this.index + on);
+    if (direction) this.move(this.index + direction);
     else if (event.key === " " && !event.target.closest?.("button, a, summary")) this.play.click();
     else return;
     event.preventDefault();
@@ -192,71 +225,89 @@ class Clock {
     this.draw();
   }
 
+  /* Look at the page once it has stopped changing. */
   later() {
-    window.clearTimeout(this.soon);
-    this.soon = window.setTimeout(() => (keepMaps(), this.draw(), this.reveal(), this.reach()), 60);
+    window.clearTimeout(this.laterTimer);
+    this.laterTimer = window.setTimeout(() => {
+      listenToCharts();
+      this.draw();
+      this.revealDrawer();
+      this.revealTarget();
+    }, DELAY);
   }
 
-  /* Nothing moves away while it is pressed. Whoever presses or scrolls has no more need of the drawer's coming. */
-  hold(pressed) {
-    this.held = pressed;
-    this.opens = false;
+  /* Nothing is scrolled while a pointer is down. Who presses or scrolls does not wait for a drawer any more. */
+  press(pressed) {
+    this.pressed = pressed;
+    this.drawerOpens = false;
     if (!pressed) this.later();
   }
 
-  /* A drawer that was just opened, often below the window's end, comes into sight with the row of drawers. */
-  reveal() {
-    if (this.held || !this.opens || !document.querySelector(".st-key-drawer")) return;
-    this.opens = false;
-    const behavior = calm() ? "auto" : "smooth";
-    document.querySelector(".st-key-drawers").scrollIntoView({ block: "start", behavior });
+  /* Scroll to the row of drawers when a drawer, often below the window's end, has just been opened. */
+  revealDrawer() {
+    if (this.pressed || !this.drawerOpens || !document.querySelector(".st-key-drawer")) return;
+    this.drawerOpens = false;
+    document.querySelector(".st-key-drawers").scrollIntoView({ block: "start", behavior: scrolling() });
   }
 
-  /* What the script speaks of, or a box of the diagram opens, comes into sight, once it is there. */
-  reach() {
-    const panel = !this.held && this.wanted?.map(panelOf).find(Boolean);
+  /* Scroll to a panel that a box of the diagram opens. */
+  reach(name) {
+    this.target = this.reached = [name];
+    this.later();
+  }
+
+  /* Scroll to the panel that the script speaks of, or that a box of the diagram opens, once it is there. */
+  revealTarget() {
+    const panel = !this.pressed && this.target?.map(panelOf).find(Boolean);
     if (!panel) return;
-    this.wanted = null;
+    this.target = null;
     const { top, bottom, height } = panel.getBoundingClientRect();
-    const behavior = calm() ? "auto" : "smooth";
     const page = panel.closest("[data-testid=stMain]");
-    const fits = page && bottom + page.scrollTop <= window.innerHeight; // in the page's first screen
-    if (fits) return page.scrollTop && page.scrollTo({ top: 0, behavior });
-    const line = document.querySelector(".st-key-script")?.getBoundingClientRect();
-    if (top >= (line && line.top <= 1 ? line.bottom : 0) && bottom <= window.innerHeight) return;
-    panel.scrollIntoView({ block: height > window.innerHeight / 2 ? "start" : "nearest", behavior });
+    const isOnFirstScreen = page && bottom + page.scrollTop <= window.innerHeight;
+    if (isOnFirstScreen) {
+      if (page.scrollTop) page.scrollTo({ top: 0, behavior: scrolling() });
+      return;
+    }
+    const script = document.querySelector(".st-key-script")?.getBoundingClientRect();
+    const isCovering = script && script.top <= 1; // the script's line sticks to the window's top
+    if (top >= (isCovering ? script.bottom : 0) && bottom <= window.innerHeight) return;
+    panel.scrollIntoView({ block: height > window.innerHeight / 2 ? "start" : "nearest", behavior: scrolling() });
   }
 
-  /* Play by itself, once, soon after a panel is there; not for a visitor who wants no motion, or was first to move. */
-  open() {
-    if (!this.data.play || this.opening || calm()) return;
+  /* Play by itself, once, soon after a panel is there; not for a visitor who wants no motion, or who moved first. */
+  playFirst() {
+    if (!this.data.play || this.openingTimer || calm()) return;
     if (![...stage.panels].some(([name, panel]) => panel.run === this.data.run && chart(name)?.layout)) return;
-    const here = this.index;
-    this.opening = window.setTimeout(() => this.timer || this.index !== here || this.start(), SETTLE);
+    const index = this.index;
+    this.openingTimer = window.setTimeout(() => {
+      if (!this.timer && this.index === index) this.start();
+    }, SETTLE);
   }
 
   /* Bring every panel in sight to the snapshot of the clock. */
   draw() {
     if (!this.data || !window.Plotly) return;
-    this.open();
-    const mine = [...stage.panels].filter(([, panel]) => panel.run === this.data.run);
-    const charts = mine.map(([name, panel]) => [name, panel, chart(name)]);
+    this.playFirst();
+    const panels = [...stage.panels].filter(([, panel]) => panel.run === this.data.run);
+    const charts = panels.map(([name, panel]) => [name, panel, chart(name)]);
     for (const [, panel, plot] of charts) describe(plot, panel);
-    const seen = charts.filter(([, , plot]) => plot?.layout && inSight(plot)); // all of them before any is changed
+    // where they are is read of all charts before any is changed: the browser lays the page out once
+    const seen = charts.filter(([, , plot]) => plot?.layout && inSight(plot));
     for (const [name, panel, plot] of seen) this.bring(name, panel, plot);
   }
 
+  /* Bring one panel to the snapshot of the clock, and to its film if the chart shows another's. */
   async bring(name, panel, plot) {
     const index = this.index;
     const { film, snapshot } = plot.layout.meta ?? {};
-    if (film === undefined || this.drawing.has(name)) return; // without one it grows: it is of another run
-    const other = film !== panel.film;
-    const there = snapshot === index && (this.moving || !plot.iclPainted);
-    if (other ? !panel.whole : there || !panel.frames?.[index]) return;
+    if (film === undefined || this.drawing.has(name)) return; // a chart without a film shows a run in training
+    const isOtherFilm = film !== panel.film;
+    const isThere = snapshot === index && (this.moving || !plot.iclPainted);
+    if (isOtherFilm ? !panel.whole : isThere || !panel.frames?.[index]) return;
     this.drawing.add(name);
     try {
-      plot.iclPainted = !other && this.moving && paint(plot, panel.frames[index]);
-      if (other) await replace(plot, panel, index);
+      plot.iclPainted = !isOtherFilm && this.moving && paint(plot, panel.frames[index]);
+      if (isOtherFilm) await replace(plot, panel, index);
       else if (!plot.iclPainted) await window.Plotly.update(plot, ...changes(panel.frames[index]));
       const title = document.querySelector(`[data-title="${CSS.escape(name)}"]`);
       if (title && panel.titles?.[index]) title.textContent = panel.titles[index];
@@ -265,14 +316,15 @@ class Clock {
     } finally {
       this.drawing.delete(name);
     }
+    // the clock may have moved, or another film have come, while this one was drawn
     if (index !== this.index || panel.film !== stage.panels.get(name)?.film) this.draw();
   }
 
   end() {
     this.stop();
-    for (const timer of [this.opening, this.soon, this.wait]) window.clearTimeout(timer);
-    this.watch.disconnect();
-    for (const [where, what, hear, capture] of this.ears) where.removeEventListener(what, hear, capture);
+    for (const timer of [this.openingTimer, this.laterTimer, this.plainTimer]) window.clearTimeout(timer);
+    this.observer.disconnect();
+    for (const [target, type, listener, capture] of this.listeners) target.removeEventListener(type, listener, capture);
   }
 }
 

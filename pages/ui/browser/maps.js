@@ -1,86 +1,81 @@
-/* plotly.js writes the space that a map of square cells takes into the layout that it was given, and at the next change
-   of size takes that for what was asked for: the map would shrink each time. So it is told anew what was asked for. */
+/* How the clock (clock.js) brings a chart to a frame, and keeps its maps at their size. */
 
-const fitOf = (plot, asked) => {
-  const { width, height } = plot._fullLayout;
-  return JSON.stringify([width, height, ...asked.map(([axis]) => plot._fullLayout[axis]?.domain)]);
-};
-
-function keepMap(plot) {
-  const asked = Object.entries(plot.layout.meta?.domains ?? {});
-  if (plot.iclFitting || plot.iclFit === fitOf(plot, asked)) return;
-  const shrunk = ([axis, domain]) => plot._fullLayout[axis]?._inputDomain?.some((end, index) => end !== domain[index]);
-  plot.iclFitting = asked.some(shrunk);
-  if (!plot.iclFitting) return void (plot.iclFit = fitOf(plot, asked));
+/* A map of square cells takes less than its axes' domains. plotly.js writes the part that it takes into the layout, and
+   at the next change of size reads that as the domain: the map would shrink each time. So each chart's figure names the
+   domains that it was made for, in `layout.meta.domains`, and a map that was drawn for others is drawn again. */
+function keepDomains(plot) {
+  const domains = Object.entries(plot.layout.meta?.domains ?? {});
+  if (plot.iclFitting || plot.iclFit === fitOf(plot, domains)) return;
+  const isShrunk = ([axis, domain]) => drawnAxis(plot, axis)?._inputDomain?.some((end, index) => end !== domain[index]);
+  plot.iclFitting = domains.some(isShrunk);
+  if (!plot.iclFitting) {
+    plot.iclFit = fitOf(plot, domains);
+    return;
+  }
   const fitted = () => {
     plot.iclFitting = false;
-    if (plot._fullLayout) plot.iclFit = fitOf(plot, asked);
+    if (isDrawn(plot)) plot.iclFit = fitOf(plot, domains);
   };
-  const domains = Object.fromEntries(asked.map(([axis, domain]) => [`${axis}.domain`, domain]));
-  window.Plotly.relayout(plot, domains).then(fitted, fitted);
+  const update = Object.fromEntries(domains.map(([axis, domain]) => [`${axis}.domain`, domain]));
+  window.Plotly.relayout(plot, update).then(fitted, fitted);
 }
 
-/* A chart that is made anew has lost its listeners. */
-function keepMaps() {
+/* The chart's size and what its maps take of it: while these stay, nothing has to be checked. */
+const fitOf = ({ layout }, domains) =>
+  JSON.stringify([layout.width, layout.height, ...domains.map(([axis]) => layout[axis]?.domain)]);
+
+/* Listen to every chart; one that was made anew has lost its listeners. */
+function listenToCharts() {
   for (const plot of document.querySelectorAll(".js-plotly-plot")) {
-    if (!plot.on || !plot._fullLayout || !window.Plotly || (plot.iclEars && plot.iclEars === plot._ev)) continue;
-    plot.iclEars = plot._ev;
+    if (!isDrawn(plot) || !window.Plotly || plot.iclListens === plot.on) continue;
+    plot.iclListens = plot.on;
     plot.iclFitting = false;
     plot.iclFit = "";
-    plot.on("plotly_afterplot", () => (keepMap(plot), keepFilm(plot)));
-    keepMap(plot);
+    plot.on("plotly_afterplot", () => {
+      keepDomains(plot);
+      keepFilm(plot);
+    });
+    keepDomains(plot);
   }
 }
 
-const NUMBERS = { f8: Float64Array, f4: Float32Array };
-const rows = ({ dtype, bdata, shape }) => {
-  const all = new NUMBERS[dtype](Uint8Array.from(atob(bdata), (letter) => letter.charCodeAt(0)).buffer);
-  const [height, width] = shape.split(",").map(Number);
-  const cells = Array.from(all, (cell) => (Number.isNaN(cell) ? undefined : cell)); // no cell, as plotly.js says it
-  return Array.from({ length: height }, (_, row) => cells.slice(row * width, (row + 1) * width));
-};
-const isCells = ({ type, z, ...more }) => type === "heatmap" && z?.shape && z.dtype in NUMBERS && !Object.keys(more).length;
+const hasCellsOnly = ({ type, z, ...others }) => type === "heatmap" && isPacked(z) && !Object.keys(others).length;
 
-/* Bring a map to a frame by painting its cells alone, a tenth of the time of drawing what stands around them too: for
-   while the clock moves. False if more than cells changes, or plotly.js, which does not promise this, has no such part. */
-function paint(plot, { traces, data, layout: { meta, ...more } }) {
-  const axes = plot._fullLayout?._basePlotModules?.find((part) => part.name === "cartesian");
-  const cells = traces.map((trace) => plot.calcdata?.[trace]?.[0]);
-  if (!axes?.plot || !data.every(isCells) || Object.keys(more).length || !cells.every((cell) => cell?.z)) return false;
-  try {
-    cells.forEach((cell, index) => (cell.z = rows(data[index].z)));
-    axes.plot(plot);
-  } catch (error) {
-    return false;
-  }
+/* Bring a chart to a frame by painting its cells alone, while the clock moves. Returns false if more than cells
+   changes, or if that cannot be done. */
+function paint(plot, { traces, data, layout: { meta, ...others } }) {
+  if (!data.every(hasCellsOnly) || Object.keys(others).length) return false;
+  if (!paintCells(plot, traces, data.map(({ z }) => unpack(z)))) return false;
   plot.layout.meta = meta;
   return true;
 }
 
-/* A frame as what `Plotly.update` takes: the same picture in two thirds of the time of `Plotly.animate`. */
+/* A frame as the arguments of `Plotly.update`, which draws it in two thirds of the time of `Plotly.animate`. */
 const changes = (frame) => {
   const { traces, data, layout } = structuredClone(frame); // plotly.js keeps what it is given, and writes into it
-  const { type, ...keys } = Object.assign({}, ...data);
-  return [Object.fromEntries(Object.keys(keys).map((key) => [key, data.map((trace) => trace[key])])), layout, traces];
+  const { type, ...attributes } = Object.assign({}, ...data);
+  const byAttribute = Object.keys(attributes).map((name) => [name, data.map((trace) => trace[name])]);
+  return [Object.fromEntries(byAttribute), layout, traces];
 };
 
-/* Another figure in a chart, at one of its snapshots: a chart made anew takes several times as long. */
+/* Put another film's figure, at one of its snapshots, into a chart: a new chart would take several times as long. */
 const replace = (plot, { film, whole, frames }, index) => {
   const { data, layout } = structuredClone(whole);
   const frame = structuredClone(frames?.[index] ?? { traces: [], data: [], layout: {} });
   frame.traces.forEach((trace, place) => Object.assign(data[trace], frame.data[place]));
-  const { width, height } = plot.layout; // of its box
+  const { width, height } = plot.layout; // those of its box
   plot.iclFilm = film;
   return window.Plotly.react(plot, data, { ...layout, ...frame.layout, width, height });
 };
 
-/* Streamlit draws a chart that changes its size of the figure that it was told. */
+/* When a chart changes its size, Streamlit draws the figure that the server sent last. Have the clock replace it again,
+   once it is drawn. */
 const keepFilm = (plot) => {
   if (!plot.iclFilm || plot.iclFilm === plot.layout.meta?.film) return;
-  window.setTimeout(() => window.dispatchEvent(new Event("icl-panel"))); // when it is drawn
+  window.setTimeout(() => window.dispatchEvent(new Event("icl-panel")));
 };
 
-/* What a screen reader says of a chart, also of one that is not in sight and so still shows another figure. */
+/* Give a chart the screen reader's text of the figure that it shows or will show when it is scrolled into sight. */
 const describe = (plot, { whole, caption }) => {
   if (whole) plot?.closest("[data-testid=stPlotlyChart]")?.setAttribute("aria-label", caption);
 };

@@ -1,22 +1,22 @@
-/* A browser without a network waits in silence for the answer to whatever is moved. So the page says why, unless the
-   server is on this machine. */
+/* Say when there is no network: the browser would wait in silence for the answer to whatever the visitor changes. A
+   server on this machine needs none. */
 
-const NEAR = ["localhost", "127.0.0.1", "[::1]", "0.0.0.0"];
+const LOCAL_HOSTS = ["localhost", "127.0.0.1", "[::1]", "0.0.0.0"];
 
-/* Returns what ends it. */
+/* Watch the network; return the function that ends it. */
 const tellOffline = () => {
-  const told = document.createElement("div");
-  told.className = "offline";
-  told.setAttribute("role", "status");
-  document.body.append(told);
-  const tell = () => {
-    const far = !NEAR.includes(location.hostname) && !navigator.onLine;
-    told.textContent = far ? "No network. Your changes will show as soon as it is back." : "";
+  const message = document.createElement("div");
+  message.className = "offline";
+  message.setAttribute("role", "status");
+  document.body.append(message);
+  const update = () => {
+    const isCutOff = !LOCAL_HOSTS.includes(location.hostname) && !navigator.onLine;
+    message.textContent = isCutOff ? "No network. Your changes will show as soon as it is back." : "";
   };
-  tell();
-  for (const each of ["online", "offline"]) window.addEventListener(each, tell);
+  update();
+  for (const type of ["online", "offline"]) window.addEventListener(type, update);
   return () => {
-    for (const each of ["online", "offline"]) window.removeEventListener(each, tell);
-    told.remove();
+    for (const type of ["online", "offline"]) window.removeEventListener(type, update);
+    message.remove();
   };
 };

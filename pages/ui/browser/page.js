@@ -1,11 +1,18 @@
-/* What of the page around it the clock (clock.js) must know. */
+/* What the clock (clock.js) must know of the page around it. */
 
-const chart = (name) => document.querySelector(`[class~="st-key-chart-${CSS.escape(name.replaceAll(" ", "-"))}"] .js-plotly-plot`);
+/* A panel's chart on the stage. */
+const chart = (name) => {
+  const end = CSS.escape(name.replaceAll(" ", "-"));
+  return document.querySelector(`[class~="st-key-chart-${end}"] .js-plotly-plot`);
+};
 const inSight = (element) => {
   const box = element.getBoundingClientRect();
   return box.bottom > 0 && box.top < window.innerHeight;
 };
-const calm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches; // for who wants no motion
+/* Whether the visitor's system asks for no motion. */
+const calm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+const scrolling = () => (calm() ? "auto" : "smooth");
+/* Whether a click on `target` opens a drawer, and does not close the one that is open. */
 const opensDrawer = (target) =>
   Boolean(target.closest?.(".st-key-drawers button, .st-key-drawers label, .st-key-verdicts")) &&
   !target.closest("[aria-checked=true], [aria-pressed=true]");
@@ -17,15 +24,16 @@ const panelOf = (name) => {
   return document.querySelector(places.map((place) => `[class~="st-key-${place}${end}"]`).join());
 };
 
-/* Page Down and Page Up walk the script. */
+/* Page Down and Page Up go to the next beat of the script and to the one before. */
 const turn = (event) => {
-  const button = document.querySelector(`.st-key-${event.key === "PageDown" ? "next" : "before"} button:not([disabled])`);
+  const name = event.key === "PageDown" ? "next" : "before";
+  const button = document.querySelector(`.st-key-${name} button:not([disabled])`);
   if (!button || covered()) return;
   button.click();
   event.preventDefault();
 };
 
-/* Whether a drawer's chart fills the screen: moving would draw it anew, and so end that. */
+/* Whether a drawer's chart fills the screen: a rerun would draw that chart anew, and so end its full screen. */
 const covered = () => {
   const top = document.elementFromPoint(window.innerWidth / 2, window.innerHeight / 2);
   const frame = top?.closest(".st-key-drawer [data-testid=stFullScreenFrame]");

@@ -1,25 +1,28 @@
-/* A symbol of the paper's glossary says what it means, where the pointer rests on it or the keyboard comes to it: in any
-   text of the page. Nothing is put into that text, which is Streamlit's. */
+/* A symbol of the paper's glossary says what it means where the pointer rests on it, in any text of the page, or
+   where the keyboard comes to it. Nothing is put into the text, which is Streamlit's. */
 
 const REST = 250; // milliseconds
-const SIDES = /[\p{L}\p{N}\p{M}_-]/u; // no D of 1-D, no Q under a tilde
-const MINE = "[data-testid=stMain], [data-testid=stSidebar]";
+const WORD_CHARACTERS = /[\p{L}\p{N}\p{M}_-]/u; // so there is no term in the D of 1-D, or in a Q under a tilde
+const TEXTS = "[data-testid=stMain], [data-testid=stSidebar]";
+const NO_TEXTS = "input, textarea, code, table";
 
-const whole = (text, start, term) =>
-  !SIDES.test(text[start - 1] ?? " ") && !SIDES.test(text[start + term.length] ?? " ");
+const isWholeWord = (text, start, term) =>
+  !WORD_CHARACTERS.test(text[start - 1] ?? " ") && !WORD_CHARACTERS.test(text[start + term.length] ?? " ");
 
-/* Where a term of the list stands in a text so that `offset` lies within. */
+/* The term that stands in a text at `offset`, with its meaning and where it starts. */
 function termAt(text, offset, terms) {
   for (const [term, meaning] of terms) {
-    for (let at = text.indexOf(term); at >= 0; at = text.indexOf(term, at + 1)) {
-      if (at <= offset && offset <= at + term.length && whole(text, at, term)) return { term, meaning, at };
+    for (let start = text.indexOf(term); start >= 0; start = text.indexOf(term, start + 1)) {
+      const isHere = start <= offset && offset <= start + term.length;
+      if (isHere && isWholeWord(text, start, term)) return { term, meaning, start };
     }
   }
 }
 
-function underPointer({ clientX: x, clientY: y }) {
-  const there = document.caretPositionFromPoint?.(x, y);
-  if (there) return [there.offsetNode, there.offset];
+/* The text node under the pointer, and the offset in it. */
+function textAt({ clientX: x, clientY: y }) {
+  const position = document.caretPositionFromPoint?.(x, y);
+  if (position) return [position.offsetNode, position.offset];
   const range = document.caretRangeFromPoint?.(x, y);
   return range ? [range.startContainer, range.startOffset] : [];
 }
@@ -28,48 +31,51 @@ class Words {
   constructor() {
     this.note = Object.assign(document.createElement("div"), { className: "meaning", role: "tooltip", hidden: true });
     document.body.append(this.note);
-    this.ears = [
+    this.listeners = [
       ["pointermove", (event) => this.move(event)],
-      ["focusin", (event) => this.reach(event.target)],
+      ["focusin", (event) => this.focus(event.target)],
       ["focusout", () => this.hide()],
       ["scroll", () => this.hide()],
       ["keydown", (event) => event.key === "Escape" && this.hide()],
     ];
-    for (const [what, hear] of this.ears) window.addEventListener(what, hear, true);
+    for (const [type, listener] of this.listeners) window.addEventListener(type, listener, true);
   }
 
   move(event) {
     window.clearTimeout(this.timer);
     if (event.pointerType !== "mouse" || event.buttons) return this.hide();
-    if (!this.within(event)) this.hide();
-    this.timer = window.setTimeout(() => this.look(event), REST);
+    if (!this.isOnTerm(event)) this.hide();
+    this.timer = window.setTimeout(() => this.explain(event), REST);
   }
 
-  within({ clientX: x, clientY: y }) {
+  /* Whether the pointer is still on the term that is explained. */
+  isOnTerm({ clientX: x, clientY: y }) {
     const box = this.box;
     return !this.note.hidden && box && x >= box.left && x <= box.right && y >= box.top && y <= box.bottom;
   }
 
-  look(event) {
-    const [node, offset] = underPointer(event);
-    if (node?.nodeType !== Node.TEXT_NODE || !node.parentElement?.closest(MINE)) return;
-    if (node.parentElement.closest("input, textarea, code, table")) return;
-    const found = termAt(node.textContent, offset, this.terms);
-    if (!found) return;
+  explain(event) {
+    const [node, offset] = textAt(event);
+    if (node?.nodeType !== Node.TEXT_NODE || !node.parentElement?.closest(TEXTS)) return;
+    if (node.parentElement.closest(NO_TEXTS)) return;
+    const match = termAt(node.textContent, offset, this.terms);
+    if (!match) return;
     const range = document.createRange();
-    range.setStart(node, found.at);
-    range.setEnd(node, found.at + found.term.length);
+    range.setStart(node, match.start);
+    range.setEnd(node, match.start + match.term.length);
     const box = range.getBoundingClientRect();
-    const near = event.clientX >= box.left - 2 && event.clientX <= box.right + 2;
-    if (near && event.clientY >= box.top && event.clientY <= box.bottom) this.say(`${found.term}: ${found.meaning}`, box);
+    // the browser names the nearest text, also if the pointer is beside it
+    const { clientX: x, clientY: y } = event;
+    const isNear = x >= box.left - 2 && x <= box.right + 2 && y >= box.top && y <= box.bottom;
+    if (isNear) this.show(`${match.term}: ${match.meaning}`, box);
   }
 
-  reach(target) {
+  focus(target) {
     const word = target.closest?.(".word");
-    if (word) this.say(word.getAttribute("aria-label"), word.getBoundingClientRect());
+    if (word) this.show(word.getAttribute("aria-label"), word.getBoundingClientRect());
   }
 
-  say(text, box) {
+  show(text, box) {
     this.box = box;
     this.note.textContent = text;
     this.note.hidden = false;
@@ -84,7 +90,7 @@ class Words {
 
   end() {
     window.clearTimeout(this.timer);
-    for (const [what, hear] of this.ears) window.removeEventListener(what, hear, true);
+    for (const [type, listener] of this.listeners) window.removeEventListener(type, listener, true);
     this.note.remove();
   }
 }

@@ -9,6 +9,7 @@ import streamlit as st
 
 from icl_core.contract.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, VERDICTS, Claim, Metric
 from icl_core.findings.findings import Finding, Summary, verdict_rank
+from pages.ui.look.formats import number
 
 MARKS = {
     **{failed: "✗" for _, failed in VERDICTS.values()},
@@ -30,20 +31,20 @@ def value_text(metric: Metric) -> str:
     """The value with its error, or that there is none."""
     if metric.value is None or math.isnan(metric.value):
         return "not run"
-    error = f" ± {_number(metric.error, 2)}" if metric.error else ""
-    return f"{_number(metric.value)}{error}"
+    error = f" ± {number(metric.error, 2)}" if metric.error else ""
+    return f"{number(metric.value)}{error}"
 
 
 def bound_text(claim: Claim) -> str:
     """What it should be, and what counts as well: "expected: near 1 ± 0.1", "expected: at least 1
     (0.9 counts)"."""
-    told = f"expected: {claim.relation} {_number(claim.bound)}"
+    told = f"expected: {claim.relation} {number(claim.bound)}"
     if not claim.tolerance:
         return told
     if claim.relation == "near":
-        return f"{told} ± {_number(claim.tolerance, 2)}"
+        return f"{told} ± {number(claim.tolerance, 2)}"
     bound = claim.bound + claim.tolerance * (1 if claim.relation == "at most" else -1)
-    return f"{told} ({_number(bound)} counts)"
+    return f"{told} ({number(bound)} counts)"
 
 
 def origin(finding: Finding) -> str:
@@ -65,14 +66,6 @@ def counts_text(found: Iterable[Summary]) -> str:
     return ", ".join(
         f"{mark_verdict(verdict)} {counts[verdict]}" for verdict in sorted(counts, key=verdict_rank)
     )
-
-
-def _number(value: float, digits: int = 3) -> str:
-    """So many digits that count; what has more before its point is written out, 190 and not
-    1.9e+02."""
-    rounded = float(f"{value:.{digits}g}")
-    whole = 10**digits <= abs(rounded) < 1e6
-    return (f"{rounded:,.0f}" if whole else f"{rounded:.{digits}g}").replace("-", "\N{MINUS SIGN}")
 
 
 def summary_line(found: Iterable[Summary]) -> str:

@@ -1,11 +1,12 @@
 """The drawer of sweeps: what is to be swept at the left; what it costs, how far it is and its map
 at the right."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import streamlit as st
 
+from icl_core.contract.experiment import Panel
 from icl_core.contract.knobs import BadSetting, knobs_of
 from icl_core.figures import axis_scale
 from icl_core.jobs import spawn
@@ -19,17 +20,21 @@ from pages.ui.controls import sweep_choice, training
 from pages.ui.link import address, pending_address, visitors
 from pages.ui.link.address import Setting
 from pages.ui.link.widget_events import set_widget, widget_arguments
+from pages.ui.look import formats
 from pages.ui.look.escape import escape_markdown
-from pages.ui.look.style import look as style_of
-from pages.ui.stage import panels
 
 SWEEP, METRIC = "Sweep", "metric"  # the drawer; a field of the address
 LOOK = 2.0  # seconds between looks, each of which draws the map anew
 _OPENED, _CHART = "opened from a sweep", "chart of a sweep"
 
 
-def show(setting: Setting) -> None:
-    """Choose a sweep, see what it costs, start it, watch its map."""
+# Draws the panel that its first argument makes, under a widget key, and calls the last one once a
+# point of it is clicked on. The drawers hand it in: panels stand above the controls.
+ShowPanel = Callable[[Callable[[], Panel], str, Callable[[], None]], None]
+
+
+def show(setting: Setting, show_panel: ShowPanel) -> None:
+    """Choose a sweep, see what it costs, start it, watch its map, which `show_panel` draws."""
     left, right = st.columns([1, 3])
     with left, st.container(key="knobs"):
         grid = sweep_choice.chosen(setting)
@@ -38,32 +43,30 @@ def show(setting: Setting) -> None:
     moves = not Sweep(grid).look().ended
     with right, st.container(key="panel-half-sweep"):
         st.html("<i data-live></i>")  # it does not fade with a run that is not the one asked for
-        st.fragment(_result, run_every=LOOK if moves else None)(setting, grid, moves)
+        st.fragment(_result, run_every=LOOK if moves else None)(setting, grid, moves, show_panel)
 
 
-def _result(setting: Setting, grid: Grid, moves: bool) -> None:
+def _result(setting: Setting, grid: Grid, moves: bool, show_panel: ShowPanel) -> None:
     if st.session_state.pop(_OPENED, False):
         st.rerun()  # the whole page: it has another setting
     sweep = Sweep(grid)
     look = sweep.look(spawn.trainings())
     if look.ended == moves:
-        pending_address.catch_up()
+        pending_address.apply_pending()
         st.rerun()  # from now on it is looked at again and again, or no more
     if moves:
         training.ensure_workers()
         _progress(sweep, look)
     else:
         _offer(sweep, look, spawn.trainings())
-    _map(setting, grid, look)
+    _map(setting, grid, look, show_panel)
 
 
 def _progress(sweep: Sweep, look: SweepStatus) -> None:
     counts, cells = look.counts, len(look.outcomes)
     others = [f"{counts[name]} {name}" for name in (RUNNING, FAILED) if counts[name]]
     told = [f"{counts[DONE]} of {cells} runs", *others]
-    left = (
-        f" · {training.duration(look.seconds_left)} left" if look.seconds_left is not None else ""
-    )
+    left = f" · {formats.duration(look.seconds_left)} left" if look.seconds_left is not None else ""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.progress((counts[DONE] + counts[FAILED]) / cells, text=" · ".join(told) + left)
         if not limits.read_only() and sweep.may_cancel(
@@ -91,7 +94,7 @@ def _offer(sweep: Sweep, look: SweepStatus, workers: int) -> None:
         st.markdown(f"{counts[DONE]} of {cells} runs are there{failed}.")
         return
     missing, seconds = sweep.cost()
-    time = training.duration(None if seconds is None else seconds / max(1, min(workers, missing)))
+    time = formats.duration(None if seconds is None else seconds / max(1, min(workers, missing)))
     with st.container(horizontal=True, vertical_alignment="center"):
         label = f"Train {missing} run{'s' * (missing > 1)} · {time} {spawn.where()}"
         st.button(label, key="start sweep", type="primary", on_click=_ask, args=(sweep,))
@@ -109,7 +112,7 @@ def _ask(sweep: Sweep) -> None:
         st.warning(f"Not all runs can be trained: {escape_markdown(told)}.")
 
 
-def _map(setting: Setting, grid: Grid, look: SweepStatus) -> None:
+def _map(setting: Setting, grid: Grid, look: SweepStatus, show_panel: ShowPanel) -> None:
     """One metric against the first knob, or the first two; the others stand still."""
     metric = _metric(setting, look)
     fields = [axis.field for axis in grid.axes]
@@ -120,13 +123,9 @@ def _map(setting: Setting, grid: Grid, look: SweepStatus) -> None:
     shown = maps.MapChoice(
         metric, fields[0], fields[1] if len(fields) > 1 else "", fixed, setting.config
     )
-    with panels.report_faults(setting, "sweep"):
-        panel = maps.draw_map(grid, look, shown)
-        # another setting is another chart: what was clicked on is not to stay marked
-        key = st.session_state[_CHART] = f"sweep {store.key_of(setting.id, setting.config)[:8]}"
-        panels.show(
-            panels.style_panel(panel, style_of()), key, clicked=lambda: _clicked(key, setting, grid)
-        )
+    # another setting is another chart: what was clicked on is not to stay marked
+    key = st.session_state[_CHART] = f"sweep {store.key_of(setting.id, setting.config)[:8]}"
+    show_panel(lambda: maps.draw_map(grid, look, shown), key, lambda: _clicked(key, setting, grid))
     _open(setting, grid, look)
 
 

@@ -11,6 +11,7 @@ from icl_core.machine import limits
 from pages.ui.controls import training
 from pages.ui.link import address
 from pages.ui.link.address import Setting
+from pages.ui.look import formats
 
 
 def offer(setting: Setting) -> None:
@@ -28,9 +29,7 @@ def offer(setting: Setting) -> None:
         for config, time in zip(every, estimates(setting.id, every, alone=True), strict=True):
             wanted = getattr(config, warm_start.FIELD)
             share = 1 - steps / wanted if goes_on else 1.0
-            label = (
-                f"{wanted:,} steps · {training.duration(None if time is None else time * share)}"
-            )
+            label = f"{wanted:,} steps · {formats.duration(None if time is None else time * share)}"
             refused = training.too_long(time)
             st.button(
                 label,

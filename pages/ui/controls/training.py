@@ -17,6 +17,7 @@ from icl_core.runs import store
 from pages.ui.controls import auto_train
 from pages.ui.link import pending_address, visitors
 from pages.ui.link.address import Setting
+from pages.ui.look import formats
 from pages.ui.look.escape import escape_markdown
 
 LOOK = 0.3  # seconds between looks at a job
@@ -40,7 +41,7 @@ def pending_job(pending: Pending | None) -> queue.JobState | None:
     begins anew."""
     job = pending.job() if pending else None
     if job is not None and job.ended and store.default().exact(job.experiment, job.key) is not None:
-        pending_address.catch_up()
+        pending_address.apply_pending()
         st.rerun()
     return job
 
@@ -56,15 +57,6 @@ def is_over(job: queue.JobState | None) -> bool:
     return job is not None and job.status in ("cancelling", "cancelled", "failed")
 
 
-def duration(seconds: float | None) -> str:
-    """A time in words, as exact as an estimate can be: "about 9 s"."""
-    if seconds is None:
-        return "time unknown"
-    if seconds < 90:
-        return f"about {max(seconds, 1):.0f} s"
-    return f"about {seconds / 60:.0f} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"
-
-
 def run_button(setting: Setting, where: str, again: bool = False) -> str:
     """The button that asks for the setting to be trained; or why there is none, in a sentence."""
     if limits.read_only():
@@ -72,7 +64,9 @@ def run_button(setting: Setting, where: str, again: bool = False) -> str:
     seconds = estimate_seconds(setting.id, setting.config)
     if refused := too_long(seconds):
         return refused
-    label = f"{'Run again' if again else 'Train it here'} · {duration(seconds)} {spawn.where()}"
+    label = (
+        f"{'Run again' if again else 'Train it here'} · {formats.duration(seconds)} {spawn.where()}"
+    )
     st.button(
         label,
         type="primary",
@@ -140,7 +134,7 @@ def _said(job: queue.JobState | None, nearest: str) -> str:
 def _cancelling(key: str) -> None:
     job = queue.state(key)
     if job is None or job.status != "cancelling":
-        pending_address.catch_up()
+        pending_address.apply_pending()
         st.rerun()
     st.markdown("**Cancelling**")
 
@@ -173,7 +167,7 @@ def _progress(key: str) -> None:
                     help="Another visitor asked for it. Ask too, and it goes on whatever they do.",
                 )
     if not is_active(job):
-        pending_address.catch_up()
+        pending_address.apply_pending()
         st.rerun()  # the page shows what came of it
 
 
@@ -222,6 +216,6 @@ def _training(job: queue.JobState) -> str:
     if not job.total:  # the worker has it and has not reported yet
         return "Starting"
     step, steps = (job.phase_step, job.phase_steps) if job.phase_steps else (job.step, job.total)
-    left = f" · {duration(job.seconds_left)} left" if job.seconds_left is not None else ""
+    left = f" · {formats.duration(job.seconds_left)} left" if job.seconds_left is not None else ""
     loss = f" · loss {job.loss:.3g}" if math.isfinite(job.loss) else ""
     return f"{name or 'Training'}: step {step} of {steps}{loss}{left}"

@@ -89,7 +89,7 @@ def draw(
 
 
 def _changed(key: str, field: str, base: Any) -> None:
-    if not address.is_at(key.partition(":")[0]):  # the visitor has gone to another experiment
+    if not address.is_shown(key.partition(":")[0]):  # the visitor has gone to another experiment
         return
     value = st.session_state[key]
     address.write(field, base if value is None else value, base)

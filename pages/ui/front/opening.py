@@ -58,9 +58,9 @@ def _film(paper: str, opening: Opening) -> None:
 
 
 def _play(name: str, steps: list[int], said: list[str], seats: Sequence[_Seat]) -> None:
-    last, rests = len(steps) - 1, playback.step(_KEY)
+    last, rests = len(steps) - 1, playback.resting_step(_KEY)
     at = steps.index(rests) if rests in steps else last
-    playback.clock(_KEY, name, steps, said, at, lambda: None, playback.Shown(play=True))
+    playback.show_clock(_KEY, name, steps, said, at, lambda: None, playback.ClockOptions(play=True))
     drawn = (
         at if playback.is_unavailable(_KEY) else last
     )  # the browser brings it to where the clock rests, if it can

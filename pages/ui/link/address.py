@@ -1,8 +1,9 @@
-"""The address is the state: experiment, preset and every knob are read from it and written to it.
+"""The address of a page is its state: experiment, preset and every knob are read from it and
+written to it.
 
-So a link, the browser's Back and a second window all show the same thing. A widget shows what the
-address says, and its callback writes what the visitor chose. A field that equals the preset's is
-left out.
+A link, the browser's Back and a second window therefore all show the same thing. A widget shows
+what the address says, and its callback writes what the visitor chose. The address leaves out a
+field whose value is the preset's.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,34 +20,49 @@ from icl_core.contract.knobs import BadSetting
 from icl_core.contract.lesson import Lesson
 from pages.ui.link import lesson_rules, pending_address
 
-DIGITS = 10  # of a training step, and then none that Python would read
-_KEPT = ("projector", "at_once")  # survives another preset or experiment
-_OWN = (
-    "experiment",
-    "preset",
-    "version",
+# A step of the address has fewer digits: Python refuses to read a very long number.
+STEP_DIGITS = 10
+# Fields that stay in the address when the visitor chooses another preset or experiment.
+_LASTING_FIELDS = ("projector", "at_once")
+# Fields of the page itself that a link to the same state repeats.
+_LINKED_FIELDS = (
     "step",
     "drawer",
-    "beat",
-    "tour",
-    "marks",
     "cell",
     "kept",
+    "beat",
+    "tour",
     "lesson",
+    "at_once",
     "sweep",
     "sweep_seeds",
     "metric",
-    *_KEPT,
+)
+# Fields that belong to the page; every other field of the address is a knob.
+_PAGE_FIELDS = (
+    "experiment",
+    "preset",
+    "version",
+    "marks",
+    *_LINKED_FIELDS,
+    *_LASTING_FIELDS,
 )
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What the address asks for. `chosen` are the config's values as chosen, which `config` may
-    refuse."""
+    """What the address asks for.
+
+    id          the experiment's id, paper.name
+    name        the experiment's name within its paper
+    config      a valid config: of the `chosen` values or, if these are refused, the last valid one
+    chosen      the values of the config's fields as the visitor chose them
+    warnings    sentences about what the address asks for and cannot have
+    refused     why the experiment refuses `chosen`; empty if it accepts them
+    """
 
     id: str
-    name: str  # of the experiment within its paper
+    name: str
     experiment: Experiment
     preset: Preset
     config: Any
@@ -58,213 +74,221 @@ class Setting:
 
 
 def read(paper: Paper) -> Setting:
-    """The setting that the address asks `paper` for; what it cannot be is said in `warnings` and
-    left out."""
+    """Return the setting that the address asks `paper` for.
+
+    What the address asks for and cannot have is left out; `warnings` of the setting name it.
+    """
     warnings: list[str] = []
     lesson = lesson_rules.requested_lesson(paper, warnings)
     name = lesson.experiment if lesson else _pick("experiment", tuple(paper.experiments), warnings)
     id = f"{paper.name}.{name}"
     experiment = registry.experiment(id)
     presets = {preset.name: preset for preset in experiment.presets}
-    preset = presets[
-        lesson_rules.lesson_preset(lesson, warnings) or _pick("preset", tuple(presets), warnings)
-    ]
+    preset_name = lesson_rules.lesson_preset(lesson, warnings)
+    preset = presets[preset_name or _pick("preset", tuple(presets), warnings)]
     _check_version(id, warnings)
     _check_step(warnings)
-    known = {**knobs.knobs_of(experiment.config), **knobs.knobs_of(experiment.view)}
-    passed_over = (
-        *_OWN,
-        *getattr(experiment.view, "GONE", ()),
-    )  # fields that were given up change nothing
-    raw = {field: text for field, text in st.query_params.items() if field not in passed_over}
-    names = {field: settings_io.current_name(known, field) for field in raw}
-    asked = _readable({names[field]: text for field, text in raw.items()}, known, warnings)
+
+    all_knobs = {**knobs.knobs_of(experiment.config), **knobs.knobs_of(experiment.view)}
+    # Old links may have fields that the experiment has given up; these change nothing.
+    ignored = (*_PAGE_FIELDS, *getattr(experiment.view, "GONE", ()))
+    texts = {field: text for field, text in st.query_params.items() if field not in ignored}
+    current_names = {field: settings_io.current_name(all_knobs, field) for field in texts}
+    values = _parse(
+        {current_names[field]: text for field, text in texts.items()}, all_knobs, warnings
+    )
+    fixed = lesson_rules.fixed_fields(lesson, preset)
     unread = [
         field
-        for field in raw
-        if names[field] not in asked or names[field] in lesson_rules.fixed_fields(lesson, preset)
+        for field in texts
+        if current_names[field] not in values or current_names[field] in fixed
     ]
-    asked = lesson_rules.apply_lesson(lesson, preset, asked, warnings)
-    view = _view(experiment, preset, asked, warnings)
-    chosen = {**knobs.values(preset.config), **_of(experiment.config, asked)}
+    values = lesson_rules.apply_lesson(lesson, preset, values, warnings)
+
+    view = _view(experiment, preset, values, warnings)
+    chosen = {**knobs.values(preset.config), **_fields_of(experiment.config, values)}
     config, refused = _config(id, experiment, preset, chosen)
     st.session_state["id"] = id
     st.session_state["unread"] = unread
-    st.session_state["former"] = {today: field for field, today in names.items() if today != field}
+    st.session_state["former"] = {
+        current: field for field, current in current_names.items() if current != field
+    }
     return Setting(
         id, name, experiment, preset, config, chosen, view, tuple(warnings), refused, lesson
     )
 
 
-def is_at(id: str) -> bool:
-    """Whether the page shows that experiment."""
+def is_shown(id: str) -> bool:
+    """Return whether the page shows the experiment of that id."""
     return st.session_state.get("id") == id
 
 
 def base_view(experiment: Experiment, preset: Preset) -> Any:
-    """The view a preset starts from."""
+    """Return the view that a preset starts from."""
     return experiment.view(**preset.view)
 
 
 def refresh_view(setting: Setting, fields: Iterable[str]) -> Any:
-    """The view with `fields` as the address has them now: a fragment runs again without the page
-    around it."""
+    """Return the setting's view with the address's present values of `fields`.
+
+    A fragment runs again without the page around it, whose setting may be older than the address.
+    """
     with suppress(BadSetting):
         return replace(setting.view, **current_choices(setting, fields))
     return setting.view
 
 
 def current_choices(setting: Setting, fields: Iterable[str]) -> dict[str, Any]:
-    """`fields` of the view as the address has them now, which the view may refuse."""
-    known = knobs.knobs_of(type(setting.view))
+    """Return the address's present values of the view's `fields`; the view may refuse them."""
+    view_knobs = knobs.knobs_of(type(setting.view))
     base = knobs.values(base_view(setting.experiment, setting.preset))
-    former = {field: known[field].was or field for field in fields}
     query = st.query_params
-    raw = {
-        field: query.get(field, query.get(former[field], value_text(base[field])))
-        for field in fields
-    }
-    readable = _readable(raw, known, [])  # what cannot be read is said by the page
-    here = {field: readable.get(field, getattr(setting.view, field)) for field in fields}
+    texts = {}
+    for field in fields:
+        former_name = view_knobs[field].was or field
+        texts[field] = query.get(field, query.get(former_name, value_text(base[field])))
+    values = _parse(texts, view_knobs, [])  # the page itself warns of what cannot be read
+    choices = {field: values.get(field, getattr(setting.view, field)) for field in texts}
     fixed = lesson_rules.fixed_fields(setting.lesson, setting.preset)
-    return here | {field: fixed[field] for field in here if field in fixed}
+    return choices | {field: fixed[field] for field in choices if field in fixed}
 
 
 def refusal(setting: Setting, chosen: dict[str, Any]) -> str:
-    """Why the view refuses what was chosen; empty if it does not, or if the page has said so."""
+    """Return why the view refuses the `chosen` values; empty if it accepts them or the page has
+    said why."""
     try:
         replace(setting.view, **chosen)
     except BadSetting as error:
-        said = any(warning.startswith(str(error)) for warning in setting.warnings)
-        return "" if said else str(error)
+        is_said = any(warning.startswith(str(error)) for warning in setting.warnings)
+        return "" if is_said else str(error)
     return ""
 
 
 def write(field: str, value: Any, base: Any) -> None:
-    """Put a knob's value into the address, or take it out where it is the preset's; drop what was
-    unreadable."""
+    """Put a knob's value into the address, or take it out if it is `base`, the preset's.
+
+    What could not be read of the address is dropped.
+    """
     write_all({field: (value, base)})
 
 
 def write_all(fields: Mapping[str, tuple[Any, Any]]) -> None:
-    """Write several, each by its value and the preset's, at once: every change of the address is a
-    step back."""
+    """Put several values into the address at once, each given with the preset's.
+
+    Every change of the address is a step for the browser's Back: this is one.
+    """
     former = st.session_state.get("former", {})
-    gone = {
+    drop = {
         "version",
         *st.session_state.get("unread", []),
         *(former.get(field) for field in fields),
         *fields,
     }
-    pending_address.change(
-        {field: value_text(value) for field, (value, base) in fields.items() if value != base},
-        drop=gone,
-    )
+    put = {field: value_text(value) for field, (value, base) in fields.items() if value != base}
+    pending_address.change(put, drop=drop)
 
 
 def go(**fields: str) -> None:
-    """Leave all settings for `fields`; the projector stays, and a lesson within its experiment."""
+    """Replace all settings of the address by `fields`.
+
+    The projector's field stays, and so does the lesson within its experiment.
+    """
     pending_address.write({**lasting_query(), **lesson_rules.lesson_query(fields), **fields})
 
 
 def lasting_query() -> dict[str, str]:
-    """What of the address stays wherever the visitor goes."""
-    query = pending_address.query()
-    return {name: query[name] for name in _KEPT if name in query}
+    """Return the fields of the address that stay wherever the visitor goes."""
+    query = pending_address.current_query()
+    return {name: query[name] for name in _LASTING_FIELDS if name in query}
 
 
 def value_text(value: Any) -> str:
-    """A value as the address writes it; `Knob.parse` reads it back exactly."""
+    """Return a value as the address writes it; `Knob.parse` reads it back exactly."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def all_fields(setting: Setting) -> dict[str, str]:
-    """All fields and the version, for a link that shows the same thing after defaults
-    have changed."""
-    fields = {**knobs.values(setting.config), **knobs.values(setting.view)}
-    own = {
+    """Return every field of the setting and the experiment's version.
+
+    A link of these shows the same thing after presets have changed.
+    """
+    fields = {
         "experiment": setting.name,
         "preset": setting.preset.name,
         "version": str(registry.version(setting.id)),
     }
-    mine = (
-        "step",
-        "drawer",
-        "cell",
-        "kept",
-        "beat",
-        "tour",
-        "lesson",
-        "at_once",
-        "sweep",
-        "sweep_seeds",
-        "metric",
-    )
-    here = {name: st.query_params[name] for name in mine if name in st.query_params}
-    return {
-        **own,
-        **{field: value_text(value) for field, value in fields.items() if field != "snapshot"},
-        **here,
-    }
+    for field, value in {**knobs.values(setting.config), **knobs.values(setting.view)}.items():
+        if field != "snapshot":  # the address says it as a step
+            fields[field] = value_text(value)
+    for name in _LINKED_FIELDS:
+        if name in st.query_params:
+            fields[name] = st.query_params[name]
+    return fields
 
 
 def _pick(field: str, names: tuple[str, ...], warnings: list[str]) -> str:
-    asked = st.query_params.get(field, names[0])
-    if asked in names:
-        return asked
+    """Return the name in the address's `field`, or the first of `names` if it is none of them."""
+    name = st.query_params.get(field, names[0])
+    if name in names:
+        return name
     warnings.append(
-        f"{field} must be one of {', '.join(names)}, got {asked!r:.80}. You see {names[0]}."
+        f"{field} must be one of {', '.join(names)}, got {name!r:.80}. You see {names[0]}."
     )
     return names[0]
 
 
 def _check_version(id: str, warnings: list[str]) -> None:
-    now = str(registry.version(id))
-    asked = st.query_params.get("version", now)
-    if asked != now:
+    current = str(registry.version(id))
+    linked = st.query_params.get("version", current)
+    if linked != current:
         warnings.append(
-            f"This link was made with version {asked:.20} of the experiment; this is version {now}."
+            f"This link was made with version {linked:.20} of the experiment; this is version "
+            f"{current}."
         )
 
 
 def _check_step(warnings: list[str]) -> None:
-    asked = st.query_params.get("step", "0")
-    if not (asked.isdecimal() and len(asked) < DIGITS):
+    step = st.query_params.get("step", "0")
+    if not (step.isdecimal() and len(step) < STEP_DIGITS):
         warnings.append(
-            f"step must be a whole number from 0, got {asked!r:.80}. You see the preset's."
+            f"step must be a whole number from 0, got {step!r:.80}. You see the preset's."
         )
 
 
-def _readable(
-    raw: dict[str, str], known: dict[str, knobs.Knob], warnings: list[str]
+def _parse(
+    texts: dict[str, str], all_knobs: dict[str, knobs.Knob], warnings: list[str]
 ) -> dict[str, Any]:
-    good: dict[str, Any] = {}
-    for field, given in raw.items():
-        if field not in known:
+    """Return the values of the fields whose text can be read and is within the knob's range."""
+    values: dict[str, Any] = {}
+    for field, text in texts.items():
+        if field not in all_knobs:
             warnings.append(
-                f"There is no setting {field!r:.80}; the settings are {', '.join(known)}."
+                f"There is no setting {field!r:.80}; the settings are {', '.join(all_knobs)}."
             )
             continue
         try:
-            value = known[field].parse(field, given)
-            known[field].check(field, value)
-            good[field] = value
+            value = all_knobs[field].parse(field, text)
+            all_knobs[field].check(field, value)
+            values[field] = value
         except BadSetting as error:
             warnings.append(f"{error}. The preset's value is used.")
-    return good
+    return values
 
 
-def _of(settings: type, asked: dict[str, Any]) -> dict[str, Any]:
-    return {field: asked[field] for field in knobs.knobs_of(settings) if field in asked}
+def _fields_of(settings: type, values: dict[str, Any]) -> dict[str, Any]:
+    """Return those of `values` that are fields of a class of settings."""
+    return {field: values[field] for field in knobs.knobs_of(settings) if field in values}
 
 
 def _view(
-    experiment: Experiment, preset: Preset, asked: dict[str, Any], warnings: list[str]
+    experiment: Experiment, preset: Preset, values: dict[str, Any], warnings: list[str]
 ) -> Any:
-    view, mine = base_view(experiment, preset), _of(experiment.view, asked)
+    """Return the preset's view with `values`, without those that the view refuses."""
+    view = base_view(experiment, preset)
+    view_values = _fields_of(experiment.view, values)
     with suppress(BadSetting):
-        return replace(view, **mine)
-    for field, value in mine.items():  # what is refused takes nothing else with it
+        return replace(view, **view_values)
+    for field, value in view_values.items():  # one by one: a refused value takes no other with it
         try:
             view = replace(view, **{field: value})
         except BadSetting as error:
@@ -275,16 +299,17 @@ def _view(
 def _config(
     id: str, experiment: Experiment, preset: Preset, chosen: dict[str, Any]
 ) -> tuple[Any, str]:
-    """The config, or the last good one with the reason why the chosen one is refused."""
+    """Return the config of the `chosen` values and "", or the last valid config and the reason why
+    they are refused."""
     try:
         config = experiment.config(**chosen)
     except BadSetting as error:
-        return _last_good(id, preset), str(error)
+        return _last_valid(id, preset), str(error)
     st.session_state[f"good:{id}"] = config
     return config, ""
 
 
-def _last_good(id: str, preset: Preset) -> Any:
-    with suppress(BadSetting):  # what it needs may be gone since
+def _last_valid(id: str, preset: Preset) -> Any:
+    with suppress(BadSetting):  # a document that it needs may be gone since
         return replace(st.session_state.get(f"good:{id}", preset.config))
     return preset.config

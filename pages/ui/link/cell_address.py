@@ -1,15 +1,16 @@
-"""A cell of a map on the stage as the address writes it."""
+"""A cell of a map on the stage, as the address writes it."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from icl_core.contract.explanation import Map
 
-MOST = 3  # cells that are kept beside the one looked at
+MAX_KEPT = 3  # cells that the visitor can keep beside the chosen one
+_INDEX_DIGITS = 5
 
 
 class Cell(NamedTuple):
-    """A cell of a drawing: which of its maps, which row and column, from 0."""
+    """A cell of a drawing: its drawing's name; the indices, from 0, of its map, row and column."""
 
     name: str
     map: int
@@ -17,54 +18,63 @@ class Cell(NamedTuple):
     column: int
 
 
-Maps = dict[str, Sequence[Map]]
+Maps = dict[str, Sequence[Map]]  # by the drawing's name
 
 
-def read_cell(text: str, every: Maps) -> Cell:
-    """A cell as the address writes it: the map, its number if the drawing has several, the row and
-    the column. Raises `ValueError` with what it must be."""
+def read_cell(text: str, all_maps: Maps) -> Cell:
+    """Return the cell that `text` names: "drawing:row:column" or, if the drawing has several maps,
+    "drawing:map:row:column", all counted from 1.
+
+    Raises `ValueError` with what the text must be.
+    """
     name, *numbers = text.split(":")
-    if not every:
+    if not all_maps:
         raise ValueError("left out here, where no map explains its cells")
-    if name not in every or len(numbers) != (3 if len(every[name]) > 1 else 2):
-        first, maps = next(iter(every.items()))
-        known = ", ".join(map(_form, every.items()))
+    if name not in all_maps or len(numbers) != (3 if len(all_maps[name]) > 1 else 2):
+        first, maps = next(iter(all_maps.items()))
+        names = ", ".join(_map_names(name, maps) for name, maps in all_maps.items())
         raise ValueError(
             f"a map, a row and a column, as {write_cell(Cell(first, 0, 0, 0), maps)}, the map "
-            f"one of {known}"
+            f"one of {names}"
         )
-    places = [
-        int(each) - 1 if each.isascii() and each.isdecimal() and len(each) < 6 else -1
-        for each in numbers
-    ]
-    which = places[0] if len(places) == 3 else 0
-    if not 0 <= which < len(every[name]):
-        raise ValueError(f"a map from 1 to {len(every[name])} of {name}")
-    rows, columns = every[name][which].matrix.shape
-    if not (0 <= places[-2] < rows and 0 <= places[-1] < columns):
+    indices = [_index(number) for number in numbers]
+    map_index = indices[0] if len(indices) == 3 else 0
+    row, column = indices[-2:]
+    if not 0 <= map_index < len(all_maps[name]):
+        raise ValueError(f"a map from 1 to {len(all_maps[name])} of {name}")
+    rows, columns = all_maps[name][map_index].matrix.shape
+    if not (0 <= row < rows and 0 <= column < columns):
         raise ValueError(f"a row from 1 to {rows} and a column from 1 to {columns} of {name}")
-    return Cell(name, which, places[-2], places[-1])
+    return Cell(name, map_index, row, column)
 
 
-def _form(item: tuple[str, Sequence[Map]]) -> str:
-    name, maps = item
+def _index(text: str) -> int:
+    """Return the index from 0 that a number from 1 names; -1 if the text is no such number."""
+    is_number = text.isascii() and text.isdecimal() and len(text) <= _INDEX_DIGITS
+    return int(text) - 1 if is_number else -1
+
+
+def _map_names(name: str, maps: Sequence[Map]) -> str:
     return name if len(maps) == 1 else f"{name}:1 to {name}:{len(maps)}"
 
 
 def write_cell(cell: Cell, maps: Sequence[Map]) -> str:
-    """A cell as the address writes it."""
-    which = [str(cell.map + 1)] if len(maps) > 1 else []
-    return ":".join([cell.name, *which, str(cell.row + 1), str(cell.column + 1)])
+    """Return a cell as the address writes it; `maps` are its drawing's."""
+    map_number = [str(cell.map + 1)] if len(maps) > 1 else []
+    return ":".join([cell.name, *map_number, str(cell.row + 1), str(cell.column + 1)])
 
 
-def read_cells(text: str, every: Maps) -> list[Cell]:
-    """Cells parted by commas, each once. Raises `ValueError` with what they must be."""
-    found = list(dict.fromkeys(read_cell(each, every) for each in text.split(",")))
-    if len(found) > MOST:
-        raise ValueError(f"at most {MOST} cells")
-    return found
+def read_cells(text: str, all_maps: Maps) -> list[Cell]:
+    """Return the cells that `text` names, separated by commas, each once.
+
+    Raises `ValueError` with what the text must be.
+    """
+    cells = list(dict.fromkeys(read_cell(part, all_maps) for part in text.split(",")))
+    if len(cells) > MAX_KEPT:
+        raise ValueError(f"at most {MAX_KEPT} cells")
+    return cells
 
 
-def write_cells(cells: Sequence[Cell], every: Maps) -> str:
-    """Cells as the address writes them."""
-    return ",".join(write_cell(each, every[each.name]) for each in cells)
+def write_cells(cells: Sequence[Cell], all_maps: Maps) -> str:
+    """Return cells as the address writes them."""
+    return ",".join(write_cell(cell, all_maps[cell.name]) for cell in cells)

@@ -1,62 +1,77 @@
-"""A browser hears of a new address a moment after it is written. What a visitor moves until then
-comes with the address of before, and would undo the move before: so what is written is remembered
-for that moment."""
+"""Addresses that were written and that the browser has not received yet.
+
+The browser receives a new address some time after the server has written it. What the visitor
+changes until then arrives with the former address, and would undo the change before it. So the
+session remembers for some seconds what it has written and which addresses it has left.
+"""
 
 import time
 from collections.abc import Collection, Mapping
 
 import streamlit as st
 
-_STREAMLITS = ("embed", "embed_options")  # which it keeps to itself
-_WRITTEN, _MOMENT = "written just now", 10.0  # seconds: a run of the page may be on its way
+_STREAMLIT_FIELDS = ("embed", "embed_options")  # Streamlit does not pass these on
+_WRITTEN = "written just now"
+_LIFETIME = 10.0  # seconds; a run of the page may be on its way as long
 
 
-def query() -> dict[str, str]:
-    """The address's query, where the moves so far have led to though the browser may not have heard
-    of it."""
-    here = dict(st.query_params)
-    return dict(st.session_state[_WRITTEN][1]) if here in _left() else here
+def current_query() -> dict[str, str]:
+    """Return the address's query after all changes so far, also if the browser has not received
+    the last ones."""
+    query = dict(st.query_params)
+    if query in _left_queries():
+        return dict(st.session_state[_WRITTEN][1])
+    return query
 
 
-def write(wanted: Mapping[str, str]) -> None:
-    """Make it the address's query."""
-    here, before, left = dict(st.query_params), query(), _left()
-    if wanted != here or wanted != before:  # of the second the browser may be about to hear
-        st.query_params.from_dict(wanted)
-    if wanted != before:
-        left = [each for each in (*left, before) if each != wanted]
-        st.session_state[_WRITTEN] = left, dict(wanted), time.monotonic()
+def write(query: Mapping[str, str]) -> None:
+    """Make `query` the address's."""
+    received = dict(st.query_params)
+    current = current_query()
+    left = _left_queries()
+    if query != received or query != current:  # the browser may be about to receive `current`
+        st.query_params.from_dict(query)
+    if query != current:
+        left = [former for former in (*left, current) if former != query]
+        st.session_state[_WRITTEN] = left, dict(query), time.monotonic()
 
 
 def change(put: Mapping[str, str], drop: Collection[str] = ()) -> None:
-    """Take `drop` out of the address's query and put `put` in; the rest stays as it is."""
-    write(
-        {name: value for name, value in query().items() if name in put or name not in drop}
-        | dict(put)
-    )
+    """Take the fields `drop` out of the address's query, put `put` in and leave the rest."""
+    query = {
+        name: value for name, value in current_query().items() if name in put or name not in drop
+    }
+    write(query | dict(put))
 
 
-def catch_up() -> None:
-    """Before the page is run, or a move is heard, with what may be the address of before."""
-    write(query())
+def apply_pending() -> None:
+    """Write the newest query again.
+
+    Call this before the page is run, or a change is handled, that may have come with a former
+    address.
+    """
+    write(current_query())
 
 
-def arrived() -> None:
-    """As a page begins: at an address of before, and without a move, the visitor has gone back to
-    it."""
-    if dict(st.query_params) in _left():
+def note_arrival() -> None:
+    """Accept the browser's address as the page begins.
+
+    A former address without a change means that the visitor has gone back to it.
+    """
+    if dict(st.query_params) in _left_queries():
         st.session_state.pop(_WRITTEN)
 
 
 def is_plausible(query: Mapping[str, str]) -> bool:
-    """Whether a browser that says so may have that query: it is the address's, or was until a
-    moment ago."""
-    mine = {name: value for name, value in query.items() if name.lower() not in _STREAMLITS}
-    return mine in (dict(st.query_params), *_left())
+    """Return whether a browser may truly report `query` as its own: the address has it now, or had
+    it within the last seconds."""
+    own = {name: value for name, value in query.items() if name.lower() not in _STREAMLIT_FIELDS}
+    return own in (dict(st.query_params), *_left_queries())
 
 
-def _left() -> list[dict[str, str]]:
-    """The addresses that were left in the last moment: a browser may still have one of them."""
-    left, led, at = st.session_state.get(_WRITTEN, ([], {}, 0.0))
-    elsewhere = dict(st.query_params) not in (*left, led)  # it has gone there since
-    return [] if elsewhere or time.monotonic() - at > _MOMENT else left
+def _left_queries() -> list[dict[str, str]]:
+    """Return the queries that the session has just left; the browser may still have one of them."""
+    left, written, written_at = st.session_state.get(_WRITTEN, ([], {}, 0.0))
+    has_moved_on = dict(st.query_params) not in (*left, written)  # the browser has gone elsewhere
+    is_old = time.monotonic() - written_at > _LIFETIME
+    return [] if has_moved_on or is_old else left

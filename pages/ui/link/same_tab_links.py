@@ -1,6 +1,9 @@
-"""Links to another state of the same page, without loading it anew: what was said in this visit is
-kept. And a page that finds a server again holds still until that has run it; one without a network
-says so."""
+"""Links to another state of the same page that do not load it anew, so that the visit's answers
+are kept.
+
+The same component holds the page still while a server that was found again runs it (back.js), and
+says when there is no network (offline.js).
+"""
 
 from html import escape
 from pathlib import Path
@@ -19,14 +22,15 @@ _KEY = "stays"
 
 
 def listen() -> None:
-    """Follow the links of this page that stay on it, hold it still where a move would be lost, and
-    say where none is heard. Without this they are links as any other. One component for all: each
-    costs every move some time."""
+    """Put the component on the page; without it the links load the page as any other link does.
+
+    It is one component for three tasks because each component costs time at every rerun.
+    """
     _STAYS(key=_KEY, on_asked_change=_go)
 
 
 def link(page: str, label: str, query: dict[str, str]) -> str:
-    """HTML of a link to a state of `page`, on which it stands."""
+    """Return the HTML of a link to a state of `page`, on which the link itself stands."""
     return (
         f'<a href="{page}?{escape(urlencode(query))}" target="_self" '
         f"data-stays>{escape(label, quote=False)}</a>"
@@ -34,6 +38,6 @@ def link(page: str, label: str, query: dict[str, str]) -> str:
 
 
 def _go() -> None:
-    asked = st.session_state[_KEY].get("asked")
-    if asked:
-        pending_address.write(dict(parse_qsl(asked, keep_blank_values=True)))
+    query = st.session_state[_KEY].get("asked")
+    if query:
+        pending_address.write(dict(parse_qsl(query, keep_blank_values=True)))

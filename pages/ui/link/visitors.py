@@ -1,8 +1,9 @@
-"""Who a visitor is, and what of others they may end: their own, or everything for whoever sits at
-the machine.
+"""Who a visitor is, and which jobs, runs and documents they may end: their own or, for whoever sits
+at the machine, all.
 
-A visitor is a browser: its cookie outlives a reload and is known to it alone. Whoever comes by a
-name of this machine, from this machine and through no proxy, is at the machine.
+A visitor is a browser, known by its cookie, which outlives a reload and which no other browser has.
+Whoever reaches the server under a name of this machine, from this machine and through no proxy, is
+at the machine.
 """
 
 from hashlib import sha256
@@ -14,55 +15,62 @@ import streamlit as st
 from icl_core.machine import limits
 from icl_core.runs import owners
 
-_COOKIE = "_streamlit_xsrf"  # version|mask|masked token|time, a new mask every time
-_FORWARDED = ("X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Forwarded", "Via")
-_HERE = ("localhost", "127.0.0.1", "::1")
+_COOKIE = "_streamlit_xsrf"  # version|mask|masked token|time; the mask is new every time
+_PROXY_HEADERS = ("X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Forwarded", "Via")
+_LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
 def name() -> str:
-    """A name for the visitor's browser, which tells nothing of it; where there is no cookie, for
-    the window."""
+    """Return a name for the visitor's browser that reveals nothing of it; for the window if there
+    is no cookie."""
     token = _token(st.context.cookies.get(_COOKIE, ""))
     return sha256(b"visitor " + token).hexdigest()[:20] if token else window()
 
 
 def window() -> str:
-    """A name for the visitor's window, until it is loaded again."""
+    """Return a name for the visitor's window, until the page is loaded anew."""
     return st.session_state.setdefault("visitor", uuid4().hex)
 
 
 def is_at_machine() -> bool:
-    """Whether the visitor is at the machine that trains."""
-    headers = st.context.headers  # none where there is no server, as in tests; nor then an address
-    if isinstance(st.context.ip_address, str) or any(each in headers for each in _FORWARDED):
+    """Return whether the visitor is at the machine that trains."""
+    headers = st.context.headers
+    has_address = isinstance(st.context.ip_address, str)  # Streamlit gives none for this machine
+    if has_address or any(header in headers for header in _PROXY_HEADERS):
         return False
-    asked = f"//{headers.get('Host', '')}", headers.get("Origin", "")
-    return not len(headers) or all(_host(each) in _HERE for each in asked)
+    if not len(headers):  # without a server, as in tests, there are neither headers nor an address
+        return True
+    urls = (f"//{headers.get('Host', '')}", headers.get("Origin", ""))
+    return all(_host(url) in _LOCAL_HOSTS for url in urls)
 
 
-def can_end(what: str) -> bool:
-    """Whether the visitor may cancel the job, or delete the run or the document, of that name."""
-    return not limits.read_only() and owners.is_allowed(what, None if is_at_machine() else name())
+def can_end(key: str) -> bool:
+    """Return whether the visitor may cancel the job, or delete the run or document, of that key."""
+    visitor = None if is_at_machine() else name()
+    return not limits.read_only() and owners.is_allowed(key, visitor)
 
 
-def acting_name(what: str) -> str | None:
-    """In whose name: in the visitor's own if they asked for it, else at the machine in
-    everybody's."""
-    return None if is_at_machine() and name() not in owners.owners_of(what) else name()
+def acting_name(key: str) -> str | None:
+    """Return in whose name the visitor ends the thing of that key: None, for everybody, at the
+    machine unless the visitor is one of its owners; else the visitor's."""
+    if is_at_machine() and name() not in owners.owners_of(key):
+        return None
+    return name()
 
 
 def _token(cookie: str) -> bytes:
-    """What of the cookie stays the same; nothing if it is of another form."""
+    """Return the cookie's token, which stays the same under every mask; empty if it has none."""
     try:
         _, mask, masked, _ = cookie.split("|")
-        key, found = bytes.fromhex(mask), bytes.fromhex(masked)
-        return bytes(byte ^ key[index % len(key)] for index, byte in enumerate(found))
+        key = bytes.fromhex(mask)
+        masked_token = bytes.fromhex(masked)
+        return bytes(byte ^ key[index % len(key)] for index, byte in enumerate(masked_token))
     except (ValueError, ZeroDivisionError):
         return b""
 
 
-def _host(address: str) -> str | None:
+def _host(url: str) -> str | None:
     try:
-        return urlsplit(address).hostname
+        return urlsplit(url).hostname
     except ValueError:
         return None

@@ -1,13 +1,13 @@
-"""What a visitor has changed, told from what a browser still sends of widgets that the page has
-dropped.
+"""Tell a visitor's change of a widget from what a browser merely sends again.
 
-Streamlit forgets a widget as soon as a run of the page has gone without it; a browser sends it with
-whatever is clicked on until it has heard of that. Its value then counts as changed, and what it
-writes would undo where the visitor went.
+Streamlit forgets a widget as soon as the page has run without it. The browser still sends the
+widget's value with the next click, until it learns that the widget is gone. Streamlit then takes
+the value for changed, and the callback would undo where the visitor went. `widget_arguments`
+therefore calls back only if the value differs from what the widget showed.
 
-What it still sends of a widget that stays, but shows something else by now, cannot be told from a
-move. So a widget is not told again what it was told before: while a visitor moves it, that would
-come back as a move.
+A widget that stays, but shows another value by now, cannot be told from a change in this way. So
+`set_widget` does not set a value again that it has set before: set while a visitor moves the
+widget, it would come back as a change.
 """
 
 from collections.abc import Callable
@@ -21,23 +21,31 @@ _OPTIONS = "options of widgets"
 
 
 def set_widget(key: str, value: Any, *options: Any) -> None:
-    """Have the widget called `key` show `value`. It is told so only if the session holds another
-    value, or the widget had other `options` before. So it must have `value` as its default, too:
-    one that a browser draws anew begins with that."""
-    known = st.session_state.setdefault(_OPTIONS, {})
-    if key not in st.session_state or st.session_state[key] != value or known.get(key) != options:
-        st.session_state[key], known[key] = value, options
+    """Have the widget of that key show `value`.
+
+    The value is set only if the session holds another one, or if the widget's `options` differ
+    from those of the last call. The caller must pass `value` as the widget's default, too: a widget
+    that a browser draws anew begins with its default.
+    """
+    last_options = st.session_state.setdefault(_OPTIONS, {})
+    is_set = key in st.session_state and st.session_state[key] == value
+    if not is_set or last_options.get(key) != options:
+        st.session_state[key] = value
+        last_options[key] = options
 
 
-def widget_arguments(key: str, act: Callable[..., None], *given: Any) -> dict[str, Any]:
-    """What a widget is told: its key, under which the session holds what it shows, and to do `act`
-    once it changes."""
-    return {"key": key, "on_change": _hear, "args": (key, [st.session_state[key]], act, given)}
+def widget_arguments(key: str, act: Callable[..., None], *arguments: Any) -> dict[str, Any]:
+    """Return a widget's `key`, `on_change` and `args`: it calls `act(*arguments)` once its value
+    differs from what it shows now."""
+    shown = [st.session_state[key]]
+    return {"key": key, "on_change": _on_change, "args": (key, shown, act, arguments)}
 
 
-def _hear(key: str, shown: list[Any], act: Callable[..., None], given: tuple[Any, ...]) -> None:
+def _on_change(
+    key: str, shown: list[Any], act: Callable[..., None], arguments: tuple[Any, ...]
+) -> None:
     value = st.session_state[key]
     if value != shown[0]:
-        shown[0] = value  # it may change back before it is drawn again
-        pending_address.catch_up()
-        act(*given)
+        shown[0] = value  # the value may change back before the widget is drawn again
+        pending_address.apply_pending()
+        act(*arguments)

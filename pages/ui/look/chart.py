@@ -1,4 +1,4 @@
-"""A figure of the core, as a chart of Streamlit's; a panel in its seat on the stage."""
+"""A figure of the core as a Streamlit chart, and a panel in its seat on the stage."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,8 +18,12 @@ _TITLE = """<h3{live}><span data-title="{name}">{title}</span>
 
 @dataclass
 class SeatedChart:
-    """A chart that stays in its seat: the figure that it was made of, what a screen reader says of
-    that, and the name of what it was drawn of; whether the browser may have `moved` it to another.
+    """A chart that stays in its seat on the stage.
+
+    sent    the figure that Streamlit was given when the chart was made
+    alt     what a screen reader says of that figure
+    name    the cache key of the drawing that `sent` shows
+    moved   whether the browser may have put another drawing's figure into the chart
     """
 
     sent: StreamlitFigure
@@ -35,25 +39,32 @@ def show_chart(
     fills: bool = False,
     clicked: Callable[[], None] | None = None,
 ) -> None:
-    """Draw a figure; `alt` is what a screen reader says of it. `fills`: as high as the box that it
-    stands in; `clicked` is called when a point is clicked on, which is then in the session's state
-    under `key`."""
-    more = {"on_select": clicked, "selection_mode": "points"} if clicked else {}
+    """Draw a figure; `alt` is what a screen reader says of it.
+
+    If it `fills`, the chart is as high as the box that it stands in. `clicked` is called when the
+    visitor clicks on a point, which the session's state then holds under `key`.
+    """
+    selection = {"on_select": clicked, "selection_mode": "points"} if clicked else {}
     height = "stretch" if fills else "content"
     sent = figure if isinstance(figure, StreamlitFigure) else StreamlitFigure(figure, fills)
-    st.plotly_chart(sent, key=key, height=height, theme=None, config=CONFIG, alt=alt, **more)
+    st.plotly_chart(sent, key=key, height=height, theme=None, config=CONFIG, alt=alt, **selection)
 
 
 def seat_chart(
     panel: Panel, name: str, live: bool = False, held: SeatedChart | None = None
 ) -> None:
-    """A panel of the stage, where the clock finds it by `name`. `live`: it is not of the run
-    before, which is faded; `held`: the chart that stands there and stays, as the clock moves it."""
-    said = {"title": escape(panel.title, quote=False), "caption": escape(panel.caption)}
-    st.html(_TITLE.format(name=name, live=" data-live" if live else "", **said))
+    """Draw a panel of the stage, where the clock finds it by `name`.
+
+    A `live` panel shows a run that is still training, and does not fade with the run before.
+    `held` is the chart that already stands in the seat; it stays, and the clock moves it.
+    """
+    title = escape(panel.title, quote=False)
+    caption = escape(panel.caption)
+    mark = " data-live" if live else ""
+    st.html(_TITLE.format(name=name, live=mark, title=title, caption=caption))
     if panel.figure is not None:
         figure, alt = (held.sent, held.alt) if held else (panel.figure, panel.caption)
         with st.container(key=f"chart-{name}"):
-            # not the title, which may tell the snapshot: with another text Streamlit makes the
-            # chart anew
+            # `alt` is not the title, which may name the snapshot: Streamlit makes a chart anew
+            # whose text has changed.
             show_chart(figure, f"figure {name}", alt, fills=True)

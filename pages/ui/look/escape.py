@@ -1,19 +1,19 @@
-"""Text from outside, from the address, a file or an exception, shown as it is."""
+"""Text from an address, a file or an exception, shown on the page as it is."""
 
 import re
 
-_ACTIVE = re.compile(
-    r"[\\`*\[\]<>$~:#|&]|(?<![^\W_])_|_(?![^\W_])"
-)  # an underscore within a word is none
-_STARTS_A_LIST = re.compile(r"^(\d*)([-+.)])(?=[- ]|$)")  # or is a rule across the page
-# Streamlit makes links, icons and emoji of what is no markup, too: an invisible word joiner keeps
-# it from that.
-_LIKE_A_LINK = re.compile(r"(?<=www)(?=\.)|(?<=:)(?=//|[\w+-]+[:/])|(?<=@)(?=\S)", re.IGNORECASE)
+# Characters with a meaning in Markdown; an underscore within a word has none.
+_MARKUP = re.compile(r"[\\`*\[\]<>$~:#|&]|(?<![^\W_])_|_(?![^\W_])")
+_LIST_OR_RULE = re.compile(r"^(\d*)([-+.)])(?=[- ]|$)")  # at the start of the line
+# Streamlit also makes links, icons and emoji of text without markup: "www.", "http://", ":name:",
+# "name@". An invisible word joiner at these places prevents it.
+_LINK_LIKE = re.compile(r"(?<=www)(?=\.)|(?<=:)(?=//|[\w+-]+[:/])|(?<=@)(?=\S)", re.IGNORECASE)
+_WORD_JOINER = "\u2060"
 
 
 def escape_markdown(text: object) -> str:
-    """Markdown that shows `text`, in one line: nothing in it becomes an image, a link, a formula, a
-    heading, a list."""
+    """Return Markdown that shows `text` as it is, in one line: nothing in it becomes an image, a
+    link, a formula, a heading or a list."""
     line = " ".join(str(text).split())
-    shown = _ACTIVE.sub(r"\\\g<0>", _LIKE_A_LINK.sub("\u2060", line))
-    return _STARTS_A_LIST.sub(r"\1\\\2", shown)
+    escaped = _MARKUP.sub(r"\\\g<0>", _LINK_LIKE.sub(_WORD_JOINER, line))
+    return _LIST_OR_RULE.sub(r"\1\\\2", escaped)

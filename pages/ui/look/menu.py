@@ -1,4 +1,4 @@
-"""The frame of every page: its settings, style and the menu, found from the pages there are."""
+"""The frame of every page: its settings, its style and the menu of all pages."""
 
 import streamlit as st
 
@@ -13,38 +13,42 @@ _DAY = 86400.0  # seconds
 
 def frame(title: str, projector: bool = False) -> None:
     """Begin a page called `title`: set it up, style it and draw the menu."""
-    pending_address.arrived()
+    pending_address.note_arrival()
     st.set_page_config(page_title=f"{title} · in-context learning", layout="wide")
     style.apply(projector)
     with st.sidebar.container(gap="xxsmall"):
         st.page_link("app.py", label="Start")
-        papers = list(registry.papers())
-        names = [path.stem for path in sorted((HOME / "pages").glob("[!_]*.py"))]
-        for name in sorted(
-            names, key=lambda name: papers.index(name) if name in papers else len(papers)
-        ):
+        for name in _page_names():
             link(name, short_title(name))
         if limits.read_only():
             st.caption("Read-only: this server shows runs and trains none.")
-        _comes_back()
+        _rerun_after_reconnect()
+
+
+def _page_names() -> list[str]:
+    """Return the names of the files in pages/: the papers' in their order, then the others'."""
+    papers = list(registry.papers())
+    names = [path.stem for path in sorted((HOME / "pages").glob("[!_]*.py"))]
+    return sorted(names, key=lambda name: papers.index(name) if name in papers else len(papers))
 
 
 @st.fragment(run_every=_DAY)
-def _comes_back() -> None:
-    # Draws nothing. But a page with a fragment that runs again is run as a whole once it finds a
-    # server again, and only what has run knows its widgets: a new server would not hear the first
-    # move.
-    return
+def _rerun_after_reconnect() -> None:
+    """Draw nothing, but make Streamlit run the whole page once it finds a server again.
+
+    It does so for pages with a fragment that runs again by itself. A new server does not know the
+    widgets of a page that it has not run, and would miss the visitor's first change.
+    """
 
 
 def short_title(name: str) -> str:
-    """A paper's title up to its colon; another page's file name in words."""
+    """Return a paper's title up to its colon; another page's file name in words."""
     paper = registry.papers().get(name)
     return paper.title.split(":")[0] if paper else name.replace("_", " ").capitalize()
 
 
 def link(name: str, label: str, query: dict[str, str] | None = None) -> None:
-    """A link to the page called `name`, a paper's for one, if there is such a page yet."""
+    """Draw a link to the page called `name`; nothing if there is no such file in pages/."""
     path = f"pages/{name}.py"
     if (HOME / path).exists():
         st.page_link(path, label=label, query_params=query)

@@ -1,8 +1,7 @@
-"""What is computed once for all visitors, and kept as far as memory allows: the least used goes
-first.
+"""A cache whose limit is a size in bytes; the least recently used entries are dropped first.
 
-Streamlit's caches count entries; runs and films differ a thousandfold in size, and a class looks at
-many at once.
+Streamlit's caches count entries, but runs and films differ a thousandfold in size, and the visitors
+of a class look at many at once.
 """
 
 from collections.abc import Callable
@@ -15,9 +14,12 @@ T = TypeVar("T")
 
 
 def keep_by_size(limit: int, size: Callable[[Any], int]) -> Callable[[Callable[..., T]], Any]:
-    """Keep what a function gives by its first argument, which names all that it depends on, up to
-    `limit` bytes as `size` counts them. Who asks for what is being made waits for it; what raises
-    is not kept."""
+    """Return a decorator that caches a function's results by its first argument, for all visitors,
+    up to `limit` bytes as `size` counts them.
+
+    The first argument must name all that the result depends on. Concurrent callers share one
+    computation; exceptions are not cached.
+    """
 
     def decorate(function: Callable[..., T]) -> Any:
         cache = LRUCache(limit, getsizeof=size)

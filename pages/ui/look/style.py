@@ -1,4 +1,4 @@
-"""The page's own CSS, all of it: what Streamlit's theme cannot say."""
+"""The page's CSS: what Streamlit's theme cannot express. The rules are files in `browser/`."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -10,55 +10,57 @@ def _read(name: str) -> str:
     return (Path(__file__).parents[1] / "browser" / name).read_text(encoding="utf-8")
 
 
-_CSS = _read("page.css")
-
+_PAGE = _read("page.css")
 _SCRIPT = _read("script.css")
-
-# A wide figure cannot reflow: on a narrow screen it scrolls inside its panel, a row of maps sooner
-# than curves. A hint stands under the title; on the stage beside it and shorter: a figure's own box
-# has a fixed height there.
-_SCROLLS = _read("wide_figures.css")
-_PLACES = {"panel": ("1150px", "scroll the figure sideways"), "seat": ("900px", "scroll")}
-
 _PROJECTOR = _read("projector.css")
+# A wide figure cannot reflow: on a narrow screen it scrolls inside its panel, and a hint says so.
+# The hint stands under the title; on the stage, where a figure's box has a fixed height, beside it
+# and in one word. A place's container key begins with its name; below the width it scrolls.
+_WIDE_FIGURE = _read("wide_figures.css")
+_WIDE_PLACES = {
+    "panel": ("1150px", "scroll the figure sideways"),
+    "seat": ("900px", "scroll"),
+}
 
 
 def is_dark() -> bool:
-    """Whether the visitor sees the dark theme."""
+    """Return whether the visitor sees the dark theme."""
     return st.context.theme.type == "dark"
 
 
-class Look(NamedTuple):
-    """For whom a figure is drawn."""
+class Theme(NamedTuple):
+    """How figures are drawn for a visitor."""
 
     dark: bool
-    projector: bool
+    projector: bool  # larger
 
     @property
     def name(self) -> str:
-        """The same in words."""
+        """The theme in words: "dark projector"."""
         return f"{'dark' if self.dark else 'light'}{' projector' if self.projector else ''}"
 
 
-def look() -> Look:
-    """The visitor's theme, and whether the page is shown on a projector."""
-    return Look(is_dark(), "projector" in st.query_params)
+def theme() -> Theme:
+    """Return the visitor's theme, and whether the page is shown on a projector."""
+    return Theme(is_dark(), "projector" in st.query_params)
 
 
 def apply(projector: bool = False) -> None:
-    """Add the style to the page; `projector` makes all larger and hides what a lecture does not
-    need."""
-    # Streamlit has no CSS variable for it, and what sticks to the sidebar's end must cover what
-    # scrolls under it.
-    sidebar = st.get_option(f"theme.{'dark' if is_dark() else 'light'}.secondaryBackgroundColor")
-    css = (_CSS + "".join(map(_scrolls, _PLACES)) + _SCRIPT).replace("SIDEBAR", sidebar)
+    """Add the CSS to the page; on a `projector` all is larger, and what a lecture does not need is
+    hidden."""
+    name = "dark" if is_dark() else "light"
+    css = _PAGE + "".join(_wide_figure_css(place) for place in _WIDE_PLACES) + _SCRIPT
+    # Streamlit has no CSS variable for the sidebar's colour. What sticks to the sidebar's end must
+    # cover what scrolls under it.
+    css = css.replace("SIDEBAR", st.get_option(f"theme.{name}.secondaryBackgroundColor"))
     css = css.replace("FAINT", "#A6ADB8" if is_dark() else "#5C6470")
     css = css.replace("ON_PRIMARY", "#0E1117" if is_dark() else "#FFFFFF")
-    css = css.replace("LINK", st.get_option(f"theme.{'dark' if is_dark() else 'light'}.linkColor"))
+    css = css.replace("LINK", st.get_option(f"theme.{name}.linkColor"))
     st.html(f"<style>{css}{_PROJECTOR if projector else ''}</style>")
 
 
-def _scrolls(place: str) -> str:
-    narrow, hint = _PLACES[place]
-    wide = f'[class*="st-key-{place}-wide-"]'
-    return _SCROLLS.replace("NARROW", narrow).replace("WIDE", wide).replace("HINT", hint)
+def _wide_figure_css(place: str) -> str:
+    width, hint = _WIDE_PLACES[place]
+    containers = f'[class*="st-key-{place}-wide-"]'
+    css = _WIDE_FIGURE.replace("NARROW", width)
+    return css.replace("WIDE", containers).replace("HINT", hint)

@@ -12,6 +12,7 @@ from icl_core.jobs import queue
 from icl_core.runs import documents
 from icl_core.runs.documents import Document
 from pages.ui.link import visitors
+from pages.ui.look import formats
 from pages.ui.look.escape import escape_markdown
 
 
@@ -33,7 +34,7 @@ def show(runs: Mapping[str, Mapping[str, Any]]) -> None:
 
 def _document(each: Document, users: list[str], training: int) -> None:
     given = datetime.fromtimestamp(each.given, UTC)
-    about = f"{_size(each.size)} · {given:%Y-%m-%d %H:%M} UTC · digest {each.digest}"
+    about = f"{formats.exact_size(each.size)} · {given:%Y-%m-%d %H:%M} UTC · digest {each.digest}"
     title = registry.document_kinds()[each.of].title
     lines = [
         f"**{title}** · {escape_markdown(_told(each.of, each.digest, each.given))}",
@@ -75,10 +76,6 @@ def _used(users: list[str]) -> str:
     return (
         f"Used by {many}: {'; '.join(users)}. Delete it, and {gone} away until you give it again."
     )
-
-
-def _size(size: int) -> str:
-    return f"{size / 2**20:.1f} MiB" if size >= 2**20 else f"{size / 2**10:.1f} KiB"
 
 
 def _delete(each: Document) -> None:

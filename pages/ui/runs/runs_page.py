@@ -17,7 +17,7 @@ from icl_core.runs.file import Damaged
 from icl_core.runs.header import typed_config
 from pages.ui.controls import training
 from pages.ui.link import address, same_tab_links, visitors
-from pages.ui.look import menu
+from pages.ui.look import formats, menu
 from pages.ui.look.escape import escape_markdown
 from pages.ui.runs import given_documents
 
@@ -134,16 +134,12 @@ def _differences(header: store.Header) -> str:
 def _about(header: store.Header) -> str:
     info = header.info
     try:
-        size = _size(header.path.stat().st_size)
+        size = formats.file_size(header.path.stat().st_size)
     except OSError:
         size = "no longer there: deleted, or dropped to make room"
     minute = f"{info['date'][:16].replace('T', ' ')} UTC" if info.get("date") else ""
-    parts = [size, training.duration(info.get("seconds")), info.get("device"), minute]
+    parts = [size, formats.duration(info.get("seconds")), info.get("device"), minute]
     return " · ".join(str(part) for part in parts if part)
-
-
-def _size(count: int) -> str:
-    return f"{count / 2**20:.1f} MiB" if count >= 2**20 / 10 else f"{-(-count // 2**10)} KiB"
 
 
 def _open(experiment_id: str, config: Any) -> None:

@@ -1,7 +1,6 @@
-"""What stands under the stage: drawers, of which one is open or none. Only the open one is computed
-and sent."""
+"""The drawers under the stage. At most one is open; only its content is computed and sent."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import streamlit as st
@@ -14,170 +13,206 @@ from pages.ui.claims import evidence
 from pages.ui.controls import sweep, widgets
 from pages.ui.link import address, lesson_rules
 from pages.ui.link.address import Setting
+from pages.ui.link.cell_address import Cell
 from pages.ui.link.widget_events import set_widget, widget_arguments
 from pages.ui.look.escape import escape_markdown
+from pages.ui.look.style import theme
 from pages.ui.stage import live_curves, model_diagram, one_number, panels
-from pages.ui.stage.one_number import Cell
 from pages.ui.story import lesson
 
 VIEW, NUMBERS, EVIDENCE, WHY = "View", "Numbers", "Evidence", "Why"
 
 
 def names(setting: Setting, run: Run) -> list[str]:
-    """The drawers of an experiment, in the order of its drawings, and those that every one has."""
-    places = [
-        each.place
-        for each in setting.experiment.drawings
-        if each.place != STAGE and each.applies(run.config)
-    ]
-    view = [VIEW] if _fields(setting, run, STAGE) else []
-    model = [model_diagram.MODEL] if setting.experiment.diagram else []
-    swept = [] if setting.lesson else [sweep.SWEEP]  # it would leave what the lesson holds
-    taught = [lesson.EXERCISES] if setting.lesson else []
-    every = [*taught, *model, *dict.fromkeys(places), *view, NUMBERS, *swept, EVIDENCE, WHY]
-    return [name for name in every if not lesson_rules.is_hidden(setting.lesson, name)]
+    """Return the names of the drawers: those of the experiment's drawings, in their order, among
+    those that every experiment has."""
+    drawers = [lesson.EXERCISES] if setting.lesson else []
+    if setting.experiment.diagram:
+        drawers.append(model_diagram.MODEL)
+    for drawing in setting.experiment.drawings:
+        is_new = drawing.place != STAGE and drawing.place not in drawers
+        if is_new and drawing.applies(run.config):
+            drawers.append(drawing.place)
+    if _fields(setting, run, STAGE):
+        drawers.append(VIEW)
+    drawers.append(NUMBERS)
+    if not setting.lesson:  # a sweep would leave what the lesson sets
+        drawers.append(sweep.SWEEP)
+    drawers += [EVIDENCE, WHY]
+    return [name for name in drawers if not lesson_rules.is_hidden(setting.lesson, name)]
 
 
-def opened() -> str:
-    """The drawer that the address names."""
+def requested_drawer() -> str:
+    """Return the name of the drawer in the address; empty if it has none."""
     return st.query_params.get("drawer", "")
 
 
 def show(
-    setting: Setting, run: Run, found: Sequence[Summary], cell: Cell | None, grows: str = ""
+    setting: Setting,
+    run: Run,
+    summaries: Sequence[Summary],
+    cell: Cell | None,
+    training_key: str = "",
 ) -> None:
-    """The row of drawers, and what is in the open one: of the stage's numbers that in `cell`;
-    `grows` is the key of the run whose curves grow in it."""
-    titles, asked = names(setting, run), opened()
-    # of this beat: an answer that left the browser before the drawer of the beat arrived does not
-    # close it
+    """Draw the row of drawers and the content of the open one.
+
+    summaries     the experiment's claims
+    cell          the cell that the address names
+    training_key  key of the run in training whose curves are drawn; empty if there is none
+    """
+    titles = names(setting, run)
+    requested = requested_drawer()
+    # The key names the beat, so that an answer that left the browser before the next beat's drawer
+    # arrived does not close that drawer.
     key = f"{setting.id}:drawer {st.query_params.get('beat', '')}"
-    value = asked if asked in titles else None
+    value = requested if requested in titles else None
     set_widget(key, value, titles)
     with st.container(key="drawers"):
         st.pills(
             "More",
             titles,
             default=value,
-            **widget_arguments(key, _opened, key),
+            **widget_arguments(key, _choose, key),
             label_visibility="collapsed",
         )
-        if asked in titles:
+        if requested in titles:
             with st.container(key="drawer"):
-                if asked == NUMBERS:
+                if requested == NUMBERS:
                     _numbers(setting, run, cell)
                 else:
-                    _content(setting, run, asked, found, grows)
-        elif asked:
+                    _content(setting, run, requested, summaries, training_key)
+        elif requested:
             st.warning(
-                f"There is no drawer {escape_markdown(asked)!s:.80} here; there are "
+                f"There is no drawer {escape_markdown(requested)!s:.80} here; there are "
                 f"{', '.join(titles)}."
             )
 
 
-def _opened(key: str) -> None:
+def _choose(key: str) -> None:
     address.write("drawer", st.session_state[key] or "", "")
 
 
-def _content(setting: Setting, run: Run, opened: str, found: Sequence[Summary], grows: str) -> None:
-    if opened == EVIDENCE:
-        evidence.show(found)
-    elif opened == lesson.EXERCISES:
+def _content(
+    setting: Setting, run: Run, drawer: str, summaries: Sequence[Summary], training_key: str
+) -> None:
+    if drawer == EVIDENCE:
+        evidence.show(summaries)
+    elif drawer == lesson.EXERCISES:
         lesson.exercises(setting, run)
-    elif opened == model_diagram.MODEL:
+    elif drawer == model_diagram.MODEL:
         model_diagram.show(setting, run)
-    elif opened == sweep.SWEEP:
-        sweep.show(setting)
-    elif opened == VIEW:
+    elif drawer == sweep.SWEEP:
+        sweep.show(setting, partial(_sweep_panel, setting))
+    elif drawer == VIEW:
         _knobs(setting, run, STAGE)
-    elif opened == WHY:
+    elif drawer == WHY:
         _why(setting)
     else:
-        _drawings(setting, run, opened, grows)
+        _drawings(setting, run, drawer, training_key)
 
 
 def _numbers(setting: Setting, run: Run, cell: Cell | None) -> None:
-    """How one number on the stage is made; and, if there is that to be seen first, on demand, all
-    of them."""
-    if not one_number.offered(setting, run):
+    """Draw how one number of the stage is made and, on demand, all numbers; only these where no
+    number can be explained."""
+    if not one_number.explained_drawings(setting, run):
         return _tables(setting, run)
     with panels.report_faults(setting, "cells"):
         one_number.show(setting, run, cell)
-    every = st.expander("The numbers behind every panel", key="every number", on_change="rerun")
-    if every.open:
-        with every:
+    expander = st.expander("The numbers behind every panel", key="every number", on_change="rerun")
+    if expander.open:
+        with expander:
             _tables(setting, run)
 
 
 def _tables(setting: Setting, run: Run) -> None:
-    """The numbers behind every panel of the stage, where the clock rests."""
+    """Draw the numbers behind every panel of the stage, at the snapshot where the clock rests."""
     with st.container(key="panels"):
-        for drawing in panels.on_stage(setting, run):
+        for drawing in panels.stage_drawings(setting, run):
             with (
                 st.container(border=True, key=f"panel-half-{drawing.name}"),
                 panels.report_faults(setting, drawing.name),
             ):
-                panel = panels.drawn(setting, drawing, run)
+                panel = panels.cached_panel(setting, drawing, run)
                 st.subheader(panel.title, anchor=False)
                 st.caption(panel.caption)
-                panels.data(panel, f"numbers {drawing.name}")
+                panels.show_data(panel, f"numbers {drawing.name}")
 
 
-def _drawings(setting: Setting, run: Run, opened: str, grows: str) -> None:
-    """The drawer's knobs at the left of its figures."""
-    shown = [
-        each
-        for each in setting.experiment.drawings
-        if each.place == opened and each.applies(run.config)
+def _drawings(setting: Setting, run: Run, drawer: str, training_key: str) -> None:
+    """Draw the panels of a drawer, with its knobs at their left if it has any."""
+    drawings = [
+        drawing
+        for drawing in setting.experiment.drawings
+        if drawing.place == drawer and drawing.applies(run.config)
     ]
-    left, right = st.columns([1, 3]) if _fields(setting, run, opened) else (None, st.container())
-    if left is not None:
+    if _fields(setting, run, drawer):
+        left, right = st.columns([1, 3])
         with left, st.container(key="knobs"):
-            _knobs(setting, run, opened)
+            _knobs(setting, run, drawer)
+    else:
+        right = st.container()
     with right, st.container(key="panels"):
-        for drawing in shown:
+        for drawing in drawings:
             width = "wide" if drawing.wide else "half"
             with (
                 st.container(border=True, key=f"panel-{width}-{drawing.name}"),
                 panels.report_faults(setting, drawing.name),
             ):
-                before = partial(_drawing, setting, drawing, run)
-                live_curves.grow(setting, drawing, grows, partial(_growing, drawing), before)
+                live_curves.show_live(
+                    setting,
+                    drawing,
+                    training_key,
+                    show=partial(_show_live, drawing),
+                    show_former=partial(_show_panel, setting, drawing, run),
+                )
 
 
-def _drawing(setting: Setting, drawing: Drawing, run: Run) -> None:
-    panels.show(panels.drawn(setting, drawing, run), drawing.name)
+def _show_panel(setting: Setting, drawing: Drawing, run: Run) -> None:
+    panels.show(panels.cached_panel(setting, drawing, run), drawing.name)
 
 
-def _growing(drawing: Drawing, panel: Panel) -> None:
+def _show_live(drawing: Drawing, panel: Panel) -> None:
     panels.show(panel, drawing.name, live=True)
 
 
+def _sweep_panel(
+    setting: Setting, draw: Callable[[], Panel], key: str, clicked: Callable[[], None]
+) -> None:
+    with panels.report_faults(setting, "sweep"):
+        panels.show(panels.style_panel(draw(), theme()), key, clicked=clicked)
+
+
 def _fields(setting: Setting, run: Run, place: str) -> list[str]:
-    """The view's fields that stand in a drawer; those of the STAGE in the drawer VIEW. Not those on
-    which only drawings depend that do not apply here."""
-    drawings = setting.experiment.drawings
-    named = {field for each in drawings for field in each.knobs}
-    idle = named - {field for each in drawings if each.applies(run.config) for field in each.knobs}
-    known = [
+    """Return the view's fields that stand in a drawer; for STAGE those of the drawer VIEW.
+
+    A field is left out if it moves only drawings that do not apply to the run.
+    """
+    all_fields: set[str] = set()
+    used_fields: set[str] = set()
+    for drawing in setting.experiment.drawings:
+        all_fields.update(drawing.knobs)
+        if drawing.applies(run.config):
+            used_fields.update(drawing.knobs)
+    left_out = all_fields - used_fields | {"snapshot"}
+    return [
         field
         for field in knobs.knobs_of(setting.experiment.view)
-        if field not in idle | {"snapshot"}
+        if field not in left_out
+        and place in panels.drawers_of(setting.experiment, field)
+        and widgets.can_move(setting, field, run.config)
     ]
-    mine = [field for field in known if place in panels.drawers_of(setting.experiment, field)]
-    return [field for field in mine if widgets.can_move(setting, field, run.config)]
 
 
 def _knobs(setting: Setting, run: Run, place: str) -> None:
-    chosen = address.current_choices(setting, _fields(setting, run, place))
-    if refused := address.refusal(setting, chosen):
+    choices = address.current_choices(setting, _fields(setting, run, place))
+    if refused := address.refusal(setting, choices):
         st.warning(f"{escape_markdown(refused)}. The figure does not show it.")
-    for field, value in chosen.items():  # good or refused
+    for field, value in choices.items():  # refused ones, too: the visitor must be able to move them
         widgets.draw_view(setting, field, value, run.config)
 
 
 def _why(setting: Setting) -> None:
-    """What the figures do not say: what to try, the mathematics, the words."""
+    """Draw what the figures do not say: the paper, what to try, the mathematics, the glossary."""
     paper = registry.papers()[setting.id.partition(".")[0]]
     st.markdown(f"{paper.title}. {paper.authors}, {paper.year}. {paper.found}")
     st.markdown(paper.introduction)

@@ -1,4 +1,4 @@
-"""The drawer "The model": its diagram, in which a matrix opens the panel that shows it."""
+"""The drawer "The model": the model's diagram, in which a matrix opens the panel that shows it."""
 
 from dataclasses import replace
 from functools import partial
@@ -23,7 +23,7 @@ _DIAGRAM = st.components.v2.component(
     js=(_BROWSER / "diagram.js").read_text(encoding="utf-8"),
     isolate_styles=False,
 )
-_KEY = {
+_KINDS = {
     "trained": "learned in this training",
     "given": "given by you",
     "construction": "written down",
@@ -33,51 +33,70 @@ _KEY = {
 
 
 def show(setting: Setting, run: Run) -> None:
-    """Draw the model of a run, its matrices as they are where the clock rests."""
+    """Draw the diagram of a run's model, its matrices as they are where the clock rests."""
     if setting.experiment.diagram is None:
         return
-    found: Diagram = setting.experiment.diagram(run.config)
-    drawings = {each.name: each for each in setting.experiment.drawings if each.applies(run.config)}
-    shown = {box.name: drawings[box.opens] for box in found.boxes if box.opens in drawings}
-    titles = {name: _where(each) for name, each in shown.items()}
-    hidden = prediction.hidden_parts(
-        setting, run, beats.current(setting, run, beats.playable_beats(setting, run, pending=False))
-    )
-    seen = [box for box in found.boxes if box.part is not None and box.opens not in hidden]
-    pictures = {box.name: _picture(setting, run, shown[box.name], box) for box in seen}
-    st.markdown(found.say)
-    places = {name: each.name.replace(" ", "-") for name, each in shown.items()}
+    diagram: Diagram = setting.experiment.diagram(run.config)
+    by_name = {
+        drawing.name: drawing
+        for drawing in setting.experiment.drawings
+        if drawing.applies(run.config)
+    }
+    # the drawing that each box opens, by the box's name
+    opened = {box.name: by_name[box.opens] for box in diagram.boxes if box.opens in by_name}
+    titles = {name: _place(drawing) for name, drawing in opened.items()}
+    pictures = _pictures(setting, run, diagram, opened)
+    st.markdown(diagram.say)
+    panel_names = {name: drawing.name.replace(" ", "-") for name, drawing in opened.items()}
     key = f"diagram of {setting.id}"
-    data = {"svg": model_svg_text(found, titles, pictures), "panels": places}
-    _DIAGRAM(key=key, data=data, on_opened_change=partial(_opened, setting, key, shown, found))
-    kinds = dict.fromkeys(box.kind for box in found.boxes if box.kind in _KEY)
-    words = "".join(f'<span class="{kind}">{_KEY[kind]}</span>' for kind in kinds)
-    st.html(f'<p class="key">{words}</p>')
+    _DIAGRAM(
+        key=key,
+        data={"svg": model_svg_text(diagram, titles, pictures), "panels": panel_names},
+        on_opened_change=partial(_open, setting, key, opened, diagram),
+    )
+    kinds = dict.fromkeys(box.kind for box in diagram.boxes if box.kind in _KINDS)
+    legend = "".join(f'<span class="{kind}">{_KINDS[kind]}</span>' for kind in kinds)
+    st.html(f'<p class="key">{legend}</p>')
     st.caption("Click an underlined box, or press Enter on it: its panel is outlined.")
 
 
-def _where(drawing: Drawing) -> str:
+def _place(drawing: Drawing) -> str:
     return "its panel above" if drawing.place == STAGE else f"the drawer {drawing.place}"
+
+
+def _pictures(
+    setting: Setting, run: Run, diagram: Diagram, opened: dict[str, Drawing]
+) -> dict[str, str]:
+    """Return the small pictures of matrices, by their boxes' names, without those of panels that an
+    open question hides."""
+    playable = beats.playable_beats(setting, run, pending=False)
+    beat = beats.current(setting, run, playable)
+    hidden = prediction.hidden_parts(setting, run, beat)
+    return {
+        box.name: _picture(setting, run, opened[box.name], box)
+        for box in diagram.boxes
+        if box.part is not None and box.opens not in hidden
+    }
 
 
 def _picture(setting: Setting, run: Run, drawing: Drawing, box: Box) -> str:
     with panels.report_faults(setting, drawing.name):
-        own = replace(setting, view=replace(setting.view, **box.view))
-        figure = panels.drawn(own, drawing, run).figure
+        box_setting = replace(setting, view=replace(setting.view, **box.view))
+        figure = panels.cached_panel(box_setting, drawing, run).figure
         return picture(figure, box.part or 0, box.rows) if figure is not None else ""
     return ""
 
 
-def _opened(setting: Setting, key: str, shown: dict[str, Drawing], found: Diagram) -> None:
+def _open(setting: Setting, key: str, opened: dict[str, Drawing], diagram: Diagram) -> None:
     """Outline the panel of the box that was chosen, and open its drawer."""
     name = (st.session_state.get(key) or {}).get("opened")
-    box = next((each for each in found.boxes if each.name == name), None)
-    if box is None or box.name not in shown:
+    box = next((box for box in diagram.boxes if box.name == name), None)
+    if box is None or box.name not in opened:
         return
     base = address.base_view(setting.experiment, setting.preset)
-    drawing = shown[box.name]
-    wanted = {field: (value, getattr(base, field)) for field, value in box.view.items()}
-    wanted |= {"marks": (drawing.name, "")} | (
-        {"drawer": (drawing.place, "")} if drawing.place != STAGE else {}
-    )
-    address.write_all(wanted)
+    drawing = opened[box.name]
+    fields = {field: (value, getattr(base, field)) for field, value in box.view.items()}
+    fields["marks"] = (drawing.name, "")
+    if drawing.place != STAGE:
+        fields["drawer"] = (drawing.place, "")
+    address.write_all(fields)

@@ -1,8 +1,9 @@
-"""One number: the cell of a map on the stage that the address names, how its number is made, and
-the way to another."""
+"""One number of the stage: the cell of a map that the address names, how its number is made, and
+the ways to another cell."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from html import escape
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,12 +11,12 @@ import streamlit as st
 
 from icl_core.contract import knobs
 from icl_core.contract.experiment import CannotDraw, Drawing, Run
-from icl_core.contract.explanation import Map
+from icl_core.contract.explanation import MEAN, PRODUCT, SUM, Explanation, Map
 from icl_core.contract.knobs import BadSetting
 from pages.ui.link import address, pending_address
 from pages.ui.link.address import Setting
 from pages.ui.link.cell_address import (
-    MOST,
+    MAX_KEPT,
     Cell,
     Maps,
     read_cell,
@@ -24,157 +25,231 @@ from pages.ui.link.cell_address import (
     write_cells,
 )
 from pages.ui.link.widget_events import set_widget, widget_arguments
+from pages.ui.look import formats
 from pages.ui.look.escape import escape_markdown
-from pages.ui.stage import how_it_is_made, panels
+from pages.ui.stage import panels
 
-_JS, _CSS = (
-    (Path(__file__).parents[1] / "browser" / f"links.{end}").read_text(encoding="utf-8")
-    for end in ("js", "css")
-)
+
+def _read(name: str) -> str:
+    return (Path(__file__).parents[1] / "browser" / name).read_text(encoding="utf-8")
+
+
 _LINKS = st.components.v2.component(
-    "icl_links", html="<span hidden></span>", css=_CSS, js=_JS, isolate_styles=False
+    "icl_links",
+    html="<span hidden></span>",
+    css=_read("links.css"),
+    js=_read("plotly_parts.js") + _read("links.js"),
+    isolate_styles=False,
 )
+_CELL_LENGTH = 80  # characters of a cell that the browser may send
+_SIGNS = {SUM: "+", PRODUCT: "×", MEAN: "+"}
+_TOTALS = {SUM: "their sum", PRODUCT: "their product", MEAN: "their mean"}
 T = TypeVar("T")
 
 
-def offered(setting: Setting, run: Run) -> list[Drawing]:
-    """The drawings on stage whose cells explain themselves."""
-    return [each for each in panels.on_stage(setting, run) if each.explanations is not None]
+def explained_drawings(setting: Setting, run: Run) -> list[Drawing]:
+    """Return the drawings on the stage whose cells can be explained."""
+    return [
+        drawing
+        for drawing in panels.stage_drawings(setting, run)
+        if drawing.explanations is not None
+    ]
 
 
-def pinned(setting: Setting, run: Run) -> Cell | None:
-    """The cell that the address names; what is none is said."""
-    return _named("cell", read_cell, setting, run)
+def requested_cell(setting: Setting, run: Run) -> Cell | None:
+    """Return the cell that the address names; warn if there is no such cell."""
+    return _read_field("cell", read_cell, setting, run)
 
 
-def _named(name: str, find: Callable[[str, Maps], T], setting: Setting, run: Run) -> T | None:
-    """What the address says under `name`; None, and a warning, if it cannot be found."""
-    text = st.query_params.get(name, "")
+def _read_field(field: str, read: Callable[[str, Maps], T], setting: Setting, run: Run) -> T | None:
+    """Return what `read` makes of the address's field; None, with a warning, if it raises."""
+    text = st.query_params.get(field, "")
     try:
-        return find(text, _every(setting, run)) if text else None
+        return read(text, _all_maps(setting, run)) if text else None
     except ValueError as problem:
-        st.warning(escape_markdown(f"{name} must be {problem}, got {text!r:.80}."))
+        st.warning(escape_markdown(f"{field} must be {problem}, got {text!r:.80}."))
     return None
 
 
-def _every(setting: Setting, run: Run) -> Maps:
-    """The maps of every drawing that explains its cells; what cannot be drawn says so itself, in
-    its seat."""
-    items, found = tuple(knobs.values(setting.view).items()), {}
-    for each in offered(setting, run):
+def _all_maps(setting: Setting, run: Run) -> Maps:
+    """Return the maps of all explained drawings; one that cannot be drawn says so in its seat."""
+    view_items = tuple(knobs.values(setting.view).items())
+    all_maps = {}
+    for drawing in explained_drawings(setting, run):
         with suppress(CannotDraw, BadSetting):
-            found[each.name] = _maps(
-                run.digest, setting.id, each.name, items, run, each, setting.view
+            maps = _maps(
+                run.digest, setting.id, drawing.name, view_items, run, drawing, setting.view
             )
-    return {name: maps for name, maps in found.items() if maps}
+            if maps:
+                all_maps[drawing.name] = maps
+    return all_maps
 
 
 @st.cache_resource(max_entries=40, show_spinner=False)
 def _maps(
-    digest: str, id: str, name: str, items: tuple, _run: Run, _drawing: Drawing, _view: Any
+    digest: str, id: str, name: str, view_items: tuple, _run: Run, _drawing: Drawing, _view: Any
 ) -> Sequence[Map]:
     return _drawing.explanations(_run, _view) if _drawing.explanations is not None else ()
 
 
-def link(setting: Setting, run: Run, cell: Cell | None, shown: bool) -> None:
-    """Have the browser mark the same row and column in every map, and hear clicks on cells.
-    `shown`: the cell that the address names is the one on screen."""
+def link_maps(setting: Setting, run: Run, cell: Cell | None, shown: bool) -> None:
+    """Have the browser outline the same row and column in every map, and report clicks on cells.
+
+    The outline rests on `cell` if its number is `shown` on the page.
+    """
     key = f"links of {setting.id}"
     data = {
-        "cells": [each.name for each in offered(setting, run)],
+        "cells": [drawing.name for drawing in explained_drawings(setting, run)],
         "pinned": cell._asdict() if cell and shown else None,
     }
     _LINKS(key=key, data=data, on_cell_change=lambda: _clicked(key))
 
 
 def _clicked(key: str) -> None:
-    """Put the cell that was clicked on into the address, which is read as any other."""
-    if asked := st.session_state[key].get("cell"):
-        _go(str(asked)[:80])
+    """Put the clicked cell into the address, from where it is read and checked as any other."""
+    if cell := st.session_state[key].get("cell"):
+        _go(str(cell)[:_CELL_LENGTH])
 
 
-def _go(text: str) -> None:
-    pending_address.change(
-        {"cell": text, "drawer": "Numbers"}
-    )  # at once: one step for the browser's Back
+def _go(cell: str) -> None:
+    # in one change of the address: one step for the browser's Back
+    pending_address.change({"cell": cell, "drawer": "Numbers"})
 
 
 def show(setting: Setting, run: Run, cell: Cell | None) -> None:
-    """The fields that choose a cell, how its number is made, and the cells that are
-    kept beside it."""
-    every = _every(setting, run)
-    if not every:
+    """Draw the fields that choose a cell, how its number is made, and the cells kept beside it.
+
+    Without a `cell` the largest number of the first map is shown.
+    """
+    all_maps = _all_maps(setting, run)
+    if not all_maps:
         return
     if cell is None:
-        name = next(iter(every))
-        cell = Cell(name, 0, *every[name][0].strongest)
-    chosen = every[cell.name][cell.map]
+        name = next(iter(all_maps))
+        cell = Cell(name, 0, *all_maps[name][0].strongest)
+    cell_map = all_maps[cell.name][cell.map]
     with st.container(key="one-number"):
         left, right = st.columns([1, 3])
         with left:
             st.caption("Click on a cell of a map, or choose one here.")
-            _fields(setting, every, cell)
+            _cell_fields(setting, all_maps, cell)
         with right:
-            _made(every, cell)
-        kept = _named("kept", read_cells, setting, run) or []
-        if cell not in kept and len(kept) < MOST and not chosen.is_blank(cell.row, cell.column):
+            _explain(all_maps, cell)
+        kept = _read_field("kept", read_cells, setting, run) or []
+        is_blank = cell_map.is_blank(cell.row, cell.column)
+        if cell not in kept and len(kept) < MAX_KEPT and not is_blank:
             left.button(
-                "Keep it, to compare", key="keep", on_click=_keep, args=([*kept, cell], every)
+                "Keep it, to compare", key="keep", on_click=_keep, args=([*kept, cell], all_maps)
             )
-        for number, each in enumerate(kept):
+        for number, kept_cell in enumerate(kept):
             with right, st.container(key=f"kept-{number}", border=True):
-                _made(every, each)
-                others = [other for other in kept if other != each]
-                st.button("Let it go", key=f"let go {number}", on_click=_keep, args=(others, every))
+                _explain(all_maps, kept_cell)
+                others = [other for other in kept if other != kept_cell]
+                st.button(
+                    "Let it go", key=f"let go {number}", on_click=_keep, args=(others, all_maps)
+                )
 
 
-def _made(every: Maps, cell: Cell) -> None:
-    """How a cell's number is made."""
-    chosen = every[cell.name][cell.map]
-    if chosen.is_blank(cell.row, cell.column):
+def _keep(cells: Sequence[Cell], all_maps: Maps) -> None:
+    address.write("kept", write_cells(cells, all_maps), "")
+
+
+def _cell_fields(setting: Setting, all_maps: Maps, cell: Cell) -> None:
+    """Draw the fields for map, row and column: the keyboard's way to a cell."""
+    titles = {}
+    for name, maps in all_maps.items():
+        for index, one_map in enumerate(maps):
+            titles[name, index] = one_map.title
+    keys = [f"{setting.id}:cell {part}" for part in ("map", "row", "column")]
+    cell_map = all_maps[cell.name][cell.map]
+    map_id = cell.name, cell.map
+    for key, value in zip(keys, (map_id, cell.row + 1, cell.column + 1), strict=True):
+        set_widget(key, value, titles, cell_map.matrix.shape)
+    st.selectbox(
+        "Map",
+        list(titles),
+        index=list(titles).index(map_id),
+        format_func=titles.__getitem__,
+        **widget_arguments(keys[0], _choose_map, keys[0], all_maps),
+    )
+    row_side, column_side = cell_map.sides
+    rows, columns = cell_map.matrix.shape
+    arguments = widget_arguments(keys[1], _choose_cell, keys, all_maps)
+    _number_field("Row", row_side, rows, cell.row, cell_map.rows, arguments)
+    arguments = widget_arguments(keys[2], _choose_cell, keys, all_maps)
+    _number_field("Column", column_side, columns, cell.column, cell_map.columns, arguments)
+
+
+def _number_field(
+    kind: str, side: str, size: int, index: int, labels: Sequence[str], arguments: dict[str, Any]
+) -> None:
+    """Draw the field for a row or column, numbered from 1, and its label on the map if that is
+    another."""
+    label = f"{kind} of {size}" + (f": {escape_markdown(side)}" if side else "")
+    st.number_input(label, 1, size, index + 1, step=1, **arguments)
+    if labels[index] != str(index + 1):
+        st.caption(escape_markdown(f"On the map: {labels[index]}"))
+
+
+def _choose_map(key: str, all_maps: Maps) -> None:
+    """Go to the largest number of another map."""
+    name, index = st.session_state[key]
+    strongest = all_maps[name][index].strongest
+    _go(write_cell(Cell(name, index, *strongest), all_maps[name]))
+
+
+def _choose_cell(keys: Sequence[str], all_maps: Maps) -> None:
+    (name, index), row, column = (st.session_state[key] for key in keys)
+    _go(write_cell(Cell(name, index, row - 1, column - 1), all_maps[name]))
+
+
+def _explain(all_maps: Maps, cell: Cell) -> None:
+    """Draw how a cell's number is made."""
+    cell_map = all_maps[cell.name][cell.map]
+    if cell_map.is_blank(cell.row, cell.column):
         st.info("This cell is blank: it holds no number.")
     else:
-        how_it_is_made.show(chosen.explain(cell.row, cell.column))
+        _show_explanation(cell_map.explain(cell.row, cell.column))
 
 
-def _keep(cells: Sequence[Cell], every: Maps) -> None:
-    address.write("kept", write_cells(cells, every), "")
-
-
-def _fields(setting: Setting, every: Maps, cell: Cell) -> None:
-    """Which map, which row and which column: the keyboard's way to a cell."""
-    titles = {
-        (name, at): each.title for name, maps in every.items() for at, each in enumerate(maps)
-    }
-    keys = [f"{setting.id}:cell {part}" for part in ("map", "row", "column")]
-    chosen = every[cell.name][cell.map]
-    values = (cell.name, cell.map), cell.row + 1, cell.column + 1
-    for key, value in zip(keys, values, strict=True):
-        set_widget(key, value, titles, chosen.matrix.shape)
-    told = {"index": list(titles).index(values[0]), "format_func": titles.__getitem__}
-    st.selectbox("Map", list(titles), **told, **widget_arguments(keys[0], _other, keys[0], every))
-    sizes = zip(
-        chosen.sides,
-        chosen.matrix.shape,
-        (chosen.rows, chosen.columns),
-        (cell.row, cell.column),
-        strict=True,
-    )
-    for key, kind, (side, size, labels, at) in zip(keys[1:], ("Row", "Column"), sizes, strict=True):
-        label = f"{kind} of {size}" + (f": {escape_markdown(side)}" if side else "")
-        st.number_input(
-            label, 1, size, at + 1, step=1, **widget_arguments(key, _moved, keys, every)
+def _show_explanation(explanation: Explanation) -> None:
+    """Draw a number's value and, as tables side by side, its terms and what it is compared with."""
+    title = f"{explanation.title}: {_number(explanation.value)}"
+    st.subheader(escape_markdown(title), anchor=False)
+    st.markdown(escape_markdown(explanation.says))
+    tables = [_terms_table(explanation)]
+    if explanation.beside:
+        rows = [("", term.name, _number(term.value), term.says) for term in explanation.beside]
+        tables.append(_table("Beside it", rows))
+    if explanation.share is not None:
+        caption = (
+            f"Its share of the softmax is {formats.share(explanation.share)}; the largest, as the "
+            "softmax sees them"
         )
-        if labels[at] != str(at + 1):
-            st.caption(escape_markdown(f"On the map: {labels[at]}"))
+        rows = [
+            ("", rival.name, _number(rival.score), formats.share(rival.share))
+            for rival in explanation.rivals
+        ]
+        tables.append(_table(caption, rows))
+    st.html(f'<div class="making">{"".join(tables)}</div>')
 
 
-def _other(key: str, every: Maps) -> None:
-    """Another map: its largest number."""
-    name, at = st.session_state[key]
-    _go(write_cell(Cell(name, at, *every[name][at].strongest), every[name]))
+def _terms_table(explanation: Explanation) -> str:
+    rows = []
+    for term in explanation.terms:
+        sign = _SIGNS[explanation.joined] if rows else ""
+        rows.append((sign, term.name, _number(term.value), term.says))
+    rows.append(("=", _TOTALS[explanation.joined], _number(explanation.total), ""))
+    return _table("How it is made", rows)
 
 
-def _moved(keys: Sequence[str], every: Maps) -> None:
-    (name, at), row, column = (st.session_state[key] for key in keys)
-    _go(write_cell(Cell(name, at, row - 1, column - 1), every[name]))
+def _table(caption: str, rows: Sequence[Sequence[str]]) -> str:
+    """Return the HTML of a table of four columns: sign, name, number, remark."""
+    html = "".join(
+        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows
+    )
+    return f"<table><caption>{escape(caption)}</caption>{html}</table>"
+
+
+def _number(value: float) -> str:
+    return formats.number(value, digits=4, grouped=False)

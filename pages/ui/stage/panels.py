@@ -1,4 +1,4 @@
-"""A panel: its title, figure, caption and data, and how the view that it is drawn for is found."""
+"""A panel: its title, figure, caption and data, and the part of the view that it depends on."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -15,84 +15,95 @@ from icl_core.contract.knobs import BadSetting
 from pages.ui.link.address import Setting
 from pages.ui.look.chart import show_chart
 from pages.ui.look.escape import escape_markdown
-from pages.ui.look.style import Look, look
+from pages.ui.look.style import Theme, theme
 
-_SENTENCE = 40  # letters from which on a cell is one
+_SENTENCE_LENGTH = 40  # characters; a longer cell of a table is read as a sentence
 
 
-def on_stage(setting: Setting, run: Run) -> list[Drawing]:
-    """The drawings that stand on the stage for a run."""
+def stage_drawings(setting: Setting, run: Run) -> list[Drawing]:
+    """Return the drawings that stand on the stage for a run."""
     return [
-        each
-        for each in setting.experiment.drawings
-        if each.place == STAGE and each.applies(run.config)
+        drawing
+        for drawing in setting.experiment.drawings
+        if drawing.place == STAGE and drawing.applies(run.config)
     ]
 
 
 def drawers_of(experiment: Experiment, field: str) -> set[str]:
-    """The drawers in which a field of the view stands: the one that names it, or every one if it is
-    a text that the visitor writes; STAGE if none names it, or several do."""
-    drawers = {each.place for each in experiment.drawings if field in each.knobs} - {STAGE}
-    written = bool(drawers) and knobs.knobs_of(experiment.view)[field].kind == "text"
-    return drawers if written or len(drawers) == 1 else {STAGE}
+    """Return the drawers that show a field of the view.
+
+    This is the one drawer whose drawings have the field among their knobs, or each of several if
+    the field is a text that the visitor writes; STAGE if there is none, or several.
+    """
+    drawers = {drawing.place for drawing in experiment.drawings if field in drawing.knobs} - {STAGE}
+    is_text = knobs.knobs_of(experiment.view)[field].kind == "text"
+    return drawers if len(drawers) == 1 or (drawers and is_text) else {STAGE}
 
 
 def relevant_view(experiment: Experiment, drawing: Drawing, view: Any) -> Any:
-    """The view with all that `drawing` does not depend on at its default, so that it is not drawn
-    again for it."""
-    named = {field for each in experiment.drawings for field in each.knobs} - set(drawing.knobs)
-    fixed = named if drawing.moving else named | {"snapshot"}
-    other = {
-        field: knob.default for field, knob in knobs.knobs_of(type(view)).items() if field in fixed
+    """Return the view with every field on which `drawing` does not depend at its default, so that
+    these fields do not make it be drawn again."""
+    all_fields = {field for other in experiment.drawings for field in other.knobs}
+    irrelevant = all_fields - set(drawing.knobs)
+    if not drawing.moving:
+        irrelevant |= {"snapshot"}
+    defaults = {
+        field: knob.default
+        for field, knob in knobs.knobs_of(type(view)).items()
+        if field in irrelevant
     }
-    with suppress(BadSetting):  # a view may refuse combinations
-        return replace(view, **other)
+    with suppress(BadSetting):  # a view may refuse the combination
+        return replace(view, **defaults)
     return view
 
 
 def drawing_key(setting: Setting, drawing: Drawing, run: Run, view: Any) -> str:
-    """What a drawing of a run depends on: a text, which Streamlit's caches compare faster than what
-    it is made of."""
-    return f"{run.digest} {setting.id} {drawing.name} {knobs.values(view)} {look()}"
+    """Return the cache key of a drawing of a run.
+
+    It is a text, which Streamlit's caches compare faster than the run and the view themselves.
+    """
+    return f"{run.digest} {setting.id} {drawing.name} {knobs.values(view)} {theme()}"
 
 
-# Not st.cache_data: it pickles each figure in and out. A drawn panel is only read.
+# Not st.cache_data, which pickles every figure in and out. A cached panel must not be changed.
 @st.cache_resource(max_entries=200, show_spinner=False)
-def _drawn(name: str, _run: Run, _drawing: Drawing, _view: Any, _seen: Look) -> Panel:
-    return draw(_run, _drawing, _view, _seen)
+def _cached_panel(name: str, _run: Run, _drawing: Drawing, _view: Any, _theme: Theme) -> Panel:
+    return draw(_run, _drawing, _view, _theme)
 
 
-def drawn(setting: Setting, drawing: Drawing, run: Run) -> Panel:
-    """The panel of a drawing in the visitor's theme; what one visitor has had drawn serves the
-    next."""
+def cached_panel(setting: Setting, drawing: Drawing, run: Run) -> Panel:
+    """Return the panel of a drawing in the visitor's theme; all visitors share the cache."""
     view = relevant_view(setting.experiment, drawing, setting.view)
-    return _drawn(drawing_key(setting, drawing, run, view), run, drawing, view, look())
+    return _cached_panel(drawing_key(setting, drawing, run, view), run, drawing, view, theme())
 
 
-def draw(run: Run, drawing: Drawing, view: Any, seen: Look) -> Panel:
-    """Draw a run, in the visitor's theme, larger on a projector."""
-    return style_panel(drawing.draw(run, view), seen)
+def draw(run: Run, drawing: Drawing, view: Any, theme: Theme) -> Panel:
+    """Draw a run in a theme."""
+    return style_panel(drawing.draw(run, view), theme)
 
 
-def style_panel(panel: Panel, seen: Look) -> Panel:
-    """A panel in the visitor's theme, larger on a projector."""
+def style_panel(panel: Panel, theme: Theme) -> Panel:
+    """Return a panel in a theme, with a larger figure for a projector."""
     if panel.figure is None:
         return panel
-    figure = figures.themed(panel.figure, seen.dark)
-    return replace(panel, figure=figures.enlarged(figure) if seen.projector else figure)
+    figure = figures.themed(panel.figure, theme.dark)
+    return replace(panel, figure=figures.enlarged(figure) if theme.projector else figure)
 
 
 @contextmanager
-def report_faults(setting: Setting, what: str) -> Iterator[None]:
-    """Say what cannot be drawn as advice; show a fault of the program as one, and go on with the
-    rest of the page."""
+def report_faults(setting: Setting, part: str) -> Iterator[None]:
+    """Show an exception of one part of the page in its place, and go on with the rest.
+
+    `CannotDraw` and `BadSetting` are advice to the visitor; any other exception is a fault of the
+    program, shown and logged as one.
+    """
     try:
         yield
     except (CannotDraw, BadSetting) as problem:
         st.warning(escape_markdown(problem))
     except Exception as fault:
-        logging.getLogger(__name__).exception("%s: %s was not drawn", setting.id, what)
-        with st.container(key=f"fault-{what}"):
+        logging.getLogger(__name__).exception("%s: %s was not drawn", setting.id, part)
+        with st.container(key=f"fault-{part}"):
             st.error(
                 f"A fault of the program, not of your setting: {type(fault).__name__}. The log "
                 "tells where."
@@ -102,15 +113,18 @@ def report_faults(setting: Setting, what: str) -> Iterator[None]:
 def show(
     panel: Panel, key: str, live: bool = False, clicked: Callable[[], None] | None = None
 ) -> None:
-    """Title, figure or table, note, caption and, unless it is `live`, the data behind it. See
-    `chart` for `clicked`."""
-    st.subheader(escape_markdown(panel.title), anchor=False)  # it may name any character
-    if live:  # not of the run before, which is faded
+    """Draw a panel's title, figure or table, note, caption and the button for its data.
+
+    A `live` panel shows a run that is still training: it has no data yet, and does not fade with
+    the former run. For `clicked` see `show_chart`.
+    """
+    st.subheader(escape_markdown(panel.title), anchor=False)  # it may hold any character
+    if live:
         st.html("<i data-live></i>")
     if panel.figure is not None:
         show_chart(panel.figure, f"figure {key}", panel.title, clicked=clicked)
     if panel.table is not None:
-        if _prose(panel.table):
+        if _has_sentences(panel.table):  # these must wrap
             st.table(panel.table, hide_index=True, alt=panel.title)
         else:
             st.dataframe(panel.table, hide_index=True, key=f"table {key}", alt=panel.title)
@@ -118,31 +132,37 @@ def show(
         st.markdown(panel.note)
     st.caption(panel.caption)
     if not live:
-        # every panel has this button: one that scrolls on a narrow screen must hold something the
-        # keyboard can reach
+        # Every panel has this button: a panel that scrolls on a narrow screen must hold something
+        # that the keyboard can reach.
         with st.popover("Data", help="The numbers behind this figure"):
-            data(panel, key)
+            show_data(panel, key)
 
 
-def _prose(table: Any) -> bool:
-    """Whether a table holds sentences, which are to be read in full, and so to wrap."""
-    return bool(
-        table.map(lambda cell: isinstance(cell, str) and len(cell) > _SENTENCE).any(axis=None)
-    )
+def _has_sentences(table: Any) -> bool:
+    is_sentence = table.map(lambda cell: isinstance(cell, str) and len(cell) > _SENTENCE_LENGTH)
+    return bool(is_sentence.any(axis=None))
 
 
-def data(panel: Panel, key: str) -> None:
-    """The numbers behind a panel, and its files."""
+def show_data(panel: Panel, key: str) -> None:
+    """Draw the numbers behind a panel, and buttons that download them and its figure."""
     data = panel.data if panel.data is not None else panel.table
     if data is not None:
-        st.dataframe(
-            data, hide_index=True, key=f"data {key}", alt=f"The numbers behind: {panel.title}"
-        )
-        csv = lambda: data.to_csv(index=False).encode()  # noqa: E731 (made only when asked for)
-        st.download_button("Table (csv)", csv, f"{key}.csv", key=f"csv {key}", on_click="ignore")
-    if panel.figure is not None:
-        # a page of its own, which needs no network
-        html = lambda: panel.figure.plotly().to_html(include_plotlyjs=True).encode()  # noqa: E731
+        alt = f"The numbers behind: {panel.title}"
+        st.dataframe(data, hide_index=True, key=f"data {key}", alt=alt)
         st.download_button(
-            "Figure (html)", html, f"{key}.html", key=f"html {key}", on_click="ignore"
+            "Table (csv)",
+            lambda: data.to_csv(index=False).encode(),  # made when it is downloaded
+            f"{key}.csv",
+            key=f"csv {key}",
+            on_click="ignore",
+        )
+    if panel.figure is not None:
+        figure = panel.figure
+        st.download_button(
+            "Figure (html)",
+            # plotly.js is in the file, so that it needs no network
+            lambda: figure.plotly().to_html(include_plotlyjs=True).encode(),
+            f"{key}.html",
+            key=f"html {key}",
+            on_click="ignore",
         )

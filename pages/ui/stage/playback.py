@@ -1,5 +1,8 @@
-"""The page's only clock: it lives in the browser, moves every panel of the stage and tells where it
-came to rest."""
+"""The page's clock and the frames that it plays.
+
+There is one clock, in the browser (browser/clock.js). It moves every panel of the stage without the
+server, and tells the server the step at which it comes to rest.
+"""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +25,7 @@ def _read(name: str) -> str:
     return (_BROWSER / name).read_text(encoding="utf-8")
 
 
-_JS = _read("page.js") + _read("maps.js") + _read("clock.js")
+_JS = _read("page.js") + _read("plotly_parts.js") + _read("maps.js") + _read("clock.js")
 _CLOCK = st.components.v2.component(
     "icl_clock", html=_read("clock.html"), css=_read("clock.css"), js=_JS, isolate_styles=False
 )
@@ -32,10 +35,16 @@ _FRAMES = st.components.v2.component(
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What there is of the clock: its headline, its bar unless it is `still`, the keys of a
-    `projector`; whether it starts to `play` by itself, once; the `beat` that it plays to its step,
-    once; and the panels that are outlined, of which the first comes into sight."""
+class ClockOptions:
+    """What the clock shows and does beside moving the panels.
+
+    headline    whether it shows the snapshot's headline
+    still       whether its bar is hidden, as a training is under way
+    projector   whether the projector's keys work
+    play        whether it starts by itself, once
+    beat        the beat that it plays to its step, once
+    marks       names of the panels that are outlined; the first one is scrolled into sight
+    """
 
     headline: bool = True
     still: bool = False
@@ -45,98 +54,110 @@ class Shown:
     marks: tuple[str, ...] = ()
 
 
-def clock(
+def show_clock(
     key: str,
     run: str,
     steps: Sequence[int],
     headlines: Sequence[str],
-    at: int,
-    rested: Callable[[], None],
-    shown: Shown,
+    index: int,
+    on_rest: Callable[[], None],
+    options: ClockOptions,
     milestones: Mapping[str, float] | None = None,
 ) -> None:
-    """The headline of the snapshot shown, and what moves the stage of the run named `run`, with
-    marks at the steps of its `milestones`. `rested` is called when it has come to rest; `step(key)`
-    then tells where."""
-    ticks = [(step, name) for name, step in (milestones or {}).items()]
+    """Draw the clock of the run named `run`, at the snapshot `index` of `steps`.
+
+    headlines   one for each snapshot
+    on_rest     called when the clock has come to rest; `resting_step(key)` then returns the step
+    milestones  names of training steps that the clock's bar marks
+    """
     data = {
         "run": run,
         "steps": list(steps),
         "headlines": list(headlines),
-        "at": at,
-        "ticks": ticks,
+        "at": index,
+        "ticks": [(step, name) for name, step in (milestones or {}).items()],
+        "answers": _rest(key)[1],  # the time of the last rest that `index` takes into account
     }
-    data["answers"] = _rest(key)[1]  # the last rest that `at` takes into account
-    # the browser says that it is plain where it cannot move the charts: then the server draws them
-    # where it rests
-    _CLOCK(key=key, data=data | asdict(shown), on_step_change=rested, on_plain_change=lambda: None)
-
-
-def step(key: str) -> int | None:
-    """The training step at which the clock came to rest; None if it has not, or has at another
-    address: Streamlit tells again, with the next click, what was lost when the visitor went back.
-    """
-    step, _, query = _rest(key)
-    return (
-        step
-        if pending_address.is_plausible(
-            dict(parse_qsl(query.removeprefix("?"), keep_blank_values=True))
-        )
-        else None
+    # Where the browser cannot move the charts it sets `plain`; the server then draws them at the
+    # snapshot where the clock rests.
+    _CLOCK(
+        key=key,
+        data=data | asdict(options),
+        on_step_change=on_rest,
+        on_plain_change=lambda: None,
     )
 
 
+def resting_step(key: str) -> int | None:
+    """Return the training step at which the clock has come to rest.
+
+    None if it has not, or if it has at another address: Streamlit sends a rest again, with the next
+    click, that was lost as the visitor went back.
+    """
+    step, _, query = _rest(key)
+    fields = dict(parse_qsl(query.removeprefix("?"), keep_blank_values=True))
+    return step if pending_address.is_plausible(fields) else None
+
+
 def is_unavailable(key: str) -> bool:
-    """Whether the browser cannot move the charts itself."""
-    return bool(_said(key).get("plain"))
+    """Return whether the browser cannot move the charts itself."""
+    return bool(_clock_state(key).get("plain"))
 
 
 def _rest(key: str) -> tuple[int | None, int | None, str]:
-    """The step of the last rest, when it was, by the browser's clock, and the query of the address
-    then."""
-    match _said(key).get("step"):
-        case [int(step), int(when), str(query)]:
-            return step, when, query
+    """Return the step of the last rest, its time by the browser's clock, and the query of the
+    address at that time."""
+    match _clock_state(key).get("step"):
+        case [int(step), int(time), str(query)]:
+            return step, time, query
     return None, None, ""
 
 
-def _said(key: str) -> Mapping[str, Any]:
-    """What the browser has told of the clock so far."""
+def _clock_state(key: str) -> Mapping[str, Any]:
     return st.session_state.get(key) or {}
 
 
 def tag_figure(panel: Panel, film: str, snapshot: int | None = None) -> Panel:
-    """The panel, with its figure told which film it is of, and which snapshot of it: the browser
-    asks it."""
+    """Write into the panel's figure which film it is of and which snapshot it shows, for the
+    browser, and return the panel."""
     if panel.figure is not None:
-        shown = {} if snapshot is None else {"snapshot": snapshot}
-        panel.figure.update_layout(
-            meta={"film": film, **shown, "domains": domains(panel.figure.layout)}
-        )
+        meta: dict[str, Any] = {"film": film}
+        if snapshot is not None:
+            meta["snapshot"] = snapshot
+        panel.figure.update_layout(meta={**meta, "domains": domains(panel.figure.layout)})
     return panel
 
 
 def pack_states(name: str, run: str, film: str, panels: Sequence[Panel]) -> bytes:
-    """What a panel of the stage shows at each snapshot of a run, as the browser reads it."""
-    shown = [panel.figure.to_dict() for panel in panels if panel.figure is not None]
-    said = {"name": name, "run": run, "film": film, "titles": [panel.title for panel in panels]}
-    return json.dumps(said | {"frames": clock_frames(shown)}, allow_nan=False).encode()
+    """Return, as JSON, what the panel called `name` shows at each snapshot of a run."""
+    figures = [panel.figure.to_dict() for panel in panels if panel.figure is not None]
+    states = {
+        "name": name,
+        "run": run,
+        "film": film,
+        "titles": [panel.title for panel in panels],
+        "frames": clock_frames(figures),
+    }
+    return json.dumps(states, allow_nan=False).encode()
 
 
 def pack_figure(name: str, run: str, film: str, panel: Panel) -> bytes:
-    """A panel's figure as a whole, which takes the place of another film's, as the browser reads
-    it."""
-    said = {"name": name, "run": run, "film": film, "caption": panel.caption}
-    return json.dumps(
-        said | {"whole": panel.figure and panel.figure.to_dict()}, allow_nan=False
-    ).encode()
+    """Return, as JSON, a panel's whole figure, which replaces another film's in the browser."""
+    figure = {
+        "name": name,
+        "run": run,
+        "film": film,
+        "caption": panel.caption,
+        "whole": panel.figure and panel.figure.to_dict(),
+    }
+    return json.dumps(figure, allow_nan=False).encode()
 
 
 def send_states(name: str, states: bytes) -> None:
-    """Give the browser what `packed` made."""
+    """Send the browser the result of `pack_states`."""
     _FRAMES(key=f"frames {name}", data=states)
 
 
 def send_figure(name: str, figure: bytes) -> None:
-    """Give the browser what `whole` made."""
+    """Send the browser the result of `pack_figure`."""
     _FRAMES(key=f"whole {name}", data=figure)

@@ -1,13 +1,13 @@
-"""What is on stage: the headline, the clock, and the panels that it moves; the drawers follow where
-it rests."""
+"""The stage: the headline, the clock and the panels that it moves; and the drawers, which show the
+snapshot where the clock rests."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from icl_core.contract import knobs
 from icl_core.contract.experiment import Drawing, Panel, Run
@@ -20,173 +20,175 @@ from pages.ui.link import address, pending_address
 from pages.ui.link.address import Setting
 from pages.ui.look.chart import seat_chart
 from pages.ui.stage import drawers, films, live_curves, one_number, panels, playback
+from pages.ui.stage.playback import ClockOptions
 from pages.ui.story import beats, highlight, prediction
 
 
 @st.fragment
 def show(
-    setting: Setting, run: Run, found: Sequence[Summary], pending: Pending | None = None
+    setting: Setting, run: Run, summaries: Sequence[Summary], pending: Pending | None = None
 ) -> None:
-    """Draw a run with what it measured. `pending`: it is not the one asked for, of which curves may
-    be growing."""
-    setting = replace(
-        setting, view=address.refresh_view(setting, knobs.knobs_of(setting.experiment.view))
-    )
-    told: list[Beat] = []
+    """Draw a run and the claims that it was measured for.
+
+    `pending` is given if `run` is not the run of the setting, but the nearest one; the setting's
+    own may be in training, and its first curves are then drawn.
+    """
+    view_fields = knobs.knobs_of(setting.experiment.view)
+    setting = replace(setting, view=address.refresh_view(setting, view_fields))
+    playable: list[Beat] = []
     with panels.report_faults(setting, "script"):
-        told = beats.playable_beats(setting, run, pending is not None)
-    beat = beats.current(setting, run, told)
-    at, job = snapshot(setting, run, told), training.pending_job(pending)
-    grows = pending.key if pending and training.is_active(job) else ""
-    _head(setting, run, at, pending, job, beat)
+        playable = beats.playable_beats(setting, run, pending is not None)
+    beat = beats.current(setting, run, playable)
+    index = snapshot_index(setting, run, playable)
+    job = training.pending_job(pending)
+    training_key = pending.key if pending and training.is_active(job) else ""
+    _head(setting, run, index, pending, job, beat)
+    setting = replace(setting, view=films.view_at(setting.view, index))
     with panels.report_faults(setting, "script"):
-        beats.show(replace(setting, view=films.view_at(setting.view, at)), run, told)
-    here = replace(setting, view=films.view_at(setting.view, at))
+        beats.show(setting, run, playable)
     with st.container(key="faded" if pending and not training.is_over(job) else "current"):
         cell = None
         with panels.report_faults(setting, "cell"):
-            cell = one_number.pinned(here, run)
-        _panels(here, run, grows)
-        drawers.show(here, run, found, cell, grows)
-        one_number.link(here, run, cell, drawers.opened() == drawers.NUMBERS)
+            cell = one_number.requested_cell(setting, run)
+        _panels(setting, run, training_key)
+        drawers.show(setting, run, summaries, cell, training_key)
+        numbers_open = drawers.requested_drawer() == drawers.NUMBERS
+        one_number.link_maps(setting, run, cell, numbers_open)
 
 
 def _head(
     setting: Setting,
     run: Run,
-    at: int,
+    index: int,
     pending: Pending | None,
     job: JobState | None,
     beat: Beat | None,
 ) -> None:
-    """The headline, or what is said of a setting without run; the clock, or how far its training
-    is."""
-    grows = job if training.is_active(job) else None
-    played = beat.name if beat is not None and prediction.open_question(run, beat) is None else ""
+    """Draw the headline or, for a setting without a run, its sentence; and the clock or, while the
+    setting is in training, its progress."""
+    active_job = job if training.is_active(job) else None
+    has_question = beat is not None and prediction.open_question(run, beat) is not None
     with st.container(key="head", gap=None), panels.report_faults(setting, "headline"):
         with st.container(key="said"):
             if pending is not None:
                 training.show_pending(setting, pending, job)
-        _clock(
-            setting,
-            run,
-            at,
-            pending is None,
-            grows is not None,
-            played,
-            highlight.marks(setting, run, beat),
+        options = ClockOptions(
+            headline=pending is None,
+            still=active_job is not None,
+            projector="projector" in st.query_params,
+            beat="" if beat is None or has_question else beat.name,
+            marks=highlight.marks(setting, run, beat),
         )
+        _clock(setting, run, index, options)
         with st.container(key="line"):
-            if grows is not None:
-                training.show_progress(grows.key)
+            if active_job is not None:
+                training.show_progress(active_job.key)
 
 
-def snapshot(setting: Setting, run: Run, told: Sequence[Beat] = ()) -> int:
-    """The index of the snapshot that the address asks for: the last one not beyond its step, else
-    the beat's."""
-    steps, wanted = run.snapshot_steps, st.query_params.get("step", "")
+def snapshot_index(setting: Setting, run: Run, playable: Sequence[Beat] = ()) -> int:
+    """Return the index of the snapshot that the address asks for: the last one not beyond its step,
+    else the beat's, else the view's."""
     if not films.has_training(setting, run):
         return 0
-    if wanted.isdecimal() and len(wanted) < address.DIGITS:
-        return max(0, bisect_right(steps, int(wanted)) - 1)
-    played = prediction.beat_snapshot(run, told, beats.current(setting, run, told))
-    return run.snapshot_at(setting.view) if played is None else played
+    step = st.query_params.get("step", "")
+    if step.isdecimal() and len(step) < address.STEP_DIGITS:
+        return max(0, bisect_right(run.snapshot_steps, int(step)) - 1)
+    beat = beats.current(setting, run, playable)
+    index = prediction.beat_snapshot(run, playable, beat)
+    return run.snapshot_at(setting.view) if index is None else index
 
 
-def _clock(
-    setting: Setting,
-    run: Run,
-    at: int,
-    headline: bool,
-    still: bool,
-    beat: str,
-    marks: tuple[str, ...],
-) -> None:
+def _clock(setting: Setting, run: Run, index: int, options: ClockOptions) -> None:
     steps = run.snapshot_steps if films.has_training(setting, run) else [0]
-    said = [
-        setting.experiment.headline(run, films.view_at(setting.view, index))
-        for index in range(len(steps))
+    headlines = [
+        setting.experiment.headline(run, films.view_at(setting.view, snapshot))
+        for snapshot in range(len(steps))
     ]
-    projector = "projector" in st.query_params
-    shown = playback.Shown(headline, still, projector, beat=beat, marks=marks)
-    milestones = setting.experiment.milestones(run)
-    playback.clock(
-        _key(setting),
+    playback.show_clock(
+        _clock_key(setting),
         films.run_name(run),
         steps,
-        said,
-        at,
-        lambda: _rested(setting, steps),
-        shown,
-        milestones,
+        headlines,
+        index,
+        partial(_on_rest, setting, steps),
+        options,
+        setting.experiment.milestones(run),
     )
 
 
-def _key(setting: Setting) -> str:
+def _clock_key(setting: Setting) -> str:
     return f"clock of {setting.id}"
 
 
-def _rested(setting: Setting, steps: Sequence[int]) -> None:
-    if not address.is_at(
-        setting.id
-    ):  # the clock of where the visitor was before: see `pages.ui.link.widget_events`
-        return
-    if (step := playback.step(_key(setting))) is None:
+def _on_rest(setting: Setting, steps: Sequence[int]) -> None:
+    """Write the step at which the clock has come to rest into the address."""
+    if not address.is_shown(setting.id):
+        return  # the clock of an experiment that the visitor has left; see widget_events
+    step = playback.resting_step(_clock_key(setting))
+    if step is None:
         return
     base = address.base_view(setting.experiment, setting.preset)
-    former = {"snapshot": (base.snapshot, base.snapshot)}  # a link's former way to say it
-    own = steps[min(base.snapshot, len(steps) - 1)]
-    left_out = "" if "beat" in pending_address.query() else own  # a beat has a place of its own
-    address.write_all({**former, "step": (step, left_out)})
+    # The address leaves out the step of the preset; a beat has its own step, so there it is said.
+    has_beat = "beat" in pending_address.current_query()
+    left_out = "" if has_beat else steps[min(base.snapshot, len(steps) - 1)]
+    # `snapshot` is what links said before there was `step`: it is taken out
+    fields = {"snapshot": (base.snapshot, base.snapshot), "step": (step, left_out)}
+    address.write_all(fields)
 
 
-def _panels(setting: Setting, run: Run, grows: str) -> None:
-    """The panels, and what the clock moves them by: at the end of a training that follows them, as
-    it is not missed."""
-    shown = panels.on_stage(setting, run)
-    seats = sum(2 if each.wide else 1 for each in shown)  # a wide panel takes two
+def _panels(setting: Setting, run: Run, training_key: str) -> None:
+    """Draw the stage's panels, and send the browser the frames by which the clock moves them.
+
+    The frames come after the panels if the last snapshot is shown, which is in the panels already:
+    the page is then seen sooner.
+    """
+    drawings = panels.stage_drawings(setting, run)
+    seats = sum(2 if drawing.wide else 1 for drawing in drawings)  # a wide panel takes two
     rows = 1 if seats <= 3 else 2
-    moved = (
-        []
-        if playback.is_unavailable(_key(setting))
-        else [each for each in shown if not (grows and each.live)]
-    )
+    moved = []  # the panels that the clock moves
+    if not playback.is_unavailable(_clock_key(setting)):
+        moved = [drawing for drawing in drawings if not (training_key and drawing.live)]
     films.keep_charts(setting, moved)
-    place, at_end = (
-        st.container(key="films"),
-        getattr(setting.view, "snapshot", 0) == len(run.snapshot_steps) - 1,
-    )
-    if not at_end:
-        _films(setting, moved, run, place)
+    place = st.container(key="films")
+    is_last = getattr(setting.view, "snapshot", 0) == len(run.snapshot_steps) - 1
+    if not is_last:
+        _send_films(setting, moved, run, place)
     with st.container(key=f"stage-{rows}x{-(-seats // rows)}"):
-        for drawing in shown:
+        for drawing in drawings:
             seat = f"seat-{'wide-' if drawing.wide else ''}{drawing.name}"
             with st.container(key=seat), panels.report_faults(setting, drawing.name):
-                before = partial(_panel, setting, drawing, run)
-                live_curves.grow(setting, drawing, grows, partial(_put, setting, drawing), before)
-    if at_end:
-        _films(setting, moved, run, place)
+                live_curves.show_live(
+                    setting,
+                    drawing,
+                    training_key,
+                    show=partial(_seat_live, setting, drawing),
+                    show_former=partial(_seat_panel, setting, drawing, run),
+                )
+    if is_last:
+        _send_films(setting, moved, run, place)
 
 
-def _panel(setting: Setting, drawing: Drawing, run: Run) -> None:
-    """A panel, for the browser to move; where it cannot, as it is."""
-    if playback.is_unavailable(_key(setting)):
-        return seat_chart(panels.drawn(setting, drawing, run), drawing.name)
+def _seat_panel(setting: Setting, drawing: Drawing, run: Run) -> None:
+    """Draw a panel for the browser to move; where it cannot, at the view's snapshot."""
+    if playback.is_unavailable(_clock_key(setting)):
+        return seat_chart(panels.cached_panel(setting, drawing, run), drawing.name)
     films.seat_panel(setting, drawing, run)
 
 
-def _films(setting: Setting, drawings: Sequence[Drawing], run: Run, place: Any) -> None:
-    with place:
-        for drawing in (
-            each for each in drawings if each.moving and films.has_training(setting, run)
-        ):
-            with panels.report_faults(
-                setting, f"film of {drawing.name}"
-            ):  # its seat says what cannot be drawn at all
-                films.send_film(setting, drawing, run)
-
-
-def _put(setting: Setting, drawing: Drawing, panel: Panel) -> None:
-    """Seat a panel of a run that is still going."""
+def _seat_live(setting: Setting, drawing: Drawing, panel: Panel) -> None:
+    """Draw a panel of a run that is still training."""
     films.release_seat(setting, drawing)
     seat_chart(panel, drawing.name, live=True)
+
+
+def _send_films(
+    setting: Setting, drawings: Sequence[Drawing], run: Run, place: DeltaGenerator
+) -> None:
+    if not films.has_training(setting, run):
+        return
+    with place:
+        for drawing in drawings:
+            if drawing.moving:
+                # what cannot be drawn at all is said in the panel's seat, too
+                with panels.report_faults(setting, f"film of {drawing.name}"):
+                    films.send_film(setting, drawing, run)

@@ -33,7 +33,10 @@ def leave_button(setting: Setting) -> None:
 
 
 def _leave(experiment: str) -> None:
-    gone = ["lesson", *(["drawer"] if pending_address.query().get("drawer") == EXERCISES else [])]
+    gone = [
+        "lesson",
+        *(["drawer"] if pending_address.current_query().get("drawer") == EXERCISES else []),
+    ]
     pending_address.change({"experiment": experiment}, drop=gone)
 
 

@@ -1,5 +1,5 @@
-"""Which knobs the sidebar asks for: those that change something as the others stand, and all of a
-refused setting."""
+"""Which knobs the sidebar and the drawers show: those that change something, and all of a refused
+setting."""
 
 import pytest
 

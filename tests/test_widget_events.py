@@ -1,5 +1,4 @@
-"""What a browser still sends of widgets that the page has dropped changes nothing; what a visitor
-changes does."""
+"""A visitor's change counts; what a browser still sends of widgets that are gone does not."""
 
 from types import SimpleNamespace
 
@@ -30,7 +29,7 @@ def page() -> None:
     st.button("Anything")
 
 
-def test_a_widget_that_is_gone_takes_nobody_back():
+def test_a_widget_that_is_gone_changes_nothing():
     app = AppTest.from_function(page).run()
     app.button_group[0].set_value("there").run()
     assert app.query_params["at"] == "there"
@@ -43,14 +42,15 @@ def test_a_widget_that_is_gone_takes_nobody_back():
     assert app.query_params["at"] == "here"
 
 
-def test_what_is_changed_and_changed_back_before_it_is_drawn_again_is_heard_twice(monkeypatch):
-    session, told = {"knob": 1}, []
+def test_a_change_and_the_change_back_both_count_before_the_widget_is_drawn_again(monkeypatch):
+    session = {"knob": 1}
+    values = []
     monkeypatch.setattr(widget_events.st, "session_state", session)
-    widget = widget_events.widget_arguments("knob", lambda: told.append(session["knob"]))
+    widget = widget_events.widget_arguments("knob", lambda: values.append(session["knob"]))
     for value in (1, 2, 2, 1):
         session["knob"] = value
         widget["on_change"](*widget["args"])
-    assert told == [2, 1]
+    assert values == [2, 1]
 
 
 class Query(dict):
@@ -72,52 +72,51 @@ def late_page(monkeypatch):
 
 
 @pytest.mark.parametrize(("passes", "expected"), [(0.5, "2"), (60.0, "1")])
-def test_a_move_that_comes_with_the_address_of_before_undoes_nothing(late_page, passes, expected):
+def test_a_change_that_comes_with_a_former_address_undoes_nothing(late_page, passes, expected):
     late_page.query_params["a"], late_page.now = "1", 100.0 + passes
-    pending_address.catch_up()
+    pending_address.apply_pending()
     assert late_page.query_params == {"a": expected}
 
 
-def test_what_is_written_is_written_upon_what_was_written_before(late_page):
+def test_each_write_builds_upon_the_last_one(late_page):
     for name in ("b", "c"):
         late_page.query_params.from_dict({"a": "1"})
-        pending_address.write({**pending_address.query(), name: "0"})
+        pending_address.write({**pending_address.current_query(), name: "0"})
     assert late_page.query_params == {"a": "2", "b": "0", "c": "0"}
     late_page.query_params.from_dict({"a": "1"})
-    told = []
-    late_page.query_params.from_dict = told.append
-    pending_address.write(
-        {"a": "1"}
-    )  # a link to where the browser is still: it may be about to leave it
-    assert told == [{"a": "1"}]
+    written = []
+    late_page.query_params.from_dict = written.append
+    # a link to where the browser still is, and which it may be about to leave
+    pending_address.write({"a": "1"})
+    assert written == [{"a": "1"}]
 
 
-def test_every_address_of_before_is_one_and_where_the_last_move_led_is_none(late_page):
+def test_all_former_addresses_count_as_former_and_the_current_one_does_not(late_page):
     pending_address.write({"a": "2", "b": "3"})
     pending_address.write({"a": "1"})  # back, by a move
-    for before in ({"a": "2"}, {"a": "2", "b": "3"}, {"a": "1"}):
-        late_page.query_params.from_dict(before)
-        pending_address.catch_up()
+    for former in ({"a": "2"}, {"a": "2", "b": "3"}, {"a": "1"}):
+        late_page.query_params.from_dict(former)
+        pending_address.apply_pending()
         assert late_page.query_params == {"a": "1"}
 
 
-def test_who_has_gone_back_is_there_and_so_is_who_went_elsewhere(late_page):
+def test_a_visitor_who_went_back_or_elsewhere_stays_there(late_page):
     late_page.query_params.from_dict({"a": "1"})
-    pending_address.arrived()
-    pending_address.catch_up()
+    pending_address.note_arrival()
+    pending_address.apply_pending()
     assert late_page.query_params == {"a": "1"}
     pending_address.write({"a": "2"})
     late_page.query_params.from_dict({"a": "9"})
-    pending_address.catch_up()
+    pending_address.apply_pending()
     assert late_page.query_params == {"a": "9"}
 
 
-def test_a_widget_is_told_only_what_it_does_not_show(monkeypatch):
-    told = []
+def test_a_widget_is_set_only_to_a_value_that_it_does_not_show(monkeypatch):
+    assignments = []
 
     class Session(dict):
         def __setitem__(self, key, value):
-            told.append((key, value))
+            assignments.append((key, value))
             super().__setitem__(key, value)
 
     monkeypatch.setattr(
@@ -127,27 +126,29 @@ def test_a_widget_is_told_only_what_it_does_not_show(monkeypatch):
     for value, *of in ((3,), (4,), (4,), (4, "more options"), (4, "more options")):
         widget_events.set_widget("knob", value, *of)
     widget_events.set_widget("other", 1)
-    assert told == [("knob", 3), ("knob", 4), ("knob", 4), ("other", 1)]
+    assert assignments == [("knob", 3), ("knob", 4), ("knob", 4), ("other", 1)]
 
 
 @pytest.mark.parametrize(
     ("shown", "written"), [(TOY, ["snapshot", "step"]), ("birth.induction", [])]
 )
 def test_a_clock_that_is_gone_sets_no_step(monkeypatch, shown, written):
-    experiment, told = registry.experiment(TOY), []
+    experiment = registry.experiment(TOY)
+    fields = []
     monkeypatch.setattr(address.st, "session_state", {"id": shown})
-    monkeypatch.setattr(address, "write_all", told.extend)
-    monkeypatch.setattr(playback, "step", lambda key: 40)
-    stage._rested(
+    monkeypatch.setattr(address, "write_all", fields.extend)
+    monkeypatch.setattr(playback, "resting_step", lambda key: 40)
+    stage._on_rest(
         SimpleNamespace(id=TOY, experiment=experiment, preset=experiment.presets[0]), [0, 40]
     )
-    assert told == written
+    assert fields == written
 
 
 @pytest.mark.parametrize(("shown", "opened"), [("chart a", [3]), ("chart b", [])])
 def test_a_click_on_a_chart_that_is_gone_opens_nothing(monkeypatch, shown, opened):
-    told, clicked = [], {"selection": {"points": [{"customdata": [3]}]}}
+    cells = []
+    clicked = {"selection": {"points": [{"customdata": [3]}]}}
     monkeypatch.setattr(sweep.st, "session_state", {sweep._CHART: shown, "figure chart a": clicked})
-    monkeypatch.setattr(sweep, "_go", lambda setting, grid, index: told.append(index))
+    monkeypatch.setattr(sweep, "_go", lambda setting, grid, index: cells.append(index))
     sweep._clicked("chart a", None, None)
-    assert told == opened
+    assert cells == opened

@@ -1,4 +1,4 @@
-"""Text from outside is escaped; that it is shown as text a browser test asserts."""
+"""Text from outside is escaped; a browser test asserts that it is shown as text."""
 
 import pytest
 
@@ -22,5 +22,5 @@ from pages.ui.look.escape import escape_markdown
         ("a\n\n# b\n=", r"a \# b ="),
     ],
 )
-def test_nothing_in_it_stays_markup(text, shown):
+def test_no_markup_stays(text, shown):
     assert escape_markdown(text) == shown

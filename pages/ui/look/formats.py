@@ -1,0 +1,44 @@
+"""Numbers, sizes, shares and times as people read them."""
+
+MIB = 2**20  # bytes
+KIB = 2**10
+
+
+def number(value: float, digits: int = 3, grouped: bool = True) -> str:
+    """Return `value` to `digits` significant digits, with a true minus sign.
+
+    If `grouped`, a number below a million with more digits than that before its point is written
+    out: 190 and not 1.9e+02, 12,300 and not 1.23e+04.
+    """
+    rounded = float(f"{value:.{digits}g}")
+    if grouped and 10**digits <= abs(rounded) < 1e6:
+        text = f"{rounded:,.0f}"
+    else:
+        text = f"{value:.{digits}g}"
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def share(value: float) -> str:
+    """Return a share, given from 0 to 1, in percent; one below 0.05% is "under 0.1%"."""
+    return f"{value:.1%}" if value >= 0.0005 else "under 0.1%"
+
+
+def file_size(count: int) -> str:
+    """Return a number of bytes in MiB, or in whole KiB, rounded up, below a tenth of a MiB."""
+    return f"{count / MIB:.1f} MiB" if count >= MIB / 10 else f"{-(-count // KIB)} KiB"
+
+
+def exact_size(count: int) -> str:
+    """Return a number of bytes in MiB, or in KiB below one MiB, to one digit after the point."""
+    return f"{count / MIB:.1f} MiB" if count >= MIB else f"{count / KIB:.1f} KiB"
+
+
+def duration(seconds: float | None) -> str:
+    """Return an estimated time, as exact as an estimate can be: "about 9 s"; None is unknown."""
+    if seconds is None:
+        return "time unknown"
+    if seconds < 90:
+        return f"about {max(seconds, 1):.0f} s"
+    if seconds < 5400:
+        return f"about {seconds / 60:.0f} min"
+    return f"about {seconds / 3600:.1f} h"

@@ -1,0 +1,60 @@
+"""Numbers, sizes, shares and times as the pages write them."""
+
+import math
+
+import pytest
+
+from pages.ui.look import formats
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "grouped", "text"),
+    [
+        (0.12345, 3, True, "0.123"),
+        (-1.5, 3, True, "−1.5"),
+        (190.0, 2, True, "190"),
+        (12_345.0, 3, True, "12,300"),
+        (12_345.0, 4, False, "1.234e+04"),
+        (2e6, 3, True, "2e+06"),
+        (1e-7, 3, True, "1e−07"),
+        (math.nan, 3, True, "nan"),
+    ],
+)
+def test_a_number_has_its_significant_digits(value: float, digits: int, grouped: bool, text: str):
+    assert formats.number(value, digits, grouped) == text
+
+
+def test_a_share_is_in_percent():
+    assert [formats.share(value) for value in (1.0, 0.1234, 0.0005, 0.0004, 0.0)] == [
+        "100.0%",
+        "12.3%",
+        "0.1%",
+        "under 0.1%",
+        "under 0.1%",
+    ]
+
+
+def test_a_size_is_in_kib_or_mib():
+    assert [formats.file_size(count) for count in (1, 2**10, 2**10 + 1, 2**20, 2**19)] == [
+        "1 KiB",
+        "1 KiB",
+        "2 KiB",
+        "1.0 MiB",
+        "0.5 MiB",
+    ]
+    assert [formats.exact_size(count) for count in (512, 2**19, 2**20)] == [
+        "0.5 KiB",
+        "512.0 KiB",
+        "1.0 MiB",
+    ]
+
+
+def test_a_duration_is_as_exact_as_an_estimate():
+    assert [formats.duration(seconds) for seconds in (None, 0.2, 89, 90, 5399, 5400)] == [
+        "time unknown",
+        "about 1 s",
+        "about 89 s",
+        "about 2 min",
+        "about 90 min",
+        "about 1.5 h",
+    ]
