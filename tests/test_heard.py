@@ -148,6 +148,6 @@ def test_a_clock_that_is_gone_sets_no_step(monkeypatch, shown, written):
 def test_a_click_on_a_chart_that_is_gone_opens_nothing(monkeypatch, shown, opened):
     told, clicked = [], {"selection": {"points": [{"customdata": [3]}]}}
     monkeypatch.setattr(sweep.st, "session_state", {sweep._CHART: shown, "figure chart a": clicked})
-    monkeypatch.setattr(sweep, "_go", lambda setting, grid, index: told.append(index))
+    monkeypatch.setattr(sweep, "_open_cell", lambda setting, grid, index: told.append(index))
     sweep._clicked("chart a", None, None)
     assert told == opened
