@@ -123,18 +123,27 @@ def test_the_front_page_works_without_its_runs(tmp_path, monkeypatch, state):
 
 
 def test_a_bar_counts_the_papers_own_claims_alone():
-    told = verdicts.bar(
+    bar = verdicts.bar(
         "A paper", {"paper": {"reproduced": 3, "not reproduced": 1}, "ours": {"found here": 9}}, 8
     )
-    assert "width: 50%" in told and "flex: 3" in told and "flex: 9" not in told
-    assert told.index("✓ 3") < told.index("✗ 1")
-    assert "The paper: ✓ reproduced 3, ✗ not reproduced 1 · Ours: ✓ found here 9" in told
+    assert "width: 50%" in bar and "flex: 3" in bar and "flex: 9" not in bar
+    assert bar.index("✓ 3") < bar.index("✗ 1")
+    assert "The paper: ✓ reproduced 3, ✗ not reproduced 1 · Ours: ✓ found here 9" in bar
 
 
-def test_what_is_open_is_told_as_open_not_as_failed():
-    said = verdicts._fared
-    assert said("paper", ["not decided"] * 6, 1) == "6 not decided, 1 not run"
-    kept = ["reproduced", "not reproduced", "reproduced", "not decided"]
-    assert said("paper", kept, 0) == "2 of 3 reproduced, 1 open"
-    assert said("paper", ["reproduced", "not decided"], 4) == "1 of 1 reproduced, 5 open"
-    assert said("theory", ["holds"], 0) == "1 of 1 hold"
+@pytest.mark.parametrize(
+    ("kind", "verdicts_of_runs", "not_run", "text"),
+    [
+        ("paper", ["not decided"] * 6, 1, "6 not decided, 1 not run"),
+        (
+            "paper",
+            ["reproduced", "not reproduced", "reproduced", "not decided"],
+            0,
+            "2 of 3 reproduced, 1 open",
+        ),
+        ("paper", ["reproduced", "not decided"], 4, "1 of 1 reproduced, 5 open"),
+        ("theory", ["holds"], 0, "1 of 1 hold"),
+    ],
+)
+def test_open_claims_are_counted_as_open_not_as_failed(kind, verdicts_of_runs, not_run, text):
+    assert verdicts._outcome(kind, verdicts_of_runs, not_run) == text

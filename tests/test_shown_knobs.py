@@ -31,7 +31,7 @@ def shown(config, refused: str = "") -> set[str]:
     return {
         field
         for field, knob in knobs.knobs_of(experiment.config).items()
-        if sidebar._asked(setting, knob)
+        if sidebar._has_effect(setting, knob)
     }
 
 

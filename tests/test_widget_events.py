@@ -149,6 +149,6 @@ def test_a_click_on_a_chart_that_is_gone_opens_nothing(monkeypatch, shown, opene
     cells = []
     clicked = {"selection": {"points": [{"customdata": [3]}]}}
     monkeypatch.setattr(sweep.st, "session_state", {sweep._CHART: shown, "figure chart a": clicked})
-    monkeypatch.setattr(sweep, "_go", lambda setting, grid, index: cells.append(index))
+    monkeypatch.setattr(sweep, "_open_cell", lambda setting, grid, index: cells.append(index))
     sweep._clicked("chart a", None, None)
     assert cells == opened

@@ -1,4 +1,4 @@
-"""Every claim of every paper, with what the runs measured for it."""
+"""The page of claims: every claim of every paper, with its verdict and its evidence."""
 
 from itertools import groupby
 
@@ -25,54 +25,54 @@ def show() -> None:
         "a value within two "
         "standard errors of the limit leaves the claim undecided."
     )
-    found, by_verdict = _filtered(findings.summaries(findings.collect(store.default())))
+    summaries, by_verdict = _filtered(findings.summaries(findings.collect(store.default())))
     for paper in registry.papers():
-        mine = [summary for summary in found if summary.first.paper == paper]
-        if mine:
-            _section(paper, mine, by_verdict)
-    if not found:
+        of_paper = [summary for summary in summaries if summary.first.paper == paper]
+        if of_paper:
+            _section(paper, of_paper, by_verdict)
+    if not summaries:
         st.info("No such claim has this verdict.")
     same_tab_links.listen()
 
 
-def _filtered(found: list[Summary]) -> tuple[list[Summary], bool]:
-    """The claims that are asked for, and whether a verdict was chosen."""
-    papers = list(registry.papers())
-    paper = st.pills(
-        "Paper", papers, format_func=menu.short_title, selection_mode="multi", key="claims: paper"
+def _filtered(summaries: list[Summary]) -> tuple[list[Summary], bool]:
+    """Draw the two filters; return the claims that pass them and whether a verdict was chosen."""
+    all_papers = list(registry.papers())
+    papers = st.pills(
+        "Paper",
+        all_papers,
+        format_func=menu.short_title,
+        selection_mode="multi",
+        key="claims: paper",
     )
-    present = [
-        verdict
-        for verdict in verdicts.MARKS
-        if any(summary.verdict == verdict for summary in found)
-    ]
-    verdict = st.pills(
+    present = {summary.verdict for summary in summaries}
+    all_verdicts = [verdict for verdict in verdicts.MARKS if verdict in present]
+    chosen_verdicts = st.pills(
         "Verdict",
-        present,
+        all_verdicts,
         format_func=verdicts.mark_verdict,
         selection_mode="multi",
         key="claims: verdict",
     )
-    kept = [
-        one
-        for one in found
-        if one.first.paper in (paper or papers) and one.verdict in (verdict or present)
+    filtered = [
+        summary
+        for summary in summaries
+        if summary.first.paper in (papers or all_papers)
+        and summary.verdict in (chosen_verdicts or all_verdicts)
     ]
-    return kept, bool(verdict)
+    return filtered, bool(chosen_verdicts)
 
 
-def _section(paper: str, found: list[Summary], by_verdict: bool) -> None:
-    """Grouped by experiment, as there are too many for one list; open if `by_verdict`."""
+def _section(paper: str, summaries: list[Summary], expanded: bool) -> None:
+    """Draw a paper's claims, an expander for each experiment; `expanded` opens all of them."""
     st.header(menu.short_title(paper), anchor=False)
     ids = registry.experiment_ids()
-    by_place = sorted(
-        found, key=lambda summary: ids.index(summary.first.experiment)
-    )  # stable: failing ones first
-    for id, own in groupby(by_place, key=lambda summary: summary.first.experiment):
-        own = list(own)
-        title = (
-            f"**{escape_markdown(registry.experiment(id).title)}** · {verdicts.counts_text(own)}"
-        )
-        with st.expander(title, expanded=by_verdict, key=f"claims of {id}, {by_verdict}"):
-            evidence.show(own)
+    # the sort is stable, so within an experiment failing claims stay first
+    ordered = sorted(summaries, key=lambda summary: ids.index(summary.first.experiment))
+    for id, group in groupby(ordered, key=lambda summary: summary.first.experiment):
+        members = list(group)
+        experiment_title = escape_markdown(registry.experiment(id).title)
+        label = f"**{experiment_title}** · {verdicts.counts_text(members)}"
+        with st.expander(label, expanded=expanded, key=f"claims of {id}, {expanded}"):
+            evidence.show(members)
             menu.link(paper, "See the figures", {"experiment": id.partition(".")[2]})

@@ -1,4 +1,5 @@
-"""What a claim says beside what came out: a word and a mark, never colour alone."""
+"""Claims, measured values and verdicts in words; a verdict is a word with a mark, never colour
+alone."""
 
 import math
 from collections import Counter
@@ -16,19 +17,21 @@ MARKS = {
     NOT_DECIDED: "?",
     NOT_RUN: "?",
     ELSEWHERE: "–",
-    **{kept: "✓" for kept, _ in VERDICTS.values()},
+    **{positive: "✓" for positive, _ in VERDICTS.values()},
 }
-_UNIT = {"paper": "reproduced", "theory": "hold", "ours": "found"}
+# how a line counts the positive verdicts of each kind of claim
+_COUNTED_AS = {"paper": "reproduced", "theory": "hold", "ours": "found"}
+# CSS classes of a bar's parts, the best verdict first
 _SHADES = {
     VERDICTS["paper"][0]: "kept",
     NOT_DECIDED: "open",
     VERDICTS["paper"][1]: "failed",
-}  # the best first
+}
 KINDS = {"paper": "The paper", "theory": "Exact theory", "ours": "Ours"}
 
 
 def value_text(metric: Metric) -> str:
-    """The value with its error, or that there is none."""
+    """Return the measured value with its error, or "not run" if there is none."""
     if metric.value is None or math.isnan(metric.value):
         return "not run"
     error = f" ± {number(metric.error, 2)}" if metric.error else ""
@@ -36,96 +39,101 @@ def value_text(metric: Metric) -> str:
 
 
 def bound_text(claim: Claim) -> str:
-    """What it should be, and what counts as well: "expected: near 1 ± 0.1", "expected: at least 1
+    """Return the expected value and its tolerance: "expected: near 1 ± 0.1", "expected: at least 1
     (0.9 counts)"."""
-    told = f"expected: {claim.relation} {number(claim.bound)}"
+    expected = f"expected: {claim.relation} {number(claim.bound)}"
     if not claim.tolerance:
-        return told
+        return expected
     if claim.relation == "near":
-        return f"{told} ± {number(claim.tolerance, 2)}"
+        return f"{expected} ± {number(claim.tolerance, 2)}"
     bound = claim.bound + claim.tolerance * (1 if claim.relation == "at most" else -1)
-    return f"{told} ({number(bound)} counts)"
+    return f"{expected} ({number(bound)} counts)"
 
 
 def origin(finding: Finding) -> str:
-    """Whose claim it is, in which words, of which setting."""
+    """Return whose claim it is, its quotation, its source, and the setting it speaks of."""
     claim = finding.metric.claim
     quote = f": “{claim.quote}”" if claim.quote else ""
     return f"{KINDS[claim.kind]}{quote} ({claim.source}; {finding.setting})"
 
 
 def mark_verdict(verdict: str) -> str:
-    """A verdict after its mark: "✓ holds"."""
+    """Return a verdict with its mark before it: "✓ holds"."""
     return f"{MARKS[verdict]} {verdict}"
 
 
-def counts_text(found: Iterable[Summary]) -> str:
-    """How many claims have each verdict, failing ones first: "✗ not reproduced 1, ✓
-    reproduced 5"."""
-    counts = Counter(summary.verdict for summary in found)
+def counts_text(summaries: Iterable[Summary]) -> str:
+    """Return how many claims have each verdict, failing ones first: "✗ not reproduced 1,
+    ✓ reproduced 5"."""
+    counts = Counter(summary.verdict for summary in summaries)
     return ", ".join(
         f"{mark_verdict(verdict)} {counts[verdict]}" for verdict in sorted(counts, key=verdict_rank)
     )
 
 
-def summary_line(found: Iterable[Summary]) -> str:
-    """How the paper's own claims of some experiments fared, in a line: "The paper, here: 5 of 7
-    reproduced, 2 open"; others' where it has none that was run at its setting."""
-    for kind, words in KINDS.items():
-        every = [each for each in found if each.first.metric.claim.kind == kind]
-        mine = [each.verdict for each in every if each.here]
-        if mine:
-            return f"{words}, here: {_fared(kind, mine, len(every) - len(mine))}"
+def summary_line(summaries: Iterable[Summary]) -> str:
+    """Return the outcome of some experiments' claims in one line: "The paper, here: 5 of 7
+    reproduced, 2 open".
+
+    The line counts the paper's own claims, or the next kind of which a claim was run at its
+    setting.
+    """
+    by_kind: dict[str, list[Summary]] = {kind: [] for kind in KINDS}
+    for summary in summaries:
+        by_kind[summary.first.metric.claim.kind].append(summary)
+    for kind, members in by_kind.items():
+        verdicts = [summary.verdict for summary in members if summary.here]
+        if verdicts:
+            return f"{KINDS[kind]}, here: {_outcome(kind, verdicts, len(members) - len(verdicts))}"
     return "Claims"
 
 
-def _fared(kind: str, verdicts: list[str], left: int) -> str:
-    """In few words, for one line: of those that are decided how many are kept, and how many are
-    open, which is no failure; where none is decided, why."""
+def _outcome(kind: str, verdicts: list[str], not_run: int) -> str:
+    """Return how many of the decided claims have the positive verdict and how many claims are
+    open; the reasons if none is decided."""
     undecided = verdicts.count(NOT_DECIDED)
     decided = len(verdicts) - undecided
     if not decided:
-        return ", ".join(
-            f"{count} {words}"
-            for count, words in ((undecided, NOT_DECIDED), (left, NOT_RUN))
-            if count
-        )
-    kept = f"{verdicts.count(VERDICTS[kind][0])} of {decided} {_UNIT[kind]}"
-    return f"{kept}, {undecided + left} open" if undecided + left else kept
+        reasons = ((undecided, NOT_DECIDED), (not_run, NOT_RUN))
+        return ", ".join(f"{count} {reason}" for count, reason in reasons if count)
+    positive = f"{verdicts.count(VERDICTS[kind][0])} of {decided} {_COUNTED_AS[kind]}"
+    open_claims = undecided + not_run
+    return f"{positive}, {open_claims} open" if open_claims else positive
 
 
-def bars(counted: Mapping[str, Mapping[str, Mapping[str, int]]]) -> None:
-    """A bar a paper: how many of its own claims have which verdict, all on one scale; below it in
-    words, the other claims too. `counted` is by title, kind and verdict."""
-    longest = max((sum(kinds.get("paper", {}).values()) for kinds in counted.values()), default=0)
-    rows = "".join(bar(title, kinds, longest or 1) for title, kinds in counted.items())
+def bars(counts: Mapping[str, Mapping[str, Mapping[str, int]]]) -> None:
+    """Draw a bar for each paper, all on one scale: its own claims by verdict; below it, in words,
+    all its claims.
+
+    `counts` holds numbers of claims by the paper's title, the kind of claim and the verdict.
+    """
+    longest = max((sum(kinds.get("paper", {}).values()) for kinds in counts.values()), default=0)
+    rows = "".join(bar(title, kinds, longest or 1) for title, kinds in counts.items())
     st.html(f'<ul class="bars">{rows}</ul>')
 
 
 def bar(title: str, kinds: Mapping[str, Mapping[str, int]], longest: int) -> str:
-    """One paper's bar, as wide as `longest` claims would fill the page."""
-    mine = {verdict: count for verdict in _SHADES if (count := kinds.get("paper", {}).get(verdict))}
+    """Return one paper's bar as HTML; a bar of `longest` claims fills the width of the page."""
+    of_paper = kinds.get("paper", {})
+    shown = {verdict: of_paper[verdict] for verdict in _SHADES if of_paper.get(verdict)}
     parts = "".join(
         f'<span class="{_SHADES[verdict]}" style="flex: {count}">{MARKS[verdict]} {count}</span>'
-        for verdict, count in mine.items()
+        for verdict, count in shown.items()
     )
-    words = (
-        " · ".join(_words(kind, kinds.get(kind, {})) for kind in KINDS if kinds.get(kind))
-        or "no run yet"
-    )
-    width = 100 * sum(mine.values()) / longest
+    words = " · ".join(_kind_text(kind, kinds[kind]) for kind in KINDS if kinds.get(kind))
+    width = 100 * sum(shown.values()) / longest
     return (
         f'<li><strong>{escape(title)}</strong><div class="bar" aria-hidden="true" style="width: '
         f'{width:.4g}%">{parts}'
-        f"</div><p>{escape(words)}</p></li>"
+        f"</div><p>{escape(words or 'no run yet')}</p></li>"
     )
 
 
-def _words(kind: str, counts: Mapping[str, int]) -> str:
-    """How the claims of one kind fared: "Exact theory: ✓ holds 7"."""
-    told = ", ".join(
+def _kind_text(kind: str, counts: Mapping[str, int]) -> str:
+    """Return the verdicts of one kind of claim with their counts: "Exact theory: ✓ holds 7"."""
+    verdicts = ", ".join(
         f"{mark_verdict(verdict)} {counts[verdict]}"
         for verdict in reversed(MARKS)
         if counts.get(verdict)
     )
-    return f"{KINDS[kind]}: {told}"
+    return f"{KINDS[kind]}: {verdicts}"

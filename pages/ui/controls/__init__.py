@@ -1,1 +1,1 @@
-"""What a visitor sets, gives and starts: settings, uploads, trainings and sweeps."""
+"""What a visitor sets, uploads and starts: settings, documents, trainings and sweeps."""

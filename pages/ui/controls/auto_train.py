@@ -1,8 +1,8 @@
-"""A setting that takes seconds trains as soon as it is chosen, unless the visitor has turned that
+"""Short trainings start as soon as their setting is chosen, unless the visitor has switched that
 off.
 
-A visitor has one such training at a time: moving on gives the former one up, where nobody else
-watches it.
+A visitor has one such training at a time: choosing another setting gives the former training up if
+nobody else watches it.
 """
 
 from contextlib import suppress
@@ -18,12 +18,13 @@ from pages.ui.link.address import Setting
 from pages.ui.link.widget_events import set_widget, widget_arguments
 
 LONGEST = 5.0  # seconds that may be spent on a visitor who has not asked for them
-_FIELD, _CHOSEN, _BEGUN = "at_once", "at once", "begun at once"
+_FIELD = "at_once"  # in the address
+_SWITCH = "at once"  # in the session: what the visitor chose
+_STARTED = "begun at once"  # in the session: the key of the run that was started for the visitor
 
 
 def show_switch() -> None:
-    """The switch; what it was set to holds for the visit, and stands in the address where it is
-    off."""
+    """Draw the switch; its position holds for the visit and is in the address while it is off."""
     set_widget("switch", is_on())
     help = (
         f"Settings that train in less than about {LONGEST:.0f} s start as soon as you choose them"
@@ -32,30 +33,34 @@ def show_switch() -> None:
 
 
 def is_on() -> bool:
-    """Whether short trainings begin by themselves."""
+    """Return whether short trainings start by themselves."""
     if _FIELD in st.query_params:
-        st.session_state[_CHOSEN] = st.query_params[_FIELD] != "false"
-    return st.session_state.get(_CHOSEN, True)
+        st.session_state[_SWITCH] = st.query_params[_FIELD] != "false"
+    return st.session_state.get(_SWITCH, True)
 
 
 def _switched() -> None:
-    st.session_state[_CHOSEN] = st.session_state["switch"]
-    off = {} if st.session_state[_CHOSEN] else {_FIELD: "false"}
-    pending_address.change(off, drop=[_FIELD])
+    st.session_state[_SWITCH] = st.session_state["switch"]
+    fields = {} if st.session_state[_SWITCH] else {_FIELD: "false"}
+    pending_address.change(fields, drop=[_FIELD])
 
 
 def begin(setting: Setting, key: str) -> None:
-    """Ask for the setting, which has no run, if that takes seconds. What somebody has asked for
-    before is not tried again, whatever came of it, unless it was given up as here."""
+    """Submit the setting, whose run is missing, if its training is short.
+
+    A setting that has a job already is not submitted again, unless that job was given up because
+    its visitor had moved on.
+    """
     if limits.read_only() or not is_on():
         return
     job = queue.state(key)
-    if not (job is None or job.status == "left"):
+    if job is not None and job.status != "left":
         return
     seconds = estimate_seconds(setting.id, setting.config)
     if seconds is None or seconds >= LONGEST:
         return
-    st.session_state[_BEGUN] = key  # first: what follows may be cut off by the visitor's next move
+    # stored first: the visitor's next move may interrupt what follows
+    st.session_state[_STARTED] = key
     queue.watch(key, visitors.window())
     with suppress(BadSetting, OSError):  # the Run button, which is there then, says why
         queue.submit(setting.id, setting.config, visitor=visitors.name())
@@ -63,14 +68,14 @@ def begin(setting: Setting, key: str) -> None:
 
 
 def keep_job(key: str) -> None:
-    """The visitor has asked for that run by hand: moving on does not give it up."""
-    if st.session_state.get(_BEGUN) == key:
-        del st.session_state[_BEGUN]
+    """Keep the run's training when the visitor moves on: they have now asked for it themselves."""
+    if st.session_state.get(_STARTED) == key:
+        del st.session_state[_STARTED]
 
 
 def drop_job(key: str) -> None:
-    """Give up what was begun for this visitor, unless it is the run called `key`."""
-    begun = st.session_state.get(_BEGUN, key)
-    if begun != key:
-        queue.unwatch(begun, visitors.window(), visitors.name())
-        del st.session_state[_BEGUN]
+    """Give up the training that was started for this visitor, unless its run is `key`."""
+    started = st.session_state.get(_STARTED, key)
+    if started != key:
+        queue.unwatch(started, visitors.window(), visitors.name())
+        del st.session_state[_STARTED]

@@ -1,4 +1,4 @@
-"""Share, export, projector: the menu at the right of the experiments."""
+"""The menu "Share, export, projector" of a paper's page."""
 
 from functools import partial
 from urllib.parse import urlencode
@@ -13,20 +13,19 @@ from pages.ui.link.address import Setting
 from pages.ui.link.widget_events import set_widget, widget_arguments
 
 
-def tools(setting: Setting, shown: Header | None) -> None:
-    """The three tools of a paper's page, on which there is the run `shown`, one under the other."""
+def tools(setting: Setting, header: Header | None) -> None:
+    """Draw the menu's three parts; `header` is that of the run on screen, if there is one."""
     st.markdown("**Share.** This link writes out every setting and the version:")
-    address_now = (st.context.url or "").split("?")[0]
-    st.code(
-        f"{address_now}?{urlencode(address.all_fields(setting))}", language=None, wrap_lines=True
-    )
+    page = (st.context.url or "").split("?")[0]
+    link = f"{page}?{urlencode(address.all_fields(setting))}"
+    st.code(link, language=None, wrap_lines=True)
     st.markdown(
         "**Export.** The run, and Python that draws it. Figures and tables are under Data and "
         "in Numbers."
     )
-    if shown is not None:
-        name = f"{setting.id}-{shown.digest[:8]}.safetensors"
-        content = partial(store.default().content, shown)
+    if header is not None:
+        name = f"{setting.id}-{header.digest[:8]}.safetensors"
+        content = partial(store.default().content, header)
         st.download_button("Run (safetensors)", content, name, key="export", on_click="ignore")
     st.code(snippet(setting), language="python")
     on = "projector" in st.query_params
@@ -41,24 +40,23 @@ def tools(setting: Setting, shown: Header | None) -> None:
 
 
 def _projector() -> None:
-    on = {"projector": "1"} if st.session_state["projector"] else {}
-    pending_address.change(on, drop=["projector"])
+    fields = {"projector": "1"} if st.session_state["projector"] else {}
+    pending_address.change(fields, drop=["projector"])
 
 
 def snippet(setting: Setting) -> str:
-    """Python that loads this run and draws its first panel."""
-    default = knobs.values(type(setting.config)())
-    changed = {
-        field: value
+    """Return Python code that loads this run and draws its first panel."""
+    defaults = knobs.values(type(setting.config)())
+    arguments = ", ".join(
+        f"{field}={value!r}"
         for field, value in knobs.values(setting.config).items()
-        if value != default[field]
-    }
-    fields = ", ".join(f"{field}={value!r}" for field, value in changed.items())
+        if value != defaults[field]
+    )
     return f"""from icl_core import registry
 from icl_core.runs import store
 
 experiment = registry.experiment("{setting.id}")
-config = experiment.config({fields})
+config = experiment.config({arguments})
 header = store.default().find("{setting.id}", config)
 run = store.default().load(header)
 experiment.drawings[0].draw(run, experiment.view()).figure.plotly().show()"""

@@ -1,13 +1,14 @@
-"""The sidebar of a paper's page: presets, the knobs of the config, and what differs from the
-preset."""
+"""The sidebar of a paper's page: presets, the config's knobs, and what differs from the preset."""
 
 from contextlib import nullcontext
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
 from icl_core.contract import knobs, settings_io
 from icl_core.contract.experiment import Preset
+from icl_core.contract.knobs import Knob
 from icl_core.sweeps import atlas
 from pages.ui.controls import widgets
 from pages.ui.link import address
@@ -16,94 +17,97 @@ from pages.ui.look.escape import escape_markdown
 
 
 def presets(setting: Setting) -> None:
-    """The presets as pills, a row for each group; choosing one leaves all other settings."""
+    """Draw the presets as pills, a row for each group; choosing one resets all other settings.
+
+    The first group, the current preset's and the one that the visitor opens are drawn.
+    """
     groups: dict[str, list[Preset]] = {}
     for preset in setting.experiment.presets:
-        groups.setdefault(_title(preset.group), []).append(preset)
+        group = preset.group[:1].upper() + preset.group[1:]
+        groups.setdefault(group, []).append(preset)
     first, *others = groups
-    here = [first, *(group for group in others if setting.preset in groups[group])]
-    for group in here:
-        _presets(setting, group, groups[group])
-    opened = _opened("More presets", f"{setting.id}:presets", others)
-    if opened and opened not in here:
-        _presets(setting, opened, groups[opened])
+    drawn = [first, *(group for group in others if setting.preset in groups[group])]
+    for group in drawn:
+        _preset_pills(setting, group, groups[group])
+    opened = _group_pills("More presets", f"{setting.id}:presets", others)
+    if opened and opened not in drawn:
+        _preset_pills(setting, opened, groups[opened])
     if setting.preset.about:
         st.caption(setting.preset.about)
 
 
 def config_knobs(setting: Setting) -> None:
-    """A widget for each field of the config, by group, and a way back to the preset. Behind the
-    first, a group is drawn if the visitor opens it or something of theirs is in use there."""
-    known = knobs.knobs_of(setting.experiment.config)
+    """Draw a widget for each field of the config, by group, and a button back to the preset.
+
+    Groups after the first are drawn if the visitor opens them or uses a document of theirs there.
+    """
+    knobs_by_field = knobs.knobs_of(setting.experiment.config)
     groups: dict[str, list[str]] = {}
-    for field, knob in known.items():
+    for field, knob in knobs_by_field.items():
         groups.setdefault(knob.group, []).append(field)
     first, *others = groups
     with st.expander(first, expanded=True) if others else nullcontext():
-        _group(setting, groups[first])
-    opened = _opened("More settings", f"{setting.id}:group", others)
+        _config_widgets(setting, groups[first])
+    opened = _group_pills("More settings", f"{setting.id}:group", others)
     for group in others:
-        given = any(
-            known[field].kind == "document" and setting.chosen[field] for field in groups[group]
+        has_document = any(
+            knobs_by_field[field].kind == "document" and setting.chosen[field]
+            for field in groups[group]
         )
-        if given or group == opened:
+        if has_document or group == opened:
             with st.container(border=True):
-                _group(setting, groups[group])
-    differing = (
-        [] if setting.refused else settings_io.differences(setting.config, setting.preset.config)
-    )
-    if differing:
-        st.caption("Differs from the preset: " + escape_markdown("; ".join(differing)))
-        back = {"experiment": setting.name, "preset": setting.preset.name}
-        st.button("Back to the preset", on_click=address.go, kwargs=back)
+                _config_widgets(setting, groups[group])
+    if setting.refused:
+        return
+    differences = settings_io.differences(setting.config, setting.preset.config)
+    if differences:
+        st.caption("Differs from the preset: " + escape_markdown("; ".join(differences)))
+        query = {"experiment": setting.name, "preset": setting.preset.name}
+        st.button("Back to the preset", on_click=address.go, kwargs=query)
 
 
-def _title(group: str) -> str:
-    return group[:1].upper() + group[1:]
+def _preset_pills(setting: Setting, group: str, presets: list[Preset]) -> None:
+    key = f"{setting.id}:preset of {group}"
+    titles = {preset.name: preset.title for preset in presets}
+    current = {"experiment": setting.name, "preset": setting.preset.name}
+    widgets.link_pills(group, key, titles, "preset", current)
 
 
-def _presets(setting: Setting, group: str, members: list[Preset]) -> None:
-    key, titles = (
-        f"{setting.id}:preset of {group}",
-        {preset.name: preset.title for preset in members},
-    )
-    widgets.link_pills(
-        group, key, titles, "preset", {"experiment": setting.name, "preset": setting.preset.name}
-    )
+def _group_pills(label: str, key: str, groups: list[str]) -> str | None:
+    """Draw pills for the groups and return the one that is open, if any.
 
-
-def _opened(label: str, key: str, groups: list[str]) -> str | None:
-    """Which of the groups is opened, if any; what is in the others is not even sent, as all that is
-    on the page takes a slider some time to answer."""
+    A closed group is not sent at all, as everything on the page makes a slider's answer slower.
+    """
     return st.pills(label, groups, key=key) if groups else None
 
 
-def _group(setting: Setting, fields: list[str]) -> None:
-    """The widgets of those fields that are asked for."""
-    known = knobs.knobs_of(setting.experiment.config)
-    mapped = {} if setting.refused else atlas.ready_values(setting.id, setting.config)
+def _config_widgets(setting: Setting, fields: list[str]) -> None:
+    """Draw the widgets of those of the fields that have an effect."""
+    knobs_by_field = knobs.knobs_of(setting.experiment.config)
+    ready = {} if setting.refused else atlas.ready_values(setting.id, setting.config)
     for field in fields:
-        if _asked(setting, known[field]):
-            _draw(setting, field, known[field], mapped.get(field, []))
+        knob = knobs_by_field[field]
+        if _has_effect(setting, knob):
+            _config_widget(setting, field, knob, ready.get(field, []))
 
 
-def _draw(setting: Setting, field: str, knob: knobs.Knob, mapped: list) -> None:
-    """The widget of a field; under a slider the values whose runs come with the
-    project, `mapped`."""
+def _config_widget(setting: Setting, field: str, knob: Knob, ready: list[Any]) -> None:
+    """Draw the widget of a field; a caption under a slider lists `ready`, the values whose runs
+    come with the project."""
     base = getattr(setting.preset.config, field)
-    also = [*mapped, *(getattr(preset.config, field) for preset in setting.experiment.presets)]
+    stops = [*ready, *(getattr(preset.config, field) for preset in setting.experiment.presets)]
     if knob.at_most:
-        most = max(
-            setting.chosen[field], getattr(setting.config, knob.at_most)
-        )  # one that is refused is shown, too
-        also = [each for each in also if each <= most]
-        knob, base = replace(knob, high=most, default=min(knob.default, most)), min(base, most)
-    widgets.draw(setting, field, knob, setting.chosen[field], base, also)
-    if len(mapped) > 1 and knob.kind == "slider":
-        st.caption(f"Trained already: {', '.join(map(widgets.slider_text, mapped))}")
+        # a chosen value that is refused is shown as well
+        high = max(setting.chosen[field], getattr(setting.config, knob.at_most))
+        stops = [stop for stop in stops if stop <= high]
+        knob = replace(knob, high=high, default=min(knob.default, high))
+        base = min(base, high)
+    widgets.draw(setting, field, knob, setting.chosen[field], base, stops)
+    if len(ready) > 1 and knob.kind == "slider":
+        st.caption(f"Trained already: {', '.join(map(widgets.slider_text, ready))}")
 
 
-def _asked(setting: Setting, knob: knobs.Knob) -> bool:
-    """Whether a field of the config changes anything as the others are; all are shown while they
-    are refused."""
+def _has_effect(setting: Setting, knob: Knob) -> bool:
+    """Return whether a field of the config changes anything, given the others; true for all fields
+    while the config is refused."""
     return bool(not knob.shown_if or setting.refused or getattr(setting.config, knob.shown_if))

@@ -1,5 +1,5 @@
-"""The drawer of sweeps: what is to be swept at the left; what it costs, how far it is and its map
-at the right."""
+"""The drawer of sweeps: the choice of a sweep at the left; its cost, its progress and its map at
+the right."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,7 +10,6 @@ from icl_core.contract.experiment import Panel
 from icl_core.contract.knobs import BadSetting, knobs_of
 from icl_core.figures import axis_scale
 from icl_core.jobs import spawn
-from icl_core.jobs.folder import write_problem
 from icl_core.machine import limits
 from icl_core.runs import store
 from icl_core.sweeps import map as maps
@@ -23,9 +22,11 @@ from pages.ui.link.widget_events import set_widget, widget_arguments
 from pages.ui.look import formats
 from pages.ui.look.escape import escape_markdown
 
-SWEEP, METRIC = "Sweep", "metric"  # the drawer; a field of the address
-LOOK = 2.0  # seconds between looks, each of which draws the map anew
-_OPENED, _CHART = "opened from a sweep", "chart of a sweep"
+SWEEP = "Sweep"  # the drawer
+METRIC = "metric"  # in the address
+INTERVAL = 2.0  # seconds between updates, each of which draws the map anew
+_CELL_OPENED = "opened from a sweep"  # in the session
+_CHART = "chart of a sweep"  # in the session: the key of the map on screen
 
 
 # Draws the panel that its first argument makes, under a widget key, and calls the last one once a
@@ -34,58 +35,66 @@ ShowPanel = Callable[[Callable[[], Panel], str, Callable[[], None]], None]
 
 
 def show(setting: Setting, show_panel: ShowPanel) -> None:
-    """Choose a sweep, see what it costs, start it, watch its map, which `show_panel` draws."""
+    """Draw the drawer; `show_panel` draws the map."""
     left, right = st.columns([1, 3])
     with left, st.container(key="knobs"):
         grid = sweep_choice.chosen(setting)
     if grid is None:
         return
-    moves = not Sweep(grid).look().ended
+    running = not Sweep(grid).look().ended
     with right, st.container(key="panel-half-sweep"):
-        st.html("<i data-live></i>")  # it does not fade with a run that is not the one asked for
-        st.fragment(_result, run_every=LOOK if moves else None)(setting, grid, moves, show_panel)
+        # without this mark the map would fade with the stage while another run is awaited
+        st.html("<i data-live></i>")
+        result = st.fragment(_result, run_every=INTERVAL if running else None)
+        result(setting, grid, running, show_panel)
 
 
-def _result(setting: Setting, grid: Grid, moves: bool, show_panel: ShowPanel) -> None:
-    if st.session_state.pop(_OPENED, False):
+def _result(setting: Setting, grid: Grid, running: bool, show_panel: ShowPanel) -> None:
+    """Draw the right half; a fragment, which runs repeatedly only if the sweep was `running` when
+    the page was drawn."""
+    if st.session_state.pop(_CELL_OPENED, False):
         st.rerun()  # the whole page: it has another setting
     sweep = Sweep(grid)
-    look = sweep.look(spawn.trainings())
-    if look.ended == moves:
+    status = sweep.look(spawn.trainings())
+    if status.ended == running:
         pending_address.apply_pending()
-        st.rerun()  # from now on it is looked at again and again, or no more
-    if moves:
+        st.rerun()  # with the fragment repeated from now on, or no longer
+    if running:
         training.ensure_workers()
-        _progress(sweep, look)
+        _progress(sweep, status)
     else:
-        _offer(sweep, look, spawn.trainings())
-    _map(setting, grid, look, show_panel)
+        _offer(sweep, status, spawn.trainings())
+    _map(setting, grid, status, show_panel)
 
 
-def _progress(sweep: Sweep, look: SweepStatus) -> None:
-    counts, cells = look.counts, len(look.outcomes)
-    others = [f"{counts[name]} {name}" for name in (RUNNING, FAILED) if counts[name]]
-    told = [f"{counts[DONE]} of {cells} runs", *others]
-    left = f" · {formats.duration(look.seconds_left)} left" if look.seconds_left is not None else ""
+def _progress(sweep: Sweep, status: SweepStatus) -> None:
+    """Draw how many runs are done and the button that cancels the others."""
+    counts = status.counts
+    cells = len(status.outcomes)
+    parts = [f"{counts[DONE]} of {cells} runs"]
+    parts += [f"{counts[name]} {name}" for name in (RUNNING, FAILED) if counts[name]]
+    if status.seconds_left is not None:
+        parts.append(f"{formats.duration(status.seconds_left)} left")
+    visitor = None if visitors.is_at_machine() else visitors.name()
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.progress((counts[DONE] + counts[FAILED]) / cells, text=" · ".join(told) + left)
-        if not limits.read_only() and sweep.may_cancel(
-            me := None if visitors.is_at_machine() else visitors.name()
-        ):
-            st.button("Cancel", key="cancel sweep", on_click=_cancel, args=(sweep, me))
+        st.progress((counts[DONE] + counts[FAILED]) / cells, text=" · ".join(parts))
+        if not limits.read_only() and sweep.may_cancel(visitor):
+            st.button("Cancel", key="cancel sweep", on_click=_cancel, args=(sweep, visitor))
 
 
 def _cancel(sweep: Sweep, visitor: str | None) -> None:
     try:
         sweep.cancel(visitor)
     except (BadSetting, OSError) as problem:
-        told = write_problem(problem) if isinstance(problem, OSError) else str(problem)
-        st.error(f"Not all of it can be cancelled: {escape_markdown(told)}.")
+        reason = escape_markdown(training.problem_text(problem))
+        st.error(f"Not all of it can be cancelled: {reason}.")
 
 
-def _offer(sweep: Sweep, look: SweepStatus, workers: int) -> None:
-    """What is there, what is missing, and the button that asks for it, with what it costs."""
-    counts, cells = look.counts, len(look.outcomes)
+def _offer(sweep: Sweep, status: SweepStatus, workers: int) -> None:
+    """Draw how many runs there are, and the button that trains the missing ones, with their
+    cost."""
+    counts = status.counts
+    cells = len(status.outcomes)
     failed = f", {counts[FAILED]} failed" if counts[FAILED] else ""
     if not counts[MISSING]:
         st.markdown(f"{counts[DONE] if failed else f'All {cells}'} runs are there{failed}.")
@@ -94,121 +103,132 @@ def _offer(sweep: Sweep, look: SweepStatus, workers: int) -> None:
         st.markdown(f"{counts[DONE]} of {cells} runs are there{failed}.")
         return
     missing, seconds = sweep.cost()
-    time = formats.duration(None if seconds is None else seconds / max(1, min(workers, missing)))
+    if seconds is not None:
+        seconds /= max(1, min(workers, missing))
     with st.container(horizontal=True, vertical_alignment="center"):
-        label = f"Train {missing} run{'s' * (missing > 1)} · {time} {spawn.where()}"
-        st.button(label, key="start sweep", type="primary", on_click=_ask, args=(sweep,))
+        label = (
+            f"Train {missing} run{'s' * (missing > 1)} · "
+            f"{formats.duration(seconds)} {spawn.where()}"
+        )
+        st.button(label, key="start sweep", type="primary", on_click=_start, args=(sweep,))
         st.markdown(f"{counts[DONE]} of {cells} runs made{failed}.")
 
 
-def _ask(sweep: Sweep) -> None:
+def _start(sweep: Sweep) -> None:
     try:
         sweep.ask(visitors.name())
         spawn.ensure_workers()
     except (BadSetting, OSError) as problem:
-        told = write_problem(problem) if isinstance(problem, OSError) else str(problem)
-        st.error(f"The sweep cannot start: {escape_markdown(told)}.")
-    for told in sweep.refused:
-        st.warning(f"Not all runs can be trained: {escape_markdown(told)}.")
+        st.error(f"The sweep cannot start: {escape_markdown(training.problem_text(problem))}.")
+    for reason in sweep.refused:
+        st.warning(f"Not all runs can be trained: {escape_markdown(reason)}.")
 
 
-def _map(setting: Setting, grid: Grid, look: SweepStatus, show_panel: ShowPanel) -> None:
-    """One metric against the first knob, or the first two; the others stand still."""
-    metric = _metric(setting, look)
+def _map(setting: Setting, grid: Grid, status: SweepStatus, show_panel: ShowPanel) -> None:
+    """Draw one metric against the first knob, or the first two; each further knob has a list for
+    its one value."""
+    metric = _metric(setting, status)
     fields = [axis.field for axis in grid.axes]
     fixed = {
-        axis.field: _fixed(setting, axis.field, axis.values, axis.knob.label)
+        axis.field: st.selectbox(
+            axis.knob.label,
+            axis.values,
+            format_func=axis_scale.value_text,
+            key=f"{setting.id}:sweep at {axis.field}",
+        )
         for axis in grid.axes[2:]
     }
-    shown = maps.MapChoice(
+    choice = maps.MapChoice(
         metric, fields[0], fields[1] if len(fields) > 1 else "", fixed, setting.config
     )
     # another setting is another chart: what was clicked on is not to stay marked
-    key = st.session_state[_CHART] = f"sweep {store.key_of(setting.id, setting.config)[:8]}"
-    show_panel(lambda: maps.draw_map(grid, look, shown), key, lambda: _clicked(key, setting, grid))
-    _open(setting, grid, look)
+    key = f"sweep {store.key_of(setting.id, setting.config)[:8]}"
+    st.session_state[_CHART] = key
+    show_panel(
+        lambda: maps.draw_map(grid, status, choice), key, lambda: _clicked(key, setting, grid)
+    )
+    _cell_list(setting, grid, status)
 
 
-def _metric(setting: Setting, look: SweepStatus) -> str:
-    """The claim whose numbers are shown: of those that some run has measured, or of all."""
-    claims = {claim.id: claim.label for claim in setting.experiment.claims}
-    titles = {name: claims[name] for name in look.metrics if name in claims} or claims
-    asked, first = st.query_params.get(METRIC, ""), next(iter(titles))
+def _metric(setting: Setting, status: SweepStatus) -> str:
+    """Draw the list of metrics and return the chosen one by its claim's id.
+
+    The list has the claims that some run has measured, or all claims while none is measured.
+    """
+    labels = {claim.id: claim.label for claim in setting.experiment.claims}
+    titles = {name: labels[name] for name in status.metrics if name in labels} or labels
+    value = st.query_params.get(METRIC, "")
+    if value not in titles:
+        value = next(iter(titles))
     key = f"{setting.id}:sweep metric"
-    value = asked if asked in titles else first
     set_widget(key, value, titles)
-    told = {"index": list(titles).index(value), "format_func": titles.__getitem__}
     return st.selectbox(
-        "Number shown", list(titles), **told, **widget_arguments(key, _measured, key)
+        "Number shown",
+        list(titles),
+        index=list(titles).index(value),
+        format_func=titles.__getitem__,
+        **widget_arguments(key, _metric_changed, key),
     )
 
 
-def _measured(key: str) -> None:
+def _metric_changed(key: str) -> None:
     address.write(METRIC, st.session_state[key], "")
 
 
-def _fixed(setting: Setting, field: str, values: tuple[Any, ...], label: str) -> Any:
-    return st.selectbox(
-        label, values, format_func=axis_scale.value_text, key=f"{setting.id}:sweep at {field}"
-    )
-
-
 def _clicked(key: str, setting: Setting, grid: Grid) -> None:
-    """Open the cell that was clicked on, on the chart that is there: see
+    """Open the clicked cell, if the chart `key` is still on screen: see
     `pages.ui.link.widget_events`."""
     if st.session_state[_CHART] != key:
         return
-    points = st.session_state[f"figure {key}"]["selection"]["points"]
-    index = next(
-        (point["customdata"] for point in points if point.get("customdata") is not None), None
-    )
-    if index is not None:
-        _go(setting, grid, int(index[0] if isinstance(index, list) else index))
+    for point in st.session_state[f"figure {key}"]["selection"]["points"]:
+        index = point.get("customdata")
+        if index is not None:
+            _open_cell(setting, grid, int(index[0] if isinstance(index, list) else index))
+            return
 
 
-def _open(setting: Setting, grid: Grid, look: SweepStatus) -> None:
-    """The keyboard's way to a cell."""
+def _cell_list(setting: Setting, grid: Grid, status: SweepStatus) -> None:
+    """Draw the list of cells, which opens one without the pointer."""
     titles = {
-        index: _named(each.cell.at, grid)
-        for index, each in enumerate(look.outcomes)
-        if each.cell.config
+        index: _cell_title(outcome.cell.at, grid)
+        for index, outcome in enumerate(status.outcomes)
+        if outcome.cell.config
     }
     key = f"{setting.id}:sweep cell"
-    # told again and again: with a default it could not be emptied
-    st.session_state[key] = next(
-        (i for i in titles if grid.cells[i].config == setting.config), None
-    )
-    told = {
-        "index": None,
-        "placeholder": "choose one, or click on it",
-        "format_func": titles.__getitem__,
-    }
+    current = (index for index in titles if grid.cells[index].config == setting.config)
+    # set in every run of the page: a list with a default could not be emptied
+    st.session_state[key] = next(current, None)
     st.selectbox(
         "Run on the stage",
         list(titles),
-        **widget_arguments(key, _chosen, key, setting, grid),
-        **told,
+        index=None,
+        placeholder="choose one, or click on it",
+        format_func=titles.__getitem__,
+        **widget_arguments(key, _cell_chosen, key, setting, grid),
     )
 
 
-def _named(at: Mapping[str, Any], grid: Grid) -> str:
+def _cell_title(values: Mapping[str, Any], grid: Grid) -> str:
+    """Return a cell's values with their symbols: "d = 64, K = 3"."""
     return ", ".join(
         f"{grid.axis(field).knob.symbol} = {axis_scale.value_text(value)}"
-        for field, value in at.items()
+        for field, value in values.items()
     )
 
 
-def _chosen(key: str, setting: Setting, grid: Grid) -> None:
+def _cell_chosen(key: str, setting: Setting, grid: Grid) -> None:
     if st.session_state[key] is not None:
-        _go(setting, grid, st.session_state[key])
+        _open_cell(setting, grid, st.session_state[key])
 
 
-def _go(setting: Setting, grid: Grid, index: int) -> None:
-    """Make a cell's settings those of the page."""
-    config = grid.cells[index].config
-    if config is None:  # the experiment refuses it
+def _open_cell(setting: Setting, grid: Grid, index: int) -> None:
+    """Make a cell's settings those of the page, unless the experiment refuses them."""
+    cell = grid.cells[index]
+    if cell.config is None:
         return
-    fields = (*grid.cells[index].at, *({"seeds"} & knobs_of(type(config)).keys()))
+    fields = (*cell.at, *({"seeds"} & knobs_of(type(cell.config)).keys()))
     preset = setting.preset.config
-    address.write_all({field: (getattr(config, field), getattr(preset, field)) for field in fields})
-    st.session_state[_OPENED] = True
+    address.write_all(
+        {field: (getattr(cell.config, field), getattr(preset, field)) for field in fields}
+    )
+    st.session_state[_CELL_OPENED] = True

@@ -1,4 +1,4 @@
-"""What a visitor sweeps: one knob or two with their values, and seeds, all kept in the address."""
+"""The choice of a sweep, kept in the address: one knob or two with their values, and seeds."""
 
 import re
 from typing import Any
@@ -14,152 +14,163 @@ from pages.ui.link.address import Setting
 from pages.ui.link.widget_events import set_widget, widget_arguments
 from pages.ui.look.escape import escape_markdown
 
-AXES, SEEDS = "sweep", "sweep_seeds"  # in the address
+AXES = "sweep"  # in the address: axes like "d=32,64", with _SEPARATOR between them
+SEEDS = "sweep_seeds"  # in the address
 MOST = 100  # runs that a visitor may ask for at once
-_BETWEEN = ";"  # the knobs of a sweep in the address
-_OFFERED = 5  # values that are offered of a knob
-_KNOBS = 2  # that can be chosen; a link may name more
+_SEPARATOR = ";"
+_OFFERED_VALUES = 5  # of a knob that the visitor has just chosen
+_OFFERED_KNOBS = 2  # lists of knobs on the page; a link may name more knobs
 
 
 def chosen(setting: Setting) -> Grid | None:
-    """Draw the widgets; the grid that they ask for, over the setting on screen. None, and why, if
-    there is none."""
-    known = {
-        name: knob
-        for name, knob in knobs_of(setting.experiment.config).items()
-        if _offered(setting, name, knob)
-    }
-    words = [word for word in st.query_params.get(AXES, "").split(_BETWEEN) if word] or _first(
-        setting, known
-    )
-    for number in range(max(min(len(words), setting_grid.MOST_AXES), _KNOBS)):
-        _axis(setting, known, words, number)
+    """Draw the widgets and return the grid that they describe, over the setting on screen.
+
+    Returns None, with a warning, if there is no such grid.
+    """
+    sweepable = _sweepable_knobs(setting)
+    words = [word for word in st.query_params.get(AXES, "").split(_SEPARATOR) if word]
+    if not words:
+        words = _first_words(setting, sweepable)
+    for number in range(max(min(len(words), setting_grid.MOST_AXES), _OFFERED_KNOBS)):
+        _axis(setting, sweepable, words, number)
     seeds = _seeds(setting)
     try:
-        found = setting_grid.parse(setting.id, words, setting.config, seeds)
-        if len(found.cells) > MOST:
+        grid = setting_grid.parse(setting.id, words, setting.config, seeds)
+        if len(grid.cells) > MOST:
             raise BadSetting(
-                f"a sweep on a page must have at most {MOST} runs, got {len(found.cells)}"
+                f"a sweep on a page must have at most {MOST} runs, got {len(grid.cells)}"
             )
     except BadSetting as problem:
         st.warning(f"{escape_markdown(problem)}.")
         return None
-    return found
+    return grid
 
 
-def _first(setting: Setting, known: dict[str, Knob]) -> list[str]:
-    """What is offered first: two knobs at values whose runs are there; else one knob."""
-    mapped = {
-        name: found
-        for name, found in atlas.ready_values(setting.id, setting.config).items()
-        if len(found) > 1
+def _sweepable_knobs(setting: Setting) -> dict[str, Knob]:
+    """Return the knobs that can be an axis and have an effect in the setting on screen."""
+    knobs = knobs_of(setting.experiment.config)
+    fields = set(setting_grid.can_sweep(knobs))
+    return {
+        field: knob
+        for field, knob in knobs.items()
+        if field in fields and (not knob.shown_if or getattr(setting.config, knob.shown_if))
     }
-    if len(mapped) > 1:
+
+
+def _first_words(setting: Setting, sweepable: dict[str, Knob]) -> list[str]:
+    """Return the axes that are shown first: two knobs at values that have runs, else one knob."""
+    ready = {
+        field: values
+        for field, values in atlas.ready_values(setting.id, setting.config).items()
+        if len(values) > 1
+    }
+    if len(ready) > 1:
         return [
-            f"{name}={','.join(map(widgets.slider_text, found))}"
-            for name, found in list(mapped.items())[:_KNOBS]
+            f"{field}={','.join(map(widgets.slider_text, values))}"
+            for field, values in list(ready.items())[:_OFFERED_KNOBS]
         ]
-    return [
-        _word(
-            setting,
-            next(
-                (name for name, knob in known.items() if knob.kind == "slider"), next(iter(known))
-            ),
-        )
-    ]
+    sliders = [field for field, knob in sweepable.items() if knob.kind == "slider"]
+    return [_word(setting, [*sliders, *sweepable][0])]
 
 
-def _offered(setting: Setting, name: str, knob: Knob) -> bool:
-    settings = knobs_of(setting.experiment.config)
-    here = not knob.shown_if or getattr(setting.config, knob.shown_if)
-    return name in setting_grid.can_sweep(settings) and bool(here)
-
-
-def _axis(setting: Setting, known: dict[str, Knob], words: list[str], number: int) -> None:
-    """One knob and its values; the second may be none."""
-    field, _, given = words[number].partition("=") if number < len(words) else ("", "", "")
-    keys = [f"{setting.id}:sweep {part} {number}" for part in ("knob", "values")]
-    titles = {name: knob.label for name, knob in known.items()}
-    st.session_state[keys[0]] = field if field in known else None  # a default could not be emptied
-    label = "Sweep over" if number == 0 else "and over"
-    how = widget_arguments(keys[0], _other, setting, words, number, keys)
-    empty = {"index": None, "placeholder": "nothing else"} if number else {}
-    st.selectbox(label, list(titles), format_func=titles.__getitem__, **empty, **how)
-    if field not in known:
+def _axis(setting: Setting, sweepable: dict[str, Knob], words: list[str], number: int) -> None:
+    """Draw the widgets of one axis: its knob, which may be none after the first, and its values."""
+    word = words[number] if number < len(words) else ""
+    field, _, text = word.partition("=")
+    knob_key = f"{setting.id}:sweep knob {number}"
+    values_key = f"{setting.id}:sweep values {number}"
+    titles = {name: knob.label for name, knob in sweepable.items()}
+    # set in every run of the page: a list with a default could not be emptied
+    st.session_state[knob_key] = field if field in sweepable else None
+    optional = {"index": None, "placeholder": "nothing else"} if number else {}
+    st.selectbox(
+        "Sweep over" if number == 0 else "and over",
+        list(titles),
+        format_func=titles.__getitem__,
+        **optional,
+        **widget_arguments(knob_key, _knob_changed, setting, words, number, knob_key),
+    )
+    if field not in sweepable:
         return
-    knob = known[field]
+    knob = sweepable[field]
     if knob.kind == "slider":
-        value = given.replace(",", ", ")
-        set_widget(keys[1], value, knob)
-        told = widget_arguments(keys[1], _moved, words, number, field, keys[1])
-        st.text_input(f"Values, from {knob.low:g} to {knob.high:g}", value, max_chars=200, **told)
+        label = f"Values, from {knob.low:g} to {knob.high:g}"
+        value = text.replace(",", ", ")
+        set_widget(values_key, value, knob)
+        arguments = widget_arguments(values_key, _values_changed, words, number, field, values_key)
+        st.text_input(label, value, max_chars=200, **arguments)
     else:
-        named = knob.options if knob.kind == "choice" else {"false": "off", "true": "on"}
-        values = [value for value in given.split(",") if value in named]
-        set_widget(keys[1], values, knob)
-        told = widget_arguments(keys[1], _moved, words, number, field, keys[1])
+        options = dict(knob.options) if knob.kind == "choice" else {"false": "off", "true": "on"}
+        values = [value for value in text.split(",") if value in options]
+        set_widget(values_key, values, knob)
+        arguments = widget_arguments(values_key, _values_changed, words, number, field, values_key)
         st.pills(
             "Values",
-            list(named),
+            list(options),
             default=values,
-            format_func=dict(named).__getitem__,
+            format_func=options.__getitem__,
             selection_mode="multi",
-            **told,
+            **arguments,
         )
 
 
-def _other(setting: Setting, words: list[str], number: int, keys: list[str]) -> None:
-    field = st.session_state[keys[0]]
+def _knob_changed(setting: Setting, words: list[str], number: int, key: str) -> None:
+    """Put another knob in the place of an axis, or none; an axis of the same knob is dropped."""
+    field = st.session_state[key]
     others = [
         word
         for index, word in enumerate(words)
         if index != number and word.partition("=")[0] != field
     ]
-    _write([*others[:number], *([_word(setting, field)] if field else []), *others[number:]])
+    changed = [_word(setting, field)] if field else []
+    _write([*others[:number], *changed, *others[number:]])
 
 
-def _moved(words: list[str], number: int, field: str, key: str) -> None:
-    given = st.session_state[key]
-    values = given.replace(" ", "") if isinstance(given, str) else ",".join(given)
-    _write([*words[:number], f"{field}={values}", *words[number + 1 :]])
+def _values_changed(words: list[str], number: int, field: str, key: str) -> None:
+    values = st.session_state[key]
+    text = values.replace(" ", "") if isinstance(values, str) else ",".join(values)
+    _write([*words[:number], f"{field}={text}", *words[number + 1 :]])
 
 
 def _write(words: list[str]) -> None:
-    address.write(AXES, _BETWEEN.join(words), "")
+    address.write(AXES, _SEPARATOR.join(words), "")
 
 
 def _word(setting: Setting, field: str) -> str:
-    """A knob with values to begin with: some of those that its slider has, the one on screen among
-    them."""
+    """Return an axis of a knob with its first values: all options, or a few of its slider's stops
+    with the value on screen among them."""
     knob = knobs_of(setting.experiment.config)[field]
+    if knob.kind == "choice":
+        return f"{field}={','.join(knob.options)}"
     if knob.kind != "slider":
-        return f"{field}={','.join(knob.options if knob.kind == 'choice' else ('false', 'true'))}"
-    here = getattr(setting.config, field)
-    stops = widgets.slider_values(knob, [here]) or [knob.low, here, knob.high]
-    stride = max(1, -(-len(stops) // _OFFERED))
-    offered = stops[stops.index(here) % stride :: stride]
+        return f"{field}=false,true"
+    current = getattr(setting.config, field)
+    stops = widgets.slider_values(knob, [current]) or [knob.low, current, knob.high]
+    stride = max(1, -(-len(stops) // _OFFERED_VALUES))
+    offered = stops[stops.index(current) % stride :: stride]
     return f"{field}={','.join(map(widgets.slider_text, offered))}"
 
 
 def _seeds(setting: Setting) -> int | None:
-    """How many seeds every run has; None where runs have none."""
+    """Draw the number of seeds of each run and return it; None if the runs have no seeds."""
     knob = knobs_of(setting.experiment.config).get("seeds")
     if knob is None:
         return None
-    key, base = f"{setting.id}:sweep seeds", setting.config.seeds
-    asked = st.query_params.get(SEEDS, "")
-    good = re.fullmatch("[0-9]{1,9}", asked) and knob.low <= int(asked) <= knob.high
-    value = int(asked) if good else base
+    key = f"{setting.id}:sweep seeds"
+    base = setting.config.seeds
+    text = st.query_params.get(SEEDS, "")
+    is_valid = re.fullmatch("[0-9]{1,9}", text) and knob.low <= int(text) <= knob.high
+    value = int(text) if is_valid else base
     set_widget(key, value, knob)
     st.number_input(
         "Seeds of each run",
         int(knob.low),
         int(knob.high),
         value,
-        **widget_arguments(key, _reseeded, key, base),
+        **widget_arguments(key, _seeds_changed, key, base),
     )
     return st.session_state[key]
 
 
-def _reseeded(key: str, base: Any) -> None:
+def _seeds_changed(key: str, base: Any) -> None:
     address.write(SEEDS, st.session_state[key], base)

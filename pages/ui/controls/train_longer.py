@@ -1,5 +1,4 @@
-"""Train on: the same setting for 2, 5 or 10 times as many steps, from where its run
-ended or anew."""
+"""The menu "Train on": the same setting for more steps, from where its run ended or anew."""
 
 from typing import Any
 
@@ -15,41 +14,42 @@ from pages.ui.look import formats
 
 
 def offer(setting: Setting) -> None:
-    """A button for each length that the setting can have beyond its own; nothing where it has no
+    """Draw a button for each longer training of the setting; nothing if the setting has no
     steps."""
-    every = warm_start.longer(setting.id, setting.config)
-    if not every or limits.read_only():
+    configs = warm_start.longer(setting.id, setting.config)
+    if not configs or limits.read_only():
         return
-    goes_on, steps = (
-        warm_start.has_end(setting.id, setting.config),
-        getattr(setting.config, warm_start.FIELD),
-    )
+    has_end = warm_start.has_end(setting.id, setting.config)
+    steps = getattr(setting.config, warm_start.FIELD)
     with st.popover("Train on", help="Some claims need a longer training to be decided"):
-        st.caption(_from(setting, goes_on, steps))
-        for config, time in zip(every, estimates(setting.id, every, alone=True), strict=True):
-            wanted = getattr(config, warm_start.FIELD)
-            share = 1 - steps / wanted if goes_on else 1.0
-            label = f"{wanted:,} steps · {formats.duration(None if time is None else time * share)}"
-            refused = training.too_long(time)
+        st.caption(_start_text(setting, has_end, steps))
+        seconds_of_all = estimates(setting.id, configs, alone=True)
+        for config, seconds in zip(configs, seconds_of_all, strict=True):
+            longer_steps = getattr(config, warm_start.FIELD)
+            share = 1 - steps / longer_steps if has_end else 1.0  # of the steps still to train
+            time = formats.duration(None if seconds is None else seconds * share)
+            reason = training.too_long(seconds)
             st.button(
-                label,
-                key=f"train on to {wanted}",
-                on_click=_go,
+                f"{longer_steps:,} steps · {time}",
+                key=f"train on to {longer_steps}",
+                on_click=_train,
                 args=(setting, config),
-                disabled=bool(refused),
-                help=refused or None,
+                disabled=bool(reason),
+                help=reason or None,
             )
 
 
-def _from(setting: Setting, goes_on: bool, steps: int) -> str:
-    if goes_on:
+def _start_text(setting: Setting, has_end: bool, steps: int) -> str:
+    """Return whether a longer training goes on from the run's end or starts anew, in a sentence."""
+    if has_end:
         return f"Goes on from step {steps:,}, and ends as if it had been this long from the start."
     if setting.experiment.goes_on(setting.config):
         return "Starts anew: only the latest runs trained on this machine can go on."
     return "Starts anew: here a longer training differs from its first step on."
 
 
-def _go(setting: Setting, config: Any) -> None:
+def _train(setting: Setting, config: Any) -> None:
+    """Make the longer training the page's setting and submit it."""
     address.write(
         warm_start.FIELD,
         getattr(config, warm_start.FIELD),

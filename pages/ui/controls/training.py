@@ -1,5 +1,5 @@
-"""A setting without a run: the Run button with its honest time, or the job it has started, in one
-line of the stage."""
+"""A setting without a run: the Run button with its estimated time, or the job's state, in one line
+of the stage."""
 
 import math
 from contextlib import suppress
@@ -20,25 +20,30 @@ from pages.ui.link.address import Setting
 from pages.ui.look import formats
 from pages.ui.look.escape import escape_markdown
 
-LOOK = 0.3  # seconds between looks at a job
+INTERVAL = 0.3  # seconds between updates of a job's state
 
 
 @dataclass(frozen=True)
 class Pending:
-    """A setting that has no run yet. `key` of its run to be, and what the run on screen has
-    otherwise."""
+    """A setting that has no run yet.
+
+    key      of the run it will have
+    nearest  how the settings of the run on screen differ; empty if there is no run on screen
+    """
 
     key: str
     nearest: str
 
     def job(self) -> queue.JobState | None:
-        """Its job, if somebody has asked for it."""
+        """Return the setting's job, or None if nobody has asked for it."""
         return None if limits.read_only() else queue.state(self.key)
 
 
 def pending_job(pending: Pending | None) -> queue.JobState | None:
-    """The job of what is pending. If its run has been made since the page looked for it, the page
-    begins anew."""
+    """Return the job of the pending setting.
+
+    If its run was stored since the page looked for it, the page is drawn again.
+    """
     job = pending.job() if pending else None
     if job is not None and job.ended and store.default().exact(job.experiment, job.key) is not None:
         pending_address.apply_pending()
@@ -47,23 +52,26 @@ def pending_job(pending: Pending | None) -> queue.JobState | None:
 
 
 def is_active(job: queue.JobState | None) -> bool:
-    """Whether something may come of the job."""
+    """Return whether the job may still produce a run."""
     return job is not None and not job.ended and job.status != "cancelling"
 
 
 def is_over(job: queue.JobState | None) -> bool:
-    """Whether the visitor knows that nothing comes of it: then the run on screen is all
-    there is."""
+    """Return whether the job was cancelled or has failed, so that the nearest run is shown without
+    fading."""
     return job is not None and job.status in ("cancelling", "cancelled", "failed")
 
 
 def run_button(setting: Setting, where: str, again: bool = False) -> str:
-    """The button that asks for the setting to be trained; or why there is none, in a sentence."""
+    """Draw the button that trains the setting; `where` becomes part of its key.
+
+    Returns a sentence on why there is no button, or an empty string.
+    """
     if limits.read_only():
         return ""
     seconds = estimate_seconds(setting.id, setting.config)
-    if refused := too_long(seconds):
-        return refused
+    if reason := too_long(seconds):
+        return reason
     label = (
         f"{'Run again' if again else 'Train it here'} · {formats.duration(seconds)} {spawn.where()}"
     )
@@ -78,60 +86,67 @@ def run_button(setting: Setting, where: str, again: bool = False) -> str:
 
 
 def too_long(seconds: float | None) -> str:
-    """Why a training of that length is not done here, in a sentence; empty if it is."""
+    """Return a sentence on why a training of that length is refused here; empty if it is not."""
     try:
         limits.check_length(seconds)
     except BadSetting as problem:
-        return escape_markdown(f"{str(problem)[:1].upper()}{str(problem)[1:]}.")
+        text = str(problem)
+        return escape_markdown(f"{text[:1].upper()}{text[1:]}.")
     return ""
 
 
+def problem_text(problem: BadSetting | OSError) -> str:
+    """Return in words why something could not be started or cancelled."""
+    return write_problem(problem) if isinstance(problem, OSError) else str(problem)
+
+
 def submit(experiment_id: str, config: Any) -> None:
-    """Ask for a run; say why where that cannot be."""
+    """Submit a training, or show why it cannot start."""
     try:
         auto_train.keep_job(queue.submit(experiment_id, config, visitor=visitors.name()))
         spawn.ensure_workers()
     except (BadSetting, OSError) as problem:
-        told = write_problem(problem) if isinstance(problem, OSError) else str(problem)
-        st.error(f"The training cannot start: {escape_markdown(told)}.")
+        st.error(f"The training cannot start: {escape_markdown(problem_text(problem))}.")
 
 
 def show_pending(setting: Setting, pending: Pending, job: queue.JobState | None) -> None:
-    """In place of the headline: what is on screen instead of the setting's run, and the way to
-    this."""
+    """Draw, in place of the headline, which run is on screen and the button for the missing one."""
     if job is not None and job.status == "failed":
         st.error(f"The training failed: {escape_markdown(job.message.rstrip('.'))}.")
-    refused = ""
+    reason = ""
     with st.container(horizontal=True, vertical_alignment="center", key="pending"):
         if job is not None and job.status == "cancelling":
-            st.fragment(_cancelling, run_every=LOOK)(pending.key)
+            st.fragment(_cancelling, run_every=INTERVAL)(pending.key)
         elif is_active(job):
-            st.empty()  # in the button's place, so that what is said stays in its own
+            st.empty()  # in the button's place, so that the sentence stays in its own
         else:
-            refused = run_button(setting, "page", again=is_over(job))
-        st.markdown(f"{refused} {_said(job, pending.nearest)}".strip())
+            reason = run_button(setting, "page", again=is_over(job))
+        st.markdown(f"{reason} {_nearest_text(job, pending.nearest)}".strip())
 
 
-def _said(job: queue.JobState | None, nearest: str) -> str:
+def _nearest_text(job: queue.JobState | None, nearest: str) -> str:
+    """Return why the setting's run is not on screen and which run is instead."""
     if is_active(job):
-        return (
-            f"Until it is done you see the nearest run, faded: {nearest}."
-            if nearest
-            else "There is no run yet."
-        )
+        if not nearest:
+            return "There is no run yet."
+        return f"Until it is done you see the nearest run, faded: {nearest}."
     if is_over(job):
-        cancelled = "" if job is None or job.status == "failed" else "This run was cancelled. "
-        return cancelled + (f"You see the nearest run: {nearest}." if nearest else "")
-    none = "There is no run of these settings." if limits.read_only() else "Not trained yet."
+        text = "" if job is None or job.status == "failed" else "This run was cancelled. "
+        return f"{text}You see the nearest run: {nearest}." if nearest else text
     if job is not None and job.status == "done":
-        none = (
+        text = (
             "This run was made here, but is no longer kept: it was deleted, or dropped to make "
             "room."
         )
-    return f"{none} You see the nearest run, faded: {nearest}." if nearest else none
+    elif limits.read_only():
+        text = "There is no run of these settings."
+    else:
+        text = "Not trained yet."
+    return f"{text} You see the nearest run, faded: {nearest}." if nearest else text
 
 
 def _cancelling(key: str) -> None:
+    """Draw that a job is being cancelled; a fragment, until it is."""
     job = queue.state(key)
     if job is None or job.status != "cancelling":
         pending_address.apply_pending()
@@ -140,9 +155,9 @@ def _cancelling(key: str) -> None:
 
 
 def show_progress(key: str) -> None:
-    """In place of the clock: how far the job is, until it ends."""
+    """Draw, in place of the clock, the progress of a job until it ends."""
     with st.container(key="progress"):
-        st.fragment(_progress, run_every=LOOK)(key)
+        st.fragment(_progress, run_every=INTERVAL)(key)
 
 
 def _progress(key: str) -> None:
@@ -152,10 +167,8 @@ def _progress(key: str) -> None:
         ensure_workers()  # its worker may have died
     if job is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.progress(
-                min(job.step / job.total, 1.0) if job.total else 0.0,
-                text=escape_markdown(describe(job)),
-            )
+            share = min(job.step / job.total, 1.0) if job.total else 0.0
+            st.progress(share, text=escape_markdown(describe(job)))
             if visitors.can_end(key):
                 st.button("Cancel", key="cancel", on_click=cancel, args=(key,))
             elif is_active(job):
@@ -168,11 +181,11 @@ def _progress(key: str) -> None:
                 )
     if not is_active(job):
         pending_address.apply_pending()
-        st.rerun()  # the page shows what came of it
+        st.rerun()  # the page shows the run, or why there is none
 
 
 def cancel(key: str) -> None:
-    """Cancel a job in the visitor's name; say so where it goes on."""
+    """Withdraw the visitor's request for a job; a message says if others keep it running."""
     try:
         if not queue.cancel(key, visitor=visitors.acting_name(key)):
             st.toast("It goes on: another visitor asked for it.")
@@ -181,13 +194,13 @@ def cancel(key: str) -> None:
 
 
 def ensure_workers() -> None:
-    """Start workers for what waits; where nothing can be written the job's own message says so."""
+    """Start workers for waiting jobs; if nothing can be written, the job's own message says so."""
     with suppress(OSError):
         spawn.ensure_workers()
 
 
 def describe(job: queue.JobState) -> str:
-    """A job's state in one line."""
+    """Return a job's state in one line."""
     if job.status == "queued" and not queue.is_ready(job):
         return f"Waiting: it was asked for with version {job.version} of {job.experiment}"
     if job.status == "queued" and job.message:
@@ -202,20 +215,28 @@ def describe(job: queue.JobState) -> str:
             f"Interrupted at step {job.step}; "
             f"{job.message or 'it will go on from its last checkpoint in a moment'}"
         )
-    if job.status in ("cancelling", "cancelled"):
-        return "Cancelling" if job.status == "cancelling" else "Cancelled"
+    if job.status == "cancelling":
+        return "Cancelling"
+    if job.status == "cancelled":
+        return "Cancelled"
     if job.ended:
         return "Done" if job.status == "done" else "Failed"
-    return job.message or _training(job)
+    return job.message or _describe_running(job)
 
 
-def _training(job: queue.JobState) -> str:
+def _describe_running(job: queue.JobState) -> str:
+    """Return the phase, step, loss and remaining time of a running job."""
     name = job.phase[:1].upper() + job.phase[1:]
-    if name and not job.phase_steps:  # what comes after a training
+    if name and not job.phase_steps:  # a phase after the training, without steps
         return name
     if not job.total:  # the worker has it and has not reported yet
         return "Starting"
-    step, steps = (job.phase_step, job.phase_steps) if job.phase_steps else (job.step, job.total)
+    if job.phase_steps:
+        step = job.phase_step
+        steps = job.phase_steps
+    else:
+        step = job.step
+        steps = job.total
     left = f" · {formats.duration(job.seconds_left)} left" if job.seconds_left is not None else ""
     loss = f" · loss {job.loss:.3g}" if math.isfinite(job.loss) else ""
     return f"{name or 'Training'}: step {step} of {steps}{loss}{left}"

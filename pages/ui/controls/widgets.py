@@ -1,4 +1,4 @@
-"""One widget a knob. It shows what the address says and writes there what the visitor chooses."""
+"""A widget for each knob: it shows the value in the address and writes a chosen value there."""
 
 import math
 from collections.abc import Iterable
@@ -13,14 +13,16 @@ from pages.ui.link import address, lesson_rules
 from pages.ui.link.address import Setting
 from pages.ui.link.widget_events import set_widget, widget_arguments
 
-_MOST_STOPS = 300
+_MOST_STOPS = 300  # of a slider; a knob with more is a number field
 
 
 def link_pills(
     label: str, key: str, titles: dict[str, str], field: str, now: dict[str, str]
 ) -> None:
-    """Pills that leave all settings but `now`'s for another value of `field`; each value has its
-    title."""
+    """Draw pills of which each is a link to `now` with another value of `field`.
+
+    `titles` holds the label of each value. All settings outside `now` are reset.
+    """
     value = now[field] if now[field] in titles else None
     set_widget(key, value, titles)
     st.pills(
@@ -33,12 +35,17 @@ def link_pills(
 
 
 def select(label: str, key: str, titles: dict[str, str], field: str, now: dict[str, str]) -> None:
-    """A list that leaves all settings but `now`'s for another value of `field`; each value has its
-    title."""
+    """Draw a list with the same meaning as `link_pills`."""
     set_widget(key, now[field], titles)
-    shown = {"format_func": titles.__getitem__, "label_visibility": "collapsed", "width": 340}
-    index = list(titles).index(now[field])
-    st.selectbox(label, list(titles), index, **widget_arguments(key, _go, key, field, now), **shown)
+    st.selectbox(
+        label,
+        list(titles),
+        list(titles).index(now[field]),
+        format_func=titles.__getitem__,
+        label_visibility="collapsed",
+        width=340,
+        **widget_arguments(key, _go, key, field, now),
+    )
 
 
 def _go(key: str, field: str, now: dict[str, str]) -> None:
@@ -47,7 +54,7 @@ def _go(key: str, field: str, now: dict[str, str]) -> None:
 
 
 def can_move(setting: Setting, field: str, config: Any) -> bool:
-    """Whether there is something to choose at a field of the view, for a run of `config`."""
+    """Return whether a field of the view has more than one value for a run of `config`."""
     knob = knobs_of(setting.experiment.view)[field]
     if knob.shown_if and not getattr(config, knob.shown_if):
         return False
@@ -55,11 +62,11 @@ def can_move(setting: Setting, field: str, config: Any) -> bool:
 
 
 def draw_view(setting: Setting, field: str, value: Any, config: Any) -> None:
-    """The widget of a field of the view, as far as a run of `config` goes."""
+    """Draw the widget of a field of the view, up to the end of a run of `config`."""
     knob = knobs_of(setting.experiment.view)[field]
     if knob.at_most:
-        most = getattr(config, knob.at_most)
-        knob = replace(knob, high=most, default=min(knob.default, most))
+        high = getattr(config, knob.at_most)
+        knob = replace(knob, high=high, default=min(knob.default, high))
     base = address.base_view(setting.experiment, setting.preset)
     draw(setting, field, knob, value, getattr(base, field))
 
@@ -67,15 +74,18 @@ def draw_view(setting: Setting, field: str, value: Any, config: Any) -> None:
 def draw(
     setting: Setting, field: str, knob: Knob, value: Any, base: Any, also: Iterable[Any] = ()
 ) -> None:
-    """The widget of one knob; one that a lesson sets does not move. `also` are values that a slider
-    must be able to show."""
+    """Draw the widget of one knob; it is disabled if a lesson sets the field.
+
+    `base` is the preset's value; `also` are further values that a slider must be able to show.
+    """
     if knob.at_most:  # beyond the end is the end, also where a link or the preset says so
-        value, base = min(value, knob.high), min(base, knob.high)
+        value = min(value, knob.high)
+        base = min(base, knob.high)
     key = f"{setting.id}:{field}"
     set_widget(key, value, knob, base, *also)
     locked = field in lesson_rules.fixed_fields(setting.lesson, setting.preset)
-    told = f"{lesson_rules.LOCKED} {knob.help}".strip() if locked else knob.help or None
-    common = {**widget_arguments(key, _changed, key, field, base), "help": told, "disabled": locked}
+    help = f"{lesson_rules.LOCKED} {knob.help}".strip() if locked else knob.help or None
+    common = {**widget_arguments(key, _changed, key, field, base), "help": help, "disabled": locked}
     if knob.kind == "document":
         uploads.draw(setting, field, knob, value, locked)
     elif knob.kind == "toggle":
@@ -96,11 +106,12 @@ def _changed(key: str, field: str, base: Any) -> None:
 
 
 def _choice(knob: Knob, value: Any, common: dict[str, Any]) -> None:
-    options, common = list(knob.options), {**common, "format_func": knob.options.__getitem__}
+    options = list(knob.options)
+    title_of = knob.options.__getitem__
     if len(options) <= 4:
-        st.pills(knob.label, options, default=value, **common)
+        st.pills(knob.label, options, default=value, format_func=title_of, **common)
     else:
-        st.selectbox(knob.label, options, options.index(value), **common)
+        st.selectbox(knob.label, options, options.index(value), format_func=title_of, **common)
 
 
 def _number(knob: Knob, value: Any, also: list[Any], common: dict[str, Any]) -> None:
@@ -116,27 +127,31 @@ def _number(knob: Knob, value: Any, also: list[Any], common: dict[str, Any]) -> 
 
 
 def slider_text(value: float) -> str:
-    """A number as a slider shows it: whole, or as short as it can be."""
+    """Return a number as a slider shows it, with at most six significant digits."""
     return str(value) if isinstance(value, int) else f"{value:.6g}"
 
 
 def slider_values(knob: Knob, also: Iterable[Any] = ()) -> list[Any]:
-    """The values a slider offers, with those of `also`; empty if they are too many for one."""
-    kind, low, high = type(knob.default), knob.low or 0, knob.high or 0
+    """Return the values of a slider in order, `also` among them; empty if they are too many."""
+    kind = type(knob.default)
+    low = knob.low or 0
+    high = knob.high or 0
     if knob.log:
-        inner = _by_factors(low, high)
+        stops = _by_factors(low, high)
     else:
         step = knob.step or (1 if kind is int else (high - low) / 100)
         count = math.floor((high - low) / step + 1e-9)
         if count > _MOST_STOPS:
             return []
-        inner = [round(low + i * step, 10) for i in range(count + 1)]
-    wanted = (value for value in (low, high, knob.default, *inner, *also) if kind(value) == value)
-    return sorted({kind(value) for value in wanted})
+        stops = [round(low + i * step, 10) for i in range(count + 1)]
+    values = (low, high, knob.default, *stops, *also)
+    # a whole-number knob has no stop between whole numbers
+    return sorted({kind(value) for value in values if kind(value) == value})
 
 
 def _by_factors(low: float, high: float) -> list[float]:
-    """Doublings where both ends are powers of two, else 1, 2, 5, 10, 20, …"""
+    """Return the stops of a logarithmic slider: powers of two if both ends are such, else 1, 2, 5,
+    10, 20, …"""
     if low >= 1 and all(math.log2(end).is_integer() for end in (low, high)):
         return [2.0**i for i in range(round(math.log2(low)), round(math.log2(high)) + 1)]
     first = math.floor(math.log10(low if low > 0 else high / 1e4))

@@ -1,9 +1,11 @@
-"""The front page. Reads shipped runs without their experiments, hence without torch."""
+"""The front page. It reads shipped runs without importing their experiments, hence without
+torch."""
 
 import streamlit as st
 
 from icl_core import figures, registry
 from icl_core.contract.experiment import Paper
+from icl_core.contract.figure import Figure
 from icl_core.findings import findings
 from icl_core.runs import store
 from pages.ui.claims import verdicts
@@ -34,12 +36,12 @@ def show() -> None:
     with st.container(key="cards"):
         for paper in papers.values():
             _card(paper)
-    _glance()
+    _verdicts()
     same_tab_links.listen()
 
 
 def _card(paper: Paper) -> None:
-    """A door: the picture, one sentence, the link."""
+    """Draw a paper's card: what it found, a picture, a link to its page."""
     with st.container(border=True, key=f"card-{paper.name}"):
         st.subheader(menu.short_title(paper.name), anchor=False)
         st.markdown(paper.found)
@@ -48,33 +50,39 @@ def _card(paper: Paper) -> None:
 
 
 def _picture(paper: Paper) -> None:
+    """Draw the paper's picture from its shipped run, or say that the run is not built."""
     if paper.picture is None:
         return
     header = store.default().preset(*paper.picture[:2])
-    drawn = _drawn(header.digest, is_dark(), paper.name, header) if header else None
-    if drawn is None:
-        if header:  # built again, the run has the same digest
-            _drawn.clear(header.digest, is_dark(), paper.name, header)
+    drawing = _draw_picture(header.digest, is_dark(), paper.name, header) if header else None
+    if drawing is None:
+        if header:  # a damaged run that is built again has the same digest: None must not stay
+            _draw_picture.clear(header.digest, is_dark(), paper.name, header)
         st.caption("The picture appears once its run is built: `python -m icl_core build`.")
         return
-    title, caption, figure = drawn
+    title, caption, figure = drawing
     with st.container(key=f"picture-{paper.name}"):
         show_chart(figure, f"picture {paper.name}", f"{title}. {caption}")
 
 
 @st.cache_resource(max_entries=20, show_spinner=False)
-def _drawn(digest: str, dark: bool, paper: str, _header: store.Header) -> tuple | None:
+def _draw_picture(
+    digest: str, dark: bool, paper: str, _header: store.Header
+) -> tuple[str, str, Figure] | None:
+    """Return the picture's title, caption and figure; None if the run's file is damaged."""
     picture = registry.papers()[paper].picture
     run = store.default().load(_header, typed=False)
-    panel = picture[2](run) if run and picture else None
-    if panel is None or panel.figure is None:
+    if run is None or picture is None:
+        return None
+    panel = picture[2](run)
+    if panel.figure is None:
         return None
     return panel.title.rstrip("."), panel.caption, figures.themed(panel.figure, dark)
 
 
-def _glance() -> None:
-    """How the claims fared in the shipped runs: the papers' own as a bar each, others in a line."""
+def _verdicts() -> None:
+    """Draw the verdicts on the claims in the shipped runs, a bar for each paper."""
     st.header("What the papers claim, and what comes out here", anchor=False)
-    counted = findings.counts(store.default())
-    verdicts.bars({menu.short_title(name): counted.get(name, {}) for name in registry.papers()})
+    counts = findings.counts(store.default())
+    verdicts.bars({menu.short_title(name): counts.get(name, {}) for name in registry.papers()})
     menu.link("claims", "All claims, and what was measured")

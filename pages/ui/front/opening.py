@@ -1,8 +1,8 @@
-"""What plays on top of the front page: the film of a shipped run, drawn without its experiment,
-hence without torch."""
+"""The film at the top of the front page: a shipped run at each of its snapshots, drawn without
+importing its experiment, hence without torch."""
 
-from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import streamlit as st
 
@@ -17,14 +17,28 @@ from pages.ui.stage import playback
 from pages.ui.story import tour
 
 _KEY = "clock of the front page"
-_Seat = tuple[
-    str, list[Panel], bytes
-]  # a panel's name, what it shows at each snapshot, the same for the browser
+
+
+class _Seat(NamedTuple):
+    """A panel of the film: its name, what it shows at each snapshot, the same for the browser."""
+
+    name: str
+    panels: list[Panel]
+    states: bytes
+
+
+class _Film(NamedTuple):
+    """A film: its name, the training steps of its snapshots, a headline for each, its panels."""
+
+    name: str
+    steps: list[int]
+    headlines: list[str]
+    seats: list[_Seat]
 
 
 @st.fragment
 def show(paper: str) -> None:
-    """Play the opening of a paper, or say why there is none to be seen."""
+    """Draw the opening of a paper, or why it cannot be shown."""
     opening = registry.papers()[paper].opening
     if opening is None:
         return
@@ -39,61 +53,66 @@ def show(paper: str) -> None:
             if registry.lessons():
                 menu.link("lessons", "Lessons, ready to teach")
         with st.container(key="opening-film"):
-            _film(paper, opening)
+            _show_film(paper, opening)
 
 
-def _film(paper: str, opening: Opening) -> None:
+def _show_film(paper: str, opening: Opening) -> None:
+    """Draw the film of the opening's run, or why it cannot be shown."""
     header = store.default().preset(*opening.run)
     try:
-        found = _drawn(header.digest, is_dark(), paper, header) if header else None
+        film = _draw_film(header.digest, is_dark(), paper, header) if header else None
     except CannotDraw as problem:
         st.caption(f"The film cannot be shown: {escape_markdown(problem)}.")
         return
-    if found is None:
-        if header:  # built again, the run has the same digest
-            _drawn.clear(header.digest, is_dark(), paper, header)
+    if film is None:
+        if header:  # a damaged run that is built again has the same digest: None must not stay
+            _draw_film.clear(header.digest, is_dark(), paper, header)
         st.caption("The film appears once its run is built: `python -m icl_core build`.")
         return
-    _play(*found)
+    _play(film)
 
 
-def _play(name: str, steps: list[int], said: list[str], seats: Sequence[_Seat]) -> None:
-    last, rests = len(steps) - 1, playback.resting_step(_KEY)
-    at = steps.index(rests) if rests in steps else last
-    playback.show_clock(_KEY, name, steps, said, at, lambda: None, playback.ClockOptions(play=True))
-    drawn = (
-        at if playback.is_unavailable(_KEY) else last
-    )  # the browser brings it to where the clock rests, if it can
-    with st.container(key=f"stage-1x{len(seats)}"):
-        for seat, panels, states in seats:
-            with st.container(key=f"seat-{seat}"):
-                seat_chart(panels[drawn], seat)
-                playback.send_states(seat, states)
+def _play(film: _Film) -> None:
+    """Draw the clock and the panels of a film."""
+    last = len(film.steps) - 1
+    step = playback.resting_step(_KEY)
+    index = film.steps.index(step) if step in film.steps else last
+    playback.show_clock(
+        _KEY,
+        film.name,
+        film.steps,
+        film.headlines,
+        index,
+        lambda: None,
+        playback.ClockOptions(play=True),
+    )
+    # a browser that can move the charts brings them from the last snapshot to the clock's
+    drawn = index if playback.is_unavailable(_KEY) else last
+    with st.container(key=f"stage-1x{len(film.seats)}"):
+        for seat in film.seats:
+            with st.container(key=f"seat-{seat.name}"):
+                seat_chart(seat.panels[drawn], seat.name)
+                playback.send_states(seat.name, seat.states)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _drawn(
-    digest: str, dark: bool, paper: str, _header: store.Header
-) -> tuple[str, list[int], list[str], list[_Seat]] | None:
-    """The film's name, its steps, what is said at each, and its panels; None if the run's file is
-    damaged."""
-    opening, run = registry.papers()[paper].opening, store.default().load(_header, typed=False)
+def _draw_film(digest: str, dark: bool, paper: str, _header: store.Header) -> _Film | None:
+    """Return the film of a paper's opening; None if the run's file is damaged."""
+    opening = registry.papers()[paper].opening
+    run = store.default().load(_header, typed=False)
     if run is None or opening is None:
         return None
-    name, count = f"{digest[:16]} {'dark' if dark else 'light'}", range(len(run.snapshot_steps))
-    said = [opening.headline(run, index) for index in count]
-    return (
-        name,
-        run.snapshot_steps,
-        said,
-        [_seat(name, each, run, opening, dark) for each in opening.panels],
-    )
+    name = f"{digest[:16]} {'dark' if dark else 'light'}"
+    headlines = [opening.headline(run, index) for index in range(len(run.snapshot_steps))]
+    seats = [_draw_seat(name, panel_name, run, opening, dark) for panel_name in opening.panels]
+    return _Film(name, run.snapshot_steps, headlines, seats)
 
 
-def _seat(film: str, name: str, run: Run, opening: Opening, dark: bool) -> _Seat:
-    shown = [opening.panels[name](run, index) for index in range(len(run.snapshot_steps))]
-    shown = [
-        replace(each, figure=each.figure and figures.themed(each.figure, dark)) for each in shown
-    ]
-    shown = [playback.tag_figure(each, film, index) for index, each in enumerate(shown)]
-    return name, shown, playback.pack_states(name, film, film, shown)
+def _draw_seat(film: str, name: str, run: Run, opening: Opening, dark: bool) -> _Seat:
+    """Return a panel of the film at each snapshot."""
+    panels: list[Panel] = []
+    for index in range(len(run.snapshot_steps)):
+        panel = opening.panels[name](run, index)
+        figure = panel.figure and figures.themed(panel.figure, dark)
+        panels.append(playback.tag_figure(replace(panel, figure=figure), film, index))
+    return _Seat(name, panels, playback.pack_states(name, film, film, panels))

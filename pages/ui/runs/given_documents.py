@@ -1,4 +1,5 @@
-"""What visitors gave and is kept here, on the page of runs: what uses it, and its end."""
+"""The documents that visitors gave, counts of texts and matrices, on the page of runs: which runs
+use them, and a button that deletes them."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -17,49 +18,58 @@ from pages.ui.look.escape import escape_markdown
 
 
 def show(runs: Mapping[str, Mapping[str, Any]]) -> None:
-    """List what is the visitor's, at the machine all; `runs` are the settings of runs made here, by
-    their titles."""
-    found = [each for each in documents.all_documents() if visitors.can_end(each.digest)]
-    st.header(f"Given by you ({len(found)})", anchor=False)
-    if not found:
+    """Draw the visitor's documents, at the machine all of them.
+
+    `runs` holds the settings of runs made here by their titles.
+    """
+    listed = [
+        document for document in documents.all_documents() if visitors.can_end(document.digest)
+    ]
+    st.header(f"Given by you ({len(listed)})", anchor=False)
+    if not listed:
         st.markdown(
             "None yet. A text or matrices that you choose in an experiment's settings are "
             "listed here."
         )
-    jobs = [job.config for job in queue.states() if not job.ended]
-    for each in found:
-        users = [title for title, config in runs.items() if documents.is_used_by(config, each)]
-        _document(each, users, sum(documents.is_used_by(config, each) for config in jobs))
+    job_configs = [job.config for job in queue.states() if not job.ended]
+    for document in listed:
+        users = [title for title, config in runs.items() if documents.is_used_by(config, document)]
+        in_training = any(documents.is_used_by(config, document) for config in job_configs)
+        _document(document, users, in_training)
 
 
-def _document(each: Document, users: list[str], training: int) -> None:
-    given = datetime.fromtimestamp(each.given, UTC)
-    about = f"{formats.exact_size(each.size)} · {given:%Y-%m-%d %H:%M} UTC · digest {each.digest}"
-    title = registry.document_kinds()[each.of].title
+def _document(document: Document, users: list[str], in_training: bool) -> None:
+    """Draw a document; `users` are the titles of the runs that use it."""
+    date = datetime.fromtimestamp(document.given, UTC)
+    title = registry.document_kinds()[document.of].title
+    size = formats.exact_size(document.size)
+    summary = _summary(document.of, document.digest, document.given)
     lines = [
-        f"**{title}** · {escape_markdown(_told(each.of, each.digest, each.given))}",
-        about,
-        escape_markdown(_used(users)),
+        f"**{title}** · {escape_markdown(summary)}",
+        f"{size} · {date:%Y-%m-%d %H:%M} UTC · digest {document.digest}",
+        escape_markdown(_users_text(users)),
     ]
     with st.container(
         border=True,
         horizontal=True,
         vertical_alignment="center",
-        key=f"given-{each.of}-{each.digest}",
+        key=f"given-{document.of}-{document.digest}",
     ):
         st.markdown("  \n".join(lines))
         st.button(
             "Delete",
-            key=f"delete {each.of} {each.digest}",
+            key=f"delete {document.of} {document.digest}",
             on_click=_delete,
-            args=(each,),
-            disabled=bool(training),
-            help="It is in use by a training: cancel that first" if training else None,
+            args=(document,),
+            disabled=in_training,
+            help="It is in use by a training: cancel that first" if in_training else None,
         )
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _told(of: str, digest: str, given: float) -> str:
+def _summary(of: str, digest: str, given: float) -> str:
+    """Return what a document holds in a sentence; `given`, its time, is only part of the cache's
+    key."""
     kind = registry.document_kinds()[of]
     try:
         return kind.describe(kind.load(digest))[0]
@@ -67,19 +77,24 @@ def _told(of: str, digest: str, given: float) -> str:
         return f"{problem}."
 
 
-def _used(users: list[str]) -> str:
+def _users_text(users: list[str]) -> str:
+    """Return which runs use a document and would be lost with it."""
     if not users:
         return "No run uses it."
-    many, gone = (
-        (f"{len(users)} runs", "those runs are") if len(users) > 1 else ("1 run", "that run is")
-    )
+    if len(users) == 1:
+        count = "1 run"
+        consequence = "that run is away"
+    else:
+        count = f"{len(users)} runs"
+        consequence = "those runs are away"
     return (
-        f"Used by {many}: {'; '.join(users)}. Delete it, and {gone} away until you give it again."
+        f"Used by {count}: {'; '.join(users)}. "
+        f"Delete it, and {consequence} until you give it again."
     )
 
 
-def _delete(each: Document) -> None:
+def _delete(document: Document) -> None:
     try:
-        documents.delete(each, visitors.acting_name(each.digest))
+        documents.delete(document, visitors.acting_name(document.digest))
     except (OSError, BadSetting) as problem:
         st.error(escape_markdown(f"It could not be deleted: {problem}"))

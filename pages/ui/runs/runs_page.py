@@ -1,5 +1,5 @@
-"""The runs there are: trainings under way, runs made here, what visitors gave for them, included
-ones."""
+"""The page of runs: trainings under way, runs made here, documents that visitors gave, and the runs
+that come with the project."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -34,36 +34,36 @@ def show() -> None:
         st.header("In training", anchor=False)
         _jobs()
     headers = store.default().headers()
-    made = [header for header in headers if header.origin == "local"]
-    _runs("Made here", made)
+    local_headers = [header for header in headers if header.origin == "local"]
+    _local_runs(local_headers)
     if not limits.read_only():
-        given_documents.show({_title(header): header.config for header in made})
-    _included([header for header in headers if header.origin == "shipped"])
+        given_documents.show({_title(header): header.config for header in local_headers})
+    _shipped_runs([header for header in headers if header.origin == "shipped"])
     same_tab_links.listen()
 
 
-def _runs(title: str, headers: Sequence[store.Header]) -> None:
-    st.header(f"{title} ({len(headers)})", anchor=False)
+def _local_runs(headers: Sequence[store.Header]) -> None:
+    st.header(f"Made here ({len(headers)})", anchor=False)
     if not headers:
         st.markdown("None yet.")
     for header in headers:
         _run(header, _title(header))
 
 
-def _included(headers: Sequence[store.Header]) -> None:
-    """There are more than one looks through: by experiment, in the order of the pages."""
+def _shipped_runs(headers: Sequence[store.Header]) -> None:
+    """Draw the shipped runs, an expander for each experiment, as they are too many for one list."""
     st.header(f"Included ({len(headers)})", anchor=False)
     for id in registry.experiment_ids():
-        own = [header for header in headers if header.experiment == id]
-        if own:
-            with st.expander(f"{id} · {len(own)} run{'s' * (len(own) != 1)}"):
-                for header in own:
+        members = [header for header in headers if header.experiment == id]
+        if members:
+            with st.expander(f"{id} · {len(members)} run{'s' * (len(members) != 1)}"):
+                for header in members:
                     _run(header, _presets(header))
 
 
 @st.fragment(run_every=1.0)
 def _jobs() -> None:
-    training.ensure_workers()  # for what a killed one left behind
+    training.ensure_workers()  # for jobs that a killed worker has left
     active = [job for job in queue.states() if not job.ended]
     if not active:
         st.markdown("Nothing is training now.")
@@ -82,6 +82,7 @@ def _jobs() -> None:
 
 
 def _run(header: store.Header, title: str) -> None:
+    """Draw a run: what it is, and buttons that open, download and, if it is theirs, delete it."""
     with st.container(
         border=True,
         horizontal=True,
@@ -122,7 +123,7 @@ def _presets(header: store.Header) -> str:
 
 
 def _differences(header: store.Header) -> str:
-    """What sets this run's settings apart from the experiment's first preset."""
+    """Return how the run's settings differ from the experiment's first preset."""
     experiment = registry.experiment(header.experiment)
     try:
         config = typed_config(header)
@@ -132,6 +133,7 @@ def _differences(header: store.Header) -> str:
 
 
 def _about(header: store.Header) -> str:
+    """Return the size of a run's file, the time its training took, its device and its date."""
     info = header.info
     try:
         size = formats.file_size(header.path.stat().st_size)
@@ -143,7 +145,7 @@ def _about(header: store.Header) -> str:
 
 
 def _open(experiment_id: str, config: Any) -> None:
-    """A link to the run's page with every setting in it."""
+    """Draw a link to a page with these settings."""
     paper, name = experiment_id.split(".")
     fields = {
         field: address.value_text(value) for field, value in store.stored_settings(config).items()

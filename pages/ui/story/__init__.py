@@ -1,1 +1,1 @@
-"""What is told on a page: beats, questions, glossary, tour and lessons."""
+"""The script of a page and what belongs to it: beats, questions, glossary, tours and lessons."""

@@ -1,120 +1,168 @@
-"""The script's line under the clock: the task, then one beat at a time. It plays,
-outlines, asks."""
+"""The script's line under the clock: the task or the current beat, the buttons from beat to beat,
+and the menu of things to try."""
 
 from collections.abc import Sequence
 from html import escape
 
 import streamlit as st
 
-from icl_core.contract import settings_io, story
+from icl_core.contract import knobs, settings_io, story
 from icl_core.contract.experiment import Run
-from icl_core.contract.story import Beat
-from pages.ui.link import address
+from icl_core.contract.story import Beat, Try
+from pages.ui.link import address, same_tab_links
 from pages.ui.link.address import Setting
 from pages.ui.look.escape import escape_markdown
-from pages.ui.story import highlight, navigation, prediction, tour, tries
+from pages.ui.story import highlight, navigation, prediction, tour
 from pages.ui.story.glossary import line
 
 
 def playable_beats(setting: Setting, run: Run, pending: bool) -> list[Beat]:
-    """The beats that can be played here: those of the first preset, on its run."""
+    """Return the beats that can be played: those of the first preset, if its run is on screen."""
     first = setting.experiment.presets[0]
-    mine = setting.preset.name == first.name and setting.config == first.config and not pending
-    return story.resolve_beats(setting.experiment.story, run) if mine else []
+    is_first = setting.preset.name == first.name and setting.config == first.config
+    if pending or not is_first:
+        return []
+    return story.resolve_beats(setting.experiment.story, run)
 
 
-def current(setting: Setting, run: Run, found: Sequence[Beat]) -> Beat | None:
-    """The beat that the address names, or one before it at which a lesson waits for a
-    prediction."""
-    named = next((beat for beat in found if beat.name == st.query_params.get("beat")), None)
-    return prediction.held_beat(setting, run, found, named) or named
+def current(setting: Setting, run: Run, beats: Sequence[Beat]) -> Beat | None:
+    """Return the beat that the address names, or an earlier one whose prediction a lesson still
+    asks for; None if the address names none."""
+    beat_name = st.query_params.get("beat")
+    beat = next((beat for beat in beats if beat.name == beat_name), None)
+    return prediction.held_beat(setting, run, beats, beat) or beat
 
 
-def show(setting: Setting, run: Run, found: Sequence[Beat]) -> None:
-    """Draw the line, for the beats that can be played here."""
+def show(setting: Setting, run: Run, beats: Sequence[Beat]) -> None:
+    """Draw the script's line; `beats` are those that can be played."""
     if setting.experiment.story is None:
         return
-    beat = current(setting, run, found)
-    names = [each.name for each in setting.experiment.story.beats]
-    if (named := st.query_params.get("beat", names[0])) not in names:
-        st.warning(
-            f"There is no beat {escape_markdown(named)!s:.80} here; there are {', '.join(names)}."
-        )
-    if unknown := tour.unknown():
-        st.warning(escape_markdown(unknown))
-    if beat is not None and beat.name != st.query_params["beat"]:
-        st.warning("This lesson asks for your prediction first.")
-    if problem := highlight.refusal(setting):
-        st.warning(escape_markdown(problem))
-    navigation.keep(setting, beat)
+    beat = current(setting, run, beats)
+    _show_warnings(setting, beat)
+    navigation.remember_beat(setting, beat)
     with st.container(key="script", horizontal=True, vertical_alignment="center", gap="small"):
         with st.container(
             key="turns", horizontal=True, vertical_alignment="center", gap="small", width="content"
         ):
-            navigation.show(setting, run, found, beat)
+            navigation.show(setting, run, beats, beat)
         with st.container(key="says", gap=None):
             if beat is None:
-                _task(setting)
+                _show_task(setting)
             else:
-                _beat(setting, run, beat)
+                _show_beat(setting, run, beat)
         with st.container(key="tries", width="content"):
-            tries.offer(setting)
+            _show_tries(setting)
     st.html(f"<style>/* what is outlined */{highlight.style(setting, run, beat)}</style>")
 
 
-def _beat(setting: Setting, run: Run, beat: Beat) -> None:
-    question, here = prediction.open_question(run, beat), tour.stop_of(setting, beat)
-    if tour.is_first(tour.requested_tour(setting), here):
-        if bridge := tour.transition_text(tour.requested_tour(setting), here)[0]:
+def _show_warnings(setting: Setting, beat: Beat | None) -> None:
+    """Warn of a beat, a tour or panels in the address that do not exist, and of a beat that a
+    lesson withholds."""
+    names = [member.name for member in setting.experiment.story.beats]
+    beat_name = st.query_params.get("beat", names[0])
+    if beat_name not in names:
+        st.warning(
+            f"There is no beat {escape_markdown(beat_name)!s:.80} here; "
+            f"there are {', '.join(names)}."
+        )
+    if problem := tour.unknown():
+        st.warning(escape_markdown(problem))
+    if beat is not None and beat.name != st.query_params["beat"]:
+        st.warning("This lesson asks for your prediction first.")
+    if problem := highlight.refusal(setting):
+        st.warning(escape_markdown(problem))
+
+
+def _show_beat(setting: Setting, run: Run, beat: Beat) -> None:
+    """Draw a beat: its open question, or its sentence with the answer before it."""
+    question = prediction.open_question(run, beat)
+    stop = tour.stop_of(setting, beat)
+    tour_name = tour.requested_tour(setting)
+    bridge, ending = tour.transition_text(tour_name, stop)
+    if tour.is_first(tour_name, stop):
+        if bridge:
             line(setting, bridge)
-        _task(setting)
+        _show_task(setting)
     if question is not None:
         line(setting, question.ask)
         prediction.ask(setting, run, beat, question)
         return
     if beat.ask is not None:
         prediction.answer(setting, run, beat, beat.ask)
-    done = beat.done is not None and beat.done(setting.view)
-    own = story.seen_at(
-        beat, run, address.base_view(setting.experiment, setting.preset)
-    )  # whatever is moved since
-    words = [story.sentence_of(beat.say, run, own), *([beat.do] if beat.do and not done else [])]
-    line(
-        setting,
-        " ".join(
-            words if not done else [story.sentence_of(beat.then or beat.say, run, setting.view)]
-        ),
-    )
-    if end := tour.transition_text(tour.requested_tour(setting), here)[1]:
-        line(setting, end)
+    if beat.done is not None and beat.done(setting.view):
+        text = story.sentence_of(beat.then or beat.say, run, setting.view)
+    else:
+        # the sentence speaks of the beat's own view, whatever the visitor has moved since
+        base = address.base_view(setting.experiment, setting.preset)
+        text = story.sentence_of(beat.say, run, story.seen_at(beat, run, base))
+        if beat.do:
+            text = f"{text} {beat.do}"
+    line(setting, text)
+    if ending:
+        line(setting, ending)
 
 
-def _task(setting: Setting) -> None:
+def _show_task(setting: Setting) -> None:
+    """Draw the experiment's task with its example, after what the visitor has changed."""
     task = setting.experiment.story.task if setting.experiment.story else None
-    if task is not None:
-        pieces = "".join(
-            f'<span class="piece {kind}">{escape(text)}</span>'
-            for text, kind in task.example.pieces
-        )
-        answer = (
-            f' → <span class="piece answer">{escape(task.example.answer)}</span>'
-            if task.example.answer
-            else ""
-        )
-        changed = (
-            []
-            if setting.refused
-            else settings_io.differences(setting.config, setting.preset.config)
-        )
-        if changed:
-            line(setting, f"Changed: {'; '.join(changed)}.")
-        if setting.lesson and setting.lesson.predict and "beat" not in st.query_params:
-            line(
-                setting,
-                "Press Start. The lesson asks for a prediction before it shows what comes of it.",
-            )
+    if task is None:
+        return
+    if not setting.refused:
+        changes = settings_io.differences(setting.config, setting.preset.config)
+        if changes:
+            line(setting, f"Changed: {'; '.join(changes)}.")
+    if setting.lesson and setting.lesson.predict and "beat" not in st.query_params:
         line(
             setting,
-            story.task_of(task, setting.config),
-            f'<span class="example">{pieces}{answer}</span>',
+            "Press Start. The lesson asks for a prediction before it shows what comes of it.",
         )
+    example = "".join(
+        f'<span class="piece {kind}">{escape(text)}</span>' for text, kind in task.example.pieces
+    )
+    if task.example.answer:
+        example += f' → <span class="piece answer">{escape(task.example.answer)}</span>'
+    line(
+        setting,
+        story.task_of(task, setting.config),
+        f'<span class="example">{example}</span>',
+    )
+
+
+def _show_tries(setting: Setting) -> None:
+    """Draw the menu of links to things to try and of tours; a lesson has none, as it would end."""
+    if setting.lesson is not None:
+        return
+    tries = setting.experiment.story.tries if setting.experiment.story else ()
+    with st.popover("Try", type="tertiary", width="content"):
+        paper = setting.id.partition(".")[0]
+        items = "".join(
+            f"<li>{same_tab_links.link(paper, item.say, _try_query(setting, item))}</li>"
+            for item in tries
+        )
+        st.html(f'<ul class="tries">{items}</ul>')
+        for name in (paper, tour.ALL):
+            tour.offer(name)
+
+
+def _try_query(setting: Setting, item: Try) -> dict[str, str]:
+    """Return the address of something to try, without the fields that equal the preset's."""
+    first = setting.experiment.presets[0]
+    presets = {preset.name: preset for preset in setting.experiment.presets}
+    preset = presets[item.preset] if item.preset else first
+    base = {
+        **knobs.values(preset.config),
+        **knobs.values(address.base_view(setting.experiment, preset)),
+    }
+    query = address.lasting_query() | {"experiment": setting.name}
+    if preset != first:
+        query["preset"] = preset.name
+    if item.step is not None:
+        query["step"] = str(item.step)
+    if item.drawer:
+        query["drawer"] = item.drawer
+    if item.marks:
+        query["marks"] = ",".join(item.marks)
+    for field, value in item.fields.items():
+        if value != base[field]:
+            query[field] = address.value_text(value)
+    return query

@@ -1,5 +1,5 @@
-"""The words of the page: a sentence of the script, and symbols that explain themselves wherever
-they stand."""
+"""The glossary on the page: symbols explain themselves wherever they stand, and the script's
+sentences make them reachable by keyboard."""
 
 import re
 from functools import cache
@@ -15,48 +15,57 @@ _JS = (Path(__file__).parents[1] / "browser" / "words.js").read_text(encoding="u
 _WORDS = st.components.v2.component(
     "icl_words", html="<span hidden></span>", js=_JS, isolate_styles=False
 )
-_LISTED = re.compile(r", (?![^(]*\))")  # a comma that is not inside brackets
+_SEPARATOR = re.compile(r", (?![^(]*\))")  # a comma that is not inside brackets
 
 
 def explain(paper: str) -> None:
-    """Have every symbol of a paper's glossary explain itself where the pointer or the keyboard
-    finds it."""
-    _WORDS(key="words", data=list(map(list, meanings(paper).items())))
+    """Show the meaning of each symbol of a paper's glossary under the pointer or the keyboard's
+    focus."""
+    rows = [[symbol, meaning] for symbol, meaning in meanings(paper).items()]
+    _WORDS(key="words", data=rows)
 
 
 @cache
 def meanings(paper: str) -> dict[str, str]:
-    """The symbols of a paper with their meanings, the longest first."""
-    rows = [
-        (_LISTED.split(symbol), meaning) for _, symbol, meaning in registry.papers()[paper].glossary
-    ]
-    found = {term.strip(): meaning for terms, meaning in rows for term in terms}
-    return dict(sorted(found.items(), key=lambda row: -len(row[0])))
+    """Return the meaning of each symbol of a paper, the longest symbols first."""
+    by_symbol: dict[str, str] = {}
+    for _, symbols, meaning in registry.papers()[paper].glossary:
+        for symbol in _SEPARATOR.split(symbols):
+            by_symbol[symbol.strip()] = meaning
+    return dict(sorted(by_symbol.items(), key=lambda row: -len(row[0])))
 
 
 def line(setting: Setting, text: str, more: str = "") -> None:
-    """A sentence, its symbols within reach of the keyboard; and HTML of ours after it."""
-    st.html(f'<p class="says">{marked(text, meanings(setting.id.partition(".")[0]))} {more}</p>')
+    """Draw a sentence with its symbols marked; `more` is trusted HTML after it."""
+    paper = setting.id.partition(".")[0]
+    st.html(f'<p class="says">{marked(text, meanings(paper))} {more}</p>')
 
 
 def marked(text: str, meanings: dict[str, str]) -> str:
-    """HTML of a sentence in which each symbol, where it first stands, is one that the keyboard
-    reaches."""
+    """Return a sentence as HTML in which the first occurrence of each symbol can take the
+    keyboard's focus and is labelled with its meaning."""
     if not meanings:
         return escape(text, quote=False)
-    terms, seen, made, at = re.compile("|".join(map(_whole, meanings))), set(), [], 0
-    for found in terms.finditer(text):
-        if found[0] not in seen:
-            seen.add(found[0])
-            word = (
-                '<span class="word" tabindex="0" role="note" '
-                f'aria-label="{{}}">{escape(found[0])}</span>'
-            )
-            made += [escape(text[at : found.start()], quote=False)]
-            made += [word.format(escape(f"{found[0]}: {meanings[found[0]]}"))]
-            at = found.end()
-    return "".join([*made, escape(text[at:], quote=False)])
+    symbols = re.compile("|".join(map(_whole_symbol, meanings)))
+    marked_symbols: set[str] = set()
+    pieces: list[str] = []
+    start = 0
+    for match in symbols.finditer(text):
+        symbol = match[0]
+        if symbol in marked_symbols:
+            continue
+        marked_symbols.add(symbol)
+        label = escape(f"{symbol}: {meanings[symbol]}")
+        pieces.append(escape(text[start : match.start()], quote=False))
+        pieces.append(
+            '<span class="word" tabindex="0" role="note" '
+            f'aria-label="{label}">{escape(symbol)}</span>'
+        )
+        start = match.end()
+    pieces.append(escape(text[start:], quote=False))
+    return "".join(pieces)
 
 
-def _whole(term: str) -> str:
-    return rf"(?<![\w-]){re.escape(term)}(?![\w\u0300-\u036f-])"  # no D of 1-D, no Q under a tilde
+def _whole_symbol(symbol: str) -> str:
+    """Return a pattern for a symbol by itself: no D of 1-D, no Q under a tilde."""
+    return rf"(?<![\w-]){re.escape(symbol)}(?![\w\u0300-\u036f-])"

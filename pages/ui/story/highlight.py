@@ -1,4 +1,4 @@
-"""What is outlined, what is dimmed, and what a question hides: CSS over the panels."""
+"""CSS that outlines panels, dims the others, and hides what a question asks about."""
 
 from collections.abc import Sequence
 
@@ -9,9 +9,10 @@ from icl_core.contract.story import HEADLINE, MARKS, Beat
 from pages.ui.link.address import Setting
 from pages.ui.story import prediction
 
-_SEATS = ("seat-", "seat-wide-")  # on the stage
-_DRAWN = ("panel-half-", "panel-wide-")  # in a drawer
-_SAYS = (
+# beginnings of the keys of panels' containers, on the stage and in a drawer
+_STAGE_KEYS = ("seat-", "seat-wide-")
+_DRAWER_KEYS = ("panel-half-", "panel-wide-")
+_PLACEHOLDER = (
     'content: "Shown once you have made a prediction"; position: absolute; '
     "inset: 40% 1rem auto; z-index: 2; text-align: center; font-size: .95rem;"
 )
@@ -19,54 +20,60 @@ _OUTLINE = "outline: 2px solid #E69F00; outline-offset: 3px; border-radius: .3re
 
 
 def marks(setting: Setting, run: Run, beat: Beat | None) -> tuple[str, ...]:
-    """The panels that are outlined: the address's, else those of the beat; none while a question is
-    open."""
+    """Return the panels to outline: those in the address, else those of the beat; none while a
+    question is open."""
     if prediction.open_question(run, beat):
         return ()
-    chosen = tuple(name for name in _asked_for() if name in _panels(setting))
-    return chosen or (beat.marks if beat else ())
+    panels = _panels(setting)
+    requested = tuple(name for name in _requested_marks() if name in panels)
+    return requested or (beat.marks if beat else ())
 
 
 def refusal(setting: Setting) -> str:
-    """What is wrong with the panels that the address outlines; empty if nothing is."""
-    unknown = [name for name in _asked_for() if name not in _panels(setting)]
+    """Return a sentence on panels in the address that do not exist here; empty if all do."""
+    panels = _panels(setting)
+    unknown = [name for name in _requested_marks() if name not in panels]
     if not unknown:
         return ""
-    known = ", ".join(_panels(setting))
-    return f"There is no panel {', '.join(unknown)!s:.80} here; there are {known}."
+    return f"There is no panel {', '.join(unknown)!s:.80} here; there are {', '.join(panels)}."
 
 
 def style(setting: Setting, run: Run, beat: Beat | None) -> str:
-    """The CSS of what is outlined, or of what a question hides."""
-    hidden = " ".join(map(_hidden, dict.fromkeys(prediction.hidden_parts(setting, run, beat))))
+    """Return the CSS for the panels that are outlined and for what questions hide."""
+    hidden_parts = dict.fromkeys(prediction.hidden_parts(setting, run, beat))
+    hidden = " ".join(_hide(part) for part in hidden_parts)
     outlined = marks(setting, run, beat)
     if not outlined:
         return hidden
-    seats = _classes(outlined, _SEATS)
+    seats = _selectors(outlined, _STAGE_KEYS)
     stage = f"[class*='st-key-stage-']:has({seats})"
     dimmed = f"{stage} [class*='st-key-seat-']:not({seats}) {{ opacity: .4; }}"
-    return f"{seats}, {_classes(outlined, _DRAWN)} {{ {_OUTLINE} }} {dimmed} {hidden}"
+    return f"{seats}, {_selectors(outlined, _DRAWER_KEYS)} {{ {_OUTLINE} }} {dimmed} {hidden}"
 
 
-def _hidden(name: str) -> str:
+def _hide(name: str) -> str:
+    """Return the CSS that hides a panel, HEADLINE or MARKS."""
     if name == HEADLINE:
         return ".headline { visibility: hidden; }"
     if name == MARKS:
         return ".clock .ticks { visibility: hidden; }"
-    what = _classes([name], (*_SEATS, *_DRAWN))
-    empty = (
-        f":is({what}) > *, .st-key-one-number {{ visibility: hidden; }}"  # a blur would tell shapes
-    )
-    return f"{empty} :is({what})::before {{ {_SAYS} }}"
+    panel = _selectors([name], (*_STAGE_KEYS, *_DRAWER_KEYS))
+    # hidden, not blurred: a blur would still show shapes
+    empty = f":is({panel}) > *, .st-key-one-number {{ visibility: hidden; }}"
+    return f"{empty} :is({panel})::before {{ {_PLACEHOLDER} }}"
 
 
-def _classes(names: Sequence[str], places: Sequence[str]) -> str:
-    return ", ".join(
-        f".st-key-{place}{name.replace(' ', '-')}" for name in names for place in places
-    )
+def _selectors(names: Sequence[str], key_beginnings: Sequence[str]) -> str:
+    """Return CSS selectors for the containers of panels."""
+    selectors: list[str] = []
+    for name in names:
+        for beginning in key_beginnings:
+            selectors.append(f".st-key-{beginning}{name.replace(' ', '-')}")
+    return ", ".join(selectors)
 
 
-def _asked_for() -> list[str]:
+def _requested_marks() -> list[str]:
+    """Return the panels that the address outlines."""
     return [name for name in st.query_params.get("marks", "").split(",") if name]
 
 

@@ -1,5 +1,5 @@
-"""The lessons that are ready: what students will be able to do, a link, a lecturer's notes,
-exercises with answers."""
+"""The page of lessons: each with its aims, its link, a lecturer's notes, and exercises with
+answers."""
 
 from urllib.parse import urlencode
 
@@ -13,7 +13,7 @@ from icl_core.runs import store
 from pages.ui.link import address, same_tab_links
 from pages.ui.look import menu
 from pages.ui.look.escape import escape_markdown
-from pages.ui.story import lesson
+from pages.ui.story.lesson import aims_text
 
 
 def show() -> None:
@@ -28,61 +28,66 @@ def show() -> None:
         "withhold nothing. Students can open this page, too: the exercises are there to learn "
         "from, not to be marked."
     )
-    for paper, each in registry.lessons().values():
-        with st.container(border=True, key=f"lesson-{each.name}"):
-            _lesson(paper, each)
+    for paper, lesson in registry.lessons().values():
+        with st.container(border=True, key=f"lesson-{lesson.name}"):
+            _lesson(paper, lesson)
     same_tab_links.listen()
 
 
-def _lesson(paper: Paper, each: Lesson) -> None:
-    st.header(each.title, anchor=False)
-    st.markdown(lesson.aims_text(each))
+def _lesson(paper: Paper, lesson: Lesson) -> None:
+    st.header(lesson.title, anchor=False)
+    st.markdown(aims_text(lesson))
     st.caption(
-        f"{escape_markdown(paper.title)} · {each.minutes} minutes · {len(each.exercises)} exercises"
+        f"{escape_markdown(paper.title)} · {lesson.minutes} minutes · "
+        f"{len(lesson.exercises)} exercises"
     )
-    query = {"experiment": each.experiment, "lesson": each.name}
+    query = {"experiment": lesson.experiment, "lesson": lesson.name}
     with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button("Open the lesson", key=f"open {each.name}", type="primary"):
+        if st.button("Open the lesson", key=f"open {lesson.name}", type="primary"):
             st.switch_page(f"pages/{paper.name}.py", query_params=query)
         page = (st.context.url or "").split("?")[0].rpartition("/")[0]
         st.code(f"{page}/{paper.name}?{urlencode(query)}", language=None, wrap_lines=True)
     with st.expander("Lecturer's notes"):
-        for number, note in enumerate(each.notes, 1):
-            _note(paper, each, number, note)
+        for number, note in enumerate(lesson.notes, 1):
+            _note(paper, lesson, number, note)
     with st.expander("Exercises, with answers"):
-        for number, exercise in enumerate(each.exercises, 1):
-            _exercise(paper, each, number, exercise)
+        for number, exercise in enumerate(lesson.exercises, 1):
+            _exercise(paper, lesson, number, exercise)
 
 
-def _note(paper: Paper, each: Lesson, number: int, note: Note) -> None:
+def _note(paper: Paper, lesson: Lesson, number: int, note: Note) -> None:
     st.markdown(f"**{number}. Ask:** {escape_markdown(note.ask)} ({note.minutes} minutes)")
     st.markdown(f"**They will say:** {escape_markdown(' '.join(note.they_say))}")
     st.markdown(f"**Then:** {escape_markdown(note.tell)}")
-    menu.link(paper.name, f"Show: {note.show.say}", _query(each, note.show))
+    menu.link(paper.name, f"Show: {note.show.say}", _query(lesson, note.show))
 
 
-def _query(each: Lesson, what: Try) -> dict[str, str]:
-    """The address of something to show: not within the lesson, where some of it may be withheld."""
-    found = {"experiment": each.experiment} | {
-        name: address.value_text(value) for name, value in what.fields.items()
-    }
-    found |= {"step": str(what.step)} if what.step is not None else {}
-    found |= {"drawer": what.drawer} if what.drawer else {}
-    return found | ({"marks": ",".join(what.marks)} if what.marks else {})
+def _query(lesson: Lesson, item: Try) -> dict[str, str]:
+    """Return the address of something to show; outside the lesson, which may withhold part of
+    it."""
+    query = {"experiment": lesson.experiment}
+    for name, value in item.fields.items():
+        query[name] = address.value_text(value)
+    if item.step is not None:
+        query["step"] = str(item.step)
+    if item.drawer:
+        query["drawer"] = item.drawer
+    if item.marks:
+        query["marks"] = ",".join(item.marks)
+    return query
 
 
-def _exercise(paper: Paper, each: Lesson, number: int, exercise: Exercise) -> None:
-    """What is asked; the answer, which is computed, when it is asked for."""
+def _exercise(paper: Paper, lesson: Lesson, number: int, exercise: Exercise) -> None:
+    """Draw a question; its answer is computed from a run, so only if it is asked for."""
     st.markdown(f"**{number}.** {escape_markdown(exercise.ask)}")
-    if st.checkbox(f"Show answer {number}", key=f"answer {each.name} {exercise.name}"):
-        run = _run(f"{paper.name}.{each.experiment}", each.preset)
-        st.markdown(
-            escape_markdown(exercise.answer(run))
-            if run
-            else "It needs a run: `python -m icl_core build` makes it."
-        )
+    if st.checkbox(f"Show answer {number}", key=f"answer {lesson.name} {exercise.name}"):
+        run = _run(f"{paper.name}.{lesson.experiment}", lesson.preset)
+        if run is None:
+            st.markdown("It needs a run: `python -m icl_core build` makes it.")
+        else:
+            st.markdown(escape_markdown(exercise.answer(run)))
 
 
-def _run(id: str, preset: str) -> Run | None:
-    header = store.default().preset(id, preset)
+def _run(experiment_id: str, preset: str) -> Run | None:
+    header = store.default().preset(experiment_id, preset)
     return store.default().load(header) if header else None

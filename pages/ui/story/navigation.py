@@ -1,5 +1,5 @@
-"""Back and on: from beat to beat, to the tour's next experiment, and back to a beat
-that was left."""
+"""The script's buttons: to the beat before and after, to the tour's stops in other experiments, and
+back to a beat that the visitor has left."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -14,119 +14,139 @@ from pages.ui.link.address import Setting
 from pages.ui.story import prediction, tour
 from pages.ui.story.tour import Stop
 
-_LOOKS: dict[str, Literal["primary", "secondary"]] = {
+_BUTTON_TYPES: dict[str, Literal["primary", "secondary"]] = {
     "next": "primary",
     "before": "secondary",
     "back": "secondary",
 }
-_LEFT = "beat that was left"  # in the session: its stop, the tour
+_LAST_BEAT = "beat that was left"  # in the session: (stop, name of the tour)
 
 
-def keep(setting: Setting, beat: Beat | None) -> None:
-    """Keep where the visitor is told of something, for the way back from where a question of theirs
-    leads."""
+def remember_beat(setting: Setting, beat: Beat | None) -> None:
+    """Remember the beat on screen, for the way back to it after the visitor has left the script."""
     if beat is not None:
-        here = tour.stop_of(setting, beat)
-        st.session_state[_LEFT] = here, tour.requested_tour(setting)
+        stop = tour.stop_of(setting, beat)
+        st.session_state[_LAST_BEAT] = stop, tour.requested_tour(setting)
 
 
-def _back() -> None:
-    """The way back to the beat that was left, until that is done with."""
-    stop, on_tour = st.session_state.get(_LEFT, (None, ""))
-    if stop is not None:
-        place = tour.place(tour.stops(on_tour), stop)
-        _away(f"◀ Back to {place}" if place else "◀ Back", "back", stop, on_tour)
-
-
-def show(setting: Setting, run: Run, found: Sequence[Beat], beat: Beat | None) -> None:
-    """Back, where we are, and on: to the next beat, or to the tour's next experiment."""
-    on_tour = tour.requested_tour(setting)
+def show(setting: Setting, run: Run, beats: Sequence[Beat], beat: Beat | None) -> None:
+    """Draw the buttons around `beat`; without one, those that begin the script or return to it."""
     if beat is None:
-        _back()
-        if found:
-            _button("Start ▶", "next", partial(_turn, setting, run, found, found[0]))
-        else:
-            first = Stop(
-                setting.id.partition(".")[0], setting.name, setting.experiment.story.beats[0].name
-            )
-            title = setting.experiment.presets[0].title
-            _away(
-                "Start ▶", "next", first, on_tour, f"Leaves these settings, and tells of “{title}”"
-            )
+        _back_button()
+        _start_button(setting, run, beats)
         return
-    at, question = found.index(beat), prediction.open_question(run, beat)
-    before, after = _around(setting, found, at, on_tour)
+    tour_name = tour.requested_tour(setting)
+    index = beats.index(beat)
+    before, after = _neighbours(setting, beats, index, tour_name)
     if isinstance(before, Stop):
-        _away("◀", "before", before, on_tour)
+        _stop_button("◀", "before", before, tour_name)
     else:
-        _button("◀", "before", partial(_turn, setting, run, found, before), before is None)
-    place = tour.place(tour.stops(on_tour), tour.stop_of(setting, beat))
-    dots = "".join(
-        f'<i class="{"here" if index == at else ""}"></i>' for index in range(len(found))
-    )
-    told = f'<span class="dots" role="img" aria-label="Beat {at + 1} of {len(found)}">{dots}</span>'
-    st.html(f'<span class="part">{place}</span>' if place else told)
-    waits = prediction.held_beat(setting, run, found, beat) is not None
-    if question is not None:  # what it asks is shown first, and then gone on from
-        _button("Next ▶", "next", partial(prediction.pass_over, run, beat), waits)
+        _beat_button(
+            "◀", "before", partial(_go_to_beat, setting, run, beats, before), before is None
+        )
+    _show_place(setting, beats, index, tour_name)
+    withheld = prediction.held_beat(setting, run, beats, beat) is not None
+    if prediction.open_question(run, beat) is not None:
+        # the first press answers the question with "Show me", the next one goes on
+        _beat_button("Next ▶", "next", partial(prediction.pass_over, run, beat), withheld)
     elif isinstance(after, Stop):
-        _away("Next ▶", "next", after, on_tour)
+        _stop_button("Next ▶", "next", after, tour_name)
     else:
-        _button(
+        _beat_button(
             "Next ▶" if after else "Done ✓",
             "next",
-            partial(_turn, setting, run, found, after),
-            waits,
+            partial(_go_to_beat, setting, run, beats, after),
+            withheld,
         )
 
 
-def _around(
-    setting: Setting, found: Sequence[Beat], at: int, on_tour: str
+def _back_button() -> None:
+    """Draw the button that returns to the remembered beat, if there is one."""
+    stop, tour_name = st.session_state.get(_LAST_BEAT, (None, ""))
+    if stop is not None:
+        place = tour.place(tour.stops(tour_name), stop)
+        _stop_button(f"◀ Back to {place}" if place else "◀ Back", "back", stop, tour_name)
+
+
+def _start_button(setting: Setting, run: Run, beats: Sequence[Beat]) -> None:
+    """Draw the button that begins the script; if no beat can be played here, on the first preset's
+    run."""
+    if beats:
+        _beat_button("Start ▶", "next", partial(_go_to_beat, setting, run, beats, beats[0]))
+        return
+    first = tour.stop_of(setting, setting.experiment.story.beats[0])
+    title = setting.experiment.presets[0].title
+    help = f"Leaves these settings, and tells of “{title}”"
+    _stop_button("Start ▶", "next", first, tour.requested_tour(setting), help)
+
+
+def _show_place(setting: Setting, beats: Sequence[Beat], index: int, tour_name: str) -> None:
+    """Draw where the beat stands: its number on the tour, else a dot for each beat."""
+    place = tour.place(tour.stops(tour_name), tour.stop_of(setting, beats[index]))
+    if place:
+        st.html(f'<span class="part">{place}</span>')
+        return
+    dots = "".join(f'<i class="{"here" if i == index else ""}"></i>' for i in range(len(beats)))
+    label = f"Beat {index + 1} of {len(beats)}"
+    st.html(f'<span class="dots" role="img" aria-label="{label}">{dots}</span>')
+
+
+def _neighbours(
+    setting: Setting, beats: Sequence[Beat], index: int, tour_name: str
 ) -> tuple[Beat | Stop | None, Beat | Stop | None]:
-    """What comes before and after a beat: here, elsewhere on the tour, or nothing."""
-    if not on_tour:
-        return (found[at - 1] if at else None), (found[at + 1] if at + 1 < len(found) else None)
-    stops, paper = tour.stops(on_tour), setting.id.partition(".")[0]
-    here = Stop(paper, setting.name, found[at].name)
-    if here not in stops:  # the visitor has left it within the experiment
-        return _around(setting, found, at, "")
-    index, known = stops.index(here), {beat.name: beat for beat in found}
-    ends = [
-        stops[index - 1] if index else None,
-        stops[index + 1] if index + 1 < len(stops) else None,
-    ]
-    before, after = (
-        known.get(end.beat, end) if end and end[:2] == here[:2] else end for end in ends
-    )
-    return before, after
+    """Return what comes before and after a beat: another beat here, a stop elsewhere on the tour,
+    or None."""
+    stops = tour.stops(tour_name) if tour_name else []
+    here = tour.stop_of(setting, beats[index])
+    if here not in stops:  # no tour, or the visitor has left it within the experiment
+        before = beats[index - 1] if index else None
+        after = beats[index + 1] if index + 1 < len(beats) else None
+        return before, after
+    place = stops.index(here)
+    stop_before = stops[place - 1] if place else None
+    stop_after = stops[place + 1] if place + 1 < len(stops) else None
+    return _beat_or_stop(stop_before, here, beats), _beat_or_stop(stop_after, here, beats)
 
 
-def _button(label: str, key: str, turn: Callable[[], None], off: bool = False) -> None:
+def _beat_or_stop(stop: Stop | None, here: Stop, beats: Sequence[Beat]) -> Beat | Stop | None:
+    """Return the beat of a stop if it can be played in the experiment of `here`, else the stop."""
+    if stop is None or stop[:2] != here[:2]:
+        return stop
+    return next((beat for beat in beats if beat.name == stop.beat), stop)
+
+
+def _beat_button(
+    label: str, key: str, on_click: Callable[[], None], disabled: bool = False
+) -> None:
     with st.container(key=key, width="content"):
-        st.button(label, key=f"{key} here", on_click=turn, disabled=off, type=_LOOKS[key])
+        st.button(
+            label, key=f"{key} here", on_click=on_click, disabled=disabled, type=_BUTTON_TYPES[key]
+        )
 
 
-def _away(label: str, key: str, stop: Stop, on_tour: str, help: str | None = None) -> None:
+def _stop_button(label: str, key: str, stop: Stop, tour_name: str, help: str | None = None) -> None:
     # a key of its own: the click that led to this button must not count as one on it
     with st.container(key=key, width="content"):
-        if st.button(label, key=f"{key} away", type=_LOOKS[key], help=help):
-            tour.go(stop, on_tour)
+        if st.button(label, key=f"{key} away", type=_BUTTON_TYPES[key], help=help):
+            tour.go(stop, tour_name)
 
 
-def _turn(setting: Setting, run: Run, found: Sequence[Beat], beat: Beat | None) -> None:
-    """Put a beat into the address, with all that it sets; without one, leave the script and what it
+def _go_to_beat(setting: Setting, run: Run, beats: Sequence[Beat], beat: Beat | None) -> None:
+    """Put a beat and all that it sets into the address; None leaves the script and undoes what it
     set."""
     base = address.base_view(setting.experiment, setting.preset)
-    wanted: dict[str, tuple[Any, Any]] = {}
-    for field in dict.fromkeys(field for each in found for field in each.view):
-        value = getattr(base, field)
-        wanted[field] = beat.view.get(field, value) if beat else value, value
-    wanted |= {
-        "drawer": (beat.drawer if beat else "", ""),
-        "marks": ("", ""),
-        "beat": (beat.name if beat else "", ""),
-    }
+    fields: dict[str, tuple[Any, Any]] = {}  # by name: the value and the preset's
+    for some_beat in beats:
+        for field in some_beat.view:
+            preset_value = getattr(base, field)
+            value = beat.view.get(field, preset_value) if beat else preset_value
+            fields[field] = value, preset_value
+    fields["drawer"] = (beat.drawer if beat else "", "")
+    fields["marks"] = ("", "")
+    fields["beat"] = (beat.name if beat else "", "")
     if beat is None:
-        st.session_state.pop(_LEFT, None)
-        wanted["tour"] = "", ""
-    address.write_all(wanted | (prediction.play_query(run, found, beat) if beat else {}))
+        st.session_state.pop(_LAST_BEAT, None)
+        fields["tour"] = ("", "")
+    else:
+        fields |= prediction.play_query(run, beats, beat)
+    address.write_all(fields)

@@ -1,4 +1,5 @@
-"""Where a tour leads: the beats of one experiment, of a paper, of all papers, as addresses."""
+"""Tours: the beats of a paper's experiments, or of all papers, in one order, each with its
+address."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -21,7 +22,7 @@ END = (
 
 
 class Stop(NamedTuple):
-    """A beat somewhere: the paper, the experiment's name in it, the beat's name."""
+    """A beat on a tour: the paper's name, the experiment's name in it, the beat's name."""
 
     paper: str
     experiment: str
@@ -29,107 +30,121 @@ class Stop(NamedTuple):
 
 
 def stop_of(setting: Setting, beat: Beat) -> Stop:
-    """Where a beat of the page stands."""
+    """Return the stop of a beat of the page's experiment."""
     return Stop(setting.id.partition(".")[0], setting.name, beat.name)
 
 
 def stops(name: str) -> list[Stop]:
-    """The stops of the tour called `name`: ALL, or a paper's; none of another name."""
+    """Return the stops of a tour: ALL, or a paper's; none for another name."""
     papers = registry.papers()
     if name == ALL:
-        return [Stop(paper.name, *each) for paper in papers.values() for each in paper.highlights]
-    return _through(papers[name]) if name in papers else []
+        return [
+            Stop(paper.name, *highlight)
+            for paper in papers.values()
+            for highlight in paper.highlights
+        ]
+    return _paper_stops(papers[name]) if name in papers else []
 
 
-def _through(paper: Paper) -> list[Stop]:
-    names = paper.tour or tuple(paper.experiments)
-    found = [(name, registry.experiment(f"{paper.name}.{name}").story) for name in names]
-    return [
-        Stop(paper.name, name, beat.name)
-        for name, script in found
-        if script
-        for beat in script.beats
-    ]
+def _paper_stops(paper: Paper) -> list[Stop]:
+    """Return the stops of a paper's tour: every beat of its experiments."""
+    stops: list[Stop] = []
+    for name in paper.tour or tuple(paper.experiments):
+        story = registry.experiment(f"{paper.name}.{name}").story
+        if story:
+            stops += [Stop(paper.name, name, beat.name) for beat in story.beats]
+    return stops
 
 
-def place(tour: Sequence[Stop], here: Stop) -> str:
-    """Where on the tour this is, "7 / 13"; empty where it does not come by."""
-    return f"{tour.index(here) + 1} / {len(tour)}" if here in tour else ""
+def place(tour: Sequence[Stop], stop: Stop) -> str:
+    """Return the number of a stop on a tour, "7 / 13"; empty if it is not on it."""
+    return f"{tour.index(stop) + 1} / {len(tour)}" if stop in tour else ""
 
 
 def offer(name: str) -> None:
-    """A button that begins a tour, if it leads through more than one experiment."""
-    found = stops(name)
-    several = len({stop[:2] for stop in found}) > 1
-    if several and st.button(title(name), key=f"tour {name}", type="secondary"):
-        go(found[0], name)
+    """Draw the button that begins a tour, if the tour has more than one experiment."""
+    tour = stops(name)
+    experiments = {stop[:2] for stop in tour}
+    if len(experiments) > 1 and st.button(title(name), key=f"tour {name}", type="secondary"):
+        go(tour[0], name)
 
 
 def go(stop: Stop, tour: str) -> None:
-    """Go to a stop, wherever it is; the projector stays."""
+    """Go to a stop, on whichever page it is; the projector stays."""
     st.switch_page(f"pages/{stop.paper}.py", query_params=query(stop, tour))
 
 
 def query(stop: Stop, tour: str = "") -> dict[str, str]:
-    """The address of a stop on its paper's page."""
+    """Return the address of a stop on its paper's page; off a tour a lesson in the address
+    stays."""
     experiment = registry.experiment(f"{stop.paper}.{stop.experiment}")
-    beat = (
-        next(each for each in experiment.story.beats if each.name == stop.beat)
-        if experiment.story
-        else None
-    )
-    fields = {"experiment": stop.experiment, "beat": stop.beat} | ({"tour": tour} if tour else {})
-    stays = lesson_rules.lesson_query(fields) if not tour else {}
-    own = beat_query(experiment.view(**experiment.presets[0].view), beat) if beat else {}
-    return address.lasting_query() | stays | fields | own
+    fields = {"experiment": stop.experiment, "beat": stop.beat}
+    if tour:
+        fields["tour"] = tour
+        lesson_fields = {}
+    else:
+        lesson_fields = lesson_rules.lesson_query(fields)
+    beat_fields = {}
+    if experiment.story:
+        beat = next(beat for beat in experiment.story.beats if beat.name == stop.beat)
+        beat_fields = beat_query(experiment.view(**experiment.presets[0].view), beat)
+    return address.lasting_query() | lesson_fields | fields | beat_fields
 
 
 def beat_query(base: object, beat: Beat) -> dict[str, str]:
-    """What a beat sets in the address: the view's fields that differ from the preset's,
-    the drawer."""
+    """Return what a beat sets in the address: view fields that differ from `base`, and a drawer."""
     fields = {
         field: address.value_text(value)
         for field, value in beat.view.items()
         if value != getattr(base, field)
     }
-    return fields | ({"drawer": beat.drawer} if beat.drawer else {})
+    if beat.drawer:
+        fields["drawer"] = beat.drawer
+    return fields
 
 
-def is_first(name: str, here: Stop) -> bool:
-    """Whether a stop of a tour is the first of its experiment in a row: its task is told there."""
-    found = stops(name) if name else []
-    at = found.index(here) if here in found else -1
-    return at == 0 or (at > 0 and found[at - 1][:2] != here[:2])
+def is_first(name: str, stop: Stop) -> bool:
+    """Return whether a stop of a tour begins an experiment, whose task is then shown."""
+    tour = stops(name) if name else []
+    if stop not in tour:
+        return False
+    index = tour.index(stop)
+    return index == 0 or tour[index - 1][:2] != stop[:2]
 
 
-def transition_text(name: str, here: Stop) -> tuple[str, str]:
-    """What the tour through all papers says before and after the beat of a stop: where it comes to
-    another paper, and at its end."""
-    found = stops(name) if name == ALL else []
-    if here not in found:
+def transition_text(name: str, stop: Stop) -> tuple[str, str]:
+    """Return the sentences before and after a stop's beat on the tour through all papers.
+
+    The first is the paper's `bridge` where the tour enters another paper, the second END at its
+    end; each is empty elsewhere.
+    """
+    tour = stops(name) if name == ALL else []
+    if stop not in tour:
         return "", ""
-    at, bridge = found.index(here), registry.papers()[here.paper].bridge
-    arrives = at > 0 and found[at - 1].paper != here.paper
-    return (bridge if arrives else ""), (END if at == len(found) - 1 else "")
+    index = tour.index(stop)
+    enters_paper = index > 0 and tour[index - 1].paper != stop.paper
+    bridge = registry.papers()[stop.paper].bridge if enters_paper else ""
+    return bridge, END if index == len(tour) - 1 else ""
 
 
 def title(name: str) -> str:
-    """A tour's name, as it is offered."""
-    return (
-        "How models learn in context, in ten minutes"
-        if name == ALL
-        else f"Tour of {menu.short_title(name)}"
-    )
+    """Return the title of a tour."""
+    if name == ALL:
+        return "How models learn in context, in ten minutes"
+    return f"Tour of {menu.short_title(name)}"
 
 
 def unknown() -> str:
-    """What is wrong with the tour that the address names; empty if nothing is."""
-    name, known = st.query_params.get("tour", ALL), [*registry.papers(), ALL]
-    return "" if name in known else f"There is no tour {name!r:.80}; there are {', '.join(known)}."
+    """Return a sentence on a tour in the address that does not exist; empty if it does."""
+    name = st.query_params.get("tour", ALL)
+    names = [*registry.papers(), ALL]
+    return "" if name in names else f"There is no tour {name!r:.80}; there are {', '.join(names)}."
 
 
 def requested_tour(setting: Setting) -> str:
-    """The tour that the address names; empty if there is none that comes by here."""
+    """Return the name of the tour in the address; empty if it does not stop in this experiment."""
     name = st.query_params.get("tour", "")
-    here = (setting.id.partition(".")[0], setting.name)
-    return name if name and any(stop[:2] == here for stop in stops(name)) else ""
+    experiment = (setting.id.partition(".")[0], setting.name)
+    if name and any(stop[:2] == experiment for stop in stops(name)):
+        return name
+    return ""
