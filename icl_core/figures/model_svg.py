@@ -1,4 +1,4 @@
-"""A model's diagram as SVG: boxes, arrows, and in a box a small picture of its matrix."""
+"""A model's diagram as SVG: boxes, some with a small picture of their matrix, and arrows."""
 
 import base64
 import math
@@ -13,71 +13,69 @@ import numpy as np
 from icl_core.contract.diagram import Arrow, Box, Diagram
 from icl_core.contract.figure import Figure
 
-RADIUS, TIP = 17, 9  # of a sum's circle; of an arrow's head
-PICTURE = 38  # pixels along a picture's longer side
+RADIUS = 17  # of the circle of a sum
+TIP = 9  # the length of an arrow's head
+PICTURE = 38  # the longer side of a picture
 
 
 def model_svg_text(diagram: Diagram, titles: Mapping[str, str], pictures: Mapping[str, str]) -> str:
-    """The SVG. A box whose name is in `titles` is a button of that title; `pictures` are images by
-    box."""
+    """Return the SVG of a diagram.
+
+    A box whose name is in `titles` is a button with that title. `pictures` are data URIs by the
+    name of their box.
+    """
     boxes = {box.name: box for box in diagram.boxes}
-    arrows = "".join(_arrow(each, boxes) for each in diagram.arrows)
-    drawn = "".join(
+    arrows = "".join(_arrow(arrow, boxes) for arrow in diagram.arrows)
+    shapes = "".join(
         _box(box, titles.get(box.name, ""), pictures.get(box.name, "")) for box in diagram.boxes
     )
     size = f'viewBox="0 0 {diagram.width:g} {diagram.height:g}"'
-    return f'<svg {size} role="group" aria-label="{escape(diagram.say)}">{arrows}{drawn}</svg>'
+    return f'<svg {size} role="group" aria-label="{escape(diagram.say)}">{arrows}{shapes}</svg>'
 
 
 def picture(figure: Figure, part: int, rows: tuple[int, int] | None = None) -> str:
-    """The `part`th heatmap of a figure, or some of its `rows`, as a PNG in a data URI, a pixel a
-    cell; empty if there is none."""
+    """Return the heatmap number `part` of a figure, from 0, as a PNG in a data URI with a pixel for
+    each cell; empty if there is none. `rows` are the first row and the row after the last; None for
+    all."""
     maps = [trace for trace in figure.data if trace.get("type") == "heatmap"]
     if part >= len(maps):
         return ""
     trace = maps[part]
     scale = figure.layout.get(trace.get("coloraxis", ""), trace)
-    z = np.asarray(trace["z"], dtype=float)[slice(*rows) if rows else slice(None)]
+    z = np.asarray(trace["z"], dtype=float)[
+        slice(*rows) if rows else slice(None)
+    ]  # [rows, columns]
     low, high = (scale.get(f"c{end}", scale.get(f"z{end}")) for end in ("min", "max"))
     stops, colours = zip(*scale["colorscale"], strict=True)
-    rgb = np.array(
-        [[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in colours], dtype=float
-    )
+    rgb = np.array([list(bytes.fromhex(colour[1:])) for colour in colours], dtype=float)
     share = np.clip((np.nan_to_num(z, nan=low) - low) / (high - low), 0, 1)
     pixels = np.stack([np.interp(share, stops, channel) for channel in rgb.T], -1)
-    clear = np.where(np.isfinite(z), 255, 0)[..., None]
-    return _png(np.concatenate([pixels.round(), clear], -1).astype(np.uint8))
+    alpha = np.where(np.isfinite(z), 255, 0)[..., None]  # [rows, columns, 1]
+    rgba = np.concatenate([pixels.round(), alpha], -1)  # [rows, columns, 4]
+    return _png(rgba.astype(np.uint8))
 
 
 def _png(pixels: np.ndarray) -> str:
-    """[rows, columns, 4] as a data URI."""
+    """Return pixels [rows, columns, 4] as a PNG in a data URI."""
     height, width, _ = pixels.shape
-    rows = b"".join(b"\0" + row.tobytes() for row in pixels)
-    head = struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0)
-    chunks = ((b"IHDR", head), (b"IDAT", zlib.compress(rows)), (b"IEND", b""))
-    packed = (
-        struct.pack(">I", len(data)) + kind + data + _crc(kind + data) for kind, data in chunks
-    )
-    return (
-        "data:image/png;base64,"
-        + base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"".join(packed)).decode()
-    )
-
-
-def _crc(data: bytes) -> bytes:
-    return struct.pack(">I", zlib.crc32(data))
+    rows = b"".join(b"\0" + row.tobytes() for row in pixels)  # each without a filter
+    # 8 bits a channel, RGBA, and the only methods of compression, filtering and interlacing used
+    header = struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0)
+    png = b"\x89PNG\r\n\x1a\n"
+    for kind, data in ((b"IHDR", header), (b"IDAT", zlib.compress(rows)), (b"IEND", b"")):
+        checksum = struct.pack(">I", zlib.crc32(kind + data))
+        png += struct.pack(">I", len(data)) + kind + data + checksum
+    return "data:image/png;base64," + base64.b64encode(png).decode()
 
 
 def _box(box: Box, title: str, image: str) -> str:
+    """Return a box with its name for screen readers; a button if it has a title."""
     says = f"{box.label}: {box.says}" if box.says else box.label
     role = f' role="button" tabindex="0" data-box="{escape(box.name)}"' if title else ""
     name = f"{says}. Opens: {title}" if title else says
     about = f' aria-label="{escape(name)}"><title>{escape(name)}</title>' if title else ">"
-    shape = _shape(box)
-    return (
-        '<g class="box '
-        f'{box.kind}{" opens" if title else ""}"{role}{about}{shape}{_inside(box, image)}</g>'
-    )
+    classes = f"box {box.kind} opens" if title else f"box {box.kind}"
+    return f'<g class="{classes}"{role}{about}{_shape(box)}{_inside(box, image)}</g>'
 
 
 def _shape(box: Box) -> str:
@@ -88,14 +86,13 @@ def _shape(box: Box) -> str:
 
 
 def _inside(box: Box, image: str) -> str:
-    """The label, with the picture at its right or what it is under it."""
+    """Return the label, with the picture to its right or else the description under it."""
     if image:
-        high = (
-            PICTURE / 3 if box.rows and box.rows[1] - box.rows[0] == 1 else PICTURE
-        )  # of a single row
-        where = f'x="{box.x + box.width / 2 - PICTURE - 8:g}" y="{box.y - high / 2:g}"'
+        single_row = box.rows is not None and box.rows[1] - box.rows[0] == 1
+        height = PICTURE / 3 if single_row else PICTURE
+        where = f'x="{box.x + box.width / 2 - PICTURE - 8:g}" y="{box.y - height / 2:g}"'
         return (
-            f'<image {where} width="{PICTURE}" height="{high:g}" preserveAspectRatio="none" '
+            f'<image {where} width="{PICTURE}" height="{height:g}" preserveAspectRatio="none" '
             f'href="{image}"/>'
             f"{_text(box.x - PICTURE / 2 - 4, box.y + 6, box.label)}"
         )
@@ -109,10 +106,12 @@ def _text(x: float, y: float, text: str, kind: str = "label") -> str:
 
 
 def _arrow(arrow: Arrow, boxes: Mapping[str, Box]) -> str:
-    """A line from edge to edge, with its head."""
-    start, end = boxes[arrow.start], boxes[arrow.end]
-    points = [(start.x, start.y), *arrow.bends, (end.x, end.y)]
-    points[0], points[-1] = _edge(start, points[1]), _edge(end, points[-2])
+    """Return an arrow between the edges of its boxes, with its head."""
+    start = boxes[arrow.start]
+    end = boxes[arrow.end]
+    centres = [(start.x, start.y), *arrow.bends, (end.x, end.y)]
+    # a straight line between the edges is on the line between the centres
+    points = [_edge(start, centres[1]), *arrow.bends, _edge(end, centres[-2])]
     (x0, y0), (x1, y1) = list(pairwise(points))[-1]
     turn = math.degrees(math.atan2(y1 - y0, x1 - x0))
     line = " ".join(f"{x:g},{y:g}" for x, y in points)
@@ -124,8 +123,10 @@ def _arrow(arrow: Arrow, boxes: Mapping[str, Box]) -> str:
 
 
 def _edge(box: Box, towards: tuple[float, float]) -> tuple[float, float]:
-    """Where the line from a box's centre leaves it."""
-    dx, dy = towards[0] - box.x, towards[1] - box.y
+    """Return the point where the line from a box's centre in the direction `towards` leaves the
+    box."""
+    dx = towards[0] - box.x
+    dy = towards[1] - box.y
     if box.kind == "sum":
         share = RADIUS / (math.hypot(dx, dy) or 1)
     else:

@@ -1,4 +1,4 @@
-"""A curve with seeds: its mean, its band, the traces that draw it and the ranges that hold it."""
+"""Curves of several seeds: their means, bands, traces and axis ranges."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -10,16 +10,21 @@ import numpy as np
 from icl_core.contract.figure import Trace
 from icl_core.figures.style import DASHES, INK, PAPER, WIDTHS, colour
 
-EDGE = "#57511a"  # yellow is invisible on white without an edge
+EDGE = "#57511a"  # of yellow lines, which are hard to see on white
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A line over x [points] and the spread of its seeds around it.
+    """A line over x with the spread of its seeds.
 
-    y is [seeds, points] or [points], NaN where a run has not arrived yet. `kind` names a thing of
-    `COLOURS` or is a colour. `band`: one standard deviation, or from the lowest to the highest
-    seed; `error` [points], a half width, takes its place.
+    name     its name in the legend
+    x        [points]
+    y        [seeds, points] or [points]; NaN where there is no value, or none yet
+    kind     a name in `COLOURS`, or a colour
+    dash     plotly's name of the line style; by default that of the kind
+    band     "std" for one standard deviation, "minmax" for the range of the seeds
+    error    [points], half the width of a band that replaces the seeds'
+    markers  draw the points too
     """
 
     name: str
@@ -32,13 +37,14 @@ class Curve:
     markers: bool = False
 
     def mean(self) -> np.ndarray:
-        """`mean_of` its seeds."""
+        """Return the mean over its seeds (see `mean_of`), [points]."""
         return mean_of(self.y)
 
     def spread(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """The band's lower and upper edge, [points] each; None for a single seed
-        without an error."""
-        mean, y = self.mean(), np.atleast_2d(np.asarray(self.y, dtype=float))
+        """Return the lower and the upper edge of the band, [points] each; None for a single seed
+        without `error`."""
+        mean = self.mean()
+        y = np.atleast_2d(np.asarray(self.y, dtype=float))  # [seeds, points]
         if self.error is not None:
             return mean - np.asarray(self.error), mean + np.asarray(self.error)
         if len(y) < 2:
@@ -51,54 +57,54 @@ class Curve:
 
 
 def mean_of(seeds: Any) -> np.ndarray:
-    """The mean over the seeds that have a finite value, [seeds, points] or [points] to [points];
-    NaN where none has."""
-    y = np.atleast_2d(np.asarray(seeds, dtype=float))
-    known = np.isfinite(y)
-    return np.where(
-        known.any(0), np.where(known, y, 0).sum(0) / np.maximum(known.sum(0), 1), np.nan
-    )
+    """Return the mean [points] over the finite values of `seeds`, [seeds, points] or [points]; NaN
+    where there is none."""
+    y = np.atleast_2d(np.asarray(seeds, dtype=float))  # [seeds, points]
+    finite = np.isfinite(y)
+    mean = np.where(finite, y, 0).sum(0) / np.maximum(finite.sum(0), 1)
+    return np.where(finite.any(0), mean, np.nan)
 
 
 def curve_traces(curve: Curve, log_y: bool = False, **where: Any) -> list[Trace]:
-    """The traces of one curve: its band, an edge if it is pale, its line. `where` names
-    the axes."""
-    x, y = np.asarray(curve.x, dtype=float), curve.mean()
+    """Return the traces of a curve: its band, an edge if its colour is pale, and its line. `where`
+    names the axes."""
+    x = np.asarray(curve.x, dtype=float)
+    y = curve.mean()
     shared = {"legendgroup": curve.name, **where}
     mode = "lines+markers" if curve.markers or np.isfinite(y).sum() == 1 else "lines"
-    width, dash = WIDTHS.get(curve.kind, 2.5), curve.dash or DASHES.get(curve.kind, "solid")
+    width = WIDTHS.get(curve.kind, 2.5)
+    dash = curve.dash or DASHES.get(curve.kind, "solid")
     silent = {"hoverinfo": "skip", "showlegend": False, **shared}
     edge = Trace(x=x, y=y, mode="lines", line={"color": EDGE, "width": width + 1}, **silent)
     line = Trace(x=x, y=y, name=curve.name, mode=mode, marker={"size": 7}, **shared)
     line.update(
         line={"color": colour(curve.kind), "width": width, "dash": dash}, hovertemplate="%{y:.3g}"
     )
-    return [*_band(curve, x, log_y, silent), *([edge] if curve.kind == "nesterov" else []), line]
+    lines = [edge, line] if curve.kind == "nesterov" else [line]
+    return [*_band(curve, x, log_y, silent), *lines]
 
 
 def _band(curve: Curve, x: np.ndarray, log_y: bool, silent: dict[str, Any]) -> list[Trace]:
-    """The band as one closed polygon over the points that have one."""
+    """Return the band as one closed polygon over the points where it is finite."""
     edges = curve.spread()
     if edges is None:
         return []
     low, high = edges
-    low = (
-        np.maximum(low, curve.mean() / 10) if log_y else low
-    )  # a band that reaches zero has no place on a log axis
-    seen = np.isfinite(low) & np.isfinite(high)
-    outline = np.concatenate([low[seen], high[seen][::-1]])
-    around = np.concatenate([x[seen], x[seen][::-1]])
-    polygon = Trace(
-        x=around, y=outline, mode="lines", line={"width": 0, "color": colour(curve.kind)}, **silent
-    )
+    if log_y:  # where a log axis has no place for a band down to zero
+        low = np.maximum(low, curve.mean() / 10)
+    finite = np.isfinite(low) & np.isfinite(high)
+    outline_x = np.concatenate([x[finite], x[finite][::-1]])
+    outline_y = np.concatenate([low[finite], high[finite][::-1]])
+    line = {"width": 0, "color": colour(curve.kind)}
+    polygon = Trace(x=outline_x, y=outline_y, mode="lines", line=line, **silent)
     return [polygon.update(fill="toself", fillcolor=colour(curve.kind), opacity=0.2)]
 
 
 def moving_marker(
     series: Sequence[Curve], at: float, y_range: tuple[float, float], **where: Any
 ) -> Trace:
-    """The moving marker: a thin vertical at x = `at`, with a dot where each curve crosses it.
-    y_range in data units."""
+    """Return the moving marker: a thin vertical line at x = `at` over `y_range`, in data units,
+    with a dot where each curve crosses it."""
     crossings = [np.interp(at, np.asarray(curve.x, dtype=float), curve.mean()) for curve in series]
     y = np.array([y_range[0], *crossings, y_range[1]], dtype=np.float32)
     colours = [INK, *(colour(curve.kind) for curve in series), INK]
@@ -111,31 +117,37 @@ def moving_marker(
 
 
 def extent(arrays: Iterable[np.ndarray], log: bool, pad: float) -> tuple[float, float]:
-    """The range, in data units, that holds all finite (on a log axis: positive) values with `pad`
-    of it to spare."""
+    """Return the range, in data units, of all finite values, on a log axis of all positive ones,
+    widened on both sides by the share `pad` of its length."""
     values = np.concatenate([np.ravel(array) for array in arrays] or [np.empty(0)])
     values = values[np.isfinite(values) & ((values > 0) | (not log))]
     if not len(values):
         return (0.1, 1.0) if log else (0.0, 1.0)
     low, high = (np.log10(values) if log else values)[[values.argmin(), values.argmax()]]
     room = pad * (high - low) or (0.5 if low == high else 0.0)
-    low, high = low - room, high + room
+    low -= room
+    high += room
     return (float(10**low), float(10**high)) if log else (float(low), float(high))
 
 
 def value_range(
     series: Sequence[Curve], log_y: bool, more: Sequence[float] = ()
 ) -> tuple[float, float]:
-    """The y range that holds the curves' means and bands, and `more` values."""
-    edges = [edge for curve in series for edge in (curve.mean(), *(curve.spread() or ()))]
-    if log_y:  # the part of a band that the log axis cannot hold does not count
-        edges = [np.where(edge > 0, edge, np.nan) for edge in (curve.mean() for curve in series)]
+    """Return the y range of the curves' means and bands, on a log axis of their means only, and of
+    the values `more`."""
+    edges: list[np.ndarray] = []
+    for curve in series:
+        mean = curve.mean()
+        if log_y:
+            edges.append(np.where(mean > 0, mean, np.nan))
+        else:
+            edges += [mean, *(curve.spread() or ())]
     return extent([*edges, np.array(more, dtype=float)], log_y, 0.05)
 
 
 def axis_range(limits: tuple[float, float], log: bool) -> dict[str, Any]:
-    """`limits` in data units as an axis' type and range, which on a log axis is in
-    powers of ten."""
+    """Return the type and the range of an axis from `limits` in data units; on a log axis the range
+    is in powers of ten."""
     if not log:
         return {"type": "linear", "range": list(limits)}
     low, high = (float(np.log10(value)) for value in limits)
@@ -143,22 +155,20 @@ def axis_range(limits: tuple[float, float], log: bool) -> dict[str, Any]:
 
 
 def _ticks(low: float, high: float) -> dict[str, Any]:
-    """Ticks of a log axis from 10^low to 10^high: powers of ten, or over up to two of them 1, 2, 5,
-    10, … written out. Plotly's own would be a single label or a crowd of digits."""
+    """Return the ticks of a log axis from 10^low to 10^high: powers of ten, or 1, 2, 5, 10, … over
+    a range of up to two of them, where plotly's own ticks are too few or too many."""
     if high - low > 2 or low < -4 or high > 4:
         return {"dtick": max(1, round((high - low) / 6))} if high - low > 1.2 else {}
     digits = (1, 2, 5) if high - low > 0.7 else (1, 1.5, 2, 3, 4, 5, 6, 8)
     powers = range(math.floor(low), math.ceil(high) + 1)
     values = [float(f"{digit}e{power}") for power in powers for digit in digits]
     inside = [value for value in values if low <= math.log10(value) <= high]
-    return (
-        {"tickvals": inside, "ticktext": [f"{value:g}" for value in inside]}
-        if len(inside) > 1
-        else {}
-    )
+    if len(inside) < 2:
+        return {}
+    return {"tickvals": inside, "ticktext": [f"{value:g}" for value in inside]}
 
 
 def dots(points: np.ndarray, name: str) -> Trace:
-    """Single points [points, 2] that stand out over curves."""
+    """Return single points [points, 2] that stand out over curves."""
     marker = {"size": 11, "color": INK, "line": {"color": PAPER, "width": 1.5}}
     return Trace(x=points[:, 0], y=points[:, 1], mode="markers", marker=marker, name=name)

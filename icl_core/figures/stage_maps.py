@@ -1,5 +1,4 @@
-"""Maps for the stage: they fill their box, their colour bar stands at the right, and their scale
-does not move."""
+"""Maps for the stage: they fill their box, with a colour bar at the right and a fixed scale."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -33,16 +32,15 @@ from icl_core.figures.style import (
 )
 
 Labels = Sequence[str] | None  # None: positions from 1
-BESIDE = (" ", "  ", "   ")  # the names of the columns in which predictions stand
+BESIDE = (" ", "  ", "   ")  # the names of three further columns, for predictions
 MOST = 12  # labels along a side
 MARGIN = {"t": 8, "b": 44, "l": 48, "r": 72}
-NEAR = {"title": {"standoff": 6}}  # the title right under the labels
-PLOT, BAR = 200, 160  # pixels along the side of a map as it is mostly, and along its colour bar
-BETWEEN, LETTERS, WRITTEN = (
-    0.05,
-    60,
-    50,
-)  # of maps in a row: share between two, letters under all, pixels of a cell
+NEAR = {"title": {"standoff": 6}}  # the axis title directly under the labels
+PLOT = 200  # pixels of the side of a map, usually
+BAR = 160  # pixels of the length of a colour bar
+BETWEEN = 0.05  # the gap between two maps of a row as a share of the width
+LETTERS = 60  # letters that fit under all maps of a row
+WRITTEN = 50  # pixels of the width of a cell with a number
 
 
 def small_map(
@@ -53,31 +51,41 @@ def small_map(
     limit: float,
     kinds: tuple[str, str] | None = None,
 ) -> Figure:
-    """A matrix [rows, columns] in square cells from -limit to limit, with labels and titles of its
-    rows and columns; a large one as means over blocks of cells. `kinds`: what its rows and columns
-    are (`linked`), if not their titles."""
+    """Return a map of a matrix [rows, columns] in square cells, with colours from -limit to limit.
+
+    A large matrix is shown as means over blocks of cells.
+
+    labels, titles  of its rows and its columns
+    value           what a number is
+    kinds           the identities of its rows and its columns (`row_identities`), if not the titles
+    """
     matrix = np.asarray(matrix, dtype=np.float32)
-    sides = [
-        row_identities(*each, block_of(matrix))
-        for each in zip(kinds or titles, labels, matrix.shape, strict=True)
-    ]
-    rows, columns = (
-        distinct_names(each, size) for each, size in zip(labels, matrix.shape, strict=True)
-    )
+    height, width = matrix.shape
+    row_kind, column_kind = kinds or titles
+    block = block_of(matrix)
+    row_links = row_identities(row_kind, labels[0], height, block)
+    column_links = row_identities(column_kind, labels[1], width, block)
+    rows = distinct_names(labels[0], height)
+    columns = distinct_names(labels[1], width)
     scale = diverging(limit) | {"showscale": True, "colorbar": _bar(value, [-limit, 0, limit])}
     matrix, rows, columns = block_means_of(matrix, rows, columns)
-    shown = [
-        [each.split("–")[-1] for each in names] if "–" in names[0] else names
-        for names in (rows, columns)
-    ]
-    across = min(MOST, PLOT // (8 * (1 + max(map(len, shown[1])))))
+    row_labels = _block_labels(rows)
+    column_labels = _block_labels(columns)
+    across = min(MOST, PLOT // (8 * (1 + max(map(len, column_labels)))))
     figure = Figure(layout=layout(300, MARGIN, coloraxis=scale, showlegend=False))
     hover = f"{titles[0]} %{{y}}<br>{titles[1]} %{{x}}<br>{value} %{{z:.3g}}"
-    figure.add_trace(
-        link_map(heat_trace(matrix, rows, columns, hover, Subplot(), "coloraxis"), *sides)
+    trace = heat_trace(matrix, rows, columns, hover, Subplot(), "coloraxis")
+    figure.add_trace(link_map(trace, row_links, column_links))
+    row_side = (rows, row_labels, titles[0])
+    column_side = (columns, column_labels, titles[1])
+    return figure.update_layout(
+        map_axes(Subplot(), row_side, column_side, MOST, across), xaxis=NEAR
     )
-    labelled = (rows, shown[0], titles[0]), (columns, shown[1], titles[1])
-    return figure.update_layout(map_axes(Subplot(), *labelled, MOST, across), xaxis=NEAR)
+
+
+def _block_labels(names: Sequence[str]) -> Sequence[str]:
+    """Return the labels of blocks named "first–last": the last of each."""
+    return [name.split("–")[-1] for name in names] if "–" in names[0] else names
 
 
 def small_attention(
@@ -86,82 +94,80 @@ def small_attention(
     boxes: Sequence[Box] = (),
     guesses: Predictions | None = None,
 ) -> Figure:
-    """A head's attention [T, T] over the characters `tokens`; with `guesses` the predicted next
-    characters stand at the right, in place of the colour bar."""
+    """Return a head's attention [T, T] over the characters `tokens`. With `guesses` the predicted
+    next characters are at the right, in place of the colour bar."""
     weights = np.array(weights, dtype=np.float32)
     weights[np.triu_indices(len(weights), 1)] = np.nan
-    full, shown = positions(tokens)
+    names, characters = positions(tokens)
     bar = {"showscale": False} if guesses else {"colorbar": _bar("attention", [0, 0.5, 1])}
     scale = {"colorscale": colourscale(NONE_TO_ALL), "cmin": 0, "cmax": 1, **bar}
     figure = Figure(layout=layout(300, MARGIN, coloraxis=scale, showlegend=False))
-    drawn = heat_trace(
-        weights, full, full, "query %{y} looks at %{x}: %{z:.2f}", Subplot(), "coloraxis"
-    )
-    figure.add_trace(link_map(drawn, *tokens_held(tokens)))
-    figure.add_traces(_outlines(boxes, full))
-    columns = (full, shown)
+    hover = "query %{y} looks at %{x}: %{z:.2f}"
+    trace = heat_trace(weights, names, names, hover, Subplot(), "coloraxis")
+    figure.add_trace(link_map(trace, *tokens_held(tokens)))
+    figure.add_traces(_outlines(boxes, names))
+    row_side = (names, characters, "query")
+    column_side = (names, characters, "key")
     if guesses is not None:
-        figure.add_trace(_guessed(full, guesses)).update_layout(margin={"r": 8})
-        columns = ([*full, *BESIDE], [*shown, *BESIDE])
-    title = "key" if guesses is None else "key; at the right what it predicts"
+        figure.add_trace(_predictions(names, guesses)).update_layout(margin={"r": 8})
+        title = "key; at the right what it predicts"
+        column_side = ([*names, *BESIDE], [*characters, *BESIDE], title)
     return figure.update_layout(
-        map_axes(Subplot(), (full, shown, "query"), (*columns, title), MOST, MOST + len(BESIDE)),
-        xaxis=NEAR,
+        map_axes(Subplot(), row_side, column_side, MOST, MOST + len(BESIDE)), xaxis=NEAR
     )
 
 
-def _outlines(boxes: Sequence[Box], full: Sequence[str]) -> list[Trace]:
-    """A thin outline around the cells of each kind, which leaves what is in them to be seen."""
-    size = float(np.clip(165 / len(full), 4, 22))
-    found = []
-    for kind in (kind for kind in SYMBOLS if any(box[2] == kind for box in boxes)):
-        x, y = zip(
-            *((full[key], full[query]) for query, key, each in boxes if each == kind), strict=True
-        )
+def _outlines(boxes: Sequence[Box], names: Sequence[str]) -> list[Trace]:
+    """Return for each kind of box a thin outline around its cells, which leaves them visible."""
+    size = float(np.clip(165 / len(names), 4, 22))
+    traces: list[Trace] = []
+    for kind in SYMBOLS:
+        cells = [(query, key) for query, key, box_kind in boxes if box_kind == kind]
+        if not cells:
+            continue
+        x = [names[key] for _, key in cells]
+        y = [names[query] for query, _ in cells]
         marker = {
             "symbol": "square-open",
             "size": size,
             "line": {"width": 1.6},
             "color": COLOURS[kind],
         }
-        found.append(
-            Trace(x=list(x), y=list(y), mode="markers", name=kind, marker=marker, hoverinfo="skip")
-        )
-    return found
+        traces.append(Trace(x=x, y=y, mode="markers", name=kind, marker=marker, hoverinfo="skip"))
+    return traces
 
 
-def _guessed(rows: Sequence[str], guesses: Predictions) -> Trace:
-    """The likeliest next character of each row; where the model could know it, with a mark for
-    right or wrong."""
-    letters, judged = (
-        visible_characters(guesses.tokens),
-        zip(guesses.right, guesses.known, strict=True),
-    )
-    marks, colours = zip(
-        *(
-            (("✓" if right else "✗"), COLOURS["trained"] if right else INK)
-            if known
-            else ("", FAINT)
-            for right, known in judged
-        ),
-        strict=True,
-    )
-    texts = [f"{letter} {mark}".strip() for letter, mark in zip(letters, marks, strict=True)]
-    font = {
-        "family": MONO,
-        "size": int(np.clip(PLOT / len(rows), 10, TEXT)),
-        "color": list(colours),
-    }
-    chances = zip(letters, guesses.probability, strict=True)
-    told = [f"predicts '{letter}' with probability {chance:.2f}" for letter, chance in chances]
-    hover = {"customdata": told, "hovertemplate": "%{customdata}<extra></extra>"}
+def _predictions(rows: Sequence[str], predictions: Predictions) -> Trace:
+    """Return the likeliest next character of each row, with a mark for right or wrong if the model
+    could know it."""
+    characters = visible_characters(predictions.tokens)
+    texts: list[str] = []
+    colours: list[str] = []
+    for character, right, known in zip(
+        characters, predictions.right, predictions.known, strict=True
+    ):
+        if not known:
+            texts.append(character.strip())
+            colours.append(FAINT)
+        elif right:
+            texts.append(f"{character} ✓".strip())
+            colours.append(COLOURS["trained"])
+        else:
+            texts.append(f"{character} ✗".strip())
+            colours.append(INK)
+    font = {"family": MONO, "size": int(np.clip(PLOT / len(rows), 10, TEXT)), "color": colours}
+    hover_texts = [
+        f"predicts '{character}' with probability {probability:.2f}"
+        for character, probability in zip(characters, predictions.probability, strict=True)
+    ]
+    hover = {"customdata": hover_texts, "hovertemplate": "%{customdata}<extra></extra>"}
     return Trace(
         x=[BESIDE[1]] * len(rows), y=list(rows), mode="text", text=texts, textfont=font, **hover
     )
 
 
 def _bar(title: str, ticks: Sequence[float]) -> dict[str, Any]:
-    """A colour bar that stands at the right."""
+    """Return a colour bar at the right."""
     texts = [
         (f"{tick:,.0f}" if abs(tick) >= 1000 else f"{tick:.3g}").replace("-", "\N{MINUS SIGN}")
         for tick in ticks
@@ -171,13 +177,9 @@ def _bar(title: str, ticks: Sequence[float]) -> dict[str, Any]:
         "tickfont": {"size": TICKS},
     }
     where = {"x": 1.035, "thickness": 10, "outlinewidth": 0, "xpad": 0, "ypad": 0}
-    long = {
-        "lenmode": "pixels",
-        "len": BAR,
-        "y": 1,
-        "yanchor": "top",
-    }  # no longer than any map is high
-    return {**where, **long, **text, "tickvals": list(ticks), "ticktext": texts}
+    # shorter than any map is high
+    length = {"lenmode": "pixels", "len": BAR, "y": 1, "yanchor": "top"}
+    return {**where, **length, **text, "tickvals": list(ticks), "ticktext": texts}
 
 
 def small_maps(
@@ -188,39 +190,32 @@ def small_maps(
     limit: float,
     written: bool = False,
 ) -> Figure:
-    """Matrices [rows, columns] of equal shape by their titles, side by side on one scale from
-    -limit to limit; rows are labelled at the left one. `written` puts its number into every cell:
-    for a few rows and columns."""
-    sides, figure = (
-        (1 + BETWEEN) / len(matrices),
-        Figure(layout=layout(300, {**MARGIN, "t": 26}, showlegend=False)),
-    )
-    figure.update_layout(
-        coloraxis=diverging(limit)
-        | {"showscale": True, "colorbar": _bar(value, [-limit, 0, limit])}
-    )
+    """Return maps of matrices [rows, columns] of equal shape, by title, side by side with colours
+    from -limit to limit.
+
+    Only the left one has labels of its rows. `written` writes the number into every cell; it is for
+    a few rows and columns.
+    """
+    scale = diverging(limit) | {"showscale": True, "colorbar": _bar(value, [-limit, 0, limit])}
+    margin = {**MARGIN, "t": 26}
+    figure = Figure(layout=layout(300, margin, showlegend=False, coloraxis=scale))
+    pitch = (1 + BETWEEN) / len(matrices)  # from the left edge of a map to that of the next
     for index, (title, matrix) in enumerate(matrices.items()):
         matrix = np.asarray(matrix, dtype=np.float32)
-        rows, columns = (
-            distinct_names(each, size) for each, size in zip(labels, matrix.shape, strict=True)
-        )
-        subplot = Subplot(
-            index + 1, (index * sides, min(1.0, (index + 1) * sides - BETWEEN)), title=title
-        )
-        drawn = heat_trace(
-            matrix, rows, columns, f"%{{y}}, %{{x}}: {value} %{{z:.3g}}", subplot, "coloraxis"
-        )
-        figure.add_trace(
-            link_map(
-                drawn,
-                row_identities(titles[0], rows, len(rows)),
-                row_identities(titles[1], columns, len(columns)),
-            )
-        )
+        rows = distinct_names(labels[0], matrix.shape[0])
+        columns = distinct_names(labels[1], matrix.shape[1])
+        span = (index * pitch, min(1.0, (index + 1) * pitch - BETWEEN))
+        subplot = Subplot(index + 1, span, title=title)
+        hover = f"%{{y}}, %{{x}}: {value} %{{z:.3g}}"
+        trace = heat_trace(matrix, rows, columns, hover, subplot, "coloraxis")
+        row_links = row_identities(titles[0], rows, len(rows))
+        column_links = row_identities(titles[1], columns, len(columns))
+        figure.add_trace(link_map(trace, row_links, column_links))
         if written:
             figure.add_trace(cell_numbers(matrix, (rows, columns), limit, WRITTEN, subplot))
         across = max(2, LETTERS // len(matrices) // (1 + max(map(len, columns))))
-        down = (rows, rows if index == 0 else [""] * len(rows), titles[0] if index == 0 else "")
-        figure.update_layout(map_axes(subplot, down, (columns, columns, titles[1]), MOST, across))
+        row_side = (rows, rows, titles[0]) if index == 0 else (rows, [""] * len(rows), "")
+        column_side = (columns, columns, titles[1])
+        figure.update_layout(map_axes(subplot, row_side, column_side, MOST, across))
         figure.add_annotation(**subplot.heading())
     return figure

@@ -1,5 +1,5 @@
-"""One look: colours, line styles, axes and labels that every figure shares, and the change to a
-dark background."""
+"""The style of all figures: colours, line styles, axes and texts, and the change to a dark
+background."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,8 +9,8 @@ import numpy as np
 
 from icl_core.contract.figure import Figure
 
-# Each colour of the paper and the ink is spelled once per theme, and no other thing has it:
-# `themed` swaps them.
+# `themed` replaces colours by their value. So colours that differ in one theme must also differ in
+# the other: LINE is #fffffe on a dark background, since #ffffff is PAPER on a light one.
 INK, FAINT, GRID, LINE, PAPER = "#1d2126", "#5c6470", "#e2e5ea", "#000000", "#ffffff"
 NEGATIVE_TO_POSITIVE = ("#053061", "#2f79b5", "#a5cee3", "#efeeed", "#f7b799", "#ca4741", "#67001f")
 NONE_TO_ALL = (PAPER, "#cfe1f2", "#85bcdc", "#3a8ac2", "#1860a8")
@@ -47,10 +47,8 @@ DASHES = {
 WIDTHS = {"trained": 3.0, "conjugate gradient": 1.5}
 
 TEXT, TICKS = 15, 13
-LARGER, LEAST = (
-    1.12,
-    14,
-)  # on a projector, for its back row: times what it is, and no text in fewer pixels
+LARGER = 1.12  # the factor by which texts are larger on a projector
+LEAST = 14  # the least size of a text on a projector, in pixels
 MONO = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 CONFIG: dict[str, Any] = {
     "displaylogo": False,
@@ -68,12 +66,12 @@ CONFIG: dict[str, Any] = {
 
 
 def colour(kind: str) -> str:
-    """The colour of a named thing; a name that is none of them is taken for a colour."""
+    """Return the colour of a kind in `COLOURS`; any other string is a colour itself."""
     return COLOURS.get(kind, kind)
 
 
 def layout(height: int, margin: Mapping[str, int] | None = None, **more: Any) -> dict[str, Any]:
-    """The layout that every figure starts from: transparent, tight, large type, no template."""
+    """Return the layout from which every figure starts: transparent, tight, with large texts."""
     return {
         "height": height,
         "margin": {"l": 58, "r": 14, "t": 12, "b": 50} | dict(margin or {}),
@@ -92,7 +90,7 @@ def layout(height: int, margin: Mapping[str, int] | None = None, **more: Any) ->
 
 
 def axis(title: str = "", **more: Any) -> dict[str, Any]:
-    """An axis in the shared look."""
+    """Return an axis in the shared style."""
     return {
         "title": {"text": title, "font": {"size": TEXT}, "standoff": 8},
         "tickfont": {"size": TICKS},
@@ -105,12 +103,12 @@ def axis(title: str = "", **more: Any) -> dict[str, Any]:
 
 
 def legend(y: float) -> dict[str, Any]:
-    """A legend in a row that stands on height y (figure units), above the plot."""
+    """Return a legend in a row above height y, in shares of the plot."""
     return {"orientation": "h", "x": 0, "y": y, "yanchor": "bottom", "font": {"size": 14}}
 
 
 def note(text: str, x: float, y: float, **more: Any) -> dict[str, Any]:
-    """A text in the figure's own coordinates (0 to 1), without an arrow."""
+    """Return a text at x and y in shares of the plot, from 0 to 1, without an arrow."""
     return {
         "text": text,
         "x": x,
@@ -122,41 +120,40 @@ def note(text: str, x: float, y: float, **more: Any) -> dict[str, Any]:
 
 
 def visible_characters(chars: Sequence[str]) -> list[str]:
-    """The characters as shown on axes: a space as ␣, a newline as ↵, a tab as ⇥."""
+    """Return characters as axes show them: a space as ␣, a newline as ↵, a tab as ⇥."""
     return [char.translate({32: "␣", 10: "↵", 9: "⇥"}) for char in chars]
 
 
 def number_text(value: float, places: int = 3) -> str:
-    """A number as a title shows it: with a true minus sign, a dash where there is none."""
+    """Return a number with a minus sign for titles; a dash if it is not finite."""
     if not np.isfinite(value):
         return "–"
     return f"{np.round(value, places) + 0.0:.{places}f}".replace("-", "\N{MINUS SIGN}")
 
 
 def colourscale(colours: Sequence[str]) -> list[list[Any]]:
-    """Colours at equal distances from 0 to 1, as plotly.js reads them."""
-    return [[index / (len(colours) - 1), each] for index, each in enumerate(colours)]
+    """Return colours at equal distances from 0 to 1, as plotly.js reads them."""
+    return [[index / (len(colours) - 1), colour] for index, colour in enumerate(colours)]
 
 
 def largest_magnitude(*matrices: np.ndarray) -> float:
-    """The largest finite |value| in any of the matrices, for a scale that they share; 1 if there is
-    none."""
-    tops = [
+    """Return the largest finite absolute value in the matrices, for a scale that they share; 1 if
+    it is 0 or there is none."""
+    largest = [
         np.abs(matrix[np.isfinite(matrix)]).max(initial=0) for matrix in map(np.asarray, matrices)
     ]
-    return float(max(tops, default=0)) or 1.0
+    return float(max(largest, default=0)) or 1.0
 
 
 _IN_TEXT = re.compile(r"(?<=color:)#\w{6}")
 
 
 def _swapped(value: Any, colours: Mapping[str, str]) -> Any:
-    """`value` with every colour replaced, also that of a part of a text; numbers and arrays go
-    through untouched."""
+    """Return a copy of `value` with every colour replaced, also colours within texts; numbers and
+    arrays are not copied."""
     if isinstance(value, str):
-        return _IN_TEXT.sub(
-            lambda found: colours.get(found[0], found[0]), colours.get(value, value)
-        )
+        text = colours.get(value, value)
+        return _IN_TEXT.sub(lambda match: colours.get(match[0], match[0]), text)
     if isinstance(value, dict):
         return {key: _swapped(item, colours) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -165,30 +162,28 @@ def _swapped(value: Any, colours: Mapping[str, str]) -> Any:
 
 
 def themed(figure: Figure, dark: bool) -> Figure:
-    """A copy of the figure for a dark (or light) background: the same data and layout in other
+    """Return the figure for a dark or a light background: the same data and layout in other
     colours."""
     theme = "dark" if dark else "light"
     if figure.layout.get("meta", {}).get("theme") == theme:
         return figure
     colours = TO_DARK if dark else TO_LIGHT
-    found = Figure(
-        [_swapped(trace, colours) for trace in figure.data], _swapped(figure.layout, colours)
-    )
-    return found.update_layout(meta={"theme": theme})
+    traces = [_swapped(trace, colours) for trace in figure.data]
+    copy = Figure(traces, _swapped(figure.layout, colours))
+    return copy.update_layout(meta={"theme": theme})
 
 
 def enlarged(figure: Figure) -> Figure:
-    """A copy of the figure with larger type, and the room that it needs, for a projector."""
+    """Return a copy of the figure with larger texts and margins, for a projector."""
     return Figure([_enlarged(trace) for trace in figure.data], _enlarged(figure.layout))
 
 
 def _enlarged(value: Any, key: str = "") -> Any:
+    """Return an enlarged copy of a property; `key` is its name, with that of its margin or font:
+    "margin.l", "tickfont.size"."""
     if isinstance(value, dict):
-        within = key if key == "margin" or key.endswith("font") else ""
-        return {
-            name: _enlarged(item, f"{within}.{name}" if within else name)
-            for name, item in value.items()
-        }
+        prefix = f"{key}." if key == "margin" or key.endswith("font") else ""
+        return {name: _enlarged(item, prefix + name) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [_enlarged(item) for item in value]
     if isinstance(value, int | float) and key.endswith("font.size"):

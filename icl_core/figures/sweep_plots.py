@@ -1,4 +1,4 @@
-"""One number of many runs: as a curve over one setting, as a map over two."""
+"""One number of many runs, as a curve over one setting or a map over two."""
 
 import textwrap
 from collections.abc import Sequence
@@ -25,33 +25,41 @@ from icl_core.figures.style import (
 )
 
 WRITTEN = 9  # the longest row or column whose numbers are written
-# the share of the range from which a cell is so dark that its number takes the background's colour
+# The share of the range above which a cell is so dark that its number has the background's colour.
 STRONG = 0.55
-LETTER = 7.2 / 280  # of a number, as a share of the width of a narrow map
-_UNIT = ", in units of {}".replace(
-    " of ", "\N{NO-BREAK SPACE}of\N{NO-BREAK SPACE}"
-)  # is not torn apart
-LINE_OF = 40  # letters of the colour bar's title, on a narrow map
-HIT = 26  # pixels around a run's place that can be clicked on
+LETTER = 7.2 / 280  # the width of a digit as a share of the width of a narrow map
+_UNIT = ", in units\N{NO-BREAK SPACE}of\N{NO-BREAK SPACE}{}"  # never broken before the unit
+LINE_OF = 40  # letters in a line of the colour bar's title, on a narrow map
+HIT = 26  # pixels of the square around a run's place that can be clicked
 
 
 @dataclass(frozen=True, eq=False)
 class GridCell:
-    """A run that is, or is to be, at a value of one scale or two. `value` NaN: there is none;
-    `failed`: there will be none. `told` is what the pointer shows, `key` what a click gives."""
+    """A run of a sweep, finished or not.
+
+    at      its values on the scales, one or two
+    value   its number; NaN if there is none, or none yet
+    error   the standard error of the number; NaN if there is none
+    failed  it ended without a number
+    hover   the text at the pointer
+    key     what a click returns
+    """
 
     at: tuple[Any, ...]
     value: float
     error: float
     failed: bool
-    told: str
+    hover: str
     key: Any
 
 
 @dataclass(frozen=True, eq=False)
 class Expected:
-    """What theory gives: along one scale `values` [points] at `x`, over two [rows, columns] at `x`
-    and `y`."""
+    """What theory predicts.
+
+    label   its name
+    values  [points] at the values `x` of one scale, or [rows, columns] at `y` and `x` of two
+    """
 
     label: str
     values: np.ndarray
@@ -66,27 +74,31 @@ def swept_curve(
     expected: Sequence[Expected] = (),
     here: Any = None,
 ) -> Figure:
-    """Values with a band of their errors over one scale; theory dotted; `here` is the setting on
-    screen."""
-    x, values = scale.places, np.array([spot.value for spot in spots])
+    """Return the numbers of the runs `spots` over one scale, with a band of their errors.
+
+    name      what the number is
+    expected  predictions of theory, as dotted lines
+    here      the value of the setting on screen
+    """
+    x = scale.places
+    values = np.array([spot.value for spot in spots])
     error = np.nan_to_num(np.array([spot.error for spot in spots]))
     series = [Curve(name, x, values, error=error if error.any() else None, markers=True)]
-    series += [
-        Curve(each.label, [scale.place(value) for value in each.x], each.values, "floor")
-        for each in expected
-    ]
+    for prediction in expected:
+        places = [scale.place(value) for value in prediction.x]
+        series.append(Curve(prediction.label, places, prediction.values, "floor"))
     marks = [] if here is None else [(scale.place(here), "on screen", "trained")]
     log_y = _by_factors(values)
     edges = float(scale.edges[0]), float(scale.edges[-1])
     figure = curves(series, scale.title, name, x_range=edges, log_y=log_y, marks=marks)
-    if not scale.numeric:  # nothing lies between two names
+    if not scale.numeric:  # no line between two names
         for trace in figure.data:
             trace.update(mode="markers" if "markers" in trace["mode"] else "none", fill="none")
     low, high = figure.layout["yaxis"]["range"]
-    foot = low + 0.04 * (high - low)
-    level = [10**foot if log_y else foot] * len(spots)
-    shown = np.where(np.isfinite(values), values, level)
-    figure.add_traces([_crosses(spots, x, np.array(level)), _hits(spots, x, shown)])
+    bottom = low + 0.04 * (high - low)  # the place of runs without a number
+    level = np.array([10**bottom if log_y else bottom] * len(spots))
+    y = np.where(np.isfinite(values), values, level)
+    figure.add_traces([_crosses(spots, x, level), _click_targets(spots, x, y)])
     return figure.update_layout(xaxis=scale.axis(), hovermode="closest")
 
 
@@ -94,22 +106,24 @@ def swept_map(
     x: Scale, y: Scale, spots: Sequence[GridCell], name: str, expected: Sequence[Expected] = (),
     here: tuple[Any, Any] | None = None,
 ) -> Figure:  # fmt: skip
-    """Values over two scales, `spots` row by row; what is missing is blank, what failed crossed;
-    contours of theory."""
-    at = np.array([(x.place(spot.at[0]), y.place(spot.at[1])) for spot in spots])
-    values = np.array([spot.value for spot in spots])
+    """Return the numbers of the runs `spots`, given row by row, over two scales.
+
+    A cell without a number is blank, that of a failed run has a cross.
+
+    name      what the number is
+    expected  predictions of theory, as contour lines
+    here      the values of the setting on screen
+    """
+    at = np.array([(x.place(spot.at[0]), y.place(spot.at[1])) for spot in spots])  # [cells, 2]
+    values = np.array([spot.value for spot in spots])  # [cells]
     by_factors = _by_factors(values)
     unit = unit_of(values)
-    shade, limits, scale = _coloured(
-        np.log10(values) if by_factors else values, by_factors, name, unit
-    )
+    shade = np.log10(values) if by_factors else values
+    limits, scale = _colour_axis(shade, by_factors, name, unit)
     z = shade.reshape(len(y.values), len(x.values)).astype(np.float32)
     above = 52 + 18 * (1 + scale["colorbar"]["title"]["text"].count("<br>"))
-    figure = Figure(
-        layout=layout(
-            390 + above, {"t": above, "b": 56, "l": 66}, showlegend=False, coloraxis=scale
-        )
-    )
+    margin = {"t": above, "b": 56, "l": 66}
+    figure = Figure(layout=layout(390 + above, margin, showlegend=False, coloraxis=scale))
     cells = {
         "x": x.edges,
         "y": y.edges,
@@ -120,13 +134,12 @@ def swept_map(
         "hoverinfo": "skip",
     }
     figure.add_trace(Trace("heatmap", coloraxis="coloraxis", **cells))
-    figure.add_traces([_contours(each, x, y) for each in expected])
+    figure.add_traces([_contours(prediction, x, y) for prediction in expected])
     if max(z.shape) <= WRITTEN:
-        room = np.diff(x.edges) / (x.edges[-1] - x.edges[0])
-        figure.add_traces(
-            _numbers(at, values / 10.0**unit, shade, limits, np.tile(room, len(y.values)))
-        )
-    figure.add_traces([_crosses(spots, *at.T), _hits(spots, *at.T)])
+        widths = np.diff(x.edges) / (x.edges[-1] - x.edges[0])  # [columns], shares of the map's
+        widths = np.tile(widths, len(y.values))  # [cells]
+        figure.add_traces(_numbers(at, values / 10.0**unit, shade, limits, widths))
+    figure.add_traces([_crosses(spots, *at.T), _click_targets(spots, *at.T)])
     if here is not None:
         figure.add_shape(**_outlined(x, here[0], "x"), **_outlined(y, here[1], "y"), **_FRAME)
     return figure.update_layout(xaxis=x.axis(), yaxis=y.axis())
@@ -136,26 +149,34 @@ _FRAME = {"type": "rect", "line": {"color": "#E69F00", "width": 4}}
 
 
 def _by_factors(values: np.ndarray) -> bool:
-    """Whether values spread so far that only their logarithms show them all."""
-    seen = values[np.isfinite(values)]
-    return bool(len(seen) > 1 and seen.min() > 0 and seen.max() > 100 * seen.min())
+    """Return whether values differ so much that only their logarithms show all of them."""
+    finite = values[np.isfinite(values)]
+    return bool(len(finite) > 1 and finite.min() > 0 and finite.max() > 100 * finite.min())
 
 
-def _coloured(
+def _colour_axis(
     shade: np.ndarray, by_factors: bool, name: str, unit: int
-) -> tuple[np.ndarray, tuple[float, float], dict[str, Any]]:
-    """The shades, their range and the colour axis, in that power of ten: around zero if there are
-    values on both sides of it."""
-    seen = shade[np.isfinite(shade)]
-    low, high = (float(seen.min()), float(seen.max())) if len(seen) else (0.0, 1.0)
+) -> tuple[tuple[float, float], dict[str, Any]]:
+    """Return the range of the shades [cells] and their colour axis.
+
+    The range is symmetric if there are values on both sides of zero. With `by_factors` the shades
+    are logarithms. The colour bar's numbers are in units of 10^unit.
+    """
+    finite = shade[np.isfinite(shade)]
+    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
     both = low < 0 < high and not by_factors
-    low, high = (-max(-low, high), max(-low, high)) if both else (low, high)
-    ticks = sorted({low, (low + high) / 2, high}) if len(seen) else []
-    low, high = (
-        (low - 0.5, high + 0.5) if low == high else (low, high)
-    )  # of equal numbers, the middle colour
-    told = [significant((10**tick if by_factors else tick) / 10.0**unit) for tick in ticks]
-    name += _UNIT.format(power_of_ten(unit)) * bool(unit) + " (log scale)" * by_factors
+    if both:
+        high = max(-low, high)
+        low = -high
+    ticks = sorted({low, (low + high) / 2, high}) if len(finite) else []
+    if low == high:  # equal numbers have the middle colour
+        low -= 0.5
+        high += 0.5
+    texts = [significant((10**tick if by_factors else tick) / 10.0**unit) for tick in ticks]
+    if unit:
+        name += _UNIT.format(power_of_ten(unit))
+    if by_factors:
+        name += " (log scale)"
     title = {"text": "<br>".join(textwrap.wrap(name, LINE_OF)), "side": "top", "font": {"size": 14}}
     bar = {
         "orientation": "h",
@@ -170,10 +191,10 @@ def _coloured(
         "thickness": 12,
         "outlinewidth": 0,
         "tickvals": ticks,
-        "ticktext": told,
+        "ticktext": texts,
         "tickfont": {"size": TICKS},
     }
-    # the palest of all is the background's colour, which is that of cells without a run
+    # without the palest colour, the background's, which cells without a run have
     colours = colourscale(NEGATIVE_TO_POSITIVE if both else NONE_TO_ALL[1:])
     axis = {
         "colorscale": colours,
@@ -181,7 +202,7 @@ def _coloured(
         "cmax": high,
         "colorbar": {**bar, **look, "title": title},
     }
-    return shade, (low, high), axis
+    return (low, high), axis
 
 
 def _numbers(
@@ -189,31 +210,42 @@ def _numbers(
     values: np.ndarray,
     shade: np.ndarray,
     limits: tuple[float, float],
-    room: np.ndarray,
+    widths: np.ndarray,
 ) -> list[Trace]:
-    """The numbers of the cells that have one, on pale colours and on strong ones; `room` is each
-    cell's share of the width."""
+    """Return the numbers [cells] as two traces, on pale and on strong colours.
+
+    at      the places of the cells, [cells, 2]
+    shade   what their colours show, [cells], within `limits`
+    widths  the widths of the cells as shares of the map's, [cells]
+    """
     low, high = limits
-    away = np.abs(shade) / high if low == -high else (shade - low) / (high - low)
-    texts = np.array([_fitting(value, free) for value, free in zip(values, room, strict=True)])
-    seen = texts != ""
-    kinds = (
-        ("numbers", LINE, seen & ~(away > STRONG)),
-        ("numbers on strong", PAPER, seen & (away > STRONG)),
-    )
-    return [_written(at[some], texts[some], name, colour) for name, colour, some in kinds]
+    strength = np.abs(shade) / high if low == -high else (shade - low) / (high - low)
+    strong = strength > STRONG
+    texts = np.array([_fitting(value, width) for value, width in zip(values, widths, strict=True)])
+    written = texts != ""
+    pale_cells = written & ~strong
+    strong_cells = written & strong
+    return [
+        _text_trace(at[pale_cells], texts[pale_cells], "numbers", LINE),
+        _text_trace(at[strong_cells], texts[strong_cells], "numbers on strong", PAPER),
+    ]
 
 
-def _fitting(value: float, free: float) -> str:
-    """A number with three digits or two, whichever fits into that share of the width; empty where
-    neither does."""
-    texts = [significant(value, digits) for digits in (3, 2)] if np.isfinite(value) else []
-    return next((text for text in texts if len(text) * LETTER < free), "")
+def _fitting(value: float, width: float) -> str:
+    """Return a number with three digits, or with two if three do not fit into `width`, a share of
+    the map's; empty if neither fits."""
+    if not np.isfinite(value):
+        return ""
+    for digits in (3, 2):
+        text = significant(value, digits)
+        if len(text) * LETTER < width:
+            return text
+    return ""
 
 
-def _written(at: np.ndarray, texts: np.ndarray, name: str, colour: str) -> Trace:
-    """Texts [n] at places [n, 2]."""
-    same = {"textfont": {"color": colour}}  # else a click fades them
+def _text_trace(at: np.ndarray, texts: np.ndarray, name: str, colour: str) -> Trace:
+    """Return texts [n] at places [n, 2] as a trace."""
+    same = {"textfont": {"color": colour}}  # without it a click would make them pale
     look = {
         "selected": same,
         "unselected": same,
@@ -224,21 +256,29 @@ def _written(at: np.ndarray, texts: np.ndarray, name: str, colour: str) -> Trace
     return Trace(x=at[:, 0], y=at[:, 1], text=texts, name=name, **look)
 
 
-def _contours(each: Expected, x: Scale, y: Scale) -> Trace:
-    """Dotted lines along which theory gives the same."""
+def _contours(prediction: Expected, x: Scale, y: Scale) -> Trace:
+    """Return dotted contour lines of a prediction."""
     lines = {"coloring": "lines", "showlabels": True, "labelfont": {"size": TICKS, "color": LINE}}
     look = {
         "colorscale": [[0, LINE], [1, LINE]],
         "showscale": False,
         "line": {"width": 2, "dash": "dot"},
     }
-    where = {"x": [x.place(value) for value in each.x], "y": [y.place(value) for value in each.y]}
-    drawn = {"contours": lines, "ncontours": 6, "hoverinfo": "skip", "name": each.label}
-    return Trace("contour", z=each.values.astype(np.float32), **where, **look, **drawn)
+    return Trace(
+        "contour",
+        z=prediction.values.astype(np.float32),
+        x=[x.place(value) for value in prediction.x],
+        y=[y.place(value) for value in prediction.y],
+        contours=lines,
+        ncontours=6,
+        hoverinfo="skip",
+        name=prediction.label,
+        **look,
+    )
 
 
 def _crosses(spots: Sequence[GridCell], x: np.ndarray, y: np.ndarray) -> Trace:
-    """A cross for each run that failed."""
+    """Return a cross for each run that failed, at the places x and y of the runs."""
     failed = np.array([spot.failed for spot in spots], dtype=bool)
     marker = {"symbol": "x-thin", "size": 13, "line": {"color": INK, "width": 3}}
     same = {"marker": {"opacity": 1}}
@@ -254,22 +294,33 @@ def _crosses(spots: Sequence[GridCell], x: np.ndarray, y: np.ndarray) -> Trace:
     )
 
 
-def _hits(spots: Sequence[GridCell], x: np.ndarray, y: np.ndarray) -> Trace:
-    """What the pointer finds at each run's place: unseen, with what is told of it and the key that
-    a click gives."""
-    unseen = {"size": HIT, "opacity": 0, "color": FAINT, "symbol": "square"}
-    told = {"text": [spot.told for spot in spots], "hovertemplate": "%{text}<extra></extra>"}
-    stays = {name: {"marker": {"opacity": 0}} for name in ("selected", "unselected")}
-    keys = {"customdata": [spot.key for spot in spots], "name": "runs", "showlegend": False}
-    return Trace(x=x, y=y, mode="markers", marker=unseen, **told, **stays, **keys)
+def _click_targets(spots: Sequence[GridCell], x: np.ndarray, y: np.ndarray) -> Trace:
+    """Return an invisible mark at each run's place, with its text at the pointer and the key that a
+    click returns."""
+    invisible = {"marker": {"opacity": 0}}
+    return Trace(
+        x=x,
+        y=y,
+        mode="markers",
+        marker={"size": HIT, "opacity": 0, "color": FAINT, "symbol": "square"},
+        selected=invisible,
+        unselected=invisible,
+        text=[spot.hover for spot in spots],
+        hovertemplate="%{text}<extra></extra>",
+        customdata=[spot.key for spot in spots],
+        name="runs",
+        showlegend=False,
+    )
 
 
 def _outlined(scale: Scale, value: Any, side: str) -> dict[str, float]:
-    """The ends of the cell of a value, or of the middle half of none that is swept."""
+    """Return the edges of a value's cell on the axis `side`, "x" or "y"; for a value that is not on
+    the scale, those of a narrow strip around it."""
     if value in scale.values:
         index = list(scale.values).index(value)
         low, high = scale.edges[index : index + 2]
     else:
         reach = (scale.edges[-1] - scale.edges[0]) / 40
-        low, high = scale.place(value) - reach, scale.place(value) + reach
+        low = scale.place(value) - reach
+        high = scale.place(value) + reach
     return {f"{side}0": float(low), f"{side}1": float(high)}
