@@ -1,5 +1,5 @@
-"""What a sweep has measured, drawn: one metric against one of its knobs or two, partial
-as it is."""
+"""Draw what a sweep has measured: one metric over one of its knobs or two, however many runs are
+done."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,9 +30,13 @@ WORDS = {
 
 @dataclass(frozen=True)
 class MapChoice:
-    """What a map shows: a `metric`, by its claim's id, against the knob `x`, and `y` unless it is
-    empty; every other axis at its value in `fixed`, or else at its first. `here` is the setting on
-    screen, which is marked."""
+    """What a map shows.
+
+    metric  the id of the claim whose metric is drawn
+    x, y    the knobs of the axes; without `y` the metric is a curve over `x`
+    fixed   the values of all other axes, by field; an axis that is not named has its first value
+    here    the config on screen, whose place is marked
+    """
 
     metric: str
     x: str
@@ -40,146 +44,156 @@ class MapChoice:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     here: Any = None
 
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The knobs of the axes: x, and y if there is one."""
+        return (self.x, self.y) if self.y else (self.x,)
 
-def draw_map(grid: Grid, look: SweepStatus, shown: MapChoice) -> Panel:
-    """The map of a sweep as far as it is. A spot's key is the index of its cell in the grid."""
-    claim = next(
-        each for each in registry.experiment(grid.experiment).claims if each.id == shown.metric
-    )
+
+def draw_map(grid: Grid, status: SweepStatus, choice: MapChoice) -> Panel:
+    """Return the map of a sweep as far as it is. The key of a cell is its index in the grid."""
+    claims = registry.experiment(grid.experiment).claims
+    claim = next(claim for claim in claims if claim.id == choice.metric)
     fixed = {
-        axis.field: shown.fixed.get(axis.field, axis.values[0]) for axis in _others(grid, shown)
+        axis.field: choice.fixed.get(axis.field, axis.values[0])
+        for axis in grid.axes
+        if axis.field not in choice.fields
     }
-    spots = [_spot(index, each, shown, claim) for index, each in _sliced(grid, look, shown, fixed)]
-    x = _scale(grid.axis(shown.x))
-    here = _here(grid, shown, fixed)
-    if shown.y:
-        y = _scale(grid.axis(shown.y))
-        figure = figures.swept_map(
-            x, y, spots, claim.label, _contours(grid, shown, fixed, x, y), here
-        )
-    else:
-        line = _line(grid, shown, fixed, x)
-        figure = figures.swept_curve(x, spots, claim.label, line, None if here is None else here[0])
-    return Panel(
-        _title(grid, claim, shown, spots),
-        _caption(claim, shown, grid),
-        figure,
-        data=_data(look, shown.metric),
-    )
-
-
-def _others(grid: Grid, shown: MapChoice) -> list[Axis]:
-    return [axis for axis in grid.axes if axis.field not in (shown.x, shown.y)]
-
-
-def _sliced(
-    grid: Grid, look: SweepStatus, shown: MapChoice, fixed: Mapping[str, Any]
-) -> list[tuple[int, Outcome]]:
-    """The cells on the map, with their indices, row by row: `y` the slower, `x` the faster."""
-    on = [
-        (i, each)
-        for i, each in enumerate(look.outcomes)
-        if fixed.items() <= dict(each.cell.at).items()
+    cells = [
+        _grid_cell(index, outcome, choice, claim)
+        for index, outcome in _outcomes_shown(grid, status, choice, fixed)
     ]
-    order = [grid.axis(name).values for name in (shown.y, shown.x) if name]
-    names = [name for name in (shown.y, shown.x) if name]
-    return sorted(
-        on,
-        key=lambda item: [
-            at.index(item[1].cell.at[name]) for at, name in zip(order, names, strict=True)
-        ],
+    x = _scale(grid.axis(choice.x))
+    here = _here(grid, choice, fixed)
+    if choice.y:
+        y = _scale(grid.axis(choice.y))
+        contours = _contours(grid, choice, fixed, x, y)
+        figure = figures.swept_map(x, y, cells, claim.label, contours, here)
+    else:
+        lines = _theory_lines(grid, choice, fixed, x)
+        figure = figures.swept_curve(x, cells, claim.label, lines, here[0] if here else None)
+    return Panel(
+        _title(grid, claim, choice, cells),
+        _caption(claim, choice, grid),
+        figure,
+        data=_table(status, choice.metric),
     )
 
 
-def _spot(index: int, outcome: Outcome, shown: MapChoice, claim: Claim) -> GridCell:
+def _outcomes_shown(
+    grid: Grid, status: SweepStatus, choice: MapChoice, fixed: Mapping[str, Any]
+) -> list[tuple[int, Outcome]]:
+    """Return the outcomes on the map, with their indices in the grid, row by row: `y` is the slower
+    axis, `x` the faster."""
+    shown = [
+        (index, outcome)
+        for index, outcome in enumerate(status.outcomes)
+        if fixed.items() <= dict(outcome.cell.at).items()
+    ]
+    slower_first = [grid.axis(name) for name in reversed(choice.fields)]
+
+    def place(item: tuple[int, Outcome]) -> list[int]:
+        _, outcome = item
+        return [axis.values.index(outcome.cell.at[axis.field]) for axis in slower_first]
+
+    return sorted(shown, key=place)
+
+
+def _grid_cell(index: int, outcome: Outcome, choice: MapChoice, claim: Claim) -> GridCell:
+    """Return an outcome as a cell to be drawn; a value or error that there is not is NaN."""
     record = outcome.measured.get(claim.id, {})
-    value, error = (
-        np.nan if (number := record.get(name)) is None else number for name in ("value", "error")
-    )
-    at = tuple(outcome.cell.at[name] for name in (shown.x, shown.y) if name)
-    where = ", ".join(f"{name} = {value_text(each)}" for name, each in outcome.cell.at.items())
-    told = _with_error(value, error) if record else _why_not(outcome)
-    return GridCell(at, value, error, outcome.status == FAILED, f"{where}<br>{told}", index)
+    value = _number_or_nan(record.get("value"))
+    error = _number_or_nan(record.get("error"))
+    at = tuple(outcome.cell.at[name] for name in choice.fields)
+    setting = ", ".join(f"{name} = {value_text(each)}" for name, each in outcome.cell.at.items())
+    if record:
+        hover = _with_error(value, error)
+    elif outcome.status == FAILED:
+        hover = f"failed: {escape(outcome.message, quote=False)}"
+    else:
+        hover = WORDS[outcome.status]
+    failed = outcome.status == FAILED
+    return GridCell(at, value, error, failed, f"{setting}<br>{hover}", index)
+
+
+def _number_or_nan(number: float | None) -> float:
+    return np.nan if number is None else number
 
 
 def _with_error(value: float, error: float) -> str:
-    return figures.significant(value, 4) + (
-        f" ± {figures.significant(error, 2)}" if np.isfinite(error) else ""
-    )
-
-
-def _why_not(outcome: Outcome) -> str:
-    """Why a cell has no number, for the pointer."""
-    if outcome.status == FAILED:
-        return f"failed: {escape(outcome.message, quote=False)}"
-    return WORDS[outcome.status]
+    number = figures.significant(value, 4)
+    return f"{number} ± {figures.significant(error, 2)}" if np.isfinite(error) else number
 
 
 def _scale(axis: Axis) -> Scale:
     numbers = axis.knob.kind == "slider" and axis.values[0] > 0
-    return Scale(
-        axis.knob.label, axis.values, numbers and (axis.knob.log or _by_factors(axis.values))
-    )
+    log = numbers and (axis.knob.log or _are_geometric(axis.values))
+    return Scale(axis.knob.label, axis.values, log)
 
 
-def _by_factors(values: Sequence[float]) -> bool:
-    """Whether the values were chosen by factors, as 32, 64, 128 are: their ratios are more alike
-    than their gaps."""
-    gaps, ratios = np.diff(values), np.diff(np.log(values))
-    return len(values) > 2 and bool(ratios.std() / ratios.mean() < gaps.std() / gaps.mean())
+def _are_geometric(values: Sequence[float]) -> bool:
+    """Return whether values were chosen by factors, as 32, 64, 128 are: their ratios are more alike
+    than their differences."""
+    if len(values) <= 2:
+        return False
+    differences = np.diff(values)
+    ratios = np.diff(np.log(values))
+    return bool(ratios.std() / ratios.mean() < differences.std() / differences.mean())
 
 
-def _here(grid: Grid, shown: MapChoice, fixed: Mapping[str, Any]) -> tuple[Any, Any] | None:
-    """Where the setting on screen is, if it lies on the map: all that the map does not show is as
-    in the sweep."""
-    if shown.here is None:
+def _here(grid: Grid, choice: MapChoice, fixed: Mapping[str, Any]) -> tuple[Any, Any] | None:
+    """Return where the config on screen lies on the map; None if any setting that the map does not
+    show differs from the sweep's."""
+    if choice.here is None:
         return None
-    mine, wanted = values(shown.here), {**values(grid.base), **fixed}
-    free = {shown.x, shown.y, "seeds"}
-    if any(mine[name] != value for name, value in wanted.items() if name not in free):
+    here = values(choice.here)
+    for name, value in {**values(grid.base), **fixed}.items():
+        if name not in (choice.x, choice.y, "seeds") and here[name] != value:
+            return None
+    if not all(_is_within(grid.axis(name), here[name]) for name in choice.fields):
         return None
-    at = mine[shown.x], mine.get(shown.y)
-    scales = [grid.axis(name) for name in (shown.x, shown.y) if name]
-    inside = all(_within(axis, value) for axis, value in zip(scales, at, strict=False))
-    return at if inside else None
+    return here[choice.x], here.get(choice.y)
 
 
-def _within(axis: Axis, value: Any) -> bool:
-    return value in axis.values or (
-        axis.knob.kind == "slider" and axis.values[0] < value < axis.values[-1]
-    )
+def _is_within(axis: Axis, value: Any) -> bool:
+    between = axis.knob.kind == "slider" and axis.values[0] < value < axis.values[-1]
+    return between or value in axis.values
 
 
-def _line(grid: Grid, shown: MapChoice, fixed: Mapping[str, Any], x: Scale) -> list[Expected]:
+def _theory_lines(
+    grid: Grid, choice: MapChoice, fixed: Mapping[str, Any], x: Scale
+) -> list[Expected]:
+    """Return what theory gives for the metric along the axis `x`."""
     if not x.numeric or len(x.values) < 2:
         return []
-    base, at, found = replace(grid.base, **fixed), tuple(x.between(FINE[1])), []
+    base = replace(grid.base, **fixed)
+    across = tuple(x.between(FINE[1]))
+    lines = []
     for index, theory in enumerate(registry.experiment(grid.experiment).theory):
-        if theory.claim == shown.metric:
-            line = _expected(grid.experiment, index, base, shown.x, at)
-            found.append(Expected(theory.label, np.array(line), at))
-    return found
+        if theory.claim == choice.metric:
+            line = np.array(_expected(grid.experiment, index, base, choice.x, across))
+            lines.append(Expected(theory.label, line, across))
+    return lines
 
 
 def _contours(
-    grid: Grid, shown: MapChoice, fixed: Mapping[str, Any], x: Scale, y: Scale
+    grid: Grid, choice: MapChoice, fixed: Mapping[str, Any], x: Scale, y: Scale
 ) -> list[Expected]:
+    """Return what theory gives over both axes, for the metric or as a number of its own."""
     if not (x.numeric and y.numeric) or min(len(x.values), len(y.values)) < 2:
         return []
-    base, across, up, found = (
-        replace(grid.base, **fixed),
-        tuple(x.between(FINE[2])),
-        tuple(y.between(FINE[2])),
-        [],
-    )
+    base = replace(grid.base, **fixed)
+    across = tuple(x.between(FINE[2]))
+    up = tuple(y.between(FINE[2]))
+    contours = []
     for index, theory in enumerate(registry.experiment(grid.experiment).theory):
-        if theory.claim in (shown.metric, ""):
+        if theory.claim in (choice.metric, ""):
             rows = [
-                _expected(grid.experiment, index, base, shown.x, across, shown.y, value)
+                _expected(grid.experiment, index, base, choice.x, across, choice.y, value)
                 for value in up
             ]
-            found.append(Expected(theory.label, np.array(rows), across, up))
-    return found
+            contours.append(Expected(theory.label, np.array(rows), across, up))
+    return contours
 
 
 @lru_cache(maxsize=2000)
@@ -188,58 +202,74 @@ def _expected(
     index: int,
     base: Any,
     x: str,
-    at: Sequence[Any],
+    across: Sequence[Any],
     y: str = "",
     row: Any = None,
 ) -> tuple[float, ...]:
-    """What theory gives along an axis; NaN where the experiment refuses the setting."""
-    theory, found = registry.experiment(experiment_id).theory[index], []
-    for value in at:
+    """Return what the experiment's theory of this index gives where the field `x` of `base` has
+    each value of `across`, and `y`, if it is named, the value `row`; NaN where the experiment
+    refuses the setting."""
+    theory = registry.experiment(experiment_id).theory[index]
+    numbers = []
+    for value in across:
+        changes = {x: value, y: row} if y else {x: value}
         try:
-            found.append(float(theory.of(replace(base, **{x: value} | ({y: row} if y else {})))))
+            numbers.append(float(theory.of(replace(base, **changes))))
         except BadSetting:
-            found.append(float("nan"))
-    return tuple(found)
+            numbers.append(float("nan"))
+    return tuple(numbers)
 
 
-def _title(grid: Grid, claim: Claim, shown: MapChoice, spots: Sequence[GridCell]) -> str:
-    """What is seen: from where to where the numbers go."""
-    name = claim.label[:1].upper() + claim.label[1:]
-    known = [spot for spot in spots if np.isfinite(spot.value)]
-    if not known:
-        return f"{name}: no number yet"
-    low, high = (choose(known, key=lambda spot: spot.value) for choose in (min, max))
-    symbols = [grid.axis(each).knob.symbol for each in (shown.x, shown.y) if each]
-    ends = [_number(low, symbols)] + ([_number(high, symbols)] if low is not high else [])
-    return f"{name}: " + (f"from {ends[0]} to {ends[1]}" if len(ends) == 2 else ends[0])
+def _title(grid: Grid, claim: Claim, choice: MapChoice, cells: Sequence[GridCell]) -> str:
+    """Return the claim's label with the smallest and largest number, each with its place."""
+    label = claim.label[:1].upper() + claim.label[1:]
+    measured = [cell for cell in cells if np.isfinite(cell.value)]
+    if not measured:
+        return f"{label}: no number yet"
+    lowest = min(measured, key=lambda cell: cell.value)
+    highest = max(measured, key=lambda cell: cell.value)
+    symbols = [grid.axis(name).knob.symbol for name in choice.fields]
+    if lowest is highest:
+        return f"{label}: {_number(lowest, symbols)}"
+    return f"{label}: from {_number(lowest, symbols)} to {_number(highest, symbols)}"
 
 
-def _number(spot: GridCell, symbols: Sequence[str]) -> str:
-    """A number, with where it is."""
-    where = ", ".join(
-        f"{symbol} = {value_text(value)}" for symbol, value in zip(symbols, spot.at, strict=True)
+def _number(cell: GridCell, symbols: Sequence[str]) -> str:
+    """Return a cell's number with its place: "0.98 (d = 64, K = 3)"."""
+    place = ", ".join(
+        f"{symbol} = {value_text(value)}" for symbol, value in zip(symbols, cell.at, strict=True)
     )
-    return f"{figures.significant(spot.value)} ({where})"
+    return f"{figures.significant(cell.value)} ({place})"
 
 
-def _caption(claim: Claim, shown: MapChoice, grid: Grid) -> str:
-    """What to look at."""
-    blank = "Each cell is a run; it is blank where there is none yet and crossed where it failed."
-    what = (
-        blank
-        if shown.y
-        else "Each dot is a run, with its error as a band; a cross stands where one failed."
-    )
-    theory = registry.experiment(grid.experiment).theory
-    drawn = [each for each in theory if each.claim == shown.metric or (shown.y and not each.claim)]
-    dotted = " Dotted: " + "; ".join(each.label for each in drawn) + ", by theory." if drawn else ""
-    return f"The claim, at its own setting: {claim.text} {what} Click on one to open it.{dotted}"
+def _caption(claim: Claim, choice: MapChoice, grid: Grid) -> str:
+    """Return the claim, what a cell or dot is and what the dotted lines are."""
+    if choice.y:
+        marks = (
+            "Each cell is a run; it is blank where there is none yet and crossed where it failed."
+        )
+    else:
+        marks = "Each dot is a run, with its error as a band; a cross stands where one failed."
+    labels = [
+        theory.label
+        for theory in registry.experiment(grid.experiment).theory
+        if theory.claim == choice.metric or (choice.y and not theory.claim)
+    ]
+    dotted = f" Dotted: {'; '.join(labels)}, by theory." if labels else ""
+    return f"The claim, at its own setting: {claim.text} {marks} Click on one to open it.{dotted}"
 
 
-def _data(look: SweepStatus, metric: str) -> pd.DataFrame:
+def _table(status: SweepStatus, metric: str) -> pd.DataFrame:
     rows = []
-    for each in look.outcomes:
-        record = each.measured.get(metric, {}) if each.status == DONE else {}
-        told = {"value": record.get("value"), "error": record.get("error"), "status": each.status}
-        rows.append({**each.cell.at, **told, "message": each.message})
+    for outcome in status.outcomes:
+        record = outcome.measured.get(metric, {}) if outcome.status == DONE else {}
+        rows.append(
+            {
+                **outcome.cell.at,
+                "value": record.get("value"),
+                "error": record.get("error"),
+                "status": outcome.status,
+                "message": outcome.message,
+            }
+        )
     return pd.DataFrame(rows)

@@ -1,5 +1,5 @@
-"""A grid of settings: every value of one knob with every value of the others, on top of settings
-that all share."""
+"""A grid of settings: every combination of the values of some knobs, over settings that all
+share."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,18 +13,17 @@ from icl_core.contract.knobs import BadSetting, Knob, knobs_of
 from icl_core.contract.settings_io import current_name
 
 MOST_AXES, MOST_CELLS = 4, 400
-REPEATS = ("seed", "seeds")  # they repeat a cell and make no other
+REPEATS = ("seed", "seeds")  # knobs that repeat a cell: they are no axis
 SWEPT = {
     "slider": "a number",
     "choice": "a choice",
     "toggle": "a switch",
-}  # kinds of knobs that can be swept
+}  # kinds that can be swept
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A knob that is swept, with its values: numbers ascending, choices in the order they were
-    given."""
+    """A swept knob with its values: numbers ascending, choices in the order that they are named."""
 
     field: str
     knob: Knob
@@ -33,8 +32,10 @@ class Axis:
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One place of a grid: its value on each axis, by field. `config` is None where the experiment
-    refuses these settings; `refused` then says why."""
+    """One setting of a grid: its value on each axis, by field, in `at`.
+
+    `config` is None where the experiment refuses this setting; `refused` then says why.
+    """
 
     at: Mapping[str, Any]
     config: Any
@@ -43,7 +44,7 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """The settings of a sweep: those of `base`, but for what the axes change."""
+    """The settings of a sweep: those of `base`, changed along the axes."""
 
     experiment: str
     base: Any
@@ -53,93 +54,92 @@ class Grid:
     def cells(self) -> tuple[Cell, ...]:
         """Every combination of the axes' values, the last axis the fastest."""
         fields = [axis.field for axis in self.axes]
-        every = product(*(axis.values for axis in self.axes))
-        return tuple(_cell(self.base, dict(zip(fields, values, strict=True))) for values in every)
+        cells = []
+        for values in product(*(axis.values for axis in self.axes)):
+            at = dict(zip(fields, values, strict=True))
+            try:
+                cells.append(Cell(at, replace(self.base, **at)))
+            except BadSetting as problem:
+                cells.append(Cell(at, None, str(problem)))
+        return tuple(cells)
 
     def axis(self, field: str) -> Axis:
-        """The axis of a field that is swept."""
+        """Return the axis of a swept field."""
         return next(axis for axis in self.axes if axis.field == field)
 
     def text(self) -> str:
-        """The axes as `parse` reads them: "d=32,64 K=1,3"."""
-        return " ".join(f"{axis.field}={','.join(map(_text, axis.values))}" for axis in self.axes)
+        """Return the axes as `parse` reads them: "d=32,64 K=1,3"."""
+        words = []
+        for axis in self.axes:
+            # a switch is written "true", as in an address
+            values = [
+                str(value).lower() if isinstance(value, bool) else str(value)
+                for value in axis.values
+            ]
+            words.append(f"{axis.field}={','.join(values)}")
+        return " ".join(words)
 
 
 def parse(experiment_id: str, words: Sequence[str], base: Any, seeds: int | None = None) -> Grid:
-    """The grid over `base` that words like "d=32,64,128" ask for, each cell with `seeds` if that is
-    given.
+    """Return the grid over `base` that words like "d=32,64,128" describe.
 
-    Raises `BadSetting` for a knob that there is not, that cannot be swept or comes twice, for a
-    value that it cannot have, and for too many of either. A combination that the experiment refuses
-    is a cell all the same.
+    Each cell has `seeds` seeds if that is given. Raises `BadSetting` for a knob that does not
+    exist, cannot be swept or is named twice, for a value that it cannot have, and for too many
+    knobs or values. A combination that the experiment refuses is a cell all the same.
     """
-    known = knobs_of(registry.experiment(experiment_id).config)
+    knobs = knobs_of(registry.experiment(experiment_id).config)
     if not 1 <= len(words) <= MOST_AXES:
         raise BadSetting(f"a sweep must be over 1 to {MOST_AXES} knobs, got {len(words)}")
-    axes = tuple(_axis(word, known) for word in words)
+    axes = tuple(_axis(word, knobs) for word in words)
     fields = [axis.field for axis in axes]
-    if twice := [field for field in fields if fields.count(field) > 1]:
+    twice = [field for field in fields if fields.count(field) > 1]
+    if twice:
         raise BadSetting(f"a sweep must name each knob once, got {twice[0]} twice")
     count = math.prod(len(axis.values) for axis in axes)
     if count > MOST_CELLS:
         raise BadSetting(f"a sweep must have at most {MOST_CELLS} cells, got {count}")
-    return Grid(experiment_id, _with_seeds(base, seeds, known), axes)
+    if seeds is not None:
+        if "seeds" not in knobs:
+            raise BadSetting(f"this experiment has no seeds to count, got {seeds}")
+        base = replace(base, seeds=seeds)
+    return Grid(experiment_id, base, axes)
 
 
-def can_sweep(known: Mapping[str, Knob]) -> Iterator[str]:
-    """The fields that may be an axis."""
-    return (name for name, knob in known.items() if knob.kind in SWEPT and name not in REPEATS)
+def can_sweep(knobs: Mapping[str, Knob]) -> Iterator[str]:
+    """Return the fields, among `knobs` by field, that may be an axis."""
+    return (field for field, knob in knobs.items() if knob.kind in SWEPT and field not in REPEATS)
 
 
-def _axis(word: str, known: Mapping[str, Knob]) -> Axis:
-    name, equals, given = word.partition("=")
+def _axis(word: str, knobs: Mapping[str, Knob]) -> Axis:
+    name, equals, raw_values = word.partition("=")
     if not equals:
         raise BadSetting(f"a swept knob must be written NAME=VALUE,VALUE, got {word!r:.80}")
-    field = current_name(known, name)
+    field = current_name(knobs, name)
     if field in REPEATS:
         raise BadSetting(
             f"a sweep must be over knobs other than {' and '.join(REPEATS)}, got {field}"
         )
-    if field not in known:
+    if field not in knobs:
         raise BadSetting(
             f"there is no setting {name!r:.80}; those that can be swept are "
-            f"{', '.join(can_sweep(known))}"
+            f"{', '.join(can_sweep(knobs))}"
         )
-    knob = known[field]
+    knob = knobs[field]
     if knob.kind not in SWEPT:
         raise BadSetting(
             f"a swept knob must be {', '.join(SWEPT.values())}, got {field}, a {knob.kind}"
         )
-    return Axis(field, knob, _values(field, knob, given))
+    return Axis(field, knob, _values(field, knob, raw_values))
 
 
-def _values(field: str, knob: Knob, given: str) -> tuple[Any, ...]:
-    """The values between commas, each one that the knob can have."""
-    pieces = [piece.strip() for piece in given.split(",") if piece.strip()]
+def _values(field: str, knob: Knob, raw: str) -> tuple[Any, ...]:
+    """Return the values between the commas of `raw`; `BadSetting` if the knob cannot have one."""
+    pieces = [piece.strip() for piece in raw.split(",") if piece.strip()]
     if not 1 <= len(pieces) <= MOST_CELLS:
         raise BadSetting(f"{field} must have 1 to {MOST_CELLS} values, got {len(pieces)}")
-    found = [knob.parse(field, piece) for piece in pieces]
-    for value in found:
+    values = [knob.parse(field, piece) for piece in pieces]
+    for value in values:
         knob.check(field, value)
-        if found.count(value) > 1:
+        if values.count(value) > 1:
             raise BadSetting(f"{field} must have each value once, got {value} twice")
-    return tuple(sorted(found) if knob.kind == "slider" else found)
-
-
-def _with_seeds(base: Any, seeds: int | None, known: Mapping[str, Knob]) -> Any:
-    if seeds is None:
-        return base
-    if "seeds" not in known:
-        raise BadSetting(f"this experiment has no seeds to count, got {seeds}")
-    return replace(base, seeds=seeds)
-
-
-def _cell(base: Any, at: Mapping[str, Any]) -> Cell:
-    try:
-        return Cell(at, replace(base, **at))
-    except BadSetting as refused:
-        return Cell(at, None, str(refused))
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return tuple(sorted(values) if knob.kind == "slider" else values)

@@ -1,7 +1,7 @@
-"""The runs of a grid: asked for through the job queue, each made and stored once, whoever asks.
+"""A sweep: the runs of a grid, asked for through the job queue, each made and stored once.
 
-Of the queue a sweep needs no more than to submit, to see all states, to cancel and to interrupt, by
-a run's key: all that another one would have to offer.
+A sweep needs of the queue no more than to submit a run, to see the states of all, and to cancel and
+interrupt one by its key.
 """
 
 import random
@@ -21,16 +21,23 @@ from icl_core.runs.file import canonical
 from icl_core.runs.store import Header
 from icl_core.sweeps.setting_grid import Cell, Grid
 
-DONE, RUNNING, QUEUED, FAILED, MISSING = "done", "running", "waiting", "failed", "missing"
-SOME = 12  # cells whose times are estimated for all
+DONE = "done"  # what may have become of a cell
+RUNNING = "running"
+QUEUED = "waiting"
+FAILED = "failed"
+MISSING = "missing"
+SOME = 12  # cells whose times are estimated, to stand for all
 GONE = "the run was made but is no longer in the cache"
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What has become of a cell: done (`header` has its run), running, waiting, failed (`message`
-    says why) or missing: nobody has asked for it, it was cancelled, or its run has been dropped
-    since."""
+    """What has become of a cell.
+
+    `status` is DONE, and `header` has the run; RUNNING or QUEUED, and `job` has its state; FAILED,
+    and `message` says why; or MISSING: nobody has asked for the run, it was cancelled, or it has
+    been dropped since.
+    """
 
     cell: Cell
     status: str
@@ -40,8 +47,8 @@ class Outcome:
 
     @property
     def measured(self) -> Mapping[str, Mapping[str, Any]]:
-        """The records of its metrics, by claim, with `value`, `error` and what else a run's file
-        keeps of them."""
+        """The records of the run's metrics as its file has them, `value` and `error` among them, by
+        claim."""
         records = self.header.info.get("metrics", ()) if self.header else ()
         return {
             record["claim"]: record
@@ -52,30 +59,33 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class SweepStatus:
-    """A sweep at one moment. `seconds_left` is None where no run tells how long one takes."""
+    """How far a sweep is. `seconds_left` is None where no run tells how long one takes."""
 
     outcomes: tuple[Outcome, ...]
     seconds_left: float | None
 
     @property
     def counts(self) -> Counter[str]:
-        """How many cells are done, running, waiting, failed, missing."""
-        return Counter(each.status for each in self.outcomes)
+        """How many cells have each status."""
+        return Counter(outcome.status for outcome in self.outcomes)
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will come of what was asked for."""
+        """Whether no run is waiting or running."""
         return not self.counts[RUNNING] + self.counts[QUEUED]
 
     @property
     def metrics(self) -> tuple[str, ...]:
         """The ids of the claims that some run has measured."""
-        return tuple(dict.fromkeys(name for each in self.outcomes for name in each.measured))
+        ids: dict[str, None] = {}
+        for outcome in self.outcomes:
+            ids.update(dict.fromkeys(outcome.measured))
+        return tuple(ids)
 
 
 class Sweep:
-    """A grid on its way. It holds nothing but what is asked: another one of the same grid finds all
-    that is done."""
+    """The runs of a grid. It holds nothing but the grid: another sweep of the same grid finds all
+    runs that are done."""
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
@@ -85,11 +95,17 @@ class Sweep:
         self._refused: dict[str, str] = {}
 
     def ask(self, visitor: str = "") -> None:
-        """Ask for every run that is neither stored, nor asked for, nor known to fail. Raises
-        `OSError`, and `BadSetting`, with nothing asked for, if these are more than a page's
-        `visitor` may have in the queue."""
-        outcomes = zip(self._keys, self.look().outcomes, strict=True)
-        missing = [(key, each.cell) for key, each in outcomes if key and each.status == MISSING]
+        """Ask for every run that is neither stored, nor asked for, nor known to fail.
+
+        Raises `OSError` if the queue cannot be written, and `BadSetting`, with nothing asked for,
+        if the runs are more than a page's `visitor` may have in the queue.
+        """
+        outcomes = self.look().outcomes
+        missing = [
+            (key, outcome.cell)
+            for key, outcome in zip(self._keys, outcomes, strict=True)
+            if key and outcome.status == MISSING
+        ]
         if visitor:
             limits.check_queued(turns.count_jobs(visitor, queue.states()), len(missing))
         for key, cell in missing:
@@ -100,54 +116,60 @@ class Sweep:
 
     @property
     def refused(self) -> tuple[str, ...]:
-        """Why runs were refused when they were asked for."""
+        """Why runs were refused when they were asked for, each reason once."""
         return tuple(dict.fromkeys(self._refused.values()))
 
     def look(self, workers: int = 1) -> SweepStatus:
-        """How far every cell is. Reads headers and states, no tensors."""
-        runs, states = self._runs(), {state.key: state for state in queue.states()}
-        cells = zip(self.grid.cells, self._keys, strict=True)
+        """Return how far every cell is, with `workers` trainings at a time. Reads headers and
+        states, no tensors."""
+        runs = self._runs()
+        states = {state.key: state for state in queue.states()}
         outcomes = tuple(
-            self._outcome(cell, key, runs, states.get(key or "")) for cell, key in cells
+            self._outcome(cell, key, runs, states.get(key or ""))
+            for cell, key in zip(self.grid.cells, self._keys, strict=True)
         )
         return SweepStatus(outcomes, self._seconds_left(outcomes, workers))
 
     def cost(self) -> tuple[int, float | None]:
-        """How many runs are still to be made, and the seconds that they take on one idle core."""
-        left = [each for each in self.look().outcomes if each.status in (MISSING, QUEUED, RUNNING)]
-        return len(left), self._seconds({each.cell.config: 1.0 for each in left})
+        """Return how many runs are still to be made, and the seconds that they take on one idle
+        core; None if no run tells."""
+        remaining = [
+            outcome
+            for outcome in self.look().outcomes
+            if outcome.status in (MISSING, QUEUED, RUNNING)
+        ]
+        return len(remaining), self._seconds({outcome.cell.config: 1.0 for outcome in remaining})
 
     def cancel(self, visitor: str | None = None) -> None:
-        """Give up what is not done yet and `visitor` asked for, for good; None, at the machine, all
-        of it."""
-        for state in self._on_its_way():
+        """Cancel the runs that are not done and that `visitor` asked for; None, at the machine,
+        cancels all."""
+        for state in self._active_jobs():
             if owners.is_allowed(state.key, visitor):
                 queue.cancel(state.key, visitor=visitor)
 
     def may_cancel(self, visitor: str | None) -> bool:
-        """Whether anything on its way was asked for by `visitor`."""
-        return any(owners.is_allowed(state.key, visitor) for state in self._on_its_way())
+        """Return whether `visitor` asked for any run that is not done."""
+        return any(owners.is_allowed(state.key, visitor) for state in self._active_jobs())
 
     def interrupt(self) -> None:
-        """Stop at checkpoints, for the command line. `ask` goes on from there."""
-        for state in self._on_its_way():
+        """Stop all trainings at checkpoints, for the command line; `ask` goes on from there."""
+        for state in self._active_jobs():
+            # the waiting runs first, or a worker that stops would take the next
             if state.status == "queued" and owners.is_allowed(state.key, ""):
-                queue.cancel(
-                    state.key, visitor=""
-                )  # first, or a worker that stops would take the next
-        for state in self._on_its_way():
+                queue.cancel(state.key, visitor="")
+        for state in self._active_jobs():
             queue.interrupt(state.key)
 
-    def _on_its_way(self) -> list[queue.JobState]:
+    def _active_jobs(self) -> list[queue.JobState]:
         return [state for state in queue.states() if state.key in self._keys and not state.ended]
 
     def _runs(self) -> dict[str, list[Header]]:
-        """The stored runs by all settings but the number of seeds: a run of more seeds holds those
-        of fewer."""
-        found: dict[str, list[Header]] = {}
+        """Return the stored runs by all settings but the number of seeds: a run of more seeds holds
+        those of fewer."""
+        runs: dict[str, list[Header]] = {}
         for header in store.default().every(self.grid.experiment):
-            found.setdefault(_but_seeds(header.config), []).append(header)
-        return found
+            runs.setdefault(_without_seeds(header.config), []).append(header)
+        return runs
 
     def _outcome(
         self,
@@ -158,66 +180,75 @@ class Sweep:
     ) -> Outcome:
         if key is None or key in self._refused:
             return Outcome(cell, FAILED, cell.refused or self._refused[key or ""])
-        if header := _smallest(
-            runs.get(_but_seeds(store.stored_settings(cell.config)), ()), key, cell.config
-        ):
+        same_settings = runs.get(_without_seeds(store.stored_settings(cell.config)), ())
+        header = _smallest_run(same_settings, key, cell.config)
+        if header:
             return Outcome(cell, DONE, header.info.get("message", ""), header)
         if job is None:
             return Outcome(cell, MISSING)
-        status = {"failed": FAILED, "done": MISSING, **dict.fromkeys(CANCELLED, MISSING)}.get(
-            job.status, RUNNING
-        )
-        told = GONE if job.status == "done" else job.message
-        return Outcome(cell, QUEUED if job.status in WAITING else status, told, job=job)
+        if job.status == "done":
+            return Outcome(cell, MISSING, GONE, job=job)
+        if job.status in CANCELLED:
+            status = MISSING
+        elif job.status == "failed":
+            status = FAILED
+        elif job.status in WAITING:
+            status = QUEUED
+        else:
+            status = RUNNING
+        return Outcome(cell, status, job.message, job=job)
 
     def _seconds_left(self, outcomes: Sequence[Outcome], workers: int) -> float | None:
-        """What the runs on their way still take: as long as each says itself, or by its
-        settings."""
+        """Return how long the active runs still take; None if no run tells.
+
+        A running job tells by itself; the time of others is estimated from their settings.
+        """
         jobs = [
-            (each.cell.config, each.job)
-            for each in outcomes
-            if each.status in (RUNNING, QUEUED) and each.job
+            (outcome.cell.config, outcome.job)
+            for outcome in outcomes
+            if outcome.status in (RUNNING, QUEUED) and outcome.job
         ]
-        running = [job for _, job in jobs if job.status == "running"]
-        told = [
-            job.seconds_left / max(1, job.together)
-            for job in running
-            if job.seconds_left is not None
-        ]
-        rest = [
-            (config, job)
-            for config, job in jobs
-            if job.status != "running" or job.seconds_left is None
-        ]
-        guessed = self._seconds(
-            {config: 1 - min(1.0, job.step / max(1, job.total)) for config, job in rest}
-        )
-        if guessed is None:
+        measured: list[float] = []  # seconds that running jobs still take
+        unfinished_shares: dict[Any, float] = {}  # of the other runs, by config
+        for config, job in jobs:
+            if job.status == "running" and job.seconds_left is not None:
+                measured.append(job.seconds_left / max(1, job.together))
+            else:
+                unfinished_shares[config] = 1 - min(1.0, job.step / max(1, job.total))
+        estimated = self._seconds(unfinished_shares)
+        if estimated is None:
             return None
-        return max((sum(told) + guessed) / max(1, min(workers, len(jobs))), *told, 0.0)
+        at_once = max(1, min(workers, len(jobs)))
+        return max((sum(measured) + estimated) / at_once, *measured, 0.0)
 
     def _seconds(self, shares: Mapping[Any, float]) -> float | None:
-        """What such shares of the runs of these settings take on one core; None if no run tells.
-        Some stand for all: what a unit of cost takes differs less between them than the cost."""
-        some = random.Random(0).sample(list(shares), min(SOME, len(shares)))
-        found, cost = (
-            estimates(self.grid.experiment, some),
-            registry.experiment(self.grid.experiment).cost,
-        )
-        if None in found:
+        """Return the seconds that these shares of the runs, by config, take on one core.
+
+        None if no run tells. A sample of SOME stands for all: the time of a unit of cost differs
+        less between runs than their cost.
+        """
+        experiment = self.grid.experiment
+        sample = random.Random(0).sample(list(shares), min(SOME, len(shares)))
+        seconds = estimates(experiment, sample)
+        cost = registry.experiment(experiment).cost
+        if None in seconds:
             return None
+        if not sample:
+            return 0.0
         total = sum(share * cost(config) for config, share in shares.items())
-        return total * sum(filter(None, found)) / sum(map(cost, some)) if some else 0.0
+        return total * sum(filter(None, seconds)) / sum(map(cost, sample))
 
 
-def _but_seeds(config: Mapping[str, Any]) -> str:
+def _without_seeds(config: Mapping[str, Any]) -> str:
     return canonical({name: value for name, value in config.items() if name != "seeds"})
 
 
-def _smallest(runs: Sequence[Header], key: str, config: Any) -> Header | None:
-    """Of the runs of these settings the one that `key` names, or else the one of fewest seeds that
-    holds them all."""
-    wanted = getattr(config, "seeds", 0)
-    held = [header for header in runs if header.config.get("seeds", 0) >= wanted]
-    exact = next((header for header in held if header.key == key), None)
-    return exact or min(held, key=lambda header: header.config.get("seeds", 0), default=None)
+def _smallest_run(runs: Sequence[Header], key: str, config: Any) -> Header | None:
+    """Return the run that `key` names, or else the run of fewest seeds that holds all seeds of the
+    config. `runs` have the config's settings, but for the number of seeds."""
+    seeds = getattr(config, "seeds", 0)
+    large_enough = [header for header in runs if header.config.get("seeds", 0) >= seeds]
+    exact = next((header for header in large_enough if header.key == key), None)
+    return exact or min(
+        large_enough, key=lambda header: header.config.get("seeds", 0), default=None
+    )

@@ -1,4 +1,4 @@
-"""A sweep in a terminal: one line that counts its runs, and a table of what they measured."""
+"""A sweep in a terminal: a progress line that counts its runs, and a table of their metrics."""
 
 import sys
 import time
@@ -16,8 +16,11 @@ PAUSE = 1.0  # seconds between looks: runs take longer, and looking costs the tr
 
 
 def carry_out(sweep: Sweep, workers: int | None) -> SweepStatus:
-    """Make all runs that are missing, `workers` at a time. Raises `Failed` where nothing can be
-    written; Ctrl-C stops at checkpoints, and the same sweep goes on from there."""
+    """Make all runs that are missing, `workers` at a time, and return what has become of them.
+
+    Raises `Failed` where nothing can be written. Ctrl-C stops the trainings at checkpoints; the
+    same sweep goes on from there.
+    """
     spawn.check_count(workers)
     try:
         sweep.ask()
@@ -31,69 +34,70 @@ def carry_out(sweep: Sweep, workers: int | None) -> SweepStatus:
 
 
 def _watch(sweep: Sweep, workers: int | None) -> SweepStatus:
-    said: set[str] = set()
-    form = "{l_bar}{bar}| {n_fmt} of {total_fmt} runs{postfix}"
+    """Show the progress of a sweep until it has ended."""
+    printed: set[str] = set()  # messages about what keeps runs waiting
+    line = "{l_bar}{bar}| {n_fmt} of {total_fmt} runs{postfix}"
     with tqdm(
-        total=len(sweep.grid.cells), desc="sweep", file=sys.stderr, bar_format=form, disable=None
+        total=len(sweep.grid.cells), desc="sweep", file=sys.stderr, bar_format=line, disable=None
     ) as bar:
         while True:
-            look = sweep.look(spawn.trainings(workers))
-            print_obstacle([each.job for each in look.outcomes if each.job], said)
-            bar.n = look.counts[DONE]
-            bar.set_postfix_str(_postfix(look))
-            if look.ended and not any(
-                each.job and each.job.status == "left" for each in look.outcomes
-            ):
-                return look
-            if look.ended:  # somebody had begun a run that this sweep counted on, and has left it
+            status = sweep.look(spawn.trainings(workers))
+            jobs = [outcome.job for outcome in status.outcomes if outcome.job]
+            print_obstacle(jobs, printed)
+            bar.n = status.counts[DONE]
+            bar.set_postfix_str(_postfix(status))
+            if status.ended:
+                if not any(job.status == "left" for job in jobs):
+                    return status
+                # somebody else had begun a run of this sweep and has left it
                 sweep.ask()
             spawn.ensure_workers(workers)
             time.sleep(PAUSE)
 
 
-def _postfix(look: SweepStatus) -> str:
-    counts = [f"{look.counts[name]} {name}" for name in (RUNNING, FAILED) if look.counts[name]]
-    left = (
-        []
-        if look.ended or look.seconds_left is None
-        else [f"{tqdm.format_interval(look.seconds_left)} left"]
-    )
-    return ", ".join([*counts, *left])
+def _postfix(status: SweepStatus) -> str:
+    """Return the end of the progress line: "2 running, 1 failed, 00:12 left"."""
+    parts = [f"{status.counts[name]} {name}" for name in (RUNNING, FAILED) if status.counts[name]]
+    if not status.ended and status.seconds_left is not None:
+        parts.append(f"{tqdm.format_interval(status.seconds_left)} left")
+    return ", ".join(parts)
 
 
 def row(outcome: Outcome) -> dict[str, Any]:
-    """A cell for JSON: where it is in the grid, what has become of it, what its run measured."""
+    """Return a cell for JSON: its values on the axes, its status and what its run has measured."""
     metrics = {
-        name: {"value": each["value"], "error": each["error"]}
-        for name, each in outcome.measured.items()
+        claim: {"value": record["value"], "error": record["error"]}
+        for claim, record in outcome.measured.items()
     }
-    run = outcome.header.key if outcome.header else ""
-    about = {"status": outcome.status, "message": outcome.message, "run": run}
-    return {"settings": dict(outcome.cell.at), **about, "metrics": metrics}
+    return {
+        "settings": dict(outcome.cell.at),
+        "status": outcome.status,
+        "message": outcome.message,
+        "run": outcome.header.key if outcome.header else "",
+        "metrics": metrics,
+    }
 
 
-def table(look: SweepStatus) -> str:
-    """A line a cell: its settings, then every metric's value; where there is none, what has become
-    of the cell."""
-    fields = list(look.outcomes[0].cell.at)
-    lines = [[*fields, *look.metrics]]
-    for each in look.outcomes:
-        values = (
-            [_value(each.measured.get(name)) for name in look.metrics]
-            if each.status == DONE
-            else []
-        )
-        told = (
-            [f"{each.status}: {each.message}" if each.message else each.status]
-            if each.status != DONE
-            else []
-        )
-        lines.append([*(str(each.cell.at[field]) for field in fields), *values, *told])
+def table(status: SweepStatus) -> str:
+    """Return a line a cell: its values on the axes, then the value of every metric; its status
+    where it has no run."""
+    fields = list(status.outcomes[0].cell.at)
+    lines = [[*fields, *status.metrics]]
+    for outcome in status.outcomes:
+        line = [str(outcome.cell.at[field]) for field in fields]
+        if outcome.status == DONE:
+            line += [_value(outcome.measured.get(claim)) for claim in status.metrics]
+        elif outcome.message:
+            line.append(f"{outcome.status}: {outcome.message}")
+        else:
+            line.append(outcome.status)
+        lines.append(line)
     return "\n".join(_aligned(lines))
 
 
 def _aligned(lines: Sequence[Sequence[str]]) -> list[str]:
-    """The cells of all lines in columns; a message, which has no column, does not widen one."""
+    """Return the lines with their words in columns; a status, which is in no column, widens
+    none."""
     columns = len(lines[0])
     full = [line for line in lines if len(line) == columns]
     widths = [max(len(line[index]) for line in full) for index in range(columns)]
@@ -106,4 +110,5 @@ def _aligned(lines: Sequence[Sequence[str]]) -> list[str]:
 def _value(record: Mapping[str, Any] | None) -> str:
     if record is None:
         return "–"
-    return f"{record['value']:.4g}" + (f" ± {record['error']:.2g}" if record["error"] else "")
+    error = f" ± {record['error']:.2g}" if record["error"] else ""
+    return f"{record['value']:.4g}{error}"
