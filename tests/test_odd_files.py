@@ -8,8 +8,6 @@ from test_store import INFO, TENSORS
 
 from icl_core import own_matrices, registry, text_counts
 from icl_core.contract.knobs import NotHere
-from icl_core.jobs import queue, worker
-from icl_core.jobs.folder import Job
 from icl_core.runs import documents, store
 
 
@@ -28,16 +26,6 @@ def runs(tmp_path, monkeypatch):
 
 def config(**values):
     return registry.experiment(TOY).config(**{"steps": 20, **values})
-
-
-def trained(key: str) -> bool:
-    return worker.work(once=True, slots=1) == 1 and queue.state(key).status == "done"
-
-
-def test_where_no_lock_of_a_training_can_be_written_it_is_trained_all_the_same():
-    key = queue.submit(TOY, config())
-    Job(key).phases.write_bytes(b"in the way")  # as on a disk that has become read-only
-    assert trained(key)
 
 
 @ODD
