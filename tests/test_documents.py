@@ -13,10 +13,10 @@ from test_own_matrices import ID, N, T, d, given
 
 from icl_core import registry
 from icl_core.cli import main
-from icl_core.contract.knobs import BadSetting
+from icl_core.contract.knobs import BadSetting, NotHere
 from icl_core.contract.settings_io import parse
 from icl_core.jobs import queue
-from icl_core.papers.birth.shared import own_matrices
+from icl_core.papers.birth.shared import own_matrices, text_counts
 from icl_core.papers.birth.shared.text_counts import count, load
 from icl_core.runs import documents
 
@@ -149,3 +149,12 @@ def test_kinds_of_documents_are_read_without_torch():
         "assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+def test_what_is_larger_than_can_be_given_is_not_read(tmp_path, monkeypatch):
+    with house(tmp_path, monkeypatch):
+        path = text_counts.path_of(documents.keep("text", count("to be or not")))
+        monkeypatch.setattr(text_counts, "LARGEST", path.stat().st_size - 1)
+        text_counts._load.cache_clear()
+        with pytest.raises(NotHere, match="must be as they were kept"):
+            load(path.stem)

@@ -288,6 +288,12 @@ def test_an_odd_state_is_set_aside_with_a_message_and_the_job_is_queued(runs, te
     assert train_all() == 1 and queue.state(key).status == "done"
 
 
+def test_where_no_lock_of_a_training_can_be_written_it_is_trained_all_the_same():
+    key = queue.submit(TOY, config())
+    Job(key).phases.write_bytes(b"in the way")  # as on a disk that has become read-only
+    assert train_all() == 1 and queue.state(key).status == "done"
+
+
 def test_the_file_of_a_run_is_neither_curves_nor_a_checkpoint(runs):
     queue.submit(TOY, config())
     train_all()

@@ -229,14 +229,14 @@ class JobProgress(SharedProgress):
 
         with suppress(OSError, Damaged, KeyError):  # KeyError: the file of a run in its place
             record, tensors = read(self.job.checkpoint)
-            seconds, step = record["seconds"], record["step"]
-            total, loss, threads = record["total"], record["loss"], record["threads"]
+            names = ("seconds", "step", "total", "loss", "threads")
+            reached = {name: record[name] for name in names}  # all, before anything is set
             if {name: record.get(name) for name in self.identity} == self.identity:
                 self._checkpoint = tensors
-                self.first_step = step
+                self.first_step = reached["step"]
                 self.shared.mark_counted(phases.kept(tensors))
-                self._seconds_before = seconds
-                self._step = step
-                self.total = total
-                self.loss = loss
-                self.threads = threads
+                self._seconds_before = reached["seconds"]
+                self._step = reached["step"]
+                self.total = reached["total"]
+                self.loss = reached["loss"]
+                self.threads = reached["threads"]
