@@ -6,13 +6,13 @@ from icl_core.papers.birth.shared import chosen_matrices, own_text
 from icl_core.papers.birth.shared.own_text import size_field, text_field
 from icl_core.training import loop
 
-TASK, MODEL, TRAINING, FREEZING, REPEATS = (
-    "the task",
-    "the model",
-    "the training",
-    "freezing",
-    "repetition",
-)
+# groups of settings, as the page names them
+TASK = "the task"
+MODEL = "the model"
+TRAINING = "the training"
+FREEZING = "freezing"
+REPEATS = "repetition"
+
 TRIGGERS = {
     "random": "random, new in every sequence",
     "fixed": "the K most frequent characters",
@@ -24,7 +24,7 @@ OUTPUTS = {
 }
 SCALES = {"paper": "N(0, 1/d), as the paper says", "code": "N(0, 1), as the authors' code"}
 POSITIONS = {"in_context": "in-context positions", "all": "all positions"}
-EVALUATIONS = 2, 30  # every so many steps at first, and so many of these
+EVALUATIONS = 2, 30  # steps between evaluations at first, and how many of these
 OPTIMISERS = {"adamw": "AdamW", "sgd": "SGD with momentum 0.9"}
 
 

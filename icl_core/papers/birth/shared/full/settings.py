@@ -14,7 +14,7 @@ from icl_core.papers.birth.shared.settings import (
 )
 from icl_core.training import loop
 
-EVALUATIONS = 5, 20  # every so many steps at first, and so many of these
+EVALUATIONS = 5, 20  # steps between evaluations at first, and how many of these
 
 
 @settings
