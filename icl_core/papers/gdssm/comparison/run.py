@@ -48,7 +48,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     }
     return {
         **_curves(models, results),
-        "evaluated/loss": np.stack(grid.stack(results, "evaluated"), 1),  # (seeds, models)
+        "evaluated/loss": np.stack(list(grid.stack(results, "evaluated")), 1),  # (seeds, models)
         "tuned/rate": np.array(config.rates),
         "tuned/loss": grid.stack(results, "tuned"),
         "chosen/rate": grid.stack(results, "rate"),
