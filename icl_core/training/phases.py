@@ -1,4 +1,4 @@
-"""A run of several trainings, one after the other or shared with other processes. A killed one goes
+"""A run of several trainings, one after the other or shared with other processes; a killed run goes
 on where it was."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -11,18 +11,22 @@ import numpy as np
 from icl_core.contract.experiment import Progress, Tensors
 from icl_core.training.loop import State
 
-Made = dict[str, dict[str, np.ndarray]]  # by the name of a phase, what it made
+Made = dict[str, dict[str, np.ndarray]]  # by the name of a phase, its results
 EVALUATING = "evaluating"
 Report = Callable[[State, Callable[[], dict[str, np.ndarray]]], None]
 
 
 @dataclass(frozen=True)
 class Phase:
-    """One training. `train(*given, resumed, report)` is `loop.train` and what is made of its state.
+    """One training of a run.
 
-    `name` holds no slash. `curves` turns the state of the one in training into what `train` would
-    return of it. `given` names earlier phases whose results `train` is handed first. `label` is its
-    name for people.
+    name    its identity in checkpoints and among processes that share the run; without a slash
+    steps   how many it takes
+    train   called as `train(*given, resumed, report)`; calls `loop.train` with the latter two and
+            returns its results
+    curves  turns the state of the phase while it trains into those results of it that are shown
+    given   names of earlier phases, whose results `train` takes as its first arguments
+    label   its name for people
     """
 
     name: str
@@ -35,7 +39,7 @@ class Phase:
 
 @dataclass(frozen=True, eq=False)
 class Wanted:
-    """A training that is to be done now: of this phase, on from `resumed`."""
+    """A training that is due: the arguments of `phase.train`."""
 
     phase: Phase
     given: tuple[dict[str, np.ndarray], ...]
@@ -46,21 +50,23 @@ class Wanted:
 def run(
     plan: Sequence[Phase], progress: Progress, show: Callable[[Made], Tensors], loss: str = "loss"
 ) -> Made:
-    """Train all phases, in order where `progress` does not share them, and go on from a checkpoint
-    if there is one.
+    """Train all phases, from a checkpoint if there is one, and return their results by name.
 
-    `show` makes the curves of a run that is still going from what there is so far; `loss` names the
-    measure of a batch that is shown as progress, for several seeds their mean. What a checkpoint
-    holds of phases that are not in the plan is left: one of another form is none, and the run
-    starts anew.
+    plan      in order; where `progress` shares the run, other processes may train some of it
+    show      makes the tensors that are drawn while the run goes on, of the results so far
+    loss      the measure of a batch that is shown as progress; of several seeds the mean
+
+    Phases in a checkpoint that the plan does not name are ignored: if the plan has changed its
+    names, the run starts anew.
     """
-    asking, made = _trainings(plan, progress, show, loss), None
+    trainings = _trainings(plan, progress, show, loss)
+    results = None
     while True:
         try:
-            wanted = asking.send(made)
+            wanted = trainings.send(results)
         except StopIteration as end:
             return end.value
-        made = wanted.phase.train(*wanted.given, wanted.resumed, wanted.report)
+        results = wanted.phase.train(*wanted.given, wanted.resumed, wanted.report)
 
 
 def run_together(
@@ -70,35 +76,43 @@ def run_together(
     ],
     loss: str = "loss",
 ) -> Iterator[tuple[int, Made | Exception]]:
-    """Several runs of one phase each, as `run`: each by its index as it ends, with what it made or
-    what ended it. `train` does the trainings that are wanted, as one."""
-    asking = {
+    """Train several runs of one phase each in one batch. Yield, as each ends, its index and what
+    `run` would return or raise.
+
+    plans  of each run its phase, its progress, and `show` as of `run`
+    train  takes all trainings that are due, by index, and yields the results of each, or the
+           exception that ended it
+    """
+    runs = {
         index: _trainings([phase], progress, show, loss)
         for index, (phase, progress, show) in enumerate(plans)
     }
-    wanted: dict[int, Wanted] = {}
-    for index, asks in asking.items():
-        found = _next(asks, None)
-        if isinstance(found, Wanted):
-            wanted[index] = found
+    due: dict[int, Wanted] = {}
+    for index, trainings in runs.items():
+        first = _next(trainings, None)
+        if isinstance(first, Wanted):
+            due[index] = first
         else:
-            yield index, found
-    for index, made in train(wanted) if wanted else ():
-        yield (
-            index,
-            made
-            if isinstance(made, Exception)
-            else cast(Made | Exception, _next(asking[index], made)),
-        )
+            yield index, first
+    if not due:
+        return
+    for index, results in train(due):
+        if isinstance(results, Exception):
+            yield index, results
+        else:  # a run of one phase has no next training
+            yield index, cast(Made | Exception, _next(runs[index], results))
 
 
-_Asking = Generator[Wanted, dict[str, np.ndarray] | None, Made]
+_Trainings = Generator[Wanted, dict[str, np.ndarray] | None, Made]
 
 
-def _next(asking: _Asking, made: dict[str, np.ndarray] | None) -> Wanted | Made | Exception:
-    """What a run asks for next; if nothing, all that it made, or what ended it."""
+def _next(
+    trainings: _Trainings, results: dict[str, np.ndarray] | None
+) -> Wanted | Made | Exception:
+    """Return the next training of a run, whose last one had these results; if there is none, the
+    results of all; or the exception that ended the run."""
     try:
-        return asking.send(made)
+        return trainings.send(results)
     except StopIteration as end:
         return end.value
     except Exception as why:
@@ -107,28 +121,32 @@ def _next(asking: _Asking, made: dict[str, np.ndarray] | None) -> Wanted | Made 
 
 def _trainings(
     plan: Sequence[Phase], progress: Progress, show: Callable[[Made], Tensors], loss: str
-) -> _Asking:
-    """Asks for the trainings of a plan one by one, is sent what each made, and returns it all."""
-    resumed, names = progress.resume() or {}, {phase.name for phase in plan}
-    made, current = (_unfold(kind, resumed, names) for kind in ("phase", "now"))
-    while left := [phase for phase in plan if phase.name not in made]:
-        ready = {phase.name: phase for phase in left if made.keys() >= set(phase.given)}
-        # what was in training is taken up first
+) -> _Trainings:
+    """Yield the trainings of a plan one by one, be sent the results of each, and return all."""
+    checkpoint = progress.resume() or {}
+    names = {phase.name for phase in plan}
+    results = _unfold("phase", checkpoint, names)  # of phases that have ended
+    current = _unfold("now", checkpoint, names)  # the state of the one that was in training
+    while left := [phase for phase in plan if phase.name not in results]:
+        ready = {phase.name: phase for phase in left if results.keys() >= set(phase.given)}
+        # The one that was in training is taken up first.
         taken = progress.take(sorted(ready, key=lambda name: name not in current))
-        if taken.made is not None:
-            made[taken.name] = dict(taken.made)
+        if taken.made is not None:  # another process has trained it
+            results[taken.name] = dict(taken.made)
             continue
-        phase, before = ready[taken.name], _steps(phase for phase in plan if phase.name in made)
-        progress.enter(_label(plan, phase), before, phase.steps)
-        report = _reporter(plan, phase, before, progress, made, show, loss)
+        phase = ready[taken.name]
+        steps_before = _steps(phase for phase in plan if phase.name in results)
+        progress.enter(_label(plan, phase), steps_before, phase.steps)
+        report = _reporter(plan, phase, steps_before, progress, results, show, loss)
         resumed = (
             current.get(phase.name) or dict(taken.resumed) or dict(progress.earlier(phase.name))
         )
-        found = yield Wanted(phase, tuple(made[name] for name in phase.given), resumed, report)
-        made[phase.name] = found or {}
-        progress.give(phase.name, made[phase.name])
-    progress.enter(EVALUATING)  # what the run measures of all of them
-    return {phase.name: made[phase.name] for phase in plan}
+        given = tuple(results[name] for name in phase.given)
+        trained = yield Wanted(phase, given, resumed, report)
+        results[phase.name] = trained or {}
+        progress.give(phase.name, results[phase.name])
+    progress.enter(EVALUATING)  # what the run measures of all phases
+    return {phase.name: results[phase.name] for phase in plan}
 
 
 def _steps(phases: Iterable[Phase]) -> int:
@@ -136,71 +154,85 @@ def _steps(phases: Iterable[Phase]) -> int:
 
 
 def _label(plan: Sequence[Phase], phase: Phase) -> str:
-    """What people are told is in training; nothing where there is only one."""
+    """Return the name for people of what is in training; empty where there is only one phase."""
     return (phase.label or phase.name) if len(plan) > 1 else ""
 
 
 def curves(name: str, made: Made) -> dict[str, np.ndarray]:
-    """The `curve/…` of one phase, as far as there are any."""
+    """Return the `curve/…` tensors of one phase; none if it has not begun."""
     return {key: array for key, array in made.get(name, {}).items() if key.startswith("curve/")}
 
 
 def final(tensors: Tensors) -> dict[str, np.ndarray]:
-    """What a phase made as `final/…`, by the rest of its name."""
-    return {key[6:]: array for key, array in tensors.items() if key.startswith("final/")}
+    """Return the `final/…` tensors of a phase's results, by the rest of their names."""
+    return {
+        key.removeprefix("final/"): array
+        for key, array in tensors.items()
+        if key.startswith("final/")
+    }
 
 
 def _reporter(
-    plan: Sequence[Phase], phase: Phase, before: int, progress: Progress, made: Made,
-    show: Callable[[Made], Tensors], loss: str,
-) -> Report:  # fmt: skip
+    plan: Sequence[Phase],
+    phase: Phase,
+    steps_before: int,
+    progress: Progress,
+    results: Made,
+    show: Callable[[Made], Tensors],
+    loss: str,
+) -> Report:
+    """Return the report of one phase's training, which tells `progress` where the run is."""
     total = _steps(plan)
 
     def report(state: State, save: Callable[[], dict[str, np.ndarray]]) -> None:
         def live() -> Tensors:
-            sofar = _in_order(
-                plan, {**made, phase.name: phase.curves(state)} if state.curve else made
-            )
-            return show(sofar) if sofar else {}
+            """Return what can be drawn of the run so far."""
+            so_far = {**results, phase.name: phase.curves(state)} if state.curve else results
+            shown = _first_phases(plan, so_far)
+            return show(shown) if shown else {}
 
-        def whole() -> Tensors:
-            return {**_fold("phase", made), **_fold("now", {phase.name: save()})}
+        def checkpoint() -> Tensors:
+            """Return the state of the whole run."""
+            return {**_fold("phase", results), **_fold("now", {phase.name: save()})}
 
-        last = float(np.mean(state.batch[loss][-1])) if loss in state.batch else float("nan")
-        progress.report(before + state.step, total, last, live, whole)
+        last_loss = float(np.mean(state.batch[loss][-1])) if loss in state.batch else float("nan")
+        progress.report(steps_before + state.step, total, last_loss, live, checkpoint)
         if state.step == phase.steps:
             progress.end(phase.name, save)
-            # what is left of it is to evaluate what it has trained
+            # The rest of the phase evaluates what it has trained.
             progress.enter(": ".join(filter(None, (_label(plan, phase), EVALUATING))))
 
     return report
 
 
-def _in_order(plan: Sequence[Phase], made: Made) -> Made:
-    """What is made, up to the first training of which there is nothing: where several share a run,
-    it may be any."""
-    return {
-        phase.name: made[phase.name] for phase in takewhile(lambda phase: phase.name in made, plan)
-    }
+def _first_phases(plan: Sequence[Phase], results: Made) -> Made:
+    """Return the results in the order of the plan, up to the first phase that has none.
+
+    Where several processes share a run, later phases may have results before earlier ones.
+    """
+    begun = takewhile(lambda phase: phase.name in results, plan)
+    return {phase.name: results[phase.name] for phase in begun}
 
 
-def _fold(kind: str, made: Made) -> dict[str, np.ndarray]:
+def _fold(kind: str, results: Made) -> dict[str, np.ndarray]:
+    """Return all tensors in one dictionary, as `<kind>/<phase>/<tensor>`."""
     return {
         f"{kind}/{name}/{inner}": array
-        for name, tensors in made.items()
+        for name, tensors in results.items()
         for inner, array in tensors.items()
     }
 
 
 def kept(state: Tensors) -> set[str]:
-    """The names of the phases whose results a checkpoint holds."""
+    """Return the names of the phases whose results a checkpoint holds."""
     return {path.split("/")[1] for path in state if path.startswith("phase/")}
 
 
 def _unfold(kind: str, folded: Mapping[str, np.ndarray], names: set[str]) -> Made:
-    made: Made = {}
+    """Return what `_fold` was given, of the phases that are named."""
+    results: Made = {}
     for path, array in folded.items():
         parts = path.split("/", 2)
         if len(parts) == 3 and parts[0] == kind and parts[1] in names:
-            made.setdefault(parts[1], {})[parts[2]] = array
-    return made
+            results.setdefault(parts[1], {})[parts[2]] = array
+    return results

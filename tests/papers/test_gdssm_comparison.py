@@ -18,7 +18,7 @@ from icl_core.papers.gdssm.comparison.draw.losses import _late as first_to_leave
 from icl_core.papers.gdssm.comparison.load_run import entries
 from icl_core.papers.gdssm.comparison.metrics import at_the_edge, seeds_near
 from icl_core.papers.gdssm.comparison.settings import Config, View
-from icl_core.papers.gdssm.shared import construction
+from icl_core.papers.gdssm.shared import construction, gradient_descent
 from icl_core.papers.gdssm.shared.sequence_models import MODELS, train
 from icl_core.papers.gdssm.shared.sequence_models.all_models import learners, sequence
 from icl_core.papers.gdssm.shared.sequence_models.plain import linear_transformer
@@ -610,7 +610,11 @@ def test_width_is_a_multiple_of_what_the_task_needs():
 
 @pytest.mark.parametrize("f, N", [(1, 1), (3, 5), (10, 10)])
 def test_a_linear_transformer_built_by_hand_takes_one_step(f, N):
-    assert constructed.largest_difference(f, N) < 1e-13
+    batch = tasks(Config(model="1-D", f=f, N=N), 256, generator(2**31 + 104)).to(torch.float64)
+    eta = construction.best_eta(batch)
+    step = gradient_descent.predict(gradient_descent.descend(batch, eta, 1)[1], batch)[0]
+    predictions = constructed.predictions(constructed.linear_attention(f, N, eta), batch)
+    assert float((predictions - step).abs().max()) < 1e-13
     p = constructed.linear_attention(f, N, 1.5)
     expected = torch.zeros(2 * f, 2 * f, dtype=torch.float64)
     expected[:f, f:] = 1.5 / N * torch.eye(f, dtype=torch.float64)

@@ -1,5 +1,5 @@
-"""Trains the simplified transformer on every kind of data, and reads what its matrices have stored
-in the end."""
+"""Train the simplified transformer on every kind of data, and read what its matrices have stored at
+the end."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,7 +16,7 @@ from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.task import Batch
 from icl_core.papers.birth.shared.train import begun, held_out, problem, task_of
 from icl_core.training import loop, phases
-from icl_core.training.several_seeds import padded
+from icl_core.training.run_grid import RunGrid
 
 EVERY, DENSE = 8, 25  # steps between evaluations at first, and how many of these
 WATCHED, EVALUATED = 128, 1024  # held-out sequences at each evaluation, and at the end
@@ -28,63 +28,58 @@ MATRICES = ("W_K1", "W_K2", "W_O2")
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """Train all of them. Of every kind of data, in the order of `names/data`:
+    """Train on every kind of data with every seed. Return, in the order of `names/data`:
 
-    `curve/<measure>` [seeds, data, evaluations] beside `curve/step`; `evaluated/<measure>` [seeds,
-    data] on more sequences; `diagonal/<matrix>` [seeds, data, pairs], the readings of the pairs
-    that a matrix is to store, and `aside/<matrix>` [seeds, data], the standard deviation of all
-    other readings; `map/<matrix>` [data, rows, columns] with `scale/<matrix>`, all readings of the
-    first seed, a byte each. `task/often` [characters] goes with `names/characters`. What was not
-    measured is NaN.
+    curve/<measure>      [seeds, data, evaluations] beside `curve/step` [evaluations]
+    evaluated/<measure>  [seeds, data], on more sequences
+    diagonal/<matrix>    [seeds, data, pairs], the readings of the pairs that a matrix should store
+    aside/<matrix>       [seeds, data], the standard deviation of all other readings
+    map/<matrix>         [data, rows, columns], all readings of the first seed, one byte each, with
+                         their `scale/<matrix>`
+    task/often           [characters], how often each occurs, in the order of `names/characters`
+
+    What was not measured is NaN. Raises `Diverged` and `Cancelled`.
     """
-    plan = [
-        phases.Phase(
-            _name(*which),
-            config.steps,
-            partial(_train, config, *which),
-            loop.State.curves,
-            label=f"{DATA[which[0]].label}, seed {which[1] + 1}",
-        )
-        for which in _trainings(config)
-    ]
-    made = phases.run(plan, progress, partial(_curves, config), "in_context_loss")
+    plan = _grid(config).phases(
+        config.steps,
+        partial(_train, config),
+        label=lambda seed, data: f"{DATA[data].label}, seed {seed + 1}",
+    )
+    results = phases.run(plan, progress, partial(_curves, config), "in_context_loss")
     task = task_of(training(config, "random_3", 0))
-    known = {"task/often": task.unigram.numpy(), "names/characters": names(task.characters)}
-    return {**_curves(config, made), **_ends(config, made), **known}
+    return {
+        **_curves(config, results),
+        **_ends(config, results),
+        "task/often": task.unigram.numpy(),
+        "names/characters": names(task.characters),
+    }
 
 
-def _trainings(config: Config) -> list[tuple[str, int]]:
-    """Data and seed of each, the first seed of all first."""
-    return [(name, seed) for seed in range(config.seeds) for name in DATA]
-
-
-def _name(name: str, seed: int) -> str:
-    return f"{name} {seed}"
+def _grid(config: Config) -> RunGrid:
+    """Return the trainings: every kind of data with the first seed, then with the next."""
+    return RunGrid(
+        lambda seed, data: f"{data} {seed}", {"seed": range(config.seeds), "data": list(DATA)}
+    )
 
 
 def _train(
-    whole: Config, name: str, seed: int, resumed: Tensors, report: phases.Report
+    whole: Config, resumed: Tensors, report: phases.Report, *, seed: int, data: str
 ) -> dict[str, np.ndarray]:
-    config = training(whole, name, seed)
+    """Train on one kind of data with one seed, then evaluate on more sequences."""
+    config = training(whole, data, seed)
     weights, generator = begun(config)
-    watched = _sequences(config, name, WATCHED)
+    watched = _sequences(config, data, WATCHED)
     trained = problem(config, weights, generator, lambda step: _watch(config, weights, watched))
-    state = loop.train(
-        trained,
-        config.steps,
-        loop.evaluations(config.steps, EVERY, DENSE),
-        resumed,
-        report,
-        keep=False,
-    )
-    ends = _evaluated(config, weights, _sequences(config, name, EVALUATED))
-    found = {f"evaluated/{measure}": np.array(value) for measure, value in ends.items()}
-    return {**state.curves(), **found, **stored(config, weights)}
+    evaluations = loop.evaluations(config.steps, EVERY, DENSE)
+    state = loop.train(trained, config.steps, evaluations, resumed, report, keep=False)
+    measures = _evaluated(config, weights, _sequences(config, data, EVALUATED))
+    evaluated = {f"evaluated/{name}": np.array(value) for name, value in measures.items()}
+    return {**state.curves(), **evaluated, **stored(config, weights)}
 
 
 def _sequences(config: one.Config, name: str, count: int) -> dict[str, Batch]:
-    """Held-out sequences by the law of their outputs: of the training's own, and where they are
-    compared of both."""
+    """Return held-out sequences by the law of their outputs: the training's own law; both laws
+    where the trainings on the two are compared."""
     laws = LAWS if name in OUTPUTS else (config.outputs,)
     return {law: held_out(task_of(replace(config, outputs=law)), count) for law in laws}
 
@@ -92,6 +87,7 @@ def _sequences(config: one.Config, name: str, count: int) -> dict[str, Batch]:
 def _watch(
     config: one.Config, weights: Weights, sequences: Mapping[str, Batch]
 ) -> dict[str, float]:
+    """Return MEASURES at an evaluation."""
     recalls = probes.recalls(weights, task_of(config))
     return {
         **_evaluated(config, weights, sequences),
@@ -102,66 +98,52 @@ def _watch(
 def _evaluated(
     config: one.Config, weights: Weights, sequences: Mapping[str, Batch]
 ) -> dict[str, float]:
-    """ENDS of the weights; the accuracies by law are NaN where outputs are not compared."""
-    found = {
+    """Return ENDS of the weights; accuracies by law are NaN where outputs are not compared."""
+    by_law = {
         law: evaluate(weights, batch, positions="all" if law == config.outputs else "in_context")
         for law, batch in sequences.items()
     }
-    own, nothing = found[config.outputs], {"accuracy": np.nan}
-    compared = {f"accuracy_{law}": found.get(law, nothing)["accuracy"] for law in LAWS}
-    return {measure: own[measure] for measure in ENDS[:3]} | compared
+    not_measured = {"accuracy": np.nan}
+    compared = {f"accuracy_{law}": by_law.get(law, not_measured)["accuracy"] for law in LAWS}
+    return {measure: by_law[config.outputs][measure] for measure in ENDS[:3]} | compared
 
 
 def stored(config: one.Config, weights: Weights) -> dict[str, np.ndarray]:
-    """All readings of each matrix, `map/<matrix>`; those that it is to store, `diagonal/…`, and the
-    standard deviation of all others, `aside/…`. W_K2 is asked for every character, also where few
-    of them can be triggers."""
+    """Return all readings of each matrix as `map/<matrix>` [rows, columns], those that it should
+    store as `diagonal/<matrix>` [pairs], and the standard deviation of all others as
+    `aside/<matrix>`.
+
+    W_K2 is asked for every character, even where only few can be triggers.
+    """
     task = task_of(replace(config, triggers="random"))
-    found = {}
+    readings: dict[str, np.ndarray] = {}
     for name in MATRICES:
         matrix = probes.memory_scores(name, weights, task).matrix.cpu().numpy()
-        found[f"map/{name}"], found[f"diagonal/{name}"] = matrix, matrix.diagonal().copy()
-        found[f"aside/{name}"] = matrix[~np.eye(len(matrix), dtype=bool)].std()
-    return found
+        readings[f"map/{name}"] = matrix
+        readings[f"diagonal/{name}"] = matrix.diagonal().copy()
+        readings[f"aside/{name}"] = matrix[~np.eye(len(matrix), dtype=bool)].std()
+    return readings
 
 
-def _curves(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
-    """All curves so far; what has not been reached is NaN."""
-    at, ids = loop.evaluations(config.steps, EVERY, DENSE), list(DATA)
-    nothing = np.zeros(0, np.float32)
-
-    def row(measure: str, name: str, seed: int) -> np.ndarray:
-        return padded(made.get(_name(name, seed), {}).get(f"curve/{measure}", nothing), len(at))
-
-    found = {
-        f"curve/{measure}": np.array(
-            [[row(measure, name, seed) for name in ids] for seed in range(config.seeds)], np.float32
-        )
-        for measure in MEASURES
-    }
+def _curves(config: Config, results: phases.Made) -> dict[str, np.ndarray]:
+    """Return all curves so far, [seeds, data, evaluations]; evaluations not reached are NaN."""
+    evaluations = loop.evaluations(config.steps, EVERY, DENSE)
     return {
-        **found,
-        "curve/step": np.array(at),
-        "names/data": names(ids),
+        **_grid(config).curves(results, {"curve": len(evaluations)}),
+        "curve/step": np.array(evaluations),
+        "names/data": names(DATA),
         "names/probes": names(PROBES),
     }
 
 
-def _ends(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
-    """What is measured of the trained weights."""
-    first = made[_name(next(iter(DATA)), 0)]
-    kinds = [name for name in first if name.startswith(("evaluated/", "diagonal/", "aside/"))]
-    seeds = range(config.seeds)
-    found = {
-        kind: np.array(
-            [[made[_name(name, seed)][kind] for name in DATA] for seed in seeds], np.float32
-        )
-        for kind in kinds
-    }
+def _ends(config: Config, results: phases.Made) -> dict[str, np.ndarray]:
+    """Return what is measured of the trained weights; see `compute`."""
+    grid = _grid(config)
+    measured = grid.stack_all(results, "evaluated", "diagonal", "aside")
+    ends = {name: array.astype(np.float32) for name, array in measured.items()}
     for matrix in MATRICES:
-        maps = compact(matrix, np.stack([made[_name(name, 0)][f"map/{matrix}"] for name in DATA]))
-        found |= {
-            f"map/{matrix}": maps[f"snapshot/{matrix}"],
-            f"scale/{matrix}": maps[f"scale/{matrix}"],
-        }
-    return found
+        readings = grid.stack(results, f"map/{matrix}", seed=0)  # (data, rows, columns)
+        compacted = compact(matrix, readings)
+        ends[f"map/{matrix}"] = compacted[f"snapshot/{matrix}"]
+        ends[f"scale/{matrix}"] = compacted[f"scale/{matrix}"]
+    return ends

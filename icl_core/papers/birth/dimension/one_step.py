@@ -1,5 +1,5 @@
-"""The one-step memory of Figure 9: what can be recalled after a single gradient step on W_O2, from
-even attention.
+"""The one-step memory of Figure 9: what can be recalled after a single gradient step on W_O2 while
+attention is uniform.
 
 At a trigger that has come before, x = mean over s <= t of v(z_s), with v(k) = W_V2 w_E(k), and y is
 what follows. With mu_k = E[x | y = k] and mu = E[x], output k is recalled if k is the argmax over
@@ -19,9 +19,10 @@ with these moments, which is not exact.
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
+from icl_core.papers.birth.shared.probes import recalled
 from icl_core.papers.birth.shared.task import Batch, Task, sample
 
 SEQUENCES = 32  # a batch, as in Figure 9
@@ -32,95 +33,93 @@ NODES = 40  # of the quadrature over the right reading
 def surplus(
     task: Task, numbers: tuple[int, ...], generator: torch.Generator
 ) -> Float[Tensor, "numbers N N"]:
-    """S as estimated from so many batches, each the beginning of the next; a row is zero where k
-    never followed."""
-    sums, counts, found = (
-        torch.zeros(task.N, task.N, dtype=torch.float64),
-        torch.zeros(task.N, dtype=torch.float64),
-        [],
-    )
+    """Return S as estimated from so many batches, each number's batches the first of the next's; a
+    row is zero where k never followed."""
+    sums = torch.zeros(task.N, task.N, dtype=torch.float64)
+    counts = torch.zeros(task.N, dtype=torch.float64)
+    estimates = []
     for batch in range(1, max(numbers) + 1):
         shares, follows = even_shares(sample(task, SEQUENCES, generator), task.N)
         sums.index_add_(0, follows, shares)
         counts += torch.bincount(follows, minlength=task.N)
         if batch in numbers:
-            mean = sums.sum(0) / counts.sum()
-            found.append((sums / counts.clamp(min=1)[:, None] - mean) * (counts > 0)[:, None])
-    return torch.stack(found)
+            mean = sums.sum(0) / counts.sum()  # (N,)
+            deviations = sums / counts.clamp(min=1)[:, None] - mean  # (N, N)
+            estimates.append(deviations * (counts > 0)[:, None])
+    return torch.stack(estimates)
 
 
-def even_shares(batch: Batch, N: int) -> tuple[Float[Tensor, "n N"], Tensor]:
-    """At the in-context positions, the share of each character among those up to it, and what
-    follows [n]."""
+def even_shares(batch: Batch, N: int) -> tuple[Float[Tensor, "n N"], Int[Tensor, "n"]]:
+    """Return, at the n in-context positions, the share of each character among those up to the
+    position, and the character that follows."""
     seen = torch.nn.functional.one_hot(batch.inputs, N).cumsum(1)  # (batch, T, N)
     shares = seen.double() / torch.arange(1, seen.shape[1] + 1)[:, None]
     return shares[batch.in_context], batch.targets[batch.in_context]
 
 
 def gram(N: int, d: int, scale: str, generator: torch.Generator) -> Float[Tensor, "N N"]:
-    """G of random embeddings; `scale` says how the entries of W_V2 are drawn, see
+    """Return G of random embeddings; `scale` says how the entries of W_V2 are drawn, see
     `model.initialise`."""
     w = torch.randn(N, d, generator=generator, dtype=torch.float64)
     shape = {"size": (d, d), "generator": generator, "dtype": torch.float64}
-    V = (
-        torch.randn(**shape) if scale == "paper" else (2 * torch.rand(**shape) - 1) * 3**0.5
-    )  # of variance 1
-    v = w @ V.T / d
+    # (d, d), of variance 1
+    V = torch.randn(**shape) if scale == "paper" else (2 * torch.rand(**shape) - 1) * 3**0.5
+    v = w @ V.T / d  # (N, d)
     return v @ v.T
 
 
 def readings(S: Float[Tensor, "*n N N"], G: Float[Tensor, "N N"]) -> Float[Tensor, "*n N N"]:
-    """At [k, k'] the reading of input k' for output k."""
+    """Return at [k, k'] the reading of input k' for output k."""
     return S @ G
 
 
-def recall(found: Float[Tensor, "*n N N"]) -> Float[Tensor, "*n"]:
-    """R_1: the share of outputs whose own input has the largest reading."""
-    return (found.argmax(-1) == torch.arange(found.shape[-1])).double().mean(-1)
+def recall(readings: Float[Tensor, "*n N N"]) -> Float[Tensor, "*n"]:
+    """Return R_1, the share of outputs whose own input has the largest reading."""
+    return recalled(readings, "keys").double().mean(-1)
 
 
 def moments(
     S: Float[Tensor, "*n N N"], d: int | float, scale: str
 ) -> tuple[Float[Tensor, "*n N N"], Float[Tensor, "*n N N"]]:
-    """The exact mean and variance of every reading over random embeddings."""
+    """Return the exact mean and variance of every reading over random embeddings."""
     c = KURTOSIS[scale]
     rho = (2 * d - 2 + c) / d**2
-    own = S.square()
-    return S, rho * (own.sum(-1, keepdim=True) - own) + (2 * rho + (c - 1) / d**2) * own
+    squares = S.square()
+    others = squares.sum(-1, keepdim=True) - squares  # the sum over j != k'
+    return S, rho * others + (2 * rho + (c - 1) / d**2) * squares
 
 
 def aside(squares: Float[Tensor, "*n N N"]) -> Float[Tensor, "*n"]:
-    """The mean over all readings but the right ones."""
+    """Return the mean over all readings except the right ones, the diagonal."""
     N = squares.shape[-1]
     return (squares.sum((-2, -1)) - squares.diagonal(dim1=-2, dim2=-1).sum(-1)) / (N * (N - 1))
 
 
 def noise(S: Float[Tensor, "*n N N"], d: int | float, scale: str) -> Float[Tensor, "*n"]:
-    """The exact expectation of the squared noise: the mean square of all readings but the right
-    ones."""
+    """Return the exact expectation of the squared noise, the mean square of all readings except the
+    right ones."""
     mean, variance = moments(S, d, scale)
     return aside(mean.square() + variance)
 
 
 def expected_recall(S: Float[Tensor, "*n N N"], d: int | float, scale: str) -> Float[Tensor, "*n"]:
-    """R_1 of independent Gaussian readings with the exact moments."""
+    """Return R_1 of independent Gaussian readings with the exact moments, by quadrature over the
+    right reading."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
     mean, variance = moments(S, d, scale)
     spread = variance.clamp(min=1e-30).sqrt()
-    right, width = (
-        each.diagonal(dim1=-2, dim2=-1)[..., None] for each in (mean, spread)
-    )  # (*n, N, 1)
+    right = mean.diagonal(dim1=-2, dim2=-1)[..., None]  # (*n, N, 1)
+    width = spread.diagonal(dim1=-2, dim2=-1)[..., None]  # (*n, N, 1)
     others = 1 - torch.eye(S.shape[-1], dtype=S.dtype)
     total = torch.zeros(S.shape[:-1], dtype=S.dtype)
     for node, weight in zip(nodes.tolist(), (weights / weights.sum()).tolist(), strict=True):
-        below = torch.special.log_ndtr(
-            (right + width * node - mean) / spread
-        )  # that a reading is below the right one
+        # the logarithm of the probability that a reading is below the right one
+        below = torch.special.log_ndtr((right + width * node - mean) / spread)
         total += weight * (below * others).sum(-1).exp()
     return total.mean(-1)
 
 
 def largest(count: int) -> float:
-    """The expected largest of so many independent normal variables."""
+    """Return the expectation of the largest of `count` independent normal variables."""
     x = torch.linspace(-8, 8, 4001, dtype=torch.float64)
     return float(((x[1:] + x[:-1]) / 2 * (torch.special.ndtr(x) ** count).diff()).sum())

@@ -9,7 +9,6 @@ from icl_core.papers.birth.shared import settings as one
 from icl_core.papers.birth.shared.settings import MODEL, REPEATS, SCALES, TASK, TRAINING
 
 WIDTHS = {"128": "16, 32, 64, 128", "512": "16, 32, 64, 128, 256, 512"}  # by the largest
-SMALLEST = 16
 FACTORS = (
     1 / 16,
     1 / 4,

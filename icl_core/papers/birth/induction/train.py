@@ -1,4 +1,4 @@
-"""Trains the induction head, seed after seed, and then what stands beside it."""
+"""Train the induction head, seed by seed, and then the models it is compared with."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,197 +21,212 @@ from icl_core.papers.birth.shared.train import (
     training_phase,
 )
 from icl_core.training import loop, phases
-from icl_core.training.several_seeds import padded
+from icl_core.training.run_grid import RunGrid
 
 ONE_LAYER, FIRST = "one_layer", "seed 0"
 BASELINES = ("repeat", ONE_LAYER, "best_in_context")
-# by layers: one layer has no W_K1
+# by the number of layers: one layer has no W_K1
 PROBES = {
     1: ("W_O2", "W_K2"),
     2: ("W_O2", "W_K2", "W_K1_early", "W_K1", "W_K1_early_rows", "W_K1_late_rows"),
 }
-# A single layer learns slowly with SGD (in 2,000 steps no more than half of it): so it is trained
-# the same way for all.
+# A single layer learns slowly with SGD (in 2,000 steps no more than half of it), so it is trained
+# in this way whatever the model's optimiser.
 TRAINED_OUT = {"optimiser": "adamw", "learning_rate": 0.1, "scale": "paper", "steps": 400}
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """Train every seed, what its freezing is compared with, and a one-layer model; all curves, the
-    snapshots of the first seed. Of a visitor's own matrices, which are not trained, the same with a
-    single evaluation at step 0.
+    """Train every seed, the opposite freezing where there is one, and a one-layer model. Return
 
-    `curve/*` [seeds, evaluations] and `batch/*` [seeds, steps] beside `curve/step` [evaluations];
-    `snapshot/*` [snapshots, d, d] with `scale/*` beside `snapshot/step`; `final/*` and `frozen/*`
-    in float32; `evaluated/*` [seeds]; `opposite/*` [seeds, evaluations] beside `opposite/step`, if
-    there is an `opposite`; `baseline/*` [1] and `one_layer/in_context_loss` [steps]; `names/probes`
-    and `names/baselines`. Raises `Diverged` and `Cancelled`.
+    curve/*      [seeds, evaluations] beside `curve/step` [evaluations]
+    batch/*      [seeds, steps]
+    snapshot/*   [snapshots, d, d] of the first seed, a byte an entry, with their `scale/*`, beside
+                 `snapshot/step`
+    final/*, frozen/*  of the first seed, float32
+    evaluated/*  [seeds]
+    opposite/*   [seeds, evaluations] beside `opposite/step`, if there is an `opposite`
+    baseline/*   [1]
+    one_layer/in_context_loss  [steps]
+    names/probes, names/baselines
+
+    and the readings of an example, see `_readings`. A visitor's own matrices are not trained and
+    have a single evaluation, at step 0. Raises `Diverged` and `Cancelled`.
     """
     plan = [
         training_phase(name, part, name == FIRST, _label(config, index))
         for index, (name, part) in enumerate(_trainings(config).items())
     ]
-    made = phases.run(plan, progress, partial(_curves, config), "in_context_loss")
-    first = {
-        n: a for n, a in made["seed 0"].items() if n.startswith(("snapshot/", "final/", "frozen/"))
+    results = phases.run(plan, progress, partial(_curves, config), "in_context_loss")
+    of_first_seed = {
+        name: array
+        for name, array in results[FIRST].items()
+        if name.startswith(("snapshot/", "final/", "frozen/"))
     }
-    shown = {**compacted(first), **_readings(config, first)}
-    beside = {**_evaluated(config, made), **_opposites(config, made), **_baselines(config, made)}
-    return {**_curves(config, made), **shown, **beside}
+    return {
+        **_curves(config, results),
+        **compacted(of_first_seed),
+        **_readings(config, of_first_seed),
+        **_seeds(config).stack_all(results, "evaluated"),
+        **_opposites(config, results),
+        **_baselines(config, results),
+    }
+
+
+def _seeds(config: Config, name: str = "seed") -> RunGrid:
+    """Return the trainings of the model, one a seed; or those that bear another `name`."""
+    return RunGrid(lambda seed: f"{name} {seed}", {"seed": range(config.seeds)})
 
 
 def _label(config: Config, index: int) -> str:
-    """What people are told is in training."""
+    """Return the name for people of the training at a place in the plan."""
     if index >= config.seeds and index == len(_trainings(config)) - 1:
         return "the one-layer baseline"
-    what = "the model" if index < config.seeds else "the opposite freezing"
-    return (
-        f"{what}, seed {index % config.seeds + 1} of {config.seeds}" if config.seeds > 1 else what
-    )
+    model = "the model" if index < config.seeds else "the opposite freezing"
+    if config.seeds == 1:
+        return model
+    return f"{model}, seed {index % config.seeds + 1} of {config.seeds}"
 
 
 def _trainings(config: Config) -> dict[str, Config]:
-    """One config a training, by its name: each seed, its opposite, and a single layer to compare
-    two with."""
-    found = {
-        f"seed {i}": replace(config, seed=(config.seed + i) % 100, seeds=1)
-        for i in range(config.seeds)
-    }
+    """Return the config of every training by its name: each seed, its opposite freezing, and a
+    single layer to compare two layers with."""
+
+    def one_seed(whole: Config, index: int) -> Config:
+        return replace(whole, seed=(config.seed + index) % 100, seeds=1)
+
+    trainings = {f"seed {index}": one_seed(config, index) for index in range(config.seeds)}
     if (other := opposite(config)) is not None:
-        found |= {
-            f"opposite {i}": replace(other, seed=(config.seed + i) % 100, seeds=1)
-            for i in range(config.seeds)
-        }
+        trainings |= {f"opposite {index}": one_seed(other, index) for index in range(config.seeds)}
     if config.layers == 2 and config.trains:
-        found[ONE_LAYER] = one_layer(config)
-    return found
+        trainings[ONE_LAYER] = one_layer(config)
+    return trainings
 
 
 def opposite(config: Config) -> Config | None:
-    """Where one of W_K1 and W_K2 is frozen, the training up to the thaw in which it is the other:
-    "W_K2 is easier to learn when W_K1 is frozen compared to the reverse" (Section 5). None
-    elsewhere."""
-    first, second = config.freeze_W_K1, config.freeze_W_K2
-    if config.layers == 1 or first == second or config.freeze_W_O2 or config.freeze_until < 10:
+    """Return the training in which W_K1 and W_K2 are frozen the other way round, up to the step at
+    which the frozen one is released.
+
+    "W_K2 is easier to learn when W_K1 is frozen compared to the reverse" (Section 5). None unless
+    there are two layers and exactly one of the two is frozen, for ten steps or more, and W_O2 not.
+    """
+    one_is_frozen = config.freeze_W_K1 != config.freeze_W_K2
+    if config.layers == 1 or not one_is_frozen or config.freeze_W_O2 or config.freeze_until < 10:
         return None
-    return replace(config, freeze_W_K1=second, freeze_W_K2=first, steps=config.freeze_until)
+    return replace(
+        config,
+        freeze_W_K1=config.freeze_W_K2,
+        freeze_W_K2=config.freeze_W_K1,
+        steps=config.freeze_until,
+    )
 
 
 def one_layer(config: Config) -> Config:
-    """A single layer on the same task, trained until its loss hardly falls; at most twice as long
-    as the model."""
-    least = {"steps": min(2 * config.steps, TRAINED_OUT["steps"]), "batch": min(config.batch, 128)}
-    thawed = dict.fromkeys(("freeze_W_K1", "freeze_W_K2", "freeze_W_O2", "freeze_W_F"), False)
-    return replace(config, layers=1, seeds=1, freeze_until=0, **{**TRAINED_OUT, **thawed, **least})
+    """Return the config of a single layer on the same task, trained until its loss hardly falls,
+    but at most twice as long as the model."""
+    not_frozen = dict.fromkeys(("freeze_W_K1", "freeze_W_K2", "freeze_W_O2", "freeze_W_F"), False)
+    size = {"steps": min(2 * config.steps, TRAINED_OUT["steps"]), "batch": min(config.batch, 128)}
+    changes = {**TRAINED_OUT, **not_frozen, **size}
+    return replace(config, layers=1, seeds=1, freeze_until=0, **changes)
 
 
-def _curves(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
-    """Curves of the full models, seeds first; what has not been reached is NaN."""
-    at = loop.evaluations(config.updates, *EVALUATIONS)
-    found: dict[str, np.ndarray] = {"names/probes": names(PROBES[config.layers])}
-    for name in made["seed 0"]:
-        if name.startswith(("curve/", "batch/")) and name != "curve/step":
-            length = config.steps if name.startswith("batch/") else len(at)
-            rows = [
-                made.get(f"seed {i}", {}).get(name, np.zeros(0, np.float32))
-                for i in range(config.seeds)
-            ]
-            found[name] = np.stack([padded(row, length) for row in rows])
-    return {**found, "curve/step": np.array(at)}
+def _curves(config: Config, results: phases.Made) -> dict[str, np.ndarray]:
+    """Return the curves so far of the full models, [seeds, …]; what is not reached is NaN."""
+    evaluations = loop.evaluations(config.updates, *EVALUATIONS)
+    points = {"curve": len(evaluations), "batch": config.steps}
+    return {
+        "names/probes": names(PROBES[config.layers]),
+        **_seeds(config).curves(results, points),
+        "curve/step": np.array(evaluations),
+    }
 
 
 def _readings(config: Config, first: Tensors) -> dict[str, np.ndarray]:
-    """What the model makes of the short example at every snapshot, so that it can be drawn without
-    the model: `reading/attention1` (of two layers), `/attention2` [snapshots, T, T]; `/predicted`,
-    an index into `names/characters`, and its `/probability` [snapshots, T]; and of the example
-    `example/in_context` and what follows there, `example/truth` [T] (-1 where the context does not
-    tell)."""
+    """Return what the model reads in the short example at every snapshot, so that it can be drawn
+    without the model.
+
+    reading/attention1, reading/attention2  [snapshots, T, T]; the former of two layers only
+    reading/predicted    [snapshots, T], indices into `names/characters`
+    reading/probability  [snapshots, T], of the predicted character
+    example/in_context   [T], whether the context determines what follows
+    example/truth        [T], what follows; -1 where the context does not determine it
+    names/sequence, names/characters
+    """
     task = task_of(config)
     sequence, triggers = example(task)
     shown = typed(task, sequence, triggers)
-    found = [read(weights, shown, config.layers) for weights in _every(first, config)]
+    readings = [
+        read(weights, shown, config.layers) for weights in _weights_at_snapshots(first, config)
+    ]
     maps = {
-        "attention1": [each.attention1 for each in found],
-        "attention2": [each.attention2 for each in found],
+        "attention1": [reading.attention1 for reading in readings],
+        "attention2": [reading.attention2 for reading in readings],
     }
-    chances = np.stack([each.probabilities for each in found])  # [snapshots, T, N]
-    inside = shown.in_context.numpy()
+    probabilities = np.stack([reading.probabilities for reading in readings])  # (snapshots, T, N)
+    in_context = shown.in_context.numpy()
     truth = [
-        shown.truth[token] if known else -1
-        for token, known in zip(shown.inputs.tolist(), inside, strict=True)
+        shown.truth[token] if determined else -1
+        for token, determined in zip(shown.inputs.tolist(), in_context, strict=True)
     ]
     return {
         **{
-            f"reading/{name}": np.array(each, np.float16)
-            for name, each in maps.items()
-            if each[0] is not None
+            f"reading/{name}": np.array(attention, np.float16)
+            for name, attention in maps.items()
+            if attention[0] is not None
         },
-        "reading/predicted": chances.argmax(-1).astype(np.int16),
-        "reading/probability": chances.max(-1).astype(np.float16),
-        "example/in_context": inside,
+        "reading/predicted": probabilities.argmax(-1).astype(np.int16),
+        "reading/probability": probabilities.max(-1).astype(np.float16),
+        "example/in_context": in_context,
         "example/truth": np.array(truth, np.int16),
         "names/sequence": names(shown.characters),
         "names/characters": names(task.characters),
     }
 
 
-def _every(first: Tensors, config: Config) -> Iterator[Weights]:
-    """The weights at every snapshot of the first seed."""
-    fixed = {name: torch.tensor(first[f"frozen/{name}"]) for name in FROZEN}
-    named = {
-        name[9:]: array
+def _weights_at_snapshots(first: Tensors, config: Config) -> Iterator[Weights]:
+    """Yield the weights at every snapshot of the first seed."""
+    frozen = {name: torch.tensor(first[f"frozen/{name}"]) for name in FROZEN}
+    snapshots = {
+        name.removeprefix("snapshot/"): array
         for name, array in first.items()
-        if name.startswith("snapshot/") and name[9:] != "step"
+        if name.startswith("snapshot/") and name != "snapshot/step"
     }
     for index in range(len(first["snapshot/step"])):
-        learned = {name: torch.tensor(array[index]) for name, array in named.items()}
+        learned = {name: torch.tensor(array[index]) for name, array in snapshots.items()}
         learned.setdefault("W_K1", torch.zeros_like(learned["W_K2"]))  # one layer never reads it
-        yield Weights(**fixed, **learned)
+        yield Weights(**frozen, **learned)
 
 
-def _evaluated(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
-    seeds = [made[f"seed {i}"] for i in range(config.seeds)]
-    return {
-        name: np.stack([each[name] for each in seeds])
-        for name in seeds[0]
-        if name.startswith("evaluated/")
-    }
+def _opposites(config: Config, results: phases.Made) -> dict[str, np.ndarray]:
+    """Return the curves of the opposite freezing as `opposite/*` [seeds, evaluations] beside
+    `opposite/step`; nothing where there is none."""
+    if "opposite 0" not in results:
+        return {}
+    stacked = _seeds(config, "opposite").stack_all(results, "curve")
+    curves = {f"opposite/{name.removeprefix('curve/')}": rows for name, rows in stacked.items()}
+    return {**curves, "opposite/step": curves["opposite/step"][0]}  # the same of every seed
 
 
-def _opposites(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
-    """The curves of the opposite freezing, seeds first."""
-    rows = [made[f"opposite {i}"] for i in range(config.seeds) if f"opposite {i}" in made]
-    curves = (
-        [name.partition("/")[2] for name in rows[0] if name.startswith("curve/")] if rows else []
-    )
-    found = {
-        f"opposite/{name}": np.stack([row[f"curve/{name}"] for row in rows]) for name in curves
-    }
-    return {**found, "opposite/step": found["opposite/step"][0]} if found else {}
-
-
-def _baselines(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
-    """The accuracies of what is no induction head on the sequences that the model is evaluated on,
-    and their names."""
+def _baselines(config: Config, results: phases.Made) -> dict[str, np.ndarray]:
+    """Return the accuracies of the baselines on the test set as `baseline/*` [1], their
+    `names/baselines`, and the loss of the one-layer model on fresh batches, if there is one."""
     task = task_of(config)
-    found, curve = baselines.accuracies(task, held_out(task, EVALUATED)), {}
-    if alone := made.get(ONE_LAYER):
-        found |= {
-            ONE_LAYER: float(alone["evaluated/accuracy"]),
-            "one_layer_new": float(alone["evaluated/accuracy_new"]),
-        }
-        curve = {"one_layer/in_context_loss": alone["batch/in_context_loss"]}
-    values = {f"baseline/{name}": np.array([value], np.float32) for name, value in found.items()}
+    accuracies = baselines.accuracies(task, held_out(task, EVALUATED))
+    curve: dict[str, np.ndarray] = {}
+    if single := results.get(ONE_LAYER):
+        accuracies[ONE_LAYER] = float(single["evaluated/accuracy"])
+        accuracies["one_layer_new"] = float(single["evaluated/accuracy_new"])
+        curve["one_layer/in_context_loss"] = single["batch/in_context_loss"]
     return {
-        **values,
+        **{f"baseline/{name}": np.array([value], np.float32) for name, value in accuracies.items()},
         **curve,
-        "names/baselines": names(name for name in BASELINES if name in found),
+        "names/baselines": names(name for name in BASELINES if name in accuracies),
     }
 
 
 def compacted(tensors: Tensors) -> dict[str, np.ndarray]:
-    """The same with its snapshots, which no metric reads, in a byte an entry."""
-    found = dict(tensors)
+    """Return the same tensors with the snapshots, which no metric reads, in a byte an entry."""
+    result = dict(tensors)
     for name, array in tensors.items():
         if name.startswith("snapshot/") and np.issubdtype(array.dtype, np.floating):
-            found |= compact(name.removeprefix("snapshot/"), array.astype(np.float32))
-    return found
+            result |= compact(name.removeprefix("snapshot/"), array.astype(np.float32))
+    return result

@@ -1,5 +1,5 @@
-"""Memories of pairs (u_i, v_i) in the forms of Appendix D, and what they recall. Rows are vectors:
-asked with u_i, a row of U, a memory answers W u_i, a row.
+"""Memories of pairs (u_i, v_i) in the forms of Appendix D, and which pairs they recall. Vectors are
+rows: asked with u_i, a row of U, a memory answers W u_i, a row.
 
     full        W = sum_i a_i v_i u_i^T
     factorised  W = d / (2 d') A B,  A = A_0 + sum_i v_i (B_0 u_i)^T,  B = B_0 + sum_i (A_0^T v_i)
@@ -21,44 +21,42 @@ Factors = tuple[Float[np.ndarray, "d r"], Float[np.ndarray, "r d"]]
 
 
 def full(U: Vectors, V: Vectors, strengths: Float[np.ndarray, "P"] | None = None) -> Matrix:
-    """The sum of outer products, each times its strength."""
+    """Return the sum of outer products v_i u_i^T, each times its strength, if they have any."""
     return (V if strengths is None else V * strengths[:, None]).T @ U
 
 
 def factorised(U: Vectors, V: Vectors, rank: int, seed: int) -> Factors:
-    """The paper's A and B of inner width `rank`, from random ones; what `seed` and the
-    width draw."""
+    """Return the paper's A and B of inner width `rank`, from random A_0 and B_0 that depend on the
+    seed and the width."""
     d = U.shape[1]
-    A0, B0 = (
-        gaussian((d, rank), d, seed, d, STARTS, rank),
-        gaussian((rank, d), d, seed, d, STARTS, rank, 1),
-    )
+    A0 = gaussian((d, rank), d, seed, d, STARTS, rank)
+    B0 = gaussian((rank, d), d, seed, d, STARTS, rank, 1)
     return A0 + V.T @ (U @ B0.T), B0 + (V @ A0).T @ U
 
 
 def product(factors: Factors) -> Matrix:
-    """The memory that two factors make, so scaled that it answers a stored pair with about 1."""
+    """Return the memory W of two factors, scaled so that a stored pair's reading is about 1."""
     A, B = factors
     return np.float32(A.shape[0] / (2 * A.shape[1])) * (A @ B)
 
 
 def best_factors(W: Matrix) -> tuple[Matrix, Matrix]:
-    """Factors of which the first r columns and rows make the matrix of rank r that is
-    nearest to W."""
+    """Return factors whose first r columns and r rows make the matrix of rank r nearest to W, for
+    every r."""
     left, values, right = np.linalg.svd(W)
     return left * values, right
 
 
 def shared_heads(U: Vectors, V: Vectors, heads: int, seed: int) -> list[Factors]:
-    """Heads of width d / heads, each of which stores every pair: slices of one
-    factorised memory."""
+    """Return heads of width d / heads that each store every pair: slices of one factorised
+    memory."""
     d = U.shape[1]
     A, B = factorised(U, V, d, seed)
     return [(A[:, part], B[part]) for part in np.array_split(np.arange(d), heads)]
 
 
 def split_heads(U: Vectors, V: Vectors, heads: int, seed: int) -> list[Factors]:
-    """Heads of width d / heads, each of which stores its own share of the pairs."""
+    """Return heads of width d / heads that each store a share of the pairs of their own."""
     d = U.shape[1]
     return [
         factorised(U[h::heads], V[h::heads], d // heads, 1000 * (h + 1) + seed)
@@ -67,20 +65,24 @@ def split_heads(U: Vectors, V: Vectors, heads: int, seed: int) -> list[Factors]:
 
 
 def answers_of_heads(heads: list[Factors], asked: Asked) -> Float[np.ndarray, "heads asked d"]:
-    """What each head answers; a memory of several is their sum."""
+    """Return the answer of each head; the memory's answer is their sum."""
     return np.stack([asked @ B.T @ A.T for A, B in heads])
 
 
 def mlp(asked: Asked, keys: Vectors, values: Vectors, threshold: float) -> Asked:
-    """A hidden unit a pair, silent below the threshold."""
+    """Return the answers of an MLP with one hidden unit a pair, zero below the threshold."""
     return np.maximum(asked @ keys.T - np.float32(threshold), 0) @ values
 
 
 def normed(answers: Asked) -> Asked:
-    """Layer norm as Appendix D has it: to length 1. Nothing stays nothing."""
+    """Return the answers scaled to length 1, Appendix D's layer norm; zero stays zero."""
     return answers / np.maximum(np.linalg.norm(answers, axis=-1, keepdims=True), 1e-12)
 
 
 def right(answers: Asked, V: Vectors, asked: Int[np.ndarray, "asked"]) -> Bool[np.ndarray, "asked"]:
-    """Whether the output nearest to each answer is its pair's; an answer of nothing is wrong."""
+    """Return whether the output nearest to each answer is its pair's.
+
+    This is no `probes.recalled` of the readings: an answer of zero is wrong here, pairs may be
+    asked several times or not at all, and vectors are arrays of numpy.
+    """
     return ((answers @ V.T).argmax(-1) == asked) & (answers != 0).any(-1)

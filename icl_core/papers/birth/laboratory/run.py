@@ -9,7 +9,6 @@ from icl_core.papers.birth.laboratory import learned_memory, sweeps, vectors
 from icl_core.papers.birth.laboratory.settings import HEADS, Config
 from icl_core.training import loop
 
-SNAPSHOTS = 24
 NEAR = ("independent", "remapped", "other")
 
 
@@ -98,7 +97,7 @@ def _learned(config: Config, seeds: Sequence[int]) -> dict[str, np.ndarray]:
         )
     assert first is not None
     steps = np.arange(config.steps + 1)
-    at = np.array(loop.spread([first.right.mean(1), first.strength.mean(1)], SNAPSHOTS))
+    at = np.array(loop.spread([first.right.mean(1), first.strength.mean(1)]))
     kept = {
         "snapshot/step": at,
         "snapshot/strength": first.strength[at],

@@ -1,4 +1,5 @@
-"""Trains a transformer at every length with both optimisers, and watches when its head stands."""
+"""Train a transformer at every sequence length with both optimisers, and record when its induction
+head forms."""
 
 from functools import partial
 
@@ -8,16 +9,16 @@ import torch
 from icl_core.contract.experiment import Progress, Tensors, names
 from icl_core.papers.birth.length.settings import OPTIMISERS, Config, lengths_of, training
 from icl_core.papers.birth.shared import probes
-from icl_core.papers.birth.shared import settings as one
+from icl_core.papers.birth.shared import settings as simplified_settings
 from icl_core.papers.birth.shared.full import head_scores
 from icl_core.papers.birth.shared.full import probes as full_probes
-from icl_core.papers.birth.shared.full import settings as whole
+from icl_core.papers.birth.shared.full import settings as full_settings
 from icl_core.papers.birth.shared.full import train as full
 from icl_core.papers.birth.shared.gradient import evaluate
 from icl_core.papers.birth.shared.task import Batch
 from icl_core.papers.birth.shared.train import begun, held_out, problem, task_of
 from icl_core.training import loop, phases
-from icl_core.training.several_seeds import padded
+from icl_core.training.run_grid import RunGrid
 
 EVERY, DENSE = 4, 100  # steps between evaluations at first, and how many of these
 WATCHED = 128  # held-out sequences at each evaluation
@@ -25,112 +26,102 @@ MEASURES = ("accuracy", "W_K2", "W_K1")  # by id: in-context accuracy, and what 
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """`curve/<measure>_<optimiser>` [seeds, lengths, evaluations] beside `curve/step`;
-    `task/lengths` and, of each length, `task/even` (see `even_share`); `names/measures`,
-    `names/optimisers`."""
-    plan = [
-        phases.Phase(
-            _name(*which),
-            config.steps,
-            partial(_train, training(config, *which)),
-            loop.State.curves,
-            label=f"{OPTIMISERS[which[0]]}, T = {which[1]}, seed {which[2] + 1}",
-        )
-        for which in _trainings(config)
-    ]
-    made = phases.run(plan, progress, partial(_curves, config), "in_context_loss")
+    """Train at every length, with both optimisers and every seed. Return
+
+    curve/<measure>_<optimiser>  [seeds, lengths, evaluations] beside `curve/step` [evaluations]
+    task/lengths                 [lengths]
+    task/even                    [lengths], `even_share` of held-out sequences
+    names/measures, names/optimisers
+
+    Raises `Diverged` and `Cancelled`.
+    """
+    plan = _grid(config).phases(
+        config.steps,
+        partial(_train, config),
+        label=lambda seed, T, optimiser: f"{OPTIMISERS[optimiser]}, T = {T}, seed {seed + 1}",
+    )
+    results = phases.run(plan, progress, partial(_curves, config), "in_context_loss")
     even = [
         even_share(held_out(task_of(training(config, "sgd", T, 0)), WATCHED, "cpu"))
         for T in lengths_of(config)
     ]
-    return {**_curves(config, made), "task/even": np.array(even)}
+    return {**_curves(config, results), "task/even": np.array(even)}
 
 
-def _trainings(config: Config) -> list[tuple[str, int, int]]:
-    """Optimiser, length and seed of each, the first seed of all first."""
-    lengths = lengths_of(config)
-    return [
-        (optimiser, T, seed)
-        for seed in range(config.seeds)
-        for T in lengths
-        for optimiser in OPTIMISERS
-    ]
-
-
-def _name(optimiser: str, T: int, seed: int) -> str:
-    return f"{optimiser} {T} {seed}"
+def _grid(config: Config) -> RunGrid:
+    """Return the trainings: both optimisers at every length with the first seed, then the next."""
+    return RunGrid(
+        lambda seed, T, optimiser: f"{optimiser} {T} {seed}",
+        {"seed": range(config.seeds), "T": lengths_of(config), "optimiser": list(OPTIMISERS)},
+    )
 
 
 def _train(
-    config: one.Config | whole.Config, resumed: Tensors, report: phases.Report
+    whole: Config, resumed: Tensors, report: phases.Report, *, seed: int, T: int, optimiser: str
 ) -> dict[str, np.ndarray]:
-    trained = _full(config) if isinstance(config, whole.Config) else _simplified(config)
-    steps = loop.evaluations(config.steps, EVERY, DENSE)
-    return loop.train(trained, config.steps, steps, resumed, report, keep=False).curves()
+    """Train at one point of the grid and return the curves."""
+    config = training(whole, optimiser, T, seed)
+    trained = _full(config) if isinstance(config, full_settings.Config) else _simplified(config)
+    evaluations = loop.evaluations(config.steps, EVERY, DENSE)
+    return loop.train(trained, config.steps, evaluations, resumed, report, keep=False).curves()
 
 
-def _simplified(config: one.Config) -> loop.Problem:
+def _simplified(config: simplified_settings.Config) -> loop.Problem:
+    """Return the training of the simplified transformer, evaluated by MEASURES."""
     weights, generator = begun(config)
-    task, batch = task_of(config), held_out(task_of(config), WATCHED)
+    task = task_of(config)
+    batch = held_out(task, WATCHED)
 
     def watch(step: int) -> dict[str, float]:
-        right = evaluate(weights, batch, positions="in_context")["accuracy"]
-        return _measures(right, probes.recalls(weights, task))
+        accuracy = evaluate(weights, batch, positions="in_context")["accuracy"]
+        return _measures(accuracy, probes.recalls(weights, task))
 
     return problem(config, weights, generator, watch)
 
 
-def _full(config: whole.Config) -> loop.Problem:
+def _full(config: full_settings.Config) -> loop.Problem:
+    """Return the training of the full transformer, evaluated by MEASURES."""
     weights, generator = full.begun(config)
-    task, batch = task_of(config), held_out(task_of(config), WATCHED)
+    task = task_of(config)
+    batch = held_out(task, WATCHED)
 
     def watch(step: int) -> dict[str, float]:
-        right = head_scores.evaluate(weights, batch, config.heads)["accuracy"]
-        return _measures(right, full_probes.recalls(weights, task, config.heads))
+        accuracy = head_scores.evaluate(weights, batch, config.heads)["accuracy"]
+        return _measures(accuracy, full_probes.recalls(weights, task, config.heads))
 
     return full.problem(config, weights, generator, watch)
 
 
 def _measures(accuracy: float, recalls: dict[str, float]) -> dict[str, float]:
+    """Return MEASURES; W_K1's recall is that of the early positions."""
     return {"accuracy": accuracy, "W_K2": recalls["W_K2"], "W_K1": recalls["W_K1_early"]}
 
 
-def _curves(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
-    """All curves so far; what has not been reached is NaN."""
-    at, lengths = loop.evaluations(config.steps, EVERY, DENSE), lengths_of(config)
-
-    def row(measure: str, optimiser: str, T: int, seed: int) -> np.ndarray:
-        return padded(
-            made.get(_name(optimiser, T, seed), {}).get(
-                f"curve/{measure}", np.zeros(0, np.float32)
-            ),
-            len(at),
-        )
-
-    found = {
-        f"curve/{measure}_{optimiser}": np.array(
-            [[row(measure, optimiser, T, seed) for T in lengths] for seed in range(config.seeds)],
-            np.float32,
-        )
-        for measure in MEASURES
-        for optimiser in OPTIMISERS
-    }
-    known = {"task/lengths": np.array(lengths), "curve/step": np.array(at)}
+def _curves(config: Config, results: phases.Made) -> dict[str, np.ndarray]:
+    """Return all curves so far, [seeds, lengths, evaluations]; evaluations not reached are NaN."""
+    grid = _grid(config)
+    evaluations = loop.evaluations(config.steps, EVERY, DENSE)
+    curves: dict[str, np.ndarray] = {}
+    for measure in MEASURES:
+        for optimiser in OPTIMISERS:
+            curves[f"curve/{measure}_{optimiser}"] = grid.curve(
+                results, f"curve/{measure}", len(evaluations), optimiser=optimiser
+            )
     return {
-        **found,
-        **known,
+        **curves,
+        "task/lengths": np.array(lengths_of(config)),
+        "curve/step": np.array(evaluations),
         "names/measures": names(MEASURES),
         "names/optimisers": names(OPTIMISERS),
     }
 
 
 def even_share(batch: Batch) -> float:
-    """The share of attention, spread evenly over all positions so far, that falls on what followed
-    the trigger before: the mean over in-context positions."""
-    inputs = batch.inputs
+    """Return the share of attention, spread evenly over all positions so far, that falls on what
+    followed the trigger before: the mean over in-context positions."""
+    inputs = batch.inputs  # (batch, T)
     before = torch.nn.functional.pad(inputs[:, :-1], (1, 0), value=-1)  # the token before each key
-    followed = (
-        (inputs[:, :, None] == before[:, None, :]).tril().sum(-1)
-    )  # (batch, T): keys that follow the query's token
+    # (batch, T): the number of keys that follow the query's token
+    followed = (inputs[:, :, None] == before[:, None, :]).tril().sum(-1)
     share = followed / torch.arange(1, inputs.shape[1] + 1)
     return float(share[batch.in_context].mean())

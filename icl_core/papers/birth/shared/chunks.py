@@ -1,8 +1,7 @@
-"""Deals a batch out in chunks of sequences that fit the processor's cache, with the positions whose
+"""Split a batch into chunks of sequences that fit the processor's cache, with the positions whose
 loss counts."""
 
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -91,16 +90,3 @@ def flat(positions: Int[Tensor, "b m"], n: int) -> Int[Tensor, "b*m"]:
     d) tensor."""
     start = n * torch.arange(len(positions), device=positions.device)
     return (positions + start[:, None]).flatten()
-
-
-def deal(
-    work: Callable[[Chunk], tuple], parts: Iterable[Chunk], threads: int
-) -> Iterator[tuple[Chunk, tuple]]:
-    """Each chunk with its result, always in the order of the chunks, so that sums do not depend on
-    `threads`."""
-    if threads == 1:
-        yield from ((part, work(part)) for part in parts)
-        return
-    parts = list(parts)
-    with ThreadPoolExecutor(threads) as pool:
-        yield from zip(parts, pool.map(work, parts), strict=True)

@@ -9,6 +9,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import torch
 from jaxtyping import Float, Int
@@ -16,11 +17,6 @@ from torch import Tensor
 
 from icl_core.papers.birth.shared.chunks import flat, round_up, row_blocks
 from icl_core.papers.birth.shared.model import Weights
-
-# Allocated and freed once, at the import, before there is anything that could be handed back: glibc
-# hands freed memory back to the system, and pays for getting it again page by page, until it has
-# seen a block as large as this one freed: a tenth of the time of a step.
-torch.empty(31 * 2**18)
 
 
 @dataclass(frozen=True)
@@ -42,8 +38,19 @@ class Tables:
     layers: int
 
 
+@cache
+def _keep_freed_memory() -> None:
+    """Allocate and free one block of 31 MiB, so that glibc keeps freed memory for the next step.
+
+    It otherwise hands freed memory back to the system and gets it again page by page, a tenth of
+    the time of a step, until it has seen a block as large as this one freed.
+    """
+    torch.empty(31 * 2**18)
+
+
 def make_tables(weights: Weights, layers: int) -> Tables:
-    """Everything that does not depend on the sequences."""
+    """Return everything that does not depend on the sequences."""
+    _keep_freed_memory()
     N, T = len(weights.W_E), len(weights.P)
     x = torch.cat([weights.W_E, weights.P])  # (N + T, d)
     v = x @ weights.R1.T

@@ -8,8 +8,7 @@ Beside what makes the forward pass fast (`fast_forward.py`):
 - the gradients of W_O2 and W_F are summed as N x d matrices, d loss / d logits times what the
   logits read;
 - the softmax's backward pass uses sum_s A_ts dA_ts = dc_t^T c_t, a sum over d instead of over T;
-- sequences go in chunks that fit the cache; `threads` deals them to Python threads, as torch
-  releases the interpreter.
+- sequences go in chunks that fit the cache.
 
 In the comments dX is the derivative of the summed loss with respect to X.
 """
@@ -25,7 +24,6 @@ from torch import Tensor
 from icl_core.papers.birth.shared.chunks import (
     Chunk,
     counted_positions,
-    deal,
     flat,
     query_blocks,
     row_blocks,
@@ -144,7 +142,6 @@ def loss_and_gradient(
     train: Collection[str] = TRAINED,
     layers: int = 2,
     chunk: int | None = None,
-    threads: int = 1,
 ) -> tuple[dict[str, Tensor], dict[str, float]]:
     """Gradient of the mean cross entropy over the counted positions, by matrix, and what the batch
     measures.
@@ -154,8 +151,7 @@ def loss_and_gradient(
     train      names of the matrices wanted; those that the model lacks or that have no gradient are
                left out
     layers     1 leaves out layer 1, as in `model.forward`
-    chunk      sequences a chunk; None: what fits the cache.  threads: Python threads, give torch
-               one itself
+    chunk      sequences a chunk; None: what fits the cache
 
     The second result holds, in nats and shares, in_context_loss, global_loss (NaN unless positions
     is "all"), in_context_accuracy and loss (the mean that was differentiated). Raises `ValueError`
@@ -165,7 +161,7 @@ def loss_and_gradient(
     wanted = frozenset(train) & set(weights.trained()) - ({"W_K1"} if layers == 1 else set())
     tables, parts = make_tables(weights, layers), split(batch, counted, chunk)
     work = partial(chunk_gradient, tables, train=wanted)
-    total, loss, right = _gathered(work, parts, counted, tables.U.dtype, threads)
+    total, loss, right = _gathered(work, parts, counted, tables.U.dtype)
     return _gradients(weights, tables, total, wanted, int(counted.sum())), _measures(
         loss, right, batch, counted
     )
@@ -176,15 +172,15 @@ def _gathered(
     parts: Iterable[Chunk],
     counted: Tensor,
     dtype: torch.dtype,
-    threads: int,
 ) -> tuple[dict[str, Tensor], Float[Tensor, "batch T"], Bool[Tensor, "batch T"]]:
     """The sums of all chunks, and each loss and hit at its place; `work` gives a chunk's."""
-    total, loss, right = {}, torch.zeros_like(counted, dtype=dtype), torch.zeros_like(counted)
-    for part, (sums, losses, hits) in deal(work, parts, threads):
-        loss[part.rows[:, None], part.queries], right[part.rows[:, None], part.queries] = (
-            losses,
-            hits,
-        )
+    total: dict[str, Tensor] = {}
+    loss = torch.zeros_like(counted, dtype=dtype)  # (batch, T)
+    right = torch.zeros_like(counted)  # (batch, T)
+    for part in parts:
+        sums, losses, hits = work(part)
+        loss[part.rows[:, None], part.queries] = losses
+        right[part.rows[:, None], part.queries] = hits
         add(total, sums)
     return total, loss, right
 
@@ -223,7 +219,7 @@ def _measures(loss: Tensor, right: Tensor, batch: Batch, counted: Tensor) -> dic
 
 @torch.no_grad()
 def evaluate(
-    weights: Weights, batch: Batch, layers: int = 2, positions: str = "all", threads: int = 1
+    weights: Weights, batch: Batch, layers: int = 2, positions: str = "all"
 ) -> dict[str, float]:
     """What the model achieves on held-out sequences, forward only.
 
@@ -235,7 +231,7 @@ def evaluate(
     """
     counted, tables = counted_positions(batch, positions), make_tables(weights, layers)
     work = partial(chunk_gradient, tables, train=())
-    _, loss, right = _gathered(work, split(batch, counted, None), counted, tables.U.dtype, threads)
+    _, loss, right = _gathered(work, split(batch, counted, None), counted, tables.U.dtype)
     new = batch.in_context & (batch.targets != batch.inputs)
     found = {
         "accuracy": share(right, batch.in_context),

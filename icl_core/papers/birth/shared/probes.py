@@ -12,7 +12,7 @@ keys too; `W_K1_early_rows` and `_late_rows` ask early and late queries among al
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from icl_core.figures import visible_characters
@@ -34,83 +34,99 @@ class Scores(NamedTuple):
     column_kind: str
 
 
+def recalled(S: Float[Tensor, "*m n n"], over: str) -> Bool[Tensor, "*m n"]:
+    """Return for each pair i whether its reading S[i, i] is the largest, `over` the "keys" of its
+    row or the "queries" of its column. `S` is one memory's readings or those of several."""
+    best = S.argmax(-1 if over == "keys" else -2)  # (*m, n)
+    return best == torch.arange(S.shape[-1], device=S.device)
+
+
 def recall(S: Float[Tensor, "n n"], over: str, weight: Float[Tensor, "n"] | None = None) -> float:
-    """Share of pairs i for which S[i, i] is the largest, `over` the "keys" of its row or the
-    "queries" of its column; chance is 1 / n."""
-    right = S.argmax(1 if over == "keys" else 0) == torch.arange(len(S), device=S.device)
+    """Return the share of pairs that are `recalled`, or of their `weight`; chance is 1 / n."""
+    right = recalled(S, over)
     if weight is None:
         return float(right.double().mean())
     return float((right * weight).double().sum() / weight.double().sum())
 
 
 def margin(S: Float[Tensor, "n n"], over: str) -> float:
-    """Mean over pairs of the right reading less the best wrong one, in the units of S."""
-    S = S if over == "keys" else S.T
+    """Return the mean over pairs of the right reading minus the best wrong one, in units of S."""
+    S = S if over == "keys" else S.T  # (n, n): compare along rows
     wrong = S.masked_fill(torch.eye(len(S), dtype=torch.bool, device=S.device), -torch.inf)
     return float((S.diagonal() - wrong.amax(1)).double().mean())
 
 
 def early_positions(T: int) -> int:
-    """How many positions count as early: 64 as in the paper, a quarter of T where that is no more
-    than 64."""
+    """Return how many positions count as early: 64 as in the paper; a quarter of T, but at least 2,
+    where T is at most 64."""
     return 64 if T > 64 else max(2, T // 4)
 
 
 def recalls(weights: Weights, task: Task) -> dict[str, float]:
-    """The recall of W_O2, W_K2, W_K1 (all positions) and W_K1_early, in [0, 1], with suffixes and
-    rows as above, and kl_W_F in nats if there is a W_F. With fixed triggers W_K2's is a choice
-    among K only."""
-    found, early = {}, early_positions(len(weights.P)) - 1  # pairs among the first positions
+    """Return the recall of W_O2, W_K2, W_K1 (all positions) and W_K1_early, in [0, 1], with the
+    suffixes and rows of the module's docstring, and kl_W_F in nats if there is a W_F.
+
+    With fixed triggers W_K2's recall is a choice among K only.
+    """
+    values: dict[str, float] = {}
+    early = early_positions(len(weights.P)) - 1  # pairs among the early positions
     for name, over in OVER.items():
         stored = memory(name, weights, task)
-        S = stored.V @ weights[name] @ stored.U.T
-        found |= _suffixed(name, S, over, None if name == "W_K1" else stored.weight)
+        S = stored.V @ weights[name] @ stored.U.T  # (n, n), queries or outputs are rows
+        values |= _suffixed(name, S, over, None if name == "W_K1" else stored.weight)
         if name == "W_O2":
-            found["W_O2_met"] = recall(S, over, task.written.to(S))
+            values["W_O2_met"] = recall(S, over, task.written.to(S))
         if name == "W_K1":
-            found |= _suffixed("W_K1_early", S[:early, :early], over, None)
-            first = (torch.arange(len(S), device=S.device) < early).to(S)
-            found |= {
-                "W_K1_early_rows": recall(S, over, first),
-                "W_K1_late_rows": recall(S, over, 1 - first),
-            }
-    return found if weights.W_F is None else {**found, "kl_W_F": kl_W_F(weights, task)}
+            values |= _suffixed("W_K1_early", S[:early, :early], over, None)
+            is_early = (torch.arange(len(S), device=S.device) < early).to(S)  # (n,), 0 or 1
+            values["W_K1_early_rows"] = recall(S, over, is_early)
+            values["W_K1_late_rows"] = recall(S, over, 1 - is_early)
+    if weights.W_F is not None:
+        values["kl_W_F"] = kl_W_F(weights, task)
+    return values
 
 
 def _suffixed(name: str, S: Tensor, over: str, weight: Tensor | None) -> dict[str, float]:
-    found = {name: recall(S, over)}
+    """Return a memory's recall under its name, with the suffix `_weighted` if there is a weight,
+    and both as eq. 9 has them with `_paper` if the code's are another choice."""
+    values = {name: recall(S, over)}
     if weight is not None:
-        found[f"{name}_weighted"] = recall(S, over, weight)
-    return found | _suffixed(f"{name}_paper", S, "queries", weight) if over == "keys" else found
+        values[f"{name}_weighted"] = recall(S, over, weight)
+    if over == "keys":
+        values |= _suffixed(f"{name}_paper", S, "queries", weight)
+    return values
 
 
 def kl_W_F(weights: Weights, task: Task) -> float:
-    """How far what W_F alone says of each character is from its bigrams (eq. 10): `divergence` of
+    """Return how far W_F alone is from each character's bigrams (eq. 10): the `divergence` of
     W_U W_F w_E(k)."""
     assert weights.W_F is not None
     return divergence(weights.W_E @ weights.W_F.T @ weights.W_U.T, task)
 
 
 def divergence(logits: Float[Tensor, "N N"], task: Task) -> float:
-    """Mean over tokens, fixed triggers left out, of KL(pi_b(. | k) || softmax(logits[k])), in nats.
-    Eq. 10 has it the other way round, which is infinite: two thirds of all bigrams never occur."""
-    kept = torch.ones(task.N, dtype=torch.bool)
+    """Return the mean over tokens of KL(pi_b(. | k) || softmax(logits[k])) in nats, fixed triggers
+    left out.
+
+    Eq. 10 has it the other way round, which is infinite: two thirds of all bigrams never occur.
+    """
+    counted = torch.ones(task.N, dtype=torch.bool)
     if task.fixed_triggers is not None:
-        kept[task.fixed_triggers] = False
+        counted[task.fixed_triggers] = False
     log_p = logits.double().cpu().log_softmax(-1)
     pi = task.bigram
-    return float((torch.xlogy(pi, pi) - pi * log_p).sum(1)[kept].mean())
+    return float((torch.xlogy(pi, pi) - pi * log_p).sum(1)[counted].mean())
 
 
 def memory_scores(name: str, weights: Weights, task: Task) -> Scores:
-    """The readings of W_K1, W_K2, W_O2 or W_F on the vectors it stores, with labels. Raw, not
-    divided by sqrt d."""
+    """Return the readings of W_K1, W_K2, W_O2 or W_F on the vectors it stores, with labels. They
+    are not divided by sqrt d."""
     stored = memory(name, weights, task)
-    matrix = stored.V @ weights[name] @ stored.U.T
+    matrix = stored.V @ weights[name] @ stored.U.T  # (rows, columns)
     if name == "W_K1":
-        places = [str(t) for t in range(1, len(weights.P) + 1)]
+        positions = [str(t) for t in range(1, len(weights.P) + 1)]
         return Scores(
-            matrix, places[1:], places[:-1], "position of the query", "position of the key"
+            matrix, positions[1:], positions[:-1], "position of the query", "position of the key"
         )
     tokens = memory_tokens(task).tolist() if name == "W_K2" else range(task.N)
     shown = visible_characters([task.characters[i] for i in tokens])

@@ -1,4 +1,4 @@
-"""What is trained: the settings of the simplified transformer and its task."""
+"""The settings of the bigram task, and of the simplified transformer's training."""
 
 from icl_core.contract.knobs import BadSetting, choice, settings, slider, toggle
 from icl_core.machine import device
@@ -6,13 +6,13 @@ from icl_core.papers.birth.shared import chosen_matrices, own_text
 from icl_core.papers.birth.shared.own_text import size_field, text_field
 from icl_core.training import loop
 
-TASK, MODEL, TRAINING, FREEZING, REPEATS = (
-    "the task",
-    "the model",
-    "the training",
-    "freezing",
-    "repetition",
-)
+# groups of settings, as the page names them
+TASK = "the task"
+MODEL = "the model"
+TRAINING = "the training"
+FREEZING = "freezing"
+REPEATS = "repetition"
+
 TRIGGERS = {
     "random": "random, new in every sequence",
     "fixed": "the K most frequent characters",
@@ -24,14 +24,13 @@ OUTPUTS = {
 }
 SCALES = {"paper": "N(0, 1/d), as the paper says", "code": "N(0, 1), as the authors' code"}
 POSITIONS = {"in_context": "in-context positions", "all": "all positions"}
-EVALUATIONS = 2, 30  # every so many steps at first, and so many of these
+EVALUATIONS = 2, 30  # steps between evaluations at first, and how many of these
 OPTIMISERS = {"adamw": "AdamW", "sgd": "SGD with momentum 0.9"}
 
 
 @settings
-class Config:
-    """What is trained; Sections 3, 4.2 and 5, Appendix E. The paper's size is d = 128, T = 256,
-    batches of 512."""
+class TaskConfig:
+    """The bigram task with triggers (Section 3)."""
 
     triggers: str = choice(
         "triggers",
@@ -57,6 +56,18 @@ class Config:
         group=TASK,
         help="if outputs may repeat their triggers, a sequence can get stuck on one character",
     )
+
+    @property
+    def alphabet(self) -> int:
+        """The number of different characters in the text."""
+        return own_text.alphabet(self)
+
+
+@settings
+class Config(TaskConfig):
+    """The simplified transformer and its training; Sections 3, 4.2 and 5, Appendix E. The paper's
+    size is d = 128, T = 256, batches of 512."""
+
     matrices: str = chosen_matrices.matrices_field(MODEL)
     d: int = slider("width, d", 16, 512, default=128, step=16, group=MODEL)
     layers: int = slider(
@@ -105,8 +116,8 @@ class Config:
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS, shown_if="trains")
 
     def check(self) -> None:
-        """Refuse what the text cannot give, freezing beyond the end, and what does not fit the
-        memory."""
+        """Refuse a task that the text does not allow, freezing beyond the last step, and what does
+        not fit the memory."""
         own_text.check(self)
         chosen_matrices.check(self)
         if self.freeze_until > self.steps:
@@ -121,7 +132,7 @@ class Config:
 
     @property
     def trains(self) -> bool:
-        """Whether there is a training: none where the matrices are given."""
+        """Whether anything is trained: nothing is where the matrices are the visitor's."""
         return not self.matrices
 
     @property
@@ -131,19 +142,16 @@ class Config:
 
     @property
     def updates(self) -> int:
-        """How many steps are trained."""
+        """The number of steps that are trained."""
         return self.steps if self.trains else 0
-
-    @property
-    def alphabet(self) -> int:
-        """How many different characters the text has."""
-        return own_text.alphabet(self)
 
 
 def memory(T: int, d: int, batch: int) -> int:
-    """Estimated bytes of one training: twenty T × T maps and streams of the sequences held at once,
-    a third of them in the scratch memory that products keep for their shapes; the batch; the
-    matrices with their optimiser's state. The matrices of every evaluation come on top, where they
-    are kept."""
+    """Return an estimate of the bytes of one training: twenty T × T maps and streams of the
+    sequences held at once, a third of them in the scratch memory that products keep for their
+    shapes; the batch; the matrices with their optimiser's state.
+
+    The snapshots of every evaluation, where they are kept, come on top.
+    """
     at_once = max(1, 2**12 // T)
     return 4 * (20 * at_once * T * (T + d) + 16 * batch * T + 16 * d**2)

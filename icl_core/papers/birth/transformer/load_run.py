@@ -45,11 +45,6 @@ class Head:
         return beyond(self.triggers, self.triggers_even)
 
     @property
-    def found_others(self) -> float:
-        """The same at characters that come again and are no triggers."""
-        return beyond(self.others, self.others_even)
-
-    @property
     def strength(self) -> float:
         """Of what it does, how much."""
         return {PREVIOUS: self.previous, INDUCTION: self.found}.get(self.role, self.uniformity)

@@ -16,12 +16,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icl_core.papers.gdssm.shared import construction, gradient_descent
 from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Parameters
 from icl_core.papers.gdssm.shared.sequence_models.plain import linear_transformer
-from icl_core.papers.gdssm.shared.task import Tasks, constructed_tokens, sample
-
-CHECKED = 256  # tasks
+from icl_core.papers.gdssm.shared.task import Tasks, constructed_tokens
 
 
 def linear_attention(f: int, N: int, eta: float) -> Parameters:
@@ -45,14 +42,6 @@ def linear_attention(f: int, N: int, eta: float) -> Parameters:
 def predictions(p: Parameters, tasks: Tasks) -> Float[Tensor, "tasks"]:
     """A plain linear transformer's, of one seed's parameters."""
     return linear_transformer.forward(p, constructed_tokens(tasks).movedim(-1, 0))[:, -1, 0]
-
-
-def largest_difference(f: int, N: int) -> float:
-    """From one step at the best rate, of any prediction, in float64."""
-    tasks = sample(f, N, CHECKED, torch.Generator().manual_seed(2**31 + 104), 1).to(torch.float64)
-    eta = construction.best_eta(tasks)
-    step = gradient_descent.predict(gradient_descent.descend(tasks, eta, 1)[1], tasks)[0]
-    return float((predictions(linear_attention(f, N, eta), tasks) - step).abs().max())
 
 
 def products(p: Parameters) -> Float[Tensor, "width width"]:

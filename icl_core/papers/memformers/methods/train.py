@@ -1,4 +1,4 @@
-"""Trains one model for every depth, and then what is to stand beside them."""
+"""Train one model for every depth, and the models it is compared with."""
 
 from dataclasses import replace
 from functools import partial
@@ -25,75 +25,84 @@ MAIN = "main"
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """Train every depth, evaluate each on fresh prompts, and put the classical methods beside them.
+    """Train every depth, evaluate each on fresh prompts, and compute the classical methods. Return,
+    with K the largest depth:
 
-    `depth/layers` [K]; `evaluated/*` and, for each of `names/beside`, `beside/<id>/*` [seeds, K];
-    `baseline/*` [K]; `curve/*` [seeds, evaluations] of the deepest model and `curve/beside/<id>`,
-    over `curve/step`; `snapshot/*` [snapshots, seeds, …] of it beside `snapshot/step`;
-    `final/<depth>/*` and `beside/<id>/final/<depth>/*`; `frozen/rotation` [seeds, d, d],
-    `frozen/eigenvalues` [d]. Raises `Diverged` and `Cancelled`.
+    depth/layers   [K]
+    evaluated/*    [seeds, K]
+    beside/<id>/*  [seeds, K], the same of each companion in `names/beside`
+    baseline/*     [K]
+    curve/*        [seeds, evaluations] of the deepest model, beside `curve/step` [evaluations]; the
+                   loss of the deepest companion as `curve/beside/<id>`
+    snapshot/*     [snapshots, seeds, …] of the deepest model, beside `snapshot/step`
+    final/<depth>/*, beside/<id>/final/<depth>/*
+    frozen/rotation  [seeds, d, d], `frozen/eigenvalues` [d]
+
+    The trainings are no `run_grid`: every depth of every model is declared and read in
+    `shared.train`, and its curves come padded. Raises `Diverged` and `Cancelled`.
     """
     models = {MAIN: config, **companions(config)}
-    plan = every_depth(
-        models, {name: VARIANTS[model.variant].name for name, model in models.items()}
-    )
-    plan = with_first_phases(plan, models)
-    made = phases.run(plan, progress, partial(_curves, config))
-    same = {} if config.batches == "fresh" else on_own_batch(config)
-    return {**_gathered(config, made), **baseline_losses(config), **same, **frozen(config)}
+    labels = {name: VARIANTS[model.variant].name for name, model in models.items()}
+    plan = with_first_phases(every_depth(models, labels), models)
+    results = phases.run(plan, progress, partial(_curves, config))
+    same_prompts = {} if config.batches == "fresh" else on_own_batch(config)
+    return {
+        **_gathered(config, results),
+        **baseline_losses(config),
+        **same_prompts,
+        **frozen(config),
+    }
 
 
 def companions(config: Config) -> dict[str, Config]:
-    """What is trained beside a model, by id."""
-    one = {"heads": 1}
+    """Return the configs of the models trained beside the main one, by id; those that would be the
+    same as the main one are left out."""
+    one_head = {"heads": 1}
     choices: dict[str, dict[str, dict[str, Any]]] = {
         "none": {},
-        "linear": {"linear": {"variant": "linear", **one}},
-        "free": {"free": {"variant": "lfom", **one}},
-        "one head": {"one-head": one},
+        "linear": {"linear": {"variant": "linear", **one_head}},
+        "free": {"free": {"variant": "lfom", **one_head}},
+        "one head": {"one-head": one_head},
         "coordinates": {other: {"coordinates": other} for other in _other_coordinates(config)},
         "all": {variant: {"variant": variant} for variant in ("linear", "cgd", "lfom", "shared")},
     }
     return {
-        name: replace(config, **change)
-        for name, change in choices[config.beside].items()
-        if any(getattr(config, field) != value for field, value in change.items())
+        name: replace(config, **changes)
+        for name, changes in choices[config.beside].items()
+        if any(getattr(config, field) != value for field, value in changes.items())
     }
 
 
 def _other_coordinates(config: Config) -> tuple[str, ...]:
-    """The other coordinates, where a model learns in coordinates at all."""
+    """Return the other coordinates; none where the model does not learn in coordinates at all."""
     if config.preconditioner == "scalar" or not VARIANTS[config.variant].preconditioned:
         return ()
     return ("original",) if config.coordinates == "whitened" else ("whitened",)
 
 
-def _curves(config: Config, made: Made) -> dict[str, np.ndarray]:
-    """The deepest model's curves, and the loss of what was trained beside it."""
+def _curves(config: Config, results: Made) -> dict[str, np.ndarray]:
+    """Return the curves of the deepest model, and the loss of its companions."""
     beside = list(companions(config))
-    found = {"names/beside": names(beside), **phases.curves(f"{MAIN} {config.layers}", made)}
-    others = {name: phases.curves(f"{name} {config.layers}", made) for name in beside}
-    return found | {
-        f"curve/beside/{name}": each["curve/loss"] for name, each in others.items() if each
-    }
+    curves = {"names/beside": names(beside), **phases.curves(f"{MAIN} {config.layers}", results)}
+    for name in beside:
+        of_companion = phases.curves(f"{name} {config.layers}", results)
+        if of_companion:
+            curves[f"curve/beside/{name}"] = of_companion["curve/loss"]
+    return curves
 
 
-def _gathered(config: Config, made: Made) -> dict[str, np.ndarray]:
-    """The run's tensors from those of its trainings."""
+def _gathered(config: Config, results: Made) -> dict[str, np.ndarray]:
+    """Return the run's tensors from the results of its trainings."""
     depths = range(1, config.layers + 1)
-    found = {"depth/layers": np.array(depths), **_curves(config, made)}
+    tensors = {"depth/layers": np.array(depths), **_curves(config, results)}
     for name in (MAIN, *companions(config)):
-        measures, finals = (
-            ("evaluated", "final") if name == MAIN else (f"beside/{name}", f"beside/{name}/final")
-        )
-        found |= {
-            f"{measures}/{each}": by_depth(made, name, config.layers, each) for each in EVALUATED
-        }
+        evaluated = "evaluated" if name == MAIN else f"beside/{name}"
+        final = "final" if name == MAIN else f"beside/{name}/final"
+        for measure in EVALUATED:
+            tensors[f"{evaluated}/{measure}"] = by_depth(results, name, config.layers, measure)
         for depth in depths:
-            final = phases.final(made[f"{name} {depth}"])
-            found |= {f"{finals}/{depth}/{key}": array for key, array in final.items()}
-    deepest = made[f"{MAIN} {config.layers}"]
-    return {
-        **found,
-        **{name: array for name, array in deepest.items() if name.startswith("snapshot/")},
-    }
+            for parameter, array in phases.final(results[f"{name} {depth}"]).items():
+                tensors[f"{final}/{depth}/{parameter}"] = array
+    deepest = results[f"{MAIN} {config.layers}"]
+    snapshots = {name: array for name, array in deepest.items() if name.startswith("snapshot/")}
+    return {**tensors, **snapshots}

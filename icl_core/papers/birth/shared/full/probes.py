@@ -1,15 +1,15 @@
-"""Memory recall probes of the full transformer (Figure 10): what its matrices answer, asked with
-bare embeddings.
+"""Memory recall probes of the full transformer (Figure 10): the readings of its matrices on bare
+embeddings.
 
     W_K1    the query of position t picks the key of position t - 1        (W_Q1 p_t)^T (W_K1 p_s)
     W_K2    the query of a character picks its copy made by layer 1        (W_Q2 w_E(k))^T (W_K2
             W_O1 W_V1 w_E(j))
-    W_O2    the character that layer 2 attends to is the one it says       w_U(j)^T W_O2 W_V2 w_E(k)
-    W_F     what the second feed-forward layer says of a character, against its bigrams
+    W_O2    the character that layer 2 attends to is the one it predicts   w_U(j)^T W_O2 W_V2 w_E(k)
+    W_F     what the second feed-forward layer predicts of a character, against its bigrams
 
 As in the authors' code, layer norm is left out and the embeddings are those of the step. Of several
 heads, of which one looks back, the best one counts for W_K1 and W_K2; all together make the copy
-and say the output.
+and the output.
 """
 
 import torch
@@ -25,28 +25,31 @@ from icl_core.papers.birth.shared.task import Task
 
 @torch.no_grad()
 def recalls(weights: Weights, task: Task, heads: int) -> dict[str, float]:
-    """The recall of W_O2, W_K2, W_K1 and W_K1_early in [0, 1], and kl_W_F in nats if there is a
-    feed-forward layer. Nothing but for two layers, of which alone it is known what must be stored
-    where."""
+    """Return the recall of W_O2, W_K2, W_K1 and W_K1_early in [0, 1], and kl_W_F in nats if there
+    is a feed-forward layer.
+
+    Empty unless there are two layers: only then it is known what each matrix must store.
+    """
     if layers_of(weights) != 2:
         return {}
-    characters, positions, early = weights["W_E"], weights["P"], early_positions(task.T) - 1
-    asked = characters[memory_tokens(task).to(characters.device)]  # (n, d)
-    copies = asked @ (weights["W_O1"] @ weights["W_V1"]).T  # (n, d)
-    back = scores(weights, 1, positions[1:], positions[:-1], heads)
-    said = (
-        weights["W_U"] @ weights["W_O2"] @ weights["W_V2"] @ characters.T
-    )  # (N, N), outputs are rows
-    found = {
-        "W_O2": recall(said, "queries"),
-        "W_K2": _best(scores(weights, 2, asked, copies, heads)),
-        "W_K1": _best(back),
-        "W_K1_early": _best(back[:, :early, :early]),
+    characters = weights["W_E"]  # (N, d)
+    positions = weights["P"]  # (T, d)
+    early = early_positions(task.T) - 1  # pairs among the early positions
+    queries = characters[memory_tokens(task).to(characters.device)]  # (n, d)
+    copies = queries @ (weights["W_O1"] @ weights["W_V1"]).T  # (n, d)
+    previous = scores(weights, 1, positions[1:], positions[:-1], heads)  # (heads, T - 1, T - 1)
+    # (N, N), outputs are rows
+    outputs = weights["W_U"] @ weights["W_O2"] @ weights["W_V2"] @ characters.T
+    values = {
+        "W_O2": recall(outputs, "queries"),
+        "W_K2": _best(scores(weights, 2, queries, copies, heads)),
+        "W_K1": _best(previous),
+        "W_K1_early": _best(previous[:, :early, :early]),
     }
-    if "W_in2" not in weights:
-        return found
-    hidden = F.relu(characters @ weights["W_in2"].T) @ weights["W_out2"].T  # (N, d)
-    return {**found, "kl_W_F": divergence(hidden @ weights["W_U"].T, task)}
+    if "W_in2" in weights:
+        hidden = F.relu(characters @ weights["W_in2"].T) @ weights["W_out2"].T  # (N, d)
+        values["kl_W_F"] = divergence(hidden @ weights["W_U"].T, task)
+    return values
 
 
 def scores(
@@ -56,16 +59,16 @@ def scores(
     keys: Float[Tensor, "n d"],
     heads: int,
 ) -> Float[Tensor, "heads n n"]:
-    """How each head of a layer matches every query (rows) with every key (columns); not divided by
-    the square root."""
-    q, k = (
-        (each @ weights[f"{name}{layer}"].T)
-        .unflatten(1, (heads, -1))
-        .transpose(0, 1)  # (heads, n, d/H)
-        for name, each in (("W_Q", queries), ("W_K", keys))
-    )
-    return q @ k.mT
+    """Return the scores of each head of a layer between every query (rows) and every key (columns),
+    not divided by sqrt d_head."""
+
+    def by_head(name: str, vectors: Float[Tensor, "n d"]) -> Float[Tensor, "heads n d_head"]:
+        projected = vectors @ weights[f"{name}{layer}"].T  # (n, d)
+        return projected.unflatten(1, (heads, -1)).transpose(0, 1)
+
+    return by_head("W_Q", queries) @ by_head("W_K", keys).mT
 
 
 def _best(scores: Float[Tensor, "heads n n"]) -> float:
-    return max(recall(each, "keys") for each in scores)
+    """Return the recall of the best head."""
+    return max(recall(head, "keys") for head in scores)

@@ -1,54 +1,27 @@
-"""What is trained of the full transformer."""
+"""The settings of the full transformer's training."""
 
 from icl_core.contract.knobs import BadSetting, choice, settings, slider, toggle
 from icl_core.machine import device
 from icl_core.papers.birth.shared import own_text
-from icl_core.papers.birth.shared.own_text import size_field, text_field
 from icl_core.papers.birth.shared.settings import (
     MODEL,
     OPTIMISERS,
-    OUTPUTS,
     POSITIONS,
     REPEATS,
     SCALES,
-    TASK,
     TRAINING,
-    TRIGGERS,
+    TaskConfig,
 )
 from icl_core.training import loop
 
-EVALUATIONS = 5, 20  # every so many steps at first, and so many of these
+EVALUATIONS = 5, 20  # steps between evaluations at first, and how many of these
 
 
 @settings
-class Config:
-    """What is trained; Section 3 and Appendix E. The paper's size is d = 128, T = 256, batches of
-    512."""
+class Config(TaskConfig):
+    """The full transformer and its training; Section 3 and Appendix E. The paper's size is d = 128,
+    T = 256, batches of 512."""
 
-    triggers: str = choice(
-        "triggers",
-        TRIGGERS,
-        default="random",
-        group=TASK,
-        help="what follows a trigger must be read from the context",
-    )
-    K: int = slider("triggers a sequence, K", 1, 10, default=5, group=TASK)
-    outputs: str = choice(
-        "outputs",
-        OUTPUTS,
-        default="uniform",
-        group=TASK,
-        help="how the character that follows a trigger is drawn",
-    )
-    text: str = text_field(TASK)
-    N: int = size_field(65, TASK)
-    T: int = slider("sequence length, T", 32, 256, default=64, step=32, group=TASK)
-    no_repeat: bool = toggle(
-        "no output repeats its trigger",
-        default=False,
-        group=TASK,
-        help="if outputs may repeat their triggers, a sequence can get stuck on one character",
-    )
     d: int = slider("width, d", 16, 512, default=64, step=16, group=MODEL)
     layers: int = slider(
         "layers",
@@ -87,10 +60,13 @@ class Config:
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
-        """Refuse what the text cannot give, heads of a broken width, and what does not fit the
-        memory: of the sequences held at once ten maps of every head, and the streams, and half as
-        much again that is held but not in use (`icl_core.machine.malloc`); the weights with their
-        optimiser's state, and those of every evaluation."""
+        """Refuse a task that the text does not allow, heads of unequal width, and what does not fit
+        the memory.
+
+        The memory holds, of the sequences computed at once, ten maps of every head and the streams,
+        and half as much again that is held but not in use (`icl_core.machine.malloc`); the weights
+        with their optimiser's state, and those of every evaluation.
+        """
         own_text.check(self)
         if self.d % self.heads:
             raise BadSetting(f"heads must divide the width, {self.d}, got {self.heads}")
@@ -101,11 +77,6 @@ class Config:
         device.check_memory(needed, f"batch {self.batch}, T {self.T}, d {self.d}")
 
     @property
-    def alphabet(self) -> int:
-        """How many different characters the text has."""
-        return own_text.alphabet(self)
-
-    @property
     def parameters(self) -> int:
-        """How many numbers the model has, but for layer norm's."""
+        """The number of parameters, without those of layer norm."""
         return (4 + 8 * self.mlp) * self.layers * self.d**2 + (2 * self.N + self.T) * self.d
