@@ -25,8 +25,8 @@ const indexAt = (axis, pixel, size) => {
   return along >= 0 && along <= axis._length && index >= 0 && index < size ? index : -1;
 };
 
-/* The cell under the pointer, as { map, row, column }; beside a row's label the row alone, below the map the column alone.
-   `plotly_hover` reports only cells with a number. */
+/* The cell under the pointer, as { map, row, column }; beside a row's label the row alone, below the map the column
+   alone. `plotly_hover` reports only cells with a number. */
 function cellAt(plot, { clientX, clientY }) {
   const box = plot.getBoundingClientRect();
   const left = clientX - box.left;
