@@ -53,7 +53,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
         )
         for id, each in VARIANTS.items()
     ]
-    made = phases.run(plan, progress, _so_far)
+    made = phases.run(plan, progress, _partial_curves)
     everything = {name: array for each in made.values() for name, array in each.items()}
     return {**_thinned(everything), "names/variants": names(made), **baselines(config)}
 
@@ -72,7 +72,7 @@ def _thinned(tensors: Tensors) -> dict[str, np.ndarray]:
     }
 
 
-def _so_far(made: phases.Made) -> dict[str, np.ndarray]:
+def _partial_curves(made: phases.Made) -> dict[str, np.ndarray]:
     """The curves of the variants trained so far and of the one in training; `curve/step` of the
     longest."""
     found = {

@@ -94,11 +94,11 @@ def _explains(
             )
             for a, b in product(parts, parts)
         ]
-        far = query - key
+        distance = query - key
         terms += [
             Term(
-                f"{_sign(a, letters, query)} · r({far})",
-                float(asks[a] @ R[far]),
+                f"{_sign(a, letters, query)} · r({distance})",
+                float(asks[a] @ R[distance]),
                 f"query's {CALLED[a]} × distance",
             )
             for a in parts
@@ -148,8 +148,8 @@ def _said(title: str, logits: dict[str, np.ndarray], state: int) -> Explanation:
         for part, row in logits.items()
     )
     total = np.sum(list(logits.values()), axis=0)
-    share, rivals = softmax([f"next {LETTERS[j]}" for j in range(len(total))], total, state)
-    return Explanation(f"The model: {title}", MODEL, share, terms, share=share, rivals=rivals)
+    share, competitors = softmax([f"next {LETTERS[j]}" for j in range(len(total))], total, state)
+    return Explanation(f"The model: {title}", MODEL, share, terms, share=share, rivals=competitors)
 
 
 def _counted(title: str, found: Reading, at: int, name: str, state: int, k: int) -> Explanation:

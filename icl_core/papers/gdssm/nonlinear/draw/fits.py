@@ -73,7 +73,7 @@ def prompt(run: Run, view: Any) -> Panel:
     gated, sine, linear = (
         _away(found, name, pairs) for name in ("mlp gate", "truth", "linear gate")
     )
-    far = "" if np.abs(pairs[:, 0]).max() <= 5 else " No training saw an x beyond ±5."
+    warning = "" if np.abs(pairs[:, 0]).max() <= 5 else " No training saw an x beyond ±5."
     too = "long" if len(pairs) > run.config.N else "short"
     count = (
         f" Trained for {run.config.N} pairs and given {len(pairs)}, a step is too {too}, as η/N "
@@ -92,7 +92,7 @@ def prompt(run: Run, view: Any) -> Panel:
         "learned once, and the prompt only weighs them. A model that fitted any curve would "
         "follow those points too.",
         note="Off: root mean square over your "
-        f"points.{count * (len(pairs) != run.config.N)}{far} {at}",
+        f"points.{count * (len(pairs) != run.config.N)}{warning} {at}",
         **_fit(run, found, pairs, ("your points", "nearest sine"), top),
     )
 
