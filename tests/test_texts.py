@@ -1,5 +1,5 @@
-"""Every sentence that the app can say, held to one notation and to the words that the project has
-settled on."""
+"""The words of the project: every sentence that the app can say, held to one notation, and every
+name in the code, held to the field's terms."""
 
 import ast
 import re
@@ -27,34 +27,60 @@ GIVEN_UP = {
     r" ,| ;|\.\.\.|,,| {2,}\S": "spacing; … is one character",
     r"\b(\w+) \1\b(?<!0 0)": "a word twice",
 }
-PASSED = re.compile(
-    r"^\s*[{\[(<.#*]|://|var\(|px|viewBox|SELECT|PRAGMA|--|```|\$\$"
-)  # code, CSS, formulas
+# code, CSS, formulas
+PASSED = re.compile(r"^\s*[{\[(<.#*]|://|var\(|px|viewBox|SELECT|PRAGMA|--|```|\$\$")
+
+# words that no name in the code holds as a part, with the term to use instead
+GIVEN_UP_IN_NAMES = {
+    "rival": "competitor, baseline, model",
+    "rivals": "competitors, baselines, models",
+    "judge": "evaluate, measure",
+    "judged": "evaluated",
+    "judges": "evaluates",
+    "judging": "evaluating",
+    "moment": "snapshot; moments are E tr Sᵏ",
+    "luggage": "payload",
+    "ticket": "job_id",
+    "tickets": "job_ids",
+    "crew": "pool",
+    "parcel": "transfer, archive",
+    "parcels": "transfers, archives",
+    "trip": "remote_job",
+    "trips": "remote_jobs",
+    "far": "remote, distance, edge, outside",
+}
+UNREAD = (
+    "icl_core/cluster",
+    "icl_core/contract",
+    "icl_core/figures",
+    "pages/ui/link",
+    "pages/ui/stage",
+)
+NAMED = [path for path in FILES if not str(path.relative_to(ROOT)).startswith(UNREAD)]
+PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 @cache
 def sentences(path: Path) -> list[tuple[int, str]]:
-    """The texts of a file of three words or more, no docstrings; {} stands for what an f-string
-    puts in."""
-    return list(_found(path))
+    """Return the texts of a file of three words or more, each with its line, without docstrings.
 
-
-def _found(path: Path) -> Iterator[tuple[int, str]]:
+    {} stands for what an f-string puts in.
+    """
     tree = ast.parse(path.read_text())
-    docstrings = {id(first) for first in map(_docstring, ast.walk(tree)) if first is not None}
-    inside = {
-        id(part)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.JoinedStr)
-        for part in node.values
-    }
-    shapes = {
-        id(part) for node in ast.walk(tree) for hint in _hints(node) for part in ast.walk(hint)
-    }
+    left_out: set[int] = set()  # ids of nodes: docstrings, parts of f-strings, shapes in types
     for node in ast.walk(tree):
-        text = _text(node) if id(node) not in docstrings | inside | shapes else ""
+        if (docstring := _docstring(node)) is not None:
+            left_out.add(id(docstring))
+        if isinstance(node, ast.JoinedStr):
+            left_out.update(id(part) for part in node.values)
+        for hint in _hints(node):
+            left_out.update(id(part) for part in ast.walk(hint))
+    texts: list[tuple[int, str]] = []
+    for node in ast.walk(tree):
+        text = _text(node) if id(node) not in left_out else ""
         if len(text.split()) >= 3 and not PASSED.search(text):
-            yield getattr(node, "lineno", 0), text
+            texts.append((getattr(node, "lineno", 0), text))
+    return texts
 
 
 def _text(node: ast.AST) -> str:
@@ -62,24 +88,21 @@ def _text(node: ast.AST) -> str:
         return node.value
     if isinstance(node, ast.JoinedStr):
         return "".join(
-            each.value if isinstance(each, ast.Constant) else "{}" for each in node.values
+            str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values
         )
     return ""
 
 
 def _hints(node: ast.AST) -> list[ast.AST]:
-    """The types that a node declares or puts together, in which a string is a shape."""
+    """Return the types that a node declares or puts together, in which a string is a shape."""
     if isinstance(node, ast.Subscript):
         return [node.slice]
-    return [
-        hint
-        for name in ("annotation", "returns")
-        if (hint := getattr(node, name, None)) is not None
-    ]
+    hints = [getattr(node, name, None) for name in ("annotation", "returns")]
+    return [hint for hint in hints if hint is not None]
 
 
 def _docstring(node: ast.AST) -> ast.AST | None:
-    """The docstring of a function or class; an experiment's module shows its own to the visitor."""
+    """Return the docstring of a function, class or module."""
     if (
         isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module))
         and node.body
@@ -89,22 +112,57 @@ def _docstring(node: ast.AST) -> ast.AST | None:
     return None
 
 
-def _wrong(path: Path, pattern: str) -> list[str]:
-    found = re.compile(pattern, re.IGNORECASE if pattern.islower() else 0)
-    return [
-        f"{path.relative_to(ROOT)}:{line}: {text:.120}"
-        for line, text in sentences(path)
-        if found.search(text)
-    ]
+def names(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield every name that a file gives, with its line: its own, and those of functions, classes,
+    arguments and variables."""
+    yield 1, path.parent.name if path.stem == "__init__" else path.stem
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node.lineno, node.name
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.attr
+        elif isinstance(node, ast.alias) and node.asname:
+            yield node.lineno, node.asname
+
+
+def parts(name: str) -> set[str]:
+    """Return the words of a name in snake_case or CamelCase, in small letters."""
+    return {part.lower() for part in PART.findall(name)}
 
 
 @pytest.mark.parametrize("pattern", GIVEN_UP, ids=lambda pattern: GIVEN_UP[pattern][:40])
 def test_no_sentence_says_it_in_a_way_that_was_given_up(pattern: str) -> None:
-    assert not [each for path in FILES for each in _wrong(path, pattern)]
+    given_up = re.compile(pattern, re.IGNORECASE if pattern.islower() else 0)
+    assert not [
+        f"{path.relative_to(ROOT)}:{line}: {text:.120}"
+        for path in FILES
+        for line, text in sentences(path)
+        if given_up.search(text)
+    ]
+
+
+def test_no_name_holds_a_word_that_was_given_up() -> None:
+    wrong: list[str] = []
+    for path in NAMED:
+        for line, name in names(path):
+            for word in sorted(parts(name) & GIVEN_UP_IN_NAMES.keys()):
+                terms = GIVEN_UP_IN_NAMES[word]
+                wrong.append(f"{path.relative_to(ROOT)}:{line}: {name}; instead of {word}: {terms}")
+    assert not wrong
 
 
 def test_sentences_are_found() -> None:
     """The scan reads what the visitor reads: captions, claims, questions."""
-    every = [text for path in FILES for _, text in sentences(path)]
-    assert len(every) > 1500
-    assert any(text.startswith("You have seen") for text in every)
+    texts = [text for path in FILES for _, text in sentences(path)]
+    assert len(texts) > 1500
+    assert any(text.startswith("You have seen") for text in texts)
+
+
+def test_names_are_found() -> None:
+    assert parts("_RemoteJob_is2far") == {"remote", "job", "is", "far"}
+    assert (1, "test_texts") in names(Path(__file__))
+    assert {"GIVEN_UP", "sentences", "path"} <= {name for _, name in names(Path(__file__))}

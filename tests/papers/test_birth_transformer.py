@@ -213,12 +213,12 @@ def test_replacing_a_head_by_its_mean_changes_nothing_if_it_does_nothing():
     weights["W_V2"][:6] = 0  # head 1 of layer 2 writes zero at every position
     weights["W_O1"][:, 6:] = 0  # what head 2 of layer 1 reads, nobody writes
     found = bench(weights)
-    whole = found.judge([], "mean")
+    whole = found.measure([], "mean")
     for way in ("mean", "zero"):
-        assert found.judge([(2, 1)], way) == pytest.approx(whole, nan_ok=True)
-        assert found.judge([(1, 2)], way) == pytest.approx(whole, nan_ok=True)
-    assert found.judge([(1, 2)], "patch") == pytest.approx(found.judge([], "patch"))
-    assert found.judge([(1, 1)], "zero")["global_loss"] != pytest.approx(whole["global_loss"])
+        assert found.measure([(2, 1)], way) == pytest.approx(whole, nan_ok=True)
+        assert found.measure([(1, 2)], way) == pytest.approx(whole, nan_ok=True)
+    assert found.measure([(1, 2)], "patch") == pytest.approx(found.measure([], "patch"))
+    assert found.measure([(1, 1)], "zero")["global_loss"] != pytest.approx(whole["global_loss"])
 
 
 def test_means_are_those_over_sequences():
@@ -246,8 +246,8 @@ def test_all_heads_patched_and_the_token_itself_left_are_the_corrupted_run_at_th
 def test_where_every_output_is_a_trigger_nothing_is_patched():
     weights, _ = setting()
     found = bench(weights, K=10)
-    assert not found.patches and math.isnan(found.judge([(1, 1)], "patch")["accuracy"])
-    assert found.judge([(1, 1)], "mean")["accuracy"] >= 0
+    assert not found.patches and math.isnan(found.measure([(1, 1)], "patch")["accuracy"])
+    assert found.measure([(1, 1)], "mean")["accuracy"] >= 0
 
 
 def test_a_corrupted_sequence_differs_in_its_outputs_alone():

@@ -81,7 +81,7 @@ def test_a_head_replaced_in_the_drawer_is_the_one_of_the_table():
     found = shipped("heads")
     for row, name in enumerate(found.names("heads"), start=1):
         for way in ("mean", "patch"):
-            left = ablation.judged(found, [name], way)
+            left = ablation.measure_replaced(found, [name], way)
             assert left["accuracy"] == pytest.approx(
                 float(found[f"effect/{way}"][row, 0]), abs=0.003
             )

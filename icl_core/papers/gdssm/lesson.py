@@ -11,7 +11,7 @@ GRAFT, BESIDE, CURVES, MODEL, POINTS = (
     "The model",
     "Your own points",
 )
-FAR = 3.0  # the test scale that is asked for
+TEST_SCALE = 3.0  # the test scale that is asked for
 WORKING = 15  # minutes
 
 
@@ -50,18 +50,18 @@ def _forgets(run: Run) -> str:
 
 
 def _losses(run: Run) -> tuple[float, float]:
-    """At FAR, the loss of the step that the layer takes, in closed form, and that of predicting
+    """Return two losses at TEST_SCALE: of the layer's step, in closed form, and of predicting
     zero."""
-    at = list(run["sweep/alpha"]).index(FAR)
+    at = list(run["sweep/alpha"]).index(TEST_SCALE)
     return float(run["sweep/closed"][at]), float(run["sweep/zero"][at])
 
 
-def _too_far(run: Run) -> float:
+def _excess(run: Run) -> float:
     step, zero = _losses(run)
     return step / zero
 
 
-def _why_far(run: Run) -> str:
+def _why_excess(run: Run) -> str:
     return (
         f"In closed form it loses {_losses(run)[0]:.0f} where zero loses {_losses(run)[1]:.0f}. "
         "The state grows with "
@@ -100,9 +100,9 @@ EXERCISES = (
         "predicting zero does the "
         "layer lose? Within 0.5.",
         "times",
-        _too_far,
+        _excess,
         0.5,
-        _why_far,
+        _why_excess,
         "In “All curves”, set the test scale α to 3. The note gives both losses; divide.",
     ),
 )

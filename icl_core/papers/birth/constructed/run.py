@@ -51,12 +51,23 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """
     task = task_of(config)
     batch = held_out(task, SEQUENCES, "cpu")
-    plan = [phase for each in _seeds(config) for phase in _phases(config, each, task, batch)]
-    made = phases.run(plan, progress, partial(_table, config), "in_context_loss")
-    known = baselines.accuracies(task, held_out(task, 4 * SEQUENCES, "cpu"))
-    known["bigrams_loss"] = evaluation.bigrams_loss(task, batch)
-    baseline = {f"baseline/{name}": np.array([value], np.float32) for name, value in known.items()}
-    return {**_table(config, made), **_at_d(config, made), **_beside(config, made), **baseline}
+    plan = [
+        phase
+        for seed_config in _seeds(config)
+        for phase in _phases(config, seed_config, task, batch)
+    ]
+    tensors = phases.run(plan, progress, partial(_table, config), "in_context_loss")
+    accuracies = baselines.accuracies(task, held_out(task, 4 * SEQUENCES, "cpu"))
+    accuracies["bigrams_loss"] = evaluation.bigrams_loss(task, batch)
+    baseline = {
+        f"baseline/{name}": np.array([value], np.float32) for name, value in accuracies.items()
+    }
+    return {
+        **_table(config, tensors),
+        **_at_d(config, tensors),
+        **_beside(config, tensors),
+        **baseline,
+    }
 
 
 def _seeds(config: Config) -> list[Config]:
@@ -66,29 +77,29 @@ def _seeds(config: Config) -> list[Config]:
     ]
 
 
-def _phases(config: Config, each: Config, task: Task, batch: Batch) -> list[Phase]:
+def _phases(config: Config, seed_config: Config, task: Task, batch: Batch) -> list[Phase]:
     """What is done with one embedding: a construction at every width, and a training."""
     which = (
-        f", embedding {(each.seed - config.seed) % 100 + 1} of {config.seeds}"
+        f", embedding {(seed_config.seed - config.seed) % 100 + 1} of {config.seeds}"
         if config.seeds > 1
         else ""
     )
-    found = [
+    constructions = [
         Phase(
-            f"{d} {each.seed}",
+            f"{d} {seed_config.seed}",
             1,
-            partial(_tried, each, d, task, batch),
+            partial(_tried, seed_config, d, task, batch),
             label=f"construction at d = {d}{which}",
         )
         for d in widths(config)
     ]
     if not config.beside:
-        return found
+        return constructions
     phase = training_phase(
-        f"beside {each.seed}", _training(each), True, f"the trained model{which}"
+        f"beside {seed_config.seed}", _training(seed_config), True, f"the trained model{which}"
     )
-    whole = each.seed == config.seed
-    return [*found, replace(phase, train=partial(_trained, phase, whole, task, batch))]
+    whole = seed_config.seed == config.seed
+    return [*constructions, replace(phase, train=partial(_trained, phase, whole, task, batch))]
 
 
 def _tried(
@@ -98,15 +109,15 @@ def _tried(
     to save."""
     report(State(), dict)
     built = {talk: constructed(config, d, talk) for talk in CROSS_TALK}
-    found = {"rows": np.stack([measured(weights, task, batch) for weights in built.values()])}
+    tensors = {"rows": np.stack([measured(weights, task, batch) for weights in built.values()])}
     if d != config.d:
-        return found
+        return tensors
     alone = [measured(constructed(config, d, "stream", (name,)), task, batch) for name in MEMORIES]
-    found |= {"alone": np.stack(alone), "errors": evaluation.errors(built["kept"], batch)}
+    tensors |= {"alone": np.stack(alone), "errors": evaluation.errors(built["kept"], batch)}
     return (
-        {**found, "reads": evaluation.readings(built["kept"], batch)}
+        {**tensors, "reads": evaluation.readings(built["kept"], batch)}
         if config.feed_forward
-        else found
+        else tensors
     )
 
 
@@ -123,51 +134,57 @@ def _trained(
 ) -> dict[str, np.ndarray]:
     """What a trained model achieves where the constructions are evaluated; with its matrices, if
     `whole`."""
-    made = phase.train(resumed, report)
-    kept = {name: array for name, array in made.items() if name.startswith(KEPT)}
+    trained = phase.train(resumed, report)
+    matrices = {name: array for name, array in trained.items() if name.startswith(KEPT)}
     weights = Weights(
-        **{name.partition("/")[2]: torch.tensor(array) for name, array in kept.items()}
+        **{name.partition("/")[2]: torch.tensor(array) for name, array in matrices.items()}
     )
-    return {"row": measured(weights, task, batch), **(kept if whole else {})}
+    return {"row": measured(weights, task, batch), **(matrices if whole else {})}
 
 
-def _table(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
+def _table(config: Config, tensors: phases.Made) -> dict[str, np.ndarray]:
     """The sweeps; what has not been reached is NaN."""
     blank = {"rows": np.full((len(CROSS_TALK), len(MEASURES)), np.nan, np.float32)}
     table: dict[str, np.ndarray] = {"sweep/width": np.array(widths(config))}
     table |= {"names/cross_talk": names(CROSS_TALK), "names/memories": names(MEMORIES)}
     rows = [
-        [made.get(f"{d} {each.seed}", blank)["rows"] for d in widths(config)]
-        for each in _seeds(config)
+        [tensors.get(f"{d} {seed_config.seed}", blank)["rows"] for d in widths(config)]
+        for seed_config in _seeds(config)
     ]
-    found = np.array(rows)  # (seeds, widths, ways, measures)
+    stacked = np.array(rows)  # (seeds, widths, ways, measures)
     for way, talk in enumerate(CROSS_TALK):
         table |= {
-            f"sweep/{measure}_{talk}": found[:, :, way, i] for i, measure in enumerate(MEASURES)
+            f"sweep/{measure}_{talk}": stacked[:, :, way, i] for i, measure in enumerate(MEASURES)
         }
     return table
 
 
-def _at_d(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
+def _at_d(config: Config, tensors: phases.Made) -> dict[str, np.ndarray]:
     """What is measured at width d alone, seeds first."""
-    rows = [made[f"{config.d} {each.seed}"] for each in _seeds(config)]
+    rows = [tensors[f"{config.d} {seed_config.seed}"] for seed_config in _seeds(config)]
     alone, errors = (np.stack([row[name] for row in rows]) for name in ("alone", "errors"))
-    found = {f"alone/accuracy_{name}": alone[:, i, 0] for i, name in enumerate(MEMORIES)}
-    found |= {f"errors/{name}": errors[:, i] for i, name in enumerate(ERRORS)}
-    found["names/errors"] = names(ERRORS)
+    measured_at_d = {f"alone/accuracy_{name}": alone[:, i, 0] for i, name in enumerate(MEMORIES)}
+    measured_at_d |= {f"errors/{name}": errors[:, i] for i, name in enumerate(ERRORS)}
+    measured_at_d["names/errors"] = names(ERRORS)
     if not config.feed_forward:
-        return found
+        return measured_at_d
     reads = np.stack([row["reads"] for row in rows])  # (seeds, read, 2)
     for column, measure in enumerate(("accuracy", "global_loss")):
-        found |= {f"reads/{measure}_{name}": reads[:, i, column] for i, name in enumerate(READ)}
-    return {**found, "names/reads": names(READ)}
+        measured_at_d |= {
+            f"reads/{measure}_{name}": reads[:, i, column] for i, name in enumerate(READ)
+        }
+    return {**measured_at_d, "names/reads": names(READ)}
 
 
-def _beside(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
+def _beside(config: Config, tensors: phases.Made) -> dict[str, np.ndarray]:
     """What the trained models achieve, seeds first, and the first one's matrices."""
-    rows = [made[f"beside {each.seed}"] for each in _seeds(config)] if config.beside else []
+    rows = (
+        [tensors[f"beside {seed_config.seed}"] for seed_config in _seeds(config)]
+        if config.beside
+        else []
+    )
     if not rows:
         return {}
     measures = np.stack([row["row"] for row in rows])
-    kept = {name: array for name, array in rows[0].items() if name.startswith(KEPT)}
-    return {**kept, **{f"beside/{name}": measures[:, i] for i, name in enumerate(MEASURES)}}
+    matrices = {name: array for name, array in rows[0].items() if name.startswith(KEPT)}
+    return {**matrices, **{f"beside/{name}": measures[:, i] for i, name in enumerate(MEASURES)}}

@@ -131,8 +131,8 @@ def _accuracy(run: Run) -> list[Metric]:
     )
     why = where_it_errs(run) if any(claim.slack(measured[0]) < 0 for claim in found) else ""
     classroom = OF_PRESET.get(replace(config, seeds=1))  # as long a training as it has in class
-    judged = [_metric(run, claim, *measured, reason=why) for claim in found]
-    return [*judged, *([Metric(classroom, *measured)] if classroom else [])]
+    metrics = [_metric(run, claim, *measured, reason=why) for claim in found]
+    return [*metrics, *([Metric(classroom, *measured)] if classroom else [])]
 
 
 def where_it_errs(run: Run) -> str:

@@ -38,8 +38,11 @@ def traced(
     token everywhere."""
     vocabulary = sequence.task.characters
     truth = [sequence.truth.get(token) for token in sequence.inputs.tolist()]
-    known = zip(best, truth, sequence.in_context.tolist(), strict=True)
-    right = [said == follows if asked else None for said, follows, asked in known]
+    answers = zip(best, truth, sequence.in_context.tolist(), strict=True)
+    right = [
+        likeliest == truth_token if in_context else None
+        for likeliest, truth_token, in_context in answers
+    ]
     first, second = (
         maps[head].numpy() for maps, head in zip(circuit.attention, heads, strict=True)
     )
@@ -48,12 +51,12 @@ def traced(
     )
 
 
-def arrows(found: Traced, when: str, left_out: str = "") -> Panel:
+def arrows(trace: Traced, when: str, left_out: str = "") -> Panel:
     """The streams with their vectors, and the way from layer to layer to the position followed;
     `left_out` says what of the model is not drawn."""
-    held = streams(found)
+    stream_vectors = streams(trace)
     return Panel(
-        f"{when}: {_way(found)}",
+        f"{when}: {_way(trace)}",
         "Each row is a position, each bar the vectors whose sum its residual stream is, as wide "
         "as their weights. "
         "Follow the coloured arrows backwards from the shaded row: layer 2 goes to characters "
@@ -61,26 +64,30 @@ def arrows(found: Traced, when: str, left_out: str = "") -> Panel:
         "shaded one, and writes down what stands there. Layer 1 has put the copies there. "
         "Without an induction head "
         "the arrows fan out and the copies have no name.",
-        diagram(found, held),
-        data=table(held),
+        diagram(trace, stream_vectors),
+        data=table(stream_vectors),
         note="What a layer adds with a weight under 0.1 each is drawn as one vector without a name."
         + left_out,
     )
 
 
-def _way(found: Traced) -> str:
+def _way(trace: Traced) -> str:
     """Where layer 2 looks from the position followed, what it finds there and what is said."""
-    letters, at = visible_characters(found.tokens), found.followed
-    says = f"and says '{visible_characters([found.says[at]])[0]}'"
-    who, keys = f"{at + 1} '{letters[at]}'", found.looked[:3]
+    letters, at = visible_characters(trace.tokens), trace.followed
+    says = f"and says '{visible_characters([trace.says[at]])[0]}'"
+    who, keys = f"{at + 1} '{letters[at]}'", trace.looked[:3]
     if not keys:
         return f"{who} looks nowhere in particular {says}"
     where = _listed([f"{key + 1} '{letters[key]}'" for key in keys])
     copies = [
-        [letters[each] for each in found.copied(key)[:1] if found.attention1[key, each] >= MOSTLY]
+        [
+            letters[position]
+            for position in trace.copied(key)[:1]
+            if trace.attention1[key, position] >= MOSTLY
+        ]
         for key in keys
     ]
-    if any(each != copies[0] for each in copies) or not copies[0]:
+    if any(position != copies[0] for position in copies) or not copies[0]:
         return f"{who} looks at {where} {says}"
     carry = "which carries" if len(keys) == 1 else "which carry"
     return f"{who} looks at {where}, {carry} a copy of '{copies[0][0]}', {says}"
@@ -90,32 +97,32 @@ def _listed(texts: list[str]) -> str:
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
-def paths(circuit: Circuit, sequence: Shown, at: int, when: str, kept: str) -> Panel:
+def paths(circuit: Circuit, sequence: Shown, at: int, when: str, also_fixed: str) -> Panel:
     """What every path adds to the logits of the right answer and of the strongest other; `kept`
     says what is kept as it is on this sequence beside attention."""
-    every = contributions(circuit)
-    row = torch.stack([each[at] for each in every.values()]).sum(0)
+    by_path = contributions(circuit)
+    row = torch.stack([each[at] for each in by_path.values()]).sum(0)
     right, other = _answers(sequence, row, at)
     letters = visible_characters([sequence.task.characters[token] for token in (right, other)])
     added = {
         name: (float(each[at, right]), float(each[at, other]))
-        for name, each in merged(every).items()
+        for name, each in merged(by_path).items()
     }
     gaps = {name: first - second for name, (first, second) in added.items()}
     data = [
         (path.source, *path[1:], float(each[at, right]), float(each[at, other]))
-        for path, each in every.items()
+        for path, each in by_path.items()
     ]
     who = f"at {at + 1} '{visible_characters(sequence.characters)[at]}'"
     return Panel(
         f"{when}, {who}: {_leads(gaps, letters)}",
         "Logits are sums over paths from the embedding: past both layers (direct), through one "
         "(via 1, via 2), through "
-        f"one after the other (via 1, 2){_fed(every)}. Blue is what a path adds to the logit of "
+        f"one after the other (via 1, 2){_fed(by_path)}. Blue is what a path adds to the logit of "
         f"{_first(sequence, at)}"
         ", grey to that of the strongest other. Layer 1 is to say nothing: it tells layer 2 "
         "where to look, and where a "
-        f"layer looks is kept as it is here{kept}. So the paths add up to the model's logits "
+        f"layer looks is kept as it is here{also_fixed}. So the paths add up to the model's logits "
         "exactly.",
         _paths_figure(_few(added), letters),
         data=pd.DataFrame(
@@ -131,13 +138,13 @@ def _leads(gaps: Mapping[str, float], letters: list[str]) -> str:
         sum(gaps.values()),
         *(pick(gaps, key=lambda name: gaps[name]) for pick in (max, min)),
     )
-    found = (
+    sentence = (
         f"'{letters[0]}' {'leads' if lead > 0 else 'trails'} '{letters[1]}' by "
         f"{number_text(abs(lead), 1)}"
     )
-    told = [f"{number_text(gaps[most], 1)} more {most}"] if gaps[most] >= 0.05 else []
-    told += [f"{number_text(-gaps[least], 1)} less {least}"] if gaps[least] <= -0.05 else []
-    return f"{found}: {'; '.join(told)}" if told else found
+    reasons = [f"{number_text(gaps[most], 1)} more {most}"] if gaps[most] >= 0.05 else []
+    reasons += [f"{number_text(-gaps[least], 1)} less {least}"] if gaps[least] <= -0.05 else []
+    return f"{sentence}: {'; '.join(reasons)}" if reasons else sentence
 
 
 def _fed(every: Mapping[Path, torch.Tensor]) -> str:
@@ -158,19 +165,19 @@ def _known(sequence: Shown, at: int) -> int | None:
 def _answers(sequence: Shown, logits: torch.Tensor, at: int) -> tuple[int, int]:
     """The right answer, or the likeliest where none is known, and the strongest other."""
     first, second = logits.topk(2).indices.tolist()
-    known = _known(sequence, at)
-    right = first if known is None else known
+    answer = _known(sequence, at)
+    right = first if answer is None else answer
     return right, second if right == first else first
 
 
 def _few(added: dict[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
     """The paths that add most, in their order, all others together, and the sum."""
     largest = sorted(added, key=lambda name: -max(map(abs, added[name])))[:MOST]
-    found = {name: added[name] for name in added if name in largest}
+    bars = {name: added[name] for name in added if name in largest}
     others = [values for name, values in added.items() if name not in largest]
     if others:
-        found[f"{len(others)} others"] = _total(others)
-    return {**found, SUM: _total(list(added.values()))}
+        bars[f"{len(others)} others"] = _total(others)
+    return {**bars, SUM: _total(list(added.values()))}
 
 
 def _total(values: list[tuple[float, float]]) -> tuple[float, float]:

@@ -37,9 +37,9 @@ def least_cross_talk(
     """
     V, U = stored.V.double(), stored.U.double()
 
-    def whitened(X: Tensor, moment: Tensor) -> Float[Tensor, "d n"]:
-        eye = torch.eye(len(moment), dtype=moment.dtype, device=moment.device)
-        return torch.linalg.solve(moment + ridge * moment.diagonal().mean() * eye, X.T)
+    def whitened(X: Tensor, moments: Tensor) -> Float[Tensor, "d n"]:
+        eye = torch.eye(len(moments), dtype=moments.dtype, device=moments.device)
+        return torch.linalg.solve(moments + ridge * moments.diagonal().mean() * eye, X.T)
 
     v, u = whitened(V, v_noise), whitened(U, u_noise)
     readings = (V @ v) * (U @ u)  # [i, j]: what pair i reads of v_j u_j^T
@@ -79,19 +79,19 @@ def noise(
     h = [*x, (W_E @ R1, often), (P @ R1, place)]
     if name in ("W_K1", "W_K2"):
         parts = x if name == "W_K1" else h
-        return _moment(parts, centred=False), _moment(parts, centred=True)
-    outputs = _moment([(weights.W_U.double(), every)], centred=True)
+        return _second_moments(parts, centred=False), _second_moments(parts, centred=True)
+    outputs = _second_moments([(weights.W_U.double(), every)], centred=True)
     if name == "W_F":
-        return outputs, _moment(h, centred=False)
+        return outputs, _second_moments(h, centred=False)
     V2 = weights.V2.double().T  # what layer 2 attends to is an output, drawn from pi_o
     attended = [
         (X @ V2, often @ task.output_law.to(often) if i == 0 else law)
         for i, (X, law) in enumerate(h)
     ]
-    return outputs, _moment(attended, centred=False)
+    return outputs, _second_moments(attended, centred=False)
 
 
-def _moment(parts: list[tuple[Tensor, Tensor]], centred: bool) -> Float[Tensor, "d d"]:
+def _second_moments(parts: list[tuple[Tensor, Tensor]], centred: bool) -> Float[Tensor, "d d"]:
     """E y y^T, or the covariance, of a sum y of independently drawn rows, one of each part."""
     mean = sum(law @ X for X, law in parts)
     covariance = sum(X.T @ (law[:, None] * X) - torch.outer(law @ X, law @ X) for X, law in parts)

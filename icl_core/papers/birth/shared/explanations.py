@@ -93,7 +93,7 @@ def _reading(read: Memory, row: int, column: int) -> Explanation:
             "the cosine of the angle between the two",
         ),
     )
-    share, rivals, said = _competes(read, row, column)
+    share, competitors, said = _competes(read, row, column)
     shown = [read.quoted(label) for label in labels]
     says = f"{left}ᵀ {right}: {ASKS[read.name].format(*shown)}. {said}"
     return Explanation(
@@ -103,7 +103,7 @@ def _reading(read: Memory, row: int, column: int) -> Explanation:
         terms,
         PRODUCT,
         share,
-        rivals,
+        competitors,
     )
 
 
@@ -113,14 +113,14 @@ def _competes(
     """The share of a reading in the softmax over outputs, or, divided by √d, over keys; and that in
     words."""
     if read.name == "W_O2":
-        share, rivals = softmax(
+        share, competitors = softmax(
             [f"output {read.quoted(each)}" for each in read.rows],
             read.left @ read.right[column],
             row,
         )
         return (
             share,
-            rivals,
+            competitors,
             "If this were all, a softmax over the outputs would make their probabilities.",
         )
     scores, keys = read.left[row] @ read.right.T / math.sqrt(read.left.shape[1]), read.columns
@@ -128,10 +128,10 @@ def _competes(
         if column > row + 1:
             return None, (), "This key comes after the query, so attention never looks there."
         scores, keys = scores[: row + 2], keys[: row + 2]
-    share, rivals = softmax([f"key {read.quoted(each)}" for each in keys], scores, column)
+    share, competitors = softmax([f"key {read.quoted(each)}" for each in keys], scores, column)
     return (
         share,
-        rivals,
+        competitors,
         "If this were all, a softmax of such readings, each divided by √d, would make the "
         "attention.",
     )
@@ -237,7 +237,7 @@ def attended(
     """A weight of attention: the terms of its score, its share of the softmax over the `scores` of
     all keys up to the query; `more` says how to read the terms."""
     places = [f"{index + 1} '{letter}'" for index, letter in enumerate(letters)]
-    share, rivals = softmax(places[: query + 1], scores, key)
+    share, competitors = softmax(places[: query + 1], scores, key)
     says = (
         f"The query at {places[query]} gives every key up to its own position a score; the "
         "softmax makes shares of the "
@@ -251,7 +251,7 @@ def attended(
         share,
         largest(terms, "other terms"),
         share=share,
-        rivals=rivals,
+        rivals=competitors,
     )
 
 

@@ -78,42 +78,47 @@ def diagram(traced: Traced, held: Sequence[Held]) -> Figure:
     return figure.update_layout(legend=legend | {"font": {"size": TICKS - 1}})
 
 
-def _bars(held: Sequence[Held]) -> list[Trace]:
+def _bars(vectors: Sequence[Held]) -> list[Trace]:
     """A trace a kind; each vector stands beside those before it in its column."""
     ends: dict[tuple[int, int], float] = {}
     drawn: dict[str, list[tuple[Held, float, float]]] = {kind: [] for kind in KINDS}
-    for each in held:
-        start = ends.get((each.at, each.column), LEFT[each.column])
-        wide = each.weight * (WRITES if each.kind == WRITTEN else 1.0)
-        ends[each.at, each.column] = start + wide
-        drawn[each.kind].append((each, start, wide))
+    for vector in vectors:
+        start = ends.get((vector.at, vector.column), LEFT[vector.column])
+        width = vector.weight * (WRITES if vector.kind == WRITTEN else 1.0)
+        ends[vector.at, vector.column] = start + width
+        drawn[vector.kind].append((vector, start, width))
     return [_bar(kind, *zip(*rows, strict=True)) for kind, rows in drawn.items()]
 
 
-def _bar(kind: str, held: Sequence[Held], starts: Sequence[float], wide: Sequence[float]) -> Trace:
+def _bar(
+    kind: str, vectors: Sequence[Held], starts: Sequence[float], widths: Sequence[float]
+) -> Trace:
     fill, letters = KINDS[kind]
     font = {"family": MONO, "size": TEXT - 1, "color": letters}
-    told = [f"position {each.at + 1}: {each.weight:.2f} {each.vector}" for each in held]
+    labels = [
+        f"position {vector.at + 1}: {vector.weight:.2f} {vector.vector}" for vector in vectors
+    ]
     where = {
         "orientation": "h",
-        "y": [each.at for each in held],
+        "y": [vector.at for vector in vectors],
         "base": list(starts),
-        "x": list(wide),
+        "x": list(widths),
         "width": HIGH,
     }
     text = {
         "text": [
-            each.label if width >= NAMED else "" for each, width in zip(held, wide, strict=True)
+            vector.label if width >= NAMED else ""
+            for vector, width in zip(vectors, widths, strict=True)
         ],
         "textposition": "inside",
         "insidetextanchor": "middle",
     }
     marker = {"color": colour(fill), "line": {"color": PAPER, "width": 1}}
-    hover = {"customdata": told, "hovertemplate": "%{customdata}<extra></extra>"}
-    found = Trace(
+    hover = {"customdata": labels, "hovertemplate": "%{customdata}<extra></extra>"}
+    trace = Trace(
         "bar", name=kind, marker=marker, insidetextfont=font, textangle=0, constraintext="inside"
     )
-    return found.update(where, text, hover, showlegend=kind != COPIED)
+    return trace.update(where, text, hover, showlegend=kind != COPIED)
 
 
 def _looks(traced: Traced) -> Iterator[tuple[int, int, int, float, bool]]:
@@ -130,7 +135,7 @@ def _looks(traced: Traced) -> Iterator[tuple[int, int, int, float, bool]]:
 
 def _arrows(traced: Traced) -> list[dict[str, Any]]:
     """Those that end in the position followed in their layer's colour, over all others."""
-    return [_arrow(*each) for each in sorted(_looks(traced), key=lambda each: each[-1])]
+    return [_arrow(*look) for look in sorted(_looks(traced), key=lambda look: look[-1])]
 
 
 def _arrow(layer: int, query: int, key: int, weight: float, strong: bool) -> dict[str, Any]:
@@ -155,17 +160,17 @@ def _arrow(layer: int, query: int, key: int, weight: float, strong: bool) -> dic
 
 def _pointed(traced: Traced) -> Trace:
     """What the pointer finds in the middle of each arrow."""
-    found, letters = list(_looks(traced)), visible_characters(traced.tokens)
-    told = [
+    looks, letters = list(_looks(traced)), visible_characters(traced.tokens)
+    labels = [
         f"layer {layer}: {query + 1} '{letters[query]}' looks at {key + 1} '{letters[key]}' "
         f"with {weight:.2f}"
-        for layer, query, key, weight, _ in found
+        for layer, query, key, weight, _ in looks
     ]
     x, y = (
-        [LEFT[layer] - GAP / 2 for layer, *_ in found],
-        [(query + key) / 2 for _, query, key, *_ in found],
+        [LEFT[layer] - GAP / 2 for layer, *_ in looks],
+        [(query + key) / 2 for _, query, key, *_ in looks],
     )
-    hover = {"customdata": told, "hovertemplate": "%{customdata}<extra></extra>"}
+    hover = {"customdata": labels, "hovertemplate": "%{customdata}<extra></extra>"}
     return Trace(
         x=x,
         y=y,
@@ -180,7 +185,7 @@ def _pointed(traced: Traced) -> Trace:
 def _says(traced: Traced) -> Trace:
     """The likeliest next character of every position, with a mark where the context tells it."""
     marks = {True: (" ✓", COLOURS["trained"]), False: (" ✗", INK), None: ("", FAINT)}
-    ends, colours = zip(*(marks[each] for each in traced.right), strict=True)
+    ends, colours = zip(*(marks[is_right] for is_right in traced.right), strict=True)
     texts = [
         f"{letter}{end}" for letter, end in zip(visible_characters(traced.says), ends, strict=True)
     ]

@@ -50,27 +50,33 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     setting also [seeds, orders, 3] `orders/recall` and `orders/size`, `sweep/*` and `toy/*` [seeds,
     widths], `lemma/*` and `spurious/ratio` [seeds], `places/accuracy` [seeds, places],
     `law/shares`; `names/*` of what these are."""
-    plan = [phases.Phase(f"seed {each.seed}", 1, partial(_seed, each), label=f"seed {n + 1} of "
-                                                                             f"{config.seeds}")
-            for n, each in enumerate(seeds_of(config))]  # fmt: skip
-    made = phases.run(plan, progress, lambda made: {})
-    rows = [made[phase.name] for phase in plan]
-    found = {
+    plan = [
+        phases.Phase(
+            f"seed {seed_config.seed}",
+            1,
+            partial(_seed, seed_config),
+            label=f"seed {number} of {config.seeds}",
+        )
+        for number, seed_config in enumerate(seeds_of(config), 1)
+    ]
+    tensors = phases.run(plan, progress, lambda tensors: {})
+    rows = [tensors[phase.name] for phase in plan]
+    stacked = {
         name: np.stack([row[name] for row in rows])
         for name in rows[0]
         if not name.startswith("step/")
     }
-    found |= {name: array for name, array in rows[0].items() if name.startswith("step/")}
+    stacked |= {name: array for name, array in rows[0].items() if name.startswith("step/")}
     steps = np.arange(4)
-    found |= {"curve/step": steps, "snapshot/step": steps, "names/matrices": names(MATRICES)}
-    found |= {
+    stacked |= {"curve/step": steps, "snapshot/step": steps, "names/matrices": names(MATRICES)}
+    stacked |= {
         "names/ways": names(_ways(config)),
         "names/orders": names(ORDERS),
         "names/lemmas": names(LEMMAS),
     }
-    found["names/places"] = names(PLACES)
+    stacked["names/places"] = names(PLACES)
     sizes = {"sweep/width": np.array(WIDTHS), "law/shares": np.array(shares(config.N, config.T))}
-    return {**found, **(sizes if config.setup == "proof" else {})}
+    return {**stacked, **(sizes if config.setup == "proof" else {})}
 
 
 def _ways(config: Config) -> list[str]:
@@ -80,20 +86,20 @@ def _ways(config: Config) -> list[str]:
 def _seed(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
     """All of one seed: a phase of a single step, of which there is nothing to save."""
     report(State(), dict)
-    order, known, found = config.order.split(THEN), {}, {}
+    order, cache, tensors = config.order.split(THEN), {}, {}
     gradients = {"batch": on_batches(config), "exact": exactly}
     for way in _ways(config):
-        walked = walk(config, gradients[way], order, known if way == "batch" else None)
-        found |= _followed(config, way, [begun(config), *(weights for _, weights in walked)])
-        found |= {f"step/{way}_{n}": _small(C) for n, (C, _) in zip(order, walked, strict=True)}
+        walked = walk(config, gradients[way], order, cache if way == "batch" else None)
+        tensors |= _followed(config, way, [begun(config), *(weights for _, weights in walked)])
+        tensors |= {f"step/{way}_{n}": _small(C) for n, (C, _) in zip(order, walked, strict=True)}
     if config.setup == "whole":
-        return found
+        return tensors
     return {
-        **found,
-        **_orders(config, known),
+        **tensors,
+        **_orders(config, cache),
         **_widths(config),
         **_lemmas(config),
-        **_stored(config, known),
+        **_stored(config, cache),
     }
 
 
@@ -134,13 +140,13 @@ def _held_out(config: Config, sequences: int) -> Drawn:
     return sample(config.N, config.T, sequences, torch.Generator().manual_seed(HELD_OUT))
 
 
-def _orders(config: Config, known: dict[tuple[str, ...], Tensor]) -> dict[str, np.ndarray]:
+def _orders(config: Config, cache: dict[tuple[str, ...], Tensor]) -> dict[str, np.ndarray]:
     """The recalls at the end of every order, and how long the matrices are."""
     task, recalled, sizes = task_of(config), [], []
     for order in ORDERS:
-        _, weights = walk(config, on_batches(config), order.split(THEN), known)[-1]
-        found = recalls(weights, task)
-        recalled.append([found[name] for name in MATRICES])
+        _, weights = walk(config, on_batches(config), order.split(THEN), cache)[-1]
+        end_recalls = recalls(weights, task)
+        recalled.append([end_recalls[name] for name in MATRICES])
         sizes.append([float(weights[name].norm()) for name in MATRICES])
     return {
         "orders/recall": np.array(recalled, np.float32),
@@ -152,24 +158,24 @@ def _widths(config: Config) -> dict[str, np.ndarray]:
     """The recalls after the theorem's three steps at every width, and Section 6's example at it."""
     recalled, example = [], []
     for d in WIDTHS:
-        each = replace(config, d=d)
-        weights = walk(each, on_batches(each), THEOREM.split(THEN))[-1][1]
-        found, generator = (
-            recalls(weights, task_of(each)),
+        config_at_d = replace(config, d=d)
+        weights = walk(config_at_d, on_batches(config_at_d), THEOREM.split(THEN))[-1][1]
+        end_recalls, generator = (
+            recalls(weights, task_of(config_at_d)),
             torch.Generator().manual_seed(config.seed),
         )
         steps = [
-            noise_example.step(weights, known, config.batch, generator)
-            for known in noise_example.KNOWN
+            noise_example.step(weights, variant, config.batch, generator)
+            for variant in noise_example.KNOWN
         ]
-        recalled.append([found[name] for name in MATRICES])
+        recalled.append([end_recalls[name] for name in MATRICES])
         example.append([[step.accuracy, step.signal, step.noise] for step in steps])
     sweep = {
         f"sweep/recall_{n}": np.array(recalled, np.float32)[:, i] for i, n in enumerate(MATRICES)
     }
     toys = {
-        f"toy/{measure}_{known}": np.array(example, np.float32)[:, i, j]
-        for i, known in enumerate(noise_example.KNOWN)
+        f"toy/{measure}_{variant}": np.array(example, np.float32)[:, i, j]
+        for i, variant in enumerate(noise_example.KNOWN)
         for j, measure in enumerate(("accuracy", "signal", "noise"))
     }
     return {**sweep, **toys}
@@ -189,19 +195,19 @@ def given(config: Config) -> lemmas.Given:
 
 def _lemmas(config: Config) -> dict[str, np.ndarray]:
     """How far each lemma's formula is from autograd, as a share of the largest entry."""
-    told = given(config)
+    checked = given(config)
     return {
-        f"lemma/{name}": np.array(lemmas.apart(lemma(told)))
+        f"lemma/{name}": np.array(lemmas.apart(lemma(checked)))
         for name, lemma in lemmas.LEMMAS.items()
     }
 
 
-def _stored(config: Config, known: dict[tuple[str, ...], Tensor]) -> dict[str, np.ndarray]:
+def _stored(config: Config, cache: dict[tuple[str, ...], Tensor]) -> dict[str, np.ndarray]:
     """What else the theorem's steps have stored: how strong the pairs of W_O2 are with what layer 1
     makes of a character, beside the right ones; and the share of right answers where the stream
     holds positions."""
-    weights = walk(config, on_batches(config), THEOREM.split(THEN), known)[-1][1]
-    right, mean = (each - each.mean() for each in simplified.both_stored(weights))
+    weights = walk(config, on_batches(config), THEOREM.split(THEN), cache)[-1][1]
+    right, mean = (strengths - strengths.mean() for strengths in simplified.both_stored(weights))
     placed = simplified.with_positions(weights, _held_out(config, EVALUATED))
     return {
         "spurious/ratio": np.array(

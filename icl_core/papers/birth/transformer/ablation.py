@@ -20,7 +20,7 @@ from icl_core.papers.birth.shared.full.model import Change, Weights, forward
 from icl_core.papers.birth.shared.gradient import share
 from icl_core.papers.birth.shared.task import Batch, Task
 
-POSITIONS = 2**14  # held-out positions that a replacement is judged on
+POSITIONS = 2**14  # held-out positions on which a replacement is evaluated
 WAYS = ("mean", "zero", "patch")
 MEASURES = (
     "accuracy",
@@ -109,7 +109,7 @@ class Bench:
             runs, 1
         )  # head outputs on the corrupted sequences [L, batch, H, T, d_H]
 
-    def judge(self, which: Iterable[tuple[int, int]], by: str) -> dict[str, float]:
+    def measure(self, which: Iterable[tuple[int, int]], by: str) -> dict[str, float]:
         """The `MEASURES` after the replacement `by`, one of `WAYS`, of some heads; none is the
         model as it is."""
         chosen = list(which)
@@ -142,7 +142,7 @@ def each_alone(
     sets = [[], *([each] for each in which)]
     return {
         way: np.array(
-            [[bench.judge(chosen, way)[name] for name in MEASURES] for chosen in sets], np.float32
+            [[bench.measure(chosen, way)[name] for name in MEASURES] for chosen in sets], np.float32
         )
         for way in WAYS
     }

@@ -1,5 +1,4 @@
-"""What the paper says of its full transformers, judged at its own setting, and what is found here
-of their heads."""
+"""The paper's claims on full transformers, at its own setting, and ours on their heads."""
 
 from functools import partial
 

@@ -6,7 +6,7 @@ from icl_core.contract.story import FIRST, HEADLINE, LAST, MARKS, Beat, Question
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
 from icl_core.papers.birth.shared.captions import EXAMPLE
 from icl_core.papers.birth.shared.circuit_panels import CIRCUIT
-from icl_core.papers.birth.transformer.draw.ablation import judged, named
+from icl_core.papers.birth.transformer.draw.ablation import measure_replaced, named
 from icl_core.papers.birth.transformer.draw.stage import accuracy_at
 from icl_core.papers.birth.transformer.load_run import forms, last_heads, of_role
 from icl_core.papers.birth.transformer.settings import View
@@ -96,7 +96,9 @@ def _said(run: Run) -> tuple[float, float]:
     """How often the other output is said, with all heads of layer 1 patched, and of layer 2."""
     names = run.names("heads")
     first, second = ([name for name in names if name.startswith(f"{layer}.")] for layer in (1, 2))
-    return judged(run, first, "patch")["other"], judged(run, second, "patch")["other"]
+    return measure_replaced(run, first, "patch")["other"], measure_replaced(run, second, "patch")[
+        "other"
+    ]
 
 
 def _which_layer(run: Run, view: View) -> int:
@@ -114,7 +116,7 @@ def _patched(run: Run, view: View) -> str:
 
 
 def _all_second(run: Run, view: View) -> str:
-    left = judged(run, named(SECOND), "mean")
+    left = measure_replaced(run, named(SECOND), "mean")
     return (
         f"{left['accuracy']:.0%} stay right. The loss elsewhere, {left['global_loss']:.2f} "
         "nats, hardly needs them: "

@@ -27,7 +27,7 @@ from icl_core.papers.gdssm.shared.sequence_models.training_end import (
 )
 from icl_core.statistics.over_seeds import standard_error
 
-# the models of which the best is judged by a claim
+# the models of which a claim takes the best
 OF_CLAIM = {
     ONLY: ("s5", "mamba", "griffin", "linear-1"),
     TRANSFORMER: ("linear-2",),

@@ -53,7 +53,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
         )
         for id, each in VARIANTS.items()
     ]
-    made = phases.run(plan, progress, _so_far)
+    made = phases.run(plan, progress, _partial_curves)
     everything = {name: array for each in made.values() for name, array in each.items()}
     return {**_thinned(everything), "names/variants": names(made), **baselines(config)}
 
@@ -72,17 +72,17 @@ def _thinned(tensors: Tensors) -> dict[str, np.ndarray]:
     }
 
 
-def _so_far(made: phases.Made) -> dict[str, np.ndarray]:
+def _partial_curves(phase_tensors: phases.Made) -> dict[str, np.ndarray]:
     """The curves of the variants trained so far and of the one in training; `curve/step` of the
     longest."""
-    found = {
+    curves = {
         name: array
-        for each in made.values()
-        for name, array in each.items()
+        for tensors in phase_tensors.values()
+        for name, array in tensors.items()
         if name.startswith("curve/")
     }
-    longest = max((each["curve/step"] for each in made.values()), key=len)
-    return {**found, "curve/step": longest, "names/variants": names(VARIANTS)}
+    longest = max((tensors["curve/step"] for tensors in phase_tensors.values()), key=len)
+    return {**curves, "curve/step": longest, "names/variants": names(VARIANTS)}
 
 
 def train_variant(
@@ -94,7 +94,10 @@ def train_variant(
     )
     at = loop.evaluations(config.steps, *EVALUATIONS)
     state = loop.train(problem(config, variant, weights), config.steps, at, resumed, report)
-    kept = {name: np.stack([each[name] for each in state.snapshots]) for name in weights.tensors()}
+    snapshots = {
+        name: np.stack([snapshot[name] for snapshot in state.snapshots])
+        for name in weights.tensors()
+    }
     tasks = held_out(config, TEST_SET)
     blind = Tasks(tasks.x, torch.cat((torch.zeros_like(tasks.y[:-1]), tasks.y[-1:])))
     return {
@@ -102,7 +105,7 @@ def train_variant(
         "snapshot/step": np.array(at),
         **{
             f"snapshot/{variant.id}/{name}": array.astype(np.float16)
-            for name, array in kept.items()
+            for name, array in snapshots.items()
         },
         f"evaluated/{variant.id}": losses(weights, tasks),
         f"evaluated/{variant.id}/blind": losses(weights, blind),
@@ -135,8 +138,10 @@ def gradient(
         {n: tensor for n, tensor in weights.tensors().items() if n not in fixed}
     )
     errors = forward(weights.with_(**leaves), tasks) - tasks.y[-1, 0]
-    found = errors.square().mean(-1) / 2  # (seeds,)
-    return several_seeds.gradients(found, leaves), {"loss": found.detach().cpu().numpy()}
+    seed_losses = errors.square().mean(-1) / 2  # (seeds,)
+    return several_seeds.gradients(seed_losses, leaves), {
+        "loss": seed_losses.detach().cpu().numpy()
+    }
 
 
 @torch.no_grad()
@@ -167,14 +172,14 @@ def baselines(config: Config) -> dict[str, np.ndarray]:
     tasks = held_out(config, TEST_SET)
     label, x = tasks.y[-1, 0], tasks.x[-1, 0]
     c, ideally = construction.best_mixture(ideal(tasks), config.layers)
-    found = {
+    values = {
         "zero": float(label.square().mean()) / 2,
         "mean": float((MEAN * x.cos() - label).square().mean()) / 2,
         "raw": construction.best_mixture(tasks, config.layers)[1],
         "ideal": ideally,
         "line": best_line(),
     }
-    rows = {f"baseline/{name}": np.array([value], np.float32) for name, value in found.items()}
+    rows = {f"baseline/{name}": np.array([value], np.float32) for name, value in values.items()}
     return {**rows, "ideal/mixture": c.astype(np.float32)}
 
 
@@ -193,5 +198,5 @@ def best_line() -> float:
 
 
 def _curves(id: str, state: loop.State) -> dict[str, np.ndarray]:
-    found = state.curves()
-    return {"curve/step": found["curve/step"], f"curve/{id}": found["curve/loss"]}
+    curves = state.curves()
+    return {"curve/step": curves["curve/step"], f"curve/{id}": curves["curve/loss"]}

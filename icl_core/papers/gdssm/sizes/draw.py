@@ -48,9 +48,9 @@ def gaps(run: Run, view: Any) -> Panel:
             "textangle": -90 if len(away) > 7 else 0,
         }
         figure.add_annotation(x=index, y=value, showarrow=False, yanchor="bottom", **text)
-    far = int(away.argmax())
+    farthest = int(away.argmax())
     return Panel(
-        f"Farthest: {percent(away[far] / 100)}, at {labels[far]}",
+        f"Farthest: {percent(away[farthest] / 100)}, at {labels[farthest]}",
         "How far the loss of the worst seed is from that of the best step of gradient descent "
         "on the same tasks. A "
         "size that did not find the step would stand out above the dotted line.",

@@ -18,7 +18,7 @@ LARGEST = 3.0  # standard deviations that a curve may be off
 class Printed:
     """A curve of log-losses of one to four layers. `model` is the folder of what it is of in a run:
     "evaluated" or what is trained beside it; `minus` the one that is subtracted, where both were
-    judged on the same prompts."""
+    evaluated on the same prompts."""
 
     claim: Claim
     model: str

@@ -28,11 +28,11 @@ POINTS = 200  # of a curve at test time that are kept
 
 def plan(config: Config) -> list[Phase]:
     """Every training, the deepest first: both kinds of heads, gates for them, and Γ too."""
-    found = []
+    phases_of_depths = []
     for depth in range(config.layers, 0, -1):
-        found += [_heads_phase(config, kind, depth) for kind in KINDS]
-        found += [_gates_phase(config, kind, depth) for kind in KINDS]
-    return [*found, *(_picked_phase(config, kind) for kind in KINDS)]
+        phases_of_depths += [_heads_phase(config, kind, depth) for kind in KINDS]
+        phases_of_depths += [_gates_phase(config, kind, depth) for kind in KINDS]
+    return [*phases_of_depths, *(_picked_phase(config, kind) for kind in KINDS)]
 
 
 def _heads_phase(config: Config, kind: str, depth: int) -> Phase:
@@ -96,13 +96,13 @@ def _train_heads(
 def _initial(config: Config, kind: str, depth: int) -> Parameters:
     """Every seed's heads before training, from a generator of its own; both kinds start from the
     same P and Q."""
-    rows, found = len(mixture_of(config).components), []
+    rows, seeds = len(mixture_of(config).components), []
     for seed in range(config.seed, config.seed + config.seeds):
         generator = torch.Generator().manual_seed(110_000 + 100 * seed + depth)
-        found.append(token_heads.initial(kind, rows, depth, config.n, generator))
+        seeds.append(token_heads.initial(kind, rows, depth, config.n, generator))
     return {
-        name: torch.cat([each[name] for each in found]).to(device.current_device())
-        for name in found[0]
+        name: torch.cat([parameters[name] for parameters in seeds]).to(device.current_device())
+        for name in seeds[0]
     }
 
 
@@ -131,7 +131,7 @@ def problem(
 
 
 def _train_gates(
-    config: Config, kind: str, made: Tensors, resumed: Tensors, report: Report
+    config: Config, kind: str, trained_heads: Tensors, resumed: Tensors, report: Report
 ) -> dict[str, np.ndarray]:
     """Gates from zero on prompts of the mixture, a row for each seed; of a Memformer as many rows
     again that learn Γ too. `final/*` [rows, …]; `own` [rows], the loss at the end; `learning`
@@ -139,7 +139,7 @@ def _train_gates(
     ways = 1 if kind == "linear" else 2
     heads = {
         name: value.repeat(ways, *(1 for _ in value.shape[1:]))
-        for name, value in heads_of(config, made).items()
+        for name, value in heads_of(config, trained_heads).items()
     }
     learned = {"gates": torch.zeros(heads["P"].shape[:2], device=device.current_device())}
     if ways > 1:
@@ -151,10 +151,10 @@ def _train_gates(
     )
     state = loop.train(of, config.gate_steps, [config.gate_steps], resumed, report)
     at = np.unique(np.linspace(0, config.gate_steps - 1, POINTS).astype(int))
-    own = token_heads.errors(_with_gates(heads, learned), prompts).square().mean(1)
+    final_losses = token_heads.errors(_with_gates(heads, learned), prompts).square().mean(1)
     final = {f"final/{name}": array for name, array in state.snapshots[-1].items()}
     curve = np.array(state.batch["loss"], np.float32).T[:, at]
-    return {**final, "own": own.cpu().numpy(), "learning": curve, "learning/step": at}
+    return {**final, "own": final_losses.cpu().numpy(), "learning": curve, "learning/step": at}
 
 
 def _with_gates(heads: Parameters, learned: Parameters) -> token_heads.Layers:
@@ -162,29 +162,29 @@ def _with_gates(heads: Parameters, learned: Parameters) -> token_heads.Layers:
 
 
 def _train_picked(
-    config: Config, kind: str, made: Tensors, resumed: Tensors, report: Report
+    config: Config, kind: str, trained_heads: Tensors, resumed: Tensors, report: Report
 ) -> dict[str, np.ndarray]:
     """Gates of the deepest heads on prompts of one component, rows seeds × components (Theorem
     4.1)."""
-    heads = heads_of(config, made)
+    heads = heads_of(config, trained_heads)
     H = heads["P"].shape[1]
-    every = {name: value.repeat_interleave(H, 0) for name, value in heads.items()}
-    learned = {"gates": torch.zeros(len(every["P"]), H, device=device.current_device())}
-    of = problem(learned, partial(_with_gates, every), components.met_of_each(config), PICKED_RATE)
+    repeated = {name: value.repeat_interleave(H, 0) for name, value in heads.items()}
+    learned = {"gates": torch.zeros(len(repeated["P"]), H, device=device.current_device())}
+    of = problem(
+        learned, partial(_with_gates, repeated), components.met_of_each(config), PICKED_RATE
+    )
     of = replace(of, schedule=loop.cosine(PICKED_STEPS))
     state = loop.train(of, PICKED_STEPS, [PICKED_STEPS], resumed, report)
     return {"final/gates": state.snapshots[-1]["gates"].reshape(config.seeds, H, H)}
 
 
-def heads_of(config: Config, made: Tensors) -> Parameters:
+def heads_of(config: Config, tensors: Tensors) -> Parameters:
     """What a phase has trained, its rows as heads: [seeds, H, …]."""
-    found = {
+    rows = {
         name: torch.tensor(array).to(device.current_device())
-        for name, array in phases.final(made).items()
+        for name, array in phases.final(tensors).items()
     }
-    return {
-        name: value.reshape(config.seeds, -1, *value.shape[2:]) for name, value in found.items()
-    }
+    return {name: value.reshape(config.seeds, -1, *value.shape[2:]) for name, value in rows.items()}
 
 
 def _fresh_losses(config: Config, layers: token_heads.Layers, blocks: list[Tensor]) -> Tensor:
@@ -204,8 +204,8 @@ def expected(layers: token_heads.Layers, x: Tensor, second: float) -> Tensor:
 def curves(config: Config, state: loop.State) -> dict[str, np.ndarray]:
     """`curve/step` and `curve/loss` [seeds, components, evaluations] of heads; NaN for what has not
     been reached."""
-    found = state.curves(loop.evaluations(config.steps, *EVALUATIONS))
+    recorded = state.curves(loop.evaluations(config.steps, *EVALUATIONS))
     return {
-        **found,
-        "curve/loss": found["curve/loss"].reshape(config.seeds, -1, len(found["curve/step"])),
+        **recorded,
+        "curve/loss": recorded["curve/loss"].reshape(config.seeds, -1, len(recorded["curve/step"])),
     }

@@ -47,19 +47,19 @@ def baseline_losses(config: Any) -> Lines:
         name: np.array([tune(X[..., :TUNED_ON], D, L) for L in depths])
         for name, tune in best.items()
     }
-    found = {f"reference/{name}": value for name, value in tuned.items()} | _classical(X, D, tuned)
+    lines = {f"reference/{name}": value for name, value in tuned.items()} | _classical(X, D, tuned)
     for cg, floor, pool, eigenvalues in (("cg", "floor_scalar", X, D), ("pcg", "floor", S, None)):
-        losses, done = conjugate(pool, eigenvalues, config.layers)
+        losses, solution = conjugate(pool, eigenvalues, config.layers)
         line = _line(cg, list(losses))
         line.pop(
             f"baseline/{cg}_median"
         )  # over prompts with their w*: not what the other medians are over
-        found |= {
+        lines |= {
             **line,
-            f"reference/{cg}": mean_coefficients(done),
+            f"reference/{cg}": mean_coefficients(solution),
             **_floor(floor, pool, eigenvalues, config.layers),
         }
-    arrays = {name: np.asarray(value, np.float32) for name, value in found.items()}
+    arrays = {name: np.asarray(value, np.float32) for name, value in lines.items()}
     return {"names/baselines": names(BASELINES), **arrays}
 
 
@@ -82,13 +82,14 @@ def _classical(X: Tensor, D: Tensor, tuned: Lines) -> Lines:
         "momentum_tuned": (learners.momentum, tuned["momentum"]),
         "nesterov_tuned": (learners.nesterov, tuned["nesterov"]),
     }
-    found: Lines = {}
+    lines: Lines = {}
     for name, (method, settings) in methods.items():
         losses = [
-            _linear(X, D, L, method, tuple(map(float, each))) for L, each in enumerate(settings, 1)
+            _linear(X, D, L, method, tuple(map(float, values)))
+            for L, values in enumerate(settings, 1)
         ]
-        found |= _line(name, losses)
-    return found
+        lines |= _line(name, losses)
+    return lines
 
 
 def conjugate(S: Tensor, D: Tensor | None, steps: int) -> tuple[Tensor, learners.Conjugate]:
@@ -115,14 +116,19 @@ def _construction(d: int, n: int, layers: int) -> Lines:
 
 
 def _floor(name: str, S: Tensor, D: Tensor | None, layers: int) -> Lines:
-    best = learners.floors(S, D, list(range(1, layers + 1)))
-    steps = [[*1 / _real(each.roots), *[np.nan] * (layers - len(each.roots))] for each in best]
-    noise, median = np.array([_noise_and_median(each, S, D) for each in best]).T
+    polynomials = learners.floors(S, D, list(range(1, layers + 1)))
+    steps = [
+        [*1 / _real(polynomial.roots), *[np.nan] * (layers - len(polynomial.roots))]
+        for polynomial in polynomials
+    ]
+    noise, median = np.array([_noise_and_median(polynomial, S, D) for polynomial in polynomials]).T
     return {
         "reference/noise" + name.removeprefix("floor"): noise,
         f"baseline/{name}_median": median,
-        f"baseline/{name}": np.array([each.loss for each in best]),
-        f"baseline/{name}_error": np.array([each.error / each.loss for each in best]),
+        f"baseline/{name}": np.array([polynomial.loss for polynomial in polynomials]),
+        f"baseline/{name}_error": np.array(
+            [polynomial.error / polynomial.loss for polynomial in polynomials]
+        ),
         f"reference/{name}_steps": np.array(steps),
     }
 
@@ -146,11 +152,13 @@ def _linear(
 
 
 def _line(name: str, losses: list[Tensor]) -> Lines:
-    pairs = [test_set.mean_and_log_error(each) for each in losses]
+    pairs = [test_set.mean_and_log_error(step_losses) for step_losses in losses]
     return {
         f"baseline/{name}": np.array([float(mean) for mean, _ in pairs]),
         f"baseline/{name}_error": np.array([float(error) for _, error in pairs]),
-        f"baseline/{name}_median": np.array([float(each.median()) for each in losses]),
+        f"baseline/{name}_median": np.array(
+            [float(step_losses.median()) for step_losses in losses]
+        ),
     }
 
 

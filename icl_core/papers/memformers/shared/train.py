@@ -43,22 +43,22 @@ def every_depth(models: Mapping[str, Any], labels: Mapping[str, str]) -> list[Ph
     """For each of `models`, by name, a training of every depth, "<name> <depth>"; the deepest
     first: its curves are the ones to watch. `labels` are their names for people."""
     depths = range(max(model.layers for model in models.values()), 0, -1)
-    every = [
+    models_by_depth = [
         (name, depth, replace(model, layers=depth))
         for depth in depths
         for name, model in models.items()
     ]
-    said = {depth: f"{depth} layers" if depth > 1 else "1 layer" for depth in depths}
+    depth_labels = {depth: f"{depth} layers" if depth > 1 else "1 layer" for depth in depths}
     return [
-        training_phase(f"{name} {depth}", model, f"{labels[name]}, {said[depth]}")
-        for name, depth, model in every
+        training_phase(f"{name} {depth}", model, f"{labels[name]}, {depth_labels[depth]}")
+        for name, depth, model in models_by_depth
     ]
 
 
-def by_depth(made: Made, name: str, layers: int, measure: str) -> np.ndarray:
+def by_depth(tensors: Made, name: str, layers: int, measure: str) -> np.ndarray:
     """What the test set says of a model's depths, [seeds, K]."""
     return np.stack(
-        [made[f"{name} {depth}"][f"evaluated/{measure}"] for depth in range(1, layers + 1)], 1
+        [tensors[f"{name} {depth}"][f"evaluated/{measure}"] for depth in range(1, layers + 1)], 1
     )
 
 
@@ -111,10 +111,10 @@ def end(begun: Begun, state: loop.State) -> dict[str, np.ndarray]:
     config, parameters, root = begun.config, begun.parameters, begun.root
     evaluated = _evaluated(config, parameters, root)
     evaluated["train"] = _training_loss(config, parameters, root, begun.batches, state)
-    found = {
+    evaluations = {
         f"evaluated/{key}": np.asarray(value.cpu(), np.float32) for key, value in evaluated.items()
     }
-    return {**curves(config, state), **found, **state.kept(_shown(state), np.float16)}
+    return {**curves(config, state), **evaluations, **state.kept(_shown(state), np.float16)}
 
 
 def _shown(state: loop.State) -> list[int]:
@@ -176,10 +176,15 @@ def clipped(gradient: Parameters, limit: float, matrices: bool) -> Parameters:
     """The gradient with each of the `matrices` A_l and B_l no longer than `limit`, head by head
     (Section 2's clipping, as the authors' code does it); every other parameter of a seed as a
     whole."""
-    own = {name: value for name, value in gradient.items() if matrices and name in ("A", "B")}
-    squares = {name: value.square().sum((-2, -1), keepdim=True) for name, value in own.items()}
+    clipped_alone = {
+        name: value for name, value in gradient.items() if matrices and name in ("A", "B")
+    }
+    squares = {
+        name: value.square().sum((-2, -1), keepdim=True) for name, value in clipped_alone.items()
+    }
     cut = {
-        name: value * (limit / squares[name].sqrt().clamp(min=limit)) for name, value in own.items()
+        name: value * (limit / squares[name].sqrt().clamp(min=limit))
+        for name, value in clipped_alone.items()
     }
     return {
         name: cut[name] if name in cut else several_seeds.clipped({name: value}, limit)[name]
@@ -213,13 +218,13 @@ def _watched(
     """The loss on fresh prompts and each layer's distance from a multiple of Σ⁻¹, at an
     evaluation."""
     loss = test_set.losses(parameters, config, root, held).double().mean(-1)
-    found = {"loss": loss.cpu().numpy()}
+    measures = {"loss": loss.cpu().numpy()}
     if "A" in parameters and config.preconditioner == "full":
         by_layer = (
             variants.distances(variants.preconditioners(parameters, config, root)).cpu().numpy()
         )
-        found |= {f"distance_{layer}": by_layer[:, layer] for layer in range(config.layers)}
-    return found
+        measures |= {f"distance_{layer}": by_layer[:, layer] for layer in range(config.layers)}
+    return measures
 
 
 def _training_loss(
@@ -255,9 +260,9 @@ def on_own_batch(config: Any) -> dict[str, np.ndarray]:
 
 def frozen(config: Any) -> dict[str, np.ndarray]:
     """What no training changes: `frozen/rotation` [seeds, d, d], `frozen/eigenvalues` [d] of Σ."""
-    found = covariances(config)
-    rotations = torch.stack([each.rotation for each in found]).float()
+    of_seeds = covariances(config)
+    rotations = torch.stack([covariance.rotation for covariance in of_seeds]).float()
     return {
         "frozen/rotation": rotations.numpy(),
-        "frozen/eigenvalues": found[0].eigenvalues.float().numpy(),
+        "frozen/eigenvalues": of_seeds[0].eigenvalues.float().numpy(),
     }

@@ -125,19 +125,19 @@ def initial(config: Any, generator: torch.Generator) -> Parameters:
     """The parameters of all seeds before training: A Gaussian, no memory yet."""
     s, L, d, H = config.seeds, config.layers, config.d, config.heads
     variant, small = VARIANTS[config.variant], config.initial * (5 / d) ** 0.5
-    made: Parameters = {}
+    parameters: Parameters = {}
     if variant.preconditioned:
-        made["A"] = small * gaussian(
+        parameters["A"] = small * gaussian(
             (s, H, L) + ((d, d) if config.preconditioner == "full" else ()), generator
         )
     if variant.memory == "deflection":
         plain = {"alpha": torch.ones(s, L), "gamma": torch.zeros(s, L)}
-        made |= {name: value.to(device.current_device()) for name, value in plain.items()}
+        parameters |= {name: value.to(device.current_device()) for name, value in plain.items()}
     if variant.memory == "Gamma":
-        made["Gamma"] = _own_alone(config, variant) * (1 if variant.preconditioned else small)
+        parameters["Gamma"] = _own_alone(config, variant) * (1 if variant.preconditioned else small)
     if variant.moves_covariates:
-        made["B"] = 0.1 * small * gaussian((s, L, d, d), generator)
-    return made
+        parameters["B"] = 0.1 * small * gaussian((s, L, d, d), generator)
+    return parameters
 
 
 def _own_alone(config: Any, variant: Variant) -> Tensor:
@@ -152,11 +152,13 @@ def _own_alone(config: Any, variant: Variant) -> Tensor:
     }
     width = width[variant.per]
     if variant.shared:
-        own = torch.zeros(s, L) if variant.needs_examples else torch.ones(s, L)
+        Gamma = torch.zeros(s, L) if variant.needs_examples else torch.ones(s, L)
     else:
-        own = torch.eye(L).repeat(s, 1, 1)
-    own = own.to(device.current_device())
-    return own.reshape(*own.shape, *(1 for _ in width)).repeat(*(1 for _ in own.shape), *width)
+        Gamma = torch.eye(L).repeat(s, 1, 1)
+    Gamma = Gamma.to(device.current_device())
+    return Gamma.reshape(*Gamma.shape, *(1 for _ in width)).repeat(
+        *(1 for _ in Gamma.shape), *width
+    )
 
 
 def coefficients(parameters: Parameters, variant: str) -> Tensor:
@@ -176,22 +178,22 @@ def coefficients(parameters: Parameters, variant: str) -> Tensor:
     past = torch.ones(Gamma.shape[1:3], dtype=Gamma.dtype, device=Gamma.device).tril(
         -1 if kind.per == "entry" else 0
     )
-    found = Gamma * past.reshape(*past.shape, *[1] * (Gamma.dim() - 3))
+    masked = Gamma * past.reshape(*past.shape, *[1] * (Gamma.dim() - 3))
     if kind.per != "entry":
-        return found
-    own = torch.eye(
+        return masked
+    eye = torch.eye(
         len(past), dtype=Gamma.dtype, device=Gamma.device
     )  # of its own attention a layer uses all
-    return found + own[..., None, None]
+    return masked + eye[..., None, None]
 
 
 def _deflected(alpha: Tensor, gamma: Tensor) -> Tensor:
     """Theorem 3.1: R_l = Attn_l + γ_l R_{l−1}, so Γ_j^l = α_l γ_{j+1} … γ_l."""
     L = alpha.shape[1]
-    own = torch.eye(L, dtype=alpha.dtype, device=alpha.device)
-    register, rows = torch.zeros_like(own[0]).expand(len(alpha), -1), []
+    eye = torch.eye(L, dtype=alpha.dtype, device=alpha.device)
+    register, rows = torch.zeros_like(eye[0]).expand(len(alpha), -1), []
     for layer in range(L):
-        register = gamma[:, layer, None] * register + own[layer]
+        register = gamma[:, layer, None] * register + eye[layer]
         rows.append(alpha[:, layer, None] * register)
     return torch.stack(rows, 1)
 
@@ -276,7 +278,7 @@ def table_of_runs(parameters: Parameters, config: Any, root: Tensor) -> Tensor:
     parts = (slice(start, start + rows) for start in range(0, len(root), rows))
     return torch.cat(
         [
-            table({name: each[at] for name, each in parameters.items()}, config, root[at])
+            table({name: parameter[at] for name, parameter in parameters.items()}, config, root[at])
             for at in parts
         ]
     )

@@ -1,5 +1,5 @@
 """What is claimed of the speed that memory buys. All are ours: the paper says nothing of steps to a
-floor. The bounds were set after a first look at the seeds 50 to 54, and are judged on the seeds
+floor. The bounds were set after a first look at the seeds 50 to 54, and are evaluated on the seeds
 from 0 on."""
 
 from icl_core.contract.experiment import Claim

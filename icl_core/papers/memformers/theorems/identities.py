@@ -67,11 +67,11 @@ class Case:
 
     def table(self) -> Tensor:
         """Γ_j^l [L, L, prompts], or of "coordinate" [L, L, d]."""
-        given = self.given
+        coefficients = self.given
         return (
-            given["Gamma"]
-            if "Gamma" in given
-            else known_methods.deflected(given["alpha"], given["gamma"])
+            coefficients["Gamma"]
+            if "Gamma" in coefficients
+            else known_methods.deflected(coefficients["alpha"], coefficients["gamma"])
         )
 
 
@@ -142,7 +142,7 @@ def summed(Lambda: Tensor, S: Tensor, target: Tensor) -> Tensor:
     iterates, gradients = [torch.zeros_like(target)], []
     for row in Lambda:
         gradients.append(product(S, iterates[-1] - target))
-        past = (each[:, None] * g for each, g in zip(row, gradients, strict=False))
+        past = (factor[:, None] * g for factor, g in zip(row, gradients, strict=False))
         iterates.append(sum(past, torch.zeros_like(target)))
     return torch.stack(iterates)
 
@@ -161,29 +161,33 @@ def by_tokens(variant: str, given: Given, prompts: Prompts) -> Tensor:
     eye = torch.eye(d, dtype=torch.float64)
     A = unit * given.get("A", eye.expand(layers, d, d))[None, None]  # [1, 1, L, d, d]
     size = max(1, AT_ONCE // (d * (n + 1) ** 2 * (d if variant == "coordinate" else layers)))
-    found = []
+    parts = []
     for part in (slice(start, start + size) for start in range(0, count, size)):
-        own = {name: _put(each, variant, part, d) for name, each in given.items() if name != "A"}
+        coefficients = {
+            name: _put(tensor, variant, part, d) for name, tensor in given.items() if name != "A"
+        }
         X, target = prompts.X[..., part], prompts.target[:, part]
         y = (X * target[:, None]).sum(0).T.repeat_interleave(d, 0)  # [prompts d, n]
-        asked = torch.cat(
+        queries = torch.cat(
             [
                 X.permute(2, 0, 1)[:, None].expand(-1, d, -1, -1),
                 eye[None, :, :, None].expand(X.shape[-1], -1, -1, -1),
             ],
             3,
         )
-        passed = forward({"A": A, **own}, config, prompts.root[None], asked.flatten(0, 1), y)
-        found.append(passed.predictions.view(layers + 1, -1, d).mT)  # [L + 1, d, prompts]
-    return torch.cat(found, -1)
+        output = forward(
+            {"A": A, **coefficients}, config, prompts.root[None], queries.flatten(0, 1), y
+        )
+        parts.append(output.predictions.view(layers + 1, -1, d).mT)  # [L + 1, d, prompts]
+    return torch.cat(parts, -1)
 
 
-def _put(each: Tensor, variant: str, part: slice, d: int) -> Tensor:
+def _put(coefficients: Tensor, variant: str, part: slice, d: int) -> Tensor:
     """Coefficients as the token form takes them: with a prompt's own for each of its d queries, [1,
     L, …, b, 1, 1]."""
     if variant in ("coordinate", "token"):
-        return each[None]
-    return each[..., part].repeat_interleave(d, -1)[None, ..., None, None]
+        return coefficients[None]
+    return coefficients[..., part].repeat_interleave(d, -1)[None, ..., None, None]
 
 
 def apart(w: Tensor, iterates: Tensor, target: Tensor) -> Tensor:
@@ -196,7 +200,7 @@ def apart(w: Tensor, iterates: Tensor, target: Tensor) -> Tensor:
 def distance(w: Tensor, iterates: Tensor, prompts: Prompts) -> Tensor:
     """How far predictions are from those of a method, as a share of these: the median over prompts
     after each layer from the first on, [L]."""
-    off, whole = (prompts.length(each[1:]) for each in (w - iterates, iterates))
+    off, whole = (prompts.length(vectors[1:]) for vectors in (w - iterates, iterates))
     return (off / whole).median(-1).values
 
 
@@ -205,18 +209,21 @@ def others(case: Case, prompts: Prompts) -> dict[str, Tensor]:
     all: `distance/*` [L] from the prompt's own iterates; `loss/*` [L + 1], the median over prompts;
     `first_step`."""
     moved = {
-        "other": {name: each.roll(1, -1) for name, each in case.given.items()},
+        "other": {name: tensor.roll(1, -1) for name, tensor in case.given.items()},
         "mean": {
-            name: each.mean(-1, keepdim=True).expand_as(each) for name, each in case.given.items()
+            name: tensor.mean(-1, keepdim=True).expand_as(tensor)
+            for name, tensor in case.given.items()
         },
     }
-    found = {"first_step": first_step(case.given["alpha"])}
-    found |= {"loss/own": prompts.length(case.iterates - prompts.target).square().median(-1).values}
-    for name, given in moved.items():
-        w = by_tokens(case.variant, given, prompts)
-        found[f"distance/{name}"] = distance(w, case.iterates, prompts)
-        found[f"loss/{name}"] = prompts.length(w - prompts.target).square().median(-1).values
-    return found
+    tensors = {"first_step": first_step(case.given["alpha"])}
+    tensors |= {
+        "loss/own": prompts.length(case.iterates - prompts.target).square().median(-1).values
+    }
+    for name, coefficients in moved.items():
+        w = by_tokens(case.variant, coefficients, prompts)
+        tensors[f"distance/{name}"] = distance(w, case.iterates, prompts)
+        tensors[f"loss/{name}"] = prompts.length(w - prompts.target).square().median(-1).values
+    return tensors
 
 
 def first_step(alpha: Tensor) -> Tensor:

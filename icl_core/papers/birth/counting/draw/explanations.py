@@ -46,13 +46,13 @@ MODEL = (
 
 def _attention(first: bool, run: Run, view: View) -> list[Map]:
     """The map of layer 1, or of the last layer."""
-    found, parameters = read(run, view), _double(run, view)
+    reading, parameters = read(run, view), _double(run, view)
     layer = 1 if first else run.config.layers
-    parts = dict(list(streams(parameters, found).items())[:layer])  # what has been written before
-    shown = found.attention[layer - 1].copy()
+    parts = dict(list(streams(parameters, reading).items())[:layer])  # what has been written before
+    shown = reading.attention[layer - 1].copy()
     shown[np.triu_indices(len(shown), 1)] = np.nan
-    labels = positions(found.letters)[0]
-    explain = _explains(found.letters, parts, parameters, layer)
+    labels = positions(reading.letters)[0]
+    explain = _explains(reading.letters, parts, parameters, layer)
     return [Map(f"Layer {layer}", shown, ("query", "key"), labels, labels, explain)]
 
 
@@ -61,15 +61,16 @@ first, second = (partial(_attention, each) for each in (True, False))
 
 def _double(run: Run, view: View) -> dict[str, Tensor]:
     return {
-        name: each[0].double() for name, each in parameters_at(run, run.snapshot_at(view)).items()
+        name: parameter[0].double()
+        for name, parameter in parameters_at(run, run.snapshot_at(view)).items()
     }
 
 
-def streams(parameters: dict[str, Tensor], found: Reading) -> dict[str, Tensor]:
+def streams(parameters: dict[str, Tensor], reading: Reading) -> dict[str, Tensor]:
     """What the stream is the sum of in the end, by sign: [T, d] each; before layer l the first l of
     them."""
-    parts = {"w_E": parameters["W_E"][found.tokens]}
-    for layer, weights in enumerate(found.attention, 1):
+    parts = {"w_E": parameters["W_E"][reading.tokens]}
+    for layer, weights in enumerate(reading.attention, 1):
         x = torch.stack(list(parts.values())).sum(0)
         read = torch.from_numpy(weights).double() @ x
         parts["o" + "¹²"[layer - 1]] = read @ parameters[f"W_V{layer}"] @ parameters[f"W_O{layer}"]
@@ -84,8 +85,8 @@ def _explains(
     W_Q = W_Q / math.sqrt(len(W_Q))
 
     def explain(query: int, key: int) -> Explanation:
-        asks = {part: each[query] @ W_Q for part, each in parts.items()}  # (d,)
-        calls = {part: each @ W_K for part, each in parts.items()}  # (T, d)
+        asks = {part: stream[query] @ W_Q for part, stream in parts.items()}  # (d,)
+        calls = {part: stream @ W_K for part, stream in parts.items()}  # (T, d)
         terms = [
             Term(
                 f"{_sign(a, letters, query)} · {_sign(b, letters, key)}",
@@ -94,16 +95,16 @@ def _explains(
             )
             for a, b in product(parts, parts)
         ]
-        far = query - key
+        distance = query - key
         terms += [
             Term(
-                f"{_sign(a, letters, query)} · r({far})",
-                float(asks[a] @ R[far]),
+                f"{_sign(a, letters, query)} · r({distance})",
+                float(asks[a] @ R[distance]),
                 f"query's {CALLED[a]} × distance",
             )
             for a in parts
         ]
-        asked, called = (torch.stack(list(each.values())).sum(0) for each in (asks, calls))
+        asked, called = (torch.stack(list(stream.values())).sum(0) for stream in (asks, calls))
         scores = (called[: query + 1] + R[: query + 1].flip(0)) @ asked
         return attended(letters, query, key, terms, scores.numpy(), SAYS)
 
@@ -117,21 +118,23 @@ def _sign(part: str, letters: list[str], at: int) -> str:
 
 def following(run: Run, view: View) -> list[Map]:
     """What is predicted after the position shown: a row for the model and for each strategy."""
-    found, k = read(run, view), run.config.k
-    at, ids = found.at(view), list(found.strategies)
-    shown = np.array([found.model[at], *(found.strategies[name][at] for name in ids)], np.float32)
+    reading, k = read(run, view), run.config.k
+    at, ids = reading.at(view), list(reading.strategies)
+    shown = np.array(
+        [reading.model[at], *(reading.strategies[name][at] for name in ids)], np.float32
+    )
     parameters = _double(run, view)
     logits = {
-        part: (each[at] @ parameters["W_U"].T).numpy()
-        for part, each in streams(parameters, found).items()
+        part: (part_stream[at] @ parameters["W_U"].T).numpy()
+        for part, part_stream in streams(parameters, reading).items()
     }
 
     def explain(row: int, state: int) -> Explanation:
-        title = f"{LETTERS[state]} after {found.letters[at]} at {at + 1}"
+        title = f"{LETTERS[state]} after {reading.letters[at]} at {at + 1}"
         return (
             _said(title, logits, state)
             if row == 0
-            else _counted(title, found, at, ids[row - 1], state, k)
+            else _counted(title, reading, at, ids[row - 1], state, k)
         )
 
     rows = ["trained", *(NAMES.get(name, name) for name in ids)]
@@ -148,13 +151,13 @@ def _said(title: str, logits: dict[str, np.ndarray], state: int) -> Explanation:
         for part, row in logits.items()
     )
     total = np.sum(list(logits.values()), axis=0)
-    share, rivals = softmax([f"next {LETTERS[j]}" for j in range(len(total))], total, state)
-    return Explanation(f"The model: {title}", MODEL, share, terms, share=share, rivals=rivals)
+    share, competitors = softmax([f"next {LETTERS[j]}" for j in range(len(total))], total, state)
+    return Explanation(f"The model: {title}", MODEL, share, terms, share=share, rivals=competitors)
 
 
-def _counted(title: str, found: Reading, at: int, name: str, state: int, k: int) -> Explanation:
+def _counted(title: str, reading: Reading, at: int, name: str, state: int, k: int) -> Explanation:
     """A probability of a strategy, from its counts."""
-    here, seen = found.tokens[at], found.tokens[: at + 1]
+    here, seen = reading.tokens[at], reading.tokens[: at + 1]
     if name == "bigram":
         seen = [after for before, after in pairwise(seen) if before == here]
     n, total, j = seen.count(state), len(seen), LETTERS[state]
@@ -167,5 +170,5 @@ def _counted(title: str, found: Reading, at: int, name: str, state: int, k: int)
     )
     if name == "uniform":
         terms = (Term("1 / k", 1 / k, "one of k states"),)
-    value = float(found.strategies[name][at][state])
+    value = float(reading.strategies[name][at][state])
     return Explanation(f"{NAMES[name].capitalize()}: {title}", says, value, terms, PRODUCT)

@@ -36,29 +36,30 @@ def evaluate(
     """Accuracy and loss in context, accuracy_new where the target is not the input itself, global
     loss; each with its standard error under its name with `_error`."""
     return _achieved(
-        batch, [_judged(each, part) for _, part, each in passes(weights, batch, heads, change)]
+        batch,
+        [_loss_and_hits(each, part) for _, part, each in passes(weights, batch, heads, change)],
     )
 
 
 @torch.no_grad()
 def look(weights: Weights, batch: Batch, heads: int) -> tuple[dict[str, float], Behaviour]:
     """`evaluate`, and what every head does, [layers × heads]."""
-    judged, measures = [], []
+    outcomes, measures = [], []
     for _, part, found in passes(weights, batch, heads):
-        judged.append(_judged(found, part))
+        outcomes.append(_loss_and_hits(found, part))
         measures.append(measure(torch.cat(found.attention, 1), part.inputs))
     every = Measures(*(torch.cat(each) for each in zip(*measures, strict=True)))
     assert every.previous.shape[1] == heads * layers_of(weights)
-    return _achieved(batch, judged), summary(every, batch.in_context, batch.global_)
+    return _achieved(batch, outcomes), summary(every, batch.in_context, batch.global_)
 
 
-def _judged(found: Pass, part: Batch) -> tuple[Tensor, Tensor]:
+def _loss_and_hits(found: Pass, part: Batch) -> tuple[Tensor, Tensor]:
     loss = F.cross_entropy(found.logits.mT, part.targets, reduction="none")
     return loss, found.logits.argmax(-1) == part.targets
 
 
-def _achieved(batch: Batch, judged: list[tuple[Tensor, Tensor]]) -> dict[str, float]:
-    loss, right = (torch.cat(each) for each in zip(*judged, strict=True))
+def _achieved(batch: Batch, outcomes: list[tuple[Tensor, Tensor]]) -> dict[str, float]:
+    loss, right = (torch.cat(each) for each in zip(*outcomes, strict=True))
     found = {
         "accuracy": share(right, batch.in_context),
         "accuracy_new": share(right, batch.in_context & (batch.targets != batch.inputs)),

@@ -19,15 +19,15 @@ MOST = 4  # benches kept
 _BENCHES: dict[str, Bench] = {}
 
 
-def judged(run: Run, which: Sequence[str], by: str) -> dict[str, float]:
-    """What the trained model achieves with these heads replaced."""
+def measure_replaced(run: Run, which: Sequence[str], by: str) -> dict[str, float]:
+    """Return the trained model's measures with these heads replaced."""
     if run.digest not in _BENCHES:
         while len(_BENCHES) >= MOST:
             _BENCHES.pop(next(iter(_BENCHES)))
         task = task_of(run.config)
         batch = held_out(task, POSITIONS // run.config.T, "cpu")
         _BENCHES[run.digest] = Bench(final_weights(run), task, batch, run.config.heads)
-    return _BENCHES[run.digest].judge([pair_of(name) for name in which], by)
+    return _BENCHES[run.digest].measure([pair_of(name) for name in which], by)
 
 
 def named(heads: str) -> list[str]:
@@ -48,7 +48,7 @@ def draw(run: Run, view: View) -> Panel:
     """Accuracy before and after, and with a patch, how often the other sequence's
     output is said."""
     which, patch = asked(run, view), view.by == "patch"
-    before, after = judged(run, [], view.by), judged(run, which, view.by)
+    before, after = measure_replaced(run, [], view.by), measure_replaced(run, which, view.by)
     if np.isnan(before["accuracy"]):
         raise CannotDraw(
             "no sequence here leaves its triggers free for other outputs: take fewer triggers"

@@ -25,13 +25,13 @@ def training(run: Run, view: Any) -> Panel:
     means = {each.label: mean_of(rows) for each, rows in losses.items()}
     levels = watched(run)
     lost = [_when(x, losses, each.model) for each in style.diverged(run)] if run.finished else []
-    so_far = (
+    partial_title = (
         f"{len(losses)} of {len(run.names('models'))} models so far"
         if losses
         else "No model so far"
     )
     return Panel(
-        _late(x, means, levels[0]) if run.finished else so_far,
+        _late(x, means, levels[0]) if run.finished else partial_title,
         f"Means over the seeds, on {train.WATCHED[1]} held-out tasks{_elsewhere(run)}. Look for "
         "plateaus: a model "
         "that finds the products falls suddenly, and one that does not stays level. Slow "

@@ -9,7 +9,7 @@ import numpy as np
 from icl_core.contract.experiment import Run
 from icl_core.papers.gdssm.comparison.load_run import Entry, entries
 
-FAR = 1.5  # times the loss of predicting zero: beyond, a dot stands at the edge
+EDGE = 1.5  # times the loss of predicting zero: beyond, a dot stands at the edge
 
 
 def lines(zero: float, one: float, two: float) -> list[tuple[str, float, str]]:
@@ -25,7 +25,7 @@ def limits(run: Run, losses: np.ndarray) -> tuple[float, float]:
     """The range of losses that is shown: the reference lines and every loss that is not far above
     them."""
     zero, two = float(run["baseline/zero"][0]), float(run["baseline/two"][0])
-    near = losses[losses <= FAR * zero]  # neither inf nor NaN is
+    near = losses[losses <= EDGE * zero]  # neither inf nor NaN is
     low, high = near.min(initial=two), near.max(initial=zero)
     room = 0.1 * (high - low)  # for a name under the lowest dot
     return float(low - room), float(high + room)
@@ -40,11 +40,11 @@ def astray(run: Run, losses: np.ndarray) -> str:
     """A sentence on what diverged, and one on the models with a loss [..., models] outside the
     range."""
     tops = np.where(np.isfinite(losses), losses, -np.inf).reshape(-1, losses.shape[-1]).max(0)
-    far = FAR * float(run["baseline/zero"][0])
+    edge = EDGE * float(run["baseline/zero"][0])
     named = [
         f"{each.model.short} at {top:.3g}"
         for each, top in zip(entries(run), tops, strict=True)
-        if top > far
+        if top > edge
     ]
     lost = told(each.model.short for each in diverged(run))
     return lost + (f" Beyond the edge: {', '.join(named)}." if named else "")

@@ -108,6 +108,6 @@ def _loss_title(run: Run, x: np.ndarray, trained: np.ndarray, beside: float) -> 
         return f"{ends}, which keeps the penalty"
     if run.config.layers > 1:
         return ends + beaten(run, float(trained[-1] / beside))
-    far = np.flatnonzero(~(np.abs(trained / beside - 1) <= NEAR))
-    arrived = x[far[-1] + 1] if len(far) and far[-1] + 1 < len(x) else None
+    outside = np.flatnonzero(~(np.abs(trained / beside - 1) <= NEAR))
+    arrived = x[outside[-1] + 1] if len(outside) and outside[-1] + 1 < len(x) else None
     return ends + (f", within 2% from step {arrived} on" if arrived is not None else "")

@@ -27,10 +27,10 @@ from icl_core.papers.gdssm.shared.typed_points import points
 def fit(run: Run, view: Any) -> Panel:
     """One prompt, and what every model predicts at every x."""
     pairs = example(run, view.prompt)
-    found, at = _found(run, view, pairs)
-    sine = found.loc[found["x"].abs() <= 5, ["x", "truth"]].to_numpy()
+    curves, at = _found(run, view, pairs)
+    sine = curves.loc[curves["x"].abs() <= 5, ["x", "truth"]].to_numpy()
     gated, descent, linear = (
-        _away(found, name, sine) for name in ("mlp gate", "gradient descent", "linear gate")
+        _away(curves, name, sine) for name in ("mlp gate", "gradient descent", "linear gate")
     )
     return Panel(
         f"Prompt {view.prompt}: the gated MLP is {gated} off the sine, gradient descent on sin "
@@ -42,13 +42,13 @@ def fit(run: Run, view: Any) -> Panel:
         "that "
         "does not move ignores the dots.",
         note=f"Off: root mean square over all x from −5 to 5. {at}",
-        **_fit(run, found, pairs, ("examples", "the sine"), 0.85),
+        **_fit(run, curves, pairs, ("examples", "the sine"), 0.85),
     )
 
 
 def _linear(run: Run) -> str:
     """What models with a linear embedding make of the dots, by their losses at the end."""
-    said = (
+    text = (
         "With a linear embedding constructed layers make a straight line, also with an MLP on "
         "the state"
     )
@@ -56,24 +56,24 @@ def _linear(run: Run) -> str:
         bent, line = (
             float(run[name].mean()) for name in ("evaluated/linear trained", "baseline/line")
         )
-        said += (
+        text += (
             f"; trained ones may bend it, and lose {number_text(bent, 4)} where best straight "
             f"lines lose {number_text(line, 4)}"
         )
-    kept = percent(gained_blind(run, "linear gate"))
+    share = percent(gained_blind(run, "linear gate"))
     return (
-        f"{said}. The gated unit bends it, but with the labels hidden it keeps {kept} of its gain."
+        f"{text}. The gated unit bends it, but with the labels hidden it keeps {share} of its gain."
     )
 
 
 def prompt(run: Run, view: Any) -> Panel:
     """The visitor's points, and what every model predicts at every x."""
     pairs = np.array(points(view.points), dtype=np.float32)
-    found, at = _found(run, view, pairs)
+    curves, at = _found(run, view, pairs)
     gated, sine, linear = (
-        _away(found, name, pairs) for name in ("mlp gate", "truth", "linear gate")
+        _away(curves, name, pairs) for name in ("mlp gate", "truth", "linear gate")
     )
-    far = "" if np.abs(pairs[:, 0]).max() <= 5 else " No training saw an x beyond ±5."
+    warning = "" if np.abs(pairs[:, 0]).max() <= 5 else " No training saw an x beyond ±5."
     too = "long" if len(pairs) > run.config.N else "short"
     count = (
         f" Trained for {run.config.N} pairs and given {len(pairs)}, a step is too {too}, as η/N "
@@ -92,8 +92,8 @@ def prompt(run: Run, view: Any) -> Panel:
         "learned once, and the prompt only weighs them. A model that fitted any curve would "
         "follow those points too.",
         note="Off: root mean square over your "
-        f"points.{count * (len(pairs) != run.config.N)}{far} {at}",
-        **_fit(run, found, pairs, ("your points", "nearest sine"), top),
+        f"points.{count * (len(pairs) != run.config.N)}{warning} {at}",
+        **_fit(run, curves, pairs, ("your points", "nearest sine"), top),
     )
 
 
@@ -105,28 +105,30 @@ def _found(run: Run, view: Any, pairs: np.ndarray) -> tuple[pd.DataFrame, str]:
     ), f"Step {run.snapshot_steps[snapshot]}, seed {row + 1}."
 
 
-def _away(found: pd.DataFrame, name: str, points: np.ndarray) -> str:
+def _away(curves: pd.DataFrame, name: str, points: np.ndarray) -> str:
     """How far a curve is from points [points, 2], root mean square."""
-    misses = np.interp(points[:, 0], found["x"], found[name]) - points[:, 1]
+    misses = np.interp(points[:, 0], curves["x"], curves[name]) - points[:, 1]
     return number_text(float(np.sqrt(np.mean(misses**2))), 2)
 
 
 def _fit(
-    run: Run, found: pd.DataFrame, pairs: np.ndarray, named: tuple[str, str], top: float
+    run: Run, curves: pd.DataFrame, pairs: np.ndarray, named: tuple[str, str], top: float
 ) -> dict[str, Any]:
     """The figure and its table; `named`: what the dots and the truth are called."""
     dots, truth = named
-    x, variants = found["x"], [variant(id) for id in run.names("variants")]
+    x, variants = curves["x"], [variant(id) for id in run.names("variants")]
     series = [
-        Curve("gradient descent on sin x, cos x", x, found["gradient descent"], "gradient descent"),
-        *(Curve(each.label, x, found[each.id], each.colour, each.dash) for each in variants),
-        Curve(truth, x, found["truth"], "floor"),
+        Curve(
+            "gradient descent on sin x, cos x", x, curves["gradient descent"], "gradient descent"
+        ),
+        *(Curve(drawn.label, x, curves[drawn.id], drawn.colour, drawn.dash) for drawn in variants),
+        Curve(truth, x, curves["truth"], "floor"),
     ]
     figure = figures.curves(series, "x", "y", y_range=(-top, top), height=460)
-    labels = {each.id: each.label for each in variants} | {"truth": truth}
+    labels = {drawn.id: drawn.label for drawn in variants} | {"truth": truth}
     return {
         "figure": figure.add_trace(figures.dots(pairs, dots)),
-        "data": found.rename(columns=labels).round(4),
+        "data": curves.rename(columns=labels).round(4),
     }
 
 
@@ -136,10 +138,10 @@ def features(run: Run, view: Any) -> Panel:
     snapshot, row = run.snapshot_at(view), row_of(run, view)
     if view.features_of not in run.names("variants"):
         raise CannotDraw(f"This run holds no model “{variant(view.features_of).label}”.")
-    found = learned(model_at(run, view.features_of, snapshot, row))
-    sine_r2, cosine_r2 = (number_text(float(each), 2) for each in found.r2)
+    waves = learned(model_at(run, view.features_of, snapshot, row))
+    sine_r2, cosine_r2 = (number_text(float(r2), 2) for r2 in waves.r2)
     return Panel(
-        f"{variant(view.features_of).label}: two directions hold {percent(found.share)} of the "
+        f"{variant(view.features_of).label}: two directions hold {percent(waves.share)} of the "
         "features, and of sin x "
         f"and cos x R² = {sine_r2} and {cosine_r2}",
         "Single features (thin) mean nothing by themselves, because the layers only see inner "
@@ -148,30 +150,34 @@ def features(run: Run, view: Any) -> Panel:
         "dotted waves. R² is 1 if "
         "they do and 0 if they hold nothing of a wave. A linear embedding can only draw "
         "straight lines.",
-        _waves(found, run.config.features),
+        _waves(waves, run.config.features),
         data=pd.DataFrame(
-            {"x": GRID, "near sin": found.fitted[:, 0], "near cos": found.fitted[:, 1]}
+            {
+                "x": GRID,
+                "near sin": waves.fitted[:, 0],
+                "near cos": waves.fitted[:, 1],
+            }
         ).round(4),
         note=f"Step {run.snapshot_steps[snapshot]}, seed {row + 1}.",
     )
 
 
-def _waves(found: Learned, count: int) -> Figure:
+def _waves(waves: Learned, count: int) -> Figure:
     series = [
-        Curve("nearest to sin x", GRID, found.fitted[:, 0], "trained"),
-        Curve("nearest to cos x", GRID, found.fitted[:, 1], "layer 2"),
+        Curve("nearest to sin x", GRID, waves.fitted[:, 0], "trained"),
+        Curve("nearest to cos x", GRID, waves.fitted[:, 1], "layer 2"),
         Curve("sin x", GRID, np.sin(GRID), "floor"),
         Curve("cos x", GRID, np.cos(GRID), "floor", "dashdot"),
     ]
     figure = figures.curves(series, "x", "feature", y_range=(-1.35, 1.35))
-    raw = found.features / (np.abs(found.features).max() or 1.0)
+    raw = waves.features / (np.abs(waves.features).max() or 1.0)
     thin = {
         "mode": "lines",
         "line": {"color": FAINT, "width": 1},
         "opacity": 0.35,
         "hoverinfo": "skip",
     }
-    for number, each in enumerate(raw.T[:count]):
+    for number, feature in enumerate(raw.T[:count]):
         named = {"name": "single features", "legendgroup": "single", "showlegend": number == 0}
-        figure.add_scatter(x=GRID, y=each, **thin, **named)
+        figure.add_scatter(x=GRID, y=feature, **thin, **named)
     return figure

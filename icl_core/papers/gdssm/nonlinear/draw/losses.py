@@ -197,10 +197,10 @@ def training(run: Run, view: Any) -> Panel:
     """The loss of every model over its training; also of a run that is still going."""
     x = np.asarray(run.tensors.get("curve/step", [0]))
     ids = run.names("variants") if "names/variants" in run.tensors else []
-    so_far = {
+    losses = {
         id: np.reshape(run.tensors.get(f"curve/{id}", []), (run.config.seeds, -1)) for id in ids
     }
-    rows = {variant(id): padded(row, len(x)) for id, row in so_far.items()}
+    rows = {variant(id): padded(row, len(x)) for id, row in losses.items()}
     series = [Curve(each.label, x, row, each.colour, each.dash) for each, row in rows.items()]
     lines = [
         ("gradient descent", float(each), "gradient descent")

@@ -59,56 +59,60 @@ def held_out(config: Setting, which: tuple[int, int]) -> Tasks:
 
 def levels(config: Setting, which: tuple[int, int]) -> Levels:
     """On some of the held-out tasks, which are too few to lie at the expectation."""
-    on = held_out(config, which)
-    one, two = (construction.best_mixture(on, steps)[1] for steps in (1, 2))
-    return float(on.y[-1].square().mean()) / 2, one, two
+    test_tasks = held_out(config, which)
+    one, two = (construction.best_mixture(test_tasks, steps)[1] for steps in (1, 2))
+    return float(test_tasks.y[-1].square().mean()) / 2, one, two
 
 
 def named_levels(config: Setting, name: str, which: tuple[int, int]) -> dict[str, np.ndarray]:
     """The levels as a run holds them, [1] each: `name`/zero, /one and /two."""
-    found = zip(("zero", "one", "two"), levels(config, which), strict=True)
-    return {f"{name}/{each}": np.array([level]) for each, level in found}
+    pairs = zip(("zero", "one", "two"), levels(config, which), strict=True)
+    return {f"{name}/{level_name}": np.array([level]) for level_name, level in pairs}
 
 
 @torch.no_grad()
-def evaluate(each: Learner, weights: Parameters, on: Tasks) -> np.ndarray:
+def evaluate(learner: Learner, weights: Parameters, test_tasks: Tasks) -> np.ndarray:
     """The losses [seeds], infinite where the weights went astray."""
     parts = [
-        each.predict(weights, on.part(start, start + EVALUATED))
-        for start in range(0, len(on), EVALUATED)
+        learner.predict(weights, test_tasks.part(start, start + EVALUATED))
+        for start in range(0, len(test_tasks), EVALUATED)
     ]
-    losses = loss(torch.cat(parts, -1), on.y[-1]).cpu().numpy()
+    losses = loss(torch.cat(parts, -1), test_tasks.y[-1]).cpu().numpy()
     return np.where(np.isfinite(losses), losses, np.float32(np.inf))
 
 
 def gradient(
-    each: Learner, weights: Parameters, batch: Tasks
+    learner: Learner, weights: Parameters, batch: Tasks
 ) -> tuple[Parameters, dict[str, np.ndarray]]:
     """The gradient of every seed's loss by its own weights, no longer than 1, and the losses
     [seeds]."""
     leaves = several_seeds.leaves(weights)
-    losses = _losses(each)(leaves, batch)
-    found = several_seeds.clipped(several_seeds.gradients(losses, leaves), 1.0)
-    return found, {"loss": losses.detach().cpu().numpy()}
+    losses = _losses(learner)(leaves, batch)
+    clipped = several_seeds.clipped(several_seeds.gradients(losses, leaves), 1.0)
+    return clipped, {"loss": losses.detach().cpu().numpy()}
 
 
 @lru_cache(maxsize=1)
-def _losses(each: Learner) -> Callable[[Parameters, Tasks], Float[Tensor, "seeds"]]:
+def _losses(learner: Learner) -> Callable[[Parameters, Tasks], Float[Tensor, "seeds"]]:
     """Every seed's loss on a batch, by its own weights."""
-    return compile_function(lambda weights, batch: loss(each.predict(weights, batch), batch.y[-1]))
+    return compile_function(
+        lambda weights, batch: loss(learner.predict(weights, batch), batch.y[-1])
+    )
 
 
-def tune(config: Config, each: Learner, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
+def tune(
+    config: Config, learner: Learner, resumed: Tensors, report: Report
+) -> dict[str, np.ndarray]:
     """`loss` [learning rates] after a short training of the first seed at each of `config.rates`,
     infinite where it diverged."""
-    weights = each.initial([config.seed] * len(config.rates))
+    weights = learner.initial([config.seed] * len(config.rates))
     loop.train(
-        tuning_problem(config, each, weights), config.tuning, [], resumed, report, keep=False
+        tuning_problem(config, learner, weights), config.tuning, [], resumed, report, keep=False
     )
-    return {"loss": evaluate(each, weights, held_out(config, TUNED_ON))}
+    return {"loss": evaluate(learner, weights, held_out(config, TUNED_ON))}
 
 
-def tuning_problem(config: Config, each: Learner, weights: Parameters) -> loop.Problem:
+def tuning_problem(config: Config, learner: Learner, weights: Parameters) -> loop.Problem:
     """What the loop tunes: a learning rate has groups of the optimiser, its parameters a row of
     `weights`."""
 
@@ -119,17 +123,17 @@ def tuning_problem(config: Config, each: Learner, weights: Parameters) -> loop.P
         ]
         chosen = zip(parts, config.rates, strict=True)
         return torch.optim.Adam(
-            [group for part, rate in chosen for group in groups(each, part, rate)], fused=True
+            [group for part, rate in chosen for group in groups(learner, part, rate)], fused=True
         )
 
-    rows, gradients = _rows(weights, config.rates), partial(_of_rows, config, each, weights)
+    rows, gradients = _rows(weights, config.rates), partial(_of_rows, config, learner, weights)
     return _fresh(config, config.tuning, rows, gradients, optimiser=adam, evaluate=lambda step: {})
 
 
-def groups(each: Learner, parameters: Parameters, rate: float) -> list[dict[str, Any]]:
+def groups(learner: Learner, parameters: Parameters, rate: float) -> list[dict[str, Any]]:
     """Groups of an optimiser: the state space's parameters at a smaller rate than all others."""
-    slow = [tensor for name, tensor in parameters.items() if name in each.slow]
-    others = [tensor for name, tensor in parameters.items() if name not in each.slow]
+    slow = [tensor for name, tensor in parameters.items() if name in learner.slow]
+    others = [tensor for name, tensor in parameters.items() if name not in learner.slow]
     return [
         {"params": others, "lr": rate},
         *([{"params": slow, "lr": SLOWER * rate}] if slow else []),
@@ -161,21 +165,21 @@ def _rows(tensors: Parameters, rates: Sequence[float]) -> Parameters:
 
 
 def _of_rows(
-    config: Config, each: Learner, weights: Parameters, batch: Tasks
+    config: Config, learner: Learner, weights: Parameters, batch: Tasks
 ) -> tuple[Parameters, dict[str, float]]:
     """The gradients of all learning rates and the lowest loss. One that diverges must not end the
     others: its weights become NaN, which they stay, and its gradient zero."""
-    found, measures = gradient(each, weights, batch)
-    kept = torch.from_numpy(measures["loss"] <= CEILING).to(
+    gradients, measures = gradient(learner, weights, batch)
+    finite = torch.from_numpy(measures["loss"] <= CEILING).to(
         batch.x.device
     )  # neither inf nor NaN is
-    for one in found.values():
-        kept &= one.reshape(len(one), -1).isfinite().all(1)
-    if not kept.all():
-        for name, one in found.items():
-            weights[name][~kept], one[~kept] = torch.nan, 0.0
-    losses = measures["loss"][kept.cpu().numpy()]
-    return _rows(found, config.rates), {
+    for tensor in gradients.values():
+        finite &= tensor.reshape(len(tensor), -1).isfinite().all(1)
+    if not finite.all():
+        for name, tensor in gradients.items():
+            weights[name][~finite], tensor[~finite] = torch.nan, 0.0
+    losses = measures["loss"][finite.cpu().numpy()]
+    return _rows(gradients, config.rates), {
         "loss": float(losses.min()) if len(losses) else float("nan")
     }
 
@@ -192,18 +196,18 @@ def chosen(config: Config, tuned: np.ndarray) -> tuple[float, bool]:
 
 
 def train_tuned(
-    config: Config, each: Learner, tuning: Tensors, resumed: Tensors, report: Report
+    config: Config, learner: Learner, tuning: Tensors, resumed: Tensors, report: Report
 ) -> dict[str, np.ndarray]:
     """Train all seeds at the learning rate that was `chosen`: what `at_rate` gives, `tuned`
     [learning rates], `rate` and whether it was `decided`. Where every learning rate diverged
     nothing is trained: the rate is NaN, and there is no curve."""
     tuned = tuning["loss"].astype(float)
     rate, decided = chosen(config, tuned)
-    made = {"evaluated": np.full(config.seeds, np.inf, np.float32)}
+    tensors = {"evaluated": np.full(config.seeds, np.inf, np.float32)}
     if not math.isnan(rate):
-        made = at_rate(config, each, rate, resumed, report)
+        tensors = at_rate(config, learner, rate, resumed, report)
     return {
-        **made,
+        **tensors,
         "tuned": tuned,
         "rate": np.array(rate),
         "decided": np.array(int(decided), np.int8),
@@ -211,26 +215,28 @@ def train_tuned(
 
 
 def at_rate(
-    config: Setting, each: Learner, rate: float, resumed: Tensors, report: Report
+    config: Setting, learner: Learner, rate: float, resumed: Tensors, report: Report
 ) -> dict[str, np.ndarray]:
     """Train all seeds, then evaluate: what `curves` gives and `evaluated` [seeds]; `final/…`, the
     first seed's weights, of a model that `is_kept`. Where one seed diverges all losses are
     infinite, and no weights are kept."""
-    reached, made = loop.State(), {"evaluated": np.full(config.seeds, np.inf, np.float32)}
+    reached, tensors = loop.State(), {"evaluated": np.full(config.seeds, np.inf, np.float32)}
 
     def watched(state: loop.State, save: Callable[[], dict[str, np.ndarray]]) -> None:
         nonlocal reached
         reached = state
         report(state, save)
 
-    weights = each.initial(list(range(config.seed, config.seed + config.seeds)))
+    weights = learner.initial(list(range(config.seed, config.seed + config.seeds)))
     with suppress(Diverged):
-        of, at = problem(config, each, weights, rate), _evaluations(config)
+        of, at = problem(config, learner, weights, rate), _evaluations(config)
         loop.train(of, config.steps, at, resumed, watched, keep=False)
-        made["evaluated"] = evaluate(each, weights, held_out(config, TEST_SET))
-        kept = weights if is_kept(config, each.model.id) else {}
-        made |= {f"final/{name}": tensor[0].cpu().numpy() for name, tensor in kept.items()}
-    return {**curves(each.model.id, reached), **made}
+        tensors["evaluated"] = evaluate(learner, weights, held_out(config, TEST_SET))
+        final_weights = weights if is_kept(config, learner.model.id) else {}
+        tensors |= {
+            f"final/{name}": tensor[0].cpu().numpy() for name, tensor in final_weights.items()
+        }
+    return {**curves(learner.model.id, reached), **tensors}
 
 
 def is_kept(config: Setting, id: str) -> bool:
@@ -250,17 +256,17 @@ def _evaluations(config: Setting) -> list[int]:
 
 
 def problem(
-    config: Setting, each: Learner, weights: Parameters, learning_rate: float
+    config: Setting, learner: Learner, weights: Parameters, learning_rate: float
 ) -> loop.Problem:
     """What the loop trains at the end; `weights` change in place."""
-    watched, gradients = held_out(config, WATCHED), partial(gradient, each, weights)
+    watched, gradients = held_out(config, WATCHED), partial(gradient, learner, weights)
 
     def adam(parameters: list[Tensor]) -> torch.optim.Adam:
         named = dict(zip(weights, parameters, strict=True))
-        return torch.optim.Adam(groups(each, named, learning_rate), fused=True)
+        return torch.optim.Adam(groups(learner, named, learning_rate), fused=True)
 
     def watch(step: int) -> dict[str, np.ndarray]:
-        return {"loss": evaluate(each, weights, watched)}
+        return {"loss": evaluate(learner, weights, watched)}
 
     return _fresh(
         config, config.steps, weights, gradients, optimiser=adam, evaluate=watch, ceiling=CEILING
@@ -270,5 +276,5 @@ def problem(
 def curves(name: str, state: loop.State) -> dict[str, np.ndarray]:
     """`step`, and under the model's name the losses [seeds, evaluations]; nothing before the first
     evaluation."""
-    found = state.curves()
-    return {"step": found["curve/step"], name: found["curve/loss"]} if state.curve else {}
+    recorded = state.curves()
+    return {"step": recorded["curve/step"], name: recorded["curve/loss"]} if state.curve else {}

@@ -91,8 +91,9 @@ def by_products(run: Run, view: View) -> Panel:
         x_range=(0.9, 1.1 * last), y_range=(low, high), lines=[("predicting zero", zero, "floor")],
     )  # fmt: skip
     end = written(float(mean_of(logs)[-1]))
+    baseline = _conjugate_gradient(run, lines)
     return Panel(
-        f"{depths[-1]} layers of GD++: {end} for {costs[-1]} products, {_rival(run, lines)}",
+        f"{depths[-1]} layers of GD++: {end} for {costs[-1]} products, {baseline}",
         _caption(run, costs, degrees),
         roomy(figure),
         data=_table(depths, costs, degrees, mean_of(logs)),
@@ -130,7 +131,8 @@ def _conjugate(name: str, line: np.ndarray, last: int, edge: float) -> Curve:
     )
 
 
-def _rival(run: Run, lines: dict[str, np.ndarray]) -> str:
+def _conjugate_gradient(run: Run, lines: dict[str, np.ndarray]) -> str:
+    """Return how many products conjugate gradient takes, and its log-loss unless it is exact."""
     d = run.config.d
     if run.config.n >= d <= MOST:
         return f"CGD is exact after {d}"

@@ -61,8 +61,8 @@ def style_of(method: str) -> tuple[str, str, str | None]:
 def drawn(run: Run) -> list[str]:
     """The run's methods that are drawn as lines: those with a style, and those that nothing here
     knows."""
-    known = [f"{kind}/{category}" for kind in KINDS for category in CATEGORIES]
-    return [method for method in run.names("methods") if method in METHODS or method not in known]
+    listed = [f"{kind}/{category}" for kind in KINDS for category in CATEGORIES]
+    return [method for method in run.names("methods") if method in METHODS or method not in listed]
 
 
 def _curve(method: str, x: np.ndarray, losses: np.ndarray, markers: bool = False) -> Curve:
@@ -73,10 +73,10 @@ def _curve(method: str, x: np.ndarray, losses: np.ndarray, markers: bool = False
 def depth(run: Run, view: View) -> Panel:
     """The log-loss of all methods against layers."""
     x, floor = run["depth/layers"], log_of(run["baseline/floor"])
-    found = [_curve(method, x, run[f"evaluated/{method}"], markers=True) for method in drawn(run)]
-    series, kept = (
-        [*found, Curve("floor", x, floor, "floor")],
-        [np.minimum(each.y, 1.5) for each in found],
+    curves = [_curve(method, x, run[f"evaluated/{method}"], markers=True) for method in drawn(run)]
+    series, capped = (
+        [*curves, Curve("floor", x, floor, "floor")],
+        [np.minimum(each.y, 1.5) for each in curves],
     )
     ends = [written(end(run, f"evaluated/{each}")) for each in FIGURES]
     error = f"± {float(run['error/linear/gated'][:, -1].mean()):.2g}"
@@ -90,7 +90,7 @@ def depth(run: Run, view: View) -> Panel:
         "off by a factor, and far worse. CGD is not drawn: in one dimension its first step "
         "solves every prompt, and "
         f"what is left is rounding (a loss of {float(run['baseline/cg'][0]):.0e}).",
-        over_layers(series, "log-loss", window([*kept, floor, [0.0]]), 0.0, height=430),
+        over_layers(series, "log-loss", window([*capped, floor, [0.0]]), 0.0, height=430),
         data=tabled("layers", x, series),
         note=f"Natural logarithms, all on the same fresh prompts. Standard error with {x[-1]} "
         f"layers: {error}.",
@@ -136,8 +136,15 @@ def _categories(run: Run) -> dict[str, tuple[str, str]]:
     """What the run has done with heads, in the table's order, and what the table does not know
     behind it."""
     ran = dict.fromkeys(method.partition("/")[2] for method in run.names("methods"))
-    known = {each: names for each, names in CATEGORIES.items() if each in ran or each == "alone"}
-    return {**known, **{each: (each, each) for each in ran if each not in CATEGORIES}}
+    listed = {
+        category: names
+        for category, names in CATEGORIES.items()
+        if category in ran or category == "alone"
+    }
+    return {
+        **listed,
+        **{category: (category, category) for category in ran if category not in CATEGORIES},
+    }
 
 
 def _of(run: Run, kind: str, method: str, row: int) -> np.ndarray:
@@ -246,7 +253,7 @@ def _head_curve(run: Run, x: np.ndarray, kind: str, row: int, rows: list[str]) -
 def _training_title(run: Run, series: list[Curve], rows: int) -> str:
     if not run.finished:
         return "The heads' losses so far"
-    ends = np.array([each.mean()[-1] for each in series])
+    ends = np.array([curve.mean()[-1] for curve in series])
     apart = float(np.abs(ends[:rows] - ends[rows : 2 * rows]).max())
     return (
         f"On their own prompts, heads with memory and without end up to {written(apart)} apart "

@@ -41,8 +41,8 @@ def polynomials_panel(run: Run, view: View) -> Panel:
         y_range=(1e-4, 30.0),
         height=430,
     )
-    far = density < 0.01 * density.max()
-    inside = (x >= at[~far][0]) & (x <= at[~far][-1])
+    outside = density < 0.01 * density.max()
+    inside = (x >= at[~outside][0]) & (x <= at[~outside][-1])
     worst = float(max((shape[inside].max(initial=0.0) for shape in shapes.values()), default=0.0))
     return Panel(
         f"Where prompts lie, at most {worst:.2g} of w* is left; elsewhere it may be anything",

@@ -114,8 +114,8 @@ def _arrival(x: np.ndarray, logs: np.ndarray) -> str:
     mean = mean_of(logs)
     if not np.isfinite(mean[-1]):
         return "–"
-    far = np.flatnonzero(~(np.abs(mean - mean[-1]) <= NEAR))
-    return str(x[far[-1] + 1 if len(far) else 0])
+    outside = np.flatnonzero(~(np.abs(mean - mean[-1]) <= NEAR))
+    return str(x[outside[-1] + 1 if len(outside) else 0])
 
 
 def _distance_title(run: Run, ends: list[float]) -> str:

@@ -42,12 +42,12 @@ def there(run: Run, view: View) -> Panel:
 
 def shown(run: Run, view: View) -> list[Timed]:
     """The models that the view asks for."""
-    kept = {
+    choices = {
         "all": models_of(run),
         "equal": EQUAL,
-        "memory": [each for each in EQUAL if each is not LINEAR],
+        "memory": [model for model in EQUAL if model is not LINEAR],
     }
-    return [each for each in models_of(run) if each in kept[view.shown]]
+    return [model for model in models_of(run) if model in choices[view.shown]]
 
 
 def _panel(run: Run, view: View, coordinates: str) -> Panel:
@@ -56,11 +56,15 @@ def _panel(run: Run, view: View, coordinates: str) -> Panel:
     for number, model in enumerate(models):
         x = rates * APART ** (number - (len(models) - 1) / 2)
         figure.add_traces(_traces(run, model, coordinates, x))
-    every = [
+    arrivals_of_all = [
         arrivals(run, each, where) for each in models_of(run) for where in run.names("coordinates")
     ]
     low = min(
-        [float(each[np.isfinite(each)].min()) for each in every if np.isfinite(each).any()]
+        [
+            float(each[np.isfinite(each)].min())
+            for each in arrivals_of_all
+            if np.isfinite(each).any()
+        ]
         or [limit / 10]
     )
     ends = (rates[0] / 1.35, rates[-1] * 1.35)
@@ -85,7 +89,7 @@ def _traces(run: Run, model: Timed, coordinates: str, x: np.ndarray) -> list[Tra
     edge for never."""
     steps, edge = arrivals(run, model, coordinates), run.config.steps * EDGE
     middle, tint = typical(steps), colour(model.kind)
-    low, high = (np.minimum(each, edge) for each in (steps.min(1), steps.max(1)))
+    low, high = (np.minimum(bound, edge) for bound in (steps.min(1), steps.max(1)))
     seen, never = np.isfinite(middle), ~np.isfinite(middle)
     silent = {"legendgroup": model.id, "showlegend": False}
     outline = Trace(
@@ -109,7 +113,7 @@ def _traces(run: Run, model: Timed, coordinates: str, x: np.ndarray) -> list[Tra
     )
     line.update(marker={"size": 9, "symbol": model.symbol, "line": {"color": PAPER, "width": 1}})
     line.update(hovertemplate=f"{model.name}: %{{y:.0f}} steps<extra></extra>")
-    found = [outline] if len(steps[0]) > 1 and seen.sum() > 1 else []
+    band = [outline] if len(steps[0]) > 1 and seen.sum() > 1 else []
     whys = [why_never(run, model, coordinates, int(rate)) for rate in np.flatnonzero(never)]
     mark = {"size": 11, "symbol": f"{model.symbol}-open", "color": tint, "line": {"width": 2}}
     open_marks = Trace(
@@ -123,22 +127,23 @@ def _traces(run: Run, model: Timed, coordinates: str, x: np.ndarray) -> list[Tra
     open_marks.update(
         name=model.name, hovertemplate=f"{model.name}: never; %{{customdata}}<extra></extra>"
     )
-    return [*found, line, open_marks]
+    return [*band, line, open_marks]
 
 
 def _title(run: Run, coordinates: str) -> str:
     """At the best rate: the linear transformer's steps, and the faster Memformer's."""
-    ends = {each.id: _best(run, each, coordinates) for each in (LINEAR, *MEMORIES)}
-    first = min(MEMORIES, key=lambda each: ends[each.id])
+    ends = {model.id: _best(run, model, coordinates) for model in (LINEAR, *MEMORIES)}
+    first = min(MEMORIES, key=lambda model: ends[model.id])
     where = "Original" if coordinates == "original" else "Whitened"
-    return f"{where}: linear {_said(ends[LINEAR.id])}, {first.name} {_said(ends[first.id])} steps"
+    linear = _steps_text(ends[LINEAR.id])
+    return f"{where}: linear {linear}, {first.name} {_steps_text(ends[first.id])} steps"
 
 
 def _best(run: Run, model: Timed, coordinates: str) -> float:
     return float(typical(arrivals(run, model, coordinates)).min())
 
 
-def _said(steps: float) -> str:
+def _steps_text(steps: float) -> str:
     return f"{steps:,.0f}" if np.isfinite(steps) else "never"
 
 
@@ -157,7 +162,7 @@ def _caption(run: Run) -> str:
 
 def _medians(run: Run, coordinates: str) -> pd.DataFrame:
     columns = {
-        each.name: typical(arrivals(run, each, coordinates)).round(1) for each in models_of(run)
+        model.name: typical(arrivals(run, model, coordinates)).round(1) for model in models_of(run)
     }
     return pd.DataFrame({"learning rate": run["rate/values"]} | columns).replace(np.inf, "never")
 
@@ -185,6 +190,6 @@ def _row(run: Run, model: Timed, coordinates: str, index: int) -> dict[str, str]
         "coordinates": coordinates,
         "model": model.name,
         "rate": f"{run['rate/values'][index]:g}" + " (best)" * (best_rate(steps) == index),
-        "steps, each seed": ", ".join(_said(each) for each in steps[index]),
+        "steps, each seed": ", ".join(_steps_text(seed_steps) for seed_steps in steps[index]),
         "never, because": why_never(run, model, coordinates, index),
     }

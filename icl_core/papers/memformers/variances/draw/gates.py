@@ -204,8 +204,8 @@ def test_time(run: Run, view: View) -> Panel:
 
 def _arrived(curve: np.ndarray) -> int:
     """The step from which a curve stays within 0.05 of its end."""
-    far = np.flatnonzero(~(np.abs(curve - curve[-1]) <= 0.05))
-    return int(far[-1]) + 1 if len(far) else 0
+    outside = np.flatnonzero(~(np.abs(curve - curve[-1]) <= 0.05))
+    return int(outside[-1]) + 1 if len(outside) else 0
 
 
 def training(run: Run, view: View) -> Panel:
