@@ -75,9 +75,10 @@ def _adds_up(each: Map, row: int, column: int) -> None:
     assert found.title and found.says.endswith(".") and found.terms
     assert abs(found.value - shown) < 1e-5 * size, (each.title, row, column, found.value, shown)
     if found.share is not None and found.share == found.value:
-        assert found.rivals[0].share >= found.share  # the terms make a score, and that the share
-        place = next((rival for rival in found.rivals if rival.share == found.share), None)
+        # the terms make a score, and that the share
+        assert found.competitors[0].share >= found.share
+        place = next((other for other in found.competitors if other.share == found.share), None)
         assert place is None or abs(place.score - found.total) < 1e-4 * max(1.0, abs(found.total))
     else:
         assert abs(found.total - shown) < 1e-5 * size, (each.title, row, column, found.total, shown)
-    assert list(found.rivals) == sorted(found.rivals, key=lambda rival: -rival.score)
+    assert list(found.competitors) == sorted(found.competitors, key=lambda other: -other.score)

@@ -1,11 +1,21 @@
 """The time a run takes is foretold by the runs that are known, the nearest first."""
 
+import json
+
 import pytest
 from house import TOY, house
 
 from icl_core import registry
-from icl_core.jobs.estimate import FIGURES, estimate_seconds, machine_pace, measure_pace
+from icl_core.jobs.estimate import (
+    FIGURES,
+    SHIPPED_PACE,
+    estimate_seconds,
+    machine_pace,
+    measure_pace,
+)
+from icl_core.jobs.folder import jobs_folder
 from icl_core.machine import device
+from icl_core.runs.disk import write_whole
 
 
 @pytest.fixture(autouse=True)
@@ -55,6 +65,14 @@ def test_runs_of_this_device_come_first(runs):
     assert speed(config(seed=2)) == pytest.approx(100)
     keep(runs.ship, config(d=64), 2.0)
     assert speed(config(seed=2)) == pytest.approx(2)
+
+
+def test_a_machine_of_half_the_pace_takes_twice_as_long(runs):
+    keep(runs.ship, config(), 10.0)
+    assert machine_pace() is None and speed(config()) == pytest.approx(10)
+    record = json.dumps({"seconds": 2 * SHIPPED_PACE})
+    write_whole(jobs_folder() / "pace.json", record.encode())
+    assert speed(config()) == pytest.approx(20)
 
 
 def test_the_pace_is_measured_once(monkeypatch):

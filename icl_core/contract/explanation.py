@@ -12,7 +12,7 @@ import numpy as np
 SUM, PRODUCT, MEAN = "sum", "product", "mean"
 TOGETHER = {SUM: sum, PRODUCT: prod, MEAN: lambda values: sum(values) / len(values)}
 MOST = 10  # terms that are listed
-RIVALS = 5  # cells of the same softmax that are listed
+COMPETITORS = 5  # cells of the same softmax that are listed
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Explanation:
     terms   the numbers of which it is computed; if the map shows a share, those of its score
     joined  how the terms are combined: SUM, PRODUCT or MEAN
     share   the cell's share of its softmax; None if there is no softmax
-    rivals  the cells with the largest scores in that softmax
+    competitors  the cells with the largest scores in that softmax
     beside  numbers to compare it with: a construction's, an identity's
     """
 
@@ -53,7 +53,7 @@ class Explanation:
     terms: tuple[Term, ...]
     joined: str = SUM
     share: float | None = None
-    rivals: tuple[Competitor, ...] = ()
+    competitors: tuple[Competitor, ...] = ()
     beside: tuple[Term, ...] = ()
 
     @property
@@ -119,7 +119,7 @@ def softmax(
     cells with the largest scores, called by `names` [cells]."""
     shares = np.exp(scores - scores.max())
     shares = shares / shares.sum()  # [cells]
-    largest_scores = np.argsort(-scores, kind="stable")[:RIVALS]
+    largest_scores = np.argsort(-scores, kind="stable")[:COMPETITORS]
     competitors = tuple(
         Competitor(names[int(i)], float(scores[i]), float(shares[i])) for i in largest_scores
     )

@@ -25,6 +25,7 @@ from icl_core.runs.header import Header, stored_settings, typed_config
 FIGURES = 0.7  # seconds from the request to a worker, and from the run to its figures
 NEAR = 0.03  # a distance between settings that makes little difference
 MADE_HERE = 4.0  # weight of a run made on this machine; that of a shipped one is 1
+SHIPPED_PACE = 0.78  # CPU seconds of `device.pace`: the median over the shipped runs' trainings
 OLD = 86400.0  # seconds after which the pace of this machine is measured anew
 
 
@@ -76,9 +77,8 @@ def _weight(experiment: Experiment, values: dict[str, Any], header: Header) -> f
 
 def _seconds_per_cost(experiment: Experiment, header: Header, pace: float | None) -> float:
     """Return the seconds that a unit of cost took in a run. Those of a shipped run are converted to
-    the pace of this machine, if both are known."""
-    run_pace = header.info.get("pace")
-    slower = pace / run_pace if pace and run_pace and header.origin == "shipped" else 1.0
+    the pace of this machine, once that is measured."""
+    slower = pace / SHIPPED_PACE if pace and header.origin == "shipped" else 1.0
     return slower * header.info["seconds"] / _cost(experiment.cost, typed_config(header))
 
 

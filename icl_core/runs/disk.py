@@ -2,7 +2,6 @@
 
 import os
 import re
-import stat
 import threading
 import time
 from contextlib import suppress
@@ -72,13 +71,6 @@ def delete_drafts(folder: Path) -> None:
             writer_lives = psutil.pid_exists(int(match[1]))
             if not writer_lives or time.time() - path.stat().st_mtime > _OLD_DRAFT:
                 path.unlink()
-
-
-def is_odd(path: Path) -> bool:
-    """Return whether the path is a link, a pipe, a folder or anything else but a regular file."""
-    with suppress(OSError):
-        return not stat.S_ISREG(path.lstat().st_mode)
-    return False
 
 
 def unwritable(folder: Path) -> Path | None:

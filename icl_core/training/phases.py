@@ -187,8 +187,10 @@ def _reporter(
     def report(state: State, save: Callable[[], dict[str, np.ndarray]]) -> None:
         def live() -> Tensors:
             """Return what can be drawn of the run so far."""
-            so_far = {**results, phase.name: phase.curves(state)} if state.curve else results
-            shown = _first_phases(plan, so_far)
+            current_results = dict(results)
+            if state.curve:
+                current_results[phase.name] = phase.curves(state)
+            shown = _first_phases(plan, current_results)
             return show(shown) if shown else {}
 
         def checkpoint() -> Tensors:

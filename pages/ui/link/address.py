@@ -143,10 +143,7 @@ def current_choices(setting: Setting, fields: Iterable[str]) -> dict[str, Any]:
     view_knobs = knobs.knobs_of(type(setting.view))
     base = knobs.values(base_view(setting.experiment, setting.preset))
     query = st.query_params
-    texts = {}
-    for field in fields:
-        former_name = view_knobs[field].was or field
-        texts[field] = query.get(field, query.get(former_name, value_text(base[field])))
+    texts = {field: query.get(field, value_text(base[field])) for field in fields}
     values = _parse(texts, view_knobs, [])  # the page itself warns of what cannot be read
     choices = {field: values.get(field, getattr(setting.view, field)) for field in texts}
     fixed = lesson_rules.fixed_fields(setting.lesson, setting.preset)

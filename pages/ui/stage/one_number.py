@@ -227,8 +227,13 @@ def _show_explanation(explanation: Explanation) -> None:
             "softmax sees them"
         )
         rows = [
-            ("", rival.name, _number(rival.score), formats.share(rival.share))
-            for rival in explanation.rivals
+            (
+                "",
+                competitor.name,
+                _number(competitor.score),
+                formats.share(competitor.share),
+            )
+            for competitor in explanation.competitors
         ]
         tables.append(_table(caption, rows))
     st.html(f'<div class="making">{"".join(tables)}</div>')

@@ -251,7 +251,7 @@ def attended(
         share,
         largest(terms, "other terms"),
         share=share,
-        rivals=competitors,
+        competitors=competitors,
     )
 
 

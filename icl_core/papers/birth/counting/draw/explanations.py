@@ -152,7 +152,9 @@ def _said(title: str, logits: dict[str, np.ndarray], state: int) -> Explanation:
     )
     total = np.sum(list(logits.values()), axis=0)
     share, competitors = softmax([f"next {LETTERS[j]}" for j in range(len(total))], total, state)
-    return Explanation(f"The model: {title}", MODEL, share, terms, share=share, rivals=competitors)
+    return Explanation(
+        f"The model: {title}", MODEL, share, terms, share=share, competitors=competitors
+    )
 
 
 def _counted(title: str, reading: Reading, at: int, name: str, state: int, k: int) -> Explanation:
