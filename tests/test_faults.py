@@ -220,7 +220,8 @@ def test_metrics_have_whole_products_on_a_gpu_and_what_was_set_on_a_cpu(
     )
     try:
         torch.set_float32_matmul_precision("medium")
-        assert findings.measure(experiment, Run(None, {})) == [] and found == [expected]  # type: ignore[arg-type]
+        records = findings.measure(experiment, Run(None, {}))  # type: ignore[arg-type]
+        assert records == [] and found == [expected]
         assert torch.get_float32_matmul_precision() == "medium"
     finally:
         torch.set_float32_matmul_precision(before)

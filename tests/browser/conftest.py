@@ -136,7 +136,7 @@ def window(browser: Browser, profile: BrowserContext) -> Iterator[Callable[..., 
             errors.append(f"{message.text} {message.location.get('url', '')}")
 
     def opened(width: int = 1400, colours: str = "light", **options: str | dict[str, str]) -> Page:
-        page = browser.new_page(**options) if options else profile.new_page()  # type: ignore[arg-type]
+        page = browser.new_page(**options) if options else profile.new_page()
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=colours, reduced_motion="reduce")  # type: ignore[arg-type]
         page.set_default_timeout(DEADLINE * 1000)

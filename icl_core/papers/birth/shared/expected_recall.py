@@ -47,17 +47,16 @@ def _chi(z: Tensor, freedom: float | Tensor) -> Tensor:
 
 
 def _grouped(strengths: Float[np.ndarray, "P"]) -> tuple[Tensor, Tensor, Tensor]:
-    """Of groups of neighbouring ranks: how many are in it, and the means of a^2 and a^4."""
+    """Return the sizes of groups of neighbouring ranks, and the means of a^2 and a^4 in each,
+    [groups]."""
     P = len(strengths)
     edges = np.unique(np.geomspace(1, P + 1, BINS + 1).round().astype(int)) - 1
     edges = np.array([0, P]) if np.ptp(strengths) == 0 else edges
     groups = [strengths[low:high] for low, high in pairwise(edges)]
-    columns = (
-        [len(g) for g in groups],
-        [(g**2).mean() for g in groups],
-        [(g**4).mean() for g in groups],
-    )
-    return tuple(torch.tensor(column, dtype=torch.float64) for column in columns)  # type: ignore[return-value]
+    counts = torch.tensor([len(group) for group in groups], dtype=torch.float64)
+    squares = torch.tensor([(group**2).mean() for group in groups], dtype=torch.float64)
+    fourths = torch.tensor([(group**4).mean() for group in groups], dtype=torch.float64)
+    return counts, squares, fourths
 
 
 def recalled(d: int, strengths: Float[np.ndarray, "P"]) -> Float[np.ndarray, "P"]:

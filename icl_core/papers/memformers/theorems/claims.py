@@ -1,6 +1,7 @@
 """What the theorems say, what they do not, and every erratum as a number; each written once."""
 
 from functools import partial
+from typing import Any
 
 from icl_core.contract.experiment import Claim
 
@@ -137,8 +138,10 @@ COUNTS = theory(
 )
 
 
-def _erratum(id: str, label: str, text: str, where: str, **bound: object) -> Claim:
-    return ours(id=f"erratum-{id}", label=label, text=text, source=f"against {where}", **bound)  # type: ignore[arg-type]
+def _erratum(id: str, label: str, text: str, where: str, **bound: Any) -> Claim:
+    id = f"erratum-{id}"
+    source = f"against {where}"
+    return ours(id=id, label=label, text=text, source=source, **bound)
 
 
 ERRATA = {
