@@ -89,9 +89,9 @@ def complaint(experiment_id: str, known: dict[str, Any] | None, now: dict[str, A
                 f"{n} {known[part][n]} → {now[part][n]}" for n in sorted(differing)[:5]
             )
             return (
-                f"{experiment_id} computes something else than version {now['version']} did: "
-                "raise its version, or "
-                f"mend it ({part}: {told or 'other names: ' + ', '.join(names[:5])})"
+                f"{experiment_id} computes something else than version {now['version']} did: raise "
+                f"its version, or mend it ({part}: "
+                f"{told or 'other names: ' + ', '.join(names[:5])})"
             )
     return ""
 

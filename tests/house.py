@@ -23,8 +23,8 @@ _pace = cache(device.pace)  # of this machine, measured once and not in every st
 TOY = "toy.walk"
 # A worker whose checkpoints come long before the end of a short training.
 SOON = (
-    "from icl_core.jobs import job_progress as p, worker; p.FIRST_CHECKPOINT = p.CHECKPOINT = 0.3; "
-    "worker.work(once=True, slots=9)"
+    "from icl_core.jobs import job_progress as p, worker; p.FIRST_CHECKPOINT = p.CHECKPOINT = "
+    "0.3; worker.work(once=True, slots=9)"
 )
 
 

@@ -148,8 +148,8 @@ def test_a_scheduler_that_hangs_up_is_named_once(tmp_path, monkeypatch, capsys):
 
     async def fails(*_, **__):
         raise OSError(
-            f"in <TCP (closed) local=tcp://127.0.0.1:{next(tries)}>: ConnectionResetError: "
-            "reset by peer"
+            f"in <TCP (closed) local=tcp://127.0.0.1:{next(tries)}>: ConnectionResetError: reset "
+            "by peer"
         )
 
     monkeypatch.setattr(distributed.Client, "_start", fails)

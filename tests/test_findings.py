@@ -243,15 +243,14 @@ def test_a_table_has_columns_of_one_width_and_the_words_at_the_end(bound, said):
     head, *lines = claims_table.table(rows).splitlines()
     width = max(len(said), len("≤ 0"), len("bound"))
     assert head == (
-        f"experiment  preset     claim          value    {'bound':<{width}}  verdict         "
-        "kind    "
-        "source; setting; quote; why"
+        f"experiment  preset     claim          value    {'bound':<{width}}  verdict         kind  "
+        "  source; setting; quote; why"
     )
     assert lines == [
         f"toy.walk    classroom  teacher found  0.1235   {said:<{width}}  not reproduced  paper   "
         "Section 1; any setting; “the student finds its teacher”; not known",
-        f"toy.walk               last loss      not run  {'≤ 0':<{width}}  not run         "
-        "theory  exact; any setting",
+        f"toy.walk               last loss      not run  {'≤ 0':<{width}}  not run         theory  "
+        "exact; any setting",
         f"toy.walk    012345     last loss      0        {'≤ 0':<{width}}  holds           theory  "
         "exact; any setting; as proved",
     ]

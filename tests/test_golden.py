@@ -53,6 +53,6 @@ def test_another_recall_is_noticed(monkeypatch):
     said = golden.complaint("birth.induction", known, golden.entry("birth.induction"))
     version = known["version"]
     assert said.startswith(
-        f"birth.induction computes something else than version {version} did: raise its "
-        "version, or mend it"
+        f"birth.induction computes something else than version {version} did: raise its version, "
+        "or mend it"
     )

@@ -666,8 +666,8 @@ def test_what_differs_is_said_in_order_and_what_is_missing_as_nothing():
     wanted = {"torch": "2.13.0", "numpy": "2.0", "icl_core": "0123456789abcdef"}
     assert differs(wanted, wanted) == ""
     assert differs(wanted, {"torch": "2.12.1", "icl_core": "f" * 16}) == (
-        "torch 2.13.0 was expected, 2.12.1 came; numpy 2.0 was expected, nothing came; "
-        "icl_core 0123456789ab was expected, ffffffffffff came"
+        "torch 2.13.0 was expected, 2.12.1 came; numpy 2.0 was expected, nothing came; icl_core "
+        "0123456789ab was expected, ffffffffffff came"
     )
 
 

@@ -95,14 +95,14 @@ def test_what_may_be_left_out_and_what_is_not_read_is_said():
         (save(given(P=np.zeros(T))), r"P must be a matrix \[T, d\], got the shape \[32\]"),
         (save(given(P=np.zeros((T - 1, d)))), "T, the rows of P, must be from 32 to 256, got 31"),
         (save(given(W_E=np.zeros((257, d)))), "N, the rows of W_E, must be from 4 to 256, got 257"),
-        (save(given(W_E=np.zeros((N, 513)))), "d, the columns of W_E, must be from 16 to 512, "
-                                              "got 513"),
-        (save(given(**with_number(np.nan))), "every number of W_O2 must be finite, got 1 that "
-                                             "is NaN"),
-        (save(given(**with_number(-np.inf, "P"))), "every number of P must be finite, got 1 "
-                                                   "that is infinite"),
-        (save(given(**with_number(1e300))), "W_O2 must be finite, got 1 that is infinite, or "
-                                            "too large for float32"),
+        (save(given(W_E=np.zeros((N, 513)))), "d, the columns of W_E, must be from 16 to 512, got "
+                                              "513"),
+        (save(given(**with_number(np.nan))), "every number of W_O2 must be finite, got 1 that is "
+                                             "NaN"),
+        (save(given(**with_number(-np.inf, "P"))), "every number of P must be finite, got 1 that "
+                                                   "is infinite"),
+        (save(given(**with_number(1e300))), "W_O2 must be finite, got 1 that is infinite, or too "
+                                            "large for float32"),
         (save(given(R1=np.zeros((d, d), np.int32))), "R1 must be float16, bfloat16, float32 or "
                                                      "float64, got I32"),
     ],

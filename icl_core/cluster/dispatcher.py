@@ -80,8 +80,8 @@ async def _serve(stopped: Callable[[], bool], server_lives: Callable[[], bool]) 
             connected_at = time.monotonic()
         except ImportError as problem:
             return _write_obstacle(
-                "ICL_SCHEDULER needs Dask: pip install -r "
-                f"icl_core/cluster/requirements-dask.txt ({problem})"
+                "ICL_SCHEDULER needs Dask: pip install -r icl_core/cluster/requirements-dask.txt "
+                f"({problem})"
             )
         except (OSError, ValueError, TypeError, RuntimeError) as problem:  # of addresses and TLS
             reason = _CONNECTION.sub("", str(problem))

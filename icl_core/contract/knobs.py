@@ -228,8 +228,8 @@ def settings(cls: T) -> T:
     missing = [field.name for field in fields if "knob" not in field.metadata]
     if missing:
         raise TypeError(
-            f"{cls.__name__}: every field must be a slider, choice, text, toggle or document; "
-            f"not so: {missing}"
+            f"{cls.__name__}: every field must be a slider, choice, text, toggle or document; not "
+            f"so: {missing}"
         )
     return settings_class  # type: ignore[return-value]
 

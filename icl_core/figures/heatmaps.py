@@ -175,8 +175,8 @@ def _map_size(values: Sequence[np.ndarray], columns: int, written: bool) -> tupl
     longest = max((max(matrix.shape) for matrix in values), default=0)
     if not longest or (written and longest > WRITTEN):
         raise ValueError(
-            f"matrices must have cells, and at most {WRITTEN} a side if written, got {longest} "
-            "a side"
+            f"matrices must have cells, and at most {WRITTEN} a side if written, got {longest} a "
+            "side"
         )
     columns = maps_a_row(len(values), columns, longest if written else 0)
     width = WIDE * (1 - SIDE * (columns - 1)) / columns

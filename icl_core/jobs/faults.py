@@ -60,8 +60,8 @@ def memory_message(config: Any, error: str) -> str:
     else:
         advice = "its settings are too large"
     return (
-        f"the memory of {device.describe()} ran out: {expected}{asked}{_size(free)} are free "
-        f"now; {advice}"
+        f"the memory of {device.describe()} ran out: {expected}{asked}{_size(free)} are free now; "
+        f"{advice}"
     )
 
 

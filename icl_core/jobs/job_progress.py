@@ -203,8 +203,8 @@ class JobProgress(SharedProgress):
             self._obstacle = ""
         except OSError as problem:
             self._obstacle = (
-                f"{write_problem(problem)}; the training goes on, but stopping it now would "
-                "lose some steps"
+                f"{write_problem(problem)}; the training goes on, but stopping it now would lose "
+                "some steps"
             )
 
     def _write(self, path: Path, tensors: Tensors) -> int:
@@ -234,7 +234,7 @@ class JobProgress(SharedProgress):
             if {name: record.get(name) for name in self.identity} == self.identity:
                 self._checkpoint = tensors
                 self.first_step = reached["step"]
-                self.shared.mark_counted(phases.kept(tensors))
+                self.shared.mark_counted(phases.finished_phases(tensors))
                 self._seconds_before = reached["seconds"]
                 self._step = reached["step"]
                 self.total = reached["total"]

@@ -216,6 +216,6 @@ def check_memory(needed: int, what: str) -> None:
         estimates.append(needed)
     elif needed > memory():
         raise TooLarge(
-            f"{what} must fit the memory of {describe()}, {memory() / 2**30:.1f} GiB; "
-            f"got an estimated {needed / 2**30:.1f} GiB"
+            f"{what} must fit the memory of {describe()}, {memory() / 2**30:.1f} GiB; got an "
+            f"estimated {needed / 2**30:.1f} GiB"
         )

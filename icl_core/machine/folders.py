@@ -51,7 +51,7 @@ def read_regular_file(path: Path, largest: int) -> bytes:
     status = path.stat()
     if not stat.S_ISREG(status.st_mode) or status.st_size > largest:
         raise ValueError(
-            f"expected a file of at most {largest} bytes, got {stat.filemode(status.st_mode)} "
-            f"of {status.st_size}"
+            f"expected a file of at most {largest} bytes, got {stat.filemode(status.st_mode)} of "
+            f"{status.st_size}"
         )
     return path.read_bytes()

@@ -31,8 +31,8 @@ def check_queued(jobs: int, more: int = 1) -> None:
     limit = _number(QUEUED)
     if jobs + more > limit:
         raise BadSetting(
-            f"the limit of runs waiting or in training is {limit:.0f} ({QUEUED}), "
-            f"you have {jobs}, and this asks for {more} more"
+            f"the limit of runs waiting or in training is {limit:.0f} ({QUEUED}), you have {jobs}, "
+            f"and this asks for {more} more"
         )
 
 

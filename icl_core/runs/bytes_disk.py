@@ -48,8 +48,8 @@ class BytesDisk(diskcache.Disk):
         """Return the value from its file; raises `Refused` if it would have to be unpickled."""
         if mode != MODE_BINARY:
             raise Refused(
-                f"a value must be a file of bytes (mode {MODE_BINARY}), got mode {mode}: "
-                "refused, not read"
+                f"a value must be a file of bytes (mode {MODE_BINARY}), got mode {mode}: refused, "
+                "not read"
             )
         return super().fetch(mode, within(filename), None, read)
 

@@ -100,8 +100,7 @@ def _check(what: str, sizes: list[int], limit: int) -> None:
         mebibyte = 2**20
         raise BadSetting(
             f"{what} may take {limit / mebibyte:.1f} MiB here, they would take "
-            f"{sum(sizes) / mebibyte:.1f} MiB with this one; "
-            "delete some on the page of runs"
+            f"{sum(sizes) / mebibyte:.1f} MiB with this one; delete some on the page of runs"
         )
 
 

@@ -43,9 +43,8 @@ class LocalRuns:
             if obstacle is not None:
                 return (
                     f"Nothing can be trained or kept here: {obstacle} must be a folder that this "
-                    "user may write to. "
-                    "Runs that come with the project are shown all the same; ICL_CACHE_DIR "
-                    "names another folder."
+                    "user may write to. Runs that come with the project are shown all the same; "
+                    "ICL_CACHE_DIR names another folder."
                 )
         return ""
 

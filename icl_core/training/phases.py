@@ -225,7 +225,7 @@ def _fold(kind: str, results: Made) -> dict[str, np.ndarray]:
     }
 
 
-def kept(state: Tensors) -> set[str]:
+def finished_phases(state: Tensors) -> set[str]:
     """Return the names of the phases whose results a checkpoint holds."""
     return {path.split("/")[1] for path in state if path.startswith("phase/")}
 

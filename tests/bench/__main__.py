@@ -42,8 +42,7 @@ def machine() -> str:
     gpu = f", {torch.cuda.get_device_name()}" if torch.cuda.is_available() else ""
     return (
         f"{os.cpu_count()} cores, {model or platform.machine()}{gpu}, load "
-        f"{os.getloadavg()[0]:.1f}, "
-        f"Python {platform.python_version()}, torch {torch.__version__}, "
+        f"{os.getloadavg()[0]:.1f}, Python {platform.python_version()}, torch {torch.__version__}, "
         f"{datetime.now(UTC):%Y-%m-%d}"
     )
 

@@ -18,7 +18,7 @@ from icl_core.papers.birth.steps import (
     noise_example,
     simplified,
 )
-from icl_core.papers.birth.steps.law import Drawn, more_often, own, pairs, sample
+from icl_core.papers.birth.steps.law import Drawn, answer_probability, more_often, pairs, sample
 from icl_core.papers.birth.steps.load_run import read, shown
 from icl_core.papers.birth.steps.metrics import learned_in
 from icl_core.papers.birth.steps.settings import ORDERS, THEN, THEOREM, Config, View
@@ -81,7 +81,7 @@ def test_expectations_are_sums_over_all_sequences():
             for s in range(T):
                 by_hand[t, s, z[s], z[-1]] += weight * (F[y, z[t]] + places[y, t])
     torch.testing.assert_close(pairs(F, places, N, T), by_hand)
-    torch.testing.assert_close(own(N, T), there)
+    torch.testing.assert_close(answer_probability(N, T), there)
     torch.testing.assert_close(more_often(N, T), there - (1 - there) / (N - 1))
 
 

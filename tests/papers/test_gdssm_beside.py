@@ -163,8 +163,8 @@ def test_arrivals_are_set_beside_each_other_seed_by_seed_in_steps_and_in_tasks()
     panel = drawn([2, 2, 1, 1], [2, 2, 2, 1])
     assert (
         panel.title
-        == "Within 1% of L*: after 200 to 400 steps as the authors train, after 5 to 10 steps "
-        "as here"
+        == "Within 1% of L*: after 200 to 400 steps as the authors train, after 5 to 10 steps as "
+        "here"
     )
     assert (
         "seed by seed: 40 times the steps, 2.5 times the tasks; our rate is 1 times theirs"

@@ -15,12 +15,12 @@ from icl_core.papers.gdssm.nonlinear.draw import fits, losses
 from icl_core.papers.gdssm.nonlinear.initial_weights import frozen, initial
 from icl_core.papers.gdssm.nonlinear.load_run import (
     GRID,
-    asked,
     descended,
     example,
     learned,
     model_at,
     nearest_sine,
+    tasks_for_queries,
 )
 from icl_core.papers.gdssm.nonlinear.model import Model
 from icl_core.papers.gdssm.nonlinear.settings import VARIANTS, Config, View
@@ -124,7 +124,7 @@ def test_an_mlp_on_the_state_leaves_the_model_linear_in_the_query():
     straight line."""
     weights = initial(replace(SMALL, layers=2), STATE, [7]).to(torch.float64)
     queries = np.array([-5.0, -1.0, 0.0, 2.0, 5.0])
-    tasks = asked(example(Run(SMALL, {}), 0), queries).to(torch.float64)
+    tasks = tasks_for_queries(example(Run(SMALL, {}), 0), queries).to(torch.float64)
     line = model.forward(weights, tasks)[0].numpy()
     np.testing.assert_allclose(line, np.polyval(np.polyfit(queries, line, 1), queries), atol=1e-12)
 
@@ -153,7 +153,7 @@ def test_the_grey_curve_is_the_best_mixture(layers):
     predicted = [
         descended(
             run,
-            asked(
+            tasks_for_queries(
                 np.stack([raw.x[:-1, 0, t], raw.y[:-1, 0, t]], 1), raw.x[-1, 0, t : t + 1].numpy()
             ),
         )[0]
@@ -350,7 +350,7 @@ def test_behind_a_linear_embedding_layers_are_both_trained_and_constructed(ssm):
                 kept = run[f"snapshot/{id}/{part}"]
                 assert (kept[-1] == kept[0]).all() != moves, (id, part)
             assert not (run[f"snapshot/{id}/W"][-1] == run[f"snapshot/{id}/W"][0]).all()
-    panel = losses.beside(run, View())
+    panel = losses.trained_and_constructed(run, View())
     ends = [run[f"evaluated/{id}"].mean() for id in losses.BESIDE]
     np.testing.assert_allclose(panel.data["loss"], ends, atol=1e-5)
     first, error = metrics.over(run, "linear gate trained", "linear gate")
@@ -363,4 +363,4 @@ def test_a_model_that_the_run_does_not_hold_cannot_be_drawn():
     with pytest.raises(CannotDraw, match="This run holds no model “MLP”"):
         fits.features(without, View(features_of="mlp"))
     with pytest.raises(CannotDraw, match="This run holds no model “linear, gated”"):
-        losses.beside(without, View())
+        losses.trained_and_constructed(without, View())

@@ -114,7 +114,7 @@ def test_a_factor_that_fits_one_number_does_not_make_an_untrained_state_a_gradie
 def test_a_construction_is_no_distance_from_itself_and_half_of_it_half_the_size():
     run = shipped(ONE)
     tasks, built = train.held_out(run.config, (256, 2**20)), constructed_of(run)
-    measure = train.beside(built, tasks)
+    measure = train.distance_to_construction(built, tasks)
     same = measure(built)
     assert same["prediction_distance"][0] == 0 and same["sensitivity_distance"][0] == 0
     assert same["sensitivity_cosine"][0] == pytest.approx(1)

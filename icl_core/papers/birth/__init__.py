@@ -13,13 +13,11 @@ PAPER = Paper(
     found="To continue “ab…a” with “b”, a transformer needs three memories, and each of them is "
     "one matrix.",
     introduction=(
-        "Some characters of each sequence are triggers. What follows a trigger is drawn anew "
-        "for every sequence, so "
-        "only its earlier occurrence can tell. A transformer of two layers solves this with an "
-        "induction head: it "
-        "looks for the earlier occurrence and repeats what followed there. Three of its "
-        "matrices turn out to be "
-        "associative memories, sums of outer products that you can read pair by pair."
+        "Some characters of each sequence are triggers. What follows a trigger is drawn anew for "
+        "every sequence, so only its earlier occurrence can tell. A transformer of two layers "
+        "solves this with an induction head: it looks for the earlier occurrence and repeats what "
+        "followed there. Three of its matrices turn out to be associative memories, sums of outer "
+        "products that you can read pair by pair."
     ),
     experiments={
         "induction": 3,

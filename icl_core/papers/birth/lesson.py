@@ -28,9 +28,8 @@ def _alone(run: Run) -> str:
     alone = ", ".join(f"{_grafted(run, {name: 'constructed'}):.1f}" for name in GRAFTS)
     return (
         f"One at a time W_K¹, W_K² and W_O² leave {alone}%. The losses do not add up: each "
-        "construction answers a "
-        "little to everything in the stream, and training had tuned the other matrices to what "
-        "they get."
+        "construction answers a little to everything in the stream, and training had tuned the "
+        "other matrices to what they get."
     )
 
 
@@ -51,10 +50,8 @@ def _order(run: Run) -> str:
     by_frequency = half_step(run, mean_of(run["curve/recall_W_K2_weighted"]))
     return (
         f"W_O² gets half of its pairs right at step {found['W_O²']:.0f}, W_K² at step "
-        f"{found['W_K²']:.0f}: "
-        f"{_apart(run):.0f} steps later. Rare characters are late: weighted by how often they "
-        "come, W_K² has half at "
-        f"step {by_frequency:.0f}."
+        f"{found['W_K²']:.0f}: {_apart(run):.0f} steps later. Rare characters are late: weighted "
+        f"by how often they come, W_K² has half at step {by_frequency:.0f}."
     )
 
 
@@ -73,9 +70,8 @@ def _sizes(run: Run) -> str:
 EXERCISES = (
     Exercise(
         "order",
-        "Two of the clock's marks are W_O² and W_K², where each gets half of its pairs right. "
-        "How many training steps "
-        "lie between them? Within 3 steps.",
+        "Two of the clock's marks are W_O² and W_K², where each gets half of its pairs right. How "
+        "many training steps lie between them? Within 3 steps.",
         "steps",
         _apart,
         3,
@@ -86,20 +82,18 @@ EXERCISES = (
     Exercise(
         "together",
         "In the drawer “Graft”, put the construction in place of W_K¹, W_K² and W_O², all three "
-        "at once. What share of "
-        "the predictions stays right? In percent, to one decimal.",
+        "at once. What share of the predictions stays right? In percent, to one decimal.",
         "%",
         _all_three,
         0.25,
         _alone,
-        "Set all three to “constructed”, let the clock stand at its end, and read the bar "
-        "“after the graft”.",
+        "Set all three to “constructed”, let the clock stand at its end, and read the bar “after "
+        "the graft”.",
     ),
     Exercise(
         "numbers",
         "How many numbers does training change in this model? Exactly. “The model” shows which "
-        "matrices are learned; "
-        "the width d is 128.",
+        "matrices are learned; the width d is 128.",
         "numbers",
         _learned,
         0,
@@ -113,10 +107,9 @@ NOTES = (
         6,
         "Write ab…a on the board. What comes next, and how do you know?",
         ("“b, because it came after a before.”", "“It depends on the language.”"),
-        "Let them put it into two steps: find the earlier a, read what follows it. Then ask how "
-        "a layer that only "
-        "compares characters could find a character by its neighbour. Leave that open: the "
-        "training answers it.",
+        "Let them put it into two steps: find the earlier a, read what follows it. Then ask how a "
+        "layer that only compares characters could find a character by its neighbour. Leave that "
+        "open: the training answers it.",
         Try("The attention maps before training", step=0, marks=("first", "second")),
     ),
     Note(
@@ -127,10 +120,8 @@ NOTES = (
             "“All at once: they need each other.”",
         ),
         "Collect votes before you play; the clock's marks tell the steps. Looking better earns "
-        "nothing until the model "
-        "can say what it sees. With even attention the right character is among those looked "
-        "at, so there is something "
-        "to learn from at the output.",
+        "nothing until the model can say what it sees. With even attention the right character is "
+        "among those looked at, so there is something to learn from at the output.",
         Try("The three matrices before training", step=0, marks=("w_k1", "w_k2", "w_o2")),
     ),
     Note(
@@ -138,8 +129,8 @@ NOTES = (
         "What does layer 1 have to do so that layer 2 can find the earlier occurrence?",
         ("“Remember all pairs.”", "“Copy the character before into each position.”"),
         "Show the diagonal just below the main one, then the diagram: W_K¹ looks one back, W_O¹ "
-        "W_V¹ writes a copy, "
-        "W_K² compares with the copies. Ask what each of the three alone would be good for.",
+        "W_V¹ writes a copy, W_K² compares with the copies. Ask what each of the three alone "
+        "would be good for.",
         Try("The model, with each matrix in its place", drawer=MODEL, marks=("w_k1",)),
     ),
     Note(
@@ -152,10 +143,9 @@ NOTES = (
             "“It breaks, since the scale is different.”",
         ),
         "The scale is fitted, so that is not it. One at a time each costs something. All three "
-        "together cost far more: "
-        "the answer to the second exercise has the numbers. Let them argue why before you say "
-        "“cross-talk”. Then leave "
-        f"them {WORKING} minutes for the exercises.",
+        "together cost far more: the answer to the second exercise has the numbers. Let them "
+        f"argue why before you say “cross-talk”. Then leave them {WORKING} minutes for the "
+        "exercises.",
         Try(
             "Graft, with the construction of W_K²",
             fields={"graft_W_K2": "constructed"},

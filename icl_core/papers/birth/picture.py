@@ -38,10 +38,8 @@ OPENING = Opening(
     title="Where will it look?",
     say=(
         "This small transformer reads **abcXabcXab**. From the fifth character on it can know "
-        "what comes next: "
-        "whatever followed the same character before. Each row shows where one character looks. "
-        "The outlined cells "
-        "are where it should look."
+        "what comes next: whatever followed the same character before. Each row shows where one "
+        "character looks. The outlined cells are where it should look."
     ),
     run=("birth.induction", "fastest"),
     headline=_headline,

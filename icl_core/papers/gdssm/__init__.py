@@ -12,14 +12,11 @@ PAPER = Paper(
     found="One state-space layer that may multiply tokens with each other learns to take a step "
     "of gradient descent.",
     introduction=(
-        "A prompt holds N examples (x, y) of a linear function, and a query x. A recurrent "
-        "layer reads them one after "
-        "the other and adds y xᵀ to its state. Up to its sign, that sum is the gradient of a "
-        "linear model's loss. "
-        "Multiplied with the query, it is one step of gradient descent, taken in one pass and "
-        "without keeping the "
-        "examples. Trained from random weights, the layer finds this step: its loss comes "
-        "within 0.1% of it."
+        "A prompt holds N examples (x, y) of a linear function, and a query x. A recurrent layer "
+        "reads them one after the other and adds y xᵀ to its state. Up to its sign, that sum is "
+        "the gradient of a linear model's loss. Multiplied with the query, it is one step of "
+        "gradient descent, taken in one pass and without keeping the examples. Trained from "
+        "random weights, the layer finds this step: its loss comes within 0.1% of it."
     ),
     experiments={
         "layer": 3,
@@ -78,8 +75,8 @@ PAPER = Paper(
         ("comparison", "who"),
         ("comparison", "close"),
     ),
-    bridge="So far every layer could see the whole prompt. This model reads it once and keeps "
-    "one table of numbers.",
+    bridge="So far every layer could see the whole prompt. This model reads it once and keeps one "
+    "table of numbers.",
     lesson=LESSON,
     order=3,
     mathematics=r"""

@@ -23,9 +23,8 @@ def _best(run: Run) -> str:
     config = run.config
     best = 3 / (config.r**2 * (config.N - 0.2 + config.f))
     return (
-        f"Theory gives η/N = 1/(σ²({config.N} − 2 + 1.8 + {config.f})) = {best:.4f}; on the "
-        "tasks that were evaluated "
-        f"it is {_rate(run):.4f}."
+        f"Theory gives η/N = 1/(σ²({config.N} − 2 + 1.8 + {config.f})) = {best:.4f}; on the tasks "
+        f"that were evaluated it is {_rate(run):.4f}."
     )
 
 
@@ -42,10 +41,9 @@ def _forgets(run: Run) -> str:
     zero = float(run["baseline/zero"][0])
     share = (zero - forgetful) / (zero - trained)
     return (
-        f"The loss rises from {trained:.3f} to {forgetful:.3f}; predicting zero loses "
-        f"{zero:.3f}. One pair of "
-        f"{run.config.N} gives {share:.0%} of the gain, more than its tenth: pairs also disturb "
-        "each other."
+        f"The loss rises from {trained:.3f} to {forgetful:.3f}; predicting zero loses {zero:.3f}. "
+        f"One pair of {run.config.N} gives {share:.0%} of the gain, more than its tenth: pairs "
+        "also disturb each other."
     )
 
 
@@ -64,18 +62,16 @@ def _excess(run: Run) -> float:
 def _why_excess(run: Run) -> str:
     return (
         f"In closed form it loses {_losses(run)[0]:.0f} where zero loses {_losses(run)[1]:.0f}. "
-        "The state grows with "
-        "the square of x and the query multiplies it once more, while the step's length stays "
-        "what it was."
+        "The state grows with the square of x and the query multiplies it once more, while the "
+        "step's length stays what it was."
     )
 
 
 EXERCISES = (
     Exercise(
         "rate",
-        "The state is a sum over the ten pairs. A step of gradient descent is that sum times "
-        "η/N, the learning rate "
-        "over the number of pairs. Which η/N is the best? Within 0.002.",
+        "The state is a sum over the ten pairs. A step of gradient descent is that sum times η/N, "
+        "the learning rate over the number of pairs. Which η/N is the best? Within 0.002.",
         "for η/N",
         _rate,
         0.002,
@@ -84,9 +80,8 @@ EXERCISES = (
     ),
     Exercise(
         "decay",
-        "In “Graft”, set the decay A to zero: the state now forgets all pairs but the last. "
-        "What does the loss become? "
-        "To two decimals.",
+        "In “Graft”, set the decay A to zero: the state now forgets all pairs but the last. What "
+        "does the loss become? To two decimals.",
         "as the loss",
         lambda run: _without_decay(run)[1],
         0.01,
@@ -97,8 +92,7 @@ EXERCISES = (
     Exercise(
         "far",
         "Make every x three times as large as in training (α = 3). How many times the loss of "
-        "predicting zero does the "
-        "layer lose? Within 0.5.",
+        "predicting zero does the layer lose? Within 0.5.",
         "times",
         _excess,
         0.5,
@@ -113,9 +107,9 @@ NOTES = (
         "You may keep one table of numbers while examples (x, y) pass by, one after the other. "
         "Which would you keep?",
         ("“All examples.”", "“The mean of y.”", "“The slope so far.”"),
-        "Push the third: which sum gives a slope? ∑ y xᵀ. Write the gradient of the squared "
-        "error at zero beside it: "
-        "they are the same up to a sign. That is all that the layer will have to find.",
+        "Push the third: which sum gives a slope? ∑ y xᵀ. Write the gradient of the squared error "
+        "at zero beside it: they are the same up to a sign. That is all that the layer will have "
+        "to find.",
         Try("State and gradient before training", step=0, marks=("state", "exact")),
     ),
     Note(
@@ -124,8 +118,8 @@ NOTES = (
         "pairs of ten?",
         ("“No, only at the end: that is where it is asked.”", "“Roughly.”", "“Yes.”"),
         "Have them vote, then show the difference after three pairs. It is right all along "
-        "because it adds a term a "
-        "pair and forgets none; being asked at the end forces every term.",
+        "because it adds a term a pair and forgets none; being asked at the end forces every "
+        "term.",
         Try("After three pairs", fields={"token": 3}, drawer=BESIDE, marks=("tokens",)),
     ),
     Note(
@@ -133,21 +127,18 @@ NOTES = (
         "The model has Q, q, A and β. Which of them could you replace by a formula without loss?",
         ("“None: they were trained together.”", "“The decay: it has to be 1.”"),
         "Go through the diagram first, then graft them one by one. Each fits, because the layer "
-        "is brought into the "
-        "formula's units before. Then take A away: forgetting costs most of the gain; "
-        "the answer to the second exercise has the numbers.",
+        "is brought into the formula's units before. Then take A away: forgetting costs most of "
+        "the gain; the answer to the second exercise has the numbers.",
         Try("The layer, part by part", drawer=MODEL, marks=("weights",)),
     ),
     Note(
         7,
-        "Has it learned to solve regressions, or one step of a certain length? How could you "
-        "tell the two apart?",
+        "Has it learned to solve regressions, or one step of a certain length? How could you tell "
+        "the two apart?",
         ("“Test it on new prompts.”", "“Test it on larger x.”"),
         "New prompts tell nothing, it has never seen one twice. Larger x do: a solver would not "
-        "care about the scale. "
-        "Have them draw the curve before you open the drawer; the answer to the third exercise "
-        "has the numbers. Then "
-        f"leave them {WORKING} minutes for the exercises.",
+        "care about the scale. Have them draw the curve before you open the drawer; the answer to "
+        f"the third exercise has the numbers. Then leave them {WORKING} minutes for the exercises.",
         Try(
             "The loss against the scale of x",
             fields={"alpha": 1.5},

@@ -10,15 +10,13 @@ PAPER = Paper(
     title="Memformers: learned first-order methods",
     authors="Dutta, Sra",
     year=2025,
-    found="Linear attention with a memory of past layers learns optimisation methods that add "
-    "up past gradients.",
+    found="Linear attention with a memory of past layers learns optimisation methods that add up "
+    "past gradients.",
     introduction=(
         "A prompt holds n examples of a linear function, and a query. Each layer of linear "
-        "attention can take one step "
-        "of gradient descent on the examples. A Memformer also has registers, which keep what "
-        "earlier layers computed. "
-        "So it can learn any method that adds up past gradients, as momentum and conjugate "
-        "gradient do."
+        "attention can take one step of gradient descent on the examples. A Memformer also has "
+        "registers, which keep what earlier layers computed. So it can learn any method that adds "
+        "up past gradients, as momentum and conjugate gradient do."
     ),
     experiments={
         "methods": 4,

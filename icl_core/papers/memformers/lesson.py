@@ -45,9 +45,9 @@ def _stretched(run: Run) -> str:
         (back @ whitened_of(run, 1, run.config.layers, None)[0] @ back).numpy()
     )
     return (
-        f"The variances along Σ's axes are 1 and 1/{_ratio(run):g}, so Σ⁻¹ steps "
-        f"{_ratio(run):g} times as far along "
-        f"the flattest. The learned A₁ stretches {values.max() / values.min():.1f} times."
+        f"The variances along Σ's axes are 1 and 1/{_ratio(run):g}, so Σ⁻¹ steps {_ratio(run):g} "
+        "times as far along the flattest. The learned A₁ stretches "
+        f"{values.max() / values.min():.1f} times."
     )
 
 
@@ -77,9 +77,8 @@ EXERCISES = (
     Exercise(
         "stretched",
         "Σ has the variances 1, 1, 1/4, 1/16, 1 along its axes. How many times as far does a "
-        "layer step along the axis "
-        "of the smallest variance as along one of the largest, for gradients of equal size? "
-        "Within 0.5.",
+        "layer step along the axis of the smallest variance as along one of the largest, for "
+        "gradients of equal size? Within 0.5.",
         "times",
         _ratio,
         0.5,
@@ -89,8 +88,7 @@ EXERCISES = (
     Exercise(
         "left",
         "With infinitely many examples a step a leaves 1 − a of the error. What do the three "
-        "layers leave together? "
-        "Mind the sign. Within 0.005.",
+        "layers leave together? Mind the sign. Within 0.005.",
         "of the error",
         _left,
         0.005,
@@ -110,10 +108,9 @@ NOTES = (
             "“You jump from wall to wall.”",
             "“Along the flat way you hardly move.”",
         ),
-        "The last two belong together: a step short enough for the steep way is far too short "
-        "for the flat one. A "
-        "matrix in front of the gradient can undo that. Which matrix? Let them say it: the "
-        "inverse of the shape.",
+        "The last two belong together: a step short enough for the steep way is far too short for "
+        "the flat one. A matrix in front of the gradient can undo that. Which matrix? Let them "
+        "say it: the inverse of the shape.",
         Try("The layers' matrices before training: noise", step=0, marks=("identities",)),
     ),
     Note(
@@ -124,21 +121,19 @@ NOTES = (
             "“From the prompt: it sees the x.”",
             "“From all the prompts it was trained on.”",
         ),
-        "The third: Σ is the same in all prompts, so it ends up in the weights. The maps show "
-        "√Σ A √Σ; if A is a "
-        "multiple of Σ⁻¹, they show the identity. Play, and have them call out when the last "
-        "layer is there.",
+        "The third: Σ is the same in all prompts, so it ends up in the weights. The maps show √Σ "
+        "A √Σ; if A is a multiple of Σ⁻¹, they show the identity. Play, and have them call out "
+        "when the last layer is there.",
         Try("One learned matrix beside Σ⁻¹", drawer=BESIDE, marks=("preconditioner",)),
     ),
     Note(
         9,
         "Three steps with fixed lengths, the same for every prompt: should they be equal?",
         ("“Yes, by symmetry.”", "“Long ones first, then finer ones.”"),
-        "After three steps the error is multiplied by a polynomial of degree 3. Three equal "
-        "steps put all its zeros in "
-        "one place; different ones spread them over what a prompt may bring. The order does not "
-        "matter to a product. "
-        "The answer to the first exercise has the three steps.",
+        "After three steps the error is multiplied by a polynomial of degree 3. Three equal steps "
+        "put all its zeros in one place; different ones spread them over what a prompt may bring. "
+        "The order does not matter to a product. The answer to the first exercise has the three "
+        "steps.",
         Try("The learned steps on the lines that theory draws", marks=("steps",)),
     ),
     Note(
@@ -146,9 +141,8 @@ NOTES = (
         "Train again from another start. What will be the same, and what not?",
         ("“Everything: there is one optimum.”", "“Nothing: it is random.”"),
         "The set of steps is the same; which layer takes which is left to chance. That is what "
-        "“the same method” means "
-        "for a network: equal up to what the loss cannot see. "
-        f"Then leave them {WORKING} minutes for the exercises.",
+        "“the same method” means for a network: equal up to what the loss cannot see. Then leave "
+        f"them {WORKING} minutes for the exercises.",
         Try("Another seed", fields={"seed_shown": 2}, marks=("steps",)),
     ),
 )

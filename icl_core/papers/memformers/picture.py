@@ -35,8 +35,7 @@ def draw(run: Run) -> Panel:
         )
     return Panel(
         f"{layers[-1]} layers go further than {layers[-1]} steps of gradient descent",
-        "Lower is better. Each layer of a Memformer takes one step, as gradient descent does, "
-        "but steps that it has "
-        "learned.",
+        "Lower is better. Each layer of a Memformer takes one step, as gradient descent does, but "
+        "steps that it has learned.",
         figure.update_layout(showlegend=False, margin={"t": 12, "r": 84}),
     )

@@ -20,10 +20,9 @@ def show() -> None:
     st.title("What the papers claim, and what comes out here", anchor=False)
     st.markdown(
         "Each claim is tested in every run at its own setting, and counts as reproduced only if "
-        "it holds in all of "
-        "them. Runs at other settings stand beside it as “elsewhere”. ± is one standard error; "
-        "a value within two "
-        "standard errors of the limit leaves the claim undecided."
+        "it holds in all of them. Runs at other settings stand beside it as “elsewhere”. ± is one "
+        "standard error; a value within two standard errors of the limit leaves the claim "
+        "undecided."
     )
     summaries, by_verdict = _filtered(findings.summaries(findings.collect(store.default())))
     for paper in registry.papers():

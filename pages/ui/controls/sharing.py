@@ -20,8 +20,8 @@ def tools(setting: Setting, header: Header | None) -> None:
     link = f"{page}?{urlencode(address.all_fields(setting))}"
     st.code(link, language=None, wrap_lines=True)
     st.markdown(
-        "**Export.** The run, and Python that draws it. Figures and tables are under Data and "
-        "in Numbers."
+        "**Export.** The run, and Python that draws it. Figures and tables are under Data and in "
+        "Numbers."
     )
     if header is not None:
         name = f"{setting.id}-{header.digest[:8]}.safetensors"

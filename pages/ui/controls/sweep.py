@@ -107,8 +107,8 @@ def _offer(sweep: Sweep, status: SweepStatus, workers: int) -> None:
         seconds /= max(1, min(workers, missing))
     with st.container(horizontal=True, vertical_alignment="center"):
         label = (
-            f"Train {missing} run{'s' * (missing > 1)} · "
-            f"{formats.duration(seconds)} {spawn.where()}"
+            f"Train {missing} run{'s' * (missing > 1)} · {formats.duration(seconds)} "
+            f"{spawn.where()}"
         )
         st.button(label, key="start sweep", type="primary", on_click=_start, args=(sweep,))
         st.markdown(f"{counts[DONE]} of {cells} runs made{failed}.")

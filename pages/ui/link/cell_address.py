@@ -34,8 +34,8 @@ def read_cell(text: str, all_maps: Maps) -> Cell:
         first, maps = next(iter(all_maps.items()))
         names = ", ".join(_map_names(name, maps) for name, maps in all_maps.items())
         raise ValueError(
-            f"a map, a row and a column, as {write_cell(Cell(first, 0, 0, 0), maps)}, the map "
-            f"one of {names}"
+            f"a map, a row and a column, as {write_cell(Cell(first, 0, 0, 0), maps)}, the map one "
+            f"of {names}"
         )
     indices = [_index(number) for number in numbers]
     map_index = indices[0] if len(indices) == 3 else 0

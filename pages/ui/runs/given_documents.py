@@ -28,8 +28,8 @@ def show(runs: Mapping[str, Mapping[str, Any]]) -> None:
     st.header(f"Given by you ({len(listed)})", anchor=False)
     if not listed:
         st.markdown(
-            "None yet. A text or matrices that you choose in an experiment's settings are "
-            "listed here."
+            "None yet. A text or matrices that you choose in an experiment's settings are listed "
+            "here."
         )
     job_configs = [job.config for job in queue.states() if not job.ended]
     for document in listed:
@@ -88,8 +88,8 @@ def _users_text(users: list[str]) -> str:
         count = f"{len(users)} runs"
         consequence = "those runs are away"
     return (
-        f"Used by {count}: {'; '.join(users)}. "
-        f"Delete it, and {consequence} until you give it again."
+        f"Used by {count}: {'; '.join(users)}. Delete it, and {consequence} until you give it "
+        "again."
     )
 
 

@@ -62,8 +62,8 @@ def _show_warnings(setting: Setting, beat: Beat | None) -> None:
     beat_name = st.query_params.get("beat", names[0])
     if beat_name not in names:
         st.warning(
-            f"There is no beat {escape_markdown(beat_name)!s:.80} here; "
-            f"there are {', '.join(names)}."
+            f"There is no beat {escape_markdown(beat_name)!s:.80} here; there are "
+            f"{', '.join(names)}."
         )
     if problem := tour.unknown():
         st.warning(escape_markdown(problem))

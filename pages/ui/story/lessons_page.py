@@ -22,11 +22,9 @@ def show() -> None:
     st.title("Lessons, ready to teach", anchor=False)
     st.markdown(
         "A lesson is a page of the app with less on it: some settings are fixed, a prediction "
-        "comes before its answer, "
-        "and three exercises are checked as they are answered. Give students the link. The "
-        "notes are for you: they "
-        "withhold nothing. Students can open this page, too: the exercises are there to learn "
-        "from, not to be marked."
+        "comes before its answer, and three exercises are checked as they are answered. Give "
+        "students the link. The notes are for you: they withhold nothing. Students can open this "
+        "page, too: the exercises are there to learn from, not to be marked."
     )
     for paper, lesson in registry.lessons().values():
         with st.container(border=True, key=f"lesson-{lesson.name}"):
@@ -38,8 +36,8 @@ def _lesson(paper: Paper, lesson: Lesson) -> None:
     st.header(lesson.title, anchor=False)
     st.markdown(aims_text(lesson))
     st.caption(
-        f"{escape_markdown(paper.title)} · {lesson.minutes} minutes · "
-        f"{len(lesson.exercises)} exercises"
+        f"{escape_markdown(paper.title)} · {lesson.minutes} minutes · {len(lesson.exercises)} "
+        "exercises"
     )
     query = {"experiment": lesson.experiment, "lesson": lesson.name}
     with st.container(horizontal=True, vertical_alignment="center"):

@@ -15,9 +15,8 @@ from pages.ui.look import menu
 
 ALL = "all"
 END = (
-    "Three models, one habit. Each finds in its prompt what its weights cannot hold: one looks "
-    "it up, one walks "
-    "towards it layer by layer, one adds it up as it reads."
+    "Three models, one habit. Each finds in its prompt what its weights cannot hold: one looks it "
+    "up, one walks towards it layer by layer, one adds it up as it reads."
 )
 
 

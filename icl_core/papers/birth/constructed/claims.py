@@ -38,8 +38,8 @@ BIGRAMS_ENCODED = Claim(
 FIT_TOGETHER = ours(
     id="both-on-random-embeddings",
     label="accuracy at d = 512, with W_F",
-    text="On random embeddings at d = 512, the induction head of eq. 7 stops working once W_F "
-    "of eq. 8 is added.",
+    text="On random embeddings at d = 512, the induction head of eq. 7 stops working once W_F of "
+    "eq. 8 is added.",
     at=EQ_8,
     at_most=0.5,
 )
@@ -47,16 +47,15 @@ WORSE_THAN_GUESSING = ours(
     id="global-loss-of-the-construction",
     label="global loss beyond a uniform guess's, nats",
     text="Where W_O² is loud enough to win, the constructed model predicts all other characters "
-    "worse than a uniform "
-    "guess (log 65 = 4.17 nats).",
+    "worse than a uniform guess (log 65 = 4.17 nats).",
     at={**ORTHONORMAL, "output": 30.0},
     at_least=0.0,
 )
 GAP = ours(
     id="training-beats-construction",
     label="accuracy gained by training",
-    text="At a width where the construction gets every pair right, the trained model is far "
-    "more accurate.",
+    text="At a width where the construction gets every pair right, the trained model is far more "
+    "accurate.",
     at_least=0.1,
 )
 CLOSED = ours(

@@ -32,8 +32,7 @@ def _bigrams(run: Run) -> Metric:
         half, whole = width[-2:]
         reason = (
             "Random embeddings are not orthogonal. The divergence falls as d grows: "
-            f"{nats[-2]:.2f} nats at {half}, "
-            f"{nats[-1]:.2f} at {whole}."
+            f"{nats[-2]:.2f} nats at {half}, {nats[-1]:.2f} at {whole}."
         )
     return Metric(
         claims.BIGRAMS_ENCODED, float(nats[-1]), standard_error(alone[:, -1]), reason=reason
@@ -75,8 +74,8 @@ def _what_W_F_reads(run: Run) -> str:
         return ""
     d = run.config.d
     return (
-        f"W_F also acts on what W_O² writes. At d = {d} accuracy is {whole:.0%}; if W_F did "
-        f"not, {without:.0%}."
+        f"W_F also acts on what W_O² writes. At d = {d} accuracy is {whole:.0%}; if W_F did not, "
+        f"{without:.0%}."
     )
 
 

@@ -69,8 +69,8 @@ class Config:
         own_text.check(self)
         if self.d < self.least_width:
             raise BadSetting(
-                f"d must be at least 2 N + T = {self.least_width} for orthonormal embeddings, "
-                f"got {self.d}"
+                f"d must be at least 2 N + T = {self.least_width} for orthonormal embeddings, got "
+                f"{self.d}"
             )
         if self.beside and (self.feed_forward or self.embeddings == "orthonormal"):
             raise BadSetting(

@@ -15,8 +15,7 @@ CROSS_TALK, OWN, CURVES = "Cross-talk", "Your own sequence", "All curves"  # the
 
 TASK = Task(
     "The model predicts what follows a trigger, which only the trigger's earlier occurrence "
-    "tells. Here it is not "
-    "trained: the three matrices of its induction head are written down.",
+    "tells. Here it is not trained: the three matrices of its induction head are written down.",
     EXAMPLE,
 )
 
@@ -30,9 +29,8 @@ def _built(run: Run, view: View) -> str:
     worst = min(float(at_d(run, f"recall_{name}_kept").mean()) for name in MATRICES)
     return (
         "Each matrix is a memory: a sum of outer products, one for every pair that it stores. "
-        "Asked for one pair at a "
-        f"time, each of the three gets {'all' if worst == 1 else f'{worst:.0%} or more'} of "
-        "them right."
+        "Asked for one pair at a time, each of the three gets "
+        f"{'all' if worst == 1 else f'{worst:.0%} or more'} of them right."
     )
 
 
@@ -41,8 +39,7 @@ def _whole(run: Run, view: View) -> str:
     widest, most = run["sweep/width"][-1], run["sweep/accuracy_kept"][:, -1].mean()
     return (
         f"Put together at d = {run.config.d}, the three memories are right {_right(run):.0%} of "
-        f"the time{best}. With "
-        f"more room it works: {most:.0%} at d = {widest}."
+        f"the time{best}. With more room it works: {most:.0%} at d = {widest}."
     )
 
 
@@ -54,18 +51,16 @@ def _exact_pairs(run: Run, view: View) -> int:
 def _louder(run: Run, view: View) -> str:
     before, after = (float(at_d(run, f"talk_W_K2_{talk}").mean()) for talk in ("kept", "within"))
     return (
-        f"Exact on its own pairs, W_K² answers more to everything else: {after:.0%} as strongly "
-        "as to a pair, where it "
-        f"was {before:.0%}."
+        f"Exact on its own pairs, W_K² answers more to everything else: {after:.0%} as strongly as "
+        f"to a pair, where it was {before:.0%}."
     )
 
 
 def _cleaned(run: Run, view: View) -> str:
     closed = float(shares_closed(run)["stream"].mean())
     return (
-        f"Cleaned, the construction is right {_right(run, 'stream'):.0%} of the time. That "
-        f"closes {closed:.0%} of the "
-        "gap to the trained model."
+        f"Cleaned, the construction is right {_right(run, 'stream'):.0%} of the time. That closes "
+        f"{closed:.0%} of the gap to the trained model."
     )
 
 
@@ -115,16 +110,14 @@ BEATS = (
         marks=("accuracy",),
         drawer=CURVES,
         ask=Question(
-            "Random vectors are not quite orthogonal, so pairs disturb each other a little. "
-            "Make the answers to all "
-            "pairs exact: what becomes of the accuracy?",
+            "Random vectors are not quite orthogonal, so pairs disturb each other a little. Make "
+            "the answers to all pairs exact: what becomes of the accuracy?",
             ("It rises", "It stays about the same", "It falls"),
             _exact_pairs,
             lambda run, view: f"It goes from {_right(run):.0%} to {_right(run, 'within'):.0%}.",
             "To be exact on vectors that are nearly alike, a memory must lean on their small "
-            "differences, and so it "
-            "answers more to all other vectors. In the model it never meets one vector alone, "
-            "but sums of several.",
+            "differences, and so it answers more to all other vectors. In the model it never "
+            "meets one vector alone, but sums of several.",
             ("accuracy",),
         ),
     ),
@@ -150,8 +143,7 @@ BEATS = (
             _least,
             _each,
             "At first each position holds two vectors, one for its character and one for its "
-            "place. Layer 1 adds two "
-            "more, so whatever reads after it has more to confuse.",
+            "place. Layer 1 adds two more, so whatever reads after it has more to confuse.",
             ("gap",),
         ),
     ),

@@ -13,24 +13,22 @@ STAGES = two(
     id="stages",
     label="share of seeds that pass all three stages in order",
     text="Edelman et al. find that predictions are first uniform, then those of unigrams in "
-    "context, then those of "
-    "bigrams in context. Here every seed is nearest to each of the three in turn.",
+    "context, then those of bigrams in context. Here every seed is nearest to each of the three "
+    "in turn.",
     at_least=1.0,
 )
 LOOKS_BACK = two(
     id="looks-back",
     label="layer 1's attention on the position before",
     text="Edelman et al. find a statistical induction head, whose first layer looks one back. "
-    "Here layer 1 puts most "
-    "of its attention on the position before.",
+    "Here layer 1 puts most of its attention on the position before.",
     at_least=0.5,
 )
 TOWARDS_BAYES = two(
     id="towards-bayes",
     label="share of what pairs gain over single states",
     text="Edelman et al. find accurate probabilities from bigrams in context. Here the trained "
-    "loss has gone most of "
-    "the way from that of unigrams to that of bigrams, the best possible.",
+    "loss has gone most of the way from that of unigrams to that of bigrams, the best possible.",
     at_least=0.5,
 )
 ONE_LAYER = Claim(

@@ -7,13 +7,11 @@ from icl_core.contract.diagram import Arrow, Box, Diagram
 LOW, HIGH, BETWEEN = 270.0, 60.0, 165.0  # the residual stream, and what stands above it
 TWO = (
     "Along the bottom runs the residual stream. Layer 1 looks at the position before and adds a "
-    "copy of it; layer 2 "
-    "looks for its own state among these copies and collects what it finds."
+    "copy of it; layer 2 looks for its own state among these copies and collects what it finds."
 )
 ONE = (
-    "Along the bottom runs the residual stream. The one layer collects what came before; "
-    "nothing tells it which state "
-    "followed which."
+    "Along the bottom runs the residual stream. The one layer collects what came before; nothing "
+    "tells it which state followed which."
 )
 SHOWN = ("first", "second")  # the drawings of the layers
 

@@ -35,8 +35,7 @@ def _start(run: Run, view: View) -> str:
     away = at_step(run, "kl_uniform", 0)
     return (
         f"Before training the model takes all {run.config.k} states to be equally likely: it is "
-        f"{away:.3f} nats from a "
-        "uniform guess, and far from a predictor that counts."
+        f"{away:.3f} nats from a uniform guess, and far from a predictor that counts."
     )
 
 
@@ -80,8 +79,8 @@ def _when(run: Run, view: View) -> str:
     if back is None or pairs is None:
         return "One of the two never happens in this run."
     return (
-        f"Layer 1 puts half of its attention one back at step {back:.0f}; bigrams are nearest "
-        f"from step {pairs:.0f}."
+        f"Layer 1 puts half of its attention one back at step {back:.0f}; bigrams are nearest from "
+        f"step {pairs:.0f}."
     )
 
 
@@ -96,17 +95,16 @@ def _counts(run: Run, view: View) -> str:
     at = found.at(view)
     return (
         "Layer 2 asks every copy: are you the state I am? It looks at all that followed "
-        f"{found.letters[at]} so far, "
-        "so that what it collects is a count of pairs: a statistical induction head."
+        f"{found.letters[at]} so far, so that what it collects is a count of pairs: a statistical "
+        "induction head."
     )
 
 
 def _left(run: Run, view: View) -> str:
     share = float(share_of_gain(run).mean())
     return (
-        f"The best possible predictor counts pairs exactly. The model has gone {share:.0%} of "
-        "the way to it from "
-        "unigrams, measured by the loss."
+        f"The best possible predictor counts pairs exactly. The model has gone {share:.0%} of the "
+        "way to it from unigrams, measured by the loss."
     )
 
 
@@ -120,16 +118,15 @@ def _early(run: Run, view: View) -> str:
     )
     return (
         f"After {at + 1} state{'s' * (at > 0)} the model gives {model:.0%} to {LETTERS[best]}, "
-        f"bigrams {pairs:.0%}, "
-        f"unigrams {single:.0%}. With little to count, all stay close to uniform."
+        f"bigrams {pairs:.0%}, unigrams {single:.0%}. With little to count, all stay close to "
+        "uniform."
     )
 
 
 TASK = Task(
     "Every sequence comes from a Markov chain of its own: what comes next depends on the state "
-    "here alone, with "
-    "probabilities that are new in every sequence. The model must find them by counting what "
-    "followed what.",
+    "here alone, with probabilities that are new in every sequence. The model must find them by "
+    "counting what followed what.",
     Example(
         (
             ("A", "trigger"),
@@ -148,8 +145,8 @@ BEATS = (
     Beat("start", _start, FIRST, ("distances", "next")),
     Beat(
         "unigrams",
-        "First the model counts single states: what has come up often so far, it expects to "
-        "come up again.",
+        "First the model counts single states: what has come up often so far, it expects to come "
+        "up again.",
         _plateau,
         ("distances", "next"),
         ask=Question(
@@ -158,9 +155,9 @@ BEATS = (
             ("How often each state occurs", "Which state follows which", "Both at once"),
             lambda run, view: _first_counted(run),
             _order,
-            "To count single states, attention that is spread evenly will do. To count pairs, "
-            "two layers have to work "
-            "together, and neither gains anything before the other does its part.",
+            "To count single states, attention that is spread evenly will do. To count pairs, two "
+            "layers have to work together, and neither gains anything before the other does its "
+            "part.",
             ("distances", "looks", "next", HEADLINE, MARKS),
         ),
     ),
@@ -177,8 +174,7 @@ BEATS = (
             _together,
             _when,
             "What layer 1 copies helps only once layer 2 uses it, and layer 2 can use only what "
-            "is copied. So the two "
-            "pull each other up, slowly at first and then all at once.",
+            "is copied. So the two pull each other up, slowly at first and then all at once.",
             ("looks", "first"),
         ),
     ),

@@ -52,8 +52,8 @@ RANDOM = slower(
 GLOBAL_FIRST = paper(
     id="global-first-everywhere",
     label="steps by which the in-context loss halves later, least over the data",
-    text="Whichever the triggers, the global loss goes half of its way down before the "
-    "in-context loss does.",
+    text="Whichever the triggers, the global loss goes half of its way down before the in-context "
+    "loss does.",
     quote="the global bigram statistics tend to be learned more quickly than the induction head",
     at_least=1.0,
 )
@@ -61,8 +61,7 @@ FEWER_OUTPUT = probed(
     id="fewer-triggers-output",
     label="steps by which W_O² comes later, 1 random against 5",
     text="With fewer triggers W_O² is learned more slowly: it recalls 40% later with one random "
-    "trigger than with "
-    "five.",
+    "trigger than with five.",
     quote=DUE,
     at_least=1.0,
 )
@@ -70,8 +69,7 @@ RARE_OUTPUT = probed(
     id="rare-triggers-output",
     label="steps by which W_O² comes later, rare against frequent",
     text="With rare triggers W_O² is learned more slowly: it recalls 40% later with five fixed, "
-    "rare triggers than "
-    "with one fixed, frequent one.",
+    "rare triggers than with one fixed, frequent one.",
     quote=DUE,
     at_least=1.0,
 )
@@ -79,8 +77,7 @@ RANDOM_KEYS = probed(
     id="random-triggers-keys",
     label="delay of the key-query matrices less that of W_O²",
     text="Random triggers delay the key-query matrices more than W_O²: from one fixed, frequent "
-    "trigger to one random, "
-    "the later of W_K¹ early and W_K² loses more steps than W_O² does.",
+    "trigger to one random, the later of W_K¹ early and W_K² loses more steps than W_O² does.",
     quote=DUE + " key-query matrices",
     at_least=1.0,
 )
@@ -88,16 +85,15 @@ BIGRAM_FAILS = outputs(
     id="bigram-fails-elsewhere",
     label="accuracy on uniform outputs: trained on uniform less trained on bigram ones",
     text="Tested on uniform outputs, the model trained on bigram outputs is worse than the one "
-    "trained on uniform "
-    "ones.",
+    "trained on uniform ones.",
     quote="reduces the in-context accuracy when using out-of-distribution output tokens",
     at_least=0.1,
 )
 UNIFORM_FITS_BOTH = outputs(
     id="uniform-fits-both",
     label="accuracy on bigram outputs: trained on uniform less trained on bigram ones",
-    text="Tested on bigram outputs, the model trained on uniform outputs is about as good as "
-    "the one trained on them.",
+    text="Tested on bigram outputs, the model trained on uniform outputs is about as good as the "
+    "one trained on them.",
     quote="training on uniform outputs performs well on both distributions",
     at_least=0.0,
     tolerance=0.1,
@@ -129,25 +125,24 @@ LATE_POSITIONS = seen(
     id="late-positions-weak",
     label="W_K¹: mean stored reading of the last half of positions over that of the early ones",
     text="W_K¹ stores late positions more weakly than early ones, with three random triggers.",
-    quote="some of the diagonal elements are weaker than others, particularly for late "
-    "positions in W_K¹",
+    quote="some of the diagonal elements are weaker than others, particularly for late positions "
+    "in W_K¹",
     at_most=1.0,
 )
 RARE_WEAK = seen(
     id="rare-triggers-weak",
     label="W_K²: mean stored reading of capital letters over that of lowercase letters",
-    text="W_K² stores rare triggers more weakly: capital letters, which are rarer, than "
-    "lowercase ones.",
-    quote="seem related to frequencies of appearance of triggers, whereby capital letters "
-    "appear less frequently",
+    text="W_K² stores rare triggers more weakly: capital letters, which are rarer, than lowercase "
+    "ones.",
+    quote="seem related to frequencies of appearance of triggers, whereby capital letters appear "
+    "less frequently",
     at_most=1.0,
 )
 EVEN_OUTPUT = seen(
     id="even-output",
     label="W_O²: standard deviation of stored readings over their mean",
     text="W_O² stores its pairs about evenly. The paper names no level; here, a standard "
-    "deviation of at most a "
-    "third of the mean.",
+    "deviation of at most a third of the mean.",
     quote="the diagonal for W_O² seems to be roughly uniform",
     at_most=1 / 3,
 )

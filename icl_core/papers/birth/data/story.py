@@ -22,9 +22,8 @@ SHARES = (0.15, 0.75)  # of what stays right on other outputs
 
 TASK = Task(
     "The model learns to continue “ab…a” with “b”, where “a” is a trigger, and which characters "
-    "often follow which. "
-    "Six trainings differ only in their data: how many triggers, which ones, and what follows "
-    "them.",
+    "often follow which. Six trainings differ only in their data: how many triggers, which ones, "
+    "and what follows them.",
     EXAMPLE,
 )
 
@@ -44,8 +43,8 @@ def _few(run: Run, view: View) -> str:
     one, five = (when(arrival(run, "accuracy", name), run) for name in ("random_1", "random_5"))
     return (
         f"With five random triggers a sequence the head forms {five}, with one {one}. Fewer "
-        "triggers mean "
-        "fewer places at which the context tells the answer, so there is less to learn from."
+        "triggers mean fewer places at which the context tells the answer, so there is less to "
+        "learn from."
     )
 
 
@@ -55,10 +54,8 @@ def _late(run: Run, view: View) -> str:
 
     return (
         f"W_O² recalls {LEVEL:.0%} with five random triggers {of_output('random_5')}. With one "
-        "random trigger: "
-        f"{of_output('random_1')}; with five rare ones: {of_output('rare')}. The less is "
-        "copied, the fewer outputs "
-        "W_O² learns from."
+        f"random trigger: {of_output('random_1')}; with five rare ones: {of_output('rare')}. The "
+        "less is copied, the fewer outputs W_O² learns from."
     )
 
 
@@ -66,11 +63,9 @@ def _keys(run: Run, view: View) -> str:
     found = {name: when(arrival(run, "recall_W_K2", name), run) for name in ("rare", "random_5")}
     last = [short(name) for name in shown(run) if latest(run, name) == "recall_W_K1_early"]
     return (
-        "Random triggers ask more of W_K²: any character may be one. With five fixed triggers "
-        f"it recalls {LEVEL:.0%} "
-        f"{found['rare']}, with five random ones {found['random_5']}. W_K¹ has the same to "
-        "store for all data, and "
-        f"comes last with {', '.join(last) or 'none of them'}."
+        "Random triggers ask more of W_K²: any character may be one. With five fixed triggers it "
+        f"recalls {LEVEL:.0%} {found['rare']}, with five random ones {found['random_5']}. W_K¹ has "
+        f"the same to store for all data, and comes last with {', '.join(last) or 'none of them'}."
     )
 
 
@@ -94,27 +89,24 @@ def _fails(run: Run, view: View) -> str:
     ]
     return (
         f"Trained on bigram outputs: {own:.0%} right on these, {other:.0%} on uniform ones. "
-        "Trained on uniform "
-        f"outputs: {back[0]:.0%} on these, {back[1]:.0%} on bigram ones."
+        f"Trained on uniform outputs: {back[0]:.0%} on these, {back[1]:.0%} on bigram ones."
     )
 
 
 def _weak(run: Run, view: View) -> str:
     capital, lower = by_case(of(run, "diagonal/W_K2", UNIFORM), run.names("characters"))
     return (
-        "Every map holds the pairs of one matrix on its diagonal. W_K² is weak where a "
-        "character is seldom a "
-        f"trigger: a capital letter is stored {float((capital / lower).mean()):.0%} as strongly "
-        "as a lowercase one."
+        "Every map holds the pairs of one matrix on its diagonal. W_K² is weak where a character "
+        f"is seldom a trigger: a capital letter is stored {float((capital / lower).mean()):.0%} as "
+        "strongly as a lowercase one."
     )
 
 
 BEATS = (
     Beat(
         "order",
-        "One row for each kind of triggers; the diamond says when the head works. A trigger "
-        "that comes often teaches "
-        "the same lesson again and again.",
+        "One row for each kind of triggers; the diamond says when the head works. A trigger that "
+        "comes often teaches the same lesson again and again.",
         None,
         ("arrivals", "losses"),
         {"data_shown": "random_3"},
@@ -125,8 +117,7 @@ BEATS = (
             _first,
             _order,
             "What counts is how often a sequence has something to copy, and how many different "
-            "triggers W_K² has to "
-            "store.",
+            "triggers W_K² has to store.",
             SEEN,
         ),
     ),
@@ -142,8 +133,7 @@ BEATS = (
         OUTPUTS,
         Question(
             "Train on outputs that often follow their trigger anyway, then test on uniform "
-            "outputs. How many stay "
-            "right?",
+            "outputs. How many stay right?",
             ("About as many as on its own outputs", "Clearly fewer", "Next to none"),
             _stays,
             _fails,

@@ -24,8 +24,7 @@ def headline(run: Run, view: View) -> str:
     )
     return (
         f"From d = {widths[0]} to {widths[-1]}, what one gradient step recalls rises from "
-        f"{recall[0]:.0%} to "
-        f"{recall[-1]:.0%} of the pairs."
+        f"{recall[0]:.0%} to {recall[-1]:.0%} of the pairs."
     )
 
 

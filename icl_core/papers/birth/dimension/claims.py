@@ -22,17 +22,15 @@ FASTER = trained(
     id="wider-is-faster",
     label="recall over the training gained by doubling d, the least gain, tuned",
     text="At tuned learning rates, every doubling of d makes W_O² learn faster: it recalls more "
-    "on average over the "
-    "training.",
+    "on average over the training.",
     quote="higher dimension leads to faster learning of the memory",
     at_least=0.0,
 )
 ENOUGH = trained(
     id="128-is-enough",
     label="steps to half of the pairs at d = 128, tuned",
-    text="At d = 128 and a tuned learning rate, W_O² recalls half of its pairs after a few "
-    "steps. The paper names no "
-    "number; here, 20.",
+    text="At d = 128 and a tuned learning rate, W_O² recalls half of its pairs after a few steps. "
+    "The paper names no number; here, 20.",
     quote="d=128 seems sufficient for fast learning after just a few iterations with a tuned "
     "learning rate",
     at_most=20.0,
@@ -40,9 +38,8 @@ ENOUGH = trained(
 UNTUNED = trained(
     id="untuned-slows-narrow",
     label="share of the tuned recall that the fixed rate keeps, d = 512 less d = 32",
-    text="At the fixed learning rate small d is slowed down further: of the tuned recall over "
-    "the training it keeps "
-    "less than large d does.",
+    text="At the fixed learning rate small d is slowed down further: of the tuned recall over the "
+    "training it keeps less than large d does.",
     quote="If the learning rate isn’t tuned, we notice that there is a further slowdown for low "
     "dimension",
     at_least=0.0,
@@ -51,9 +48,8 @@ HANDFUL = estimated(
     id="handful-of-batches",
     label="one-step recall from 4 batches, d = 128",
     text="A handful of batches, tens of thousands of tokens, is enough to extract the signal: "
-    "from four batches, 33 "
-    "thousand tokens, one step recalls more than half of the pairs at d = 128. The paper names "
-    "no level.",
+    "from four batches, 33 thousand tokens, one step recalls more than half of the pairs at d = "
+    "128. The paper names no level.",
     quote="able to extract relevant signal from the noisy average attention, after a handful of "
     "batches of data",
     at_least=0.5,
@@ -61,9 +57,8 @@ HANDFUL = estimated(
 EASIER = estimated(
     id="easier-in-high-dimension",
     label="one-step recall gained by doubling d, the least gain",
-    text="It gets easier as the dimension grows: each doubling of d adds to the one-step "
-    "recall, the mean over the "
-    "numbers of batches.",
+    text="It gets easier as the dimension grows: each doubling of d adds to the one-step recall, "
+    "the mean over the numbers of batches.",
     quote="this gets easier as the dimension increases",
     at_least=0.0,
 )
@@ -71,8 +66,7 @@ NOISE = theory(
     id="noise",
     label="squared noise of the readings, simulated over exact",
     text="The squared noise of the one-step readings agrees with the moments of random "
-    "embeddings, in the mean over "
-    "all widths and numbers of batches.",
+    "embeddings, in the mean over all widths and numbers of batches.",
     source="moments of Gaussian embeddings and a random W_V²",
     near=1.0,
     tolerance=0.1,
@@ -81,8 +75,8 @@ PREDICTED = Claim(
     id="predicted-recall",
     label="one-step recall, largest difference of simulation and theory",
     kind="ours",
-    text="Independent Gaussian readings with the exact moments predict the one-step recall, for "
-    "d from 64.",
+    text="Independent Gaussian readings with the exact moments predict the one-step recall, for d "
+    "from 64.",
     source="not in the paper",
     at=FIGURE_9,
     at_most=0.05,

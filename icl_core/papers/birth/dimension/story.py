@@ -27,9 +27,8 @@ FEW = {"width_shown": "64", "batches_shown": "4"}
 def _task(config: Config) -> str:
     return (
         "W_O² says what layer 2 has found: it turns what was attended to into a character. For "
-        "that it stores "
-        f"{config.N} pairs of random vectors in d dimensions, here d = {widths_of(config)[0]} to "
-        f"{widths_of(config)[-1]}."
+        f"that it stores {config.N} pairs of random vectors in d dimensions, here d = "
+        f"{widths_of(config)[0]} to {widths_of(config)[-1]}."
     )
 
 
@@ -61,9 +60,8 @@ def _helps(run: Run, view: View) -> int:
 def _either(run: Run, view: View) -> str:
     now, (wider, more) = _recall(run, 64, 4), _gains(run, 64, 4)
     return (
-        f"At d = 64 and four batches one step recalls {now:.0%}: {now + wider:.0%} with twice "
-        "the width, "
-        f"{now + more:.0%} with twice the data."
+        f"At d = 64 and four batches one step recalls {now:.0%}: {now + wider:.0%} with twice the "
+        f"width, {now + more:.0%} with twice the data."
     )
 
 
@@ -76,9 +74,9 @@ def _theory(run: Run, view: View) -> str:
         f"with {known[-1][0]} batches from d = {known[-1][1]:.0f} on" if known else "nowhere here"
     )
     return (
-        "How large the overlaps of random vectors are on average can be written down exactly. "
-        "The dotted line is where "
-        f"theory expects one half to be recalled: {told}. Nothing in it is fitted."
+        "How large the overlaps of random vectors are on average can be written down exactly. The "
+        f"dotted line is where theory expects one half to be recalled: {told}. Nothing in it is "
+        "fitted."
     )
 
 
@@ -98,9 +96,8 @@ def _caught(run: Run, view: View) -> int:
 def _tuned(run: Run, view: View) -> str:
     plain, best, wide = _reached(run)
     return (
-        f"Over the training d = 32 recalls {plain:.0%} on average at the fixed rate and "
-        f"{best:.0%} at its best. "
-        f"d = {run['task/widths'][-1]} at its best recalls {wide:.0%}."
+        f"Over the training d = 32 recalls {plain:.0%} on average at the fixed rate and {best:.0%} "
+        f"at its best. d = {run['task/widths'][-1]} at its best recalls {wide:.0%}."
     )
 
 
@@ -112,11 +109,9 @@ def _against_one(run: Run, view: View) -> str:
         ]
     )
     return (
-        "Again large widths are faster. Part of it is the learning rate, most of it is the "
-        "room. At d = 32 "
-        f"{run['curve/step'][-1]} steps end at {last:.0%}, and the one step above recalls "
-        f"{_recall(run, 32, 16):.0%} "
-        "from 16 batches."
+        "Again large widths are faster. Part of it is the learning rate, most of it is the room. "
+        f"At d = 32 {run['curve/step'][-1]} steps end at {last:.0%}, and the one step above "
+        f"recalls {_recall(run, 32, 16):.0%} from 16 batches."
     )
 
 
@@ -125,8 +120,8 @@ def _low(run: Run, view: View) -> str:
     noise, widths = np.sqrt(run["theory/noise"][0, number]), run["task/widths"].tolist()
     return (
         f"From d = 128 to 16 the noise rises from {noise[widths.index(128)]:.3f} to "
-        f"{noise[widths.index(16)]:.3f}; the "
-        f"right reading stays at {float(run['one_step/signal'][0, number]):.3f}."
+        f"{noise[widths.index(16)]:.3f}; the right reading stays at "
+        f"{float(run['one_step/signal'][0, number]):.3f}."
     )
 
 
@@ -134,8 +129,8 @@ BEATS = (
     Beat(
         "start",
         "The map shows what a single gradient step writes into W_O². The diagonal is what it "
-        "should store; all else is "
-        "noise. A pair is recalled if its diagonal cell beats its whole row.",
+        "should store; all else is noise. A pair is recalled if its diagonal cell beats its whole "
+        "row.",
         None,
         ("readings",),
         START,
@@ -143,29 +138,25 @@ BEATS = (
     Beat(
         "width",
         "Random vectors are nearly orthogonal only if there is room. In few dimensions they "
-        "overlap, and every pair "
-        "answers a little to every other input.",
+        "overlap, and every pair answers a little to every other input.",
         None,
         ("one_step", "noise"),
         START,
         ask=Question(
             "One gradient step from 16 batches, but with only 16 dimensions, far fewer than "
-            "pairs. How many of them "
-            "does it recall?",
+            "pairs. How many of them does it recall?",
             ("Fewer than a third", "About half", "More than three quarters"),
             lambda run, view: int(np.digitize(_recall(run, 16, 16), SHARES)),
             _narrow,
-            "The largest of all wrong readings has to stay below the right one, so a little "
-            "noise in each is enough to "
-            "lose the pair.",
+            "The largest of all wrong readings has to stay below the right one, so a little noise "
+            "in each is enough to lose the pair.",
             ONE_STEP,
         ),
     ),
     Beat(
         "data",
         "There are two kinds of noise. Overlaps shrink with the width, and the noise of too few "
-        "data shrinks "
-        "with more: less of one does not help where the other is larger.",
+        "data shrinks with more: less of one does not help where the other is larger.",
         None,
         ("noise", "one_step"),
         FEW,
@@ -175,8 +166,7 @@ BEATS = (
             _helps,
             _either,
             "The noise at infinite width is the grey line. Where it is no longer far below the "
-            "exact noise, more width "
-            "cannot help much.",
+            "exact noise, more width cannot help much.",
             ONE_STEP,
         ),
     ),
@@ -189,14 +179,12 @@ BEATS = (
         START,
         ask=Question(
             "Now W_O² learns for many steps. At one rate for all, d = 32 is slow. Give it its "
-            "best rate: how far "
-            "does it catch up with the largest width?",
+            "best rate: how far does it catch up with the largest width?",
             ("Less than a third of the way", "About half of the way", "More than two thirds"),
             _caught,
             _tuned,
-            "A better rate makes the logits move as fast as in a wide model. It does not make "
-            "the vectors overlap "
-            "less.",
+            "A better rate makes the logits move as fast as in a wide model. It does not make the "
+            "vectors overlap less.",
             TRAINED,
         ),
     ),

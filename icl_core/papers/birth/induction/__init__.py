@@ -209,7 +209,7 @@ EXPERIMENT = Experiment(
             applies=lambda c: c.trains and c.feed_forward,
         ),
         Drawing("gradients", gradients.gradients_panel, (), CURVES, applies=_trains),
-        Drawing("looks", attention_by_offset.looks, (), CURVES),
+        Drawing("looks", attention_by_offset.attention_on_followers, (), CURVES),
         Drawing(
             "errors",
             attention_by_offset.errors,

@@ -17,15 +17,14 @@ mapped = partial(
 HALF = mapped(
     id="output-half-width", label="width at which W_O² recalls one half",
     text="W_O² recalls half of its 65 pairs from a width on that is no larger than theory's for "
-         "as many random pairs, "
-    "24. The width is where a line through the logit of recall against log d passes zero.",
+         "as many random pairs, 24. The width is where a line through the logit of recall against "
+         "log d passes zero.",
     at_most=24.0,
 )  # fmt: skip
 WIDER = mapped(
     id="attention-half-width", label="width for half of W_K², over that of W_O²",
     text="W_K² needs more width than W_O² to recall half of its pairs: it reads them through "
-         "layer 1, with the noise "
-    "of everything else that is in the stream.",
+         "layer 1, with the noise of everything else that is in the stream.",
     at_least=1.0,
 )  # fmt: skip
 CLAIMS = (HALF, WIDER)

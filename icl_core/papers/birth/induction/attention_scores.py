@@ -123,15 +123,13 @@ def in_words(found: Looked, config: Config) -> str:
         early, late = on_previous(found)
         said.append(
             f"Layer 1 puts {early:.0%} of its attention on the previous position in its first "
-            f"{ROWS} rows, {late:.0%} "
-            f"in its last {ROWS}."
+            f"{ROWS} rows, {late:.0%} in its last {ROWS}."
         )
     named, though = on_bigrams(found, task_of(config))
     if config.feed_forward and np.isfinite(named):
         said.append(
             f"{named:.0%} of the errors name one of the {TOP} characters that most often follow "
-            "the one just read, "
-            f"{though:.0%} although layer 2 looks at the right place."
+            f"the one just read, {though:.0%} although layer 2 looks at the right place."
         )
     return " ".join(said)
 

@@ -42,8 +42,7 @@ vanilla = partial(Claim, kind="paper", source="Section 3, Figure 2", at=None, se
 accurate = partial(
     vanilla,
     quote="with fixed (resp. random) triggers and uniform outputs, the model achieves over 99% "
-    "accuracy (resp. 95%) on "
-    "output tokens after the first occurrence",
+    "accuracy (resp. 95%) on output tokens after the first occurrence",
 )
 classroom = partial(
     Claim, kind="ours", label="accuracy of the worst seed", source="not in the paper"
@@ -126,27 +125,24 @@ TOP_DOWN = alone(
     id="top-down",
     label="steps from W_O² to the earlier of W_K¹ early and W_K² by frequency",
     text="The output matrix is learned before the key-query matrices: it gets half of its pairs "
-    "right before W_K¹ "
-    "does, asked for early positions, and before W_K² does, each character counted as often as "
-    "it occurs.",
+    "right before W_K¹ does, asked for early positions, and before W_K² does, each character "
+    "counted as often as it occurs.",
     quote="can and must be learned before the key-query matrices",
     at_least=1.0,
 )
 EARLY_FIRST = alone(
     id="early-positions-first",
     label="W_K¹ recall, early less late rows",
-    text="W_K¹ learns early positions much faster than late ones: over the training, it gets "
-    "more of its early rows "
-    "right on average.",
+    text="W_K¹ learns early positions much faster than late ones: over the training, it gets more "
+    "of its early rows right on average.",
     quote="fits previous token associations for early positions much faster than later positions",
     at_least=0.1,
 )
 NOTHING_WITHOUT_OUTPUT = alone(
     id="nothing-without-W_O2",
     label="recall gained by W_K¹ or W_K², W_O² frozen",
-    text="The key-query matrices learn nothing unless W_O² is learned first: while it is "
-    "frozen, neither W_K² nor "
-    "early W_K¹ gets more pairs right.",
+    text="The key-query matrices learn nothing unless W_O² is learned first: while it is frozen, "
+    "neither W_K² nor early W_K¹ gets more pairs right.",
     quote="training key-query matrices does not lead to any learning unless",
     at=frozen("W_O2"),
     at_most=0.0,
@@ -166,8 +162,7 @@ SECOND_EASIER = either(
     label="W_K² without W_K¹, less the reverse",
     kind="paper",
     text="W_K² is easier to learn without W_K¹ than the reverse: just before the thaw it gets "
-    "more of its pairs right "
-    "than early W_K¹ does in the run where W_K² was frozen.",
+    "more of its pairs right than early W_K¹ does in the run where W_K² was frozen.",
     quote="the second layer is learned before the first, in the sense that",
 )
 SECOND_EASIER_BY_FREQUENCY = either(

@@ -147,8 +147,7 @@ def where_it_errs(run: Run) -> str:
     )
     return (
         f"In the first seed, {ranges[first][0]:.1%} of predictions are wrong where the trigger "
-        "first stood at "
-        f"positions {first}, {ranges[last][0]:.0%} where it first stood at {last}. "
+        f"first stood at positions {first}, {ranges[last][0]:.0%} where it first stood at {last}. "
         f"{attention_scores.in_words(found, run.config)}"
     )
 

@@ -31,9 +31,9 @@ ORDER = (
 )  # the milestones of the three matrices, in the order of the choices
 
 TASK = Task(
-    "The model reads a sequence character by character and predicts the next one. Some "
-    "characters are triggers: what "
-    "follows a trigger is drawn anew for every sequence, so only its earlier occurrence can tell.",
+    "The model reads a sequence character by character and predicts the next one. Some characters "
+    "are triggers: what follows a trigger is drawn anew for every sequence, so only its earlier "
+    "occurrence can tell.",
     EXAMPLE,
 )
 
@@ -41,9 +41,9 @@ TASK = Task(
 def _start(run: Run, view: View) -> str:
     right = accuracy_at(run, run.snapshot_steps[0])
     return (
-        f"Each row is one character of {''.join(run.names('sequence'))} and shows where it "
-        "looks. Before training it "
-        f"looks everywhere equally, and {right:.0%} of the predictions are right."
+        f"Each row is one character of {''.join(run.names('sequence'))} and shows where it looks. "
+        f"Before training it looks everywhere equally, and {right:.0%} of the predictions are "
+        "right."
     )
 
 
@@ -101,9 +101,8 @@ def _back(run: Run, view: View) -> str:
     )  # of the seed whose panel it is
     return (
         "Next, layer 1 learns to look one character back: the stripe beside the diagonal. Every "
-        "character now carries "
-        f"a copy of the one before it. Of all positions W_K¹ gets {share:.0%} right by now; the "
-        "early ones came first."
+        "character now carries a copy of the one before it. Of all positions W_K¹ gets "
+        f"{share:.0%} right by now; the early ones came first."
     )
 
 
@@ -113,8 +112,7 @@ def _found(run: Run, view: View) -> str:
     character, follows = shown.shown[query], shown.truth[query]
     return (
         "Then layer 2 learns to ask every copy: are you the character I am? The second "
-        f"{character} finds what came "
-        f"after the first {character} and says it: {follows}."
+        f"{character} finds what came after the first {character} and says it: {follows}."
     )
 
 
@@ -132,9 +130,8 @@ def _left(run: Run, view: View) -> float:
 def _one_layer(run: Run, view: View) -> str:
     alone, steps = float(run["baseline/one_layer"][0]), len(run["one_layer/in_context_loss"])
     return (
-        f"Accuracy falls to {_left(run, view):.1%}. A model of one layer, where nothing looks "
-        "one back either, gets "
-        f"{alone:.0%} on the test set after {steps} steps."
+        f"Accuracy falls to {_left(run, view):.1%}. A model of one layer, where nothing looks one "
+        f"back either, gets {alone:.0%} on the test set after {steps} steps."
     )
 
 
@@ -155,9 +152,8 @@ def _too_rare(run: Run) -> str:
         if not shown.predicted.right[query] and often[character] == min(often.values()):
             return (
                 f" The second {character} still puts only {shown.attention2[query, key]:.0%} of "
-                "its attention where "
-                f"it should: 1 character in {1 / often[character]:,.0f} is this one, too rare "
-                "to be learned by now."
+                f"its attention where it should: 1 character in {1 / often[character]:,.0f} is "
+                "this one, too rare to be learned by now."
             )
     return ""
 
@@ -165,8 +161,7 @@ def _too_rare(run: Run) -> str:
 def _mute(run: Run, view: View) -> str:
     return (
         f"Now {_left(run, view):.1%} are right, and a blind guess would be right 1 time in "
-        f"{run.config.N}. The model "
-        "still looks at the right character and cannot say it."
+        f"{run.config.N}. The model still looks at the right character and cannot say it."
     )
 
 
@@ -174,8 +169,8 @@ BEATS = (
     Beat("start", _start, FIRST, ("second", "accuracy")),
     Beat(
         "output",
-        "The output comes first: W_O² turns the character that layer 2 looks at into the one "
-        "that the model says.",
+        "The output comes first: W_O² turns the character that layer 2 looks at into the one that "
+        "the model says.",
         _output_first,
         ("w_o2",),
         ask=Question(
@@ -184,8 +179,8 @@ BEATS = (
             lambda run, view: _first_of(run) or 0,
             _order,
             "While attention is spread evenly, the right character is among those looked at, so "
-            "W_O² has something to "
-            "learn from. Looking better is of no use until the model can say what it sees.",
+            "W_O² has something to learn from. Looking better is of no use until the model can "
+            "say what it sees.",
             ("w_k1", "w_k2", "w_o2", MARKS),
         ),
     ),
@@ -199,22 +194,20 @@ BEATS = (
     Beat(
         "zero",
         "The parts need each other: when layer 1 no longer looks back, layer 2 has no copy to "
-        "find. What stays right "
-        "does so because a trigger that comes often makes its output come often, too.",
+        "find. What stays right does so because a trigger that comes often makes its output come "
+        "often, too.",
         LAST,
         ("graft",),
         {"graft_W_K1": "zero", "graft_W_K2": "trained", "graft_W_O2": "trained"},
         GRAFT,
         Question(
             "After training, put zero in place of W_K¹: layer 1 looks everywhere equally. How "
-            "many predictions "
-            "stay right?",
+            "many predictions stay right?",
             ("Fewer than a quarter", "About half", "More than three quarters"),
             lambda run, view: int(np.digitize(_left(run, view), (0.25, 0.75))),
             _one_layer,
             "No copy tells any longer which character came directly before. But naming the "
-            "character that comes up "
-            "more than it does in ordinary text needs no order.",
+            "character that comes up more than it does in ordinary text needs no order.",
             ("graft",),
             there=True,
         ),

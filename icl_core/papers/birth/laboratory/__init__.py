@@ -29,9 +29,8 @@ def headline(run: Run, view: View) -> str:
     stored = float(at(run, "capacity/equal", width=view.width, capacity=view.pairs).mean())
     right = run["snapshot/right"][index]
     return (
-        f"A matrix of {view.width} × {view.width} numbers recalls {stored:.0%} of "
-        f"{view.pairs:,} pairs; gradient "
-        f"descent has learned {int(right.sum())} of {len(right)} by step "
+        f"A matrix of {view.width} × {view.width} numbers recalls {stored:.0%} of {view.pairs:,} "
+        f"pairs; gradient descent has learned {int(right.sum())} of {len(right)} by step "
         f"{run.snapshot_steps[index]}."
     )
 

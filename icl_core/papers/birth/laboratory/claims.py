@@ -20,8 +20,8 @@ LEARNED = {
 NEAR = paper(
     id="near-orthogonal",
     label="√d times an inner product, worst width",
-    text="Inner products of two random vectors have root mean square 1/√d, at every width from "
-    "16 to 512.",
+    text="Inner products of two random vectors have root mean square 1/√d, at every width from 16 "
+    "to 512.",
     source="Appendix A",
     quote="For i ≠ j, we have uᵢᵀuⱼ = O(1/√d)",
     near=1.0,
@@ -31,8 +31,7 @@ REMAPPED = paper(
     id="remapped-orthogonal",
     label="√d times one with a remapped vector, mean over widths",
     text="A remapped vector W₀u is as orthogonal to u itself and to other vectors as two random "
-    "vectors are, on "
-    "average over widths.",
+    "vectors are, on average over widths.",
     source="Section 4.1",
     quote="is near-orthogonal to uᵢ in addition to the other uⱼ",
     near=1.0,
@@ -62,17 +61,15 @@ FILTERS = paper(
     text="An MLP with a hidden unit for each pair still recalls them where one matrix no longer "
     "does.",
     source="Appendix D",
-    quote="this can help filter out noise that arises from near-orthogonality, and may then "
-    "lead to additional storage "
-    "capacity",
+    quote="this can help filter out noise that arises from near-orthogonality, and may then lead "
+    "to additional storage capacity",
     at_least=0.5,
 )
 SETS_LINEAR = paper(
     id="sets-linear",
     label="a matrix's recall of sets of two, d = 256",
     text="A matrix cannot give each set of two vectors an output of its own choice. The paper "
-    "names no level; here, at "
-    "most 60% are right.",
+    "names no level; here, at most 60% are right.",
     source="Section 4.1",
     quote="linearity can also be limiting, since it makes it difficult to map sets to specific "
     "output embeddings",
@@ -83,16 +80,15 @@ SETS_MLP = paper(
     label="an MLP's recall of sets of three, d = 256",
     text="With the best threshold an MLP gives sets of three vectors their outputs.",
     source="Appendix D",
-    quote="the non-linearity may still succeed at filtering out any I that does not correspond "
-    "to the query set in x",
+    quote="the non-linearity may still succeed at filtering out any I that does not correspond to "
+    "the query set in x",
     at_least=0.95,
 )
 EVENS_OUT = paper(
     id="norm-evens-out",
     label="frequent over rare with layer norm, over the same without",
     text="Learned with layer norm, the most frequent quarter of the pairs is stored less "
-    "strongly, relative to the "
-    "rarest quarter, than without.",
+    "strongly, relative to the rarest quarter, than without.",
     source="Appendix D",
     quote="encouraging frequent and infrequent tokens to be weighted similarly in the final memory",
     at=LEARNED,
@@ -102,9 +98,8 @@ ONE_STEP = Claim(
     id="one-step",
     label="one step: off the formula by",
     kind="theory",
-    text="After one step of gradient descent from zero a pair that comes up with frequency p "
-    "has strength η p (1 − "
-    "1/N).",
+    text="After one step of gradient descent from zero a pair that comes up with frequency p has "
+    "strength η p (1 − 1/N).",
     source="Lemma 1, eq. 5",
     near=0.0,
     tolerance=1e-5,
@@ -113,8 +108,7 @@ VARIANCE = ours(
     id="erratum-variance",
     label="E (xᵀWx)², over (d + 2) / d²",
     text="The variance of xᵀWx is (d + 2) / d². As printed in Appendix A, with d(d − 1)/2 pairs "
-    "of indices, it would "
-    "be about half of that: both orders of a pair count.",
+    "of indices, it would be about half of that: both orders of a pair count.",
     source="against Appendix A",
     near=1.0,
     tolerance=0.15,
@@ -123,16 +117,14 @@ THEORY = ours(
     id="capacity-theory",
     label="recall, simulated less by formula",
     text="A formula without free parameters gives what a matrix of random pairs recalls, for "
-    "widths from 32 to 256 and "
-    "4 to 8,192 pairs.",
+    "widths from 32 to 256 and 4 to 8,192 pairs.",
     at_most=0.02,
 )
 SQUARE = ours(
     id="capacity-grows",
     label="power of d with which capacity grows",
     text="The number of pairs at which half are recalled grows nearly with the square of the "
-    "width: with the count of "
-    "the matrix's numbers.",
+    "width: with the count of the matrix's numbers.",
     near=2.0,
     tolerance=0.3,
 )
@@ -159,9 +151,8 @@ SHARED = ours(
 FIRST = ours(
     id="frequent-first",
     label="power of its frequency in a pair's time",
-    text="The time until a pair is predicted with probability one half grows as its frequency "
-    "to the power −1: half as "
-    "often, twice as late.",
+    text="The time until a pair is predicted with probability one half grows as its frequency to "
+    "the power −1: half as often, twice as late.",
     at=LEARNED,
     near=-1.0,
     tolerance=0.15,

@@ -19,8 +19,8 @@ WIDTH, PAIRS = View().width, View().pairs
 
 TASK = Task(
     "A memory stores pairs of random vectors, u and v, as a matrix W: the sum of their outer "
-    "products v uᵀ. Asked with "
-    "u it answers W u, and the pair is recalled if of all stored v its own is the nearest.",
+    "products v uᵀ. Asked with u it answers W u, and the pair is recalled if of all stored v its "
+    "own is the nearest.",
     Example(
         (
             ("u₁", "x"),
@@ -43,9 +43,8 @@ def _near(run: Run, view: View) -> str:
     )
     return (
         f"With {view.width} dimensions the inner product of two random vectors is typically "
-        f"{typical:.2f}, against 1 "
-        f"with themselves. Between a vector and its remapping W₀u it is {new:.2f}: a random "
-        "matrix makes new vectors."
+        f"{typical:.2f}, against 1 with themselves. Between a vector and its remapping W₀u it is "
+        f"{new:.2f}: a random matrix makes new vectors."
     )
 
 
@@ -73,8 +72,7 @@ def _mixed(run: Run, view: View) -> str:
     now = float(at(run, "capacity/equal", width=view.width, capacity=view.pairs).mean())
     return (
         f"Of {view.pairs:,} pairs {now:.0%} are recalled. No pair is deleted: each still reads "
-        "about 1, but some other "
-        "output reads more."
+        "about 1, but some other output reads more."
     )
 
 
@@ -99,8 +97,7 @@ def _missed(run: Run, view: View) -> str:
     left = float(at(run, "form/shared", width=128, pairs=64, taken=HEADS // 2).mean())
     return (
         f"With half of the heads gone {left:.0%} are still recalled. So it is hard to say which "
-        "head of a trained "
-        "model knows what."
+        "head of a trained model knows what."
     )
 
 
@@ -112,8 +109,8 @@ def _late(run: Run, view: View) -> int:
 
 def _later(run: Run, view: View) -> str:
     return (
-        f"It takes {2.0 ** -float(np.nanmean(waiting(run))):.1f} times as many, by a fit "
-        "through all pairs."
+        f"It takes {2.0 ** -float(np.nanmean(waiting(run))):.1f} times as many, by a fit through "
+        "all pairs."
     )
 
 
@@ -126,10 +123,9 @@ def _middle(run: Run) -> float | None:
 def _norm(run: Run, view: View) -> str:
     plain, norm = (float(run[f"curve/ratio_{name}"][:, -1].mean()) for name in ("plain", "norm"))
     return (
-        "You have seen what the paper's memories rest on: vectors that are nearly orthogonal, "
-        "and readings that are a "
-        f"little noisy. Frequent pairs end {plain:.1f} times as strong as rare ones; with layer "
-        f"norm {norm:.1f} times."
+        "You have seen what the paper's memories rest on: vectors that are nearly orthogonal, and "
+        f"readings that are a little noisy. Frequent pairs end {plain:.1f} times as strong as rare "
+        f"ones; with layer norm {norm:.1f} times."
     )
 
 
@@ -138,16 +134,15 @@ BEATS = (
     Beat("near", _near, None, ("near",), BASE),
     Beat(
         "many",
-        "So a matrix holds more pairs than it has dimensions, and fewer than it has numbers. "
-        "The dotted lines are a "
-        "formula: an answer of 1 must be larger than the noise of all other outputs.",
+        "So a matrix holds more pairs than it has dimensions, and fewer than it has numbers. The "
+        "dotted lines are a formula: an answer of 1 must be larger than the noise of all other "
+        "outputs.",
         None,
         ("capacity",),
         BASE,
         ask=Question(
-            f"W has {WIDTH} × {WIDTH} numbers. How many random pairs can it store until only "
-            "half of them are "
-            "recalled?",
+            f"W has {WIDTH} × {WIDTH} numbers. How many random pairs can it store until only half "
+            "of them are recalled?",
             (
                 f"About {WIDTH}, one for each dimension",
                 "A few hundred",
@@ -155,19 +150,16 @@ BEATS = (
             ),
             _many,
             _stored,
-            "Each pair adds noise of variance 1/d² to every reading, so the count of numbers, "
-            "d², matters. The noise "
-            "must stay under 1 for the largest of all other outputs, and that costs a factor "
-            "that grows with the "
-            "logarithm.",
+            "Each pair adds noise of variance 1/d² to every reading, so the count of numbers, d², "
+            "matters. The noise must stay under 1 for the largest of all other outputs, and that "
+            "costs a factor that grows with the logarithm.",
             ("capacity", "concrete", "forms", "half", HEADLINE),
         ),
     ),
     Beat(
         "mixed",
         "Here is one memory. Each column asks for a pair, and the diagonal is its right output. "
-        "Where a wrong "
-        "output wins, its cell is outlined.",
+        "Where a wrong output wins, its cell is outlined.",
         None,
         ("concrete",),
         {"width": WIDTH, "pairs": 64, "form": "full"},
@@ -189,32 +181,30 @@ BEATS = (
             ("Every head stores all pairs", "Each head stores an eighth of them", "Both alike"),
             _better,
             _both_ways,
-            "A narrow head confuses its inputs, and it also answers when it is asked for pairs "
-            "of other heads. "
-            "If all heads store all pairs, their right answers add up and the random ones "
-            "average out.",
+            "A narrow head confuses its inputs, and it also answers when it is asked for pairs of "
+            "other heads. If all heads store all pairs, their right answers add up and the random "
+            "ones average out.",
             ("heads", "forms"),
         ),
     ),
     Beat(
         "order",
         "A strong pair is one that came up often: strength follows frequency at first. Then a "
-        "learned pair stops "
-        "growing, and the rare ones catch up.",
+        "learned pair stops growing, and the rare ones catch up.",
         _middle,
         ("strengths", "first"),
         BASE,
         LEARNED,
         ask=Question(
-            "Now gradient descent learns pairs of very different frequency. One comes up half "
-            "as often as another. How "
-            "many steps does it take until its output gets a probability of one half?",
+            "Now gradient descent learns pairs of very different frequency. One comes up half as "
+            "often as another. How many steps does it take until its output gets a probability of "
+            "one half?",
             ("About as many", "About twice as many", "About four times as many"),
             _late,
             _later,
-            "Until it is learned, each step makes a pair stronger in proportion to its "
-            "frequency. So what counts is "
-            "how often it has come up, frequency times steps, and other pairs disturb that little.",
+            "Until it is learned, each step makes a pair stronger in proportion to its frequency. "
+            "So what counts is how often it has come up, frequency times steps, and other pairs "
+            "disturb that little.",
             ("first", "strengths", "recall", HEADLINE, MARKS),
         ),
     ),

@@ -30,9 +30,8 @@ POSITIONS = Claim(
     id="positions-slower",
     label="slope of W_K¹ less that of accuracy, AdamW",
     kind="ours",
-    text="The time of W_K¹, which stores a pair for every position, grows faster with the "
-    "length than accuracy's, "
-    "by a power of at least 0.2.",
+    text="The time of W_K¹, which stores a pair for every position, grows faster with the length "
+    "than accuracy's, by a power of at least 0.2.",
     source="not in a paper",
     at=EITHER,
     at_least=0.2,

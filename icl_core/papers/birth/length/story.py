@@ -17,8 +17,7 @@ def _task(config: Config) -> str:
     lengths = ", ".join(map(str, lengths_of(config)))
     return (
         f"The model learns to continue “ab…a” with “b”, from sequences of T = {lengths} "
-        "characters. We count the "
-        "training steps until its induction head has formed."
+        "characters. We count the training steps until its induction head has formed."
     )
 
 
@@ -43,8 +42,8 @@ def _answer(measure: str, optimiser: str):
             return told + "Quadratic growth would take four times as many for twice the length."
         return told + (
             f"Twice the length takes {longer:.1f} times as many: a slope of "
-            f"{written(slope(run, measure, optimiser))} "
-            "on log axes. Quadratic growth would take four times as many, a slope of 2."
+            f"{written(slope(run, measure, optimiser))} on log axes. Quadratic growth would take "
+            "four times as many, a slope of 2."
         )
 
     return said
@@ -54,10 +53,9 @@ def _shares(run: Run, view: View) -> str:
     first, last = (float(run["task/even"][index]) for index in (0, -1))
     short, long = (int(run["task/lengths"][index]) for index in (0, -1))
     return (
-        "In this task a longer sequence also repeats its triggers more often. Even attention "
-        f"puts {first:.0%} on the "
-        f"answer at T = {short} and {last:.0%} at T = {long}: the signal that starts the head "
-        "hardly fades."
+        "In this task a longer sequence also repeats its triggers more often. Even attention puts "
+        f"{first:.0%} on the answer at T = {short} and {last:.0%} at T = {long}: the signal that "
+        "starts the head hardly fades."
     )
 
 
@@ -74,18 +72,16 @@ def _stores(run: Run, view: View) -> str:
 def _matches(run: Run, view: View) -> str:
     return (
         "For W_K², which stores a pair for every character, the slopes are "
-        f"{written(slope(run, 'W_K2', 'sgd'))} with "
-        f"SGD and {written(slope(run, 'W_K2', 'adamw'))} with AdamW. The number of characters "
-        "stays the same."
+        f"{written(slope(run, 'W_K2', 'sgd'))} with SGD and {written(slope(run, 'W_K2', 'adamw'))} "
+        "with AdamW. The number of characters stays the same."
     )
 
 
 BEATS = (
     Beat(
         "wait",
-        "A head has formed, we say, when 80% of the predictions in context are right: one "
-        "layer, which has no head, "
-        "stays well below that.",
+        "A head has formed, we say, when 80% of the predictions in context are right: one layer, "
+        "which has no head, stays well below that.",
         None,
         ("growth", "accuracy"),
         {"until": "accuracy", "optimiser_shown": "sgd"},
@@ -95,8 +91,7 @@ BEATS = (
             lambda run, view: _longer(run, "accuracy", "sgd"),
             _answer("accuracy", "sgd"),
             "Musat et al. find four times as long in a task of their own. How the signal fades "
-            "with the length depends "
-            "on how often a sequence repeats what there is to copy.",
+            "with the length depends on how often a sequence repeats what there is to copy.",
             SEEN,
         ),
     ),
@@ -108,16 +103,14 @@ BEATS = (
         ("growth", "w_k1"),
         {"until": "W_K1", "optimiser_shown": "adamw"},
         ask=Question(
-            "W_K¹ stores, for each position, the one before it. We wait until it recalls half "
-            "of the first quarter of "
-            "them. Twice the length, with AdamW: how much longer?",
+            "W_K¹ stores, for each position, the one before it. We wait until it recalls half of "
+            "the first quarter of them. Twice the length, with AdamW: how much longer?",
             CHOICES,
             lambda run, view: _longer(run, "W_K1", "adamw"),
             _answer("W_K1", "adamw"),
             "Twice the length means twice as many pairs to store, and more keys among which the "
-            "right one must win. In "
-            "short sequences they are stored long before accuracy is 80%, in long ones at about "
-            "the same time.",
+            "right one must win. In short sequences they are stored long before accuracy is 80%, "
+            "in long ones at about the same time.",
             SEEN,
         ),
     ),

@@ -69,10 +69,12 @@ def blocks_of(name: str, weights: Weights, task: Task, most: int | None = None) 
     keys = _stream(name, weights)
     V = keys if name.startswith("W_K") else {"w_U": weights.W_U}
     U = {part: each @ weights.V2.T for part, each in keys.items()} if name == "W_O2" else keys
-    return laid(V, {part: each @ weights[name].T for part, each in U.items()}, task, most)
+    return block_products(V, {part: each @ weights[name].T for part, each in U.items()}, task, most)
 
 
-def laid(V: Mapping[str, Parts], U: Mapping[str, Parts], task: Task, most: int | None) -> Blocks:
+def block_products(
+    V: Mapping[str, Parts], U: Mapping[str, Parts], task: Task, most: int | None
+) -> Blocks:
     """The products of all vectors V with all U, which are what a matrix makes of the
     vectors read."""
     places = next(iter(len(each) for part, each in {**U, **V}.items() if _place(part)))

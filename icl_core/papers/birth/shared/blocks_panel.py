@@ -34,11 +34,10 @@ MET = {  # what stands in the rows and the columns
     "W_K1": "Rows are the parts of a query, columns those of a key: the character (w_E) and its "
     "position (p).",
     "W_K2": f"Rows are the parts of a query, columns those of a key: {STREAM}. A sum over many "
-    "characters "
-    "is a little like the identity, so W_K² matches a position with its own copy, too.",
+    "characters is a little like the identity, so W_K² matches a position with its own copy, too.",
     "W_O2": f"Rows are outputs (w_U), columns the parts of what layer 2 attends to: {STREAM}.",
-    "W_F": f"Rows are outputs (w_U), columns the parts of the stream: {STREAM}, and what layer "
-    "2 has written.",
+    "W_F": f"Rows are outputs (w_U), columns the parts of the stream: {STREAM}, and what layer 2 "
+    "has written.",
 }
 
 
@@ -51,16 +50,15 @@ def drawn(
     return Panel(
         f"{when}: {_title(name, read)}",
         f"{MET[name]} Every cell is one reading. Outlined is the block that the matrix is to "
-        "store. A diagonal in "
-        "another block is a spurious memory: nobody asked for it, and it is read along with the "
-        "stored pairs. Noise is "
-        "cross-talk. In an untrained model all blocks look alike.",
+        "store. A diagonal in another block is a spurious memory: nobody asked for it, and it is "
+        "read along with the stored pairs. Noise is cross-talk. In an untrained model all blocks "
+        "look alike.",
         _figure(found, name, figures.largest_magnitude((last or found).matrix)),
         data=pd.DataFrame(
             read, columns=["row", "column", "mean on the diagonal", "typical elsewhere"]
         ),
-        note=f"You see the {SHOWN} most frequent characters and the first {SHOWN} positions; "
-        "the title speaks of all.",
+        note=f"You see the {SHOWN} most frequent characters and the first {SHOWN} positions; the "
+        "title speaks of all.",
     )
 
 

@@ -58,12 +58,10 @@ def arrows(trace: Traced, when: str, left_out: str = "") -> Panel:
     return Panel(
         f"{when}: {_way(trace)}",
         "Each row is a position, each bar the vectors whose sum its residual stream is, as wide "
-        "as their weights. "
-        "Follow the coloured arrows backwards from the shaded row: layer 2 goes to characters "
-        "that carry a copy of the "
-        "shaded one, and writes down what stands there. Layer 1 has put the copies there. "
-        "Without an induction head "
-        "the arrows fan out and the copies have no name.",
+        "as their weights. Follow the coloured arrows backwards from the shaded row: layer 2 goes "
+        "to characters that carry a copy of the shaded one, and writes down what stands there. "
+        "Layer 1 has put the copies there. Without an induction head the arrows fan out and the "
+        "copies have no name.",
         diagram(trace, stream_vectors),
         data=table(stream_vectors),
         note="What a layer adds with a weight under 0.1 each is drawn as one vector without a name."
@@ -117,13 +115,10 @@ def paths(circuit: Circuit, sequence: Shown, at: int, when: str, also_fixed: str
     return Panel(
         f"{when}, {who}: {_leads(gaps, letters)}",
         "Logits are sums over paths from the embedding: past both layers (direct), through one "
-        "(via 1, via 2), through "
-        f"one after the other (via 1, 2){_fed(by_path)}. Blue is what a path adds to the logit of "
-        f"{_first(sequence, at)}"
-        ", grey to that of the strongest other. Layer 1 is to say nothing: it tells layer 2 "
-        "where to look, and where a "
-        f"layer looks is kept as it is here{also_fixed}. So the paths add up to the model's logits "
-        "exactly.",
+        f"(via 1, via 2), through one after the other (via 1, 2){_fed(by_path)}. Blue is what a "
+        f"path adds to the logit of {_first(sequence, at)}, grey to that of the strongest other. "
+        "Layer 1 is to say nothing: it tells layer 2 where to look, and where a layer looks is "
+        f"kept as it is here{also_fixed}. So the paths add up to the model's logits exactly.",
         _paths_figure(_few(added), letters),
         data=pd.DataFrame(
             data,

@@ -239,10 +239,9 @@ def attended(
     places = [f"{index + 1} '{letter}'" for index, letter in enumerate(letters)]
     share, competitors = softmax(places[: query + 1], scores, key)
     says = (
-        f"The query at {places[query]} gives every key up to its own position a score; the "
-        "softmax makes shares of the "
-        f"scores. The score of the key at {places[key]} is the sum of the terms, and its share "
-        "is what the map shows."
+        f"The query at {places[query]} gives every key up to its own position a score; the softmax "
+        f"makes shares of the scores. The score of the key at {places[key]} is the sum of the "
+        "terms, and its share is what the map shows."
     )
     title = f"{places[query]} attends to {places[key]}"
     return Explanation(

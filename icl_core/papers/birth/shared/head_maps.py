@@ -82,8 +82,7 @@ def first(heads: Heads) -> Panel:
     return Panel(
         f"Layer 1 · looks one back: {back:.0%}",
         "Each row shows where one character looks. A layer that looks one back has a stripe "
-        "beside the diagonal. "
-        "Without learning a row is spread over many characters.",
+        "beside the diagonal. Without learning a row is spread over many characters.",
         figures.small_attention(heads.attention1, heads.shown),
     )
 
@@ -95,9 +94,8 @@ def second(heads: Heads) -> Panel:
     return Panel(
         f"{layer} · {found}",
         "An outlined cell is what followed the same character earlier. An induction head looks "
-        "there and predicts it; "
-        "the predictions stand at the right, each with a mark. Without a head the rows are "
-        "spread out. Of a longer "
-        f"sequence you see the first {LONGEST} characters.",
+        "there and predicts it; the predictions stand at the right, each with a mark. Without a "
+        f"head the rows are spread out. Of a longer sequence you see the first {LONGEST} "
+        "characters.",
         figures.small_attention(heads.attention2, heads.shown, heads.where, heads.predicted),
     )

@@ -221,8 +221,8 @@ def load(digest: str) -> Matrices:
         return _load(path_of(digest), (status.st_mtime_ns, status.st_size))
     except OSError as problem:
         raise NotHere(
-            f"the matrices {digest} must be ones that were given on this computer, got ones "
-            "that are not here"
+            f"the matrices {digest} must be ones that were given on this computer, got ones that "
+            "are not here"
         ) from problem
     except ValueError as problem:
         raise NotHere(

@@ -162,8 +162,8 @@ def _pointed(traced: Traced) -> Trace:
     """What the pointer finds in the middle of each arrow."""
     looks, letters = list(_looks(traced)), visible_characters(traced.tokens)
     labels = [
-        f"layer {layer}: {query + 1} '{letters[query]}' looks at {key + 1} '{letters[key]}' "
-        f"with {weight:.2f}"
+        f"layer {layer}: {query + 1} '{letters[query]}' looks at {key + 1} '{letters[key]}' with "
+        f"{weight:.2f}"
         for layer, query, key, weight, _ in looks
     ]
     x, y = (

@@ -194,9 +194,8 @@ def describe(counts: TextCounts) -> list[str]:
         share = left_out / (counts.length + left_out)
         sentences.append(
             f"A vocabulary has at most {MOST} different characters, this text has "
-            f"{MOST + len(counts.rare):,}. "
-            f"Left out: the {len(counts.rare):,} rarest, {percent(share)} of the text: "
-            f"{shown_characters(list(counts.rare), _FREQUENT)}."
+            f"{MOST + len(counts.rare):,}. Left out: the {len(counts.rare):,} rarest, "
+            f"{percent(share)} of the text: {shown_characters(list(counts.rare), _FREQUENT)}."
         )
     if counts.invisible:
         named = [f"{name} × {occurrences:,}" for name, occurrences in counts.invisible.items()]
@@ -235,13 +234,13 @@ def load(digest: str) -> TextCounts:
         return _load(path_of(digest), (status.st_mtime_ns, status.st_size))
     except OSError as problem:
         raise NotHere(
-            f"the text {digest} must be one that was given on this computer, got one whose "
-            "counts are not here"
+            f"the text {digest} must be one that was given on this computer, got one whose counts "
+            "are not here"
         ) from problem
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as problem:
         raise NotHere(
-            f"the counts of the text {digest} must be as they were kept, got others: give the "
-            "text again"
+            f"the counts of the text {digest} must be as they were kept, got others: give the text "
+            "again"
         ) from problem
 
 

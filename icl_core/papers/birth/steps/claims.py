@@ -36,9 +36,8 @@ W_K2 = theorem(
 W_K1 = theorem(
     id="W_K1",
     label="W_K¹ recall, without its last pair",
-    text="A third step, on W_K¹, stores its pairs. One is left out: the trigger is next to "
-    "never at T − 1, so no "
-    "sequence needs to find it from T.",
+    text="A third step, on W_K¹, stores its pairs. One is left out: the trigger is next to never "
+    "at T − 1, so no sequence needs to find it from T.",
     at_least=0.95,
 )
 ATTENTION = paper(
@@ -53,8 +52,7 @@ NEAR_RANDOM = paper(
     id="near-random",
     label="right answers after the step on W_O²",
     text="With W_O² alone the answers are near random: at most twice as many are right as by "
-    "naming one of the T "
-    "characters at random.",
+    "naming one of the T characters at random.",
     source="Appendix B.3.1",
     quote="despite the recovery of these useful associations after one gradient step, the "
     "predictions",
@@ -82,8 +80,8 @@ FILTERED = paper(
     label="accuracy at d = 512",
     text="One step on x = w_E(y) + p_t gives a classifier that ignores the position.",
     source="Section 6",
-    quote="we obtain a near-perfect classifier that ignores the positional embedding, after "
-    "just one gradient step",
+    quote="we obtain a near-perfect classifier that ignores the positional embedding, after just "
+    "one gradient step",
     at=SIZE,
     at_least=0.99,
 )
@@ -101,8 +99,8 @@ NOTHING = Claim(
     id="nothing",
     label="largest entry learned too early",
     kind="theory",
-    text="W_K² learns exactly nothing before W_O², and W_K¹ nothing before both: their "
-    "gradients are zero.",
+    text="W_K² learns exactly nothing before W_O², and W_K¹ nothing before both: their gradients "
+    "are zero.",
     source="Lemmas 4, 5",
     at=ANY,
     at_most=0.0,
@@ -110,9 +108,8 @@ NOTHING = Claim(
 POSITIONS = ours(
     id="positions",
     label="right answers, positions in the stream",
-    text="In the end the proof leaves positions out of the stream. Put back, they drown what "
-    "the three steps have "
-    "learned.",
+    text="In the end the proof leaves positions out of the stream. Put back, they drown what the "
+    "three steps have learned.",
     at=PROOF,
     at_most=0.3,
 )

@@ -9,9 +9,8 @@ from icl_core.papers.birth.steps.settings import Config
 
 SIMPLER = (
     " The proof makes it simpler: layer 2 finds its keys in layer 1's copies alone, its queries "
-    "and values in the "
-    "characters alone, and layer 1 looks by position alone. Only what W_O² writes reaches the "
-    "output."
+    "and values in the characters alone, and layer 1 looks by position alone. Only what W_O² "
+    "writes reaches the output."
 )
 
 

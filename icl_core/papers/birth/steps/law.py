@@ -40,7 +40,7 @@ def sample(N: int, T: int, batch: int, generator: torch.Generator) -> Drawn:
     return Drawn(tokens, answers, first)
 
 
-def own(N: int, T: int) -> Float[Tensor, "T"]:
+def answer_probability(N: int, T: int) -> Float[Tensor, "T"]:
     """P(z_t = y) at every position: how often the answer itself stands there. Every other token has
     the rest evenly."""
     same, at = 1 / N, torch.arange(T)
@@ -54,7 +54,7 @@ def own(N: int, T: int) -> Float[Tensor, "T"]:
 
 def more_often(N: int, T: int) -> Float[Tensor, "T"]:
     """a_t of E[1{z_t = j} | y = k] − E[1{z_t = j}] = a_t (1{j = k} − 1 / N)."""
-    return (N * own(N, T) - 1) / (N - 1)
+    return (N * answer_probability(N, T) - 1) / (N - 1)
 
 
 def pairs(

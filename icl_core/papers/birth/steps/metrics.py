@@ -80,7 +80,6 @@ def _which_positions(run: Run) -> str:
         return ""
     return (
         f"Characters alone: {right['none']:.0%} right. With positions in the values "
-        f"{right['values']:.0%}, in the keys "
-        f"{right['keys']:.0%}, in the query {right['query']:.0%}: W_K² has matched the position "
-        "T with every character."
+        f"{right['values']:.0%}, in the keys {right['keys']:.0%}, in the query "
+        f"{right['query']:.0%}: W_K² has matched the position T with every character."
     )

@@ -22,14 +22,13 @@ def _task(config: Config) -> str:
     if config.setup == "whole":
         return (
             "Some characters are triggers, and what follows a trigger must be read from its "
-            "earlier occurrence. The "
-            "whole model of Section 4.2 gets three gradient steps to learn this, on Shakespeare."
+            "earlier occurrence. The whole model of Section 4.2 gets three gradient steps to "
+            "learn this, on Shakespeare."
         )
     return (
         "One character of the sequence, the trigger, comes a second time at the end, and the "
-        "model must say what "
-        "followed it before. Three gradient steps, one for each matrix, are to make an "
-        "induction head."
+        "model must say what followed it before. Three gradient steps, one for each matrix, are "
+        "to make an induction head."
     )
 
 
@@ -70,17 +69,15 @@ def _output(run: Run, view: View) -> str:
     return (
         f"One step on W_O² stores {_share(run, 'recall_W_O2', 1):.0%} of its pairs. Still only "
         f"{_share(run, 'accuracy', 1):.0%} of the answers are right: attention is even, so the "
-        "output names every "
-        "character of the sequence alike."
+        "output names every character of the sequence alike."
     )
 
 
 def _match(run: Run, view: View) -> str:
     return (
         f"One step on W_K² stores {_share(run, 'recall_W_K2', 2):.0%} of its pairs. But layer 1 "
-        "still mixes all "
-        "that came before, so every position from the trigger on holds a bit of it: "
-        f"{_share(run, 'from_trigger', 2):.0%} of layer 2's attention falls there."
+        "still mixes all that came before, so every position from the trigger on holds a bit of "
+        f"it: {_share(run, 'from_trigger', 2):.0%} of layer 2's attention falls there."
     )
 
 
@@ -98,10 +95,9 @@ def _trigger(run: Run, view: View) -> str:
 def _back(run: Run, view: View) -> str:
     return (
         f"The third step lets layer 1 look one back, {_share(run, 'previous', 3):.0%} of its "
-        "attention. Now only the "
-        f"output is marked with its trigger, layer 2 puts {_share(run, 'on_output', 3):.0%} of "
-        "its attention there, "
-        f"and {_share(run, 'accuracy', 3):.0%} of the answers are right."
+        "attention. Now only the output is marked with its trigger, layer 2 puts "
+        f"{_share(run, 'on_output', 3):.0%} of its attention there, and "
+        f"{_share(run, 'accuracy', 3):.0%} of the answers are right."
     )
 
 
@@ -120,11 +116,9 @@ def _orders(run: Run, view: View) -> str:
 
 def _exact(run: Run, view: View) -> str:
     return (
-        f"With infinitely many sequences {_share(run, 'accuracy', 3, 'exact'):.0%} of the "
-        "answers are right, with "
-        f"{run.config.batch:,} of them {_share(run, 'accuracy', 3):.0%}: the proof's formulas "
-        "describe the real steps "
-        "well."
+        f"With infinitely many sequences {_share(run, 'accuracy', 3, 'exact'):.0%} of the answers "
+        f"are right, with {run.config.batch:,} of them {_share(run, 'accuracy', 3):.0%}: the "
+        "proof's formulas describe the real steps well."
     )
 
 
@@ -133,8 +127,8 @@ TASK = Task(_task, EXAMPLE)
 BEATS = (
     Beat(
         "start",
-        "All three matrices are zero, and attention is even. Each gets one gradient step, and "
-        "no more.",
+        "All three matrices are zero, and attention is even. Each gets one gradient step, and no "
+        "more.",
         FIRST,
         ("w_o2", "w_k2", "w_k1"),
         ask=Question(
@@ -143,8 +137,8 @@ BEATS = (
             _first,
             _zeros,
             "Where layer 2 looks makes no difference while W_O² says nothing of it. And what "
-            "layer 1 copies makes none "
-            "while W_K² does not ask for it. So the first step has to be at the output.",
+            "layer 1 copies makes none while W_K² does not ask for it. So the first step has to "
+            "be at the output.",
             ("recalls", "orders", MARKS),
         ),
     ),
@@ -155,14 +149,13 @@ BEATS = (
         2,
         ("w_k2", "second"),
         ask=Question(
-            "After the second step two of three memories are complete. How many answers are "
-            "right then?",
+            "After the second step two of three memories are complete. How many answers are right "
+            "then?",
             ("Nearly all", "About half", "Hardly any"),
             _how_many,
             _trigger,
             "The position of the trigger itself holds most of the trigger, so layer 2 finds the "
-            "trigger, not what "
-            "followed it. Layer 1 has to look one back.",
+            "trigger, not what followed it. Layer 1 has to look one back.",
             ("recalls", "second", HEADLINE),
         ),
     ),
@@ -175,14 +168,13 @@ BEATS = (
         ("orders",),
         drawer=ORDER,
         ask=Question(
-            "Take the same three steps in another order. How many of the five other orders "
-            "store all three memories?",
+            "Take the same three steps in another order. How many of the five other orders store "
+            "all three memories?",
             ("None", "One or two", "More"),
             lambda run, view: 0 if _others(run) < 0.5 else 1 if _others(run) <= 2 else 2,
             _orders,
             "W_K² needs W_O², and W_K¹ needs both. A matrix whose turn comes too early gets a "
-            "gradient of exactly "
-            "zero.",
+            "gradient of exactly zero.",
             ("orders",),
         ),
     ),

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from icl_core.papers.birth.shared.blocks import Blocks, laid
+from icl_core.papers.birth.shared.blocks import Blocks, block_products
 from icl_core.papers.birth.shared.circuit import CHARACTER, FEED, POSITION, Circuit, Part, Stream
 from icl_core.papers.birth.shared.full.model import Weights, attend, layers_of, read
 from icl_core.papers.birth.shared.task import Task
@@ -90,7 +90,7 @@ def read_with(
         written = {
             part: each @ (weights["W_O2"] @ weights["W_V2"]).T for part, each in parts.items()
         }
-        return laid({"w_U": weights["W_U"]}, written, task, most)
+        return block_products({"w_U": weights["W_U"]}, written, task, most)
     layer = name[-1]
 
     def of_head(matrix: str) -> dict[str, Tensor]:
@@ -98,4 +98,4 @@ def read_with(
             part: (each @ weights[matrix].T).chunk(heads, 1)[head] for part, each in parts.items()
         }
 
-    return laid(of_head(f"W_Q{layer}"), of_head(f"W_K{layer}"), task, most)
+    return block_products(of_head(f"W_Q{layer}"), of_head(f"W_K{layer}"), task, most)

@@ -33,8 +33,7 @@ accurate = partial(
     vanilla,
     label="in-context accuracy, worst seed",
     quote="with fixed (resp. random) triggers and uniform outputs, the model achieves over 99% "
-    "accuracy (resp. 95%) on "
-    "output tokens after the first occurrence",
+    "accuracy (resp. 95%) on output tokens after the first occurrence",
 )
 caption = partial(Claim, kind="paper", source="Figure 2", setting=FLAT)
 redundant = partial(Claim, kind="paper", source="Appendix E, Figure 11", setting=FLAT, at=FIGURE_11)
@@ -64,9 +63,8 @@ ONE_LAYER = vanilla(
 LOOKS_BACK = caption(
     id="first-layer-looks-back",
     label="attention of layer 1 on the previous token",
-    text="The head of the first layer attends to the previous token: with most of its "
-    "attention, on average. The paper "
-    "names no level.",
+    text="The head of the first layer attends to the previous token: with most of its attention, "
+    "on average. The paper names no level.",
     quote="The first layer head always attends to the previous token",
     at=FIGURE_2,
     at_least=0.5,
@@ -75,8 +73,7 @@ KNOWS_TRIGGERS = caption(
     id="fixed-triggers-only",
     label="attention on followers of other characters, beyond chance",
     text="With fixed triggers the induction head is active for these alone: at other characters "
-    "that come again, it "
-    "hardly looks at what followed them.",
+    "that come again, it hardly looks at what followed them.",
     quote="For fixed triggers, the induction head is only active for the triggers used in training",
     at=FIXED_TRIGGERS,
     at_most=0.1,
@@ -84,9 +81,8 @@ KNOWS_TRIGGERS = caption(
 ANY_REPEATED = caption(
     id="random-any-repeated",
     label="attention on followers of other characters, beyond chance",
-    text="With random triggers the induction head is active for every character that comes "
-    "again. The paper names no "
-    "level.",
+    text="With random triggers the induction head is active for every character that comes again. "
+    "The paper names no level.",
     quote="For random triggers, it is active on every repeated token",
     at=RANDOM_TRIGGERS,
     at_least=0.2,
@@ -110,8 +106,7 @@ MEMORIES = Claim(
     label="least recall of W_O², W_K², W_K¹ early",
     kind="paper",
     text="With everything trained the three memories of the simplified model still form: each "
-    "matrix recalls at least "
-    "half of its pairs. The paper names no level.",
+    "matrix recalls at least half of its pairs. The paper names no level.",
     source="Appendix E, Figure 10",
     quote="suggesting that the model is still identifying the same memory associations",
     setting=FLAT,
@@ -121,17 +116,15 @@ MEMORIES = Claim(
 CARRIED_BY_SECOND = found(
     id="output-carried-by-layer-2",
     label="other output said, a head of layer 1 patched",
-    text="Heads of layer 1 do not tell which output it was: given their output on a sequence "
-    "with other outputs, none "
-    "of them makes the model say the other one.",
+    text="Heads of layer 1 do not tell which output it was: given their output on a sequence with "
+    "other outputs, none of them makes the model say the other one.",
     at_most=0.05,
 )
 COUNTING = found(
     id="one-layer-counts",
     label="one layer's accuracy where counting helps, less elsewhere",
-    text="A single layer is right where the character that comes up more often than usual is "
-    "the output, and seldom "
-    "elsewhere.",
+    text="A single layer is right where the character that comes up more often than usual is the "
+    "output, and seldom elsewhere.",
     at_least=0.3,
 )
 

@@ -15,9 +15,9 @@ ONE, REPLACE, CURVES, SINGLE = "One head", "Replace heads", "All curves", "One l
 SECOND = "2.1, 2.2, 2.3, 2.4"
 
 TASK = Task(
-    "The model reads a sequence character by character and predicts the next one. Some "
-    "characters are triggers: what "
-    "follows a trigger is drawn anew for every sequence, so only its earlier occurrence can tell.",
+    "The model reads a sequence character by character and predicts the next one. Some characters "
+    "are triggers: what follows a trigger is drawn anew for every sequence, so only its earlier "
+    "occurrence can tell.",
     EXAMPLE,
 )
 
@@ -25,10 +25,8 @@ TASK = Task(
 def _start(run: Run, view: View) -> str:
     return (
         "Now everything is trained: embeddings, queries, values, feed-forward layers, and "
-        f"{run.config.heads} heads a "
-        "layer. Before training no head looks anywhere in particular; "
-        f"{accuracy_at(run, 0):.0%} of the predictions "
-        "are right."
+        f"{run.config.heads} heads a layer. Before training no head looks anywhere in particular; "
+        f"{accuracy_at(run, 0):.0%} of the predictions are right."
     )
 
 
@@ -48,8 +46,8 @@ def _which_back(run: Run, view: View) -> str:
     most, next_ = sorted(heads, key=lambda head: -head.previous)[:2]
     return (
         f"{len(_backward(run))} of {len(heads)}: head {most.name} looks one back with "
-        f"{most.previous:.0%} of its "
-        f"attention, the next of them, {next_.name}, with {next_.previous:.0%}."
+        f"{most.previous:.0%} of its attention, the next of them, {next_.name}, with "
+        f"{next_.previous:.0%}."
     )
 
 
@@ -63,9 +61,8 @@ def _found(run: Run, view: View) -> str:
     heads = of_role(last_heads(run), INDUCTION)
     names = ", ".join(head.name for head in heads)
     return (
-        f"Layer 2 finds what followed, and there {len(heads)} heads come to do it: {names}. "
-        "Such a model is redundant: "
-        "from its maps alone you cannot tell which head matters."
+        f"Layer 2 finds what followed, and there {len(heads)} heads come to do it: {names}. Such a "
+        "model is redundant: from its maps alone you cannot tell which head matters."
     )
 
 
@@ -82,9 +79,9 @@ def _without_back(run: Run) -> float:
 def _needed(run: Run, view: View) -> str:
     second = _left(run, [name for name in run.names("heads") if name.startswith("2.")])
     return (
-        f"{_without_back(run):.0%} stay right, instead of "
-        f"{float(run['effect/mean'][0, 0]):.0%}. Replace one head of "
-        f"layer 2 instead, and {min(second):.0%} to {max(second):.0%} stay right."
+        f"{_without_back(run):.0%} stay right, instead of {float(run['effect/mean'][0, 0]):.0%}. "
+        f"Replace one head of layer 2 instead, and {min(second):.0%} to {max(second):.0%} stay "
+        "right."
     )
 
 
@@ -110,17 +107,15 @@ def _patched(run: Run, view: View) -> str:
     first, second = _said(run)
     return (
         "With the heads of layer 2 from the other sequence, the model says the other output "
-        f"{second:.0%} of the time; "
-        f"with those of layer 1, {first:.0%}."
+        f"{second:.0%} of the time; with those of layer 1, {first:.0%}."
     )
 
 
 def _all_second(run: Run, view: View) -> str:
     left = measure_replaced(run, named(SECOND), "mean")
     return (
-        f"{left['accuracy']:.0%} stay right. The loss elsewhere, {left['global_loss']:.2f} "
-        "nats, hardly needs them: "
-        "bigrams are told without looking back."
+        f"{left['accuracy']:.0%} stay right. The loss elsewhere, {left['global_loss']:.2f} nats, "
+        "hardly needs them: bigrams are told without looking back."
     )
 
 
@@ -129,8 +124,7 @@ BEATS = (
     Beat(
         "back",
         "One head is enough to look one back: once it has put a copy of the previous character "
-        "into the stream, a "
-        "second copy is of little use.",
+        "into the stream, a second copy is of little use.",
         _formed,
         ("maps", "doing"),
         ask=Question(
@@ -139,8 +133,7 @@ BEATS = (
             _how_many,
             _which_back,
             "Every head could learn it. But whichever is ahead takes the loss down, and with it "
-            "the others' reason to "
-            "follow. The paper sees the same in its Figure 11.",
+            "the others' reason to follow. The paper sees the same in its Figure 11.",
             ("maps", "doing", "needed", HEADLINE, MARKS),
         ),
     ),
@@ -153,14 +146,12 @@ BEATS = (
         ("needed",),
         ask=Question(
             "After the training, replace the head that looks one back by its mean output. How "
-            "many predictions stay "
-            "right?",
+            "many predictions stay right?",
             ("Less than half", "Half to three quarters", "More than three quarters"),
             lambda run, view: _thirds(_without_back(run)),
             _needed,
-            "Without a copy of the previous character, no head of layer 2 finds the right "
-            "place. A map shows where a "
-            "head looks; only taking it away shows whether that matters.",
+            "Without a copy of the previous character, no head of layer 2 finds the right place. "
+            "A map shows where a head looks; only taking it away shows whether that matters.",
             ("needed",),
             there=True,
         ),
@@ -174,14 +165,14 @@ BEATS = (
         REPLACE,
         Question(
             "Take a second sequence, the same but for what follows each trigger. Give the heads "
-            "of one layer their "
-            "outputs from there. Which layer makes the model say the other sequence's output?",
+            "of one layer their outputs from there. Which layer makes the model say the other "
+            "sequence's output?",
             ("Layer 1", "Layer 2", "Either, or neither"),
             _which_layer,
             _patched,
             "At the character that follows a trigger, the one before it is the trigger in both "
-            "sequences. So layer 1 "
-            "marks the same places in both; which character stands there is only read in layer 2.",
+            "sequences. So layer 1 marks the same places in both; which character stands there is "
+            "only read in layer 2.",
             ("replaced", "effects"),
             there=True,
         ),

@@ -32,8 +32,7 @@ REACHES = shown(
     label="GD-SSM, one layer, differs from one step by",
     text=(
         "Trained as all other models are, the GD-SSM of one layer reaches one step of gradient "
-        "descent at the best "
-        "rate, at the worst seed."
+        "descent at the best rate, at the worst seed."
     ),
     quote=ONLY_THESE,
     near=0.0,
@@ -44,9 +43,8 @@ TWO = Claim(
     label="GD-SSM, two layers, differs from two steps by",
     kind="paper",
     text=(
-        "Trained as all other models are, the GD-SSM of two layers reaches two steps of "
-        "gradient descent with the "
-        "best rates, at the worst seed."
+        "Trained as all other models are, the GD-SSM of two layers reaches two steps of gradient "
+        "descent with the best rates, at the worst seed."
     ),
     quote="trained network is able to reach the same loss as the multi-step GD",
     source="Section 4.3, Figure 6",
@@ -58,9 +56,8 @@ ONLY = shown(
     id="one-layer-is-not-enough",
     label="best of S5, Mamba, Griffin and a linear transformer of one layer is above one step by",
     text=(
-        "No other model of one layer that the paper shows comes near one step of gradient "
-        "descent on the same tokens. "
-        "(It gives no number; 5% is near.)"
+        "No other model of one layer that the paper shows comes near one step of gradient descent "
+        "on the same tokens. (It gives no number; 5% is near.)"
     ),
     quote="other SSMs such as S5 struggle to perform ICL with 1 layer",
     at_least=0.05,
@@ -68,17 +65,17 @@ ONLY = shown(
 TRANSFORMER = shown(
     id="two-layer-transformer-reaches",
     label="linear transformer, two layers, is above one step by",
-    text="The paper's linear transformer, of two layers, reaches one step of gradient descent "
-    "as well.",
+    text="The paper's linear transformer, of two layers, reaches one step of gradient descent as "
+    "well.",
     quote=ONLY_THESE,
     at_most=0.05,
 )
 OTHERS = found(
     id="nor-others-of-one-layer",
-    label="best of a gated delta network and a softmax transformer of one layer is above one "
-    "step by",
-    text="A gated delta network and a softmax transformer of one layer, not in the paper, do "
-    "not come near one step.",
+    label="best of a gated delta network and a softmax transformer of one layer is above one step "
+    "by",
+    text="A gated delta network and a softmax transformer of one layer, not in the paper, do not "
+    "come near one step.",
     at=PAPERS,
     at_least=0.05,
 )
@@ -107,8 +104,8 @@ SMALL_MAMBA = found(
 PLAIN_MAMBA = found(
     id="plain-mamba-reaches-at-3",
     label="f = 3, plain models: Mamba, one layer, is above one step by",
-    text="A plain Mamba of one layer, of about as many parameters as the others, reaches one "
-    "step on smaller tasks.",
+    text="A plain Mamba of one layer, of about as many parameters as the others, reaches one step "
+    "on smaller tasks.",
     at=PLAIN,
     at_most=0.05,
 )
@@ -126,8 +123,8 @@ PRODUCTS_GIVEN = Claim(
     id="linear-transformer-reaches-in-1-D",
     label="1-D: linear transformer, one layer, is above one step by",
     kind="ours",
-    text="Where the tokens hold the products x y, the linear transformer of one layer reaches "
-    "one step.",
+    text="Where the tokens hold the products x y, the linear transformer of one layer reaches one "
+    "step.",
     source="against Figure 4 C",
     at={"model": "1-D", **PAPERS},
     at_most=0.05,

@@ -62,8 +62,8 @@ PRESETS = (  # first the one with time to learn: a class's tells who is quick, n
         "1-D plain",
         "Scalar labels, plain models",
         replace(PRODUCTS, form="plain", parameters=8_000),
-        "Open “The step by hand”: a linear transformer of one layer beside the weights that "
-        "take the step.",
+        "Open “The step by hand”: a linear transformer of one layer beside the weights that take "
+        "the step.",
         "Beyond the paper",
         seeds=5,
     ),

@@ -28,11 +28,9 @@ def _ratio(run: Run, id: str) -> float:
 def _task(config: Config) -> str:
     holds = "each x and each y" if config.model == "N-D" else "each x"
     return (
-        f"A prompt shows {config.N} examples (x, y) of one linear map, with {config.f} numbers "
-        f"in {holds}, and asks "
-        f"for the y of a new x. The {len(learners(config))} models read the same prompts and "
-        "train on equally many; in "
-        "the example here x and y are single numbers."
+        f"A prompt shows {config.N} examples (x, y) of one linear map, with {config.f} numbers in "
+        f"{holds}, and asks for the y of a new x. The {len(learners(config))} models read the same "
+        "prompts and train on equally many; in the example here x and y are single numbers."
     )
 
 
@@ -65,10 +63,9 @@ def _arrives(run: Run, id: str) -> str:
 def _fall(run: Run, view: Any) -> str:
     own, griffin, mamba = (_arrives(run, id) for id in ("gd-ssm-1", "griffin", "mamba"))
     return (
-        "Look for plateaus: a model predicts zero until it finds the products, and then it "
-        "falls. The GD-SSM is as "
-        f"good as one step {own}, Griffin {griffin}, Mamba {mamba}. "
-        f"Each has seen {tasks_seen(run) / 1e6:.1f} million tasks in the end."
+        "Look for plateaus: a model predicts zero until it finds the products, and then it falls. "
+        f"The GD-SSM is as good as one step {own}, Griffin {griffin}, Mamba {mamba}. Each has seen "
+        f"{tasks_seen(run) / 1e6:.1f} million tasks in the end."
     )
 
 
@@ -92,11 +89,9 @@ def _fewer_said(run: Run, view: Any) -> str:
 def _layers(run: Run, view: Any) -> str:
     one, two = (number_text(_ratio(run, f"linear-{layers}"), 2) for layers in (1, 2))
     return (
-        f"A linear transformer of one layer ends at {one} times the loss of one step, and one "
-        f"of two layers at {two}. "
-        "The table tells why: the first layer brings x and y to one place, and the second "
-        "multiplies that with the "
-        "query."
+        f"A linear transformer of one layer ends at {one} times the loss of one step, and one of "
+        f"two layers at {two}. The table tells why: the first layer brings x and y to one place, "
+        "and the second multiplies that with the query."
     )
 
 
@@ -107,11 +102,10 @@ def _close(run: Run, view: Any) -> str:
     )
     times = min(each.parameters for each in there) / own.parameters if there else 1
     return (
-        "You have seen that a step of gradient descent is not the GD-SSM's alone: on these "
-        f"small tasks {len(there)} "
-        f"other models get there too, with at least {float(f'{times:.2g}'):,.0f} times as many "
-        "numbers"
-        f"{_later(run, there)}. The paper's “only” is about ten dimensions: “Try” leads there."
+        "You have seen that a step of gradient descent is not the GD-SSM's alone: on these small "
+        f"tasks {len(there)} other models get there too, with at least "
+        f"{float(f'{times:.2g}'):,.0f} times as many numbers{_later(run, there)}. The paper's "
+        "“only” is about ten dimensions: “Try” leads there."
     )
 
 
@@ -129,15 +123,14 @@ def _later(run: Run, there: list[Entry]) -> str:
 
 WHO = Question(
     "The paper finds that of all recurrent models only its own reaches one step of gradient "
-    "descent. Here x has only "
-    "three numbers. S5, Mamba and Griffin are three other recurrent models: how many of them "
-    "reach it?",
+    "descent. Here x has only three numbers. S5, Mamba and Griffin are three other recurrent "
+    "models: how many of them reach it?",
     ("None of them", "One of them", "Two, or all three"),
     _who,
     _who_said,
-    "A step takes two products: y with x, and that with the query. S5 has no place for the "
-    "first. Mamba has one for "
-    "each in its single block. Griffin has several, in three blocks, one of them attention.",
+    "A step takes two products: y with x, and that with the query. S5 has no place for the first. "
+    "Mamba has one for each in its single block. Griffin has several, in three blocks, one of "
+    "them attention.",
     (HEADLINE, "ends", "training", "products", "parameters", "rates"),
 )
 FEWER = Question(
@@ -145,9 +138,8 @@ FEWER = Question(
     ("About as many", "About a tenth", "Less than a hundredth"),
     _fewer,
     _fewer_said,
-    "Its windows put x, y and the next x together, and its state multiplies them: what the "
-    "others have to learn is "
-    "built in. That is why it is so quick, and why it can do nothing else.",
+    "Its windows put x, y and the next x together, and its state multiplies them: what the others "
+    "have to learn is built in. That is why it is so quick, and why it can do nothing else.",
     ("parameters",),
 )
 
@@ -160,10 +152,9 @@ STORY = Story(
         Beat(
             "who",
             "Every dot is a training from other random weights, at the loss where it ended. The "
-            "grey line is one step "
-            "of gradient descent. A linear transformer of one layer stays far from it here: x "
-            "and y come as tokens of "
-            "their own, and it needs a layer to bring them together.",
+            "grey line is one step of gradient descent. A linear transformer of one layer stays "
+            "far from it here: x and y come as tokens of their own, and it needs a layer to bring "
+            "them together.",
             marks=("ends",),
             ask=WHO,
         ),
@@ -198,8 +189,8 @@ STORY = Story(
             marks=("ends",),
         ),
         Try(
-            "The products given, plain models: how near does a linear transformer come to the "
-            "one built by hand?",
+            "The products given, plain models: how near does a linear transformer come to the one "
+            "built by hand?",
             preset="classroom",
             fields={"model": "1-D", "form": "plain", "steps": 2000},
             drawer="The step by hand",

@@ -51,8 +51,7 @@ ODD = theory(
     label="gain lost by a window at every token",
     text=(
         "Windows that begin at a y add x yᵀ of an x and a y that do not belong together. This "
-        "noise takes "
-        "(N − 1) f / (N (N − 2 + κ + f) + (N − 1) f) of the gain."
+        "noise takes (N − 1) f / (N (N − 2 + κ + f) + (N − 1) f) of the gain."
     ),
     source="a reading of t in Section 3.2, eq. 21; exact",
     at=SIZE,
@@ -64,9 +63,8 @@ TRANSPOSES = Claim(
     label="gain by A.2's transposes",
     kind="ours",
     text=(
-        "A.2 mixes W and Wᵀ. As printed, the second step is no gradient, and two steps gain "
-        "less than two steps of "
-        "gradient descent, each formula at the one rate that is best for it."
+        "A.2 mixes W and Wᵀ. As printed, the second step is no gradient, and two steps gain less "
+        "than two steps of gradient descent, each formula at the one rate that is best for it."
     ),
     source="against Appendix A.2",
     at_most=0.0,

@@ -40,10 +40,9 @@ def gains(run: Run, view: Any) -> Panel:
     return Panel(
         f"One step gains {right}; with Q as printed {Q}",
         "Gain is the share of the loss of predicting zero that is removed: 1 is all of it, 0 is "
-        "nothing. Orange is "
-        "gradient descent. Each formula has the rate that is best for it, and two steps share "
-        "one rate. If a formula "
-        "were right as printed, its bar would be as high as the orange one before it.",
+        "nothing. Orange is gradient descent. Each formula has the rate that is best for it, and "
+        "two steps share one rate. If a formula were right as printed, its bar would be as high "
+        "as the orange one before it.",
         _bars(labels, kinds, values),
         data=pd.DataFrame({"formula": labels, "gain": values}).round(5),
     )
@@ -77,13 +76,10 @@ def lengths(run: Run, view: Any) -> Panel:
     return Panel(
         f"At {number_text(view.times, 1)} × the best length: {right}, Q as printed {Q}",
         "A prediction is linear in its rate, so its gain is a parabola. The top is at the best "
-        "length, and at twice "
-        "that nothing is left, as with the ½ that A.1 loses. A length below zero is the sign of "
-        "eq. 13, β = −η/N, "
-        "where the state adds up +y xᵀ: no such step gains anything. With Q as printed the step "
-        "is x yᵀ, which agrees "
-        "with y xᵀ on its diagonal alone, 1/f of the entries. So its top is at 1/f of the "
-        "length, and 1/f² as high.",
+        "length, and at twice that nothing is left, as with the ½ that A.1 loses. A length below "
+        "zero is the sign of eq. 13, β = −η/N, where the state adds up +y xᵀ: no such step gains "
+        "anything. With Q as printed the step is x yᵀ, which agrees with y xᵀ on its diagonal "
+        "alone, 1/f of the entries. So its top is at 1/f of the length, and 1/f² as high.",
         figure,
         data=pd.DataFrame({"length": times} | rows).round(4),
     )
@@ -102,8 +98,8 @@ def table(run: Run, view: Any) -> Panel:
         ("a reading", "t counts tokens: a window at each (3.2)", "t counts pairs: windows that "
                                                                  "begin at an x",
          f"{percent(1 - wrong / best)} of the gain is lost"),
-        ("a slip", "gradient without the ½ (A.1); penalty term W (A.4); Ψ of 2f × f, yet Ψ c "
-                   "(eq. 12)",
+        ("a slip", "gradient without the ½ (A.1); penalty term W (A.4); Ψ of 2f × f, yet Ψ c (eq. "
+                   "12)",
          "with the ½; 2 N λ W for the penalty λ |W|²; Ψ = [I 0], Θ = [0 I], both f × 2f",
          f"penalised step off by {percent(float(run['error/as_printed_penalty']))}, corrected "
          f"{float(run['error/penalty']):.0e}"),
@@ -113,10 +109,8 @@ def table(run: Run, view: Any) -> Panel:
         ("a proof", "an MLP maps ∑ (w₀ᵀx − y) x to the gradient of ŷ = g(wᵀx) (A.3, Proposition 4)",
          "the non-linearity before the sum: B = (g(w₀ᵀx) − y) g′(w₀ᵀx) x; the statement holds",
          f"state off the gradient by {float(run['error/before']):.0e}. Behind the sum: contexts "
-         "(1, 1) and (2, ½) both "
-         f"sum to {number_text(float(states[0]), 0)}, with gradients "
-         f"{number_text(float(gradients[0]))} and "
-         f"{number_text(float(gradients[1]) + 0.0)}"),
+         f"(1, 1) and (2, ½) both sum to {number_text(float(states[0]), 0)}, with gradients "
+         f"{number_text(float(gradients[0]))} and {number_text(float(gradients[1]) + 0.0)}"),
     ]  # fmt: skip
     frame = pd.DataFrame(
         rows, columns=["what it is", "as printed", "what gives gradient descent", "measured here"]
@@ -124,10 +118,9 @@ def table(run: Run, view: Any) -> Panel:
     return Panel(
         "Three slips, a convention, a reading, and a proof that fails while its statement holds",
         "What each formula gives as printed, and what gives gradient descent. Numbers are "
-        "measured here: a gain is the "
-        "share of the loss of predicting zero that is removed, each at its best rate. If a "
-        "printed formula were right, "
-        "it would gain as much as the other, or be off by as little.",
+        "measured here: a gain is the share of the loss of predicting zero that is removed, each "
+        "at its best rate. If a printed formula were right, it would gain as much as the other, "
+        "or be off by as little.",
         table=frame,
         data=frame,
     )

@@ -33,10 +33,9 @@ def _transposed_said(run: Run, view: Any) -> str:
 def _every(run: Run, view: Any) -> str:
     return (
         "A window holds x, y and the next x. If it moves on by one token and not by one pair, "
-        "every other window adds "
-        f"an x and a y that do not belong together: {percent(1 - _left(run, 'odd'))} of the "
-        "gain is lost in their "
-        "noise. So t in the formulas counts pairs."
+        "every other window adds an x and a y that do not belong together: "
+        f"{percent(1 - _left(run, 'odd'))} of the gain is lost in their noise. So t in the "
+        "formulas counts pairs."
     )
 
 
@@ -56,37 +55,34 @@ def _behind_said(run: Run, view: Any) -> str:
 def _turned(run: Run, view: Any) -> str:
     return (
         f"At {number_text(view.times, 1)} times the best length the gain is "
-        f"{number_text(gain(run, 'right', view.times), 2)}: "
-        "worse than zero, as for any length below zero. That is the sign of eq. 13. Either the "
-        "rate has the minus or "
-        "the sum has it; with both plus or both minus it works."
+        f"{number_text(gain(run, 'right', view.times), 2)}: worse than zero, as for any length "
+        "below zero. That is the sign of eq. 13. Either the rate has the minus or the sum has it; "
+        "with both plus or both minus it works."
     )
 
 
 def _task(config: Config) -> str:
     return (
-        f"A prompt shows {config.N} examples (x, y) of one linear map and asks for the y of a "
-        "new x. No model is "
-        "trained: what the paper prints for the layer is built as it stands, and asked."
+        f"A prompt shows {config.N} examples (x, y) of one linear map and asks for the y of a new "
+        "x. No model is trained: what the paper prints for the layer is built as it stands, and "
+        "asked."
     )
 
 
 TRANSPOSED = Question(
-    "The paper prints Q = e₁ e₂ᵀ, with which the state adds up x yᵀ. It should be y xᵀ. How "
-    "much of the gain is left?",
+    "The paper prints Q = e₁ e₂ᵀ, with which the state adds up x yᵀ. It should be y xᵀ. How much "
+    "of the gain is left?",
     ("Nearly all of it: a transpose is a matter of notation", "About half", "Next to nothing"),
     _transposed,
     _transposed_said,
-    "x yᵀ is y xᵀ on its diagonal alone, one of the f entries of each row. All other entries "
-    "are noise, and at the "
-    "best rate 1/f² of the gain is left.",
+    "x yᵀ is y xᵀ on its diagonal alone, one of the f entries of each row. All other entries are "
+    "noise, and at the best rate 1/f² of the gain is left.",
     (HEADLINE, "gains", "lengths", "table"),
 )
 BEHIND = Question(
-    "For a non-linear model g(wᵀx) the paper has an MLP turn the state, ∑ (w₀ᵀx − y) x, into "
-    "the gradient. The "
-    "prompts of one pair (1, 1) and (2, ½) have the same state at w₀ = 0. With a sigmoid g, the "
-    "same gradient too?",
+    "For a non-linear model g(wᵀx) the paper has an MLP turn the state, ∑ (w₀ᵀx − y) x, into the "
+    "gradient. The prompts of one pair (1, 1) and (2, ½) have the same state at w₀ = 0. With a "
+    "sigmoid g, the same gradient too?",
     (
         "Yes, the same",
         "Not the same, but neither is zero",
@@ -94,10 +90,9 @@ BEHIND = Question(
     ),
     _behind,
     _behind_said,
-    "An MLP behind the sum sees one number for both prompts, so it cannot give both gradients. "
-    "If the layer bends what "
-    "it adds before it adds it up, the state is the gradient: the statement holds, and its "
-    "proof does not.",
+    "An MLP behind the sum sees one number for both prompts, so it cannot give both gradients. If "
+    "the layer bends what it adds before it adds it up, the state is the gradient: the statement "
+    "holds, and its proof does not.",
     ("table",),
 )
 
@@ -109,9 +104,8 @@ STORY = Story(
     beats=(
         Beat(
             "transposed",
-            "Nothing is trained here. A bar is a formula, and its height the share of the loss "
-            "of predicting zero "
-            "that it removes: its gain. Orange is what gradient descent gains.",
+            "Nothing is trained here. A bar is a formula, and its height the share of the loss of "
+            "predicting zero that it removes: its gain. Orange is what gradient descent gains.",
             marks=("gains",),
             ask=TRANSPOSED,
         ),
@@ -127,8 +121,8 @@ STORY = Story(
         ),
         Beat(
             "behind",
-            "Every formula has a row here: what is printed, what gives gradient descent, and "
-            "what we measured.",
+            "Every formula has a row here: what is printed, what gives gradient descent, and what "
+            "we measured.",
             marks=("table",),
             drawer="Formula by formula",
             ask=BEHIND,
@@ -136,8 +130,8 @@ STORY = Story(
         Beat(
             "close",
             "You have seen what the formulas give as they are printed. None of it touches the "
-            "message of the paper: "
-            "with the slips corrected, a state-space layer adds up a gradient.",
+            "message of the paper: with the slips corrected, a state-space layer adds up a "
+            "gradient.",
             marks=("gains",),
         ),
     ),
@@ -153,8 +147,8 @@ STORY = Story(
             marks=("gains",),
         ),
         Try(
-            "Formula by formula: in the last row, what do the states share that the gradients "
-            "do not?",
+            "Formula by formula: in the last row, what do the states share that the gradients do "
+            "not?",
             drawer="Formula by formula",
             marks=("table",),
         ),

@@ -105,7 +105,7 @@ SURGERY = {
 }  # a panel for each model: parts differ
 
 
-def left(config: Config) -> float:
+def best_loss_share(config: Config) -> float:
     """The share of the loss of predicting zero that the best step of gradient descent leaves."""
     return closed_forms.best_loss(config.f, config.N, config.r) / closed_forms.zero_loss(
         config.f, config.r
@@ -184,7 +184,7 @@ EXPERIMENT = Experiment(
     cost=cost,
     batching=Batching(batched_rates.alike, batched_rates.most, compute_together),
     story=STORY,
-    theory=(Theory("share of the loss that the best step leaves", left),),
+    theory=(Theory("share of the loss that the best step leaves", best_loss_share),),
     diagram=layer_diagram,
     atlas=ATLAS,
 )

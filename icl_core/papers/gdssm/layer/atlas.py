@@ -14,10 +14,9 @@ mapped = partial(Claim, kind="ours", source="not in the paper, whose size is f =
 EVERYWHERE = mapped(
     id="one-step-everywhere",
     label="one layer: farthest from one step in the atlas",
-    text="With 3 to 20 features, 5 to 40 pairs and every kind of decay, one layer trained for "
-    "300 steps is as good as "
-    "one step of gradient descent with the best rate, within a hundredth: f = N = 10 is nothing "
-    "special.",
+    text="With 3 to 20 features, 5 to 40 pairs and every kind of decay, one layer trained for 300 "
+    "steps is as good as one step of gradient descent with the best rate, within a hundredth: f = "
+    "N = 10 is nothing special.",
     setting="the atlas: 48 runs of one layer, one seed each",
     at_most=0.01,
 )
@@ -25,9 +24,8 @@ SLOWER = mapped(
     id="third-layer-slower",
     label="three layers: growth of their loss above the floor with N",
     text="Trained as briefly, three layers fall behind the best three steps, the more so the "
-    "longer the prompt: what "
-    "they lose in loss grows as a power of N, which is fitted over the atlas with f as a second "
-    "factor.",
+    "longer the prompt: what they lose in loss grows as a power of N, which is fitted over the "
+    "atlas with f as a second factor.",
     setting="the atlas: 32 runs of three layers, one seed each",
     at_least=0.0,
 )

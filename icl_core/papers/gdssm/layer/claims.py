@@ -24,9 +24,8 @@ ALONG = (
     "descent does."
 )
 MATCH = (
-    "the model trained from a random initialisation has an excellent match with the "
-    "construction, both in the "
-    "output/loss metrics (Figure 2) and in the parameters it ends up with (Figure 3)"
+    "the model trained from a random initialisation has an excellent match with the construction, "
+    "both in the output/loss metrics (Figure 2) and in the parameters it ends up with (Figure 3)"
 )
 AGREE = (
     "these metrics show excellent agreement between the trained model and GD, over different "
@@ -41,9 +40,8 @@ aligned = partial(Claim, kind="paper", text=ALONG)
 REACHES = like_one_step(
     id="nd-reaches-gd",
     label="loss differs from one step of gradient descent by",
-    text="One trained N-D layer is as good as one step of gradient descent with the best rate: "
-    "L* in closed form, "
-    "measured as trained over constructed on the same tasks, at the worst seed.",
+    text="One trained N-D layer is as good as one step of gradient descent with the best rate: L* "
+    "in closed form, measured as trained over constructed on the same tasks, at the worst seed.",
     source="Section 4.2, Figure 2 A",
     at=ONE_ND,
     tolerance=0.002,
@@ -51,8 +49,8 @@ REACHES = like_one_step(
 REACHES_1D = like_one_step(
     id="1d-reaches-gd",
     label="1-D: loss differs from one step of gradient descent by",
-    text="One trained 1-D layer is as good as one step of gradient descent with the best rate, "
-    "at the worst seed.",
+    text="One trained 1-D layer is as good as one step of gradient descent with the best rate, at "
+    "the worst seed.",
     source="Section 4.1, Figure 1 A",
     at=ONE_1D,
 )
@@ -71,8 +69,8 @@ TWO_RATES_1D = like_floor(
     label="scalar labels: loss differs from the best two steps by",
     kind="ours",
     text="With scalar labels, too, two trained layers are as good as two steps with a rate for "
-    "each, on the windows of "
-    "the N-D model; the tokens of the 1-D layer do not hold what a second step needs.",
+    "each, on the windows of the N-D model; the tokens of the 1-D layer do not hold what a second "
+    "step needs.",
     source="Figure 4 C shows two layers in 1-D, without a number or their tokens",
     at={"model": "1-D", **TWO},
 )
@@ -81,11 +79,9 @@ BEATS_SHARED = Claim(
     label="loss beside steps of one rate",
     kind="paper",
     text="Trained layers are better than the construction with one rate for all steps, because "
-    "each finds a rate of "
-    "its own.",
-    quote="We observe the performance of two layer GD-SSM better than the GD-SSM initialised "
-    "with the parameters from "
-    "our construction",
+    "each finds a rate of its own.",
+    quote="We observe the performance of two layer GD-SSM better than the GD-SSM initialised with "
+    "the parameters from our construction",
     source="Appendix A.7, there without an explanation",
     at={"model": "N-D", **TWO},
     at_most=0.0,
@@ -95,8 +91,7 @@ FLOOR = like_floor(
     label="loss differs from the best steps by",
     kind="ours",
     text="Three trained layers are as good as three steps of gradient descent, each at its best "
-    "rate: fitted by least "
-    "squares on the test set, at the worst seed.",
+    "rate: fitted by least squares on the test set, at the worst seed.",
     source="Section 4.3, there for two layers",
     at={"layers": 3, "penalty": 0.0, **SIZE},
 )
@@ -123,8 +118,8 @@ WEIGHTS_1D = same_weights(
     id="1d-weights-match",
     label="1-D: weights differ from the construction by",
     kind="paper",
-    quote="a randomly initialized model trained on regression tasks learns parameters that "
-    "match our construction",
+    quote="a randomly initialized model trained on regression tasks learns parameters that match "
+    "our construction",
     source="Section 1, contributions",
     at=ONE_1D,
     tolerance=0.1,
@@ -141,11 +136,9 @@ DECAYS = Claim(
     id="decays-are-one",
     label="decays differ from 1 by",
     kind="paper",
-    text="The recurrence forgets nothing: its decays, as the mean of a^(N - t) over the "
-    "examples, are 1 as in the "
-    "construction. Where a row of the state has many decays, their mean counts, as in the "
-    "figure; at the worst row and "
-    "seed.",
+    text="The recurrence forgets nothing: its decays, as the mean of a^(N - t) over the examples, "
+    "are 1 as in the construction. Where a row of the state has many decays, their mean counts, "
+    "as in the figure; at the worst row and seed.",
     quote=MATCH,
     source="Section 4.2, Figure 3 B",
     at=ONE_ND,
@@ -175,8 +168,7 @@ SCALES = Claim(
     text="On tasks of another scale α the trained layer loses as much as a step of gradient "
     "descent.",
     quote="gradient descent show identically loss (in log-scale) when provided input data "
-    "different than during "
-    "training",
+    "different than during training",
     source="Sections 4.1 and 4.2, Figures 1 D and 2 D",
     at={"layers": 1, **SIZE},
     at_most=0.0,
@@ -187,8 +179,7 @@ ROOT_TWO = Claim(
     label="worse than predicting zero from α =",
     kind="theory",
     text="From √2 times the training scale on the layer is worse than predicting zero, because "
-    "its one rate is too "
-    "large.",
+    "its one rate is too large.",
     source="not in the paper; exact",
     at={"layers": 1},
     near=2**0.5,

@@ -4,22 +4,19 @@ from icl_core.contract.diagram import Arrow, Box, Diagram
 from icl_core.papers.gdssm.shared.settings import Config
 
 ONE = (
-    "The window C holds a pair and the next x. Q picks which products of them enter the state "
-    "Z; the decay A says how "
-    "much of it is kept from pair to pair; q picks what reads the state, and β is the step's "
-    "length."
+    "The window C holds a pair and the next x. Q picks which products of them enter the state Z; "
+    "the decay A says how much of it is kept from pair to pair; q picks what reads the state, and "
+    "β is the step's length."
 )
 SCALAR = (
     "The token c holds the product x y of a pair and the next x. Ψ picks what of it enters the "
-    "state Z; the decay A "
-    "says how much of it is kept from pair to pair; Θ picks what reads the state, and β is the "
-    "step's length."
+    "state Z; the decay A says how much of it is kept from pair to pair; Θ picks what reads the "
+    "state, and β is the step's length."
 )
 SEVERAL = (
     "The window C holds a pair and the next x. Q picks the products that add up to ∑ y xᵀ in Z, "
-    "Q̃ those that add up to "
-    "∑ x xᵀ in Z̃. Every layer takes a step from the model M that it is given, of length b, and "
-    "q reads the last M."
+    "Q̃ those that add up to ∑ x xᵀ in Z̃. Every layer takes a step from the model M that it is "
+    "given, of length b, and q reads the last M."
 )
 TOP, MIDDLE, BOTTOM = 60.0, 165.0, 270.0
 

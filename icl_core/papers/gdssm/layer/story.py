@@ -35,8 +35,7 @@ def _learned(run: Run, view: Any) -> str:
     step = run.step(view)
     return (
         f"By step {step} the state is the gradient, to within {percent(_off(run, view))}: the "
-        "difference fades. "
-        "Nobody showed it a gradient; it was trained on its predictions alone."
+        "difference fades. Nobody showed it a gradient; it was trained on its predictions alone."
     )
 
 
@@ -54,8 +53,7 @@ def _early_said(run: Run, view: Any) -> str:
 def _any_point(run: Run, view: Any) -> str:
     return (
         "So the layer can answer a query at any point of the prompt: its state is up to date "
-        "after every pair, though "
-        f"the length of its step is the one for {run.config.N} pairs."
+        f"after every pair, though the length of its step is the one for {run.config.N} pairs."
     )
 
 
@@ -64,10 +62,8 @@ def _grafted(run: Run, view: Any) -> str:
     formula = number_text(grafts.after(run, replace(view, one_Q="constructed"))[1])
     return (
         f"The loss was {before} and is {after}; predicting zero loses "
-        f"{number_text(float(run['baseline/zero'][0]))}. Q "
-        "picks which products enter the state, and now none does. With the formula's Q, y "
-        "times x, it would be "
-        f"{formula}."
+        f"{number_text(float(run['baseline/zero'][0]))}. Q picks which products enter the state, "
+        f"and now none does. With the formula's Q, y times x, it would be {formula}."
     )
 
 
@@ -78,9 +74,8 @@ def _task(config: Config) -> str:
         else f"; {'those' if config.model == 'N-D' else 'the x'} of the layer hold {config.f}"
     )
     return (
-        f"A prompt shows {config.N} examples (x, y) of one linear map, a new map in every "
-        "prompt, and asks for the y "
-        "of a new x. Here x and y are single numbers and the map is y = 2 "
+        f"A prompt shows {config.N} examples (x, y) of one linear map, a new map in every prompt, "
+        "and asks for the y of a new x. Here x and y are single numbers and the map is y = 2 "
         f"x{below}{' numbers' if below else ''}."
     )
 
@@ -93,17 +88,17 @@ def _scaled(run: Run, view: Any) -> int:
 def _scaled_said(run: Run, view: Any) -> str:
     trained, _, zero, _ = input_scale.at_scale(run, view)
     return (
-        f"At α = {view.alpha:g} its loss is {number_text(trained, 2)}; that of predicting zero "
-        f"is {number_text(zero, 2)}."
+        f"At α = {view.alpha:g} its loss is {number_text(trained, 2)}; that of predicting zero is "
+        f"{number_text(zero, 2)}."
     )
 
 
 def _close(run: Run, view: Any) -> str:
     away = compared(stage.above(run, view)[0])
     return (
-        f"You have seen a layer turn into a learning rule: its loss ends {away} that of one "
-        "step of gradient descent, "
-        "and its weights end as their construction, the ones that a person would write down."
+        f"You have seen a layer turn into a learning rule: its loss ends {away} that of one step "
+        "of gradient descent, and its weights end as their construction, the ones that a person "
+        "would write down."
     )
 
 
@@ -130,8 +125,8 @@ SCALE = Question(
     ),
     _scaled,
     _scaled_said,
-    "Its step has one fixed length, learned for α = 1. Larger x make the gradient larger, and "
-    "the step goes too far.",
+    "Its step has one fixed length, learned for α = 1. Larger x make the gradient larger, and the "
+    "step goes too far.",
     ("scale",),
 )
 
@@ -143,13 +138,10 @@ STORY = Story(
     beats=(
         Beat(
             "before",
-            "Before training. The layer reads the pairs one after the other and keeps a sum, "
-            "its state (left, times a "
-            "fitted factor). Beside it is the sum of all y xᵀ, the gradient that one step of "
-            "gradient descent needs. "
-            "The two still differ, and so do the weights from their construction, the ones that "
-            "a person would write "
-            "down.",
+            "Before training. The layer reads the pairs one after the other and keeps a sum, its "
+            "state (left, times a fitted factor). Beside it is the sum of all y xᵀ, the gradient "
+            "that one step of gradient descent needs. The two still differ, and so do the weights "
+            "from their construction, the ones that a person would write down.",
             at=FIRST,
             marks=("state", "exact"),
         ),
@@ -175,8 +167,8 @@ STORY = Story(
         ),
         Beat(
             "scale",
-            "The layer has learned one step of one length. It does not measure its prompt "
-            "before it steps.",
+            "The layer has learned one step of one length. It does not measure its prompt before "
+            "it steps.",
             at=LAST,
             marks=("scale",),
             view={"alpha": 1.5},
@@ -193,15 +185,15 @@ STORY = Story(
             marks=("tokens",),
         ),
         Try(
-            "Set the decay A to zero, so that only the last pair counts: how much of the gain "
-            "is left?",
+            "Set the decay A to zero, so that only the last pair counts: how much of the gain is "
+            "left?",
             fields={"one_a": "zero"},
             drawer="Graft",
             marks=("interventions",),
         ),
         Try(
-            "Ten points on a line of slope 2. Take half of them away: where does the layer's "
-            "line go?",
+            "Ten points on a line of slope 2. Take half of them away: where does the layer's line "
+            "go?",
             preset="one feature",
             fields={"points": LINE},
             drawer="Your own points",

@@ -18,7 +18,7 @@ from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.gdssm.learns import claims, draw
 from icl_core.papers.gdssm.learns.load_run import ratios, widths
 from icl_core.papers.gdssm.learns.metrics import measure
-from icl_core.papers.gdssm.learns.run import OWN, compute, of
+from icl_core.papers.gdssm.learns.run import OWN, compute, models_by_width
 from icl_core.papers.gdssm.learns.settings import PRESETS, Config, View, settings_of
 from icl_core.papers.gdssm.learns.story import STORY
 from icl_core.papers.gdssm.shared.load_run import percent
@@ -48,7 +48,7 @@ def cost(config: Config) -> float:
     """Giga-operations, forward and back; a step of so small a model costs at least a twentieth of
     one."""
     total = 0.0
-    for setting, row in zip(settings_of(config), of(config), strict=True):
+    for setting, row in zip(settings_of(config), models_by_width(config), strict=True):
         each = [3 * learner.size.parameters + setting.positions * 40 for learner in row]
         seen = 6 * config.batch * setting.positions * config.seeds * sum(each) / 1e9
         total += config.steps * (0.05 * len(row) + seen)

@@ -14,8 +14,7 @@ NARROW = found(
     label="f = 3, half of 2f + N + 1: best two-layer transformer is above one step by",
     text=(
         "With half of 2f + N + 1, which is 2f at f = 3 and N = 5, no transformer of two layers "
-        "reaches one step. (All "
-        "widths share one rate.)"
+        "reaches one step. (All widths share one rate.)"
     ),
     at=SMALL,
     at_least=0.05,
@@ -32,10 +31,8 @@ PRODUCTS = found(
     label="1-D, half of 2f + N + 1: linear transformer, one layer, is above one step by",
     text=(
         "Where the products are given, the linear transformer of one layer does not reach one "
-        "step with half of "
-        "2f + N + 1, which is less than the 2f + 2 that the step takes when it is written down. "
-        "(All widths share one "
-        "rate.)"
+        "step with half of 2f + N + 1, which is less than the 2f + 2 that the step takes when it "
+        "is written down. (All widths share one rate.)"
     ),
     at=GIVEN,
     at_least=0.05,

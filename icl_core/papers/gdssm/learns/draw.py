@@ -39,12 +39,9 @@ def by_width(run: Run, view: Any) -> Panel:
     return Panel(
         _reached(run),
         "Loss at the end, in units of one step's, on the same fresh tasks. A mean over seeds "
-        "within "
-        f"{percent(NEAR - 1)} of 1 reaches it. Width 1 leaves room for x, y and the positions. "
-        "If a line falls to 1 "
-        "towards the right, the model was too narrow; if it stays at predicting zero, it lacks "
-        "something else, or "
-        "tasks." + _own(run) + _lost(run, found),
+        f"within {percent(NEAR - 1)} of 1 reaches it. Width 1 leaves room for x, y and the "
+        "positions. If a line falls to 1 towards the right, the model was too narrow; if it stays "
+        "at predicting zero, it lacks something else, or tasks." + _own(run) + _lost(run, found),
         figure,
         data=pd.DataFrame({"model": [each.label for each in found]} | columns),
     )
@@ -63,10 +60,9 @@ def by_tasks(run: Run, view: Any) -> Panel:
     return Panel(
         f"Width {shown.hidden}: {_left(x, rows, zero / one)}",
         f"The same trainings at {shown.hidden / shown.base:.2g} × (2f + N + 1), "
-        f"{SHOWN[view.shown]}, against the fresh "
-        "tasks that each model has seen. Look for plateaus: a model that finds the products "
-        "falls suddenly. One that "
-        "stays level to the end may only need more tasks; the paper trains on up to 19 million.",
+        f"{SHOWN[view.shown]}, against the fresh tasks that each model has seen. Look for "
+        "plateaus: a model that finds the products falls suddenly. One that stays level to the "
+        "end may only need more tasks; the paper trains on up to 19 million.",
         _figure(
             run, series or [Curve("none yet", x, np.full(len(x), np.nan))], "tasks seen", list(rows)
         ),
@@ -146,8 +142,7 @@ def _own(run: Run) -> str:
         return said
     return (
         f"{said} It ends at {ratio:.2f}, which is no defeat: one learning rate, "
-        f"{run.config.learning_rate:g}, and "
-        f"{run.config.steps:,} steps do not suit all alike."
+        f"{run.config.learning_rate:g}, and {run.config.steps:,} steps do not suit all alike."
     )
 
 

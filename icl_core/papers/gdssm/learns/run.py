@@ -31,7 +31,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     watched = train.named_levels(settings[0], "watched", train.WATCHED)
     results = phases.run(plan(config), progress, lambda results: _curves(config, results) | watched)
     evaluated = _grid(config).stack(results, "evaluated")  # (widths, models, seeds)
-    parameters = [[learner.size.parameters for learner in row] for row in of(config)]
+    parameters = [[learner.size.parameters for learner in row] for row in models_by_width(config)]
     return {
         **_curves(config, results),
         "size/width": np.array([setting.hidden for setting in settings]),
@@ -42,7 +42,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     }
 
 
-def of(config: Config) -> list[list[Learner]]:
+def models_by_width(config: Config) -> list[list[Learner]]:
     """Return the models of each width, the GD-SSM first."""
     shown = (OWN, *chosen(config))
     return [
@@ -57,7 +57,7 @@ def _grid(config: Config) -> RunGrid:
         lambda width, model: model if model == OWN else f"{model} {width}",
         {
             "width": [setting.hidden for setting in settings_of(config)],
-            "model": [learner.model.id for learner in of(config)[0]],
+            "model": [learner.model.id for learner in models_by_width(config)[0]],
         },
     )
 
@@ -66,7 +66,7 @@ def plan(config: Config) -> list[phases.Phase]:
     """Return the trainings in order, the narrowest models first."""
     learner_at = {
         (setting.hidden, learner.model.id): (setting, learner)
-        for setting, row in zip(settings_of(config), of(config), strict=True)
+        for setting, row in zip(settings_of(config), models_by_width(config), strict=True)
         for learner in row
     }
 

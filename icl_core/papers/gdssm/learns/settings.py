@@ -88,9 +88,8 @@ PRESETS = (
         "N-D",
         "Vector labels, f = 3, N = 5",
         Config(model="N-D", widths=FIVE, batch=128, steps=9_000),
-        "The products have to be learned. How wide must a model be to leave predicting zero, "
-        "and after how many "
-        "tasks?",
+        "The products have to be learned. How wide must a model be to leave predicting zero, and "
+        "after how many tasks?",
         "Figures",
         seeds=3,
     ),

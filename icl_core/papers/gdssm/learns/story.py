@@ -28,12 +28,11 @@ def _task(config: Config) -> str:
     if config.model == "1-D":
         return (
             "Each token holds the product x y of one example and the x that comes next, so that "
-            "one of the two "
-            f"multiplications is done already. {query}"
+            f"one of the two multiplications is done already. {query}"
         )
     return (
-        "The tokens are x and y in turn, so that both multiplications are left to learn (below "
-        f"x y is given). {query}"
+        "The tokens are x and y in turn, so that both multiplications are left to learn (below x "
+        f"y is given). {query}"
     )
 
 
@@ -88,36 +87,32 @@ def _sooner_said(run: Run, view: Any) -> str:
 def _own(run: Run, view: Any) -> str:
     steps, rate = run.config.steps, run.config.learning_rate
     return (
-        f"The GD-SSM (circles) ends at {number_text(float(ratios(run, OWN).mean()), 2)} times "
-        "the loss of one step here. "
-        f"This is no defeat: all models share one learning rate, {rate:g}, and {steps} steps, "
-        "so that a class can "
-        "watch, and its few weights need a larger rate or more steps. Where it gets them, under "
-        "“Beside other models "
-        "of sequences”, it reaches one step."
+        f"The GD-SSM (circles) ends at {number_text(float(ratios(run, OWN).mean()), 2)} times the "
+        f"loss of one step here. This is no defeat: all models share one learning rate, {rate:g}, "
+        f"and {steps} steps, so that a class can watch, and its few weights need a larger rate or "
+        "more steps. Where it gets them, under “Beside other models of sequences”, it reaches one "
+        "step."
     )
 
 
 def _close(run: Run, view: Any) -> str:
     return (
         "You have seen width and tasks decide what looked like a matter of architecture. And of "
-        "the whole paper: a "
-        "layer that multiplies what it reads learns a step of gradient descent from a handful "
-        "of numbers; other models "
-        "learn one too, given places to multiply, width and time."
+        "the whole paper: a layer that multiplies what it reads learns a step of gradient descent "
+        "from a handful of numbers; other models learn one too, given places to multiply, width "
+        "and time."
     )
 
 
 WIDER = Question(
-    "At half of 2f + N + 1, so six numbers to hold x, y and the positions, no other model "
-    "reaches one step of gradient "
-    "descent. Make them four times as wide: how many of the eight reach it in 400 steps?",
+    "At half of 2f + N + 1, so six numbers to hold x, y and the positions, no other model reaches "
+    "one step of gradient descent. Make them four times as wide: how many of the eight reach it "
+    "in 400 steps?",
     ("None: width is not what they lack", "Some", "All"),
     _wider,
     _wider_said,
-    "A model that has to keep x, y and the positions apart needs a direction for each. With "
-    "fewer it must lay one over "
-    "another, whatever its architecture.",
+    "A model that has to keep x, y and the positions apart needs a direction for each. With fewer "
+    "it must lay one over another, whatever its architecture.",
     (HEADLINE, "width"),
 )
 SOONER = Question(
@@ -127,8 +122,7 @@ SOONER = Question(
     _sooner,
     _sooner_said,
     "More weights do not mean that more tasks are needed. A likely reason is that among more "
-    "random directions some "
-    "lie well from the start.",
+    "random directions some lie well from the start.",
     ("tasks",),
 )
 
@@ -141,8 +135,7 @@ STORY = Story(
         Beat(
             "wider",
             "A line is a model at three widths, and the grey one a step of gradient descent. "
-            "Width 1 is room for x, y "
-            "and the positions.",
+            "Width 1 is room for x, y and the positions.",
             marks=("width",),
             ask=WIDER,
         ),

@@ -29,12 +29,13 @@ from icl_core.training.loop import evaluations
 def headline(run: Run, view: View) -> str:
     """What you see: the losses of two models at the step shown, and of gradient descent."""
     step = run.step(view)
-    ours, theirs = (number_text(stage.at(run, view, id), 4) for id in (stage.BENT, stage.STRAIGHT))
+    ours, theirs = (
+        number_text(stage.loss_at_snapshot(run, view, id), 4) for id in (stage.BENT, stage.STRAIGHT)
+    )
     ideal = number_text(float(run["baseline/ideal"][0]), 4)
     return (
         f"Step {step:,}: loss {ours} with MLP features, {theirs} with linear ones, {ideal} for "
-        "gradient descent on sin "
-        "x, cos x."
+        "gradient descent on sin x, cos x."
     )
 
 
@@ -65,7 +66,9 @@ EXPERIMENT = Experiment(
         Drawing("training", stage.training, live=True),
         Drawing("features", stage.features, ("features_of", "seed_shown")),
         Drawing("losses", stage.bars, moving=False),
-        Drawing("beside", losses.beside, (), "Figure 4 B", wide=True, moving=False),
+        Drawing(
+            "beside", losses.trained_and_constructed, (), "Figure 4 B", wide=True, moving=False
+        ),
         Drawing("points", fits.prompt, ("points", "seed_shown"), "Your own points", wide=True),
         Drawing("fits", fits.fit, ("prompt", "seed_shown"), "All curves", wide=True),
         Drawing("bars", losses.losses_panel, (), "All curves", wide=True, moving=False),

@@ -17,21 +17,18 @@ REACHES = shown(
     label="trained layers, gated: as good as constructed ones, above by",
     text=(
         "With a linear embedding and the gated unit, trained layers are as good as constructed "
-        "ones, which do gradient "
-        "descent, with the same embedding and unit trained around them; in the mean over seeds. "
-        "(The paper gives no "
-        "number; within 5% is as good.)"
+        "ones, which do gradient descent, with the same embedding and unit trained around them; "
+        "in the mean over seeds. (The paper gives no number; within 5% is as good.)"
     ),
-    quote="trained model is able to reach the same level of performance as performing GD "
-    "directly on the dataset",
+    quote="trained model is able to reach the same level of performance as performing GD directly "
+    "on the dataset",
     source="Section 4.3, Figure 4 B",
     tolerance=0.05,
 )
 better = partial(
     shown,
     quote="we observe the GD-SSM performance better than the GD-SSM initialised with the "
-    "parameters from our "
-    "construction",
+    "parameters from our construction",
     source="Appendix A.7",
 )
 BETTER = better(
@@ -49,8 +46,8 @@ BETTER_PLAIN = better(
 GATE = ours(
     id="sine-gate-helps",
     label="trained layers: with the gated unit over without",
-    text="Behind a linear embedding the gated unit lowers the loss of trained layers, in the "
-    "mean over seeds.",
+    text="Behind a linear embedding the gated unit lowers the loss of trained layers, in the mean "
+    "over seeds.",
     source="Figure 4 B shows both, without a statement",
     at_most=0.0,
 )
@@ -59,9 +56,8 @@ IDEAL = ours(
     label="gated MLP: loss above gradient descent's",
     text=(
         "With an MLP embedding and the gated unit the model is at least as good as gradient "
-        "descent of as many steps, "
-        "at the best rates, on the features in which every sine is linear: sin x and cos x. At "
-        "the worst seed."
+        "descent of as many steps, at the best rates, on the features in which every sine is "
+        "linear: sin x and cos x. At the worst seed."
     ),
     source="not in the paper, which embeds linearly",
     at_most=0.0,
@@ -72,10 +68,9 @@ LINE = Claim(
     label="MLP on the state over the best straight line",
     kind="theory",
     text=(
-        "An MLP on the state cannot replace features. With a linear embedding, whatever it "
-        "makes of the state "
-        "multiplies the query's x once, so it is no better than the straight line that is best "
-        "for each whole sine."
+        "An MLP on the state cannot replace features. With a linear embedding, whatever it makes "
+        "of the state multiplies the query's x once, so it is no better than the straight line "
+        "that is best for each whole sine."
     ),
     source="on the model of Appendix A.3; the bound is exact",
     at_least=1.0,
@@ -86,9 +81,8 @@ FEATURES = Claim(
     label="sin x and cos x in two directions, R²",
     kind="ours",
     text=(
-        "The MLP learns sin x and cos x: the two leading directions of its features hold both. "
-        "At the worst seed and "
-        "wave."
+        "The MLP learns sin x and cos x: the two leading directions of its features hold both. At "
+        "the worst seed and wave."
     ),
     source="not in the paper",
     at={"ssm": "construction", **FIGURE},

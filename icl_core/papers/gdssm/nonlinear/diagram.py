@@ -6,9 +6,8 @@ from icl_core.papers.gdssm.nonlinear.settings import Config
 
 SAY = (
     "An MLP turns every x into features φ. The layers take their steps of gradient descent on "
-    "these: for them the task "
-    "is linear again. With a gate, the output is multiplied by what a sigmoid makes of it and "
-    "of the query's features."
+    "these: for them the task is linear again. With a gate, the output is multiplied by what a "
+    "sigmoid makes of it and of the query's features."
 )
 MIDDLE, BOTTOM = 80.0, 230.0
 

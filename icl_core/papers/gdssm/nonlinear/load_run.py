@@ -41,7 +41,7 @@ def example(run: Run, index: int) -> np.ndarray:
     return torch.stack((tasks.x[:-1, 0, 0], tasks.y[:-1, 0, 0]), 1).numpy()
 
 
-def asked(pairs: np.ndarray, queries: np.ndarray) -> Tasks:
+def tasks_for_queries(pairs: np.ndarray, queries: np.ndarray) -> Tasks:
     """A task for every query, all with the same points; the queries' labels are not known."""
     x = np.concatenate([np.repeat(pairs[:, :1], len(queries), 1), queries[None]])
     y = np.concatenate([np.repeat(pairs[:, 1:], len(queries), 1), 0 * queries[None]])
@@ -53,7 +53,7 @@ def lines(run: Run, pairs: np.ndarray, snapshot: int, row: int) -> dict[str, np.
     every model, by its id, by "gradient descent", and the "truth", the nearest sine."""
     reach = 1.04 * max(5.0, float(np.abs(pairs[:, 0]).max()))
     x = np.linspace(-reach, reach, 121)
-    tasks = asked(pairs, x)
+    tasks = tasks_for_queries(pairs, x)
     found = {
         id: predict(model_at(run, id, snapshot, row), tasks)[0].numpy()
         for id in run.names("variants")

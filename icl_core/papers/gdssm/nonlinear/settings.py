@@ -138,8 +138,8 @@ PRESETS = (
         "several layers",
         "Figure 4 B: two layers",
         Config(layers=2, steps=4000),
-        "Two layers, trained and constructed. With the right features a second step lowers "
-        "the loss tenfold.",
+        "Two layers, trained and constructed. With the right features a second step lowers the "
+        "loss tenfold.",
         "Figures",
         seeds=5,
     ),

@@ -53,8 +53,8 @@ def _found(run: Run, view: Any) -> str:
     )
     return (
         f"By step {run.snapshot_steps[snapshot]} the MLP has turned x into waves. Its features "
-        "hold sin x with R² = "
-        f"{sine} and cos x with {cosine} (1 is all of it), and every sine is a sum of these two."
+        f"hold sin x with R² = {sine} and cos x with {cosine} (1 is all of it), and every sine is "
+        "a sum of these two."
     )
 
 
@@ -77,8 +77,8 @@ def _of_line(run: Run, view: Any) -> int:
 def _of_line_said(run: Run, view: Any) -> str:
     line, sine = (percent(share) for share in _drawn(run, view))
     return (
-        f"The nearest sine explains {sine} of the MLP's curve, the nearest straight line "
-        f"through zero {line}."
+        f"The nearest sine explains {sine} of the MLP's curve, the nearest straight line through "
+        f"zero {line}."
     )
 
 
@@ -91,57 +91,50 @@ def _trained_said(run: Run, view: Any) -> str:
     gated, plain = (over(run, f"{id} trained", id)[0] for id in ("linear gate", "linear"))
     differences = [f"{percent(abs(a))} {'more' if a > 0 else 'less'}" for a in (gated, plain)]
     return (
-        f"Trained layers lose {differences[0]} than constructed ones with the gated unit, "
-        f"and {differences[1]} without it."
+        f"Trained layers lose {differences[0]} than constructed ones with the gated unit, and "
+        f"{differences[1]} without it."
     )
 
 
 def _blind(run: Run, view: Any) -> str:
     return (
         "A gated unit on the layer's output bends too, behind a linear embedding. But hide the "
-        "labels of its prompt "
-        f"(diamonds), and it keeps {percent(gained_blind(run, 'linear gate'))} of what it "
-        "gained: most of its bend is "
-        "the mean of all sines."
+        "labels of its prompt (diamonds), and it keeps "
+        f"{percent(gained_blind(run, 'linear gate'))} of what it gained: most of its bend is the "
+        "mean of all sines."
     )
 
 
 def _close(run: Run, view: Any) -> str:
-    ours, ideal = stage.at(run, view, stage.BENT), float(run["baseline/ideal"][0])
+    ours, ideal = stage.loss_at_snapshot(run, view, stage.BENT), float(run["baseline/ideal"][0])
     return (
-        "You have seen what has to bend: the features, before the layer adds anything up. On "
-        "them it loses "
-        f"{number_text(ours, 4)}, where one step of gradient descent on sin x and cos x loses "
-        f"{number_text(ideal, 4)}."
+        "You have seen what has to bend: the features, before the layer adds anything up. On them "
+        f"it loses {number_text(ours, 4)}, where one step of gradient descent on sin x and cos x "
+        f"loses {number_text(ideal, 4)}."
     )
 
 
 def _task(config: Config) -> str:
     return (
-        f"A prompt shows {config.N} point{'s' * (config.N > 1)} (x, y) of one sine, with "
-        "another amplitude and phase "
-        "in every prompt, and asks for the y at a new x. One step of gradient descent on x is a "
-        "straight line: "
-        "something has to bend."
+        f"A prompt shows {config.N} point{'s' * (config.N > 1)} (x, y) of one sine, with another "
+        "amplitude and phase in every prompt, and asks for the y at a new x. One step of gradient "
+        "descent on x is a straight line: something has to bend."
     )
 
 
 OF_LINE = Question(
     "The models were trained on sines alone. Now the ten points of a prompt lie on a straight "
-    "line. What does a model "
-    "with an MLP draw through them?",
+    "line. What does a model with an MLP draw through them?",
     ("A straight line", "A sine", "Neither: some other curve"),
     _of_line,
     _of_line_said,
     "Its features were learned once, and a prompt only weighs them. Whatever the points are, it "
-    "answers with a sum of "
-    "sin x and cos x.",
+    "answers with a sum of sin x and cos x.",
     ("points",),
 )
 TRAINED = Question(
-    "The paper embeds x linearly, with a gated unit behind. Which layers lose less there: "
-    "trained ones, or ones "
-    "constructed as a step of gradient descent?",
+    "The paper embeds x linearly, with a gated unit behind. Which layers lose less there: trained "
+    "ones, or ones constructed as a step of gradient descent?",
     (
         "Trained ones, by more than 5%",
         "Neither by more than 5%",
@@ -149,9 +142,8 @@ TRAINED = Question(
     ),
     _trained,
     _trained_said,
-    "Trained layers may multiply the query's x with itself, which a step of gradient descent "
-    "does not. That bends the "
-    "curve a little; with the gated unit, something else bends it already.",
+    "Trained layers may multiply the query's x with itself, which a step of gradient descent does "
+    "not. That bends the curve a little; with the gated unit, something else bends it already.",
     ("beside",),
 )
 
@@ -163,9 +155,8 @@ STORY = Story(
     beats=(
         Beat(
             "before",
-            "Before training. The dots are a prompt, and a curve is what a model answers at "
-            "every x. No model knows "
-            "yet what to do with the dots.",
+            "Before training. The dots are a prompt, and a curve is what a model answers at every "
+            "x. No model knows yet what to do with the dots.",
             at=FIRST,
             marks=("fit", "features"),
         ),

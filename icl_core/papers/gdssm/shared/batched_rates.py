@@ -67,10 +67,12 @@ def train(
             yield indices[index], what
         else:
             ended[index] = what
-    yield from _made(config, {indices[at]: (weights[at], state) for at, state in ended.items()})
+    yield from _evaluate_ended(
+        config, {indices[at]: (weights[at], state) for at, state in ended.items()}
+    )
 
 
-def _made(
+def _evaluate_ended(
     config: Config, ended: Mapping[int, tuple[models.Model, loop.State]]
 ) -> Iterator[tuple[int, dict[str, np.ndarray]]]:
     """Of each what `single.train` gives, evaluated all at once."""

@@ -32,13 +32,13 @@ class Config:
     recurrence: str = choice("recurrence, A", RECURRENCES, default="row", group=MODEL)
     layers: int = slider(
         "layers", 1, 4, default=1, group=MODEL,
-        help="each takes a step of gradient descent; two and more read scalar labels as tokens "
-             "x, [0, …, y], x, …",
+        help="each takes a step of gradient descent; two and more read scalar labels as tokens x, "
+             "[0, …, y], x, …",
     )  # fmt: skip
     skip: bool = toggle(
         "a skip of ours, C_t skip", default=False, group=MODEL,
-        help="the paper's skip weights (Figure 3 C) are q; with two layers and more, ours "
-             "leaves the raw query out",
+        help="the paper's skip weights (Figure 3 C) are q; with two layers and more, ours leaves "
+             "the raw query out",
     )  # fmt: skip
     penalty: float = slider(
         "L2 penalty λ, from two layers on",

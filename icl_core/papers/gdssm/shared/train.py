@@ -146,10 +146,14 @@ def watched(config: Config) -> Callable[[Model], dict[str, np.ndarray]]:
     """How far a model is from the construction on the tasks that trainings are watched on: see
     `beside`."""
     tasks = held_out(config, WATCHED)
-    return beside(models.constructed(config, tasks).to(device.current_device()), tasks)
+    return distance_to_construction(
+        models.constructed(config, tasks).to(device.current_device()), tasks
+    )
 
 
-def beside(constructed: Model, tasks: Tasks) -> Callable[[Model], dict[str, np.ndarray]]:
+def distance_to_construction(
+    constructed: Model, tasks: Tasks
+) -> Callable[[Model], dict[str, np.ndarray]]:
     """How far a trained model is from a construction of one seed (Section 4.1, Figures 1 and 2), as
     a function of the model. It gives for every seed: the loss; the mean L2 distance of the
     predictions; the mean cosine and L2 distance of the sensitivities, the derivatives of the

@@ -21,8 +21,7 @@ def headline(run: Run, view: View) -> str:
     N, f = run["size/N"], run["size/f"]
     return (
         f"{len(N)} layers, for {N.min()} to {N.max()} examples and {f.min()} to {f.max()} "
-        "dimensions: the loss of each "
-        f"is within {percent(worst(run))} of one step's."
+        f"dimensions: the loss of each is within {percent(worst(run))} of one step's."
     )
 
 

@@ -7,16 +7,14 @@ from icl_core.contract.experiment import Claim
 SEEDS = range(3, 6)
 every = partial(
     Claim, kind="paper", setting="f = 10 or N = 10", at_most=0.0, tolerance=0.01,
-    text="For every number of examples and of dimensions the trained layer is as good as one "
-         "step of gradient "
-    "descent.",
+    text="For every number of examples and of dimensions the trained layer is as good as one step "
+         "of gradient descent.",
 )  # fmt: skip
 
 EVERY_SIZE = every(
     id="every-size", label="any size: loss differs from the closed form by",
     quote="the model trained from a random initialisation has an excellent match with the "
-          "construction, both in the "
-    "output/loss metrics (Figure 2)",
+          "construction, both in the output/loss metrics (Figure 2)",
     source="Section 4.2, Figure 2 C", at={"model": "N-D", "seeds": SEEDS},
 )  # fmt: skip
 EVERY_SIZE_1D = every(

@@ -17,9 +17,8 @@ from icl_core.papers.gdssm.sizes.settings import BASE, layer_of, sizes_of
 def pairs(run: Run, view: Any) -> Panel:
     """Loss against N at f = 10."""
     return _against(run, view, "N", "context pairs, N", (
-        "With more examples their noise averages out, and the loss falls, though slowly: like f "
-        "/ (N + f). A layer "
-        "that ignored its examples would stay at predicting zero."
+        "With more examples their noise averages out, and the loss falls, though slowly: like f / "
+        "(N + f). A layer that ignored its examples would stay at predicting zero."
     ))  # fmt: skip
 
 
@@ -27,9 +26,8 @@ def features(run: Run, view: Any) -> Panel:
     """Loss against f at N = 10."""
     return _against(run, view, "f", "features, f", (
         "With more dimensions than examples one step cannot do much. The loss comes closer to "
-        "that of predicting zero, "
-        "which itself grows with f. A layer that had not found the step would be a blue dot off "
-        "the curve."
+        "that of predicting zero, which itself grows with f. A layer that had not found the step "
+        "would be a blue dot off the curve."
     ))  # fmt: skip
 
 
@@ -51,9 +49,8 @@ def gaps(run: Run, view: Any) -> Panel:
     farthest = int(away.argmax())
     return Panel(
         f"Farthest: {percent(away[farthest] / 100)}, at {labels[farthest]}",
-        "How far the loss of the worst seed is from that of the best step of gradient descent "
-        "on the same tasks. A "
-        "size that did not find the step would stand out above the dotted line.",
+        "How far the loss of the worst seed is from that of the best step of gradient descent on "
+        "the same tasks. A size that did not find the step would stand out above the dotted line.",
         figure,
         data=pd.DataFrame({"size": labels, "gap in percent": away.round(4)}),
     )
@@ -73,9 +70,8 @@ def training(run: Run, view: Any) -> Panel:
     return Panel(
         f"f = {f}, N = {N} {'is at' if not run.finished else 'ends at'} loss {number_text(last)}",
         "The loss of the layer that is trained first, on held-out tasks, with the lines on the "
-        "same tasks. It should "
-        "reach the best step of gradient descent long before the end. A curve that stays level "
-        "has not found it.",
+        "same tasks. It should reach the best step of gradient descent long before the end. A "
+        "curve that stays level has not found it.",
         figures.curves(
             [Curve("trained", x, loss, band="minmax")],
             "training step",
@@ -114,9 +110,9 @@ def _against(run: Run, view: Any, name: str, title: str, caption: str) -> Panel:
     return Panel(
         f"From {name} = {x[0]} to {x[-1]}: {'share' if view.relative else 'loss'} {first} to "
         f"{last}",
-        f"{caption} All are within {percent(away)} of the closed form. To remove the noise of "
-        "the tasks, a dot is the "
-        "closed form times the ratio of trained to constructed on the same tasks.",
+        f"{caption} All are within {percent(away)} of the closed form. To remove the noise of the "
+        "tasks, a dot is the closed form times the ratio of trained to constructed on the same "
+        "tasks.",
         figure,
         data=pd.DataFrame(
             {name: x, "trained": trained.mean(0), "closed form": run["baseline/expected"][order]}

@@ -55,18 +55,17 @@ def _wider_said(run: Run, view: Any) -> str:
 def _close(run: Run, view: Any) -> str:
     return (
         f"You have seen {len(run['size/N'])} layers, each trained for another size from random "
-        "weights. None is "
-        f"farther than {percent(worst(run))} from one step of gradient descent, on a curve that "
-        "was known beforehand."
+        f"weights. None is farther than {percent(worst(run))} from one step of gradient descent, "
+        "on a curve that was known beforehand."
     )
 
 
 def _task(config: Config) -> str:
     holds = "each x and each y" if config.model == "N-D" else "each x"
     return (
-        "A prompt shows N examples (x, y) of one linear map and asks for the y of a new x, "
-        f"with f numbers in {holds}. "
-        "For every N and every f another layer is trained; below f is 1 and N is 2."
+        "A prompt shows N examples (x, y) of one linear map and asks for the y of a new x, with f "
+        f"numbers in {holds}. For every N and every f another layer is trained; below f is 1 and N "
+        "is 2."
     )
 
 
@@ -79,9 +78,8 @@ MORE = Question(
     ),
     _fourfold,
     _fourfold_said,
-    "A step adds up all examples, so that what the other weights add averages out as N grows. "
-    "It is still one step: "
-    "its best loss falls like f / (N + f), slower than 1 / N.",
+    "A step adds up all examples, so that what the other weights add averages out as N grows. It "
+    "is still one step: its best loss falls like f / (N + f), slower than 1 / N.",
     ("pairs", "gaps", "training"),
 )
 WIDER = Question(
@@ -90,8 +88,8 @@ WIDER = Question(
     ("A smaller one than with ten numbers", "The same", "A larger one"),
     _wider,
     _wider_said,
-    "A step has ten examples to tell twice as many weights from. What the other weights "
-    "add to the labels hides each of them.",
+    "A step has ten examples to tell twice as many weights from. What the other weights add to "
+    "the labels hides each of them.",
     ("features", "gaps"),
 )
 
@@ -104,8 +102,8 @@ STORY = Story(
         Beat(
             "more",
             "Every blue dot is a layer of its own, trained for that many examples. The dotted "
-            "curve is the loss of the "
-            "best step of gradient descent, a formula with nothing fitted.",
+            "curve is the loss of the best step of gradient descent, a formula with nothing "
+            "fitted.",
             marks=("pairs",),
             ask=MORE,
         ),

@@ -36,8 +36,8 @@ def headline(run: Run, view: View) -> str:
     away = float(distances_at(run, snapshot).max())
     off = f"{_at_most(away)} of a multiple of Σ⁻¹, the inverse covariance of the x"
     return (
-        f"After {step} steps "
-        f"{'the matrix is' if run.config.layers == 1 else 'all matrices are'} within {off}."
+        f"After {step} steps {'the matrix is' if run.config.layers == 1 else 'all matrices are'} "
+        f"within {off}."
     )
 
 

@@ -8,9 +8,8 @@ CLOSE = Claim(
     id="sigma-inverse",
     label="largest distance from Σ⁻¹",
     kind="paper",
-    text="Each layer's Aₗ converges to a multiple of Σ⁻¹: with the schedule of the authors' "
-    "code Dist(√Σ Aₗ √Σ, "
-    "I), the mean of the runs, falls to about 0.02.",
+    text="Each layer's Aₗ converges to a multiple of Σ⁻¹: with the schedule of the authors' code "
+    "Dist(√Σ Aₗ √Σ, I), the mean of the runs, falls to about 0.02.",
     source="Appendix D, Figures 18 to 21",
     quote="we present here an empirical verification of our results per Theorem 3",
     at={
@@ -33,8 +32,7 @@ STEPS = Claim(
     label="aₗ off the constructed 1/rₗ",
     kind="ours",
     text="The multiples aₗ are the steps 1/rₗ of the best polynomial, in some order; for three "
-    "layers 0.42, 0.69, "
-    "1.71.",
+    "layers 0.42, 0.69, 1.71.",
     source="not in the paper; known for n = 20, d = 5",
     at={**TASK, "steps": range(1000, 30_001)},
     near=0.0,

@@ -35,7 +35,7 @@ def _distance(run: Run) -> Metric:
     )
     moved = float(np.ptp(curves[..., -tail(steps, 2) :], axis=-1).max())
     reason = (
-        "Over the last tenth of the training a layer's distance still moves up and down by up "
-        f"to {moved:.2g}."
+        "Over the last tenth of the training a layer's distance still moves up and down by up to "
+        f"{moved:.2g}."
     )
     return Metric(claims.CLOSE, value, error, falling, reason)

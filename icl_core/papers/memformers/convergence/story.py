@@ -33,8 +33,7 @@ def _steps(run: Run, view: View) -> str:
     *first, last = (written(float(each)) for each in _best(run))
     return (
         f"The best three are {', '.join(first)} and {last} times Σ⁻¹. They are the lines in the "
-        "figure, written 1/r: "
-        "each r is a root of the best polynomial."
+        "figure, written 1/r: each r is a root of the best polynomial."
     )
 
 
@@ -44,21 +43,17 @@ def _all_close(run: Run, view: View) -> str:
     when, since = ("At the end", f" (since {step})") if late else (f"From {step} on", "")
     return (
         f"Another model, with {run.config.layers} layers and no memory. A layer multiplies its "
-        f"step by a {d} × {d} "
-        f"matrix. {when} each of them, in each of {run.config.seeds} trainings, is within "
-        f"{CLOSE:.0%} of a multiple of "
-        f"Σ⁻¹, the inverse covariance of the x{since}: then a step goes equally far along every "
-        "direction. Nobody told "
-        "the model Σ."
+        f"step by a {d} × {d} matrix. {when} each of them, in each of {run.config.seeds} "
+        f"trainings, is within {CLOSE:.0%} of a multiple of Σ⁻¹, the inverse covariance of the "
+        f"x{since}: then a step goes equally far along every direction. Nobody told the model Σ."
     )
 
 
 def _landed(run: Run, view: View) -> str:
     *first, last = (written(float(each)) for each in multiples(run)[0])
     return (
-        f"The layers step by {', '.join(first)} and {last} times Σ⁻¹. Each dot has come to a "
-        "line: theory knew these "
-        "numbers before the training."
+        f"The layers step by {', '.join(first)} and {last} times Σ⁻¹. Each dot has come to a line: "
+        "theory knew these numbers before the training."
     )
 
 
@@ -87,10 +82,9 @@ def _swapped(run: Run, view: View) -> str:
 
 STORY = Story(
     task=Task(
-        "Each prompt hides weights: the label of x is the sum of its coordinates, each times "
-        "its weight. A layer steps "
-        "towards them by gradient descent, with the gradient multiplied by a matrix A that it "
-        "learned.",
+        "Each prompt hides weights: the label of x is the sum of its coordinates, each times its "
+        "weight. A layer steps towards them by gradient descent, with the gradient multiplied by "
+        "a matrix A that it learned.",
         EXAMPLE,
     ),
     beats=(
@@ -100,16 +94,14 @@ STORY = Story(
             FIRST,
             ("identities", "steps"),
             ask=Question(
-                "A model may take three steps towards the weights, each with a length of its "
-                "own, the same in every "
-                "prompt. How should it choose them?",
+                "A model may take three steps towards the weights, each with a length of its own, "
+                "the same in every prompt. How should it choose them?",
                 ("All equally long", "Two alike, one longer", "Three different lengths"),
                 lambda run, view: int(np.sum(np.diff(_best(run)) > SAME * _best(run)[:-1])),
                 _steps,
                 "After three steps the error has been multiplied by a polynomial of degree 3. "
-                "Three different steps "
-                "give it three different zeros, spread over the values that a prompt's "
-                "covariance takes.",
+                "Three different steps give it three different zeros, spread over the values that "
+                "a prompt's covariance takes.",
                 ("steps", "preconditioner", "whitened"),
             ),
         ),
@@ -128,16 +120,14 @@ STORY = Story(
                 _kind,
                 _swapped,
                 "The order does not matter: polynomials in one matrix can be multiplied in any "
-                "order, and the "
-                "loss is the same.",
+                "order, and the loss is the same.",
                 ("steps", "preconditioner", "whitened"),
             ),
         ),
         Beat(
             "close",
-            "You have seen what each layer learns: Σ⁻¹, the inverse covariance of the x, times "
-            "a step that theory "
-            "can compute.",
+            "You have seen what each layer learns: Σ⁻¹, the inverse covariance of the x, times a "
+            "step that theory can compute.",
             LAST,
             ("distances", "identities", "steps"),
         ),

@@ -27,7 +27,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
 def compute_together(
     configs: Sequence[Config], progresses: Sequence[Progress]
 ) -> Iterator[tuple[int, Tensors | Exception]]:
-    """`run` of each, all trained as one: see `icl_core.contract.experiment.Together`."""
+    """Return what `compute` returns for each, all trained as one: see `Batching`."""
     names = [_name(config) for config in configs]
     plans = [
         (training_phase(name, config), progress, partial(phases.curves, name))

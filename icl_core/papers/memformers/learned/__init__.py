@@ -31,8 +31,8 @@ def headline(run: Run, view: View) -> str:
     count = int(run["size/prompts"][0])
     return (
         f"Learned from {count} prompt{'s' * (count > 1)}: the error on "
-        f"{'these' if count > 1 else 'this'} is "
-        f"{compared(own)} CGD's, on fresh ones {compared(fresh)} CGD's."
+        f"{'these' if count > 1 else 'this'} is {compared(own)} CGD's, on fresh ones "
+        f"{compared(fresh)} CGD's."
     )
 
 

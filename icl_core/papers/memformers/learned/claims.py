@@ -30,16 +30,15 @@ FEW_FIT = Claim(
 )  # fmt: skip
 OVERFITS = Claim(
     id="few-prompts-overfit", label="10 prompts: fresh ones above their own, least", kind="paper",
-    text="Learned from 10 prompts, the method has at least twice the error on fresh ones that "
-         "it has on its own, "
-    "whichever they are.",
+    text="Learned from 10 prompts, the method has at least twice the error on fresh ones that it "
+         "has on its own, whichever they are.",
     source="Section 5", quote="Such a strategy can overfit if batches are extremely small",
     at=AUTHORS, at_least=0.69,
 )  # fmt: skip
 GENERALISES = Claim(
     id="many-prompts-generalise", label="1000 prompts: fresh ones above their own", kind="paper",
-    text="Learned from 1000 prompts, the method is little worse on fresh ones than on its own: "
-         "by less than a fifth.",
+    text="Learned from 1000 prompts, the method is little worse on fresh ones than on its own: by "
+         "less than a fifth.",
     source="Section 5", quote="tends to generalize effectively for moderate to large batch sizes",
     at=AUTHORS, at_most=0.2,
 )  # fmt: skip
@@ -51,11 +50,9 @@ FEW_FAIL = Claim(
 )  # fmt: skip
 AS_PRINTED = Claim(
     id="figure-11", label="Figure 11, printed points: off by", kind="paper",
-    text="Learned as the authors do, with one Λ_i for all steps, the methods' errors on their "
-         "own prompts are those "
-    "that the authors' code prints. The number is how far the worst of them is off, in standard "
-    "deviations between "
-    "batches of as many prompts.",
+    text="Learned as the authors do, with one Λ_i for all steps, the methods' errors on their own "
+         "prompts are those that the authors' code prints. The number is how far the worst of "
+         "them is off, in standard deviations between batches of as many prompts.",
     source="Section 5, Figure 11",
     quote="LFOM parameters (3.5) are trained directly from data, while CGD is run separately on "
           "each instance",
@@ -64,8 +61,8 @@ AS_PRINTED = Claim(
 RISK_VANISHES = Claim(
     id="risk-vanishes", label="power of N in the excess risk, bounded loss", kind="paper",
     text="For a bounded or sub-Gaussian loss the excess risk of a learned method vanishes as "
-         "prompts are added, at "
-    "least as fast as N^(-1/2). The squared error of this task is neither.",
+         "prompts are added, at least as fast as N^(-1/2). The squared error of this task is "
+         "neither.",
     source="Theorem 5.1", quote="generalize well on new in-context samples from",
     at=None, setting="a loss that is bounded, which is not that of this task", at_most=-0.5,
 )  # fmt: skip
@@ -78,8 +75,8 @@ RISK_FALLS = Claim(
 )  # fmt: skip
 MEDIAN_FALLS = Claim(
     id="median-falls", label="power of N in the excess median", kind="ours",
-    text="The excess of the median over fresh prompts, in which rare prompts do not count, "
-         "falls as fast too.",
+    text="The excess of the median over fresh prompts, in which rare prompts do not count, falls "
+         "as fast too.",
     source="not in the paper",
     at={**TASK, "protocol": "ours"}, at_most=-0.5,
 )  # fmt: skip

@@ -64,12 +64,10 @@ def gap(run: Run, view: View) -> Panel:
     )
     return Panel(
         f"Gap {written(apart[0], 1)} at N = {sizes[0]:g}, {written(apart[-1], 1)} at {sizes[-1]:g}",
-        f"The method of {L} step{'s' * (L > 1)}, on the N prompts that it was learned from and "
-        "on fresh ones. "
-        "Log-loss is the logarithm of the error: one less is 2.7 times smaller. If the method "
-        "has learned the task, "
-        "the two lines meet. If it has learned its prompts by heart, it is low on them and high "
-        "on all others." + RINGS * bool(rings),
+        f"The method of {L} step{'s' * (L > 1)}, on the N prompts that it was learned from and on "
+        "fresh ones. Log-loss is the logarithm of the error: one less is 2.7 times smaller. If "
+        "the method has learned the task, the two lines meet. If it has learned its prompts by "
+        "heart, it is low on them and high on all others." + RINGS * bool(rings),
         fitted(figure.update_xaxes(tickvals=sizes, ticktext=[f"{size:g}" for size in sizes])),
         data=pd.DataFrame({"N": sizes} | {name: each.mean(0) for name, each in ends.items()}),
     )
@@ -92,10 +90,9 @@ def own(run: Run, view: View) -> Panel:
     return Panel(
         f"Own prompts: {written(few, 1)} (N = {sizes[0]}), {written(many, 1)} ({sizes[-1]})",
         "Each line is a method learned from N prompts, on these very prompts; CGD is on the "
-        "fewest. A line far below "
-        "CGD looks like a better method. Before you believe it, look at the same methods on "
-        "fresh prompts, and at the "
-        "band: much depends on which prompts they are." + _beyond(series, rings),
+        "fewest. A line far below CGD looks like a better method. Before you believe it, look at "
+        "the same methods on fresh prompts, and at the band: much depends on which prompts they "
+        "are." + _beyond(series, rings),
         _against_steps(run, series).add_traces(printed(rings)),
         data=_table(run, "evaluated/train"),
     )
@@ -110,12 +107,10 @@ def fresh(run: Run, view: View) -> Panel:
     rings = [("CGD", PRINTED_CGD, "conjugate gradient", None)] if _printed(run) else []
     return Panel(
         f"Fresh: {written(few, 1)} (N = {run['size/prompts'][0]}), {written(best, 1)} (N = ∞)",
-        "The same methods on 65,536 prompts that none has seen. “Zero” is predicting zero; a "
-        "line that leaves the "
-        "picture goes on beyond it. A method that has learned its prompts by heart lies high, "
-        "at times above zero's "
-        "line. With enough prompts it comes to the dotted line, the best that its coefficients "
-        "can do."
+        "The same methods on 65,536 prompts that none has seen. “Zero” is predicting zero; a line "
+        "that leaves the picture goes on beyond it. A method that has learned its prompts by "
+        "heart lies high, at times above zero's line. With enough prompts it comes to the dotted "
+        "line, the best that its coefficients can do."
         + " Rings are the paper's CGD, which sees 20 examples; the method sees 19."
         * bool(rings),
         _against_steps(
@@ -140,19 +135,15 @@ def risk(run: Run, view: View) -> Panel:
     )
     slopes = [written(power(run, depth, of), 1) for of in ("loss", "median")]
     return Panel(
-        f"{depth} step{'s' * (depth > 1)}: the excess falls like N to the power {slopes[0]}, "
-        "that of the median "
-        f"{slopes[1]}"
+        f"{depth} step{'s' * (depth > 1)}: the excess falls like N to the power {slopes[0]}, that "
+        f"of the median {slopes[1]}"
         if len(sizes) > 1
         else "One number of prompts cannot show a fall",
         "The excess: how much larger a method's error is on fresh prompts than that of one "
-        "learned from infinitely "
-        "many. For a bounded loss, the proof of Theorem 5.1 bounds it by a line like the dotted "
-        "one. The squared "
-        "error is not bounded, and rare prompts rule its mean, so that the theorem does not "
-        "promise this for blue. The "
-        "median, in which they do not count, stands beside it. A method that learns nothing "
-        "general stays level.",
+        "learned from infinitely many. For a bounded loss, the proof of Theorem 5.1 bounds it by "
+        "a line like the dotted one. The squared error is not bounded, and rare prompts rule its "
+        "mean, so that the theorem does not promise this for blue. The median, in which they do "
+        "not count, stands beside it. A method that learns nothing general stays level.",
         figure.update_xaxes(tickvals=sizes, ticktext=[f"{size:g}" for size in sizes]),
         data=pd.DataFrame(
             {"prompts": sizes, "of the mean": mean.mean(0), "of the median": median.mean(0)}
@@ -175,9 +166,9 @@ def training(run: Run, view: View) -> Panel:
     least = int(steps[np.nanargmin(mean)]) if np.isfinite(mean).any() else 0
     return Panel(
         f"On fresh prompts the method from the fewest prompts is best at step {least}",
-        "The loss on fresh prompts as the method learns from its few. Where it falls, the "
-        "method learns the task. "
-        "Where it rises, it learns its own prompts by heart. Without learning it would stay level.",
+        "The loss on fresh prompts as the method learns from its few. Where it falls, the method "
+        "learns the task. Where it rises, it learns its own prompts by heart. Without learning it "
+        "would stay level.",
         figure,
         data=pd.DataFrame({"step": steps, "loss": mean}),
     )

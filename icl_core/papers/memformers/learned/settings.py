@@ -93,8 +93,7 @@ PRESETS = (
         "The authors' protocol",
         Config(**AUTHORS),
         "On its own ten prompts the method beats conjugate gradient; on fresh ones it fails. "
-        "Rings are the paper's "
-        "points.",
+        "Rings are the paper's points.",
         "Figures",
         seeds=5,
     ),

@@ -46,9 +46,8 @@ def _closes(run: Run, view: View) -> str:
         log_from_least(run[f"evaluated/{name}"])[:, -1, -1].mean() for name in ("loss", "train")
     )
     return (
-        f"More prompts close the gap. From {run['size/prompts'][-1]:,} prompts the error on "
-        "fresh ones is "
-        f"{compared(float(fresh - own))} that on its own."
+        f"More prompts close the gap. From {run['size/prompts'][-1]:,} prompts the error on fresh "
+        f"ones is {compared(float(fresh - own))} that on its own."
     )
 
 
@@ -57,9 +56,8 @@ def _falls(run: Run, view: View) -> str:
     more = excess(run, view.steps_shown, "loss").mean(0)
     few, many = run["size/prompts"][[0, -1]]
     return (
-        f"The excess falls like N to the power {written(float(found or 0), 1)}: from {few} "
-        f"prompts to {many:,} it "
-        f"becomes {times(float(more[0] / more[-1]))} smaller."
+        f"The excess falls like N to the power {written(float(found or 0), 1)}: from {few} prompts "
+        f"to {many:,} it becomes {times(float(more[0] / more[-1]))} smaller."
     )
 
 
@@ -71,10 +69,8 @@ def _faster(run: Run, view: View) -> int:
 STORY = Story(
     task=Task(
         "A prompt hides weights, and pairs of x and label show them. Here there is no "
-        "transformer: the numbers Λ of a "
-        "method, which say how much of each gradient a step uses, are learned directly, from a "
-        "few prompts that are "
-        "used again and again.",
+        "transformer: the numbers Λ of a method, which say how much of each gradient a step uses, "
+        "are learned directly, from a few prompts that are used again and again.",
         EXAMPLE,
     ),
     beats=(
@@ -85,8 +81,7 @@ STORY = Story(
             ("own", "fresh"),
             ask=Question(
                 "On the ten prompts that it learned from, the method is far ahead of conjugate "
-                "gradient: see “Own "
-                "prompts”. How good is it on prompts that it has not seen?",
+                "gradient: see “Own prompts”. How good is it on prompts that it has not seen?",
                 (
                     "Still ahead of it",
                     "Behind it, but better than predicting zero",
@@ -95,8 +90,8 @@ STORY = Story(
                 lambda run, view: int(np.digitize(_fresh(run)[0], (0.0,)) + (_fresh(run)[1] >= 0)),
                 _came_out,
                 "With ten prompts the steps can be tuned to these very prompts, direction by "
-                "direction. On others they "
-                "are steps of wrong lengths. The paper's Figure 11 shows the own prompts alone.",
+                "direction. On others they are steps of wrong lengths. The paper's Figure 11 "
+                "shows the own prompts alone.",
                 (HEADLINE, "gap", "fresh", "risk", "training"),
             ),
         ),
@@ -111,15 +106,13 @@ STORY = Story(
             "Theorem 5.1",
             ask=Question(
                 "Take 100 times as many prompts. The paper's proof bounds what is lost by "
-                "learning from so few, the "
-                "excess, by a line that falls 10 times. How far does the excess fall for two "
-                "steps?",
+                "learning from so few, the excess, by a line that falls 10 times. How far does "
+                "the excess fall for two steps?",
                 ("Less than that", "About as far", "Much further"),
                 _faster,
                 _falls,
                 "A bound holds for the worst case. Near the best of its few numbers the excess "
-                "falls like 1/N; before, "
-                "it falls faster still.",
+                "falls like 1/N; before, it falls faster still.",
                 ("risk",),
             ),
         ),
@@ -136,9 +129,8 @@ STORY = Story(
         ),
         Beat(
             "close",
-            "You have seen a method learn its prompts by heart. Where a figure shows the "
-            "training prompts alone, ask "
-            "for fresh ones.",
+            "You have seen a method learn its prompts by heart. Where a figure shows the training "
+            "prompts alone, ask for fresh ones.",
             None,
             ("gap", "own", "fresh"),
         ),

@@ -16,10 +16,9 @@ DEEP = 4  # layers
 FROM = Claim(
     id="beats-cgd-from", label="condition number from which CGD is beaten", kind="ours",
     text="Conjugate gradient per prompt has to find the directions of small variance, which "
-         "preconditioned steps know "
-    "from training: from condition number 16 on, steps that are the same for all prompts beat "
-    "it with one to four "
-    "layers. The number is where the gap in log-loss passes zero, d = 5 or 10, whichever is later.",
+         "preconditioned steps know from training: from condition number 16 on, steps that are "
+         "the same for all prompts beat it with one to four layers. The number is where the gap "
+         "in log-loss passes zero, d = 5 or 10, whichever is later.",
     source="not in the paper, whose Σ has condition number 16",
     setting="the atlas: 48 runs of four and six layers, one seed each", at_most=16.0,
 )  # fmt: skip

@@ -61,8 +61,7 @@ REACHES_FLOOR = Claim(
     label="log-loss above the floor",
     kind="ours",
     text="Trained on fresh prompts the Memformer reaches the floor, the best polynomial of its "
-    "degree, up to four "
-    "layers.",
+    "degree, up to four layers.",
     source="not in the paper; follows from Lemma 2.1 and Theorem 3.2",
     at={**FRESH, "preconditioner": "full"},
     near=0.0,
@@ -84,8 +83,7 @@ KNOWN_LINES = Claim(
     label="known lines, largest gap to theory",
     kind="theory",
     text="On fresh prompts the floors, conjugate gradient with and without Σ⁻¹, Nesterov and "
-    "momentum have the "
-    "errors that theory gives them.",
+    "momentum have the errors that theory gives them.",
     source="exact expectations for d = 5, n = 20",
     at={**TASK, "layers": range(4, 11)},
     near=0.0,
@@ -96,8 +94,7 @@ BEATS_LINEAR = Claim(
     label="Memformer minus linear transformer",
     kind="paper",
     text="With memory the same training ends at a lower log-loss than without, in the mean over "
-    "two to four layers; "
-    "by 0.02 or more, which can be seen.",
+    "two to four layers; by 0.02 or more, which can be seen.",
     source="Section 3.3, Figures 1 to 3",
     quote="In practice, these parameters further improve performance",
     at={**AUTHORS, "variant": ("cgd", "token shared"), "heads": 1, "beside": "linear"},
@@ -108,8 +105,7 @@ EQUAL_POWER = Claim(
     label="spread of variants in log-loss",
     kind="ours",
     text="Trained to the end, the linear transformer, the CGD-like and the LFOM Memformer are "
-    "equal: the gaps in "
-    "Figures 1 to 3 show who trains faster, not who can do more.",
+    "equal: the gaps in Figures 1 to 3 show who trains faster, not who can do more.",
     source="against Figures 1 to 3",
     at={**FRESH, "beside": "all"},
     near=0.0,
@@ -120,8 +116,7 @@ SHARED = Claim(
     label="log-loss lost by sharing Γ",
     kind="ours",
     text="One Γ_j for all layers, as in the paper's experiments, is heavy ball with β = 1, and "
-    "far worse than a free "
-    "Γ_j^l.",
+    "far worse than a free Γ_j^l.",
     source="against Section 3.3",
     at={**FRESH, "variant": "shared", "beside": "free"},
     at_least=1.5,
@@ -130,8 +125,8 @@ SHARED_VALUES = Claim(
     id="shared-values",
     label="gap to the best shared Γ",
     kind="ours",
-    text="With one Γ_j for all layers, one to four layers reach log-losses of .143, −.127, "
-    "−.594 and −.895.",
+    text="With one Γ_j for all layers, one to four layers reach log-losses of .143, −.127, −.594 "
+    "and −.895.",
     source="the best values, computed; Figure 11's curve for a batch of 1000 lies beside them",
     at={**FRESH, "variant": "shared"},
     near=0.0,
@@ -142,8 +137,7 @@ BEATS_CGD = Claim(
     label="trained minus CGD, up to four layers",
     kind="paper",
     text="With preconditioners, a Memformer of up to four layers has a lower log-loss than "
-    "conjugate gradient per "
-    "prompt.",
+    "conjugate gradient per prompt.",
     source="Section 3.3, Figures 2 and 3",
     quote="strategy that can even outperform standard CGD",
     at={**AUTHORS, "variant": ("cgd", "token shared"), "preconditioner": "full", "heads": 1},
@@ -153,9 +147,8 @@ KNOWING = Claim(
     id="knowing-the-covariance",
     label="CGD with Σ⁻¹ minus trained, up to four layers",
     kind="ours",
-    text="Conjugate gradient that is given Σ⁻¹ wins with one to four layers. To know Σ⁻¹, and "
-    "how S varies from "
-    "prompt to prompt, is what lets fixed steps beat plain conjugate gradient.",
+    text="Conjugate gradient that is given Σ⁻¹ wins with one to four layers. To know Σ⁻¹, and how "
+    "S varies from prompt to prompt, is what lets fixed steps beat plain conjugate gradient.",
     source="against Figures 2 and 3",
     at={**FRESH, "preconditioner": "full"},
     at_most=0.0,
@@ -167,8 +160,7 @@ FITS_BATCH = Claim(
     text="Trained on few prompts, the Memformer is far ahead of conjugate gradient on these.",
     source="Section 3.4, Figures 5 and 6",
     quote="Memformers learn parameters that significantly outperform CGD, even when CGD runs "
-    "independently on each "
-    "observation in the batch",
+    "independently on each observation in the batch",
     at={**FEW_PROMPTS, "batch": (1, 10), "heads": 1},
     at_most=0.0,
 )
@@ -176,8 +168,8 @@ OVERFITS = Claim(
     id="overfits-its-batch",
     label="trained minus CGD, fresh prompts",
     kind="ours",
-    text="On fresh prompts a Memformer that was trained on few is behind conjugate gradient: "
-    "its lead was overfitting.",
+    text="On fresh prompts a Memformer that was trained on few is behind conjugate gradient: its "
+    "lead was overfitting.",
     source="against Figures 5 and 6",
     at={**FEW_PROMPTS, "batch": (1, 10), "preconditioner": ("scalar", "full")},
     at_least=0.0,
@@ -187,8 +179,7 @@ QUASI_NEWTON = Claim(
     label="GD++ minus CGD, on its batch",
     kind="paper",
     text="Where the covariates move too, the Memformer is far ahead of conjugate gradient from "
-    "two layers on; on the "
-    "batch that it was trained on, as in the authors' code.",
+    "two layers on; on the batch that it was trained on, as in the authors' code.",
     source="Section 3.3, Figure 4",
     quote="approximate the Hessian inverse (quasi-Newton)",
     at=FOURTH,
@@ -199,8 +190,7 @@ LEARNS_ITS_BATCH = Claim(
     label="GD++, fresh minus own batch",
     kind="ours",
     text="With four layers the model of Figure 4 is far worse on fresh prompts than on its own "
-    "1000: it has learned "
-    "these by heart.",
+    "1000: it has learned these by heart.",
     source="against Figure 4",
     at=FOURTH,
     at_least=1.0,
@@ -226,10 +216,9 @@ KEEPS_UP_LONGER = Claim(
     id="keeps-up-longer",
     label="d = 10, on its batch: Memformer minus CGD",
     kind="paper",
-    text="For d = 10 the Memformer matches conjugate gradient for six steps and is comparable "
-    "at seven, on the batch "
-    "that it was trained on, where the authors' code tests its deep models; the worse of both "
-    "steps counts.",
+    text="For d = 10 the Memformer matches conjugate gradient for six steps and is comparable at "
+    "seven, on the batch that it was trained on, where the authors' code tests its deep models; "
+    "the worse of both steps counts.",
     source="Appendix C, Figure 16",
     quote="performance for 6 steps and even performing comparably at 7 steps",
     at=SEVEN,
@@ -239,9 +228,8 @@ DEEP_OVERFITS = Claim(
     id="deep-overfits",
     label="d = 10, fresh prompts: Memformer minus CGD",
     kind="ours",
-    text="On fresh prompts the model of Figure 16 is behind conjugate gradient: 1000 prompts "
-    "are too few for so many "
-    "matrices. The worse of six and seven steps counts.",
+    text="On fresh prompts the model of Figure 16 is behind conjugate gradient: 1000 prompts are "
+    "too few for so many matrices. The worse of six and seven steps counts.",
     source="against Figure 16",
     at=SEVEN,
     at_least=0.0,
@@ -250,9 +238,8 @@ FRESH_KEEPS_UP = Claim(
     id="fresh-keeps-up",
     label="d = 10, trained on fresh prompts: minus CGD",
     kind="ours",
-    text="Trained on fresh prompts, a Memformer of six and of seven layers is ahead of "
-    "conjugate gradient for d = 10 "
-    "on prompts that it has not seen.",
+    text="Trained on fresh prompts, a Memformer of six and of seven layers is ahead of conjugate "
+    "gradient for d = 10 on prompts that it has not seen.",
     source="not in the paper, whose Figure 16 says as much of its batch",
     at={
         "batches": "fresh",
@@ -278,8 +265,7 @@ HEADS_FASTER = Claim(
     label="5 heads minus 1 after 200 steps",
     kind="paper",
     text="After 200 steps on ten prompts, as many as in the authors' code, five heads have a "
-    "lower log-loss on them "
-    "than one has; as a mean over three and four layers.",
+    "lower log-loss on them than one has; as a mean over three and four layers.",
     source="Section 4.1, Figure 7",
     quote="Multi-head attention accelerates convergence and improves test performance",
     at={**FEW_PROMPTS, "batch": 10, "steps": 200, "heads": 5, "beside": "one head"},
@@ -301,8 +287,7 @@ NOISE = Claim(
     label="noise of a mean over 1000 prompts",
     kind="ours",
     text="With four layers a mean over 1000 prompts and their queries is off by 0.3 or more in "
-    "log-loss; two curves "
-    "on the same prompts can still be told apart.",
+    "log-loss; two curves on the same prompts can still be told apart.",
     source="against Figures 2 and 3",
     at={**TASK, "layers": range(4, 11)},
     at_least=0.3,
@@ -311,9 +296,9 @@ MOVING = Claim(
     id="moving-covariates-win",
     label="GD++ minus CGD with Σ⁻¹, by layers",
     kind="ours",
-    text="Layer for layer GD++ with memory, trained on fresh prompts, is ahead even of "
-    "conjugate gradient that is "
-    "given Σ⁻¹. Product for product it is not: four of its layers are a polynomial of degree 40.",
+    text="Layer for layer GD++ with memory, trained on fresh prompts, is ahead even of conjugate "
+    "gradient that is given Σ⁻¹. Product for product it is not: four of its layers are a "
+    "polynomial of degree 40.",
     source="not in the paper",
     at={**FRESH, "variant": "gd++", "preconditioner": "full"},
     at_most=0.0,

@@ -52,10 +52,9 @@ def _curve(figure: str, name: str, quote: str, **setting: Any) -> Claim:
         id=f"figure-{figure}-{name.split()[0].lower()}",
         label=f"Figure {figure}, {name}: off by",
         kind="paper",
-        text=f"Trained as the authors did, the {name} follows the curve of Figure {figure}: at "
-        "the worst depth it is "
-        "off by so many standard deviations of a mean over 1000 prompts, as many as the authors "
-        "test on.",
+        text=f"Trained as the authors did, the {name} follows the curve of Figure {figure}: at the "
+        "worst depth it is off by so many standard deviations of a mean over 1000 prompts, as "
+        "many as the authors test on.",
         source=f"Figure {figure}",
         quote=quote,
         at={**AUTHORS, "heads": 1, **setting},
@@ -69,9 +68,9 @@ def _gap(figure: str, quote: str, **setting: Any) -> Claim:
         id=f"figure-{figure}-gap",
         label=f"Figure {figure}, gain by memory: off by",
         kind="paper",
-        text=f"The gap between the two trained curves of Figure {figure}, both tested on the "
-        "same 1000 prompts, comes "
-        "out; in standard deviations of that gap over batches of 1000, at the worst depth.",
+        text=f"The gap between the two trained curves of Figure {figure}, both tested on the same "
+        "1000 prompts, comes out; in standard deviations of that gap over batches of 1000, at the "
+        "worst depth.",
         source=f"Figure {figure}",
         quote=quote,
         at={**AUTHORS, "heads": 1, "beside": "linear", **setting},

@@ -47,10 +47,8 @@ def _without(run: Run) -> float:
 def _passed(run: Run, view: View) -> str:
     return (
         f"The figure shows log-losses, the logarithms of errors. By step {_passes(run):.0f} the "
-        "large dot, the model "
-        f"of {run.config.layers} layers, is below conjugate gradient's last point. Dotted is "
-        "the floor, the best that "
-        "fixed steps with one matrix can do."
+        f"large dot, the model of {run.config.layers} layers, is below conjugate gradient's last "
+        "point. Dotted is the floor, the best that fixed steps with one matrix can do."
     )
 
 
@@ -68,9 +66,8 @@ def _ahead(run: Run, view: View) -> str:
 def _even(run: Run, view: View) -> str:
     ends = [written(end(run, name)) for name in ("beside/linear/loss", "evaluated/loss")]
     return (
-        f"Without memory (a linear transformer) the error is {compared(_without(run))} that "
-        "with memory (a Memformer): "
-        f"when training ends, their log-losses are {ends[0]} and {ends[1]}."
+        f"Without memory (a linear transformer) the error is {compared(_without(run))} that with "
+        f"memory (a Memformer): when training ends, their log-losses are {ends[0]} and {ends[1]}."
     )
 
 
@@ -78,10 +75,8 @@ def _decoded(run: Run, view: View) -> str:
     table, _ = optimiser.learned(run, view.seed_shown, depth_of(run, view), run.snapshot_at(view))
     return (
         "The trained model can be written as a table: each row is a layer's step, each column a "
-        "gradient that it may "
-        f"use. {decode.memory(table):.0%} of its weight is left of the diagonal, on older "
-        "gradients, those before the "
-        "layer's own: that is memory."
+        f"gradient that it may use. {decode.memory(table):.0%} of its weight is left of the "
+        "diagonal, on older gradients, those before the layer's own: that is memory."
     )
 
 
@@ -89,55 +84,48 @@ def _other_prompt(run: Run, view: View) -> str:
     problem, paths = trajectory.solved(run, view, depth_of(run, view))
     own, cg = (f"{problem.losses(paths[name])[-1]:.2g}" for name in ("trained", "CGD"))
     return (
-        f"On prompt {view.prompt} the model's error is {own}, conjugate gradient's {cg}. CGD "
-        "has computed new steps; "
-        "the model has taken the same ones as before."
+        f"On prompt {view.prompt} the model's error is {own}, conjugate gradient's {cg}. CGD has "
+        "computed new steps; the model has taken the same ones as before."
     )
 
 
 AHEAD = Question(
     "Conjugate gradient (CGD) works out the best steps anew for every prompt. The model has one "
-    "set of steps for all. "
-    "Whose error is smaller after four layers?",
+    "set of steps for all. Whose error is smaller after four layers?",
     ("The model's", "Conjugate gradient's", "Neither: within 10%"),
     lambda run, view: 2 if abs(_over_cg(run)) < ALIKE else int(_over_cg(run) > 0),
     _ahead,
-    "This model learns in whitened coordinates: the covariance Σ that the x of all prompts "
-    "share is built in, and CGD "
-    "is not told it. Give CGD Σ⁻¹ as well (the lowest line, “CGD with Σ⁻¹”), and it is ahead "
-    "again. Learned in the "
-    "original coordinates the model passes CGD, too (see Try).",
+    "This model learns in whitened coordinates: the covariance Σ that the x of all prompts share "
+    "is built in, and CGD is not told it. Give CGD Σ⁻¹ as well (the lowest line, “CGD with Σ⁻¹”), "
+    "and it is ahead again. Learned in the original coordinates the model passes CGD, too (see "
+    "Try).",
     (HEADLINE, "by_depth", "path", "depth", "trajectory", "training"),
 )
 MEMORY = Question(
-    "This model's layers may use the steps of earlier layers, too: its memory. Take that away "
-    "and train as long on "
-    "the same prompts. How much larger is the error with four layers?",
+    "This model's layers may use the steps of earlier layers, too: its memory. Take that away and "
+    "train as long on the same prompts. How much larger is the error with four layers?",
     ("At least twice as large", "Larger by 10% to 100%", "Not larger: within 10%"),
     lambda run, view: int(np.digitize(-_without(run), (-np.log(2), -ALIKE))),
     _even,
     "Each layer multiplies what is left of the error by one factor, and four layers by four. "
-    "Memory can only rewrite "
-    "this product, and the best one can be written without it. The gaps in the paper's Figures "
-    "1 to 3 show who trains "
-    "faster.",
+    "Memory can only rewrite this product, and the best one can be written without it. The gaps "
+    "in the paper's Figures 1 to 3 show who trains faster.",
     ("by_depth", "depth", "training"),
 )
 
 STORY = Story(
     task=Task(
         "Each prompt hides weights w*: the label of x is the sum of its coordinates, each times "
-        "its weight. The model "
-        "sees some pairs of x and label, and has to give the label of a new x.",
+        "its weight. The model sees some pairs of x and label, and has to give the label of a new "
+        "x.",
         EXAMPLE,
     ),
     beats=(
         Beat(
             "guess",
             "Linear attention can step towards the hidden weights by gradient descent, once a "
-            "layer. The blue path "
-            "joins the layers' guesses on one prompt, the star is the truth. Before training "
-            "the path misses it.",
+            "layer. The blue path joins the layers' guesses on one prompt, the star is the truth. "
+            "Before training the path misses it.",
             FIRST,
             ("path",),
         ),
@@ -145,9 +133,8 @@ STORY = Story(
         Beat(
             "memory",
             "With memory or without, the trained models end on the dotted line, the floor: the "
-            "best that fixed steps "
-            "with one matrix can do. What memory brings is a faster training, the subject of "
-            "another experiment, “What memory is worth”.",
+            "best that fixed steps with one matrix can do. What memory brings is a faster "
+            "training, the subject of another experiment, “What memory is worth”.",
             LAST,
             ("by_depth",),
             ask=MEMORY,
@@ -167,8 +154,8 @@ STORY = Story(
         Beat(
             "close",
             "You have seen a trained network turn out to be an optimiser: Σ⁻¹ was built in, and "
-            "it has learned a good "
-            "step for each layer. Trained to the end, it needs no memory for that.",
+            "it has learned a good step for each layer. Trained to the end, it needs no memory "
+            "for that.",
             LAST,
             ("by_depth", "learned"),
         ),

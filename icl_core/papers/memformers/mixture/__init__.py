@@ -34,8 +34,7 @@ def headline(run: Run, view: View) -> str:
     )
     return (
         f"With gates alone a Memformer's error is {compared(gated - linear)} the linear "
-        "transformer's; with Γ too, "
-        f"{compared(adapted - linear)} it."
+        f"transformer's; with Γ too, {compared(adapted - linear)} it."
     )
 
 

@@ -34,9 +34,9 @@ LINEAR_WINS = Claim(
     id="linear-beats-memformer",
     label="Memformer above linear, gates",
     kind="paper",
-    text="With gates alone the linear transformer of four layers is better than the Memformer, "
-    "on fresh prompts of one "
-    "component each. (The paper shows it without a number; 0.1 in log-loss can be seen.)",
+    text="With gates alone the linear transformer of four layers is better than the Memformer, on "
+    "fresh prompts of one component each. (The paper shows it without a number; 0.1 in log-loss "
+    "can be seen.)",
     source="Section 4.2, Figures 9 and 10",
     quote="gives better performance than a 3-head, 4-layer Memformer",
     at=FIGURE,
@@ -47,8 +47,7 @@ OVERCOME = Claim(
     label="Γ learned too, above linear",
     kind="paper",
     text="With Γ learned at test time as well, the Memformer of four layers is as good as the "
-    "linear transformer "
-    "with gates, or better.",
+    "linear transformer with gates, or better.",
     source="Section 4.2, Figure 10",
     quote="this issue can be overcome, with a higher test-time budget",
     at=FIGURE,
@@ -59,8 +58,7 @@ TURNS = Claim(
     label="Memformer above linear, heads trained longer",
     kind="ours",
     text="With heads that learn ten times as long, at five times the rate, the order reverses: "
-    "with gates alone the "
-    "Memformer of four layers is the better one.",
+    "with gates alone the Memformer of four layers is the better one.",
     source="not in the paper; against Figure 10's reading",
     at=LONGER,
     at_most=-0.1,
@@ -101,8 +99,8 @@ SAME_HEADS = Claim(
     id="heads-without-overfitting",
     label="mixed tokens: heads' Γ against none, one scalar",
     kind="ours",
-    text="On mixed tokens each head with one number is as good as the same head without memory: "
-    "Γ does not overfit.",
+    text="On mixed tokens each head with one number is as good as the same head without memory: Γ "
+    "does not overfit.",
     source="not in the paper",
     at=TOKENS,
     near=0.0,

@@ -56,13 +56,13 @@ def _each(run: Run, view: View) -> str:
 def _task(config: Config) -> str:
     curves = f"of {len(mixture_of(config).means)} bell curves"
     drawn = (
-        f"{'the x of a prompt come' if config.prompts == 'components' else 'every x comes'} "
-        f"from one {curves}"
+        f"{'the x of a prompt come' if config.prompts == 'components' else 'every x comes'} from "
+        f"one {curves}"
     )
     return (
-        f"Here x is a single number ({drawn}), and its label is x times a hidden weight. One "
-        "head has been trained for "
-        "each curve; on prompts of all of them, only the gates that mix the heads are learned."
+        f"Here x is a single number ({drawn}), and its label is x times a hidden weight. One head "
+        "has been trained for each curve; on prompts of all of them, only the gates that mix the "
+        "heads are learned."
     )
 
 
@@ -91,9 +91,8 @@ STORY = Story(
             None,
             ("gated heads",),
             ask=Question(
-                "Heads with memory (a Memformer) or without (a linear transformer): with "
-                "learned gates, which have the "
-                "smaller error on new prompts?",
+                "Heads with memory (a Memformer) or without (a linear transformer): with learned "
+                "gates, which have the smaller error on new prompts?",
                 ("Those with memory", "Those without", "Neither: within 10%"),
                 lambda run, view: (
                     2 if abs(_apart(run, GATED)) < ALIKE else int(_apart(run, GATED) > 0)
@@ -108,29 +107,25 @@ STORY = Story(
         Beat(
             "heads",
             "Lines without memory still fall when the training ends, and those with memory "
-            "(dashed) have hardly moved "
-            "for a while: 300 steps are too few.",
+            "(dashed) have hardly moved for a while: 300 steps are too few.",
             None,
             ("training",),
             drawer="All curves",
             ask=Question(
-                "Put the gates aside. Each head alone, on prompts of its own curve, after its "
-                "300 steps of training: "
-                "which heads are better?",
+                "Put the gates aside. Each head alone, on prompts of its own curve, after its 300 "
+                "steps of training: which heads are better?",
                 ("Those with memory, on most", "Those without, on most", "Neither"),
                 _better,
                 _each,
-                "With as few steps the heads with memory are not trained yet, so that gates "
-                "have worse heads to mix. "
-                "Train them to their end (see Try), and the order reverses.",
+                "With as few steps the heads with memory are not trained yet, so that gates have "
+                "worse heads to mix. Train them to their end (see Try), and the order reverses.",
                 ("training", "picked"),
             ),
         ),
         Beat(
             "close",
             "You have seen that an order in a figure can be one of training, and not of models. "
-            "Who is ahead depends "
-            "on when you stop.",
+            "Who is ahead depends on when you stop.",
             None,
             ("gated heads",),
         ),

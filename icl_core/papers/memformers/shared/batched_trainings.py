@@ -19,7 +19,7 @@ from icl_core.papers.memformers.shared.train import (
     end,
     evaluations,
     limited,
-    told,
+    name_diverged,
 )
 from icl_core.papers.memformers.shared.variants import VARIANTS
 from icl_core.training import batched, loop
@@ -64,7 +64,11 @@ def train(
         if isinstance(what, loop.State):
             ended[index] = what
         else:
-            why = told(what, name, begun[index].config) if isinstance(what, Diverged) else what
+            why = (
+                name_diverged(what, name, begun[index].config)
+                if isinstance(what, Diverged)
+                else what
+            )
             yield indices[index], why
     for index, state in ended.items():
         yield indices[index], end(begun[index], state)

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from icl_core.papers.memformers.shared.task import Batch, Pool, gaussian, kept
+from icl_core.papers.memformers.shared.task import Batch, Pool, fixed_batch, gaussian
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
 RESAMPLED = 100  # steps that a batch is kept for in the paper's text
@@ -34,5 +34,5 @@ class Batches:
         if self.kept is None or self.period != period:
             # a generator of its own for each period: a run that is resumed meets the same batch
             own = torch.Generator().manual_seed(1_000_000 + 10_000 * self.config.seed + period)
-            self.kept, self.period = kept(self.config, own, self.examples), period
+            self.kept, self.period = fixed_batch(self.config, own, self.examples), period
         return self.kept

@@ -11,15 +11,13 @@ MOST = 4  # columns that have room, each for a layer
 LOW = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 PLAIN = (
     "The weights w that the prompt's label would be predicted with run along the bottom. Every "
-    "layer looks at the "
-    "examples, which gives the gradient at w, multiplies it with its matrix A, and takes that step."
+    "layer looks at the examples, which gives the gradient at w, multiplies it with its matrix A, "
+    "and takes that step."
 )
 MEMORY = (
     "The weights w run along the bottom. Every layer looks at the examples, which gives the "
-    "gradient at w, and "
-    "multiplies it with its matrix A. The registers R keep what every layer found, and a layer "
-    "steps along what they "
-    "hold, each times a number that is learned too."
+    "gradient at w, and multiplies it with its matrix A. The registers R keep what every layer "
+    "found, and a layer steps along what they hold, each times a number that is learned too."
 )
 LEARNED = {"deflection": "αγ", "Gamma": "Γ"}  # the signs of what multiplies a register
 STREAM, REGISTER, TOP = 300.0, 190.0, 62.0

@@ -138,7 +138,7 @@ def gaussian(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
     return torch.randn(shape, generator=generator).to(device.current_device())
 
 
-def kept(config: Any, generator: torch.Generator, examples: bool) -> Batch:
+def fixed_batch(config: Any, generator: torch.Generator, examples: bool) -> Batch:
     """A batch that stays, from a generator of its own: with w* and query of each prompt, and the U
     where `examples`. The same prompts for every model; a "common" one is drawn once and turned with
     every seed's rotation."""

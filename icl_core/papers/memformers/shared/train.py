@@ -199,10 +199,10 @@ def trained(
     try:
         return loop.train(problem, config.steps, evaluations(config), resumed, report)
     except Diverged as found:
-        raise told(found, name, config) from None
+        raise name_diverged(found, name, config) from None
 
 
-def told(found: Diverged, name: str, config: Any) -> Diverged:
+def name_diverged(found: Diverged, name: str, config: Any) -> Diverged:
     """The same, with the model that it was."""
     return Diverged(f"{name}, {config.layers} layers: {found}")
 

@@ -46,8 +46,7 @@ def headline(run: Run, view: View) -> str:
         )
     return (
         f"In {where} coordinates step sizes and memory make training {_shorter(both)} shorter, "
-        "step sizes alone "
-        f"{speedup.times(steps)}."
+        f"step sizes alone {speedup.times(steps)}."
     )
 
 

@@ -26,8 +26,7 @@ EQUAL_RATE = Claim(
     label="times as fast, equal rates",
     kind="ours",
     text="At a rate of .01, in the original coordinates, the slower of CGD-like and LFOM "
-    "Memformer needs fewer "
-    f"than half the steps of the linear transformer. {LOOK}",
+    f"Memformer needs fewer than half the steps of the linear transformer. {LOOK}",
     source="not in the paper; the mean of log-ratios over pairs of equal prompts",
     at=AT,
     setting="learning rate .01",
@@ -38,8 +37,7 @@ BEST_RATE = Claim(
     label="times as fast, best rates",
     kind="ours",
     text="Each at its own best rate, in the original coordinates, the slower Memformer still "
-    "needs fewer than half "
-    f"the steps of the linear transformer. {LOOK}",
+    f"needs fewer than half the steps of the linear transformer. {LOOK}",
     source="not in the paper",
     at=EVERY_RATE,
     at_least=2.0,
@@ -49,9 +47,8 @@ STEP_SIZES = Claim(
     label="times as fast by α alone",
     kind="ours",
     text="Much of what a Memformer gains is not memory: a linear transformer that also learns a "
-    "step size αₗ beside "
-    "every Aₗ, as the register brings it, needs fewer than half the steps of one without, at "
-    f"equal rates. {LOOK}",
+    "step size αₗ beside every Aₗ, as the register brings it, needs fewer than half the steps of "
+    f"one without, at equal rates. {LOOK}",
     source="not in the paper: the CGD-like Memformer with γ = 0",
     at=AT,
     setting="learning rate .01",
@@ -62,8 +59,7 @@ MEMORY_ALONE = Claim(
     label="times as fast by γ alone",
     kind="ours",
     text="Memory itself, γ beside α, lets the CGD-like Memformer arrive at least 1.2 times as "
-    "fast as α alone does, "
-    f"at equal rates. {LOOK}",
+    f"fast as α alone does, at equal rates. {LOOK}",
     source="not in the paper: the CGD-like Memformer against itself with γ = 0",
     at=AT,
     setting="learning rate .01",
@@ -73,9 +69,8 @@ SAME_FLOOR = Claim(
     id="same-floor",
     label="log-loss above the common floor, nearest",
     kind="ours",
-    text="Linear transformer, with and without α, CGD-like and LFOM Memformer all come within "
-    "0.1 of one floor at some "
-    "rate, in both coordinates and in every seed.",
+    text="Linear transformer, with and without α, CGD-like and LFOM Memformer all come within 0.1 "
+    "of one floor at some rate, in both coordinates and in every seed.",
     source="not in the paper; follows from equal optima",
     at=EVERY_RATE,
     at_most=0.1,

@@ -40,18 +40,17 @@ def _range(run: Run, coordinates: str) -> str:
 def _sooner(run: Run, view: View) -> str:
     return (
         "On equal prompts, each at its best learning rate, the CGD-like Memformer is "
-        f"{_range(run, 'original')} "
-        "as the linear transformer; in brackets, the lowest and the highest seed."
+        f"{_range(run, 'original')} as the linear transformer; in brackets, the lowest and the "
+        "highest seed."
     )
 
 
 def _parts(run: Run, view: View) -> str:
     alone, beyond = _factor(run, "original", STEPPED), _factor(run, "original", CGD, STEPPED)
     return (
-        "Much of the gain is not memory. A Memformer also learns a step size α for every layer. "
-        "A linear transformer "
-        f"with α alone (diamonds) is {times(alone)} as fast; memory adds a factor of "
-        f"{beyond:.1f}{_spread(run, 'original', STEPPED)}."
+        "Much of the gain is not memory. A Memformer also learns a step size α for every layer. A "
+        f"linear transformer with α alone (diamonds) is {times(alone)} as fast; memory adds a "
+        f"factor of {beyond:.1f}{_spread(run, 'original', STEPPED)}."
     )
 
 
@@ -66,8 +65,8 @@ def _both(run: Run, view: View) -> str:
     )
     return (
         f"Memory now adds a factor of {here:.1f}{_spread(run, 'whitened', STEPPED)}, against "
-        f"{there:.1f}. With its α "
-        f"the Memformer arrives {_range(run, 'whitened')} than the linear transformer."
+        f"{there:.1f}. With its α the Memformer arrives {_range(run, 'whitened')} than the linear "
+        "transformer."
     )
 
 
@@ -81,10 +80,9 @@ def _eased(run: Run, view: View) -> str:
         [_needed(run, each, model) for each in ("original", "whitened")] for model in (LINEAR, CGD)
     )
     return (
-        f"Where Σ⁻¹ need not be found, the linear transformer needs {linear[1]} steps in place "
-        f"of {linear[0]}, the "
-        f"Memformer {cgd[1]} in place of {cgd[0]}. What is left to learn is the steps, and "
-        "there memory helps most."
+        f"Where Σ⁻¹ need not be found, the linear transformer needs {linear[1]} steps in place of "
+        f"{linear[0]}, the Memformer {cgd[1]} in place of {cgd[0]}. What is left to learn is the "
+        "steps, and there memory helps most."
     )
 
 
@@ -97,39 +95,35 @@ def _at_large(run: Run, view: View) -> str:
     ]
     never = f"{len(late)} of {len(models_of(run))} models never come within {WITHIN} of the floor"
     return (
-        f"At a rate of {run['rate/values'][index]:g}, {never}: their steps carry them to and "
-        "fro above it. A rate that "
-        "is too small costs time; one that is too large never arrives."
+        f"At a rate of {run['rate/values'][index]:g}, {never}: their steps carry them to and fro "
+        "above it. A rate that is too small costs time; one that is too large never arrives."
     )
 
 
 STORY = Story(
     task=Task(
         "Models with memory and without learn to find a prompt's hidden weights from pairs of x "
-        "and label. We count "
-        f"the training steps until each is within {WITHIN:.0%} of its floor, the least error "
-        "that it can reach.",
+        f"and label. We count the training steps until each is within {WITHIN:.0%} of its floor, "
+        "the least error that it can reach.",
         EXAMPLE,
     ),
     beats=(
         Beat(
             "sooner",
             "So a Memformer buys time, not power. The left figure counts training steps at each "
-            "learning rate; lower "
-            "is faster.",
+            "learning rate; lower is faster.",
             None,
             ("steps",),
             {"coordinates": "original"},
             ask=Question(
                 "Trained to the end, a Memformer and a linear transformer are equally good. Is "
-                "the Memformer's "
-                "training shorter?",
+                "the Memformer's training shorter?",
                 ("No, less than 1.3 times", "Yes, 1.3 to 4 times", "Yes, more than 4 times"),
                 lambda run, view: int(np.digitize(_factor(run, "original"), BOUNDS)),
                 _sooner,
                 "A Memformer has more numbers that do the same work, so that more settings of "
-                "them are good, and "
-                "training meets one of them sooner. This is how we read it; it is not proven.",
+                "them are good, and training meets one of them sooner. This is how we read it; it "
+                "is not proven.",
                 EVERYWHERE,
             ),
         ),
@@ -142,14 +136,13 @@ STORY = Story(
             {"coordinates": "whitened"},
             ask=Question(
                 "Now learn in whitened coordinates, in which all directions of x vary alike, so "
-                "that Σ⁻¹, the inverse "
-                "of their covariance, need not be found. What is memory alone worth there?",
+                "that Σ⁻¹, the inverse of their covariance, need not be found. What is memory "
+                "alone worth there?",
                 ("Less than before", "About as much", "More than before"),
                 _elsewhere,
                 _both,
-                "In the original coordinates most steps go into finding Σ⁻¹, and memory is "
-                "little help with that. "
-                "Whitening takes this part away.",
+                "In the original coordinates most steps go into finding Σ⁻¹, and memory is little "
+                "help with that. Whitening takes this part away.",
                 EVERYWHERE,
             ),
         ),

@@ -23,8 +23,7 @@ def headline(run: Run, view: View) -> str:
     own, other = (f"{run[f'others/loss/{name}'][-1]:.2g}" for name in ("own", "other"))
     return (
         f"With a prompt's own α and γ the layers are conjugate gradient (error {own}); with "
-        "another's they are not "
-        f"(error {other})."
+        f"another's they are not (error {other})."
     )
 
 

@@ -54,8 +54,8 @@ IDENTITIES = {
         "3.2",
         "Nesterov",
         "With the Γ_j^l that follow from Nesterov's recursion the LFOM Memformer is Nesterov's "
-        "method: R is quadratic, "
-        "so a gradient at a look-ahead point is a combination of two at iterates.",
+        "method: R is quadratic, so a gradient at a look-ahead point is a combination of two at "
+        "iterates.",
     ),
     "any": _same(
         "any-lfom-in-tokens",
@@ -69,16 +69,14 @@ IDENTITIES = {
         "3.2",
         "diagonal eq. 1.1",
         "With d registers a layer, one for each coordinate, the LFOM Memformer is the method of "
-        "eq. 1.1 with any "
-        "diagonal matrices; with one register it cannot be.",
+        "eq. 1.1 with any diagonal matrices; with one register it cannot be.",
     ),
 }
 OTHER = ours(
     id="another-prompts-coefficients",
     label="CGD with another prompt's α, γ: off by",
     text="One prompt's coefficients are not conjugate gradient on another: after the last layer "
-    "the median "
-    "prediction is off by a tenth of its size or more.",
+    "the median prediction is off by a tenth of its size or more.",
     source="not said by Theorem 3.1; Appendix A.2 treats α and γ as parameters",
     at={**SIZE, "layers": range(1, 5)},
     at_least=0.1,
@@ -86,8 +84,8 @@ OTHER = ours(
 FIRST_STEP = ours(
     id="no-first-step-for-all",
     label="best single first step: off by",
-    text="No fixed α_0 is conjugate gradient's first step for all prompts: the best one is off "
-    "by a tenth at least.",
+    text="No fixed α_0 is conjugate gradient's first step for all prompts: the best one is off by "
+    "a tenth at least.",
     source="not said by Theorem 3.1",
     at=SIZE,
     at_least=0.1,
@@ -96,8 +94,7 @@ ALONG = theory(
     id="gradient-along-inverse",
     label="gradient with respect to aₗ",
     text="At Aₗ = aₗ Σ⁻¹ with the steps aₗ that are best on a set of prompts, the inverse roots "
-    "of a polynomial, "
-    "the gradient on these prompts has no part along aₗ.",
+    "of a polynomial, the gradient on these prompts has no part along aₗ.",
     source="Appendix D, Theorem 3 of Ahn et al.",
     near=0.0,
     tolerance=1e-8,
@@ -105,9 +102,8 @@ ALONG = theory(
 SLOPE = ours(
     id="gradient-falls",
     label="gradient's power of N",
-    text="At Aₗ = aₗ Σ⁻¹ what the gradient says of anything but aₗ is sampling error: it falls "
-    "as 1/√N with the "
-    "number N of prompts.",
+    text="At Aₗ = aₗ Σ⁻¹ what the gradient says of anything but aₗ is sampling error: it falls as "
+    "1/√N with the number N of prompts.",
     source="Appendix D, Theorem 3 of Ahn et al., measured",
     at=ENOUGH,
     near=-0.5,
@@ -117,8 +113,7 @@ STATIONARY = ours(
     id="gradient-elsewhere",
     label="squared gradient at aₗ Σ⁻¹ over that at aₗ I",
     text="With the sampling error taken out, next to nothing is left of the squared gradient at "
-    "Aₗ = aₗ Σ⁻¹: less than "
-    "a twentieth of what it is at the best multiples of I.",
+    "Aₗ = aₗ Σ⁻¹: less than a twentieth of what it is at the best multiples of I.",
     source="Appendix D, Theorem 3 of Ahn et al., measured",
     at={
         **ENOUGH,
@@ -131,8 +126,8 @@ STATIONARY = ours(
 COUNTS = theory(
     id="counts",
     label="parameters counted, off the formulas",
-    text="The numbers that each variant's prediction depends on, counted on its tensors, are "
-    "what the formulas give.",
+    text="The numbers that each variant's prediction depends on, counted on its tensors, are what "
+    "the formulas give.",
     source="Remark 3.3",
     near=0.0,
 )
@@ -148,9 +143,8 @@ ERRATA = {
     "double-minus": _erratum(
         "double-minus",
         "2.6 and 2.7: loss over zero's",
-        "With both minus signs of eqs. 2.6 and 2.7 a model that predicts right has four times "
-        "the error of predicting "
-        "zero.",
+        "With both minus signs of eqs. 2.6 and 2.7 a model that predicts right has four times the "
+        "error of predicting zero.",
         "eqs. 2.6 and 2.7",
         at={**SPECTRUM, "layers": range(4, 9)},
         near=4.0,
@@ -176,9 +170,8 @@ ERRATA = {
     "loop": _erratum(
         "loop",
         "A.2: first move off by",
-        "A.2's loop begins at n = 1 without a w_1; from w_1 = "
-        "w_0 its first move is "
-        "half of conjugate gradient's.",
+        "A.2's loop begins at n = 1 without a w_1; from w_1 = w_0 its first move is half of "
+        "conjugate gradient's.",
         "Appendix A.2",
         near=0.5,
         tolerance=1e-8,
@@ -186,9 +179,8 @@ ERRATA = {
     "tokens": _erratum(
         "tokens",
         "A.3: best Γ of tokens off by",
-        "In A.3 Γ ⊙ R scales tokens and not "
-        "coordinates of w: at best it is "
-        "a tenth off a step with a diagonal matrix, or more.",
+        "In A.3 Γ ⊙ R scales tokens and not coordinates of w: at best it is a tenth off a step "
+        "with a diagonal matrix, or more.",
         "Appendix A.3",
         at=SIZE,
         at_least=0.1,
@@ -196,9 +188,8 @@ ERRATA = {
     "letters": _erratum(
         "letters",
         "Γ of 1.1 for that of 3.4: off by",
-        "Γ of eq. 1.1 sums up from w_0, Γ of eq. "
-        "3.4 is one layer's: "
-        "exchanged, they do not give Nesterov's method.",
+        "Γ of eq. 1.1 sums up from w_0, Γ of eq. 3.4 is one layer's: exchanged, they do not give "
+        "Nesterov's method.",
         "eqs. 1.1 and 3.4",
         at={**SPECTRUM, "layers": range(2, 9)},
         at_least=0.1,
@@ -213,18 +204,16 @@ ERRATA = {
     "spectrum": _erratum(
         "spectrum",
         "3.3: CGD off Figure 1 by",
-        "With the eigenvalues 1, 1, 1/2, 1/4, 1 of "
-        "Section 3.3 conjugate "
-        "gradient is nowhere near its curve in Figures 1 to 3; with Appendix D's it is.",
+        "With the eigenvalues 1, 1, 1/2, 1/4, 1 of Section 3.3 conjugate gradient is nowhere near "
+        "its curve in Figures 1 to 3; with Appendix D's it is.",
         "Section 3.3",
         at_least=1.0,
     ),
     "inverse": _erratum(
         "inverse",
         "D's title: Dist at Σ",
-        "Aₗ goes to a multiple of Σ⁻¹: at Σ, as the title of "
-        "Appendix D has it, the "
-        "paper's own distance is far from 0.",
+        "Aₗ goes to a multiple of Σ⁻¹: at Σ, as the title of Appendix D has it, the paper's own "
+        "distance is far from 0.",
         "Appendix D, title",
         at=SPECTRUM,
         at_least=0.3,

@@ -22,9 +22,8 @@ def _another(run: Run, view: View) -> int:
 def _other(run: Run, view: View) -> str:
     own, other, zero = _loss(run, "own"), _loss(run, "other"), float(run["others/loss/own"][0])
     return (
-        f"After {run.config.layers} layers the median error is {own:.2g} with a prompt's own α "
-        "and γ, and "
-        f"{other:.2g} with another prompt's. Before the first layer it was {zero:.2g}."
+        f"After {run.config.layers} layers the median error is {own:.2g} with a prompt's own α and "
+        f"γ, and {other:.2g} with another prompt's. Before the first layer it was {zero:.2g}."
     )
 
 
@@ -36,8 +35,8 @@ def _mean(run: Run, view: View) -> int:
 def _of_mean(run: Run, view: View) -> str:
     other, mean = _loss(run, "other"), _loss(run, "mean")
     return (
-        f"With the mean over all prompts the median error is {mean:.2g}; with one other "
-        f"prompt's it was {other:.2g}."
+        f"With the mean over all prompts the median error is {mean:.2g}; with one other prompt's "
+        f"it was {other:.2g}."
     )
 
 
@@ -45,16 +44,15 @@ def _exact(run: Run, view: View) -> str:
     largest = max(apart(run, name) for name in run.names("methods"))
     return (
         "Lines are the methods, rings what the layers of the Memformer hold. With the right "
-        "numbers put in they agree "
-        f"to {power(largest)}, which is the computer's rounding."
+        f"numbers put in they agree to {power(largest)}, which is the computer's rounding."
     )
 
 
 def _follows(run: Run, view: View) -> str:
     return (
         f"Prompt {view.prompt} has other examples, and the rings are on their lines again. "
-        "Conjugate gradient's "
-        "numbers were computed anew; momentum's and Nesterov's are the same for all prompts."
+        "Conjugate gradient's numbers were computed anew; momentum's and Nesterov's are the same "
+        "for all prompts."
     )
 
 
@@ -62,36 +60,30 @@ def _stationary(run: Run, view: View) -> str:
     near, right = (float(run[f"gradient/{place}"][-1]) for place in ("near", "construction"))
     return (
         "What fixed numbers can do is another question. At the right multiples of Σ⁻¹ (orange) "
-        "training stands still: "
-        f"on {run['gradient/size'][-1]:,} prompts the gradient is {right:.2g}, sampling noise "
-        "that falls on with more "
-        f"prompts. A tenth away from there it stays at {near:.1f}, however many prompts one takes."
+        f"training stands still: on {run['gradient/size'][-1]:,} prompts the gradient is "
+        f"{right:.2g}, sampling noise that falls on with more prompts. A tenth away from there it "
+        f"stays at {near:.1f}, however many prompts one takes."
     )
 
 
 STORY = Story(
     task=Task(
         "The paper proves that a Memformer can carry out conjugate gradient, which finds a "
-        "prompt's hidden weights "
-        "from its pairs of x and label. Nothing is trained here: numbers are put in, and the "
-        "layers are compared with "
-        "the method.",
+        "prompt's hidden weights from its pairs of x and label. Nothing is trained here: numbers "
+        "are put in, and the layers are compared with the method.",
         EXAMPLE,
     ),
     beats=(
         Beat(
             "other",
             "So the theorem speaks of one prompt: a Memformer can be conjugate gradient there, "
-            "and not on all prompts "
-            "with one set of numbers.",
+            "and not on all prompts with one set of numbers.",
             None,
             ("differences",),
             ask=Question(
                 "Conjugate gradient computes a step size α and a memory γ, how much it keeps of "
-                "its last step, for "
-                "each layer of each prompt. Put one prompt's α and γ into the Memformer, and "
-                "show it another prompt. "
-                "How good is it?",
+                "its last step, for each layer of each prompt. Put one prompt's α and γ into the "
+                "Memformer, and show it another prompt. How good is it?",
                 (
                     "Nearly as good",
                     "Worse, but better than at its start",
@@ -99,9 +91,8 @@ STORY = Story(
                 ),
                 _another,
                 _other,
-                "The numbers belong to the prompt's own examples: a step that is right along "
-                "one prompt's steep "
-                "direction is too long along another's.",
+                "The numbers belong to the prompt's own examples: a step that is right along one "
+                "prompt's steep direction is too long along another's.",
                 (HEADLINE, "differences", "losses", "distances"),
             ),
         ),
@@ -124,8 +115,7 @@ STORY = Story(
             drawer="Another prompt",
             ask=Question(
                 "Do not take another prompt's α and γ, but the mean over all prompts. What "
-                "becomes of the error after "
-                "four layers?",
+                "becomes of the error after four layers?",
                 (
                     "Nearly as small as with its own",
                     "Smaller than with another's",
@@ -134,8 +124,7 @@ STORY = Story(
                 _mean,
                 _of_mean,
                 "A few prompts have very long steps, and they carry the mean away with them. A "
-                "training that chooses "
-                "fixed numbers finds others, and another method.",
+                "training that chooses fixed numbers finds others, and another method.",
                 ("losses", "distances"),
             ),
         ),
@@ -143,8 +132,8 @@ STORY = Story(
         Beat(
             "close",
             "You have seen what is proven: with a prompt's own numbers a Memformer is conjugate "
-            "gradient. Fixed "
-            "numbers cannot be that for all prompts, and fixed numbers are what training finds.",
+            "gradient. Fixed numbers cannot be that for all prompts, and fixed numbers are what "
+            "training finds.",
             None,
             ("paths", "differences", "gradient"),
         ),

@@ -31,8 +31,7 @@ def headline(run: Run, view: View) -> str:
     )
     return (
         f"On unseen variances the error with a gate for each head is {compared(gated - scalar)} "
-        "that of one head with "
-        "one number."
+        "that of one head with one number."
     )
 
 

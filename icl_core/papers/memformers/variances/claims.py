@@ -29,9 +29,8 @@ ADAPTS = Claim(
     label="unseen σ², above the head at home",
     kind="paper",
     text="With gates learned at test time, a mixture of heads is as good on variances that no "
-    "head has seen as the "
-    "head that knows their U is on the variance that it learned; in log-loss, from which σ² "
-    "drops out.",
+    "head has seen as the head that knows their U is on the variance that it learned; in "
+    "log-loss, from which σ² drops out.",
     source="Section 4.2, Figure 8",
     quote="this design ensures robust generalization even when the variance differs from the "
     "training set",
@@ -53,8 +52,7 @@ FINDS = Claim(
     label="share of the head that knows U",
     kind="ours",
     text="Gates learned at test time become σₕ²/σ² for the head that knows the prompts' U, one "
-    "whole step of it, as "
-    "a mean over unseen variances: learning finds Theorem 4.1's choice.",
+    "whole step of it, as a mean over unseen variances: learning finds Theorem 4.1's choice.",
     source="Theorem 4.1; as the authors' code leaves the gates",
     at=TO_THE_END,
     near=1.0,
@@ -74,9 +72,8 @@ NOT_IDENTIFIED = Claim(
     id="gates-keep-their-start",
     label="last head's share, apart by start",
     kind="ours",
-    text="With a common U the gates are not determined: where they start decides more than half "
-    "a step of what the "
-    "last head ends with.",
+    text="With a common U the gates are not determined: where they start decides more than half a "
+    "step of what the last head ends with.",
     source="not in the paper; heads that differ in a factor alone can share the work in any way",
     at={**FIGURE, "rotations": "common"},
     at_least=0.5,

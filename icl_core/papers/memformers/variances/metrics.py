@@ -45,8 +45,8 @@ def _told(run: Run, found: Metric) -> Metric:
     shares = np.abs(weighed(run)[:, len(met_by(run.config)) :])  # [seeds, H, H]
     others = shares[:, ~np.eye(shares.shape[-1], dtype=bool)].max()
     reason = (
-        "Heads of another U must be gated off; the largest of their gates is left at "
-        f"{others:.2g} of a step."
+        f"Heads of another U must be gated off; the largest of their gates is left at {others:.2g} "
+        "of a step."
     )
     return Metric(found.claim, found.value, found.error, reason=reason)
 

@@ -123,8 +123,8 @@ PRESETS = (
     Preset(
         "own covariances", "Heads trained to their end",
         Config(rotations="own", steps=1000, gate_steps=1000),
-        "The same heads, trained on fresh prompts: the gates find the one that knows the "
-        "prompts' U.", seeds=5,
+        "The same heads, trained on fresh prompts: the gates find the one that knows the prompts' "
+        "U.", seeds=5,
     ),
     Preset(
         "one covariance", "One covariance for all heads", Config(steps=1000, gate_steps=500),

@@ -30,8 +30,7 @@ def _taken(run: Run, view: View) -> str:
     *first, last = (written(float(each)) for each in _shares(run))
     return (
         f"For a variance of {met_by(run.config)[MIDDLE]:g}, between those of heads 1 and 2, the "
-        "heads take "
-        f"{', '.join(first)} and {last} of a step: the last one alone works."
+        f"heads take {', '.join(first)} and {last} of a step: the last one alone works."
     )
 
 
@@ -39,9 +38,8 @@ def _one_number(run: Run, view: View) -> str:
     logs, unseen = by_method(run), len(met_by(run.config))
     apart = float((logs["gated"] - logs["scalar"])[:, :unseen].mean())
     return (
-        "So one number would have done: how far to stretch the step of the right head. With "
-        "that number alone (green) "
-        f"the error is {'the same to' if abs(apart) < 0.05 else 'apart by'} "
+        "So one number would have done: how far to stretch the step of the right head. With that "
+        f"number alone (green) the error is {'the same to' if abs(apart) < 0.05 else 'apart by'} "
         f"{abs(np.expm1(apart)):.0%}."
     )
 
@@ -50,8 +48,7 @@ def _everywhere(run: Run, view: View) -> str:
     apart = float(np.ptp(np.log(run["start/loss"]).mean(0)))
     return (
         "Wherever the gates start, from zero, from one or from the last head, they end at the "
-        "same place, with errors "
-        f"within {max(np.expm1(apart), 0.001):.1%} of each other."
+        f"same place, with errors within {max(np.expm1(apart), 0.001):.1%} of each other."
     )
 
 
@@ -64,8 +61,7 @@ def _explodes(run: Run, view: View) -> str:
     over = _over_zero(run)
     return (
         f"At a variance of {met_by(run.config)[MIDDLE]:g} the error with equal gates is "
-        f"{compared(over)} that of "
-        "predicting zero."
+        f"{compared(over)} that of predicting zero."
     )
 
 
@@ -78,9 +74,8 @@ def _task(config: Config) -> str:
     )
     return (
         f"Each model, called a head, has learned prompts of one size of x (variance {sizes}), "
-        f"stretched {along}. "
-        "Prompts of other sizes come; the heads stay as they are, and gates learn how much of "
-        "each to use."
+        f"stretched {along}. Prompts of other sizes come; the heads stay as they are, and gates "
+        "learn how much of each to use."
     )
 
 
@@ -96,15 +91,13 @@ STORY = Story(
             None,
             ("shares",),
             ask=Question(
-                "Prompts of variance 1.5 come, which no head has seen. Their directions are "
-                "those of the head of "
-                "variance 3. Which heads will the gates use?",
+                "Prompts of variance 1.5 come, which no head has seen. Their directions are those "
+                "of the head of variance 3. Which heads will the gates use?",
                 ("Those of variance 1 and 2", "That of variance 3", "All three alike"),
                 _used,
                 _taken,
                 "A wrong size is corrected by one number: a larger x only asks for a smaller "
-                "step. Wrong directions "
-                "are not: a head multiplies with Σ⁻¹ of its own prompts.",
+                "step. Wrong directions are not: a head multiplies with Σ⁻¹ of its own prompts.",
                 ALL,
             ),
         ),
@@ -117,9 +110,8 @@ STORY = Story(
             ("losses",),
             drawer="Every method",
             ask=Question(
-                "Leave the gates alone: a third for each head. How good are the three together "
-                "on prompts of variance "
-                "1.5?",
+                "Leave the gates alone: a third for each head. How good are the three together on "
+                "prompts of variance 1.5?",
                 (
                     "Better than predicting zero",
                     "Up to 100 times worse than that",
@@ -128,16 +120,15 @@ STORY = Story(
                 lambda run, view: int(np.digitize(_over_zero(run), (0.0, np.log(100)))),
                 _explodes,
                 "A step that is too long along one direction makes the error there larger, and "
-                "the next layer makes it "
-                "larger again. Four layers multiply what each of them does wrong.",
+                "the next layer makes it larger again. Four layers multiply what each of them "
+                "does wrong.",
                 ("losses",),
             ),
         ),
         Beat(
             "close",
-            "You have seen a mixture of heads adapt to prompts of a new size. What it learned "
-            "is one number: the right "
-            "head's step, made longer or shorter.",
+            "You have seen a mixture of heads adapt to prompts of a new size. What it learned is "
+            "one number: the right head's step, made longer or shorter.",
             None,
             ("comparison", "shares"),
         ),

@@ -15,9 +15,8 @@ from icl_core.papers.birth.shared.memories import Memory, memory
 from icl_core.papers.birth.shared.train import task_of
 
 SAYS = (
-    "The matrix is a sum over all stored pairs, and each pair answers as much as its two "
-    "vectors overlap with the two "
-    "asked about. All but the pair's own answer is cross-talk."
+    "The matrix is a sum over all stored pairs, and each pair answers as much as its two vectors "
+    "overlap with the two asked about. All but the pair's own answer is cross-talk."
 )
 
 

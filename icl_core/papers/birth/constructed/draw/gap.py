@@ -41,12 +41,10 @@ def gap_panel(run: Run, view: View) -> Panel:
     return Panel(
         _gap_title(run),
         "The rest of the residual stream disturbs the construction. A cleaned matrix stores the "
-        "same pairs with as "
-        "little of this cross-talk as possible. Clean all of them, and the bar should come near "
-        "the trained model's; "
-        "clean one, and you see its share of the gap. Exact pairs are no help. The bars carry "
-        "one standard error"
-        f"{' over embeddings' * (run.config.seeds > 1)}.",
+        "same pairs with as little of this cross-talk as possible. Clean all of them, and the bar "
+        "should come near the trained model's; clean one, and you see its share of the gap. Exact "
+        "pairs are no help. The bars carry one standard "
+        f"error{' over embeddings' * (run.config.seeds > 1)}.",
         figure,
         note=_talk(table),
         data=table.drop(columns="kind"),
@@ -124,10 +122,8 @@ def errors(run: Run, view: View) -> Panel:
     return Panel(
         f"At d = {run.config.d}, {sum(values):.0%} of predictions are wrong, mostly where {most}",
         "The first character has none before it, so layer 1 lets it attend to itself, and it "
-        "passes for one that "
-        "follows itself. These errors stay at large widths. In the other two kinds something "
-        "else in the stream is "
-        "louder; they become fewer as the width grows.",
+        "passes for one that follows itself. These errors stay at large widths. In the other two "
+        "kinds something else in the stream is louder; they become fewer as the width grows.",
         figure,
         data=pd.DataFrame({"kind": kinds, "share": values}),
     )
@@ -154,10 +150,9 @@ def reads(run: Run, view: View) -> Panel:
     return Panel(
         title,
         "Eq. 8 stores the bigrams for one input, the embedding of the current character. The "
-        "model hands W_F the whole "
-        "stream. Each bar takes something out of what W_F reads; beside it stands the loss "
-        "where there is no trigger. "
-        "If the rest did not disturb W_F, as eq. 8 assumes, the bars would be equal.",
+        "model hands W_F the whole stream. Each bar takes something out of what W_F reads; beside "
+        "it stands the loss where there is no trigger. If the rest did not disturb W_F, as eq. 8 "
+        "assumes, the bars would be equal.",
         figure,
         data=pd.DataFrame({"W_F reads": names, "accuracy": values, "global loss": nats}),
     )

@@ -33,8 +33,7 @@ def readings_panel(run: Run, view: View) -> Panel:
         f"{NAMES[view.memory]}: cleaning lowers cross-talk from {kept:.0%} to {clean:.0%} of a "
         "right answer",
         f"{formed} Off the diagonal you see cross-talk among stored pairs. What the rest of the "
-        "stream adds is not in "
-        "the picture; the title counts it.",
+        "stream adds is not in the picture; the title counts it.",
         figure,
         data=pd.DataFrame(first.round(4), index=found.rows, columns=found.columns).reset_index(
             names="row"
@@ -52,8 +51,7 @@ def attention(run: Run, view: View) -> Panel:
         f"Constructed, {TALK[view.cross_talk]}: {hits} of {int(inside.sum())} predictions are "
         "right",
         "A construction that works shows a stripe beside the diagonal in layer 1 and dark "
-        "outlined cells in layer 2. "
-        "Cross-talk shows as stray dark cells.",
+        "outlined cells in layer 2. Cross-talk shows as stray dark cells.",
         maps(reading, sequence),
         data=table(reading, sequence),
     )

@@ -33,11 +33,9 @@ def widths(run: Run, view: View) -> Panel:
     kept, clean = (float(at_d(run, f"accuracy_{talk}").mean()) for talk in KINDS)
     return Panel(
         f"d = {d}: {kept:.0%} right, cleaned {clean:.0%}",
-        "Random vectors are nearly orthogonal only at large d. At smaller d every answer picks "
-        "up other vectors of the "
-        "stream. Store the same pairs with as little of this cross-talk as possible (cleaned), "
-        "and they work. If "
-        "cross-talk did no harm, the lines would be one.",
+        "Random vectors are nearly orthogonal only at large d. At smaller d every answer picks up "
+        "other vectors of the stream. Store the same pairs with as little of this cross-talk as "
+        "possible (cleaned), and they work. If cross-talk did no harm, the lines would be one.",
         figure.update_layout(
             margin={"t": 30}, showlegend=False, yaxis={"range": [0, 1.12]}
         ).add_annotation(**_legend()),
@@ -109,8 +107,8 @@ def _memory(name: str, run: Run, view: View) -> Panel:
         for measure in ("recall", "talk")
     )
     more = (
-        "Off the diagonal you see cross-talk among stored pairs. The title counts what the "
-        "whole stream adds."
+        "Off the diagonal you see cross-talk among stored pairs. The title counts what the whole "
+        "stream adds."
     )
     return stage.memory(name, found, found, f"{right:.0%} right, cross-talk {talk:.0%}", more)
 

@@ -30,9 +30,8 @@ def accuracy(run: Run, view: View) -> Panel:
     return Panel(
         _accuracy_title(run),
         "Eqs. 7 and 8 work where random vectors are nearly orthogonal, that is, at large d. At "
-        "smaller d every answer "
-        "picks up other vectors of the stream. Clean the memories of this cross-talk, and they "
-        "work.",
+        "smaller d every answer picks up other vectors of the stream. Clean the memories of this "
+        "cross-talk, and they work.",
         over_widths(run, series, "in-context accuracy", lines=lines),
         data=_table(run, ("accuracy", "error")),
     )
@@ -78,8 +77,8 @@ def _accuracy_title(run: Run) -> str:
         return "Accuracy against width, so far"
     kept, clean = (float(at_d(run, f"accuracy_{talk}").mean()) for talk in ("kept", "stream"))
     return (
-        f"At d = {run.config.d} the construction is right {kept:.0%} of the time, {clean:.0%} "
-        "if cleaned"
+        f"At d = {run.config.d} the construction is right {kept:.0%} of the time, {clean:.0%} if "
+        "cleaned"
     )
 
 
@@ -96,9 +95,8 @@ def recall(run: Run, view: View) -> Panel:
     return Panel(
         f"The pairs are right {_width(perfect)}, the model {_width(works)}",
         "Recall is the share of its pairs that a memory gets right when it is given one clean "
-        "vector, so it sees only "
-        "the cross-talk among stored pairs. The model gives it sums of several vectors and "
-        "needs more width.",
+        "vector, so it sees only the cross-talk among stored pairs. The model gives it sums of "
+        "several vectors and needs more width.",
         over_widths(run, series, "recall"),
         data=_table(run, tuple(f"recall_{name}" for name in names)),
     )
@@ -125,10 +123,8 @@ def global_loss(run: Run, view: View) -> Panel:
         f"At d = {run.config.d} the global loss is {found:.1f} nats, {side} a uniform guess's "
         f"{guess:.1f}",
         "The loss where no trigger stands and the bigrams should tell. What makes W_O² loud "
-        "enough to win after "
-        "triggers also speaks where there is none. A construction with both kinds of knowledge "
-        "would reach the lower "
-        "line while its accuracy is high.",
+        "enough to win after triggers also speaks where there is none. A construction with both "
+        "kinds of knowledge would reach the lower line while its accuracy is high.",
         figure,
         data=_table(run, ("accuracy", "global_loss")),
     )

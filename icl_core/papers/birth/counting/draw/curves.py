@@ -57,11 +57,9 @@ def distances(run: Run, view: View) -> Panel:
     return Panel(
         _nearest_title(run),
         "KL(strategy || model): how far predictions are from each strategy's, on held-out "
-        "sequences. The background is "
-        "in the colour of the nearest. Uniform: every state alike. Unigrams: how often each "
-        "state has occurred in the "
-        "sequence. Bigrams: how often each has followed the state here. A model that learns "
-        "nothing stays at uniform.",
+        "sequences. The background is in the colour of the nearest. Uniform: every state alike. "
+        "Unigrams: how often each state has occurred in the sequence. Bigrams: how often each has "
+        "followed the state here. A model that learns nothing stays at uniform.",
         figure,
         data=_table(run, [f"kl_{name}" for name in ids]),
     )
@@ -107,10 +105,8 @@ def looks(run: Run, view: View) -> Panel:
     return Panel(
         f"Layer 1 looks one back: {share:.0%}" if run.finished else "Where the layers look, so far",
         "The share of layer 1's attention on the position directly before, and of the last "
-        "layer's on followers: "
-        "states that came directly after an earlier occurrence of the state here. Even "
-        "attention stays "
-        f"at the dotted lines. {NEEDS[run.config.layers]}",
+        "layer's on followers: states that came directly after an earlier occurrence of the state "
+        f"here. Even attention stays at the dotted lines. {NEEDS[run.config.layers]}",
         figure,
         data=_table(run, ["previous", "followers"]),
     )
@@ -127,8 +123,8 @@ def losses(run: Run, view: View) -> Panel:
         if run.finished
         else "The loss so far",
         "Cross-entropy on held-out sequences during the training; the title has it on more of "
-        "them at the end. If "
-        "nothing were learned, it would stay at ln k, the loss of a uniform guess.",
+        "them at the end. If nothing were learned, it would stay at ln k, the loss of a uniform "
+        "guess.",
         figures.curves(series, "training step", "loss, nats", at=_at(run, view), lines=lines),
         data=_table(run, ["loss"]),
     )
@@ -151,11 +147,9 @@ def positions(run: Run, view: View) -> Panel:
     return Panel(
         f"Trained {model:.3f} nats, bigrams {best:.3f}",
         "The loss at each position after training, the mean over fresh sequences, smoothed over "
-        "nine positions. The "
-        "longer the sequence, the better pairs can be counted. The dotted line is the loss if "
-        "the chain is known. A "
-        "model that does not use its context would be as good at the first position as at the "
-        "last.",
+        "nine positions. The longer the sequence, the better pairs can be counted. The dotted "
+        "line is the loss if the chain is known. A model that does not use its context would be "
+        "as good at the first position as at the last.",
         figures.curves(series, "position", "loss, nats", lines=[("chain known", chain, "floor")]),
         data=pd.DataFrame({"position": x} | {curve.name: curve.mean() for curve in series}).round(
             4

@@ -39,8 +39,7 @@ COUNTED = {
 }
 MODEL = (
     "The model gives every next state a logit, the sum of what the parts of the stream say for "
-    "it; the softmax makes "
-    "probabilities of the logits."
+    "it; the softmax makes probabilities of the logits."
 )
 
 

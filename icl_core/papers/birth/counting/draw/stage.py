@@ -20,9 +20,8 @@ def first(run: Run, view: View) -> Panel:
     back = float(np.mean(np.diagonal(found.attention[0], -1)))
     return Panel(
         f"Layer 1 · one back: {back:.0%}",
-        "Each row shows where one state of the sequence looks. A layer that looks one back has "
-        "a stripe beside the "
-        "diagonal. Without learning a row is spread over all that came before.",
+        "Each row shows where one state of the sequence looks. A layer that looks one back has a "
+        "stripe beside the diagonal. Without learning a row is spread over all that came before.",
         figures.small_attention(found.attention[0], found.letters),
     )
 
@@ -42,9 +41,8 @@ def second(run: Run, view: View) -> Panel:
     return Panel(
         f"Layer {run.config.layers} · {there}",
         "In the row of the position shown, the outlined cells are the states that followed the "
-        "same state earlier. A "
-        "head that counts pairs looks at all of them alike, and at nothing else. Without it the "
-        "row is spread out.",
+        "same state earlier. A head that counts pairs looks at all of them alike, and at nothing "
+        "else. Without it the row is spread out.",
         figures.small_attention(weights, found.letters, boxes),
     )
 
@@ -69,11 +67,9 @@ def following(run: Run, view: View) -> Panel:
     here, says = found.letters[at], LETTERS[best]
     return Panel(
         f"{says} after {here}: model {found.model[at, best]:.0%}, bigrams {pairs[best]:.0%}",
-        "The probability of each next state after the position shown: the model's, and what "
-        "each strategy makes of "
-        "the same states. The blue bars start at uniform, then follow unigrams, then bigrams. "
-        "Without learning they "
-        "would all have the same height.",
+        "The probability of each next state after the position shown: the model's, and what each "
+        "strategy makes of the same states. The blue bars start at uniform, then follow unigrams, "
+        "then bigrams. Without learning they would all have the same height.",
         _bars(states, bars),
         data=pd.DataFrame(
             {"next": states} | {name: np.round(row, 4) for name, (_, row) in bars.items()}

@@ -27,12 +27,9 @@ def accuracy(run: Run, view: View) -> Panel:
     return Panel(
         _title(run) if run.finished else "Right in context, so far",
         "“uniform → bigram” is trained on uniform outputs and tested on bigram ones. A model of "
-        "bigram outputs, "
-        "which are likely characters anyway, fails on unlikely ones. One of uniform outputs "
-        "does not need them "
-        "to be likely. If the outputs did not matter, all four lines would lie together. The "
-        "title counts more "
-        "sequences than the lines do.",
+        "bigram outputs, which are likely characters anyway, fails on unlikely ones. One of "
+        "uniform outputs does not need them to be likely. If the outputs did not matter, all four "
+        "lines would lie together. The title counts more sequences than the lines do.",
         figures.curves(
             series, "training step", "accuracy in context", y_range=(0, 1.02), height=340
         ),
@@ -71,10 +68,9 @@ def probes(run: Run, view: View) -> Panel:
         if run.finished
         else "What the matrices recall, so far",
         "Solid: trained on uniform outputs. Dashed: on bigram outputs, which W_F can guess "
-        "without any context, so "
-        "that less is left to learn for W_O² and W_K². W_K¹ only has to look one back, whatever "
-        "comes out. If "
-        "outputs did not matter, solid and dashed would agree for all three.",
+        "without any context, so that less is left to learn for W_O² and W_K². W_K¹ only has to "
+        "look one back, whatever comes out. If outputs did not matter, solid and dashed would "
+        "agree for all three.",
         figures.curves(series, "training step", "recall", y_range=(0, 1.02), height=340),
         data=pd.DataFrame({"step": x} | {each.name: np.round(each.mean(), 4) for each in series}),
     )

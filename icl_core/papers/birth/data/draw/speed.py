@@ -55,12 +55,10 @@ def arrivals(run: Run, view: View) -> Panel:
         f"{LEVEL:.0%} right: {short(first)} {when(found['accuracy'][0], run)}, {short(last)} "
         f"{when(found['accuracy'][-1], run)}",
         "A row for each kind of triggers; outputs are uniform. A mark is the step at which "
-        f"{LEVEL:.0%} is reached: "
-        "of the predictions in context (diamond), or of the pairs that a matrix has to store. "
-        "Hollow marks at the "
-        "right edge are not reached in this training. If the data did not matter, all rows "
-        "would look alike. With one "
-        "fixed trigger W_K² has nothing to choose, so it has no mark.",
+        f"{LEVEL:.0%} is reached: of the predictions in context (diamond), or of the pairs that a "
+        "matrix has to store. Hollow marks at the right edge are not reached in this training. If "
+        "the data did not matter, all rows would look alike. With one fixed trigger W_K² has "
+        "nothing to choose, so it has no mark.",
         figure,
         data=pd.DataFrame(
             {"data": list(map(short, rows))}
@@ -152,11 +150,9 @@ def losses(run: Run, view: View) -> Panel:
         f"In context {_range(series)}, global {_range(whole)} nats"
         if run.finished
         else "Losses so far",
-        "Solid: the loss where only the context tells what comes. Dotted: the global loss, "
-        "where bigrams tell. The "
-        "dotted lines fall first and lie together, whichever the triggers. The solid ones fall "
-        "when the induction head "
-        "forms; without one they would stay high.",
+        "Solid: the loss where only the context tells what comes. Dotted: the global loss, where "
+        "bigrams tell. The dotted lines fall first and lie together, whichever the triggers. The "
+        "solid ones fall when the induction head forms; without one they would stay high.",
         figure,
         data=_table(run, [*series, *whole]),
     )
@@ -175,15 +171,12 @@ def _table(run: Run, series: list[Curve]) -> pd.DataFrame:
 
 
 SAYS = {
-    "recall_W_O2": "The share of characters that W_O² turns into themselves. Few outputs to "
-    "learn from, with one "
-    "random trigger or with rare ones, make it slow.",
+    "recall_W_O2": "The share of characters that W_O² turns into themselves. Few outputs to learn "
+    "from, with one random trigger or with rare ones, make it slow.",
     "recall_W_K2": "The share of characters whose copy W_K² tells from all others. With fixed "
-    "triggers it is asked for "
-    "these alone: an easier question, and with one of them none at all.",
-    "recall_W_K1_early": "The share of early positions at which W_K¹ finds the one before. It "
-    "is the same for every "
-    "character, so it comes with all data, later where little is copied.",
+    "triggers it is asked for these alone: an easier question, and with one of them none at all.",
+    "recall_W_K1_early": "The share of early positions at which W_K¹ finds the one before. It is "
+    "the same for every character, so it comes with all data, later where little is copied.",
 }
 
 
@@ -198,8 +191,7 @@ def _probe(probe: str, run: Run, view: View) -> Panel:
     return Panel(
         f"{label} · {_latest(run, probe)}" if run.finished else f"{label}, so far",
         f"{SAYS[probe]} The mean over seeds with its spread; dotted is the level of the marks "
-        "above, whose rows name "
-        "the colours. Random matrices stay near zero.",
+        "above, whose rows name the colours. Random matrices stay near zero.",
         figure.update_layout(showlegend=False, margin={"t": 12}),
         data=_table(run, series),
     )

@@ -61,10 +61,9 @@ def maps(run: Run, view: View) -> Panel:
         f"{short(view.data_shown)}: "
         + " · ".join(f"{NAMES[name]}, {_said(run, name, index)}" for name in found),
         "All readings of the three matrices in the first seed, divided by their noise, the "
-        "standard deviation of those "
-        "off the diagonal. A row is a query (W_K¹, W_K²) or an output (W_O²). The diagonal is "
-        "what should be stored; a "
-        "pair that never was leaves a gap in it. Without learning there would be no diagonal.",
+        "standard deviation of those off the diagonal. A row is a query (W_K¹, W_K²) or an output "
+        "(W_O²). The diagonal is what should be stored; a pair that never was leaves a gap in it. "
+        "Without learning there would be no diagonal.",
         figure,
     )
 
@@ -105,12 +104,10 @@ def positions(run: Run, view: View) -> Panel:
     most = max(late, key=lambda name: float((late[name][1] / late[name][0]).mean()))
     return Panel(
         f"W_K¹ reaches furthest with {short(most)}",
-        "The stored reading of each position, as a multiple of the noise: the standard "
-        "deviation of all other "
-        "readings. Smoothed over five positions. Early positions are strong, because a trigger "
-        "first occurs early. "
-        "If all positions were stored alike, the lines would be level; at 1 a pair does not "
-        "stand out from the noise.",
+        "The stored reading of each position, as a multiple of the noise: the standard deviation "
+        "of all other readings. Smoothed over five positions. Early positions are strong, because "
+        "a trigger first occurs early. If all positions were stored alike, the lines would be "
+        "level; at 1 a pair does not stand out from the noise.",
         figures.curves(
             series, "position", "times the noise", lines=[("noise", 1.0, "floor")], height=340
         ),
@@ -153,12 +150,10 @@ def frequencies(run: Run, view: View) -> Panel:
     return Panel(
         f"Rank correlation with frequency: {told}",
         "Each character stands at how often it occurs and how strongly it is stored, as a "
-        "multiple of the noise. W_K² "
-        "(green) can only store what it has met as a trigger, so frequent characters are "
-        "strong. W_O² (pink) meets all "
-        "outputs alike if they are uniform, but it learns beside W_F, which favours frequent "
-        "ones. If frequency did "
-        "not matter, both clouds would be level.",
+        "multiple of the noise. W_K² (green) can only store what it has met as a trigger, so "
+        "frequent characters are strong. W_O² (pink) meets all outputs alike if they are uniform, "
+        "but it learns beside W_F, which favours frequent ones. If frequency did not matter, both "
+        "clouds would be level.",
         figure,
         data=pd.DataFrame({"character": shown, "frequency": np.round(often, 5)} | columns),
     )

@@ -14,8 +14,8 @@ def data_table(run: Run, view: View) -> Panel:
     return Panel(
         f"{len(run.names('data'))} kinds of data, number of seeds: {len(run['curve/accuracy'])}",
         "Accuracy and losses (in nats) on fresh sequences after training, and the steps until "
-        f"{LEVEL:.0%} are right "
-        "or recalled, by the mean over seeds. If the data did not matter, all rows would agree.",
+        f"{LEVEL:.0%} are right or recalled, by the mean over seeds. If the data did not matter, "
+        "all rows would agree.",
         table=pd.DataFrame([_row(run, name) for name in run.names("data")]),
     )
 

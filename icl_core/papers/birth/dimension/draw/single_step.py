@@ -65,12 +65,10 @@ def heatmap(run: Run, view: View) -> Panel:
     figure.update_yaxes(range=[-0.5, len(y) - 0.5])
     return Panel(
         f"One step recalls {z.min():.0%} to {z.max():.0%}",
-        "The share of pairs that a single gradient step on W_O² recalls (Figure 9), the mean "
-        "over embeddings and "
-        "seeds. Lines: where theory expects one half (dotted) and 90% (dashed), from the exact "
-        "mean and variance of "
-        "every reading. If overlaps did not matter, all rows would be alike; if data did not, "
-        "all columns.",
+        "The share of pairs that a single gradient step on W_O² recalls (Figure 9), the mean over "
+        "embeddings and seeds. Lines: where theory expects one half (dotted) and 90% (dashed), "
+        "from the exact mean and variance of every reading. If overlaps did not matter, all rows "
+        "would be alike; if data did not, all columns.",
         figure,
         data=pd.DataFrame(
             np.round(z, 3), index=widths, columns=[f"{n} batches" for n in numbers]
@@ -125,10 +123,9 @@ def readings(run: Run, view: View) -> Panel:
         f"d = {view.width_shown}, {batches(view.batches_shown)} · "
         f"{float(one_step.recall(found)):.0%} recalled",
         "Each row is an output: how strongly the one-step memory answers with it to every "
-        "character that could have "
-        "been attended to. The diagonal is what it should store. All else is noise: of few "
-        "data, and of random vectors "
-        "that overlap. Without learning there would be no diagonal.",
+        "character that could have been attended to. The diagonal is what it should store. All "
+        "else is noise: of few data, and of random vectors that overlap. Without learning there "
+        "would be no diagonal.",
         figures.small_map(
             np.clip(matrix, -limit, limit),
             (shown, shown),
@@ -172,12 +169,10 @@ def noise(run: Run, view: View) -> Panel:
     return Panel(
         f"d = {view.width_shown}, {batches(view.batches_shown)} · signal "
         f"{signal / exact[width]:.1f} × noise",
-        "Root mean square of the wrong readings at each width: simulated with its standard "
-        "error, and exact. The pair "
-        "is recalled if the right reading exceeds the largest wrong one (orange). With d the "
-        "noise falls as 1/√d, down "
-        "to what the data leave (grey). If vectors did not overlap, it would be grey's at every "
-        "width.",
+        "Root mean square of the wrong readings at each width: simulated with its standard error, "
+        "and exact. The pair is recalled if the right reading exceeds the largest wrong one "
+        "(orange). With d the noise falls as 1/√d, down to what the data leave (grey). If vectors "
+        "did not overlap, it would be grey's at every width.",
         figure,
         data=pd.DataFrame(
             {"d": widths, "exact": exact, "simulated": simulated, "error": error}
@@ -209,11 +204,10 @@ def recalls(run: Run, view: View) -> Panel:
     return Panel(
         f"Theory within {apart.max():.2f} of simulation, from d = {FROM} within "
         f"{apart[widths >= FROM].max():.2f}",
-        "Dots: simulated, one colour for each number of batches. Lines: what independent "
-        "Gaussian readings with the "
-        "exact mean and variance would recall. At small d readings are not Gaussian, and theory "
-        "is off. If the "
-        "variance missed some of the noise, the lines would lie above the dots.",
+        "Dots: simulated, one colour for each number of batches. Lines: what independent Gaussian "
+        "readings with the exact mean and variance would recall. At small d readings are not "
+        "Gaussian, and theory is off. If the variance missed some of the noise, the lines would "
+        "lie above the dots.",
         figure,
         data=pd.DataFrame(
             {"d": widths} | dict(zip(map(str, run["task/numbers"]), recall.round(4), strict=True))

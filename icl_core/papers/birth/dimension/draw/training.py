@@ -36,8 +36,8 @@ def at_fixed(run: Run, view: View) -> Panel:
 def at_tuned(run: Run, view: View) -> Panel:
     """Recall over training at the best learning rate of each width."""
     says = (
-        "Each width at the best of six learning rates: the one with the highest mean recall "
-        "over the training."
+        "Each width at the best of six learning rates: the one with the highest mean recall over "
+        "the training."
     )
     return _recall(run, tuned(run), "each at its best", says)
 
@@ -55,8 +55,8 @@ def _recall(run: Run, rates: np.ndarray, how: str, says: str) -> Panel:
     return Panel(
         f"{how[0].upper()}{how[1:]}: {told}" if run.finished else f"Recall, {how}, so far",
         f"{says} The share of pairs that W_O² recalls while it learns alone, a colour for each "
-        "width, the mean over "
-        "seeds with its spread. If the dimension did not matter, the curves would lie together.",
+        "width, the mean over seeds with its spread. If the dimension did not matter, the curves "
+        "would lie together.",
         _named(
             figures.curves(series, "training step", "recall of W_O²", y_range=(0, ENDS), height=300)
         ),
@@ -90,8 +90,7 @@ def rates(run: Run, view: View) -> Panel:
         f"Best rate: {_rate(best[0])} at d = {run['task/widths'][0]}, {_rate(best[-1])} at "
         f"{run['task/widths'][-1]}",
         f"The mean recall over the training at each learning rate. {_why(run)} If a rate suited "
-        "all widths alike, the "
-        "curves would have one shape.",
+        "all widths alike, the curves would have one shape.",
         _named(
             figures.curves(
                 series,
@@ -134,8 +133,8 @@ def table(run: Run, view: View) -> Panel:
     return Panel(
         f"{len(rows)} widths, number of seeds: {len(run['curve/recall'])}",
         f"The best learning rate of each width, the steps until W_O² recalls {HALF:.0%} of its "
-        "pairs, and the mean "
-        "recall over the training. If the dimension did not matter, all rows would agree.",
+        "pairs, and the mean recall over the training. If the dimension did not matter, all rows "
+        "would agree.",
         table=pd.DataFrame(rows),
     )
 

@@ -17,11 +17,9 @@ def draw(run: Run, view: View) -> Panel:
     return Panel(
         _title(reading, sequence, at_step(run, view)),
         "Each row shows where one character looks. In layer 1 look for the stripe beside the "
-        "diagonal: every character "
-        "attends to the one before it. In layer 2 look along the rows of repeated characters: "
-        "an induction head "
-        "attends to what followed them earlier, the outlined cells. In an untrained model the "
-        "rows are spread out.",
+        "diagonal: every character attends to the one before it. In layer 2 look along the rows "
+        "of repeated characters: an induction head attends to what followed them earlier, the "
+        "outlined cells. In an untrained model the rows are spread out.",
         maps(reading, sequence),
         data=table(reading, sequence),
         note=_note(sequence),

@@ -15,7 +15,7 @@ GROUPS = {"triggers": "at triggers", "others": "at others"}
 FEW = 8  # sequences on which the attention before training is measured
 
 
-def looks(run: Run, view: View) -> Panel:
+def attention_on_followers(run: Run, view: View) -> Panel:
     """The last layer's attention on what followed the query before, at triggers and elsewhere."""
     snapshot = run.snapshot_at(view)
     masses = attention_scores.on_followers(attention_scores.at_snapshot(run, snapshot))
@@ -28,14 +28,11 @@ def looks(run: Run, view: View) -> Panel:
     layer = "layer 2" if run.config.layers == 2 else "the layer"
     return Panel(
         f"{at_step(run, view)}: {layer} puts {masses['triggers'][0]:.0%} on what followed a "
-        "trigger, "
-        f"{masses['others'][0]:.0%} on what followed other characters",
-        "The share of attention on what followed earlier occurrences of the character just "
-        "read, the mean over "
-        "held-out sequences. “Others” are characters that come again and are no triggers. A "
-        "plain induction head looks "
-        "there for both; one that knows its triggers, for those alone. Pale bars: attention "
-        "spread evenly.",
+        f"trigger, {masses['others'][0]:.0%} on what followed other characters",
+        "The share of attention on what followed earlier occurrences of the character just read, "
+        "the mean over held-out sequences. “Others” are characters that come again and are no "
+        "triggers. A plain induction head looks there for both; one that knows its triggers, for "
+        "those alone. Pale bars: attention spread evenly.",
         figures.bars(labels, values, "attention on what followed", kinds=kinds, y_range=(0, 1.05)),
         note=_before(run),
         data=pd.DataFrame({"query": labels, "attention": values}),
@@ -54,8 +51,8 @@ def _before(run: Run) -> str:
         else "The entropy of attention is"
     )
     return (
-        f"{was} {entropy:.0%} of its maximum, and the largest weight {largest:.2g} times an "
-        "even one."
+        f"{was} {entropy:.0%} of its maximum, and the largest weight {largest:.2g} times an even "
+        "one."
     )
 
 
@@ -72,13 +69,10 @@ def errors(run: Run, view: View) -> Panel:
     first, last = next(iter(known)), list(known)[-1]
     return Panel(
         f"{at_step(run, view)}: {known[first][0]:.1%} wrong where the trigger first stood at "
-        f"{first}, "
-        f"{known[last][0]:.0%} at {last}",
-        "How often the prediction is wrong, by the position at which its trigger first stood. "
-        "To find it there, W_K¹ "
-        "must have stored that position. If all positions were stored alike, the bars would be "
-        "equal. They carry one "
-        "standard error.",
+        f"{first}, {known[last][0]:.0%} at {last}",
+        "How often the prediction is wrong, by the position at which its trigger first stood. To "
+        "find it there, W_K¹ must have stored that position. If all positions were stored alike, "
+        "the bars would be equal. They carry one standard error.",
         figure.update_xaxes(title={"text": "position of the trigger's first occurrence"}),
         note=attention_scores.in_words(found, run.config),
         data=pd.DataFrame(

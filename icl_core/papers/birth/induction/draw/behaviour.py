@@ -34,10 +34,9 @@ def stripe(run: Run, view: View) -> Panel:
     return Panel(
         f"{at_step(run, view)}: layer 1 looks one back {reach}",
         "The share of layer 1's attention on the position before, the mean over held-out "
-        "sequences. Its title names "
-        "the last position with more than half. If all positions were stored alike, the line "
-        "would be flat; early ones "
-        "are met in more rows, as keys of all that come later.",
+        "sequences. Its title names the last position with more than half. If all positions were "
+        "stored alike, the line would be flat; early ones are met in more rows, as keys of all "
+        "that come later.",
         figures.curves(series, "position", "attention", y_range=(0, 1.02)),
         data=pd.DataFrame({"position": at, "attention": mass}),
     )
@@ -66,10 +65,9 @@ def copying(run: Run, view: View) -> Panel:
         "Right in context, by how often the text has the pair: "
         f"{', '.join(ends) or 'see the bars'}",
         "How often the prediction in context is right, by π_b(o|q): how often the output o "
-        "follows the trigger q in "
-        "ordinary text. A model that only copies does not care. Pale bars: the best predictor, "
-        "which knows π_b, π_u "
-        "and all that stands before, but not which characters are triggers.",
+        "follows the trigger q in ordinary text. A model that only copies does not care. Pale "
+        "bars: the best predictor, which knows π_b, π_u and all that stands before, but not which "
+        "characters are triggers.",
         figures.bars(
             labels,
             data.right.tolist(),

@@ -52,9 +52,8 @@ def accuracy(run: Run, view: View) -> Panel:
         if run.finished
         else "Right in context, so far",
         "How often the likeliest next character is the one that the context tells. What cannot "
-        "look back stays near "
-        f"the dotted lines: repeating the character just read{_one_layer(run)}. "
-        f"{_accuracy_caption(run)}",
+        "look back stays near the dotted lines: repeating the character just "
+        f"read{_one_layer(run)}. {_accuracy_caption(run)}",
         figure.update_layout(margin={"t": 10}, showlegend=False),
         data=_table(run, ("accuracy", "accuracy_new", "accuracy_uniform", "accuracy_bigram")),
     )
@@ -78,8 +77,8 @@ def _accuracy_caption(run: Run) -> str:
         )
     spread = "the spread over seeds" if len(run["curve/accuracy"]) > 1 else "one standard error"
     return (
-        f"{best}The strong line is held-out data, with {spread} as its band; the pale one is "
-        "the batch just trained on."
+        f"{best}The strong line is held-out data, with {spread} as its band; the pale one is the "
+        "batch just trained on."
     )
 
 
@@ -114,8 +113,7 @@ def losses(run: Run, view: View) -> Panel:
     return Panel(
         _loss_title(run),
         "In-context loss: where only the context tells the next character. Global loss: where "
-        "bigrams do, that is, "
-        "which character often follows which. "
+        "bigrams do, that is, which character often follows which. "
         + (
             "Which of them falls first?"
             if together
@@ -169,10 +167,8 @@ def _recall_caption(run: Run, view: View) -> str:
     )
     return (
         "Recall is the share of its pairs that a matrix gets right, asked on its own. Dotted "
-        "lines mark where it "
-        f"passes one half. {weights * view.weighted}{asks * two}Without learning the curves "
-        "stay at chance: 1/N for "
-        f"W_O², 1/{among} for W_K²{chance * two}."
+        f"lines mark where it passes one half. {weights * view.weighted}{asks * two}Without "
+        f"learning the curves stay at chance: 1/N for W_O², 1/{among} for W_K²{chance * two}."
     )
 
 
@@ -202,11 +198,10 @@ def feed_forward(run: Run, view: View) -> Panel:
     series = [Curve("W_F", run["curve/step"], curve, "layer 4")]
     return Panel(
         f"W_F is closest to the bigrams at step {run['curve/step'][least]}",
-        "How far the predictions of W_F alone are from the bigrams, that is, from which "
-        "character often follows which. "
-        "The distance (KL) falls while W_F learns them. If W_F stored nothing else, it would "
-        "not rise again. The paper "
-        "suspects that W_F then uses what the head writes into its input.",
+        "How far the predictions of W_F alone are from the bigrams, that is, from which character "
+        "often follows which. The distance (KL) falls while W_F learns them. If W_F stored "
+        "nothing else, it would not rise again. The paper suspects that W_F then uses what the "
+        "head writes into its input.",
         over_steps(run, view, series, "KL(π_b || softmax), nats"),
         data=_table(run, ("recall_kl_W_F",)),
     )

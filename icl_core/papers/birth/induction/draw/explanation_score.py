@@ -26,15 +26,11 @@ def score(run: Run, view: View) -> Panel:
         f"All constructed, {all_three.accuracy:.0%} of the accuracy stays; without cross-talk, "
         f"{cleaned.accuracy:.0%}",
         "What the explanation accounts for: constructed matrices stand in for the model's own, "
-        "each alone, then all "
-        "together, then all without their cross-talk. Orange is the share of the model's "
-        "accuracy that stays; pale, "
-        "the share of its logits' variance. If the model were the construction and no more, "
-        "every bar would be at "
-        "one.",
+        "each alone, then all together, then all without their cross-talk. Orange is the share of "
+        "the model's accuracy that stays; pale, the share of its logits' variance. If the model "
+        "were the construction and no more, every bar would be at one.",
         figures.bars(labels, values, "share kept", errors=errors, kinds=kinds, y_range=(0, 1.1)),
         note=f"{at_step(run, view)}. Each construction is scaled by one factor, which fits its "
-        "readings "
-        "to the model's. Logits may differ by one factor in all.",
+        "readings to the model's. Logits may differ by one factor in all.",
         data=pd.DataFrame({"stands in": labels, "share kept": values, "standard error": errors}),
     )

@@ -44,11 +44,9 @@ def draw(run: Run, view: View) -> Panel:
     return Panel(
         f"After {tokens[at]}, {last} looks at {key} ({weight:.2f}) and the model says {said} "
         f"({chance:.2f})",
-        "One row of each map in numbers, and the likeliest next characters. In an induction "
-        "head layer 2 looks at what "
-        "followed the same character before, and the model says that character. In an untrained "
-        "model the shares are "
-        "spread out.",
+        "One row of each map in numbers, and the likeliest next characters. In an induction head "
+        "layer 2 looks at what followed the same character before, and the model says that "
+        "character. In an untrained model the shares are spread out.",
         table=pd.DataFrame(
             [*(row for rows in looks.values() for row in rows), *says], columns=COLUMNS
         ),

@@ -33,11 +33,10 @@ def gradients_panel(run: Run, view: View) -> Panel:
     figure = figures.curves(series, "training step", "norm of the gradient", at=at, log_y=True)
     return Panel(
         _title(run, norms),
-        "How strongly the loss pulls at each matrix, whether it is frozen or not: the norm of "
-        "the gradient on held-out "
-        "sequences, at every snapshot. A matrix whose gradient is small waits for another: see "
-        "which line rises after "
-        "which. Where little is left to learn, all fall.",
+        "How strongly the loss pulls at each matrix, whether it is frozen or not: the norm of the "
+        "gradient on held-out sequences, at every snapshot. A matrix whose gradient is small "
+        "waits for another: see which line rises after which. Where little is left to learn, all "
+        "fall.",
         figure,
         data=pd.DataFrame({"step": steps, **norms}),
     )
@@ -50,8 +49,8 @@ def _title(run: Run, norms: dict[str, np.ndarray]) -> str:
     most, least = max(first, key=first.__getitem__), min(first, key=first.__getitem__)
     most_label, least_label = (MATRICES[name][0] for name in (most, least))
     return (
-        f"At the start {most_label} is pulled {_times(first[most] / first[least])} as strongly "
-        f"as {least_label}"
+        f"At the start {most_label} is pulled {_times(first[most] / first[least])} as strongly as "
+        f"{least_label}"
     )
 
 

@@ -33,10 +33,9 @@ def draw(run: Run, view: View) -> Panel:
     return Panel(
         _title(before, after, factors),
         "Choose what to put in place of a matrix. If the construction captures what the matrix "
-        "holds, accuracy stays. "
-        "If a matrix does nothing, zero changes nothing. The bars carry one standard error. "
-        "What several constructions "
-        "lose together is cross-talk, the subject of “The induction head constructed”.",
+        "holds, accuracy stays. If a matrix does nothing, zero changes nothing. The bars carry "
+        "one standard error. What several constructions lose together is cross-talk, the subject "
+        "of “The induction head constructed”.",
         figure,
         data=pd.DataFrame([before, after], index=labels).T,
         note=f"{at_step(run, view)}. {_losses(before, after)}{_factors(factors)}",

@@ -27,8 +27,8 @@ def draw(run: Run, view: View) -> Panel:
     titles = {"row_title": read.row_kind, "column_title": read.column_kind}
     data = pd.DataFrame(np.round(maps[0], 4), index=read.rows, columns=read.columns)
     return Panel(
-        f"{at_step(run, view)}: {NAMES[name]}{recalled} is "
-        f"{max(0.0, found.aligned.explained):.0%} construction",
+        f"{at_step(run, view)}: {NAMES[name]}{recalled} is {max(0.0, found.aligned.explained):.0%} "
+        "construction",
         f"{READ[name][1]} Without learning the left map would be noise. {_alignment(found, view)}",
         figures.triple(
             *maps, read.rows, read.columns, READ[name][0], limit=limit, titles=heads, **titles
@@ -36,8 +36,7 @@ def draw(run: Run, view: View) -> Panel:
         table=pd.DataFrame(wrong(name, read), columns=WRONG) if view.wrong else None,
         data=data.reset_index(names=read.row_kind),
         note=f"{_margin(found, heads[0])}{rank(weights[name])} of {run.config.d} singular "
-        "directions hold 99% of the "
-        "matrix.",
+        "directions hold 99% of the matrix.",
     )
 
 
@@ -60,9 +59,8 @@ def _margin(found: Comparison, own: str) -> str:
     if not found.recall or not found.margin or not np.isfinite(found.margin[0]):
         return ""  # W_F stores no pairs, and a single pair has no wrong answer
     return (
-        f"Pairs right: {own} {found.recall[0]:.0%}, constructed {found.recall[1]:.0%}. Mean "
-        "margin of the right "
-        f"answer over the best wrong one: {own} {found.margin[0]:.3g}, constructed "
+        f"Pairs right: {own} {found.recall[0]:.0%}, constructed {found.recall[1]:.0%}. Mean margin "
+        f"of the right answer over the best wrong one: {own} {found.margin[0]:.3g}, constructed "
         f"{found.margin[1]:.3g}. "
     )
 
@@ -74,10 +72,9 @@ def _alignment(found: Comparison, view: View) -> str:
             "little but scale."
         )
     return (
-        "A softmax does not see a constant added to all that it compares, so that is removed "
-        "from both. The "
-        f"construction is scaled by one factor, {found.aligned.factor:.3g}, fitted by least "
-        "squares."
+        "A softmax does not see a constant added to all that it compares, so that is removed from "
+        f"both. The construction is scaled by one factor, {found.aligned.factor:.3g}, fitted by "
+        "least squares."
     )
 
 
@@ -90,10 +87,9 @@ def spectrum(run: Run, view: View) -> Panel:
     return Panel(
         "Directions that hold 99% of a matrix: "
         + ", ".join(f"{NAMES[name]} {rank(weights[name])}" for name in names),
-        "Singular values of each matrix. A memory of N pairs needs N directions: look for a "
-        "drop near "
-        f"N = {run.config.N}, and for W_K¹ near the number of positions stored. A random matrix "
-        "has no drop.",
+        "Singular values of each matrix. A memory of N pairs needs N directions: look for a drop "
+        f"near N = {run.config.N}, and for W_K¹ near the number of positions stored. A random "
+        "matrix has no drop.",
         figure,
         data=pd.DataFrame(values),
     )

@@ -26,12 +26,9 @@ def probes_panel(run: Run, view: View) -> Panel:
     return Panel(
         f"Right in context: {accuracy:.0%}",
         "The first bar is how often the likeliest next character is the one that the context "
-        "tells; repeating the "
-        f"character just read would be right {repeat:.0%} of the time. The others are recalls: "
-        "the share of its pairs "
-        "that each matrix gets right, asked on its own. A matrix that stores nothing gets "
-        "hardly any right."
-        f"{_bigrams(run)}",
+        f"tells; repeating the character just read would be right {repeat:.0%} of the time. The "
+        "others are recalls: the share of its pairs that each matrix gets right, asked on its "
+        f"own. A matrix that stores nothing gets hardly any right.{_bigrams(run)}",
         figures.bars(labels, values, "share", kinds=kinds, y_range=(0, 1.05)),
         data=_table(run),
     )

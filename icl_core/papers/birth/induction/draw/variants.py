@@ -35,10 +35,8 @@ def rows(run: Run, view: View) -> Panel:
     return Panel(
         title if run.finished else "Early and late rows of W_K¹ so far",
         f"Early rows are the queries at the first {early} positions, late rows all others. Both "
-        "choose among all keys; "
-        f"for the dotted line, the paper's probe, only the first {early} keys compete. If all "
-        "positions were stored "
-        "alike, you would see one line.",
+        f"choose among all keys; for the dotted line, the paper's probe, only the first {early} "
+        "keys compete. If all positions were stored alike, you would see one line.",
         over_steps(run, view, series, "recall", y_range=(0, 1.02)),
         data=pd.DataFrame(
             {"step": x, "early rows": first, "late rows": late, "early keys alone": window}
@@ -72,11 +70,9 @@ def opposite(run: Run, view: View) -> Panel:
     second, first = (float(each.mean()) for each in at_the_thaw(run, "W_K2", "W_K1_early"))
     return Panel(
         f"W_K² gets {second:.0%} right without W_K¹, W_K¹ {first:.0%} without W_K²",
-        "Two trainings from the same start. In each, one of the two matrices is frozen up to "
-        "the thaw. The paper "
-        "concludes that the second layer is learned before the first. If neither needed the "
-        "other, both would rise as "
-        "high as when trained together.",
+        "Two trainings from the same start. In each, one of the two matrices is frozen up to the "
+        "thaw. The paper concludes that the second layer is learned before the first. If neither "
+        "needed the other, both would rise as high as when trained together.",
         figures.curves(series, "training step", "recall", y_range=(0, 1.02)),
         data=pd.DataFrame(
             {
@@ -101,8 +97,8 @@ def outputs(run: Run, view: View) -> Panel:
         if run.finished
         else "Outputs drawn in both ways, so far",
         "In-context accuracy on held-out sequences with outputs drawn as in training, and with "
-        "outputs drawn the other "
-        "way. A model that copies whatever followed does equally well on both.",
+        "outputs drawn the other way. A model that copies whatever followed does equally well on "
+        "both.",
         over_steps(run, view, series, "in-context accuracy", y_range=(0, 1.02)),
         data=pd.DataFrame({"step": x, own: series[0].mean(), other: series[1].mean()}),
     )

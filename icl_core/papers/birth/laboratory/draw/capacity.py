@@ -37,13 +37,10 @@ def capacity_panel(run: Run, view: View) -> Panel:
     return Panel(
         f"d = {view.width}, {view.pairs:,} pairs: {_share(seeds)} recalled, by formula {told:.0%}",
         "The share of stored pairs whose own output is the nearest to W u, among the outputs of "
-        "all pairs. Dots are "
-        "simulations, with their spread over seeds; dotted lines a formula with nothing fitted. "
-        "Every other "
-        f"pair adds a little noise to each reading, at d = {view.width} a variance of "
-        f"{first_order(view.width, view.pairs):.2g} beside an answer of 1. Without that noise "
-        "the curves would stay at "
-        "1.",
+        "all pairs. Dots are simulations, with their spread over seeds; dotted lines a formula "
+        "with nothing fitted. Every other pair adds a little noise to each reading, at d = "
+        f"{view.width} a variance of {first_order(view.width, view.pairs):.2g} beside an answer of "
+        "1. Without that noise the curves would stay at 1.",
         figure,
         data=_table(run, "equal"),
     )
@@ -100,15 +97,13 @@ def zipf(run: Run, view: View) -> Panel:
         for n in ("zipf", "asked")
     )
     return Panel(
-        f"Stored by frequency, {of:.0%} of {view.pairs:,} pairs are recalled, and {asked:.0%} "
-        "of what is asked",
-        "One gradient step stores a pair as strongly as it is frequent. The frequency of rank "
-        "r is 1/r to the power "
-        f"{run.config.exponent:g}. Rare pairs drown in the cross-talk of frequent ones, so that "
-        "fewer pairs are "
-        "recalled than if all were equally strong; but the frequent ones are asked for more "
-        "often. If strength did not "
-        "matter, the three curves would be one.",
+        f"Stored by frequency, {of:.0%} of {view.pairs:,} pairs are recalled, and {asked:.0%} of "
+        "what is asked",
+        "One gradient step stores a pair as strongly as it is frequent. The frequency of rank r "
+        f"is 1/r to the power {run.config.exponent:g}. Rare pairs drown in the cross-talk of "
+        "frequent ones, so that fewer pairs are recalled than if all were equally strong; but the "
+        "frequent ones are asked for more often. If strength did not matter, the three curves "
+        "would be one.",
         figure,
         data=_table(run, "zipf"),
     )
@@ -132,10 +127,9 @@ def half(run: Run, view: View) -> Panel:
         f"d = {view.width}: half are recalled of {mean:.0f} pairs, {each:.0f} numbers of W for "
         "each",
         "The number of pairs at which recall falls through one half. A matrix stores more pairs "
-        "than it has "
-        "dimensions, since a pair only has to be louder than the others, not free of them. If "
-        "every pair needed a "
-        "dimension of its own, the blue line would lie on the dashed one.",
+        "than it has dimensions, since a pair only has to be louder than the others, not free of "
+        "them. If every pair needed a dimension of its own, the blue line would lie on the dashed "
+        "one.",
         figure.update_yaxes(axis("pairs (log scale)") | figure.layout["yaxis"]),
         data=pd.DataFrame({"d": d, "pairs at half recall": halves(run)}).round(1),
     )

@@ -51,10 +51,9 @@ def near(run: Run, view: View) -> Panel:
     return Panel(
         f"d = {d}: {_nearly(within)} orthogonal, 95% in ±{within:.2f}",
         "Inner products of two random vectors, of a vector with itself, and with its own "
-        "remapping W₀u. The title "
-        "gives the range that holds 95% of those of two vectors. Larger d draws them together "
-        "around 0, as the dotted "
-        "N(0, 1/d). If a remapping kept a vector's direction, the orange line would stand at 1.",
+        "remapping W₀u. The title gives the range that holds 95% of those of two vectors. Larger "
+        "d draws them together around 0, as the dotted N(0, 1/d). If a remapping kept a vector's "
+        "direction, the orange line would stand at 1.",
         figure,
         data=pd.DataFrame({"inner product": middle, "normal": bell}).round(4),
     )
@@ -78,11 +77,9 @@ def spread(run: Run, view: View) -> Panel:
     return Panel(
         f"At d = {view.width} an inner product is typically {root:.3f}, and 1/√d is "
         f"{view.width**-0.5:.3f}",
-        "Four times as many dimensions halve a typical inner product. Remapped vectors lie on "
-        "the same line: a random "
-        "matrix makes vectors that are as good as new. Without any randomness to average over "
-        "the lines would be "
-        "level.",
+        "Four times as many dimensions halve a typical inner product. Remapped vectors lie on the "
+        "same line: a random matrix makes vectors that are as good as new. Without any randomness "
+        "to average over the lines would be level.",
         figure,
         data=pd.DataFrame({"d": d} | {curve.name: curve.mean() for curve in series}).round(5),
     )
@@ -108,9 +105,8 @@ def norms(run: Run, view: View) -> Panel:
     return Panel(
         f"At d = {view.width} a remapped vector has length {remapped:.2f}",
         "Entries of variance 1/d make vectors of about length 1, and a random matrix with such "
-        "entries keeps lengths. "
-        "If it stretched them, a memory of remapped vectors would need another scale at each "
-        "layer.",
+        "entries keeps lengths. If it stretched them, a memory of remapped vectors would need "
+        "another scale at each layer.",
         figure,
         data=pd.DataFrame({"d": d} | {curve.name: curve.mean() for curve in series}).round(5),
     )

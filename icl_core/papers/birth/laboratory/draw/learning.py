@@ -64,13 +64,10 @@ def strengths(run: Run, view: View) -> Panel:
     first = ", frequent first" if 0 < right.sum() < len(right) else ""
     return Panel(
         f"{when}: {int(right.sum())} of {len(right)} pairs recalled{first}",
-        "Gradient descent learns pairs that come up with Zipf's frequencies. Each dot is a "
-        "pair: its strength αᵢᵢ in "
-        "W. If every step were like the first, η p (1 − 1/N), the dots would stay on the dotted "
-        "line. A learned pair "
-        "stops growing, and the rare ones follow. The vermilion line has orthonormal vectors: "
-        "what differs from it "
-        "is cross-talk.",
+        "Gradient descent learns pairs that come up with Zipf's frequencies. Each dot is a pair: "
+        "its strength αᵢᵢ in W. If every step were like the first, η p (1 − 1/N), the dots would "
+        "stay on the dotted line. A learned pair stops growing, and the rare ones follow. The "
+        "vermilion line has orthonormal vectors: what differs from it is cross-talk.",
         figure,
         data=pd.DataFrame({"frequency": often, "strength": found, "recalled": right}).round(4),
     )
@@ -87,8 +84,8 @@ def recall(run: Run, view: View) -> Panel:
     return Panel(
         f"Step {at}: {now[1]:.0%} of the pairs, {now[0]:.0%} of what is asked",
         "The frequent pairs are learned in the first steps, and they are most of what is asked "
-        "for. The long way after "
-        "that is for the rare ones. If all pairs were learned alike, the curves would be one.",
+        "for. The long way after that is for the rare ones. If all pairs were learned alike, the "
+        "curves would be one.",
         figures.curves(series, "training step", "recall", y_range=(0, 1.04), at=at),
         data=pd.DataFrame({"step": steps} | {curve.name: curve.mean() for curve in series}).round(
             4
@@ -121,12 +118,10 @@ def first(run: Run, view: View) -> Panel:
     later = 2.0 ** -float(np.nanmean(waiting(run)))
     return Panel(
         f"Half as often, {number_text(later, 1)} times as late",
-        "The step from which on a pair's own output gets a probability of one half or more, "
-        "pairs of all seeds. What "
-        "counts is how often a pair has come up: frequency times steps. If frequency did not "
-        "matter, the dots would "
-        "lie "
-        "level; without cross-talk they would lie on the line.",
+        "The step from which on a pair's own output gets a probability of one half or more, pairs "
+        "of all seeds. What counts is how often a pair has come up: frequency times steps. If "
+        "frequency did not matter, the dots would lie level; without cross-talk they would lie on "
+        "the line.",
         figure,
         data=pd.DataFrame({"frequency": often, "step": mean_of(found)}).round(5),
     )
@@ -144,13 +139,12 @@ def evened(run: Run, view: View) -> Panel:
     top = float(np.nanmax([np.nanmax(curve.mean()[len(steps) // 40 :]) for curve in series]))
     lines = [("all alike", 1.0, "floor")]
     return Panel(
-        f"Frequent pairs are {plain:.1f} times as strong as rare ones, with layer norm "
-        f"{norm:.1f} times",
-        "The mean reading vᵀWu of the most frequent quarter of the pairs over that of the "
-        "rarest, learned from the "
-        "same random W. Layer norm takes out of the gradient what would only lengthen an answer "
-        "that is right already, "
-        "so the rare pairs catch up. If it did not, the two curves would be one.",
+        f"Frequent pairs are {plain:.1f} times as strong as rare ones, with layer norm {norm:.1f} "
+        "times",
+        "The mean reading vᵀWu of the most frequent quarter of the pairs over that of the rarest, "
+        "learned from the same random W. Layer norm takes out of the gradient what would only "
+        "lengthen an answer that is right already, so the rare pairs catch up. If it did not, the "
+        "two curves would be one.",
         figures.curves(
             series, "training step", "frequent / rare", lines=lines, y_range=(0, 1.05 * top)
         ),

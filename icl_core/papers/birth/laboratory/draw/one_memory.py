@@ -31,14 +31,11 @@ def concrete(run: Run, view: View) -> Panel:
     figure.add_trace(_outlined([rows[winner[i]] for i in wrong], [rows[i] for i in wrong]))
     return Panel(
         f"{FORMS[view.form]}: {count - len(wrong)} of these {count} right",
-        f"Of {view.pairs:,} pairs stored, each column asks for one of the first {count}; its "
-        "cells are the readings "
-        "of their outputs, and of the loudest other output in the last row. A memory that works "
-        "has a bright "
-        "diagonal. An outlined cell is a wrong "
-        "output that wins: the pair is taken for that one. With too many pairs all cells are "
-        "speckled and "
-        "the last row is the brightest.",
+        f"Of {view.pairs:,} pairs stored, each column asks for one of the first {count}; its cells "
+        "are the readings of their outputs, and of the loudest other output in the last row. A "
+        "memory that works has a bright diagonal. An outlined cell is a wrong output that wins: "
+        "the pair is taken for that one. With too many pairs all cells are speckled and the last "
+        "row is the brightest.",
         figure,
         data=pd.DataFrame(matrix.round(4), index=rows, columns=rows[:-1]).reset_index(
             names="output"

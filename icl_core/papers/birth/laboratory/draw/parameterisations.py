@@ -55,11 +55,9 @@ def forms(run: Run, view: View) -> Panel:
     return Panel(
         title,
         "The same pairs stored as one matrix W, as a product U V of inner width d′, in heads of "
-        "width d/8 that store "
-        "all pairs each, and in an MLP with a hidden unit per pair that is silent below "
-        f"{MLP_THRESHOLD}. Guessing "
-        "would recall one pair in P. Heads taken away, d′ and P are set in the drawers “Other "
-        "forms” and “View”.",
+        "width d/8 that store all pairs each, and in an MLP with a hidden unit per pair that is "
+        f"silent below {MLP_THRESHOLD}. Guessing would recall one pair in P. Heads taken away, d′ "
+        "and P are set in the drawers “Other forms” and “View”.",
         figure,
         data=pd.DataFrame(
             {"form": list(seeds), "recall": np.round(values, 4), "numbers stored": numbers}
@@ -109,14 +107,12 @@ def factorised(run: Run, view: View) -> Panel:
         for n in ("factorised", "best")
     )
     return Panel(
-        f"d′ = {inner(view)}: U V recalls {here:.0%}, the nearest matrix of that rank "
-        f"{best:.0%}, W {full:.0%}",
-        "A head's matrices are products with an inner width d′. The paper writes U and V down "
-        "as one gradient step "
-        "from random ones would make them; their random parts add noise. The nearest matrix of "
-        "the same rank has "
-        "none: what it loses is lost by the rank. If rank did not matter, both curves would be "
-        "level.",
+        f"d′ = {inner(view)}: U V recalls {here:.0%}, the nearest matrix of that rank {best:.0%}, "
+        f"W {full:.0%}",
+        "A head's matrices are products with an inner width d′. The paper writes U and V down as "
+        "one gradient step from random ones would make them; their random parts add noise. The "
+        "nearest matrix of the same rank has none: what it loses is lost by the rank. If rank did "
+        "not matter, both curves would be level.",
         figure,
         data=pd.DataFrame({"d′": ranks} | {curve.name: curve.mean() for curve in series}).round(4),
     )
@@ -142,14 +138,12 @@ def heads(run: Run, view: View) -> Panel:
     )
     shared, split = (float(each.mean()[place(run, "taken", view.taken)]) for each in series)
     return Panel(
-        f"{HEADS - view.taken} heads left: {shared:.0%} if each stores all pairs, {split:.0%} "
-        "if each an eighth",
-        f"{HEADS} heads of width d/{HEADS}, each a product U V. If all store all pairs, the "
-        "random parts of the heads "
-        "average out and any head can be missed: this is the redundancy that makes it hard to "
-        "say which head knows "
-        "what. If each stores its own share, every head taken away takes its pairs along, and "
-        "the others' noise stays.",
+        f"{HEADS - view.taken} heads left: {shared:.0%} if each stores all pairs, {split:.0%} if "
+        "each an eighth",
+        f"{HEADS} heads of width d/{HEADS}, each a product U V. If all store all pairs, the random "
+        "parts of the heads average out and any head can be missed: this is the redundancy that "
+        "makes it hard to say which head knows what. If each stores its own share, every head "
+        "taken away takes its pairs along, and the others' noise stays.",
         figure,
         data=pd.DataFrame({"taken": gone} | {curve.name: curve.mean() for curve in series}).round(
             4
@@ -183,13 +177,11 @@ def sets(run: Run, view: View) -> Panel:
         f"Sets of {member}, b = {view.threshold:g}: the MLP recalls {here:.0%}, a matrix "
         f"{linear:.0%}",
         f"Each set of {member} out of {TOKENS} has one of {ANSWERS} outputs, drawn at random. A "
-        "matrix must answer a "
-        "sum with the sum of its members' answers. A hidden unit knows its whole set: its input "
-        "is about 1 for it, and "
-        "less for sets that share only a part. Between the two stands the best threshold "
-        f"({best:.0%}). Lower, similar "
-        "sets speak too; higher, the set itself is silent. Without a threshold the curve would "
-        "lie on the dotted line.",
+        "matrix must answer a sum with the sum of its members' answers. A hidden unit knows its "
+        "whole set: its input is about 1 for it, and less for sets that share only a part. "
+        f"Between the two stands the best threshold ({best:.0%}). Lower, similar sets speak too; "
+        "higher, the set itself is silent. Without a threshold the curve would lie on the dotted "
+        "line.",
         figure,
         data=pd.DataFrame({"threshold": b, "MLP": seeds.mean(0)}).round(4),
     )
@@ -217,16 +209,12 @@ def norm(run: Run, view: View) -> Panel:
     )
     tenth = min(9, view.pairs - 1)
     return Panel(
-        f"By formula the pair of rank {tenth + 1} reads {strengths[tenth] / rest[tenth]:.2f} "
-        "with layer norm, "
-        f"{strengths[tenth]:.2f} without",
-        "Pairs stored as strongly as they are frequent, and how strongly each is read, means "
-        "over neighbouring ranks. "
-        "Layer norm divides an answer by its length, so that a weak pair is read as loudly as a "
-        "strong one as long as "
-        "it is louder than the cross-talk. Which output wins does not change. If it evened out "
-        "nothing, the curves "
-        "would be one.",
+        f"By formula the pair of rank {tenth + 1} reads {strengths[tenth] / rest[tenth]:.2f} with "
+        f"layer norm, {strengths[tenth]:.2f} without",
+        "Pairs stored as strongly as they are frequent, and how strongly each is read, means over "
+        "neighbouring ranks. Layer norm divides an answer by its length, so that a weak pair is "
+        "read as loudly as a strong one as long as it is louder than the cross-talk. Which output "
+        "wins does not change. If it evened out nothing, the curves would be one.",
         figure,
         data=pd.DataFrame({"rank": x} | {curve.name: curve.mean() for curve in series}).round(4),
     )

@@ -37,8 +37,7 @@ def w_k1(run: Run, view: View) -> Panel:
     """What W_K1 recalls of its early positions."""
     says = (
         "The share of positions in the first quarter at which W_K¹ finds the one before. The "
-        "longer the sequence, the "
-        "more there are, and the more keys compete."
+        "longer the sequence, the more there are, and the more keys compete."
     )
     return _panel(run, view, "W_K1", says)
 
@@ -58,9 +57,8 @@ def _panel(run: Run, view: View, measure: str, says: str) -> Panel:
     name = NAMES[measure]
     return Panel(
         f"{OPTIMISERS[view.optimiser_shown]}, {name}{told}",
-        f"{says} The mean over seeds with its spread. The dotted line is the level that is "
-        "waited for. If nothing were "
-        "learned, the curves would stay where they begin.",
+        f"{says} The mean over seeds with its spread. The dotted line is the level that is waited "
+        "for. If nothing were learned, the curves would stay where they begin.",
         figures.curves(series, "training step", name, y_range=(0, 1.02), lines=waited, height=300),
         data=pd.DataFrame(
             {"step": run["curve/step"]} | {each.name: np.round(each.mean(), 4) for each in series}

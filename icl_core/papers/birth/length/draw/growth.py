@@ -59,11 +59,10 @@ def growth_panel(run: Run, view: View) -> Panel:
     )
     return Panel(
         f"Slopes: {found}",
-        f"Training steps until {WHAT[view.until]}, against the sequence length, on log axes: "
-        "dots are seeds, lines "
-        "their means. If the time grew with the square of the length, as Musat et al. find in "
-        "their setting, the lines "
-        "would be as steep as the dotted one. If the length did not matter, they would be level.",
+        f"Training steps until {WHAT[view.until]}, against the sequence length, on log axes: dots "
+        "are seeds, lines their means. If the time grew with the square of the length, as Musat "
+        "et al. find in their setting, the lines would be as steep as the dotted one. If the "
+        "length did not matter, they would be level.",
         figure,
         data=_table(run, view, every),
     )
@@ -119,12 +118,10 @@ def even(run: Run, view: View) -> Panel:
     lengths, shares = run["task/lengths"], run["task/even"]
     return Panel(
         f"Even attention: {shares[0]:.0%} to {shares[-1]:.0%} on the answer",
-        "Before a head forms, attention is spread evenly. The bars are the share of it that "
-        "falls on what followed the "
-        "trigger before, the mean over the positions where it counts. If there were one place "
-        "to find whatever the "
-        "length, the share would halve with every doubling. Here a longer sequence repeats its "
-        "triggers more often.",
+        "Before a head forms, attention is spread evenly. The bars are the share of it that falls "
+        "on what followed the trigger before, the mean over the positions where it counts. If "
+        "there were one place to find whatever the length, the share would halve with every "
+        "doubling. Here a longer sequence repeats its triggers more often.",
         figures.bars(
             [f"T = {length}" for length in lengths],
             shares.tolist(),
@@ -142,9 +139,8 @@ def table(run: Run, view: View) -> Panel:
     return Panel(
         f"Steps and slopes, {len(rows)} in all",
         "The geometric mean over seeds of the steps at each length, and the mean slope with its "
-        "standard error. A time "
-        "that does not depend on the length has slope 0, one that grows with its square has "
-        "slope 2.",
+        "standard error. A time that does not depend on the length has slope 0, one that grows "
+        "with its square has slope 2.",
         table=pd.DataFrame(rows),
     )
 

@@ -53,8 +53,8 @@ class Config(TaskConfig):
         "products in bfloat16",
         default=False,
         group=TRAINING,
-        help="rounded to three digits, twice as fast at the paper's size; what is added up is "
-        "not rounded",
+        help="rounded to three digits, twice as fast at the paper's size; what is added up is not "
+        "rounded",
     )
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)

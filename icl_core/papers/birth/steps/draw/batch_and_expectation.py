@@ -34,10 +34,9 @@ def beside(run: Run, view: View) -> Panel:
         if found.any()
         else f"{NAMES[name]}: the gradient is zero, both ways",
         "At the left the gradient is measured on sequences. In the middle it is the exact "
-        "expectation by the proof's "
-        "formulas, with p̂ = 1/N and, for W_K¹, a linear softmax. The difference is sampling "
-        "noise and what these two "
-        "approximations leave out. If the proof missed something, the two diagonals would differ.",
+        "expectation by the proof's formulas, with p̂ = 1/N and, for W_K¹, a linear softmax. The "
+        "difference is sampling noise and what these two approximations leave out. If the proof "
+        "missed something, the two diagonals would differ.",
         figure,
         data=pd.DataFrame(
             found.numpy().round(4), index=batch.rows, columns=batch.columns

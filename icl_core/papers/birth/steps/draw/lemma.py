@@ -15,16 +15,13 @@ from icl_core.papers.birth.steps.simplified import TOKENS, sides
 
 SAYS = {
     "1": "With characters in and characters out, the gradient is a sum of outer products, "
-    "weighted by how far the "
-    "prediction is from the truth: here from Shakespeare's bigrams.",
-    "2": "With noisy inputs x = w_E(y) + p_t only their mean given y counts, so that the "
-    "position averages out. The "
-    "gradient is taken at the matrix that one step has made.",
+    "weighted by how far the prediction is from the truth: here from Shakespeare's bigrams.",
+    "2": "With noisy inputs x = w_E(y) + p_t only their mean given y counts, so that the position "
+    "averages out. The gradient is taken at the matrix that one step has made.",
     "4": "The keys of layer 2 at zero. What carries the answer is raised against the mean over "
     "all positions.",
     "5": "The keys of layer 1 at zero, with layer 2's softmax made linear. The position before "
-    "what carries the "
-    "answer is raised against the mean over all positions up to it.",
+    "what carries the answer is raised against the mean over all positions up to it.",
 }
 SIGNS = {
     "1": "W_O2",
@@ -47,11 +44,9 @@ def formula(run: Run, view: View) -> Panel:
     where = "" if view.lemma in ("1", "2") else f" Here it is taken on {CHECKED} sequences."
     return Panel(
         f"{LEMMAS[view.lemma].split(':')[0]}: formula and autograd differ by "
-        f"{power(lemmas.apart(both))} of the "
-        "largest entry",
+        f"{power(lemmas.apart(both))} of the largest entry",
         f"{SAYS[view.lemma]}{where} You see minus the gradient, which is what a step adds, as "
-        "readings. If the lemma "
-        "were wrong, the map at the right would not be grey.",
+        "readings. If the lemma were wrong, the map at the right would not be grey.",
         figure,
         data=pd.DataFrame(told.numpy(), index=rows, columns=columns).reset_index(names="row"),
     )

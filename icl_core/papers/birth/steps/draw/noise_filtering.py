@@ -40,15 +40,13 @@ def example(run: Run, view: object) -> Panel:
     matrices = [torch.cat([each.tokens, each.places], 1).numpy() for each in (one, exact)]
     columns = [*characters, *(f"p{t + 1}" for t in places)]
     return Panel(
-        f"The position's noise falls from {one.noise:.2f} to {exact.noise:.2f}, the signal "
-        f"stays at {exact.signal:.2f}",
-        "Each input is a character plus a random position, and the character is to be "
-        "predicted. You see what one step "
-        "has made the matrix say of each character, and behind the last character, of each "
-        "position. From one input "
-        "per character, positions are learned along with it. Over all inputs they cancel. If "
-        "nothing were filtered, "
-        "both maps would have the same speckles at the right.",
+        f"The position's noise falls from {one.noise:.2f} to {exact.noise:.2f}, the signal stays "
+        f"at {exact.signal:.2f}",
+        "Each input is a character plus a random position, and the character is to be predicted. "
+        "You see what one step has made the matrix say of each character, and behind the last "
+        "character, of each position. From one input per character, positions are learned along "
+        "with it. Over all inputs they cancel. If nothing were filtered, both maps would have the "
+        "same speckles at the right.",
         figures.maps(
             ["one input per character", "infinitely many"],
             matrices,
@@ -92,13 +90,12 @@ def noise(run: Run, view: object) -> Panel:
     series.insert(0, Curve("signal", run["sweep/width"], run["toy/signal_exact"], "#000000", "dot"))
     exact, width = series[1].mean(), run["sweep/width"]
     return Panel(
-        f"Filtered, the noise falls as d grows: {exact[0]:.2f} at {width[0]}, {exact[-1]:.2f} "
-        f"at {width[-1]}",
+        f"Filtered, the noise falls as d grows: {exact[0]:.2f} at {width[0]}, {exact[-1]:.2f} at "
+        f"{width[-1]}",
         "How strongly the matrix answers to a right character (the signal, about 1) and to a "
-        "position (the noise, root "
-        "mean square). What is left over all inputs is the overlap of random vectors, about 1 "
-        "over the root of d. From "
-        "one input per character the noise stays, however wide the model is.",
+        "position (the noise, root mean square). What is left over all inputs is the overlap of "
+        "random vectors, about 1 over the root of d. From one input per character the noise "
+        "stays, however wide the model is.",
         _over_widths(run, series, "reading", y_range=(0, 1.1)),
         data=pd.DataFrame({"d": width} | {curve.name: curve.mean().round(4) for curve in series}),
     )
@@ -109,11 +106,10 @@ def accuracy(run: Run, view: object) -> Panel:
     series, width = _against(run, "accuracy"), run["sweep/width"]
     exact, one = series[0].mean()[-1], series[2].mean()[-1]
     return Panel(
-        f"After one step {exact:.0%} are right at d = {width[-1]}; from one input per "
-        f"character, {one:.0%}",
+        f"After one step {exact:.0%} are right at d = {width[-1]}; from one input per character, "
+        f"{one:.0%}",
         "The share of all characters at all positions that the matrix names after one gradient "
-        "step. A step that kept "
-        "the positions would stay at the lowest line.",
+        "step. A step that kept the positions would stay at the lowest line.",
         _over_widths(run, series, "right", y_range=(0, 1.04)),
         data=pd.DataFrame({"d": width} | {curve.name: curve.mean().round(4) for curve in series}),
     )

@@ -31,10 +31,9 @@ def spurious(run: Run, view: View) -> Panel:
         f"The spurious pairs are {ratio:.2f} times as strong as the right ones; eq. 16 says "
         f"{tau(run):.2f}",
         "At the left what W_O² says of a character, at the right what it says of the mean that "
-        "layer 1 has made of it. "
-        "Before layer 1 has learned, this mean holds the right character too, so its pairs are "
-        "stored as well. If only "
-        "the right pairs were stored, the map at the right would be grey.",
+        "layer 1 has made of it. Before layer 1 has learned, this mean holds the right character "
+        "too, so its pairs are stored as well. If only the right pairs were stored, the map at "
+        "the right would be grey.",
         figures.maps(
             ["a character", "its copy by layer 1"],
             [right, mean],
@@ -65,10 +64,8 @@ def positions(run: Run, view: View) -> Panel:
     return Panel(
         f"With positions back in the stream, {right['none']:.0%} right become {right['all']:.0%}",
         "After its three steps, in its order, the proof reads characters alone. Each bar puts "
-        "positions back into a "
-        f"part of what layer 2 reads. Most harm is done by {PARTS[worst]}{why}. If positions "
-        "did not matter, the bars "
-        "would be equal.",
+        "positions back into a part of what layer 2 reads. Most harm is done by "
+        f"{PARTS[worst]}{why}. If positions did not matter, the bars would be equal.",
         figures.bars(labels, list(right.values()), "answers right", kinds=kinds, y_range=(0, 1.05)),
         data=pd.DataFrame({"positions": labels, "right": list(right.values())}),
     )

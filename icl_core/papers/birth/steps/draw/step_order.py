@@ -33,10 +33,8 @@ def orders(run: Run, view: object) -> Panel:
         f"{many} of {len(rows)} store{'s' * (len(stored) < 2)} all three"
         + (f": {stored[0]}" if len(stored) == 1 else ""),
         "The same three steps of the same sizes in all six orders; a cell is the recall in the "
-        "end. A matrix whose "
-        "turn comes too early has a gradient of exactly zero and stays at chance. If order did "
-        "not matter, all rows "
-        "would be alike.",
+        "end. A matrix whose turn comes too early has a gradient of exactly zero and stays at "
+        "chance. If order did not matter, all rows would be alike.",
         figure,
         data=pd.DataFrame(np.round(recalled, 4), index=rows, columns=columns).reset_index(
             names="order"
@@ -65,12 +63,10 @@ def widths(run: Run, view: object) -> Panel:
     narrow = min(series, key=lambda curve: curve.mean()[-2])
     return Panel(
         f"{narrow.name} needs the most width: {narrow.mean()[-2]:.0%} at {width[-2]}, "
-        f"{narrow.mean()[-1]:.0%} at "
-        f"{width[-1]}",
+        f"{narrow.mean()[-1]:.0%} at {width[-1]}",
         "The steps in the theorem's order. It holds for vectors that are nearly orthogonal, so "
-        "for a large d. In "
-        "a narrow model every pair disturbs the others. If the width did not matter, the lines "
-        "would be level.",
+        "for a large d. In a narrow model every pair disturbs the others. If the width did not "
+        "matter, the lines would be level.",
         figure,
         data=pd.DataFrame({"d": width} | {curve.name: curve.mean().round(4) for curve in series}),
     )

@@ -61,14 +61,11 @@ def draw(run: Run, view: View) -> Panel:
     who = ", ".join(which) or "no head"
     return Panel(
         f"{who} → {REPLACED[view.by]}: accuracy {before['accuracy']:.0%} → {after['accuracy']:.0%}",
-        "After the training, on held-out sequences. The mean output keeps what a head always "
-        "says and takes away what "
-        "it says of this sequence. The third way runs the model on a second sequence too, the "
-        "same but for what "
-        "follows each trigger, and gives the heads their outputs there: a head that carries "
-        "which output it was then "
-        "makes the model say the other one. A head that does nothing changes nothing. One "
-        "standard error.",
+        "After the training, on held-out sequences. The mean output keeps what a head always says "
+        "and takes away what it says of this sequence. The third way runs the model on a second "
+        "sequence too, the same but for what follows each trigger, and gives the heads their "
+        "outputs there: a head that carries which output it was then makes the model say the "
+        "other one. A head that does nothing changes nothing. One standard error.",
         figures.bars(
             list(bars), list(bars.values()), "in-context accuracy", errors=errors, y_range=(0, 1.05)
         ),
@@ -104,10 +101,9 @@ def table(run: Run, view: View) -> Panel:
     return Panel(
         f"One head at a time: accuracy {mean[1:, 0].min():.0%} to {mean[1:, 0].max():.0%}",
         "In-context accuracy with each head alone replaced. Patched: by its output on the "
-        "sequence with other outputs; "
-        "beside it how often the model then says that other output. Global loss in nats; the "
-        "largest change is "
-        f"{number_text(float(loss[np.abs(loss).argmax()]), 3)}. If every head did an equal "
-        "share, all rows would be alike.",
+        "sequence with other outputs; beside it how often the model then says that other output. "
+        "Global loss in nats; the largest change is "
+        f"{number_text(float(loss[np.abs(loss).argmax()]), 3)}. If every head did an equal share, "
+        "all rows would be alike.",
         table=pd.DataFrame(rows, columns=columns).round(3),
     )

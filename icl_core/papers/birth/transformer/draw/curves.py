@@ -26,10 +26,8 @@ def losses(run: Run, view: View) -> Panel:
         if run.finished
         else "Losses so far",
         "In-context loss: where only the context tells the next character. Global loss: where "
-        "bigrams do, that is, "
-        "which character often follows which. Which of them falls first? In a model that never "
-        "looks back only the "
-        "global loss comes down far.",
+        "bigrams do, that is, which character often follows which. Which of them falls first? In "
+        "a model that never looks back only the global loss comes down far.",
         figures.curves(series, "training step", "cross-entropy, nats", at=step(run, view)),
         data=pd.DataFrame({"step": x} | {curve.name: curve.mean() for curve in series}),
     )
@@ -49,11 +47,10 @@ def groups(run: Run, view: View) -> Panel:
     return Panel(
         f"Head {head.name} finds what followed triggers ({head.triggers:.0%}) and others "
         f"({head.others:.0%})",
-        "Attention on what followed the character just read earlier in the sequence: at "
-        "triggers, and at characters "
-        "that come again and are none. With fixed triggers a head can know them and be active "
-        "there alone; with random "
-        "ones any character may be a trigger. Dotted: attention spread evenly.",
+        "Attention on what followed the character just read earlier in the sequence: at triggers, "
+        "and at characters that come again and are none. With fixed triggers a head can know them "
+        "and be active there alone; with random ones any character may be a trigger. Dotted: "
+        "attention spread evenly.",
         figures.curves(
             series,
             "training step",
@@ -85,10 +82,9 @@ def reach(run: Run, view: View) -> Panel:
     return Panel(
         f"Head {head.name} looks one back with {first:.0%} of its attention early, {last:.0%} late",
         "After the training: the attention on the previous character by the position that it is "
-        "asked at, the mean "
-        "over held-out sequences; early and late are the first and the last 16. A head that had "
-        "stored all "
-        "positions alike would draw a level line; one that spreads evenly falls as 1/t.",
+        "asked at, the mean over held-out sequences; early and late are the first and the last "
+        "16. A head that had stored all positions alike would draw a level line; one that spreads "
+        "evenly falls as 1/t.",
         figures.curves(series, "position", "attention one back", y_range=(0, 1.02)),
         data=pd.DataFrame({"position": x} | {curve.name: curve.mean() for curve in series}),
     )
@@ -113,13 +109,11 @@ def one_layer(run: Run, view: View) -> Panel:
     return Panel(
         f"One layer counts: {seen['where_right']:.0%} right where a count is, "
         f"{seen['where_wrong']:.0%} where not",
-        "A single layer sees which characters came, and no copy that tells what came before "
-        "them. Its attention is "
-        "spread almost evenly, which counts characters. Naming the one that has come up most "
-        "beyond its usual "
-        f"frequency is right {seen['guess']:.0%} of the time; where it is wrong, one layer has "
-        "little to go by. The "
-        "layer beside the model is trained on the same task with AdamW.",
+        "A single layer sees which characters came, and no copy that tells what came before them. "
+        "Its attention is spread almost evenly, which counts characters. Naming the one that has "
+        f"come up most beyond its usual frequency is right {seen['guess']:.0%} of the time; where "
+        "it is wrong, one layer has little to go by. The layer beside the model is trained on the "
+        "same task with AdamW.",
         table=pd.DataFrame(rows, columns=columns).round(3).dropna(axis=1, how="all"),
     )
 

@@ -52,14 +52,11 @@ def maps(run: Run, view: View) -> Panel:
     return Panel(
         f"{back} look{'s' * (back == 1)} one back, {found} find{'s' * (found == 1)} what followed",
         f"A map for every head, layer.head, on the first {len(tokens)} characters of one random "
-        "sequence: each row "
-        "shows where a character looks. The label says what the head does over many sequences: "
-        "“one back” with its "
-        "attention on the previous character, “followers” with its attention, beyond chance, on "
-        "what followed the same "
-        f"trigger earlier, both over all {run.config.T} positions, so a stripe seen here may "
-        "fade later. “Even”: "
-        "it spreads its attention over all that came before.",
+        "sequence: each row shows where a character looks. The label says what the head does over "
+        "many sequences: “one back” with its attention on the previous character, “followers” "
+        "with its attention, beyond chance, on what followed the same trigger earlier, both over "
+        f"all {run.config.T} positions, so a stripe seen here may fade later. “Even”: it spreads "
+        "its attention over all that came before.",
         figure,
     )
 
@@ -117,11 +114,10 @@ def one(run: Run, view: View) -> Panel:
         head, when = heads_shown(run, snapshot)[at], f"step {run.snapshot_steps[snapshot]}"
     return Panel(
         f"Head {head.name}, {when}: {head.does}" + f" ({head.strength:.0%})" * (head.role in SHORT),
-        "Each row shows where one character looks. Outlined are the cells that hold what "
-        "followed the same character "
-        "earlier: at a trigger an induction head looks there. A head that looks one back has a "
-        "stripe beside the "
-        "diagonal. What it does is measured over many sequences, not read off this one.",
+        "Each row shows where one character looks. Outlined are the cells that hold what followed "
+        "the same character earlier: at a trigger an induction head looks there. A head that "
+        "looks one back has a stripe beside the diagonal. What it does is measured over many "
+        "sequences, not read off this one.",
         figures.attention(weights, tokens, where),
         note=says,
     )
@@ -168,11 +164,9 @@ def table(run: Run, view: View) -> Panel:
     return Panel(
         f"Step {run.snapshot_steps[snapshot]}: what each head looks at",
         "Shares of attention, means over held-out sequences: on the character before; at a "
-        "trigger that has come "
-        "before, on what followed it; at any other character that comes again, on what followed "
-        "that. Evenness is the "
-        "entropy as a share of its maximum. A head spread evenly would have "
-        f"{even.triggers_even:.2f} after triggers "
-        f"and {even.others_even:.2f} after others.",
+        "trigger that has come before, on what followed it; at any other character that comes "
+        "again, on what followed that. Evenness is the entropy as a share of its maximum. A head "
+        f"spread evenly would have {even.triggers_even:.2f} after triggers and "
+        f"{even.others_even:.2f} after others.",
         table=pd.DataFrame(rows, columns=columns).round(3),
     )

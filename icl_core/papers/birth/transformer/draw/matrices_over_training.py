@@ -48,13 +48,10 @@ def recalls(run: Run, view: View) -> Panel:
         if run.finished
         else "Recall so far",
         "The same questions as to the simplified model: does the query of a position pick the "
-        "position before it "
-        f"(W_K¹; early: the first {early_positions(run.config.T)}), does the query of a "
-        "character pick its copy made "
-        "by layer 1 (W_K²), and is the character attended to the one that is said (W_O²)? Here "
-        "queries and embeddings "
-        "are learned, too. Of several heads the best one counts. A head's chance is "
-        f"{chance:.1%} for W_K².",
+        f"position before it (W_K¹; early: the first {early_positions(run.config.T)}), does the "
+        "query of a character pick its copy made by layer 1 (W_K²), and is the character attended "
+        "to the one that is said (W_O²)? Here queries and embeddings are learned, too. Of several "
+        f"heads the best one counts. A head's chance is {chance:.1%} for W_K².",
         figures.curves(series, "training step", "recall", y_range=(0, 1.02), at=step(run, view)),
         data=pd.DataFrame({"step": x} | {curve.name: curve.mean() for curve in series}),
     )
@@ -70,9 +67,9 @@ def gradients(run: Run, view: View) -> Panel:
     told = ", ".join(f"{label} at {at:.0f}" for at, label in peaks)
     return Panel(
         f"The gradients are largest at step: {told}" if run.finished else "Gradients so far",
-        f"The norm of the loss's gradient by each matrix, the mean over {WINDOW} steps. A "
-        "matrix whose gradient is "
-        "small learns little yet. If none waited for another, all would be largest at once.",
+        f"The norm of the loss's gradient by each matrix, the mean over {WINDOW} steps. A matrix "
+        "whose gradient is small learns little yet. If none waited for another, all would be "
+        "largest at once.",
         figures.curves(
             series, "training step", "norm of the gradient", log_y=True, at=step(run, view)
         ),

@@ -65,12 +65,10 @@ def accuracy(run: Run, view: View) -> Panel:
         if run.finished and at is not None
         else "Right in context",
         "How often the likeliest next character is the one that only the context tells, on "
-        "held-out sequences; the "
-        "pale line is the batch just trained on. The dotted lines are repeating the character "
-        "just read, a single "
-        "layer on the same task, and the best predictor, which knows how sequences are drawn "
-        "and infers their "
-        "triggers. Without an induction head the curve stays near the lower ones.",
+        "held-out sequences; the pale line is the batch just trained on. The dotted lines are "
+        "repeating the character just read, a single layer on the same task, and the best "
+        "predictor, which knows how sequences are drawn and infers their triggers. Without an "
+        "induction head the curve stays near the lower ones.",
         figure.update_layout(margin=MARGIN | {"t": 10}, showlegend=False),
         data=pd.DataFrame({"step": x, "accuracy": mean_of(curve)}),
     )
@@ -104,11 +102,9 @@ def doing(run: Run, view: View) -> Panel:
     return Panel(
         _doing_title(run, view),
         "A line for every head of the first seed. Those that come to look one back show their "
-        "attention on the "
-        "previous character; those that come to find what followed a trigger show their "
-        "attention on it, beyond an "
-        "even spread's; of the others you see the larger of the two, paler. A head that learns "
-        "nothing stays low.",
+        "attention on the previous character; those that come to find what followed a trigger "
+        "show their attention on it, beyond an even spread's; of the others you see the larger of "
+        "the two, paler. A head that learns nothing stays low.",
         seat(figure).update_layout(showlegend=True),
         data=pd.DataFrame({"step": x} | {curve.name: curve.mean() for curve in series}),
     )
@@ -152,12 +148,10 @@ def needed(run: Run, view: View) -> Panel:
     worst = heads[int(np.argmin(left))]
     return Panel(
         f"Without head {worst.name}: {min(left):.0%} instead of {whole:.0%}",
-        "After the training, one head at a time is replaced by its mean output, which keeps "
-        "what it always says and "
-        "takes away what it says of this sequence. The bar is the accuracy that is left, with "
-        "one standard error; the "
-        "colours are those of what the heads do. A head that is not needed leaves the bar at "
-        "the line.",
+        "After the training, one head at a time is replaced by its mean output, which keeps what "
+        "it always says and takes away what it says of this sequence. The bar is the accuracy "
+        "that is left, with one standard error; the colours are those of what the heads do. A "
+        "head that is not needed leaves the bar at the line.",
         figure.update_layout(margin=MARGIN),
         data=pd.DataFrame({"head": [head.name for head in heads], "accuracy": left}),
     )
@@ -186,12 +180,10 @@ def counting(run: Run, view: View) -> Panel:
     return Panel(
         f"Where counting is wrong: one layer {seen['where_wrong']:.0%}",
         "A trigger's output comes whenever its trigger does. So a guess can do without order: "
-        "name the character that "
-        f"has come up most beyond its usual frequency. It is right {seen['guess']:.0%} of the "
-        "time. The bars show how "
-        "often the models are right where this guess is, and where it is not, after the "
-        "training. Without a head that "
-        "looks one back the second bar stays near zero.",
+        "name the character that has come up most beyond its usual frequency. It is right "
+        f"{seen['guess']:.0%} of the time. The bars show how often the models are right where this "
+        "guess is, and where it is not, after the training. Without a head that looks one back "
+        "the second bar stays near zero.",
         figure.update_layout(legend={"orientation": "h"} | LEGEND | {"yanchor": "bottom"}),
         data=pd.DataFrame(
             {name: [found[side] for side in SIDES.values()] for name, (_, found) in shown.items()}

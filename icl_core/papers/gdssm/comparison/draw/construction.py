@@ -48,13 +48,11 @@ def by_hand(run: Run, view: Any) -> Panel:
     halves = [f"xy {i + 1}" for i in range(f)] + [f"x' {i + 1}" for i in range(f)]
     return Panel(
         f"By its products alone the trained linear transformer has {said:.2f} of one step's loss",
-        "How each half of a token [x y, next x] is multiplied with each half of the last one. "
-        "The step is η/N on the "
-        "diagonal of the upper right and nothing elsewhere: the key is x y, the query is x, and "
-        "the value is a "
-        f"constant from the position vector. The trained model, seed 1, ends at {trained:.2f} "
-        "times "
-        "the loss of one step. A model that had not found the step would show no diagonal.",
+        "How each half of a token [x y, next x] is multiplied with each half of the last one. The "
+        "step is η/N on the diagonal of the upper right and nothing elsewhere: the key is x y, "
+        "the query is x, and the value is a constant from the position vector. The trained model, "
+        f"seed 1, ends at {trained:.2f} times the loss of one step. A model that had not found the "
+        "step would show no diagonal.",
         figures.small_maps(
             maps,
             (halves, halves),

@@ -41,11 +41,9 @@ def parameters(run: Run, view: Any) -> Panel:
     return Panel(
         "{} parameters against {}".format(*style.counts(run)),
         "The GD-SSM multiplies tokens with each other and keeps the sum. With that built in, "
-        "hardly anything is left "
-        "to learn. The others cannot be made so small, because it takes more to let a token in "
-        "and out. If the number "
-        "of parameters decided, the GD-SSM (blue) would lose most, since it has the fewest."
-        + style.astray(run, loss),
+        "hardly anything is left to learn. The others cannot be made so small, because it takes "
+        "more to let a token in and out. If the number of parameters decided, the GD-SSM (blue) "
+        "would lose most, since it has the fewest." + style.outside_range_sentence(run, loss),
         figure,
         data=pd.DataFrame({"model": labels, "parameters": sizes, "loss": style.column(loss, 4)}),
     )
@@ -91,8 +89,8 @@ def learning_rates(run: Run, view: Any) -> Panel:
     return Panel(
         f"{len(x)} rates tried with every model, for {run.config.tuning:,} steps each",
         "One seed, with the same tasks and steps at every rate. A ring marks the rate that then "
-        "trains all seeds. A "
-        "model whose ring lies at either end might do better at a rate that was not tried"
+        "trains all seeds. A model whose ring lies at either end might do better at a rate that "
+        "was not tried"
         + (f": here {edge} of {len(models)}." if edge else "; here none.")
         + _undecided(
             [each.short for each, is_one in zip(models, decided, strict=True) if not is_one]
@@ -100,7 +98,7 @@ def learning_rates(run: Run, view: Any) -> Panel:
         _tuned(run, models),
         data=pd.DataFrame({"model": [each.label for each in models]} | columns),
         note="Colours are those of the models' names in the first panel."
-        + style.told(_lost(run, models)),
+        + style.diverged_sentence(_lost(run, models)),
     )
 
 

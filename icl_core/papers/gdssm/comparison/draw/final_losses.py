@@ -23,16 +23,12 @@ def ends(run: Run, view: Any) -> Panel:
     return Panel(
         _reached(run),
         "Every seed is a dot; a number after a name counts layers, and Griffin is a group of "
-        f"{_blocks(run)} blocks. "
-        "See who lies at the grey line, one step of gradient descent, or left of it: a mean "
-        "over seeds within "
-        f"{percent(NEAR - 1)} counts as there. A model that learned nothing from its prompt "
-        "lies at predicting zero. "
-        "If a training had not come to its end, this stands under the name. All are evaluated "
-        "on the same "
-        f"{train.TEST_SET[1]:,} fresh tasks; those of the curves are others, so that their "
-        "lines lie a little "
-        f"elsewhere. {beside_the_paper(run)}" + style.astray(run, run["evaluated/loss"]),
+        f"{_blocks(run)} blocks. See who lies at the grey line, one step of gradient descent, or "
+        f"left of it: a mean over seeds within {percent(NEAR - 1)} counts as there. A model that "
+        "learned nothing from its prompt lies at predicting zero. If a training had not come to "
+        f"its end, this stands under the name. All are evaluated on the same {train.TEST_SET[1]:,} "
+        "fresh tasks; those of the curves are others, so that their lines lie a little elsewhere. "
+        f"{beside_the_paper(run)}" + style.outside_range_sentence(run, run["evaluated/loss"]),
         _rows(run),
         data=_table(run),
     )
@@ -53,7 +49,9 @@ def _rows(run: Run) -> Figure:
     for each in style.diverged(run):
         here = {"x": 1, "xref": "paper", "xanchor": "right", "yanchor": "middle", "bgcolor": PAPER}
         figure.add_annotation(text="diverged", showarrow=False, y=each.place, **here)
-    ticks = [_coloured(each.model) + _told(ends_of.end(run, each.curve).word) for each in found]
+    ticks = [
+        _coloured(each.model) + _ending_text(ends_of.end(run, each.curve).word) for each in found
+    ]
     figure.update_xaxes(axis("loss at the query", range=list(shown), showgrid=False))
     return figure.update_yaxes(
         axis(range=[rows - 0.5, -0.5], tickvals=list(range(rows)), ticktext=ticks)
@@ -70,7 +68,7 @@ def _coloured(model: Model) -> str:
     return f'<span style="color:{colour(model.colour)}">{name}</span>'
 
 
-def _told(ending: str) -> str:
+def _ending_text(ending: str) -> str:
     """How a training ended that decides nothing, as a second line under a name."""
     if ending in (ends_of.FLAT, ends_of.LOST):
         return ""
@@ -111,7 +109,7 @@ def _dots(run: Run, each: Entry, edge: float) -> Trace:
         x=np.minimum(losses, edge), y=each.place + spread[seen], mode="markers", marker=dot
     )
     about = "<br>".join(
-        f"{name} {value}" for name, value in _beside(run, each).items() if value is not None
+        f"{name} {value}" for name, value in _hover_values(run, each).items() if value is not None
     )
     hover = [f"{each.model.label}: {value:.4g}<br>{about}" for value in losses]
     return dots.update(
@@ -119,7 +117,7 @@ def _dots(run: Run, each: Entry, edge: float) -> Trace:
     )
 
 
-def _beside(run: Run, each: Entry) -> dict[str, Any]:
+def _hover_values(run: Run, each: Entry) -> dict[str, Any]:
     """What stands beside a model's loss."""
     end = ends_of.end(run, each.curve)
     fell = 100 * (end.fall / each.curve[:, -1] if each.curve is not None else end.fall)  # percent
@@ -138,7 +136,7 @@ def _beside(run: Run, each: Entry) -> dict[str, Any]:
 
 def _table(run: Run) -> pd.DataFrame:
     found, mean = entries(run), run["evaluated/loss"].mean(0)
-    rows = [_beside(run, each) for each in found]
+    rows = [_hover_values(run, each) for each in found]
     return pd.DataFrame(
         {
             "model": [each.model.label for each in found],

@@ -33,10 +33,9 @@ def training(run: Run, view: Any) -> Panel:
     return Panel(
         _late(x, means, levels[0]) if run.finished else partial_title,
         f"Means over the seeds, on {train.WATCHED[1]} held-out tasks{_elsewhere(run)}. Look for "
-        "plateaus: a model "
-        "that finds the products falls suddenly, and one that does not stays level. Slow "
-        "learners may still be "
-        "improving. Colours are those of the names in the panel beside." + style.told(lost),
+        "plateaus: a model that finds the products falls suddenly, and one that does not stays "
+        "level. Slow learners may still be improving. Colours are those of the names in the panel "
+        "beside." + style.diverged_sentence(lost),
         _falling(x, losses, levels, view.single_seeds, not run.finished),
         data=pd.DataFrame({"step": x} | {label: mean.round(4) for label, mean in means.items()}),
     )
@@ -48,8 +47,8 @@ def _elsewhere(run: Run) -> str:
         return ""
     here, there = (f"{each[1]:.3f}" for each in (watched(run), ends_of.levels(run)))
     return (
-        f" (one step loses {here} on these, and {there} on the {train.TEST_SET[1]:,} of the "
-        "panel beside)"
+        f" (one step loses {here} on these, and {there} on the {train.TEST_SET[1]:,} of the panel "
+        "beside)"
     )
 
 

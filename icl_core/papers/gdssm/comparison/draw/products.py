@@ -69,11 +69,10 @@ def products_panel(run: Run, view: Any) -> Panel:
         "One product to make: what is given with the query"
         if given
         else "Two products to make: y with x, and that with the query",
-        "One step predicts (η/N) ∑ y_t (x_t · query). Any recurrence can keep a sum over "
-        "tokens. The products need a "
-        "place in the architecture: a gate, attention, or tokens that hold them already. A "
-        "model with no place for a "
-        "product must imitate it by a function that bends: GELU, sigmoid, softmax.",
+        "One step predicts (η/N) ∑ y_t (x_t · query). Any recurrence can keep a sum over tokens. "
+        "The products need a place in the architecture: a gate, attention, or tokens that hold "
+        "them already. A model with no place for a product must imitate it by a function that "
+        "bends: GELU, sigmoid, softmax.",
         table=table,
     )
 

@@ -36,7 +36,7 @@ def diverged(run: Run) -> list[Entry]:
     return [each for each in entries(run) if not np.isfinite(each.losses).all()]
 
 
-def astray(run: Run, losses: np.ndarray) -> str:
+def outside_range_sentence(run: Run, losses: np.ndarray) -> str:
     """A sentence on what diverged, and one on the models with a loss [..., models] outside the
     range."""
     tops = np.where(np.isfinite(losses), losses, -np.inf).reshape(-1, losses.shape[-1]).max(0)
@@ -46,11 +46,11 @@ def astray(run: Run, losses: np.ndarray) -> str:
         for each, top in zip(entries(run), tops, strict=True)
         if top > edge
     ]
-    lost = told(each.model.short for each in diverged(run))
+    lost = diverged_sentence(each.model.short for each in diverged(run))
     return lost + (f" Beyond the edge: {', '.join(named)}." if named else "")
 
 
-def told(names: Iterable[str]) -> str:
+def diverged_sentence(names: Iterable[str]) -> str:
     """A sentence that names what diverged, empty if nothing did."""
     text = ", ".join(names)
     return f" Diverged: {text}." if text else ""

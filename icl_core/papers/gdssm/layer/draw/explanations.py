@@ -99,8 +99,8 @@ def _weight(name: str, block: Part, row: int, column: int) -> Explanation:
         "difference": (Term("learned", learned), Term("minus constructed", -built)),
     }[name]
     says = (
-        "Scales, signs and a basis that the model cannot tell apart are normalised away, so "
-        "that the two compare."
+        "Scales, signs and a basis that the model cannot tell apart are normalised away, so that "
+        "the two compare."
     )
     title = f"{block.rows[row]}, {block.columns[column]}, {name}"
     return Explanation(title, says, float(block.maps[name][row, column]), terms)

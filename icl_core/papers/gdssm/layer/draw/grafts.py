@@ -19,8 +19,8 @@ from icl_core.papers.gdssm.shared.task import Tasks
 
 TASKS = (2**12, 2**19)  # held-out tasks at most, and numbers of x at most: an answer in 0.3 s
 MANY_LAYERS = (
-    " Three and four layers can share the work in many ways, so one part alone may not fit "
-    "where all together do."
+    " Three and four layers can share the work in many ways, so one part alone may not fit where "
+    "all together do."
 )
 
 
@@ -43,18 +43,16 @@ def draw(run: Run, view: Any) -> Panel:
     ]
     return Panel(
         _title(found, said),
-        "Pick a replacement for a part. If training found the construction, the second bar "
-        "stays as high as the first. "
-        "If a part did nothing, zero in its place would change nothing. Replace several at "
-        "once; all of them together "
-        "make the construction." + (MANY_LAYERS if run.config.layers > 2 else ""),
+        "Pick a replacement for a part. If training found the construction, the second bar stays "
+        "as high as the first. If a part did nothing, zero in its place would change nothing. "
+        "Replace several at once; all of them together make the "
+        "construction." + (MANY_LAYERS if run.config.layers > 2 else ""),
         _bars(labels, found, closed_forms.zero_loss(run.config.f, run.config.r)),
         data=pd.DataFrame({"model": labels, "loss": found, "prediction": outputs}).round(5),
         note=f"One task, first entry of y {number_text(float(first.y[-1, 0, 0]))}: trained "
-        f"predicts {number_text(outputs[0])}, "
-        f"after the graft {number_text(outputs[1])}, the construction "
-        f"{number_text(outputs[2])}. {len(tasks):,} held-out "
-        f"tasks; step {run.snapshot_steps[snapshot]}, seed {row + 1}.",
+        f"predicts {number_text(outputs[0])}, after the graft {number_text(outputs[1])}, the "
+        f"construction {number_text(outputs[2])}. {len(tasks):,} held-out tasks; step "
+        f"{run.snapshot_steps[snapshot]}, seed {row + 1}.",
     )
 
 

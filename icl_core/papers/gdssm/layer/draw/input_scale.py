@@ -25,9 +25,8 @@ def draw(run: Run, view: Any) -> Panel:
     return Panel(
         _title(run),
         "The finished model on tasks whose x is α times as large as in training. Trained, "
-        "constructed and the closed "
-        "form should be one line. The rate was learned for α = 1 and stays, so for larger x the "
-        "step is too long"
+        "constructed and the closed form should be one line. The rate was learned for α = 1 and "
+        "stays, so for larger x the step is too long"
         + (", and from √2 on it is worse than predicting zero." if run.config.layers == 1 else ".")
         + " A model that solved the regression would run parallel to the dashed line.",
         _lines(run, rows, view.alpha),
@@ -78,8 +77,8 @@ def _looked_at(run: Run, view: Any) -> str:
     )
     return (
         f"At α = {view.alpha:g}, seed {row_of(run, view) + 1}, on the same {count:,} tasks: "
-        f"trained {number_text(ours)}, "
-        f"constructed {number_text(theirs)}. {known}predicting zero loses {number_text(zero)}."
+        f"trained {number_text(ours)}, constructed {number_text(theirs)}. {known}predicting zero "
+        f"loses {number_text(zero)}."
     )
 
 
@@ -94,6 +93,6 @@ def _title(run: Run) -> str:
     if not np.isfinite(run["sweep/closed"]).all():
         return f"The trained model is {worse}"
     return (
-        f"At every scale within {percent(off_closed_form(run))} of the construction, on the "
-        f"same tasks; {worse}"
+        f"At every scale within {percent(off_closed_form(run))} of the construction, on the same "
+        f"tasks; {worse}"
     )

@@ -101,28 +101,24 @@ def words(run: Run, beside: float) -> str:
     )
     if layers == 1:
         return (
-            "Blue should come down to the construction. The dotted line is the best expected "
-            "loss of one step, exact "
-            f"for infinitely many tasks{off}."
+            "Blue should come down to the construction. The dotted line is the best expected loss "
+            f"of one step, exact for infinitely many tasks{off}."
         )
     if run.config.penalty > 0:
         said = (
-            "The construction keeps the penalty and has one rate: see how far blue goes below "
-            "it. The dashed line is a "
-            "single step. The lowest dotted line is the best that as many steps without a "
-            "penalty can do"
+            "The construction keeps the penalty and has one rate: see how far blue goes below it. "
+            "The dashed line is a single step. The lowest dotted line is the best that as many "
+            "steps without a penalty can do"
         )
     else:
         said = (
-            "Blue should come down to the construction, and below both dashed lines, one step "
-            "and steps that share one "
-            "rate: every layer finds a rate of its own. The lowest dotted line is the best that "
-            "as many steps can do"
+            "Blue should come down to the construction, and below both dashed lines, one step and "
+            "steps that share one rate: every layer finds a rate of its own. The lowest dotted "
+            "line is the best that as many steps can do"
         )
     if layers == 2:
         return f"{said}, exact for infinitely many tasks{off if run.config.penalty == 0 else ''}."
     return (
-        f"{said}. With {COUNTED[layers]} layers there is no closed form. All lines but that of "
-        "one step are "
-        "fitted to the test set, whose tasks are others than these."
+        f"{said}. With {COUNTED[layers]} layers there is no closed form. All lines but that of one "
+        "step are fitted to the test set, whose tasks are others than these."
     )

@@ -39,13 +39,11 @@ def draw(run: Run, view: Any) -> Panel:
     slopes = [float(queries @ line / (queries @ queries)) for line in (trained, constructed)]
     return Panel(
         f"Trained fits slope {number_text(slopes[0], 2)}, gradient descent "
-        f"{number_text(slopes[1], 2)}, least squares "
-        f"{number_text(best, 2)}",
-        "Your points are the prompt, and every x of the lines is a query. Blue should lie on "
-        "the construction, one "
-        "step of gradient descent. Its rate is right on average over tasks, so on your points "
-        "it may stop short of "
-        "least squares or go too far. A layer that learned nothing would draw a flat line.",
+        f"{number_text(slopes[1], 2)}, least squares {number_text(best, 2)}",
+        "Your points are the prompt, and every x of the lines is a query. Blue should lie on the "
+        "construction, one step of gradient descent. Its rate is right on average over tasks, so "
+        "on your points it may stop short of least squares or go too far. A layer that learned "
+        "nothing would draw a flat line.",
         figure.add_trace(figures.dots(pairs, "your points")),
         data=pd.DataFrame(
             {"x": queries, "trained": trained, "constructed": constructed, "best": best * queries}
@@ -82,8 +80,8 @@ def _applies(run: Run, count: int) -> str:
         )
     if config.f > 1:
         said.append(
-            f"The layer was trained on {config.f} features. It gets your x in the first, zeros "
-            "in the others, and "
-            f"steps as far as is right for {config.f}. The preset of one feature is made for this."
+            f"The layer was trained on {config.f} features. It gets your x in the first, zeros in "
+            f"the others, and steps as far as is right for {config.f}. The preset of one feature "
+            "is made for this."
         )
     return " ".join(said) or "The layer was trained for one feature and as many pairs."

@@ -22,13 +22,11 @@ def draw(run: Run, view: Any) -> Panel:
     ticks = [t for t in range(1, N + 1) if t == 1 or t % max(1, -(-N // 10)) == 0]
     series = [*heads, Curve("constructed", x, np.ones(N), "construction")]
     return Panel(
-        f"Step {step}: in the end the first example counts {percent(float(first.mean()))} of "
-        "the last",
+        f"Step {step}: in the end the first example counts {percent(float(first.mean()))} of the "
+        "last",
         "How much of each example is still in the state when the query comes: its decay to the "
-        "power of the pairs that "
-        "follow it. A gradient is a plain sum, so every example should count 1. Decays of 0.95, "
-        "near which training "
-        "begins, would forget the first ones."
+        "power of the pairs that follow it. A gradient is a plain sum, so every example should "
+        "count 1. Decays of 0.95, near which training begins, would forget the first ones."
         + (" The band spans the entries of A." if len(first) > 1 else ""),
         figures.curves(series, "example t", "share of it left in the state").update_xaxes(
             tickvals=ticks

@@ -43,13 +43,10 @@ def training(run: Run, view: Any) -> Panel:
     ]
     return Panel(
         f"Within 1% of L*: {theirs} as the authors train, {ours} as here",
-        "How far the loss is from the construction's on the same tasks, as a share; both axes "
-        "are logarithmic. The "
-        f"dotted line is 1%. {_theirs(run.config)} Ours is Adam at {here.learning_rate:g} on "
-        f"{here.batch} tasks a "
-        "step, without weight decay. Both should come down: if only one training found the "
-        "layer, the other would stay "
-        "up.",
+        "How far the loss is from the construction's on the same tasks, as a share; both axes are "
+        f"logarithmic. The dotted line is 1%. {_theirs(run.config)} Ours is Adam at "
+        f"{here.learning_rate:g} on {here.batch} tasks a step, without weight decay. Both should "
+        "come down: if only one training found the layer, the other would stay up.",
         figures.curves(
             series,
             "training step",
@@ -68,10 +65,9 @@ def _theirs(config: Config) -> str:
     rate = config.learning_rate
     said = (
         f"Theirs is AdamW with weight decay {DECAY:g}, rates {rate / 2:g} for the decays and "
-        f"{rate:g} for the rest, "
-        f"{config.batch} tasks a step, and a cosine after a warm-up (Appendix A.5). The paper "
-        "does not say how long "
-        f"the warm-up is; here it is {WARM_UP:.0%} of the steps."
+        f"{rate:g} for the rest, {config.batch} tasks a step, and a cosine after a warm-up "
+        f"(Appendix A.5). The paper does not say how long the warm-up is; here it is {WARM_UP:.0%} "
+        "of the steps."
     )
     of_vectors = (
         " For vector labels Appendix A.6 names Adam and a cosine, without decay or warm-up."
@@ -95,8 +91,8 @@ def _beside(run: Run, here: Config, both: tuple[np.ndarray, np.ndarray]) -> str:
     late = apart(run["curve/step"], theirs), apart(run["beside/step"], ours)
     return (
         f"{said}Arrived: the first evaluation from which on the loss stays within 1%. Later "
-        "evaluations lie farther "
-        f"apart, at these arrivals by up to {late[0]:,.0f} and {late[1]:,.0f} steps."
+        f"evaluations lie farther apart, at these arrivals by up to {late[0]:,.0f} and "
+        f"{late[1]:,.0f} steps."
     )
 
 
@@ -148,22 +144,20 @@ def population(run: Run, view: Any) -> Panel:
             )
     figure.update_xaxes(tickvals=x.tolist(), ticktext=names)
     return Panel(
-        f"The best weights are the construction, to {population_distance(run):.0e}; trained "
-        f"ones are {off} off",
-        "With one feature the expected loss of any weights can be computed exactly. We search "
-        "its minimum from where "
-        "training begins (diamonds), and it lies on the construction in every number. So where "
-        "trained weights are off "
-        "(the band spans the seeds), they have found no better way to learn; their training is "
-        "unfinished. If other "
-        "weights were better than gradient descent, the diamonds would leave the bars.",
+        f"The best weights are the construction, to {population_distance(run):.0e}; trained ones "
+        f"are {off} off",
+        "With one feature the expected loss of any weights can be computed exactly. We search its "
+        "minimum from where training begins (diamonds), and it lies on the construction in every "
+        "number. So where trained weights are off (the band spans the seeds), they have found no "
+        "better way to learn; their training is unfinished. If other weights were better than "
+        "gradient descent, the diamonds would leave the bars.",
         figure,
         data=pd.DataFrame(
             {"weight": names, "trained": trained.mean(0), "best": best, "constructed": constructed}
         ),
-        note="Q is divided by its entry y x, q by its last; the rate is in units of the best "
-        "η/N, and the decay is the "
-        "mean of a^(N − t). With one feature Q and Qᵀ act alike, so the two halves of Q are added.",
+        note="Q is divided by its entry y x, q by its last; the rate is in units of the best η/N, "
+        "and the decay is the mean of a^(N − t). With one feature Q and Qᵀ act alike, so the two "
+        "halves of Q are added.",
     )
 
 
@@ -200,14 +194,11 @@ def tokens(run: Run, view: Any) -> Panel:
         f"Two layers on windows lose {trained}; two ways on the tokens [x y, next x], {stacked} "
         f"and {left_out}",
         "The 1-D layer's tokens hold x₁ only as x₁y₁. Another x₁ with another y₁ makes the same "
-        "tokens and needs "
-        "another second step, so no model takes exactly two steps on them. There are two ways "
-        "to come near: a second "
-        "layer of the same kind, which has the first one's predictions from earlier pairs "
-        "alone, or ∑ x xᵀ of all x "
-        "but the first. Windows of x, y, x, y, … with y as [0, …, y] hold everything, and the "
-        "layers trained here read "
-        "those. If either way made the second step, its bar would be as low as that of two steps.",
+        "tokens and needs another second step, so no model takes exactly two steps on them. There "
+        "are two ways to come near: a second layer of the same kind, which has the first one's "
+        "predictions from earlier pairs alone, or ∑ x xᵀ of all x but the first. Windows of x, y, "
+        "x, y, … with y as [0, …, y] hold everything, and the layers trained here read those. If "
+        "either way made the second step, its bar would be as low as that of two steps.",
         figures.bars(
             list(kept),
             list(kept.values()),
@@ -218,8 +209,7 @@ def tokens(run: Run, view: Any) -> Panel:
         ),
         data=pd.DataFrame({"two layers": list(kept), "loss": list(kept.values())}).round(5),
         note="The bars of steps are exact. Those of the tokens are fitted to the test set, each "
-        "with two free numbers, "
-        "and scaled by the loss of two steps on the same tasks.",
+        "with two free numbers, and scaled by the loss of two steps on the same tasks.",
     )
 
 

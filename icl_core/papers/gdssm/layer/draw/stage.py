@@ -28,20 +28,17 @@ from icl_core.papers.gdssm.shared.typed_points import points
 
 LONGEST = 5  # rows in which numbers have room
 STATE = (
-    "What the layer has added up over one fresh prompt. The scale of a state is arbitrary, so "
-    "one factor is fitted; it "
-    "stands in the title. The map should become the one beside it; before training it mixes all "
-    "products of tokens."
+    "What the layer has added up over one fresh prompt. The scale of a state is arbitrary, so one "
+    "factor is fitted; it stands in the title. The map should become the one beside it; before "
+    "training it mixes all products of tokens."
 )
 EXACT = (
-    "The sum over the same pairs, computed exactly. It is minus N times the gradient of a "
-    "linear model's loss at zero. "
-    "The layer is never shown it."
+    "The sum over the same pairs, computed exactly. It is minus N times the gradient of a linear "
+    "model's loss at zero. The layer is never shown it."
 )
 DIFFERENCE = (
-    "State minus gradient, on the same scale. It should be empty. A layer that adds up "
-    "something else would leave as "
-    "much here as its state holds."
+    "State minus gradient, on the same scale. It should be empty. A layer that adds up something "
+    "else would leave as much here as its state holds."
 )
 
 
@@ -99,8 +96,7 @@ def along(run: Run, view: Any) -> Panel:
     return Panel(
         f"State against gradient: {percent(float(away))} off after {run.config.N} pairs",
         f"Each dot is one of {exact.shape[1]} prompts, after some number of pairs. If the layer "
-        "adds up the gradient, "
-        "all dots lie on the line; before training they lie anywhere.",
+        "adds up the gradient, all dots lie on the line; before training they lie anywhere.",
         figure.add_trace(dots).update_layout(showlegend=True, hovermode="closest"),
     )
 
@@ -121,13 +117,11 @@ def weights(run: Run, view: Any) -> Panel:
     said = ", ".join(f"{kind} by {number_text(value, 2)}" for kind, value in farthest.items())
     return Panel(
         f"Off the construction: {said}",
-        "The learned weights beside the construction's, which make the state a gradient. "
-        "Scales, signs and the basis "
-        "of the state are normalised, because the model acts the same in all of them. The "
-        "difference should be empty; "
-        "before training it is as strong as the learned weights. The title names the farthest "
-        "entry of each kind; "
-        "decays and rates are in units of the constructed ones.",
+        "The learned weights beside the construction's, which make the state a gradient. Scales, "
+        "signs and the basis of the state are normalised, because the model acts the same in all "
+        "of them. The difference should be empty; before training it is as strong as the learned "
+        "weights. The title names the farthest entry of each kind; decays and rates are in units "
+        "of the constructed ones.",
         figures.small_maps(
             block.maps, (block.rows, block.columns), ("", ""), "entry", LIMIT, written=few
         ),

@@ -138,10 +138,9 @@ def draw(run: Run, view: Any) -> Panel:
             {"pairs": range(1, len(found.away) + 1), "relative difference": found.away}
         ).round(6),
         note="The state's scale is arbitrary, as β makes up for it. So one factor, "
-        f"{number_text(found.factor)}, is fitted "
-        f"to the last states of {PROMPTS} other prompts. Off: as a share of the sum's typical "
-        "size after as many "
-        f"pairs. Step {run.snapshot_steps[snapshot]}, seed {row_of(run, view) + 1}.",
+        f"{number_text(found.factor)}, is fitted to the last states of {PROMPTS} other prompts. "
+        "Off: as a share of the sum's typical size after as many pairs. Step "
+        f"{run.snapshot_steps[snapshot]}, seed {row_of(run, view) + 1}.",
     )
 
 
@@ -229,10 +228,8 @@ def _caption(run: Run, made: str) -> str:
         kind_of(run.config) == "scalar"
     )
     return (
-        f"On the left, what the layer holds for one fresh prompt; in the middle, {made}. "
-        "Move the pairs read: the two should grow together, pair by pair, and the difference "
-        "should stay empty."
-        f"{turned} Before training the state mixes all products of tokens, and the difference "
-        "is as strong as the "
-        "state."
+        f"On the left, what the layer holds for one fresh prompt; in the middle, {made}. Move the "
+        "pairs read: the two should grow together, pair by pair, and the difference should stay "
+        f"empty.{turned} Before training the state mixes all products of tokens, and the "
+        "difference is as strong as the state."
     )

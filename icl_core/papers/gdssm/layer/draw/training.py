@@ -47,9 +47,8 @@ def loss(run: Run, view: Any) -> Panel:
     return Panel(
         _loss_title(run, x, mean_of(trained), beside),
         f"The same {train.count(config, train.WATCHED):,} tasks at every step, none of which is "
-        "trained on. "
-        f"{words(run, beside)} A layer that learns nothing from its prompt stays at predicting "
-        "zero." + (" The band is the spread over seeds." if len(trained) > 1 else ""),
+        f"trained on. {words(run, beside)} A layer that learns nothing from its prompt stays at "
+        "predicting zero." + (" The band is the spread over seeds." if len(trained) > 1 else ""),
         figure,
         data=pd.DataFrame({"step": x, "trained": mean_of(trained)}).round(5),
     )
@@ -71,14 +70,12 @@ def alignment(run: Run, view: Any) -> Panel:
     return Panel(
         _alignment_title(run, float(mean_of(cosine if run.config.f > 1 else predictions)[-1])),
         "How far the predictions are from the construction's, and how far their derivatives by "
-        "the query's x (the "
-        "sensitivities) are, in length and in direction. "
+        "the query's x (the sensitivities) are, in length and in direction. "
         + (
             "The construction keeps a penalty that training undoes, so they stay apart."
             if run.config.penalty > 0 and run.config.layers > 1
             else "All should fall together. A model that solves the task in another way could "
-            "reach the same loss, and "
-            "would stay up here."
+            "reach the same loss, and would stay up here."
         ),
         figure,
         data=pd.DataFrame(

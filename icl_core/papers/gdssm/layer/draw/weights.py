@@ -15,23 +15,18 @@ from icl_core.papers.gdssm.shared.any_layer import Model
 from icl_core.papers.gdssm.shared.load_run import constructed_of, row_of, trained_at
 
 FREEDOMS = {
-    "N-D": "Scale and sign can move freely among Q, q and β. So Q is divided by its entry (y, "
-    "x), and q, the skip "
-    "weights of Figure 3 C, by its last; the rate is β times both times the mean decay",
-    "1-D": "The state has no basis of its own: Ψ → GΨ, Θ → G⁻ᵀΘ acts the same for any "
-    "invertible G. So only "
-    "M = β Ψᵀ A Θ can be compared. It is in units of η/N, and the rate is on the diagonal of "
-    "its upper right",
+    "N-D": "Scale and sign can move freely among Q, q and β. So Q is divided by its entry (y, x), "
+    "and q, the skip weights of Figure 3 C, by its last; the rate is β times both times the mean "
+    "decay",
+    "1-D": "The state has no basis of its own: Ψ → GΨ, Θ → G⁻ᵀΘ acts the same for any invertible "
+    "G. So only M = β Ψᵀ A Θ can be compared. It is in units of η/N, and the rate is on the "
+    "diagonal of its upper right",
     "2": "Scales can move among b, Q, Q̃ and q, and the second layer can do part of the first "
-    "one's work. So we show "
-    "the sum Q̄ = b₁Q₁ + b₂Q₂, each matrix divided by its leading entry, and the rates as A and "
-    "B of the prediction "
-    "A G x − B G S x",
+    "one's work. So we show the sum Q̄ = b₁Q₁ + b₂Q₂, each matrix divided by its leading entry, "
+    "and the rates as A and B of the prediction A G x − B G S x",
     "more": "Beyond two layers nobody has normalised the symmetries. So every matrix is divided "
-    "by its largest entry. "
-    "A skip, which is 0 in the construction, is shown as it is; rates mean nothing without "
-    "their matrices and are left "
-    "out",
+    "by its largest entry. A skip, which is 0 in the construction, is shown as it is; rates mean "
+    "nothing without their matrices and are left out",
 }
 LIMIT = 1.5  # of the scale, however large a quotient is before training
 
@@ -86,11 +81,9 @@ def _caption(run: Run, as_it_is: bool) -> str:
             else "what is left of the difference"
         )
         return (
-            f"The numbers as training left them. {rate} in the construction, and all decays are "
-            "1. They look unlike "
-            "the construction and differ from seed to seed, because the model acts the same "
-            "with many weights. Switch "
-            f"this off to see {left}."
+            f"The numbers as training left them. {rate} in the construction, and all decays are 1. "
+            "They look unlike the construction and differ from seed to seed, because the model "
+            f"acts the same with many weights. Switch this off to see {left}."
         )
     kind = "more" if run.config.layers > 2 else "2" if run.config.layers == 2 else run.config.model
     one = "; with one feature Q and Qᵀ act alike, so the two halves of Q are added" * (
@@ -100,11 +93,10 @@ def _caption(run: Run, as_it_is: bool) -> str:
         run.config.penalty > 0
     )
     return (
-        f"{FREEDOMS[kind]}{one}. A decay counts as the mean of a^(N − t) over the examples, 1 "
-        "if none is forgotten. "
-        "All maps share one scale. The difference should be empty; before training it is as "
-        "strong as the learned "
-        f"weights themselves (colours end at ±1.5).{undone * (kind == '2')}"
+        f"{FREEDOMS[kind]}{one}. A decay counts as the mean of a^(N − t) over the examples, 1 if "
+        "none is forgotten. All maps share one scale. The difference should be empty; before "
+        "training it is as strong as the learned weights themselves (colours end at "
+        f"±1.5).{undone * (kind == '2')}"
     )
 
 

@@ -33,14 +33,11 @@ def fit(run: Run, view: Any) -> Panel:
         _away(curves, name, sine) for name in ("mlp gate", "gradient descent", "linear gate")
     )
     return Panel(
-        f"Prompt {view.prompt}: the gated MLP is {gated} off the sine, gradient descent on sin "
-        f"x and cos x {descent}, "
-        f"the gated linear embedding {linear}",
-        f"The {run.config.N} dots are the prompt, and every x of the curves is a query. Both "
-        "blue curves should follow "
-        f"the dotted sine as the grey one does. {_linear(run)} Look at another prompt: a curve "
-        "that "
-        "does not move ignores the dots.",
+        f"Prompt {view.prompt}: the gated MLP is {gated} off the sine, gradient descent on sin x "
+        f"and cos x {descent}, the gated linear embedding {linear}",
+        f"The {run.config.N} dots are the prompt, and every x of the curves is a query. Both blue "
+        f"curves should follow the dotted sine as the grey one does. {_linear(run)} Look at "
+        "another prompt: a curve that does not move ignores the dots.",
         note=f"Off: root mean square over all x from −5 to 5. {at}",
         **_fit(run, curves, pairs, ("examples", "the sine"), 0.85),
     )
@@ -49,8 +46,8 @@ def fit(run: Run, view: Any) -> Panel:
 def _linear(run: Run) -> str:
     """What models with a linear embedding make of the dots, by their losses at the end."""
     text = (
-        "With a linear embedding constructed layers make a straight line, also with an MLP on "
-        "the state"
+        "With a linear embedding constructed layers make a straight line, also with an MLP on the "
+        "state"
     )
     if "linear trained" in run.names("variants"):
         bent, line = (
@@ -76,21 +73,18 @@ def prompt(run: Run, view: Any) -> Panel:
     warning = "" if np.abs(pairs[:, 0]).max() <= 5 else " No training saw an x beyond ±5."
     too = "long" if len(pairs) > run.config.N else "short"
     count = (
-        f" Trained for {run.config.N} pairs and given {len(pairs)}, a step is too {too}, as η/N "
-        "is fixed."
+        f" Trained for {run.config.N} pairs and given {len(pairs)}, a step is too {too}, as η/N is "
+        "fixed."
     )
     top = 1.4 * max(0.5, float(np.abs(pairs[:, 1]).max()))
     return Panel(
         f"Your points: the gated MLP is {gated} off them, the nearest sine {sine}, the gated "
         f"linear embedding {linear}",
-        "Type points of a sine with an amplitude of up to 0.5, and the blue curves go near "
-        "them. Turn all signs, and "
-        "the MLP turns with them; the gated one does not quite, because all sines of its "
-        "training are above zero at x "
-        "= 0. Type points of a line or of a faster wave, and they still draw a sine of period "
-        "2π: the features were "
-        "learned once, and the prompt only weighs them. A model that fitted any curve would "
-        "follow those points too.",
+        "Type points of a sine with an amplitude of up to 0.5, and the blue curves go near them. "
+        "Turn all signs, and the MLP turns with them; the gated one does not quite, because all "
+        "sines of its training are above zero at x = 0. Type points of a line or of a faster "
+        "wave, and they still draw a sine of period 2π: the features were learned once, and the "
+        "prompt only weighs them. A model that fitted any curve would follow those points too.",
         note="Off: root mean square over your "
         f"points.{count * (len(pairs) != run.config.N)}{warning} {at}",
         **_fit(run, curves, pairs, ("your points", "nearest sine"), top),
@@ -142,14 +136,11 @@ def features(run: Run, view: Any) -> Panel:
     sine_r2, cosine_r2 = (number_text(float(r2), 2) for r2 in waves.r2)
     return Panel(
         f"{variant(view.features_of).label}: two directions hold {percent(waves.share)} of the "
-        "features, and of sin x "
-        f"and cos x R² = {sine_r2} and {cosine_r2}",
+        f"features, and of sin x and cos x R² = {sine_r2} and {cosine_r2}",
         "Single features (thin) mean nothing by themselves, because the layers only see inner "
-        "products. So we take "
-        "their two leading directions, turned towards sin x and cos x: they should cover the "
-        "dotted waves. R² is 1 if "
-        "they do and 0 if they hold nothing of a wave. A linear embedding can only draw "
-        "straight lines.",
+        "products. So we take their two leading directions, turned towards sin x and cos x: they "
+        "should cover the dotted waves. R² is 1 if they do and 0 if they hold nothing of a wave. "
+        "A linear embedding can only draw straight lines.",
         _waves(waves, run.config.features),
         data=pd.DataFrame(
             {

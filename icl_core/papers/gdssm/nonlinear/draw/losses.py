@@ -36,27 +36,21 @@ def losses_panel(run: Run, view: Any) -> Panel:
     }
     worst = {"worst seed": [float(run[f"evaluated/{id}"].max()) for id in ids]}
     return Panel(
-        f"The gated MLP has {percent(mean['mlp gate'] / zero)} of the loss of predicting zero; "
-        "the gated linear "
-        f"embedding has {percent(mean['linear gate'] / zero)}, and keeps {percent(kept)} of its "
-        "gain with the labels "
-        "hidden",
+        f"The gated MLP has {percent(mean['mlp gate'] / zero)} of the loss of predicting zero; the "
+        f"gated linear embedding has {percent(mean['linear gate'] / zero)}, and keeps "
+        f"{percent(kept)} of its gain with the labels hidden",
         "A bar is a model's loss, and the diamond its loss with the labels in its prompt hidden "
-        "(set to zero). The "
-        f"gated linear embedding then loses {number_text(blind['linear gate'], 4)}; the mean of "
-        f"all sines, {MEAN:.2f} cos "
-        f"x, loses {number_text(float(run['baseline/mean'][0]), 4)}. A model that is linear in "
-        "the query's x cannot be "
-        "better than the best straight lines, and an MLP on the state is linear in it; trained "
-        "layers are not. If the "
-        "embedding did not matter, all bars would be equal.",
+        "(set to zero). The gated linear embedding then loses "
+        f"{number_text(blind['linear gate'], 4)}; the mean of all sines, {MEAN:.2f} cos x, loses "
+        f"{number_text(float(run['baseline/mean'][0]), 4)}. A model that is linear in the query's "
+        "x cannot be better than the best straight lines, and an MLP on the state is linear in "
+        "it; trained layers are not. If the embedding did not matter, all bars would be equal.",
         _bars(run, list(mean.values()), list(blind.values())),
         data=pd.DataFrame({name: list(column) for name, column in (table | worst).items()}).round(
             5
         ),
         note="All bars and lines are on the same held-out tasks. The best straight lines are "
-        "fitted to each whole "
-        "sine, exactly.",
+        "fitted to each whole sine, exactly.",
     )
 
 
@@ -64,7 +58,7 @@ BESIDE = ("linear", "linear trained", "linear gate", "linear gate trained")
 KINDS = ("construction", "trained")
 
 
-def beside(run: Run, view: Any) -> Panel:
+def trained_and_constructed(run: Run, view: Any) -> Panel:
     """Figure 4 B: trained layers beside constructed ones, behind the same linear embedding, with
     the gated unit and without."""
     missing = set(BESIDE) - set(run.names("variants"))
@@ -94,14 +88,11 @@ def beside(run: Run, view: Any) -> Panel:
         f"{many.capitalize()}, trained and constructed: {gate} with the gated unit, {plain} "
         "without",
         "The comparison of Figure 4 B and Appendix A.7. Behind a linear embedding stand GD-SSM "
-        "layers, trained (blue) "
-        "or constructed as a step of gradient descent each (orange). The embedding, the rates "
-        "and the gated unit are "
-        "trained around both. If training found gradient descent here, the bars of a pair would "
-        "be equal. None "
-        f"comes near the {number_text(float(run['baseline/ideal'][0]), 4)} of as many steps on "
-        "sin x and "
-        "cos x: a linear embedding has no features in which a sine is linear.",
+        "layers, trained (blue) or constructed as a step of gradient descent each (orange). The "
+        "embedding, the rates and the gated unit are trained around both. If training found "
+        "gradient descent here, the bars of a pair would be equal. None comes near the "
+        f"{number_text(float(run['baseline/ideal'][0]), 4)} of as many steps on sin x and cos x: a "
+        "linear embedding has no features in which a sine is linear.",
         figure,
         data=pd.DataFrame({"model": labels, "loss": means.values()}).round(5),
         note="Dots are single seeds. The same held-out tasks for all.",
@@ -215,8 +206,8 @@ def training(run: Run, view: Any) -> Panel:
     return Panel(
         _title(run, {each.id: mean_of(row) for each, row in rows.items()}),
         f"The loss on {WATCHED:,} held-out tasks. A model with an MLP embedding falls as its "
-        "features turn into waves: "
-        "play the training, and watch the features. A model that cannot fit a sine stays up."
+        "features turn into waves: play the training, and watch the features. A model that cannot "
+        "fit a sine stays up."
         + (" The bands are the spread over seeds." if run.config.seeds > 1 else ""),
         figure,
         data=pd.DataFrame(
@@ -238,6 +229,6 @@ def _title(run: Run, means: dict[str, np.ndarray]) -> str:
     waves = " and ".join(number_text(ends[id], 4) for id in mlps)
     others = min(value for id, value in ends.items() if id not in mlps)
     return (
-        f"With an MLP embedding they end at {waves}, without one at {number_text(others, 4)} "
-        "and above"
+        f"With an MLP embedding they end at {waves}, without one at {number_text(others, 4)} and "
+        "above"
     )

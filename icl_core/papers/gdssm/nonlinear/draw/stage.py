@@ -41,10 +41,9 @@ def fit(run: Run, view: Any) -> Panel:
     return Panel(
         f"Off the sine: {away[BENT]} with an MLP embedding, {away[STRAIGHT]} linear",
         f"The {run.config.N} dots are the prompt, and every x of the curves is a query. Blue "
-        "should follow the dotted "
-        "sine, as gradient descent on sin x and cos x does (dashed). Behind a linear embedding, "
-        "constructed layers "
-        "draw a line; a gated unit bends it, mostly towards the mean of all sines.",
+        "should follow the dotted sine, as gradient descent on sin x and cos x does (dashed). "
+        "Behind a linear embedding, constructed layers draw a line; a gated unit bends it, mostly "
+        "towards the mean of all sines.",
         figure.add_trace(figures.dots(pairs, "examples").update(showlegend=False)),
         data=pd.DataFrame(found).round(4),
     )
@@ -98,11 +97,9 @@ def bars(run: Run, view: Any) -> Panel:
     return Panel(
         f"The gated MLP ends at {percent(means[ids.index(BENT)] / zero)} of predicting zero's loss",
         "A bar is a model's loss. The diamond is its loss with the labels in its prompt hidden "
-        "(set to zero), which "
-        "shows how good it is without its examples. A model that is linear in the query's x "
-        "cannot be good at sines, "
-        "and an MLP on the state is linear in it too. If the embedding did not matter, all bars "
-        "would be equal.",
+        "(set to zero), which shows how good it is without its examples. A model that is linear "
+        "in the query's x cannot be good at sines, and an MLP on the state is linear in it too. "
+        "If the embedding did not matter, all bars would be equal.",
         figure.update_layout(margin={"t": 12}),
         data=pd.DataFrame(
             {"model": [each.label for each in shown], "loss": means, "labels hidden": blind}
@@ -119,14 +116,14 @@ def training(run: Run, view: Any) -> Panel:
     named = [variant(id).label for id in (BENT, STRAIGHT)]
     for trace in panel.figure.data:  # the others have the colours of the bars below
         trace.update(showlegend=trace.get("name") in named)
-    ours, theirs = (at(run, view, id) for id in (BENT, STRAIGHT))
+    ours, theirs = (loss_at_snapshot(run, view, id) for id in (BENT, STRAIGHT))
     return replace(
         panel,
         title=f"Loss {number_text(ours, 4)} with an MLP embedding, {number_text(theirs, 4)} linear",
     )
 
 
-def at(run: Run, view: Any, id: str) -> float:
+def loss_at_snapshot(run: Run, view: Any, id: str) -> float:
     """A model's loss at the view's snapshot, as the mean over seeds."""
     step = run.step(view)
     return float(mean_of(run[f"curve/{id}"])[np.abs(run["curve/step"] - step).argmin()])

@@ -34,8 +34,8 @@ def _map(layer: int, left: np.ndarray, right: np.ndarray, by: float) -> Map:
         ]
         says = (
             f"Row {i} of √Σ times column {j} of A √Σ, divided by the layer's multiple a = "
-            f"{written(by)}. In a layer "
-            "that has learned Σ⁻¹ the terms make 1 on the diagonal and cancel beside it."
+            f"{written(by)}. In a layer that has learned Σ⁻¹ the terms make 1 on the diagonal and "
+            "cancel beside it."
         )
         identity = Term("the identity", float(row == column), "what A = a Σ⁻¹ would give")
         return Explanation(

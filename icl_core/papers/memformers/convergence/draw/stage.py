@@ -38,10 +38,9 @@ def distances(run: Run, view: View) -> Panel:
     return Panel(
         f"Distance from Σ⁻¹: at most {written(float(now.max()), 2)}",
         "How far √Σ A √Σ of each layer is from a multiple of the identity, as a share of its "
-        "size: the mean over seeds "
-        "and their spread. The title names the farthest layer of any seed. At 0 the layer's A "
-        "is a multiple of Σ⁻¹. "
-        f"Without learning it stays near {_random(run):.2f}.",
+        "size: the mean over seeds and their spread. The title names the farthest layer of any "
+        "seed. At 0 the layer's A is a multiple of Σ⁻¹. Without learning it stays near "
+        f"{_random(run):.2f}.",
         fitted(figure),
     )
 
@@ -61,11 +60,9 @@ def identities(run: Run, view: View) -> Panel:
     names = [f"layer {i + 1}: {written(each, 2)} away" for i, each in enumerate(away)]
     return Panel(
         f"√Σ A √Σ, step {at(run, view)}: {close} of {len(away)} layers nearly the identity",
-        "One map for each layer, of the seed shown, divided by the mean of its diagonal. Where "
-        "A is a multiple of Σ⁻¹, "
-        "√Σ A √Σ is one of the identity: ones on the diagonal, grey elsewhere. A layer that has "
-        "learned nothing looks "
-        "like noise.",
+        "One map for each layer, of the seed shown, divided by the mean of its diagonal. Where A "
+        "is a multiple of Σ⁻¹, √Σ A √Σ is one of the identity: ones on the diagonal, grey "
+        "elsewhere. A layer that has learned nothing looks like noise.",
         figures.small_maps(
             dict(zip(names, shown, strict=True)), (None, None), ("row", "column"), "entry", LIMIT
         ),
@@ -83,10 +80,8 @@ def steps(run: Run, view: View) -> Panel:
         if len(now) <= 3
         else "The layers' steps a",
         "Each dot is a layer's step a, its multiple of Σ⁻¹. Each line is a step 1/r that theory "
-        "gives, r a root of the "
-        f"best polynomial of degree {len(now)}. After training every line has one dot, in any "
-        "order. Without learning "
-        "the dots stay near zero.",
+        f"gives, r a root of the best polynomial of degree {len(now)}. After training every line "
+        "has one dot, in any order. Without learning the dots stay near zero.",
         figure,
     )
 

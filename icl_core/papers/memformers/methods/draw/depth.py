@@ -35,13 +35,12 @@ METHODS = {
 }
 MEDIAN = (
     "You see the median over prompts: half of them have a smaller error. The dotted line is the "
-    "best for the mean. It "
-    "is no bound here: a model may be better on most prompts, and worse on rare ones."
+    "best for the mean. It is no bound here: a model may be better on most prompts, and worse on "
+    "rare ones."
 )
 RINGS = (
     " Rings are the paper's points. Whiskers are two standard deviations of a mean over 1000 "
-    "prompts, as many as the "
-    "authors test on. Their classical methods see 19 of the 20 examples."
+    "prompts, as many as the authors test on. Their classical methods see 19 of the 20 examples."
 )
 CLOSE = 0.1  # log-losses that differ by less count as equal
 FEW = 1000  # prompts that the authors evaluate on
@@ -105,7 +104,7 @@ def _trained(run: Run, view: View) -> list[Curve]:
     x = run["depth/layers"]
     found = [Curve(trained_name(run), x, log_of(run["evaluated/loss"]), "trained", markers=True)]
     if view.overlay != "trained":
-        others = losses.beside(run, "beside/{}/loss")
+        others = losses.reference_curves(run, "beside/{}/loss")
         found += [Curve(name, x, logs, kind, "dash", markers=True) for name, logs, kind in others]
     return found
 
@@ -160,7 +159,7 @@ def limits(run: Run, zero: float) -> tuple[float, float]:
 
 def _table(run: Run) -> pd.DataFrame:
     x, every = run["depth/layers"], [("trained", log_of(run["evaluated/loss"]))]
-    every += [(name, logs) for name, logs, _ in losses.beside(run, "beside/{}/loss")]
+    every += [(name, logs) for name, logs, _ in losses.reference_curves(run, "beside/{}/loss")]
     series = [Curve(name, x, logs) for name, logs in every] + [
         curve for *_, curve in _baselines(run)
     ]
@@ -189,11 +188,9 @@ def _title(run: Run, view: View) -> str:
 def _caption(run: Run, view: View) -> str:
     """What to look at, and the findings that this run shows."""
     parts = [
-        "Each dot is a model trained for that depth; lower is better. Log-loss is the "
-        "logarithm of the squared "
-        "error: one less is an error 2.7 times smaller. A model that has learned nothing "
-        "stays at predicting "
-        "zero, log d."
+        "Each dot is a model trained for that depth; lower is better. Log-loss is the logarithm "
+        "of the squared error: one less is an error 2.7 times smaller. A model that has learned "
+        "nothing stays at predicting zero, log d."
     ]
     if view.average == "median":
         parts.append(MEDIAN)
@@ -201,9 +198,8 @@ def _caption(run: Run, view: View) -> str:
         parts += [_power(run), _shared(run), _knowing(run)]
     if view.overlay == "all":
         parts.append(
-            "Gradient descent and the methods called tuned have the best constant "
-            "settings for each "
-            "depth; momentum and Nesterov without that word have the authors'."
+            "Gradient descent and the methods called tuned have the best constant settings for "
+            "each depth; momentum and Nesterov without that word have the authors'."
         )
     return " ".join(part for part in parts if part)
 
@@ -228,8 +224,8 @@ def _power(run: Run) -> str:
     if gap < CLOSE and above < CLOSE:
         reached = f"{who} {'both' if len(equal) == 2 else 'all'} reach it"
         return (
-            f"Look at the dotted floor: {reached}. Memory adds no power here, only another way "
-            "to get there."
+            f"Look at the dotted floor: {reached}. Memory adds no power here, only another way to "
+            "get there."
         )
     batch = (
         ""
@@ -237,9 +233,8 @@ def _power(run: Run) -> str:
         else f" (on batches of {run.config.batch:,} that are kept)"
     )
     return (
-        f"Look at the dotted floor: {who} could both reach it. That they end {written(gap)} "
-        "apart, and "
-        f"{written(above)} or more above it, is a matter of training{batch}, not of power."
+        f"Look at the dotted floor: {who} could both reach it. That they end {written(gap)} apart, "
+        f"and {written(above)} or more above it, is a matter of training{batch}, not of power."
     )
 
 
@@ -288,14 +283,12 @@ def _note(run: Run) -> str:
     few = error * (PROMPTS / FEW) ** 0.5
     text = (
         f"Natural logarithms, on {PROMPTS:,} fresh prompts. Standard error with "
-        f"{run.config.layers} layers: "
-        f"± {error:.2g}. A few prompts have very large errors: a mean over {FEW} prompts would "
-        f"be off by ± {few:.2g}."
+        f"{run.config.layers} layers: ± {error:.2g}. A few prompts have very large errors: a mean "
+        f"over {FEW} prompts would be off by ± {few:.2g}."
     )
     if n >= d:
         return text
     return text + (
-        f" With {n} examples for {d} unknowns the problem is underdetermined: least squares "
-        "takes the smallest w that "
-        "fits, and misses w* as well."
+        f" With {n} examples for {d} unknowns the problem is underdetermined: least squares takes "
+        "the smallest w that fits, and misses w* as well."
     )

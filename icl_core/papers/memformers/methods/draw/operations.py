@@ -97,9 +97,9 @@ def by_products(run: Run, view: View) -> Panel:
         _caption(run, costs, degrees),
         roomy(figure),
         data=_table(depths, costs, degrees, mean_of(logs)),
-        note="Products with matrices that all prompts share (A, B, Σ⁻¹) are not counted. After "
-        "d products conjugate "
-        "gradient has no direction left and is exact: it ends on the lower edge of the picture.",
+        note="Products with matrices that all prompts share (A, B, Σ⁻¹) are not counted. After d "
+        "products conjugate gradient has no direction left and is exact: it ends on the lower "
+        "edge of the picture.",
     )
 
 
@@ -143,12 +143,10 @@ def _caption(run: Run, costs: list[int], degrees: list[int]) -> str:
     L = run.config.layers
     return (
         "A layer of CGD, or of a model that does not move the covariates (B = 0), makes one "
-        "product with S. GD++ "
-        f"moves them, with products of d × d matrices: {L} layers are {costs[-1]} products and "
-        "a polynomial of degree "
-        f"{degrees[-1]}. Layer for layer it may be ahead of conjugate gradient. At equal cost "
-        "it is behind wherever "
-        "the blue line lies above the black ones. A line that leaves the picture goes on beyond it."
+        f"product with S. GD++ moves them, with products of d × d matrices: {L} layers are "
+        f"{costs[-1]} products and a polynomial of degree {degrees[-1]}. Layer for layer it may be "
+        "ahead of conjugate gradient. At equal cost it is behind wherever the blue line lies "
+        "above the black ones. A line that leaves the picture goes on beyond it."
     )
 
 

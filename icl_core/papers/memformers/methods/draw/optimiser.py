@@ -115,13 +115,12 @@ def _title(run: Run, tables: Tables, depth: int, step: int) -> str:
 def _caption(view: View, share: float) -> str:
     what = (
         "wₗ₊₁ − wₗ = − Σⱼ Λⱼˡ ∇R(wⱼ): a row is a layer's step, a column the gradient at an "
-        "earlier guess. Look left of "
-        "the diagonal: that is memory. Gradient descent and a transformer without memory have "
-        "nothing there."
+        "earlier guess. Look left of the diagonal: that is memory. Gradient descent and a "
+        "transformer without memory have nothing there."
         if view.unit == "step"
         else "wₗ₊₁ = w₀ − Σᵢ Λᵢˡ ∇R(wᵢ) (eq. 1.1): rows are summed up from the start. Look for "
-        "columns that change "
-        "on the way down: that is memory. A method without memory has columns of one colour."
+        "columns that change on the way down: that is memory. A method without memory has columns "
+        "of one colour."
     )
     held = (
         ""
@@ -129,11 +128,9 @@ def _caption(view: View, share: float) -> str:
         else f" Each number is a mean over eigenvectors and holds {share:.0%} of its matrix."
     )
     return (
-        f"{what}{held} Nesterov takes its gradients ahead of its guesses; R is quadratic, so "
-        "that they can be written "
-        "here with those at the guesses. CGD has a table for every prompt: this is their mean. "
-        "The construction has no "
-        "memory and reaches the floor."
+        f"{what}{held} Nesterov takes its gradients ahead of its guesses; R is quadratic, so that "
+        "they can be written here with those at the guesses. CGD has a table for every prompt: "
+        "this is their mean. The construction has no memory and reaches the floor."
     )
 
 
@@ -152,9 +149,8 @@ def _note(run: Run, tables: Tables, depth: int) -> str:
             f"{said}."
         )
     return (
-        "After its last layer it has done what a linear transformer without memory does with "
-        f"the steps {said}. The "
-        f"best steps are {' '.join(written(float(step)) for step in best)}."
+        "After its last layer it has done what a linear transformer without memory does with the "
+        f"steps {said}. The best steps are {' '.join(written(float(step)) for step in best)}."
     )
 
 

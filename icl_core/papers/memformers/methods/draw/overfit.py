@@ -53,16 +53,16 @@ def _title(run: Run) -> str:
 def _caption(run: Run) -> str:
     text = (
         "Full lines are fresh prompts, dotted ones those of the training. Had the model learned "
-        "the task, and not its "
-        "prompts by heart, the two blue lines would be one. Predicting zero gives log d."
+        "the task, and not its prompts by heart, the two blue lines would be one. Predicting zero "
+        "gives log d."
     )
     if "baseline/cg_train" not in run.tensors:
         return text
     ahead = end(run, "evaluated/train") < end(run, "baseline/cg_train")
     if ahead and end(run, "evaluated/loss") > end(run, "baseline/cg"):
         return (
-            f"{text} On its batch the model is ahead of CGD; on fresh prompts CGD is ahead, "
-            "which learns nothing."
+            f"{text} On its batch the model is ahead of CGD; on fresh prompts CGD is ahead, which "
+            "learns nothing."
         )
     return text
 
@@ -70,8 +70,8 @@ def _caption(run: Run) -> str:
 def _note(run: Run) -> str:
     if run.config.batches == "fresh":
         return (
-            "Each training step has fresh prompts. The dotted line averages the last tenth of "
-            "the training."
+            "Each training step has fresh prompts. The dotted line averages the last tenth of the "
+            "training."
         )
     changing = run.config.batches == "resampled"
     kept = "the last of those that change every 100 steps" if changing else "kept throughout"

@@ -81,14 +81,11 @@ def depth(run: Run, view: View) -> Panel:
     return Panel(
         f"{L} layer{'s' * (L > 1)}: log-loss {written(reached)}, CGD's "
         f"{written(end(run, 'baseline/cg'))}",
-        "Log-loss is the logarithm of the squared error: one less is an error 2.7 times "
-        "smaller. The large dot is the "
-        "deepest model as it trains. Blue and dashed lines, models trained for each depth, are "
-        "drawn when training "
-        "ends. Conjugate gradient (CGD) computes its steps anew for every prompt, so that no "
-        "fixed steps reach it "
-        "where it is given Σ⁻¹ as well (“CGD with Σ⁻¹”). Dotted is the floor, the best of fixed "
-        "steps with one matrix; "
+        "Log-loss is the logarithm of the squared error: one less is an error 2.7 times smaller. "
+        "The large dot is the deepest model as it trains. Blue and dashed lines, models trained "
+        "for each depth, are drawn when training ends. Conjugate gradient (CGD) computes its "
+        "steps anew for every prompt, so that no fixed steps reach it where it is given Σ⁻¹ as "
+        "well (“CGD with Σ⁻¹”). Dotted is the floor, the best of fixed steps with one matrix; "
         "both are drawn from the first step on. Without training the dot stays at predicting zero."
         + by_depth.RINGS
         * bool(ringed),
@@ -104,7 +101,7 @@ def _beside(run: Run, x: np.ndarray) -> list[tuple[str, np.ndarray, np.ndarray, 
     }
     return [
         (short.get(name, name), x, logs, kind)
-        for name, logs, kind in losses.beside(run, "beside/{}/loss")
+        for name, logs, kind in losses.reference_curves(run, "beside/{}/loss")
     ]
 
 
@@ -142,8 +139,8 @@ def batch(run: Run, view: View) -> Panel:
     return Panel(
         f"Log-loss: own batch {own}, fresh {new}",
         "The finished models. Full lines are fresh prompts, dotted ones those of the training. "
-        "Had the model learned "
-        "the task, and not its prompts by heart, the two blue lines would be one."
+        "Had the model learned the task, and not its prompts by heart, the two blue lines would "
+        "be one."
         + " Rings are the paper's points; it shows the batch alone." * bool(as_printed)
         + " The own batch's line leaves the figure at the bottom." * (ends[0] < y_range[0]),
         fitted(figure),
@@ -167,9 +164,9 @@ def loss(run: Run, view: View) -> Panel:
     )
     return Panel(
         f"Fresh prompts, step {at(run, view)}: {written(reached)}",
-        f"The deepest model trains on one batch and is evaluated on {WATCHED:,} fresh prompts "
-        f"(on all {PROMPTS:,} the "
-        "log-loss differs a little). Where the curve rises, the model learns its batch by heart.",
+        f"The deepest model trains on one batch and is evaluated on {WATCHED:,} fresh prompts (on "
+        f"all {PROMPTS:,} the log-loss differs a little). Where the curve rises, the model learns "
+        "its batch by heart.",
         fitted(figure),
     )
 
@@ -180,10 +177,9 @@ def learned(run: Run, view: View) -> Panel:
     return Panel(
         f"Learned: {decoded.memory(table):.0%} on older gradients",
         "The model as a method: row l says how much of each gradient, at the start and after "
-        "every earlier layer, the "
-        "step of layer l uses. What stands left of the diagonal is memory, in the title as a "
-        "share of all; gradient "
-        "descent and a transformer without memory have nothing there.",
+        "every earlier layer, the step of layer l uses. What stands left of the diagonal is "
+        "memory, in the title as a share of all; gradient descent and a transformer without "
+        "memory have nothing there.",
         _triangle(run, view, table),
     )
 
@@ -194,8 +190,7 @@ def preconditioned(run: Run, view: View) -> Panel:
     return Panel(
         f"CGD with Σ⁻¹: {decoded.memory(table):.0%} on older gradients",
         "The same for conjugate gradient that is given Σ⁻¹. It has a table of its own for every "
-        "prompt; this is their "
-        "mean. The learned method has one table for all prompts.",
+        "prompt; this is their mean. The learned method has one table for all prompts.",
         _triangle(run, view, table),
     )
 
@@ -246,14 +241,11 @@ def path(run: Run, view: View) -> Panel:
     own, cg = (f"{lost[name][-1]:.2g}" for name in ("trained", "CGD"))
     return Panel(
         f"One prompt: error {own}, CGD's {cg}",
-        "Each dot is a layer's guess at the hidden weights, from the start to the star w*, in "
-        "the plane of two "
-        "eigenvectors of Σ; rings are lines of equal error. Who knows Σ⁻¹ heads for the star. "
-        "Gradient descent falls "
-        "down the steep side, then creeps along the valley. The construction, a model with the "
-        "best fixed steps put "
-        "in, is drawn from the first training step on. Without training the blue path misses "
-        "the star.",
+        "Each dot is a layer's guess at the hidden weights, from the start to the star w*, in the "
+        "plane of two eigenvectors of Σ; rings are lines of equal error. Who knows Σ⁻¹ heads for "
+        "the star. Gradient descent falls down the steep side, then creeps along the valley. The "
+        "construction, a model with the best fixed steps put in, is drawn from the first training "
+        "step on. Without training the blue path misses the star.",
         fitted(figures.paths(tracks, bowl, titles[0], titles[1], at=depth, corners=corners)),
     )
 

@@ -67,8 +67,8 @@ def trajectory_panel(run: Run, view: View) -> Panel:
         figure,
         data=_table(paths, losses, plane),
         note="The rings are lines of equal loss on this prompt's own examples, with all other "
-        "coordinates at w*; the "
-        "paths are seen from above the plane. The error is that on a fresh query, eᵀ Σ e.",
+        "coordinates at w*; the paths are seen from above the plane. The error is that on a fresh "
+        "query, eᵀ Σ e.",
     )
 
 
@@ -129,19 +129,16 @@ def _title(losses: dict[str, np.ndarray], shown: int) -> str:
 def _caption(run: Run) -> str:
     whoever = (
         "The construction knows Σ⁻¹ and heads for w*, as does a model that has learned Σ⁻¹. "
-        "Gradient descent first "
-        "falls down the steep side, then creeps along the valley."
+        "Gradient descent first falls down the steep side, then creeps along the valley."
         if load_run.knows_covariance(run.config)
         else "Only CGD, which looks at the prompt, can allow for it: Aₗ = aₗ I takes the same "
         "steps along every axis."
     )
     return (
         "Each dot is a guess after one more layer, from w₀ = 0 towards the star w*. Gradient "
-        "descent, momentum and "
-        "Nesterov have their best constant settings. The valley is longest along the "
-        "eigenvector of the smallest "
-        f"eigenvalue. {whoever} Without training the blue path would stay at the start or leave "
-        "the picture."
+        "descent, momentum and Nesterov have their best constant settings. The valley is longest "
+        f"along the eigenvector of the smallest eigenvalue. {whoever} Without training the blue "
+        "path would stay at the start or leave the picture."
     )
 
 

@@ -55,9 +55,8 @@ def forms(run: Run, view: View) -> Panel:
         _caption(run, found, both),
         figure,
         data=table,
-        note=f"Prompt {view.prompt}, training step {load_run.step_of(run, depth, snapshot)}: "
-        "the model predicts "
-        f"{written(-float(found.labels[-1]))} for the query; its true label is "
+        note=f"Prompt {view.prompt}, training step {load_run.step_of(run, depth, snapshot)}: the "
+        f"model predicts {written(-float(found.labels[-1]))} for the query; its true label is "
         f"{written(found.truth)}.",
     )
 
@@ -139,21 +138,16 @@ def _caption(run: Run, found: Forms, both: bool) -> str:
     if both:
         return (
             "What is left of each token's label after this layer: in the first row by attention "
-            "over tokens, in the "
-            "second as y − ⟨x, w⟩ with the guess w, in the third their difference, which is "
-            "rounding. As w comes "
-            "closer to the true weights, the examples fade. The query q starts at 0 and ends at "
-            "minus its prediction."
+            "over tokens, in the second as y − ⟨x, w⟩ with the guess w, in the third their "
+            "difference, which is rounding. As w comes closer to the true weights, the examples "
+            "fade. The query q starts at 0 and ends at minus its prediction."
         )
     variant = VARIANTS[run.config.variant]
     what = "The covariates move" if variant.moves_covariates else "Γ differs from token to token"
     why = "" if variant.has_one_w else f" {what} here, so no single w explains every token's label."
     return (
-        "Each row is a token: it shows which labels the token takes, and with which sign, −⟨x, "
-        "A x'⟩. Examples that "
-        "are alike in the directions that A counts weigh most. All of a row together is the "
-        "step A ∇R(w), as the "
-        "token's x sees it. The query q is the last row; no token attends to it."
-        + why
-        + (" Heads are summed." if run.config.heads > 1 else "")
+        "Each row is a token: it shows which labels the token takes, and with which sign, −⟨x, A "
+        "x'⟩. Examples that are alike in the directions that A counts weigh most. All of a row "
+        "together is the step A ∇R(w), as the token's x sees it. The query q is the last row; no "
+        "token attends to it." + why + (" Heads are summed." if run.config.heads > 1 else "")
     )

@@ -81,15 +81,13 @@ def depth(run: Run, view: View) -> Panel:
     ends = [written(end(run, f"evaluated/{each}")) for each in FIGURES]
     error = f"± {float(run['error/linear/gated'][:, -1].mean()):.2g}"
     return Panel(
-        f"Log-loss with gates: linear transformer {ends[0]}, Memformer {ends[1]}, with Γ "
-        f"learned too {ends[2]}",
+        f"Log-loss with gates: linear transformer {ends[0]}, Memformer {ends[1]}, with Γ learned "
+        f"too {ends[2]}",
         "Fresh prompts of the mixture; each depth has heads of its own. Had Γ overfit to its "
-        "component, the "
-        "Memformer's dashed line would lie above the linear transformer's. Heads put together "
-        "without learning are "
-        "off by a factor, and far worse. CGD is not drawn: in one dimension its first step "
-        "solves every prompt, and "
-        f"what is left is rounding (a loss of {float(run['baseline/cg'][0]):.0e}).",
+        "component, the Memformer's dashed line would lie above the linear transformer's. Heads "
+        "put together without learning are off by a factor, and far worse. CGD is not drawn: in "
+        "one dimension its first step solves every prompt, and what is left is rounding (a loss "
+        f"of {float(run['baseline/cg'][0]):.0e}).",
         over_layers(series, "log-loss", window([*capped, floor, [0.0]]), 0.0, height=430),
         data=tabled("layers", x, series),
         note=f"Natural logarithms, all on the same fresh prompts. Standard error with {x[-1]} "
@@ -121,11 +119,10 @@ def methods(run: Run, view: View) -> Panel:
     return Panel(
         f"Log-loss of heads with memory above those without: {written(apart['gated'])} with gates, "
         f"{written(apart['scalar'])} with one number",
-        f"Log-loss of {row + 1} layers on fresh prompts of the mixture; predicting zero gives "
-        "0. How far a circle is "
-        "from its diamond is what memory costs, or gains. “Own training” is a model trained on "
-        "the mixture itself. A "
-        "triangle at the top edge stands for a loss beyond it.",
+        f"Log-loss of {row + 1} layers on fresh prompts of the mixture; predicting zero gives 0. "
+        "How far a circle is from its diamond is what memory costs, or gains. “Own training” is a "
+        "model trained on the mixture itself. A triangle at the top edge stands for a loss beyond "
+        "it.",
         figure,
         data=table.round(4).reset_index(names="method"),
         note="Bars reach from the lowest to the highest seed." if run.config.seeds > 1 else "",
@@ -171,11 +168,10 @@ def gates(run: Run, view: View) -> Panel:
     table = pd.DataFrame(found, [SHORT.get(each, (each, each))[1] for each in learned], names)
     return Panel(
         f"The gates add up to {', '.join(sums[:-1])} and {sums[-1]} whole steps",
-        f"A block is a gate of the model of {row + 1} layers times the factor by which its head "
-        "is off: E x² of the "
-        "mixture over that of the component. The gate itself is written on it. A whole bar "
-        "should be about one step, "
-        "whichever heads make it up. Without gates it would be the sum of all factors.",
+        f"A block is a gate of the model of {row + 1} layers times the factor by which its head is "
+        "off: E x² of the mixture over that of the component. The gate itself is written on it. A "
+        "whole bar should be about one step, whichever heads make it up. Without gates it would "
+        "be the sum of all factors.",
         figure,
         data=table.round(4).reset_index(names="method"),
     )
@@ -193,14 +189,11 @@ def test_time(run: Run, view: View) -> Panel:
     )
     return Panel(
         f"With Γ learned too: {met[ADAPTED]} on the {run.config.gate_prompts:,} prompts met, "
-        f"{fresh[ADAPTED]} on "
-        "fresh ones",
-        f"The loss on the prompts met at test time, with {run.config.layers} layers. Fresh "
-        "prompts may show another: "
-        "a wide gap says that these prompts are learned by heart. With gates alone it is "
-        f"{met[GATED]} here and "
-        f"{fresh[GATED]} on fresh ones. Most of the loss is in rare prompts, of which these "
-        "hold too few.",
+        f"{fresh[ADAPTED]} on fresh ones",
+        f"The loss on the prompts met at test time, with {run.config.layers} layers. Fresh prompts "
+        "may show another: a wide gap says that these prompts are learned by heart. With gates "
+        f"alone it is {met[GATED]} here and {fresh[GATED]} on fresh ones. Most of the loss is in "
+        "rare prompts, of which these hold too few.",
         roomy(figures.curves(series, "step at test time", "log-loss", y_range=y_range)),
         data=tabled("step", x, series),
     )
@@ -229,11 +222,10 @@ def training(run: Run, view: View) -> Panel:
     )  # fmt: skip
     return Panel(
         _training_title(run, series, len(rows)),
-        f"Each head of {run.config.layers} layers on prompts of its own distribution: full "
-        "lines without memory, "
-        "dashed ones with Γ. A head that learns nothing stays where it starts, at predicting "
-        "zero. A line that still "
-        "falls at its end belongs to a head that is not trained to its end.",
+        f"Each head of {run.config.layers} layers on prompts of its own distribution: full lines "
+        "without memory, dashed ones with Γ. A head that learns nothing stays where it starts, at "
+        "predicting zero. A line that still falls at its end belongs to a head that is not "
+        "trained to its end.",
         roomy(figure),
         data=tabled("step", x, series),
     )
@@ -256,6 +248,6 @@ def _training_title(run: Run, series: list[Curve], rows: int) -> str:
     ends = np.array([curve.mean()[-1] for curve in series])
     apart = float(np.abs(ends[:rows] - ends[rows : 2 * rows]).max())
     return (
-        f"On their own prompts, heads with memory and without end up to {written(apart)} apart "
-        "in log-loss"
+        f"On their own prompts, heads with memory and without end up to {written(apart)} apart in "
+        "log-loss"
     )

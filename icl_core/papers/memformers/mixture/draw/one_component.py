@@ -44,12 +44,10 @@ def comparison(run: Run, view: View) -> Panel:
     return Panel(
         f"Log-loss: linear {linear}, Memformer {gated}",
         "Each prompt comes from one component. Each depth has heads of its own, put together by "
-        "learned gates. Full "
-        "lines are fresh prompts, dotted ones those that the gates were learned on. Log-loss is "
-        "the logarithm of the "
-        f"error: one less is 2.7 times smaller. Predicting zero gives {written(zero)}, above "
-        "the picture. If Γ did "
-        "no harm, the Memformer's line would not lie above the other."
+        "learned gates. Full lines are fresh prompts, dotted ones those that the gates were "
+        "learned on. Log-loss is the logarithm of the error: one less is 2.7 times smaller. "
+        f"Predicting zero gives {written(zero)}, above the picture. If Γ did no harm, the "
+        "Memformer's line would not lie above the other."
         + " Rings are the paper's points, on the dotted lines' prompts."
         * bool(as_printed),
         fitted(figure),
@@ -83,11 +81,9 @@ def shares(run: Run, view: View) -> Panel:
     sums = ", ".join(written(float(each)) for each in found.sum(1))
     return Panel(
         f"The gates sum to {sums}",
-        f"The gates of the model of {row + 1} layers, learned from zero. They cannot be right "
-        "for all prompts: each "
-        "comes from one component, and the same three numbers serve all. One gate at 1 and the "
-        "others at 0 would be "
-        "Theorem 4.1's choice for that component.",
+        f"The gates of the model of {row + 1} layers, learned from zero. They cannot be right for "
+        "all prompts: each comes from one component, and the same three numbers serve all. One "
+        "gate at 1 and the others at 0 would be Theorem 4.1's choice for that component.",
         named(figure.update_yaxes(title={"text": "gate"})),
         data=pd.DataFrame(found, methods, names).round(4).reset_index(names="method"),
     )
@@ -119,11 +115,10 @@ def picked(run: Run, view: View) -> Panel:
     return Panel(
         "Gates for one component: "
         f"{'no worse than' if above <= 0.02 else f'{written(above)} above'} its head",
-        "One gate at 1 and the others at 0 is that head alone (open marks), as Theorem 4.1 "
-        "says. Gates learned from "
-        "zero on prompts of that component (full marks) may do better, because the heads are "
-        "not trained to their "
-        "end. Gates that serve all three components at once (crosses) pay for it. Lower is better.",
+        "One gate at 1 and the others at 0 is that head alone (open marks), as Theorem 4.1 says. "
+        "Gates learned from zero on prompts of that component (full marks) may do better, because "
+        "the heads are not trained to their end. Gates that serve all three components at once "
+        "(crosses) pay for it. Lower is better.",
         fitted(figure.update_xaxes(title={"text": "the prompts' component"}), t=46),
         data=pd.DataFrame(
             {"component": names} | {name: values.mean(0) for name, *_, values in rows}
@@ -143,13 +138,10 @@ def test_time(run: Run, view: View) -> Panel:
     }
     return Panel(
         f"With gates alone, the last tenth of {run.config.gate_steps:,} steps still lowers the "
-        "log-loss by "
-        f"{written(max(float(still[LINEAR]), float(still[GATED])))}",
+        f"log-loss by {written(max(float(still[LINEAR]), float(still[GATED])))}",
         f"The loss on the {run.config.gate_prompts:,} prompts met, as Adam (rate "
-        f"{run.config.gate_rate:g}) learns "
-        f"the gates of {run.config.layers} layers from zero. A line that still falls at its end "
-        "would go lower with "
-        "more steps.",
+        f"{run.config.gate_rate:g}) learns the gates of {run.config.layers} layers from zero. A "
+        "line that still falls at its end would go lower with more steps.",
         roomy(
             figures.curves(
                 series, "step at test time", "log-loss", y_range=window([s.y for s in series])

@@ -46,13 +46,10 @@ def polynomials_panel(run: Run, view: View) -> Panel:
     worst = float(max((shape[inside].max(initial=0.0) for shape in shapes.values()), default=0.0))
     return Panel(
         f"Where prompts lie, at most {worst:.2g} of w* is left; elsewhere it may be anything",
-        f"S is the mean of x² over a prompt's examples. What a model of {run.config.layers} "
-        "layers leaves of w* is a "
-        "polynomial of S that is 1 at S = 0; at each zero it solves the prompt. Each line "
-        "should stay low under the "
-        "grey hill. A model that overfits has its zeros where its own prompts were, and rises "
-        "too early at the hill's "
-        "edges.",
+        f"S is the mean of x² over a prompt's examples. What a model of {run.config.layers} layers "
+        "leaves of w* is a polynomial of S that is 1 at S = 0; at each zero it solves the prompt. "
+        "Each line should stay low under the grey hill. A model that overfits has its zeros where "
+        "its own prompts were, and rises too early at the hill's edges.",
         roomy(figure),
         data=pd.DataFrame(
             {"S / E x²": x} | {name: shape for (name, *_), shape in shapes.items()}
@@ -88,12 +85,9 @@ def spread(run: Run, view: View) -> Panel:
     return Panel(
         f"S of a mixed prompt is spread by {relative[-1]:.0%} of its mean; {most}",
         "S is the mean of x² over a prompt's examples; each curve says how often it is met. A "
-        "head learns zeros "
-        "under its own curve. A gate can move one curve onto another. It cannot help where they "
-        "differ in width, "
-        "relative to their mean: the zeros are then too close, or too far apart. If one "
-        "polynomial were to serve "
-        "all, all curves would coincide.",
+        "head learns zeros under its own curve. A gate can move one curve onto another. It cannot "
+        "help where they differ in width, relative to their mean: the zeros are then too close, "
+        "or too far apart. If one polynomial were to serve all, all curves would coincide.",
         roomy(figure),
         data=pd.DataFrame({"S / E x²": at} | dict(zip(names, density, strict=True))).round(5),
     )

@@ -32,10 +32,8 @@ def comparison(run: Run, view: View) -> Panel:
     return Panel(
         f"Log-loss: linear {linear}, Memformer {memory}",
         "Log-loss on fresh prompts of the mixture: one less is an error 2.7 times smaller. Each "
-        "depth has heads of "
-        "its own, put together by learned gates. If memory mattered, the lines would lie apart. "
-        "Without gates the "
-        "heads are off by a factor, and worse.",
+        "depth has heads of its own, put together by learned gates. If memory mattered, the lines "
+        "would lie apart. Without gates the heads are off by a factor, and worse.",
         fitted(
             over_layers(
                 [*series, Curve("floor", x, floor, "floor")], "log-loss", y_range, 0.0, HEIGHT
@@ -71,9 +69,8 @@ def shapes(run: Run, view: View) -> Panel:
     return Panel(
         f"Where prompts lie, at most {worst:.2g} is left",
         "S is the mean of x² over a prompt. What a model leaves of w* is a polynomial of S; at "
-        "each zero it solves the "
-        "prompt. Lines should stay low over the grey hill, where the prompts are. A gate "
-        "stretches a line, no more.",
+        "each zero it solves the prompt. Lines should stay low over the grey hill, where the "
+        "prompts are. A gate stretches a line, no more.",
         fitted(figure),
     )
 

@@ -44,7 +44,7 @@ def trained_name(run: Run) -> str:
     return f"trained: {VARIANTS[run.config.variant].name}"
 
 
-def beside(run: Run, tensor: str) -> list[tuple[str, np.ndarray, str]]:
+def reference_curves(run: Run, tensor: str) -> list[tuple[str, np.ndarray, str]]:
     """Label, log-loss and colour of each model trained beside, where the run has its `tensor`,
     "beside/{}/loss"."""
     ids = run.names("beside") if "names/beside" in run.tensors else []

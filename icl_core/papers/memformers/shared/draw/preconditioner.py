@@ -53,13 +53,10 @@ def preconditioner_panel(run: Run, view: Any) -> Panel:
     away = float(distances(found)[layer - 1])
     return Panel(
         f"Layer {layer} of {depth}, step {step_of(run, depth, snapshot)}: √Σ A √Σ is "
-        f"{written(away, 3)} from a "
-        "multiple of I",
+        f"{written(away, 3)} from a multiple of I",
         "The learned matrix Aₗ beside Σ⁻¹, which is scaled by one factor, fitted by least "
-        "squares. If Aₗ has learned "
-        "Σ⁻¹, their difference is grey, and the last map, √Σ Aₗ √Σ on a scale of its own, is a "
-        "multiple of the "
-        "identity. Before training both look like noise."
+        "squares. If Aₗ has learned Σ⁻¹, their difference is grey, and the last map, √Σ Aₗ √Σ on "
+        "a scale of its own, is a multiple of the identity. Before training both look like noise."
         + (" Heads are summed." if run.config.heads > 1 else ""),
         figure.update_layout(coloraxis2=diverging(largest)),
         data=pd.DataFrame(np.round(maps[0], 5), columns=[str(i + 1) for i in range(len(A))]),
@@ -88,8 +85,8 @@ def whitened(run: Run, view: Any) -> Panel:
     return Panel(
         f"Step {step_of(run, depth, snapshot)}: distance from a multiple of I {said}",
         "√Σ Aₗ √Σ of each layer, divided by aₗ, its trace over d. A layer that has learned Σ⁻¹ "
-        "shows the identity: "
-        "ones on the diagonal, grey elsewhere. One that has not looks like noise.",
+        "shows the identity: ones on the diagonal, grey elsewhere. One that has not looks like "
+        "noise.",
         figure,
         data=pd.DataFrame({"layer": range(1, depth + 1), "a": a, "distance": away}).round(5),
         note=_note(run, found, depth),

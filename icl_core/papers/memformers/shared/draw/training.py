@@ -8,8 +8,8 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of
 from icl_core.papers.memformers.shared.draw.losses import (
-    beside,
     floor_of,
+    reference_curves,
     roomy,
     tabled,
     trained_name,
@@ -31,7 +31,8 @@ def training_panel(run: Run, view: Any) -> Panel:
     still going."""
     x, logs = step(run), log_of(curve(run, "curve/loss"))
     others = [
-        Curve(name, x, each, kind, "dash") for name, each, kind in beside(run, "curve/beside/{}")
+        Curve(name, x, each, kind, "dash")
+        for name, each, kind in reference_curves(run, "curve/beside/{}")
     ]
     series = [Curve(trained_name(run), x, logs), *others]
     if getattr(view, "single_seeds", False):
@@ -49,10 +50,9 @@ def training_panel(run: Run, view: Any) -> Panel:
         f"The model of {run.config.layers} layers, evaluated on {WATCHED:,} fresh prompts as it "
         "trains"
         + (", beside what was trained with the same settings" if others else "")
-        + f". It has settled where it stays within {NEAR} of its last log-loss. Look at how "
-        "early that is, and how far "
-        "above the floor. A model that learns nothing stays at predicting zero, log d."
-        + (" The band is the spread over seeds." if len(logs) > 1 else ""),
+        + f". It has settled where it stays within {NEAR} of its last log-loss. Look at how early "
+        "that is, and how far above the floor. A model that learns nothing stays at predicting "
+        "zero, log d." + (" The band is the spread over seeds." if len(logs) > 1 else ""),
         roomy(figure),
         data=tabled("step", x, [Curve("trained", x, logs), *others]),
     )
@@ -77,9 +77,8 @@ def distances(run: Run, view: Any) -> Panel:
     return Panel(
         _distance_title(run, [float(each.mean()[-1]) for each in series]),
         "How far √Σ Aₗ √Σ is from the nearest multiple of I, as a share of its size; at 0, Aₗ = "
-        "aₗ Σ⁻¹. Each line "
-        f"should fall. A layer that learns nothing about Σ stays near {random:.2f}, where a "
-        "random matrix is."
+        "aₗ Σ⁻¹. Each line should fall. A layer that learns nothing about Σ stays near "
+        f"{random:.2f}, where a random matrix is."
         + (" The band is the spread over seeds." if run.config.seeds > 1 else ""),
         roomy(figure),
         data=tabled("step", x, series, 5),

@@ -151,12 +151,9 @@ def _caption(run: Run) -> str:
     band = ", with the band from the first to the last" if run.config.seeds > 1 else ""
     return (
         f"Training steps until the log-loss on fresh prompts is first within {WITHIN} of the "
-        "floor, the error within "
-        f"10%: the median of seeds{band}, at a constant learning rate. The title has the best "
-        "rate of each. Lower is "
-        "faster. One Γ for all layers has a higher floor of its own (dashed). If memory were "
-        "worth nothing, all full "
-        "lines would be one."
+        f"floor, the error within 10%: the median of seeds{band}, at a constant learning rate. The "
+        "title has the best rate of each. Lower is faster. One Γ for all layers has a higher "
+        "floor of its own (dashed). If memory were worth nothing, all full lines would be one."
     )
 
 
@@ -177,9 +174,8 @@ def table(run: Run, view: View) -> Panel:
     return Panel(
         f"In {never} of {len(rows)} trainings a seed never arrives",
         f"Training steps to within {WITHIN} of the floor, seed by seed. A training that never "
-        "arrives is still "
-        "falling, or stands level on a plateau, or hovers: at so large a rate its steps carry "
-        "it up and down.",
+        "arrives is still falling, or stands level on a plateau, or hovers: at so large a rate "
+        "its steps carry it up and down.",
         table=pd.DataFrame(rows),
     )
 

@@ -42,11 +42,9 @@ def at_rate(run: Run, view: View) -> Panel:
     )
     return Panel(
         f"Rate {rate:g}: {len(models) - never} of {len(models)} come within {WITHIN}",
-        f"Log-loss on fresh prompts minus the floor's, in {view.coordinates} coordinates: the "
-        "mean and range over "
-        "seeds. A model has arrived where its line first crosses the dotted one. A rate that is "
-        "too large leaves a "
-        "line hovering above it.",
+        f"Log-loss on fresh prompts minus the floor's, in {view.coordinates} coordinates: the mean "
+        "and range over seeds. A model has arrived where its line first crosses the dotted one. A "
+        "rate that is too large leaves a line hovering above it.",
         fitted(_figure(run, series)),
     )
 
@@ -66,9 +64,9 @@ def every_rate(run: Run, view: View) -> Panel:
     ]
     return Panel(
         f"{model.name}, {view.coordinates} coordinates: {_soonest(run, view)}",
-        "One model at each learning rate, the mean over seeds and their spread. Small rates "
-        "come near the floor late; "
-        "large ones fall soon, then hover above it. A model that learns nothing stays level.",
+        "One model at each learning rate, the mean over seeds and their spread. Small rates come "
+        "near the floor late; large ones fall soon, then hover above it. A model that learns "
+        "nothing stays level.",
         roomy(_figure(run, series, TALL) if run.finished else _unfinished(series)),
         data=pd.DataFrame({"step": _steps(run)} | {each.name: each.mean() for each in series}),
     )

@@ -43,12 +43,10 @@ def worth(run: Run, view: View) -> Panel:
     return Panel(
         _title(run, view.coordinates),
         "The linear transformer's training steps divided by each model's, seed by seed on the "
-        "same prompts: the "
-        f"geometric mean and the range over seeds, in {view.coordinates} coordinates. Diamonds "
-        "learn a step size α for "
-        "every layer but have no memory: what a Memformer gains beyond them is memory's. An "
-        "open triangle is a bound, "
-        "where the linear transformer never arrives.",
+        f"same prompts: the geometric mean and the range over seeds, in {view.coordinates} "
+        "coordinates. Diamonds learn a step size α for every layer but have no memory: what a "
+        "Memformer gains beyond them is memory's. An open triangle is a bound, where the linear "
+        "transformer never arrives.",
         fitted(figure),
         data=_data(run),
     )

@@ -27,19 +27,17 @@ LOSSES = {
     "mean": ("the mean over prompts", "layer 3"),
 }
 SAID = {
-    "cgd": "Γⱼˡ = αₗ γⱼ₊₁ … γₗ of three prompts. Each has its own, so that no fixed Γ is CGD "
-    "for all.",
+    "cgd": "Γⱼˡ = αₗ γⱼ₊₁ … γₗ of three prompts. Each has its own, so that no fixed Γ is CGD for "
+    "all.",
     "cgd-gamma": "Γⱼˡ = αₗ γⱼ₊₁ … γₗ of three prompts. Each has its own, so that no fixed Γ is "
     "CGD for all.",
     "momentum": "Γⱼˡ = η βˡ⁻ʲ: an older gradient counts less, by a factor β for each layer.",
     "nesterov": "v becomes β v − η ∇R(w + β v), and R is quadratic: that gradient is (1 + β) "
-    "∇R(wₗ) − β ∇R(wₗ₋₁). "
-    "So row l is β times the row above, plus η (1 + β) on the diagonal, less η β left of it; "
-    "the first row is η.",
+    "∇R(wₗ) − β ∇R(wₗ₋₁). So row l is β times the row above, plus η (1 + β) on the diagonal, less "
+    "η β left of it; the first row is η.",
     "any": "Random numbers Λ of eq. 1.1, as the differences that a layer needs: Γⱼˡ = Λⱼˡ⁻¹ − Λⱼˡ.",
     "diagonal": "One map for each coordinate of w, of random diagonal matrices Λ. One register "
-    "has a factor for each "
-    "token, and cannot hold them; d registers can.",
+    "has a factor for each token, and cannot hold them; d registers can.",
 }
 
 
@@ -63,8 +61,8 @@ def table(run: Run, view: View) -> Panel:
         f"{METHODS[view.method]}: with these Γ the tokens are {power(apart(run, view.method))} "
         "from the method",
         "wₗ₊₁ = wₗ − Σⱼ Γⱼˡ ∇R(wⱼ): a row is a layer, a column a past gradient. "
-        f"{SAID[view.method]} With another "
-        "number the tokens would leave the method's path from that layer on.",
+        f"{SAID[view.method]} With another number the tokens would leave the method's path from "
+        "that layer on.",
         figure,
         data=_tabled(shown),
     )
@@ -107,16 +105,13 @@ def losses(run: Run, view: View) -> Panel:
     own, other, mean = (f"{rows[name][-1]:.2g}" for name in LOSSES)
     after = f"{x[-1]} layer{'s' * (len(x) > 2)}"
     return Panel(
-        f"Median error after {after}: {own} with its own α and γ, {other} with another "
-        f"prompt's, {mean} with their "
-        "mean",
+        f"Median error after {after}: {own} with its own α and γ, {other} with another prompt's, "
+        f"{mean} with their mean",
         "By Theorem 3.1 the Memformer can be conjugate gradient on one prompt, with numbers "
-        "computed from that "
-        "prompt. On other prompts they are steps of wrong sizes. If fixed numbers could be CGD "
-        "for all prompts, the "
-        "lines would be one. What a trained Memformer learns is another method, with one set of "
-        "numbers for all. "
-        f"Medians over {run.config.prompts} prompts.",
+        "computed from that prompt. On other prompts they are steps of wrong sizes. If fixed "
+        "numbers could be CGD for all prompts, the lines would be one. What a trained Memformer "
+        "learns is another method, with one set of numbers for all. Medians over "
+        f"{run.config.prompts} prompts.",
         _over(series, "median loss"),
         data=pd.DataFrame({"layers": x} | rows).round(6),
     )
@@ -133,13 +128,10 @@ def distances(run: Run, view: View) -> Panel:
     step = f"{float(run['others/first_step']):.0%}"
     return Panel(
         f"No first step serves all prompts: the best is off by {step}",
-        "How far predictions are from conjugate gradient's, as a share of their size: the "
-        "median over prompts. With a "
-        "prompt's own numbers it would be 0. The title speaks of the first step size, α₀: it is "
-        "the root mean square "
-        "difference between the best single α₀ and each prompt's own, as a share of these. No "
-        "fixed number comes "
-        "closer.",
+        "How far predictions are from conjugate gradient's, as a share of their size: the median "
+        "over prompts. With a prompt's own numbers it would be 0. The title speaks of the first "
+        "step size, α₀: it is the root mean square difference between the best single α₀ and each "
+        "prompt's own, as a share of these. No fixed number comes closer.",
         _over(series, "distance from CGD"),
         data=pd.DataFrame({"layers": x} | rows).round(6),
     )

@@ -68,10 +68,9 @@ def paths(run: Run, view: View) -> Panel:
     return Panel(
         f"Prompt {prompt}: the same path, to {power(largest)}",
         "Lines and dots are the guesses of each method, in the plane of the eigenvectors of the "
-        "smallest and the "
-        "largest eigenvalue. Rings are the guesses that the tokens of the Memformer hold, read "
-        "out with the queries "
-        "e₁ … e_d. Were a theorem wrong, rings would leave their line.",
+        "smallest and the largest eigenvalue. Rings are the guesses that the tokens of the "
+        "Memformer hold, read out with the queries e₁ … e_d. Were a theorem wrong, rings would "
+        "leave their line.",
         fitted(figure),
     )
 
@@ -121,12 +120,10 @@ def differences(run: Run, view: View) -> Panel:
     return Panel(
         f"Tokens and methods agree to {power(largest)}",
         "The largest difference over all prompts between a method's guesses and those in the "
-        "tokens, relative to w*. "
-        "The dotted line on top is conjugate gradient with another prompt's α and γ: the median "
-        "distance of its "
-        f"predictions from the right ones, {last} of their size after the last layer. Theorem "
-        "3.1 speaks of one "
-        "prompt. If it held for all with one α and γ, that line would be at the bottom too.",
+        "tokens, relative to w*. The dotted line on top is conjugate gradient with another "
+        f"prompt's α and γ: the median distance of its predictions from the right ones, {last} of "
+        "their size after the last layer. Theorem 3.1 speaks of one prompt. If it held for all "
+        "with one α and γ, that line would be at the bottom too.",
         fitted(figure.update_xaxes(tickvals=x, ticktext=[str(each) for each in x])),
         data=pd.DataFrame({"layers": x, "another prompt's": run["others/distance/other"]} | rows),
     )
@@ -149,13 +146,10 @@ def gradient(run: Run, view: View) -> Panel:
     return Panel(
         f"At aΣ⁻¹ the gradient falls like N to the {written(slope(run)[0])}",
         "How large the gradient with respect to all Aₗ is, measured on N prompts (root mean "
-        "square over sets of "
-        "them; w* and query are integrated out). At Aₗ = aₗ Σ⁻¹ (orange) it is sampling error "
-        "and follows the "
-        f"dotted line. Along aₗ itself it is {power(float(run['gradient/along']))} on all "
-        f"{size[-1]:,} prompts, for "
-        "which the aₗ are best. Elsewhere training could go on, and the line levels off: at the "
-        "best multiples of "
+        "square over sets of them; w* and query are integrated out). At Aₗ = aₗ Σ⁻¹ (orange) it "
+        "is sampling error and follows the dotted line. Along aₗ itself it is "
+        f"{power(float(run['gradient/along']))} on all {size[-1]:,} prompts, for which the aₗ are "
+        "best. Elsewhere training could go on, and the line levels off: at the best multiples of "
         f"I, and a tenth away from aₗ Σ⁻¹. {_expected(run)}At random Aₗ of the same size it is "
         f"{power(float(every['random'][-1]))}.",
         fitted(figure),
@@ -168,8 +162,8 @@ def _expected(run: Run) -> str:
         return ""
     value, error = (written(each, 3) for each in expected(run))
     return (
-        f"Without sampling error its square at aₗ Σ⁻¹ is {value} ± {error} of that at the best "
-        "aₗ I. "
+        f"Without sampling error its square at aₗ Σ⁻¹ is {value} ± {error} of that at the best aₗ "
+        "I. "
     )
 
 
@@ -199,11 +193,9 @@ def count(run: Run, view: View) -> Panel:
     return Panel(
         f"LFOM has fewer numbers from B = {from_on} on",
         "Blue: how many numbers each variant learns, counted on its tensors. Black: how many "
-        "conjugate gradient "
-        f"computes for B = {view.batch} test prompts, two for each prompt and iteration (Remark "
-        "3.3). The "
-        "Memformer's numbers serve all prompts. CGD's are not learned: it computes them from "
-        "each prompt.",
+        f"conjugate gradient computes for B = {view.batch} test prompts, two for each prompt and "
+        "iteration (Remark 3.3). The Memformer's numbers serve all prompts. CGD's are not "
+        "learned: it computes them from each prompt.",
         fitted(figure, b=70),
         data=pd.DataFrame({"model": names, "numbers": values}),
     )

@@ -47,12 +47,10 @@ def theorems(run: Run, view: View) -> Panel:
     return Panel(
         f"{len(rows)} identities, each on {run.config.prompts} prompts and in every layer",
         "What is put in, and how far tokens and method are then apart: the largest difference "
-        "over prompts and layers, "
-        "relative to w*. Were an identity false, it would be about 1. Here Aₗ = I in eq. 2.8, "
-        "where Appendix A.3 says "
-        "that the Memformer “performs exactly these updates”; 1/n counts once, as in eqs. 3.2 "
-        "and 3.4, and the "
-        "prediction has the minus of eq. 2.6.",
+        "over prompts and layers, relative to w*. Were an identity false, it would be about 1. "
+        "Here Aₗ = I in eq. 2.8, where Appendix A.3 says that the Memformer “performs exactly "
+        "these updates”; 1/n counts once, as in eqs. 3.2 and 3.4, and the prediction has the "
+        "minus of eq. 2.6.",
         table=frame,
         data=frame,
     )
@@ -66,8 +64,7 @@ def errata(run: Run, view: View) -> Panel:
         at,
         (
             *SHAPES,
-            "n × d times 1 × n is no product; the right one is a layer's "
-            "step to "
+            "n × d times 1 × n is no product; the right one is a layer's step to "
             f"{power(float(run['errata/n-twice'][1]))}",
         ),
     )
@@ -75,12 +72,9 @@ def errata(run: Run, view: View) -> Panel:
     return Panel(
         f"{len(rows)} errata, each with the number that shows it",
         "Each printed formula is evaluated beside the right one on the prompts of this run (the "
-        "two on Section 3.3 at "
-        "d = 5, n = 20). Were the printed one right, both would give the same number. The one "
-        "in A.3 is more than a "
-        "misprint: with one register a layer, Theorem 3.2 holds for numbers Λ and not for the "
-        "diagonal matrices of "
-        "eq. 1.1.",
+        "two on Section 3.3 at d = 5, n = 20). Were the printed one right, both would give the "
+        "same number. The one in A.3 is more than a misprint: with one register a layer, Theorem "
+        "3.2 holds for numbers Λ and not for the diagonal matrices of eq. 1.1.",
         table=frame,
         data=frame,
     )
@@ -181,16 +175,13 @@ def counts(run: Run, view: View) -> Panel:
         f"A model has one set of numbers for all prompts; CGD computes {cgd} for {view.batch} "
         "prompts",
         "Remark 3.3: “For a test batch of size B, CGD thus effectively uses 2B parameters per "
-        "iteration”. “Counted” "
-        "are the numbers that a model's prediction depends on, “stored” is what its tensors "
-        "hold: Γ_j^l with j > l "
-        "is never used, γ_0 meets no register, and after the last layer only the query's label "
-        "is read. CGD's "
-        "numbers are not learned: it computes them from each prompt, and they fit no other. "
-        "Were a formula wrong, it "
-        "would not give what is counted.",
+        "iteration”. “Counted” are the numbers that a model's prediction depends on, “stored” is "
+        "what its tensors hold: Γ_j^l with j > l is never used, γ_0 meets no register, and after "
+        "the last layer only the query's label is read. CGD's numbers are not learned: it "
+        "computes them from each prompt, and they fit no other. Were a formula wrong, it would "
+        "not give what is counted.",
         table=frame,
         data=frame,
-        note="With no entry of P_l, Q_l and Γ_l held fixed, as the remark lists them, it would "
-        f"be {written_out:,}.",
+        note="With no entry of P_l, Q_l and Γ_l held fixed, as the remark lists them, it would be "
+        f"{written_out:,}.",
     )

@@ -32,14 +32,12 @@ SHORT = {
 }  # `STARTS` where there is little room
 SHARED = (
     "The left bar is learned; the right one puts all on the last head. Heads that have learned "
-    "the same steps may "
-    "share the work in any way, as long as the blocks add up to 1."
+    "the same steps may share the work in any way, as long as the blocks add up to 1."
 )
 PICKED = (
     "The left bar is learned; the right one puts all on the head that knows the prompts' U: the "
-    "last for unseen "
-    "variances, as in the authors' code, its own for each seen one. Gates that have found it "
-    "have a single block."
+    "last for unseen variances, as in the authors' code, its own for each seen one. Gates that "
+    "have found it have a single block."
 )
 
 
@@ -60,15 +58,11 @@ def losses(run: Run, view: View) -> Panel:
     means = {name: values.mean(0) for name, *_, values in rows}
     return Panel(
         f"Log-loss on unseen variances: gates {written(ends['gated'])}, one number "
-        f"{written(ends['scalar'])}, "
-        f"unadapted {written(min(ends['even'], ends['alone']))} at best",
-        f"Log-loss after {L} layers; predicting zero gives log d = {np.log(d):.2f}. If three "
-        "gates were needed, blue "
-        "would lie below green. Heads that are not adapted take steps of a wrong size. Where "
-        "these are too long the "
-        "error explodes, and a triangle at the top edge says so (point at it for its value). "
-        "The floor and CGD do "
-        "not depend on the variance.",
+        f"{written(ends['scalar'])}, unadapted {written(min(ends['even'], ends['alone']))} at best",
+        f"Log-loss after {L} layers; predicting zero gives log d = {np.log(d):.2f}. If three gates "
+        "were needed, blue would lie below green. Heads that are not adapted take steps of a "
+        "wrong size. Where these are too long the error explodes, and a triangle at the top edge "
+        "says so (point at it for its value). The floor and CGD do not depend on the variance.",
         figure.update_xaxes(title={"text": "variance σ² of the prompts"}),
         data=pd.DataFrame(
             {"σ²": run["test_time/variance"]} | means | {"floor": floor, "CGD": cg}
@@ -115,8 +109,7 @@ def learned(run: Run, view: View) -> Panel:
         f"{who} does {written(float(right.mean()))} of a step; all gates together "
         f"{written(float(total.min()))} to {written(float(total.max()))}",
         "Each block is a gate times σ²/σₕ²: the share of a whole step that its head takes. The "
-        "gate itself is "
-        "written on it. " + (SHARED if common else PICKED),
+        "gate itself is written on it. " + (SHARED if common else PICKED),
         figure,
         data=pd.DataFrame(
             {"σ²": variances[:, 0]} | _columns(run, gates) | {"whole steps": total.round(4)}
@@ -173,10 +166,9 @@ def starts(run: Run, view: View) -> Panel:
     return Panel(
         f"Four starts end with the {who} at {written(float(right.min()))} to "
         f"{written(float(right.max()))} of a step, and losses {written(float(np.ptp(loss)))} apart",
-        f"Prompts of variance σ² = {variance:g}. If one choice of gates is best, all four bars "
-        "are alike. Where the "
-        "losses are equal and the bars are not, the gates say where they started, and not which "
-        "head is right.",
+        f"Prompts of variance σ² = {variance:g}. If one choice of gates is best, all four bars are "
+        "alike. Where the losses are equal and the bars are not, the gates say where they "
+        "started, and not which head is right.",
         stacked(run, [(share, gates, "learned")], labels, "gates start from; log-loss reached"),
         data=pd.DataFrame(begun | _columns(run, gates) | {"log-loss": loss.round(4)}),
     )
@@ -195,8 +187,7 @@ def test_time(run: Run, view: View) -> Panel:
     return Panel(
         f"The gates are learned in {took} steps, on {run.config.gate_prompts:,} prompts",
         f"The loss on the prompts that are met, as Adam (rate {RATE}) changes the gates and "
-        "nothing else. A mixture "
-        "that could not adapt would stay where it starts.",
+        "nothing else. A mixture that could not adapt would stay where it starts.",
         roomy(figures.curves(series, "step at test time", "log-loss", y_range=window(ends))),
         data=tabled("step", x, series),
     )
@@ -219,9 +210,9 @@ def training(run: Run, view: View) -> Panel:
     y_range = window([np.minimum(logs, zero + 1.5), [value for _, value, _ in lines]])
     return Panel(
         _training_title(run, floor),
-        "A head that learns nothing stays at predicting zero, log d. All heads learn from as "
-        "many prompts. They "
-        "differ in their variance, which these coordinates take out, and in where they start.",
+        "A head that learns nothing stays at predicting zero, log d. All heads learn from as many "
+        "prompts. They differ in their variance, which these coordinates take out, and in where "
+        "they start.",
         figures.curves(series, "training step", "log-loss", y_range=y_range, lines=lines),
         data=tabled("step", x, series),
     )

@@ -25,8 +25,8 @@ SHOWN = {
 }
 X = "variance σ² of the prompts"
 SHARED = (
-    "Heads that have learned the same steps may share the work in any way, as long as the "
-    "blocks add up to 1."
+    "Heads that have learned the same steps may share the work in any way, as long as the blocks "
+    "add up to 1."
 )
 PICKED = "Gates that have found the head that knows the prompts' U have a single block."
 COUNTS = 0.02  # of a log-loss: less than that is between seeds too
@@ -52,14 +52,12 @@ def comparison(run: Run, view: View) -> Panel:
     return Panel(
         f"Gates {beside} one number",
         "Log-loss on fresh prompts of each variance: with a gate for each head (a dash: on the "
-        "prompts that the gates "
-        "were learned on), with one number for the best head, and with that head as it is. If "
-        "several gates were "
-        "needed, blue would lie well below green. Unadapted heads take steps of a wrong size; a "
-        "triangle at the upper "
-        "edge is a loss beyond it."
-        + " Rings are the paper's, on the prompts that the gates were learned on; its heads "
-        "move the covariates too." * bool(shown),
+        "prompts that the gates were learned on), with one number for the best head, and with "
+        "that head as it is. If several gates were needed, blue would lie well below green. "
+        "Unadapted heads take steps of a wrong size; a triangle at the upper edge is a loss "
+        "beyond it."
+        + " Rings are the paper's, on the prompts that the gates were learned on; its heads move "
+        "the covariates too." * bool(shown),
         fitted(figure, b=70),
     )
 
@@ -101,8 +99,8 @@ def shares(run: Run, view: View) -> Panel:
     return Panel(
         f"Gates add up to {written(float(total.min()))} to {written(float(total.max()))} of a step",
         "Each block is a gate times σ²/σₕ²: the share of a whole step that its head takes. The "
-        "gate itself is "
-        "written on it. " + (SHARED if run.config.rotations == "common" else PICKED),
+        "gate itself is written on "
+        "it. " + (SHARED if run.config.rotations == "common" else PICKED),
         named(gates.stacked(run, [(share, found, "learned")], _variances(run), X), "head of "),
     )
 

@@ -30,8 +30,8 @@ from icl_core.papers.gdssm.shared.sequence_models.authors.parts import (
     HEADS,
     Hidden,
     Shape,
+    block_parameters,
     normalised,
-    of,
 )
 from icl_core.papers.gdssm.shared.sequence_models.initial_weights import (
     Generators,
@@ -84,7 +84,7 @@ def forward(
     mixed = (parts.convolved(n @ p[f"W_{name}"], p[f"convolution_{name}"]) for name in "QKV")
     q, k, v = (each.transpose(1, 2) for each in read(*mixed))  # (tasks, heads, T, m)
     log_alpha, beta = (each.mT for each in gates(p, n))  # (tasks, heads, T)
-    at = parts.rows(last)
+    at = parts.answered_tokens(last)
     return answer(
         p,
         u[:, at],
@@ -124,6 +124,6 @@ def answer(
     if "norm_o" in p:
         o = o * (o.square().mean(-1, keepdim=True) + EPSILON).rsqrt() * p["norm_o"]
     u = u + (o.flatten(-2) * silu(n @ p["W_gate"])) @ p["W_O"]  # (*rest, width)
-    mlp = of(p, "mlp", 0)
+    mlp = block_parameters(p, "mlp", 0)
     inner = normalised(mlp, u)
     return (u + (silu(inner @ mlp["W_g"]) * (inner @ mlp["W_1"])) @ mlp["W_2"]) @ p["W_out"]

@@ -29,8 +29,8 @@ from icl_core.papers.gdssm.shared.sequence_models.authors.parts import (
     HEADS,
     Hidden,
     Shape,
+    block_parameters,
     normalised,
-    of,
 )
 from icl_core.papers.gdssm.shared.sequence_models.initial_weights import (
     Generators,
@@ -99,23 +99,27 @@ def forward(
     u = tokens @ p["W_in"]  # (tasks, T, width)
     for place, (kind, index) in enumerate(PATTERN):
         if kind == "recurrent":
-            u = u + recurrent(of(p, kind, index), u)
+            u = u + recurrent(block_parameters(p, kind, index), u)
         else:  # the end of the pattern: all that follows is asked of the last token alone
-            u = u[:, parts.rows(last)] + local(of(p, kind, index), u, parts.rows(last))
-        u = u + feed_forward(of(p, "mlp", place), u)
+            u = u[:, parts.answered_tokens(last)] + local(
+                block_parameters(p, kind, index), u, parts.answered_tokens(last)
+            )
+        u = u + feed_forward(block_parameters(p, "mlp", place), u)
     return u @ p["W_out"]  # (tasks, T, f)
 
 
 def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
     """The same, one token after the other; every block remembers what it needs."""
     of_kind = {"recurrent": recurrent_steps, "attention": attention_steps}
-    steps = [of_kind[kind](of(p, kind, index), len(tokens)) for kind, index in PATTERN]
+    steps = [
+        of_kind[kind](block_parameters(p, kind, index), len(tokens)) for kind, index in PATTERN
+    ]
     answers = []
     for s in tokens.unbind(1):  # (tasks, f)
         u = s @ p["W_in"]  # (tasks, width)
         for place, step in enumerate(steps):
             u = u + step(u)
-            u = u + feed_forward(of(p, "mlp", place), u)
+            u = u + feed_forward(block_parameters(p, "mlp", place), u)
         answers.append(u @ p["W_out"])
     return torch.stack(answers, 1)
 

@@ -19,7 +19,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from icl_core.papers.gdssm.shared.sequence_models.authors import parts
-from icl_core.papers.gdssm.shared.sequence_models.authors.parts import HEADS, Shape, normalised, of
+from icl_core.papers.gdssm.shared.sequence_models.authors.parts import (
+    HEADS,
+    Shape,
+    block_parameters,
+    normalised,
+)
 from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Generators, Parameters
 from icl_core.papers.gdssm.shared.weights import normal
 
@@ -65,15 +70,15 @@ def forward(
     """The answers at all tokens, or at the `last` one alone, for one seed's parameters."""
     u = tokens @ p["W_in"] + p["P"][: tokens.shape[1]]  # (tasks, T, width)
     for layer in range(layers(p)):
-        block = of(p, "attention", layer)
+        block = block_parameters(p, "attention", layer)
         q, k, v = read(block, u)  # (tasks, heads, T, m)
-        at = parts.rows(last and layer == layers(p) - 1)
+        at = parts.answered_tokens(last and layer == layers(p) - 1)
         q, u = q[:, :, at], u[:, at]
         mixed = (q @ k.mT).tril(
             k.shape[2] - q.shape[2]
         ) @ v  # queries are rows, and see what came before
         u = u + mixed.transpose(1, 2).flatten(2) @ block["W_O"]  # (tasks, T, width)
-        u = u + parts.fed_forward(of(p, "mlp", layer), u)
+        u = u + parts.fed_forward(block_parameters(p, "mlp", layer), u)
     return u @ p["W_out"]  # (tasks, T, f)
 
 
@@ -92,10 +97,10 @@ def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "t
     for t, s in enumerate(tokens.unbind(1)):  # (tasks, f)
         u = s @ p["W_in"] + p["P"][t]  # (tasks, width)
         for layer in range(layers(p)):
-            block = of(p, "attention", layer)
+            block = block_parameters(p, "attention", layer)
             q, k, v = (each[:, :, 0] for each in read(block, u[:, None]))  # (tasks, heads, m)
             Z[layer] = Z[layer] + v[..., :, None] * k[..., None, :]  # (tasks, heads, m, m)
             u = u + (Z[layer] @ q[..., None])[..., 0].flatten(1) @ block["W_O"]
-            u = u + parts.fed_forward(of(p, "mlp", layer), u)
+            u = u + parts.fed_forward(block_parameters(p, "mlp", layer), u)
         answers.append(u @ p["W_out"])
     return torch.stack(answers, 1)

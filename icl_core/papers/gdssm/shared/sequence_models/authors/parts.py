@@ -70,7 +70,7 @@ def named(block: str, parameters: Parameters) -> Parameters:
     return {f"{block}.{name}": tensor for name, tensor in parameters.items()}
 
 
-def of(p: Parameters, block: str, index: int) -> Parameters:
+def block_parameters(p: Parameters, block: str, index: int) -> Parameters:
     """One seed's parameters of a block, of several of its kind the one at `index`."""
     return {
         name.removeprefix(f"{block}."): each[index]
@@ -79,7 +79,7 @@ def of(p: Parameters, block: str, index: int) -> Parameters:
     }
 
 
-def rows(last: bool) -> slice:
+def answered_tokens(last: bool) -> slice:
     """The tokens at which there is an answer."""
     return slice(-1, None) if last else slice(None)
 

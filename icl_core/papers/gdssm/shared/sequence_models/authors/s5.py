@@ -58,7 +58,7 @@ def forward(
     u = tokens @ p["W_in"]  # (tasks, T, width)
     n = normalised(p, u)
     driven = torch.complex(n @ B.real.T, n @ B.imag.T)  # (tasks, T, state)
-    at = parts.rows(last)
+    at = parts.answered_tokens(last)
     return answer(p, u[:, at], n[:, at], associative_scan(A.expand_as(driven), driven)[:, at])
 
 

@@ -21,7 +21,11 @@ from icl_core.papers.gdssm.shared.sequence_models.authors.linear_transformer imp
     read,
     state,
 )
-from icl_core.papers.gdssm.shared.sequence_models.authors.parts import HEADS, Shape, of
+from icl_core.papers.gdssm.shared.sequence_models.authors.parts import (
+    HEADS,
+    Shape,
+    block_parameters,
+)
 from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Generators, Parameters
 
 __all__ = ["SLOW", "forward", "parameters", "recur", "state"]
@@ -41,13 +45,13 @@ def forward(
     u = tokens @ p["W_in"] + p["P"][:T]  # (tasks, T, width)
     future = torch.ones(T, T, dtype=torch.bool, device=u.device).triu(1)
     for layer in range(layers(p)):
-        block = of(p, "attention", layer)
+        block = block_parameters(p, "attention", layer)
         q, k, v = read(block, u)  # (tasks, heads, T, m)
-        at = parts.rows(last and layer == layers(p) - 1)
+        at = parts.answered_tokens(last and layer == layers(p) - 1)
         q, u = q[:, :, at], u[:, at]
         mixed = (q @ k.mT).masked_fill(future[at], -torch.inf).softmax(-1) @ v  # queries are rows
         u = u + mixed.transpose(1, 2).flatten(2) @ block["W_O"]  # (tasks, T, width)
-        u = u + parts.fed_forward(of(p, "mlp", layer), u)
+        u = u + parts.fed_forward(block_parameters(p, "mlp", layer), u)
     return u @ p["W_out"]  # (tasks, T, f)
 
 
@@ -59,13 +63,13 @@ def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "t
     for t, s in enumerate(tokens.unbind(1)):  # (tasks, f)
         u = s @ p["W_in"] + p["P"][t]  # (tasks, width)
         for layer in range(layers(p)):
-            block = of(p, "attention", layer)
+            block = block_parameters(p, "attention", layer)
             q, k, v = (each[:, :, 0] for each in read(block, u[:, None]))  # (tasks, heads, m)
             keys[layer].append(k)
             values[layer].append(v)
             scores = torch.einsum("nhm,tnhm->nht", q, torch.stack(keys[layer]))
             mixed = torch.einsum("nht,tnhm->nhm", scores.softmax(-1), torch.stack(values[layer]))
             u = u + mixed.flatten(1) @ block["W_O"]
-            u = u + parts.fed_forward(of(p, "mlp", layer), u)
+            u = u + parts.fed_forward(block_parameters(p, "mlp", layer), u)
         answers.append(u @ p["W_out"])
     return torch.stack(answers, 1)
