@@ -83,7 +83,7 @@ def pytest_collection_finish():
 
 
 def pytest_collection_modifyitems(items):
-    """Skip what needs a GPU where there is none: nothing else is ever skipped."""
+    """Skip what needs a GPU where there is none."""
     for item in items:
         if item.get_closest_marker("gpu") and not torch.cuda.is_available():
             item.add_marker(pytest.mark.skip(reason="needs a GPU"))
