@@ -101,7 +101,7 @@ def _trains(config: Config) -> bool:
 SEQUENCE = ("sequence", "marked")
 
 
-def stored(config: Config) -> float:
+def expected_recall_share(config: Config) -> float:
     """The share of N random pairs, all as strong, that a matrix of this width recalls: it has d²
     numbers for them."""
     return float(recalled(config.d, np.ones(config.N)).mean())
@@ -226,7 +226,7 @@ EXPERIMENT = Experiment(
     milestones=milestones,
     goes_on=lambda config: config.trains,
     story=STORY,
-    theory=(Theory("share of N random pairs that one matrix recalls", stored),),
+    theory=(Theory("share of N random pairs that one matrix recalls", expected_recall_share),),
     diagram=lambda config: model_diagram(
         config,
         "trained" if config.trains else "given",

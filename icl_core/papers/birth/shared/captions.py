@@ -1,4 +1,4 @@
-"""What both experiments tell: one example of the task, and what each matrix is for."""
+"""An example of the task and the purpose of each matrix, for the stories of several experiments."""
 
 from icl_core.contract.story import Example
 

@@ -1,4 +1,4 @@
-"""What both experiments draw alike: the memories' names, and what is predicted on a sequence."""
+"""Drawings that several experiments share: the memories' names, what is predicted on a sequence."""
 
 import numpy as np
 import pandas as pd

@@ -1,5 +1,5 @@
-"""What both experiments have on stage: a short sequence with both heads, and the
-memories as maps."""
+"""Stage panels that several experiments share: a short sequence with both heads, and the memories
+as maps."""
 
 from dataclasses import replace
 from typing import Any
