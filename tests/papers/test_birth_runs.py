@@ -15,7 +15,7 @@ from icl_core.papers.birth.induction import EXPERIMENT as INDUCTION
 from icl_core.papers.birth.induction import train
 from icl_core.papers.birth.induction.draw import curves
 from icl_core.papers.birth.induction.load_run import weights_at
-from icl_core.papers.birth.induction.settings import Config, View
+from icl_core.papers.birth.induction.settings import Config
 from icl_core.papers.birth.shared.gradient import evaluate
 from icl_core.papers.birth.shared.train import WATCHED, held_out, task_of
 from icl_core.runs import store
@@ -99,6 +99,5 @@ def test_the_last_snapshot_is_the_model_itself():
 
 
 def test_links_with_former_names_still_open():
-    assert parse(View, {"moment": "3"}).snapshot == 3
     assert parse(Config, {"rate": "0.5"}).learning_rate == 0.5
-    assert "rate" not in knobs_of(Config) and "moment" not in knobs_of(View)
+    assert "rate" not in knobs_of(Config)

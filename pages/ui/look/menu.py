@@ -1,13 +1,15 @@
 """The frame of every page: its settings, its style and the menu of all pages."""
 
+from pathlib import Path
+
 import streamlit as st
 
 from icl_core import registry
 from icl_core.machine import limits
-from icl_core.machine.folders import HOME
 from pages.ui.link import pending_address
 from pages.ui.look import style
 
+_HOME = Path(__file__).parents[3]  # the folder of app.py and pages/
 _DAY = 86400.0  # seconds
 
 
@@ -28,7 +30,7 @@ def frame(title: str, projector: bool = False) -> None:
 def _page_names() -> list[str]:
     """Return the names of the files in pages/: the papers' in their order, then the others'."""
     papers = list(registry.papers())
-    names = [path.stem for path in sorted((HOME / "pages").glob("[!_]*.py"))]
+    names = [path.stem for path in sorted((_HOME / "pages").glob("[!_]*.py"))]
     return sorted(names, key=lambda name: papers.index(name) if name in papers else len(papers))
 
 
@@ -50,5 +52,5 @@ def short_title(name: str) -> str:
 def link(name: str, label: str, query: dict[str, str] | None = None) -> None:
     """Draw a link to the page called `name`; nothing if there is no such file in pages/."""
     path = f"pages/{name}.py"
-    if (HOME / path).exists():
+    if (_HOME / path).exists():
         st.page_link(path, label=label, query_params=query)
