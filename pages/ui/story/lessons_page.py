@@ -13,6 +13,7 @@ from icl_core.runs import store
 from pages.ui.link import address, same_tab_links
 from pages.ui.look import menu
 from pages.ui.look.escape import escape_markdown
+from pages.ui.story.beats import place_query
 from pages.ui.story.lesson import aims_text
 
 
@@ -66,13 +67,7 @@ def _query(lesson: Lesson, item: Try) -> dict[str, str]:
     query = {"experiment": lesson.experiment}
     for name, value in item.fields.items():
         query[name] = address.value_text(value)
-    if item.step is not None:
-        query["step"] = str(item.step)
-    if item.drawer:
-        query["drawer"] = item.drawer
-    if item.marks:
-        query["marks"] = ",".join(item.marks)
-    return query
+    return query | place_query(item)
 
 
 def _exercise(paper: Paper, lesson: Lesson, number: int, exercise: Exercise) -> None:
