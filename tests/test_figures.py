@@ -170,6 +170,7 @@ def test_a_figure_whose_traces_change_cannot_be_moved():
 
 def test_coarsening_takes_means_of_what_is_there():
     assert np.allclose(means(np.arange(9.0).reshape(3, 3), 2), [[2, 3.5], [6.5, 8]])
+    assert np.allclose(means(np.array([[np.inf, 4.0], [np.nan, -np.inf]]), 2), [[1]])
 
 
 def test_themed_changes_colours_and_keeps_data():

@@ -25,6 +25,8 @@ def test_equal_runs_give_equal_bytes_and_the_digest_ignores_time():
     )
     for name, other in (("experiment", "x"), ("version", 2), ("config", {"d": 2})):
         assert digest(TENSORS, RECORD) != digest(TENSORS, {**RECORD, name: other})
+    rows, columns = np.zeros((2, 3), np.float32), np.zeros((3, 2), np.float32)  # the same bytes
+    assert digest({"a": rows}, RECORD) != digest({"a": columns}, RECORD)
 
 
 def test_another_process_writes_the_same_bytes():
