@@ -19,6 +19,7 @@ from test_own_matrices import given as matrices
 
 from icl_core import build, cli, registry
 from icl_core.cluster import dispatcher
+from icl_core.contract.document import digest_of
 from icl_core.contract.knobs import BadSetting, NotHere, knobs_of
 from icl_core.jobs import queue
 from icl_core.jobs.folder import Job
@@ -176,7 +177,7 @@ def test_any_bytes_are_matrices_or_refused(content):
 )
 def test_any_file_of_counts_in_the_cache_is_whole_or_not_here(content):
     """By its own digest, as somebody who can write to the cache would name it."""
-    path = text_counts.path_of(text_counts._digest(content))
+    path = text_counts.path_of(digest_of(content))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     with pytest.raises(NotHere):
@@ -208,7 +209,7 @@ COUNTED = json.loads(text_counts.count("abcabd").content)
 )
 def test_counts_that_no_text_has_are_not_taken(change):
     content = json.dumps({**COUNTED, **change}, separators=(",", ":")).encode()
-    path = text_counts.path_of(text_counts._digest(content))
+    path = text_counts.path_of(digest_of(content))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     with pytest.raises(NotHere, match="must be as they were kept"):

@@ -4,6 +4,7 @@ A paper names its kinds in `Paper.documents`, each with the module that ends in
 `KIND = DocumentKind(...)`. The document itself stays on this computer; a setting holds its digest.
 """
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,3 +58,8 @@ class DocumentKind:
     upload: str
     instructions: str
     paste: str = ""
+
+
+def digest_of(content: bytes) -> str:
+    """Return the digest that names a document's content: 16 hexadecimal digits of its SHA-256."""
+    return hashlib.sha256(content).hexdigest()[:16]

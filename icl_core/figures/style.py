@@ -46,7 +46,8 @@ DASHES = {
 }
 WIDTHS = {"trained": 3.0, "conjugate gradient": 1.5}
 
-TEXT, TICKS = 15, 13
+TEXT = 15
+TICKS = 13
 LARGER = 1.12  # the factor by which texts are larger on a projector
 LEAST = 14  # the least size of a text on a projector, in pixels
 MONO = "DejaVu Sans Mono, Menlo, Consolas, monospace"

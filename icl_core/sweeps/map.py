@@ -105,7 +105,7 @@ def _grid_cell(index: int, outcome: Outcome, choice: MapChoice, claim: Claim) ->
     value = _number_or_nan(record.get("value"))
     error = _number_or_nan(record.get("error"))
     at = tuple(outcome.cell.at[name] for name in choice.fields)
-    setting = ", ".join(f"{name} = {value_text(each)}" for name, each in outcome.cell.at.items())
+    setting = ", ".join(f"{name} = {value_text(value)}" for name, value in outcome.cell.at.items())
     if record:
         hover = _with_error(value, error)
     elif outcome.status == FAILED:

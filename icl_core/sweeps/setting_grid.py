@@ -12,7 +12,8 @@ from icl_core import registry
 from icl_core.contract.knobs import BadSetting, Knob, knobs_of
 from icl_core.contract.settings_io import current_name
 
-MOST_AXES, MOST_CELLS = 4, 400
+MOST_AXES = 4
+MOST_CELLS = 400
 REPEATS = ("seed", "seeds")  # knobs that repeat a cell: they are no axis
 SWEPT = {
     "slider": "a number",

@@ -1,10 +1,9 @@
 """A visitor's own points, "x y" a line: the shortest complete example of a kind of document."""
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from icl_core.contract.document import DocumentKind
+from icl_core.contract.document import DocumentKind, digest_of
 from icl_core.contract.knobs import BadSetting, NotHere
 from icl_core.machine.folders import cache_folder, read_regular_file
 
@@ -25,7 +24,7 @@ class Points:
     @property
     def digest(self) -> str:
         """The digest by which the points are kept."""
-        return hashlib.sha256(self.content).hexdigest()[:16]
+        return digest_of(self.content)
 
 
 def check_size(size: int) -> None:

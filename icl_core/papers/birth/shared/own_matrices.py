@@ -19,7 +19,6 @@ Matrices are kept in float32, by the digest of the file's bytes, as
 <cache>/matrices/<digest>.safetensors. No torch.
 """
 
-import hashlib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -30,7 +29,7 @@ import numpy as np
 from safetensors import SafetensorError, deserialize
 from safetensors.numpy import save
 
-from icl_core.contract.document import DocumentKind
+from icl_core.contract.document import DocumentKind, digest_of
 from icl_core.contract.knobs import BadSetting, NotHere
 from icl_core.machine.folders import cache_folder, read_regular_file
 
@@ -82,7 +81,7 @@ class Matrices:
     @cached_property
     def digest(self) -> str:
         """The digest by which the matrices are kept."""
-        return _digest(self.content)
+        return digest_of(self.content)
 
 
 def check_size(size: int) -> None:
@@ -234,16 +233,12 @@ def load(digest: str) -> Matrices:
 def _load(path: Path, stamp: tuple[int, int]) -> Matrices:
     """Return the matrices of a file; `stamp`, its time and size, tells it from a later one."""
     content = read_regular_file(path, LARGEST)
-    if _digest(content) != path.stem:
-        raise ValueError(f"the digest must be {path.stem}, got {_digest(content)}")
+    if digest_of(content) != path.stem:
+        raise ValueError(f"the digest must be {path.stem}, got {digest_of(content)}")
     matrices = read(content)
     for array in matrices.named.values():
         array.flags.writeable = False
     return matrices
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:16]
 
 
 _SHAPES = ", ".join(f"`{name}` [{', '.join(letters)}]" for name, letters in SHAPES.items())

@@ -4,7 +4,6 @@ A visitor's text is counted at once. Only the counts are kept, by their digest, 
 <cache>/texts/<digest>.json; the text itself is not.
 """
 
-import hashlib
 import json
 import math
 import unicodedata
@@ -17,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from icl_core.contract.document import DocumentKind
+from icl_core.contract.document import DocumentKind, digest_of
 from icl_core.contract.knobs import BadSetting, NotHere
 from icl_core.machine.folders import cache_folder, read_regular_file
 
@@ -71,7 +70,7 @@ class TextCounts:
     @cached_property
     def digest(self) -> str:
         """The digest by which the counts are kept."""
-        return _digest(self.content)
+        return digest_of(self.content)
 
 
 def check_size(size: int) -> None:
@@ -248,8 +247,8 @@ def load(digest: str) -> TextCounts:
 def _load(path: Path, stamp: tuple[int, int]) -> TextCounts:
     """Return the counts of a file; `stamp`, its time and size, tells it from a later one."""
     content = read_regular_file(path, LARGEST)
-    if _digest(content) != path.stem:
-        raise ValueError(f"the digest must be {path.stem}, got {_digest(content)}")
+    if digest_of(content) != path.stem:
+        raise ValueError(f"the digest must be {path.stem}, got {digest_of(content)}")
     stored: dict[str, Any] = json.loads(content)
     counts = TextCounts(
         tuple(stored["characters"]),
@@ -283,10 +282,6 @@ def _are_of_a_text(counts: TextCounts) -> bool:
     followed = (counts.bigram.sum(1) <= counts.unigram).all()
     follows = (counts.bigram.sum(0) <= counts.unigram).all()
     return bool(followed and follows)
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:16]
 
 
 KIND = DocumentKind(
