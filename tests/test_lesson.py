@@ -158,13 +158,11 @@ def opened(page: str, link: dict[str, str]) -> AppTest:
 
 
 def sliders(app: AppTest) -> list:
-    """Those drawn, and those of each further group of settings, opened one after the other."""
-    found = list(app.select_slider)
-    if any(each.label == "More settings" for each in app.pills):
-        for group in next(each for each in app.pills if each.label == "More settings").options:
-            next(each for each in app.pills if each.label == "More settings").set_value(group).run()
-            found += app.select_slider
-    return found
+    """Return the sliders that are drawn once every group of settings is open."""
+    id = app.session_state["id"]
+    for knob in knobs_of(registry.experiment(id).config).values():
+        app.session_state[f"{id}:group {knob.group}"] = True
+    return list(app.run().select_slider)
 
 
 def warned(app: AppTest) -> list[str]:
@@ -187,9 +185,9 @@ def test_whatever_a_link_says_the_lesson_holds(name: str):
     assert not any(
         "nearest one" in each.value for each in app.markdown
     )  # the lesson's own run is on screen
-    knobs = {each.key.rpartition(":")[2]: each.disabled for each in sliders(app)}
-    assert "settings" in found.hidden or {*held, *fixed} & knobs.keys()
-    assert all(disabled for field, disabled in knobs.items() if field in (*held, *fixed))
+    disabled = {each.key.rpartition(":")[2]: each.disabled for each in sliders(app)}
+    assert "settings" in found.hidden or {*held, *fixed} & disabled.keys()
+    assert all(held_fast for field, held_fast in disabled.items() if field in (*held, *fixed))
 
 
 def test_a_lesson_survives_what_leaves_all_other_settings_and_not_another_experiment():

@@ -29,9 +29,7 @@ def shown(config, refused: str = "") -> set[str]:
         refused,
     )
     return {
-        field
-        for field, knob in knobs.knobs_of(experiment.config).items()
-        if sidebar._has_effect(setting, knob)
+        field for field in knobs.knobs_of(experiment.config) if sidebar.has_effect(setting, field)
     }
 
 

@@ -8,7 +8,8 @@ option of the command line.
 
 A settings class is a frozen dataclass. It refuses a value outside its range by a `BadSetting` that
 names the field, the range and the value. It may have a method `check(self)`, which refuses
-combinations of values by a `BadSetting` too.
+combinations of values by a `BadSetting` too. An experiment's config names in MAIN the two to five
+fields that a visitor moves first.
 """
 
 import dataclasses
@@ -245,6 +246,11 @@ def knobs_of(settings_class: type) -> Mapping[str, Knob]:
     knobs = {field.name: field.metadata["knob"] for field in fields}
     order = dict.fromkeys((*getattr(settings_class, "FIRST", ()), *knobs))
     return MappingProxyType({name: knobs[name] for name in order})  # all callers share it
+
+
+def main_knobs(settings_class: type) -> tuple[str, ...]:
+    """Return the names of the fields that a visitor moves first: the class's MAIN, or none."""
+    return getattr(settings_class, "MAIN", ())
 
 
 def values(instance: Any) -> dict[str, Any]:

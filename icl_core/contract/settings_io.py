@@ -1,6 +1,7 @@
 """Settings as texts and in files: the texts of an address or a command line, lists of numbers that
 a visitor types, the fields that a file stores, and the difference between two settings."""
 
+import difflib
 import math
 import re
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from icl_core.contract.knobs import BadSetting, Knob, knobs_of, values
 
 # Another seed shows the same thing again: such a run is nearer than one with any other difference.
 _SEED_WEIGHT = 0.01
+_BETWEEN = " \t,;"  # what may stand between the values of a line of settings
 
 
 def to_stored(instance: Any) -> dict[str, Any]:
@@ -85,6 +87,55 @@ def differences(config: Any, other: Any) -> list[str]:
         for name, knob in knobs_of(type(config)).items()
         if getattr(config, name) != getattr(other, name)
     ]
+
+
+def to_line(values: Mapping[str, Any], base: Mapping[str, Any]) -> str:
+    """Return the fields in which `values` differ from `base` as one line: "d=96; K=3; seeds=3".
+
+    The line is empty where nothing differs; `from_line` reads it back.
+    """
+    changed = [field for field in values if values[field] != base[field]]
+    return "; ".join(f"{field}={_field_text(values[field])}" for field in changed)
+
+
+def from_line(settings_class: type, line: str) -> dict[str, str]:
+    """Return the texts by field name that a line such as "d=96, K=3; rates=.1, .3" holds.
+
+    A value reaches to the next `name=`, so that lists of numbers may stand in it; commas,
+    semicolons and blanks around it are left out. Raises `BadSetting` for a name that is no field,
+    with the nearest field's name, for a name given twice and for text before the first name.
+    """
+    knobs = knobs_of(settings_class)
+    parts = list(re.finditer(r"(\w+)\s*=", line))
+    before = line[: parts[0].start()] if parts else line
+    if before.strip(_BETWEEN):
+        raise BadSetting(
+            f"a line of settings must be like {_example(knobs)!r}, got {before.strip()!r:.80}"
+        )
+    texts: dict[str, str] = {}
+    ends = [part.start() for part in parts[1:]] + [len(line)]
+    for part, end in zip(parts, ends, strict=True):
+        name = current_name(knobs, part[1])
+        if name not in knobs:
+            near = difflib.get_close_matches(part[1], knobs, 1, 0.5)
+            hint = (
+                f"; did you mean {near[0]!r}" if near else f"; the settings are {', '.join(knobs)}"
+            )
+            raise BadSetting(f"there is no setting {part[1]!r:.80}{hint}")
+        if name in texts:
+            raise BadSetting(f"a line of settings must name {name} once, got it twice")
+        texts[name] = line[part.end() : end].strip(_BETWEEN)
+    return texts
+
+
+def _field_text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _example(knobs: Mapping[str, Knob]) -> str:
+    """Return a line that names the first two sliders at their defaults."""
+    sliders = [(name, knob) for name, knob in knobs.items() if knob.kind == "slider"]
+    return ", ".join(f"{name}={knob.default}" for name, knob in sliders[:2])
 
 
 def distance(settings_class: type, config: Mapping[str, Any], other: Mapping[str, Any]) -> float:

@@ -35,7 +35,7 @@ _ORIGINS = {
 
 def show(name: str) -> None:
     """Draw the page of the paper called `name`."""
-    menu.frame(menu.short_title(name), projector="projector" in st.query_params)
+    tools = menu.frame(menu.short_title(name), has_stage=True)
     paper = registry.papers().get(name)
     if paper is None:
         st.warning(f"There is no paper called {name} here.")
@@ -47,7 +47,9 @@ def show(name: str) -> None:
     run = _load(shown) if shown else None
     pending = _pending(setting, exact, shown)
     summaries = _summaries(setting, shown)
-    _header(paper, setting, shown, summaries)
+    with tools:
+        _tools(setting, shown)
+    _header(paper, setting, summaries)
     _warnings(setting)
     with st.sidebar:
         _sidebar(setting, exact, pending)
@@ -57,25 +59,37 @@ def show(name: str) -> None:
 
 
 def _sidebar(setting: Setting, exact: Header | None, pending: Pending | None) -> None:
-    """Draw presets, settings and where the run comes from; in a lesson what it leaves of them."""
+    """Draw presets, main knobs, where the run comes from, and the other knobs; in a lesson what it
+    leaves of them."""
     lesson.show_in_sidebar(setting)
+    has_settings = not lesson_rules.is_hidden(setting.lesson, SETTINGS)
     if not lesson_rules.is_hidden(setting.lesson, PRESETS):
-        sidebar.presets(setting)
-    if not lesson_rules.is_hidden(setting.lesson, SETTINGS):
-        sidebar.config_knobs(setting)
+        sidebar.preset_menu(setting)
+    if has_settings:
+        sidebar.main_knobs(setting)
     has_no_line = exact is None and limits.read_only()
     if not lesson_rules.is_hidden(setting.lesson, TRAIN) and not has_no_line:
-        with st.container(key="run", gap="small"):
+        with st.container(key="run", gap="xsmall"):
             _run_line(setting, exact, pending)
-            if not limits.read_only():
-                auto_train.show_switch()
+    if has_settings:
+        sidebar.changes(setting)
+        sidebar.other_knobs(setting)
+    if not lesson_rules.is_hidden(setting.lesson, TRAIN) and not limits.read_only():
+        auto_train.show_switch()
 
 
-def _header(
-    paper: Paper, setting: Setting, shown: Header | None, summaries: Sequence[Summary]
-) -> None:
-    """Draw the paper's title, the choice of its experiments, how the claims fared, and the menu, in
-    one line."""
+def _tools(setting: Setting, shown: Header | None) -> None:
+    """Draw, at the right of the menu's line, the menu of links and exports."""
+    lesson.leave_button(setting)
+    # The menu is drawn anew when it is opened: below it the page is a fragment, and what the link
+    # holds may have changed there since.
+    with st.popover("Link ⋯", help="Share and export", key="more", on_change="rerun"):
+        sharing.tools(setting, shown)
+
+
+def _header(paper: Paper, setting: Setting, summaries: Sequence[Summary]) -> None:
+    """Draw the paper's title, the choice of its experiments, and how the claims fared, in one
+    line."""
     with st.container(
         horizontal=True,
         horizontal_alignment="distribute",
@@ -88,21 +102,13 @@ def _header(
             st.title(menu.short_title(paper.name), anchor=False, width="content")
             if not lesson_rules.is_hidden(setting.lesson, EXPERIMENTS):
                 _experiment_choice(paper, setting)
-        with st.container(
-            horizontal=True, width="content", vertical_alignment="center", key="tools"
-        ):
-            lesson.leave_button(setting)
-            if summaries and not lesson_rules.is_hidden(setting.lesson, drawers.EVIDENCE):
-                st.button(
-                    f"{verdicts.summary_line(summaries)} ▸",
-                    key="verdicts",
-                    type="tertiary",
-                    on_click=_open_evidence,
-                )
-            # The menu is drawn anew when it is opened: below it the page is a fragment, and what
-            # the link holds may have changed there since.
-            with st.popover("⋯", help="Share, export, projector", key="more", on_change="rerun"):
-                sharing.tools(setting, shown)
+        if summaries and not lesson_rules.is_hidden(setting.lesson, drawers.EVIDENCE):
+            st.button(
+                f"{verdicts.summary_line(summaries)} ▸",
+                key="verdicts",
+                type="tertiary",
+                on_click=_open_evidence,
+            )
 
 
 def _experiment_choice(paper: Paper, setting: Setting) -> None:

@@ -68,7 +68,7 @@ def test_a_rest_that_is_lost_leaves_the_clock_where_the_visitor_goes(
     wire = Wire(tab)
     go(tab, f"{server}/{to}")
     if to == "claims":
-        tab.get_by_test_id("stSidebar").get_by_role("link", name="A line").click()
+        tab.locator(".st-key-pages").get_by_role("link", name="A line").click()
         reached(tab, "**/toy*")
     last = slider(tab).input_value()
     tab.locator(".st-key-drawers").get_by_role("radio").last.click()

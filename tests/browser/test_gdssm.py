@@ -89,7 +89,6 @@ def test_points_that_are_none_are_named_beside_their_field(server: str, window: 
 
 def test_sizes_that_are_none_are_named_and_the_figures_stay(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/gdssm?experiment=sizes")
-    tab.get_by_test_id("stSidebar").get_by_role("radio", name="the task").click()
     field = tab.get_by_role("textbox", name="context pairs N")
     for text, piece in (("0, -3", "0"), ("x", "x")):
         typed(field, text)

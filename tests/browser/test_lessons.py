@@ -35,7 +35,7 @@ def test_a_lesson_opens_from_its_page_with_less_on_it(
     reached(tab, f"**/{paper.name}?*lesson={name}*")
     expect(tab.get_by_test_id("stSidebar").get_by_text(lesson.title)).to_be_visible()
     expect(tab.get_by_test_id("stAlert")).to_have_count(0)
-    expect(tab.get_by_test_id("stSidebar").get_by_text("Classroom")).to_have_count(0)
+    expect(tab.locator(".st-key-main-knobs")).to_have_count(0)
     expect(tab.get_by_role("combobox", name="Experiment")).to_have_count(0)
     expect(tab.get_by_role("button", name="Try", exact=True)).to_have_count(0)
 
@@ -55,7 +55,7 @@ def test_an_exercise_is_checked_and_kept(server: str, window: Window) -> None:
     expect(first).to_contain_text("Right: 49,152. Three")
     tab.get_by_role("button", name="Leave the lesson").click()
     reached(tab, lambda url: "lesson" not in url)
-    expect(tab.get_by_test_id("stSidebar").get_by_text("Classroom")).to_be_visible()
+    expect(tab.locator(".st-key-main-knobs")).to_be_visible()
 
 
 def test_a_prediction_comes_before_what_it_is_about(server: str, window: Window) -> None:

@@ -28,7 +28,7 @@ def file(**left: np.ndarray) -> FilePayload:
 
 def upload(tab: Page) -> Locator:
     """Where a file is chosen, opened."""
-    tab.get_by_test_id("stSidebar").get_by_role("radio", name="the model").click()
+    tab.get_by_test_id("stSidebar").get_by_text("The model", exact=True).click()
     tab.get_by_role("button", name="Matrices: trained ones").click()
     return tab.get_by_test_id("stFileUploader").locator("input[type=file]")
 

@@ -24,7 +24,9 @@ def test_another_setting_shows_the_nearest_run_faded(server: str, window: Window
     reached(tab, "**d=9*")
     expect(tab.get_by_text("nearest run, faded: inputs d = 8")).to_be_visible()
     expect(tab.locator(".st-key-faded .stPlotlyChart").first).to_be_visible()
-    expect(tab.get_by_text("Differs from the preset: inputs d 9 (preset: 8)")).to_be_visible()
+    expect(tab.locator(".st-key-knob-d .notes")).to_contain_text("preset 8")
+    expect(tab.get_by_role("textbox", name="Setting as text")).to_have_value("d=9")
+    expect(tab.get_by_role("button", name="Own setting, from: In class")).to_be_visible()
     tab.get_by_role("button", name="Back to the preset").click()
     expect(tab.locator(".st-key-faded")).to_have_count(0)
 
@@ -77,16 +79,23 @@ def test_an_unknown_experiment_or_preset_is_named(server: str, window: Window) -
     expect(heading(tab, "The loss falls")).to_be_visible()
 
 
-def test_a_preset_is_chosen_by_its_pill(server: str, window: Window) -> None:
-    tab = go(window(), f"{server}/toy?d=11")
-    expect(
-        tab.get_by_text("Trained here: about")
-    ).to_be_visible()  # until then the sidebar is still moving
-    tab.get_by_role("radio", name="Paper's setting").click()
-    tab.get_by_role("radio", name="As in the paper").or_(
-        tab.get_by_role("button", name="As in the paper")
-    ).first.click()
-    reached(tab, "**/toy?experiment=walk&preset=paper")
+def test_a_setting_is_typed_as_a_line_and_a_preset_is_chosen_from_the_menu(
+    server: str, window: Window
+) -> None:
+    tab = go(window(), f"{server}/toy?at_once=false")
+    line = tab.get_by_role("textbox", name="Setting as text")
+    line.fill("d=11, sedes=2")
+    line.press("Enter")
+    expect(tab.get_by_text("There is no setting 'sedes'; did you mean 'seeds'.")).to_be_visible()
+    expect(line).to_have_value("d=11, sedes=2")
+    line.fill("d=11, seeds=2")
+    line.press("Enter")
+    reached(tab, "**d=11&seeds=2*")
+    expect(line).to_have_value("d=11; seeds=2")
+    expect(tab.get_by_role("slider", name="inputs d")).to_have_attribute("aria-valuetext", "11")
+    tab.get_by_role("button", name="Own setting, from: In class").click()
+    tab.get_by_role("button", name="As in the paper").click()
+    reached(tab, "**/toy?at_once=false&experiment=walk&preset=paper")
     expect(tab.get_by_role("slider", name="inputs d")).to_have_attribute("aria-valuetext", "16")
 
 

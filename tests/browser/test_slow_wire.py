@@ -48,9 +48,7 @@ def test_what_is_drawn_anew_shows_what_was_chosen(server: str, window: Callable[
     go(tab, f"{tab.url}&projector=1").keyboard.press("m")
     tab.get_by_text("Train at once", exact=True).click()
     reached(tab, "**at_once=false*")
-    tab.get_by_role("button", name="⋯").click()
-    expect(tab.get_by_role("switch", name="Projector")).to_be_checked()
-    tab.keyboard.press("Escape")
+    expect(tab.locator(".room .projector")).to_have_attribute("aria-pressed", "true")
     drawers.get_by_role("radio", name="Why").click()
     reached(
         tab,

@@ -80,11 +80,9 @@ def _every_drawer_opens(tab: Page, experiment: Experiment) -> None:
 
 
 def _to_the_projector(tab: Page) -> None:
-    """By the menu at the page's top, which its button brings into sight."""
-    tab.locator(".st-key-more button").first.click()
-    tab.get_by_text("Projector", exact=True).click()
+    """By the bar for the room, at the right of the menu's line."""
+    tab.locator(".room .projector").click()
     reached(tab, "**projector=1*")
-    tab.keyboard.press("Escape")
     settled(tab)
 
 

@@ -124,16 +124,26 @@ class Clock {
     return next - 1 + (step - steps[next - 1]) / Math.max(1, steps[next] - steps[next - 1]);
   }
 
+  /* The index of the first snapshot at which `step` has been reached. */
+  reachedAt(step) {
+    const index = this.data.steps.findIndex((other) => other >= step);
+    return index < 0 ? this.data.steps.length - 1 : index;
+  }
+
   drawTicks(ticks) {
     const last = Math.max(1, this.data.steps.length - 1);
-    const spans = ticks.map(([step, text]) => {
-      const tick = document.createElement("span");
+    const inOrder = [...ticks].sort(([first], [second]) => first - second);
+    const marks = inOrder.map(([step, text]) => {
+      const tick = document.createElement("button");
+      tick.type = "button";
       tick.textContent = text;
       tick.style.left = `${(100 * this.place(step)) / last}%`;
-      tick.title = `step ${Math.round(step)}`;
+      tick.title = `Go to step ${Math.round(step)}`;
+      tick.setAttribute("aria-label", `${text}, step ${Math.round(step)}`);
+      tick.onclick = () => this.move(this.reachedAt(step));
       return tick;
     });
-    this.ticks.replaceChildren(...spans);
+    this.ticks.replaceChildren(...marks);
   }
 
   label() {
@@ -268,10 +278,12 @@ class Clock {
       if (page.scrollTop) page.scrollTo({ top: 0, behavior: scrolling() });
       return;
     }
-    const script = document.querySelector(".st-key-script")?.getBoundingClientRect();
-    const isCovering = script && script.top <= 1; // the script's line sticks to the window's top
-    if (top >= (isCovering ? script.bottom : 0) && bottom <= window.innerHeight) return;
-    panel.scrollIntoView({ block: height > window.innerHeight / 2 ? "start" : "nearest", behavior: scrolling() });
+    const free = freeHeight();
+    if (top >= free.top && bottom <= free.bottom) return;
+    // A panel that does not fit begins below the line of the script.
+    const fits = height <= free.bottom - free.top;
+    const shift = top < free.top || !fits ? top - free.top : bottom - free.bottom;
+    page?.scrollBy({ top: shift, behavior: scrolling() });
   }
 
   /* Play by itself, once, soon after a panel is there; not for a visitor who wants no motion, or who moved first. */

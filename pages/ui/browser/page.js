@@ -17,6 +17,18 @@ const opensDrawer = (target) =>
   Boolean(target.closest?.(".st-key-drawers button, .st-key-drawers label, .st-key-verdicts")) &&
   !target.closest("[aria-checked=true], [aria-pressed=true]");
 
+/* From where to where the window shows panels once the page is scrolled: below the script's line, which sticks to the
+   window's top where there is a script, and above the clock where that stands at the window's end. */
+const freeHeight = () => {
+  const script = document.querySelector(".st-key-script");
+  const sticky = script?.parentElement;
+  const style = sticky && window.getComputedStyle(sticky);
+  const top = style?.position === "sticky" ? parseFloat(style.top) + script.getBoundingClientRect().height : 0;
+  const clock = document.querySelector(".clock:not([hidden])");
+  const isFixed = clock && window.getComputedStyle(clock).position === "fixed";
+  return { top, bottom: isFixed ? clock.getBoundingClientRect().top : window.innerHeight };
+};
+
 /* A panel on the stage or in the open drawer. */
 const panelOf = (name) => {
   const end = CSS.escape(name.replaceAll(" ", "-"));

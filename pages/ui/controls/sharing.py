@@ -1,4 +1,4 @@
-"""The menu "Share, export, projector" of a paper's page."""
+"""The menu "Share and export" of a paper's page."""
 
 from functools import partial
 from urllib.parse import urlencode
@@ -8,13 +8,12 @@ import streamlit as st
 from icl_core.contract import knobs
 from icl_core.runs import store
 from icl_core.runs.store import Header
-from pages.ui.link import address, pending_address
+from pages.ui.link import address
 from pages.ui.link.address import Setting
-from pages.ui.link.widget_events import set_widget, widget_arguments
 
 
 def tools(setting: Setting, header: Header | None) -> None:
-    """Draw the menu's three parts; `header` is that of the run on screen, if there is one."""
+    """Draw the menu's two parts; `header` is that of the run on screen, if there is one."""
     st.markdown("**Share.** This link writes out every setting and the version:")
     page = (st.context.url or "").split("?")[0]
     link = f"{page}?{urlencode(address.all_fields(setting))}"
@@ -28,20 +27,6 @@ def tools(setting: Setting, header: Header | None) -> None:
         content = partial(store.default().content, header)
         st.download_button("Run (safetensors)", content, name, key="export", on_click="ignore")
     st.code(snippet(setting), language="python")
-    on = "projector" in st.query_params
-    set_widget("projector", on)
-    st.toggle(
-        "Projector",
-        on,
-        **widget_arguments("projector", _projector),
-        help="The stage alone, larger; m brings this menu back, Page Up and Page Down walk the "
-        "script",
-    )
-
-
-def _projector() -> None:
-    fields = {"projector": "1"} if st.session_state["projector"] else {}
-    pending_address.change(fields, drop=["projector"])
 
 
 def snippet(setting: Setting) -> str:

@@ -1,99 +1,122 @@
-"""The sidebar of a paper's page: presets, the config's knobs, and what differs from the preset."""
+"""The sidebar of a paper's page: the preset, the main knobs, the setting as a line, and the other
+knobs by group."""
 
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
-from icl_core.contract import knobs, settings_io
-from icl_core.contract.experiment import Preset
+from icl_core.contract import knobs
 from icl_core.contract.knobs import Knob
-from icl_core.sweeps import atlas
-from pages.ui.controls import widgets
+from icl_core.jobs import move_cost
+from pages.ui.controls import knob_notes, settings_line, widgets
 from pages.ui.link import address
 from pages.ui.link.address import Setting
-from pages.ui.look.escape import escape_markdown
 
 
-def presets(setting: Setting) -> None:
-    """Draw the presets as pills, a row for each group; choosing one resets all other settings.
+def preset_menu(setting: Setting) -> None:
+    """Draw the presets behind one button, by group, each with a line; choosing one resets all other
+    settings.
 
-    The first group, the current preset's and the one that the visitor opens are drawn.
+    The button says which preset is on screen, or that the setting is the visitor's own.
     """
-    groups: dict[str, list[Preset]] = {}
-    for preset in setting.experiment.presets:
-        group = preset.group[:1].upper() + preset.group[1:]
-        groups.setdefault(group, []).append(preset)
-    first, *others = groups
-    drawn = [first, *(group for group in others if setting.preset in groups[group])]
-    for group in drawn:
-        _preset_pills(setting, group, groups[group])
-    opened = _group_pills("More presets", f"{setting.id}:presets", others)
-    if opened and opened not in drawn:
-        _preset_pills(setting, opened, groups[opened])
-    if setting.preset.about:
-        st.caption(setting.preset.about)
-
-
-def config_knobs(setting: Setting) -> None:
-    """Draw a widget for each field of the config, by group, and a button back to the preset.
-
-    Groups after the first are drawn if the visitor opens them or uses a document of theirs there.
-    """
-    knobs_by_field = knobs.knobs_of(setting.experiment.config)
-    groups: dict[str, list[str]] = {}
-    for field, knob in knobs_by_field.items():
-        groups.setdefault(knob.group, []).append(field)
-    first, *others = groups
-    with st.expander(first, expanded=True) if others else nullcontext():
-        _config_widgets(setting, groups[first])
-    opened = _group_pills("More settings", f"{setting.id}:group", others)
-    for group in others:
-        has_document = any(
-            knobs_by_field[field].kind == "document" and setting.chosen[field]
-            for field in groups[group]
-        )
-        if has_document or group == opened:
-            with st.container(border=True):
-                _config_widgets(setting, groups[group])
-    if setting.refused:
+    is_own = setting.config != setting.preset.config
+    label = f"Own setting, from: {setting.preset.title}" if is_own else setting.preset.title
+    key = f"{setting.id}:presets"
+    menu = st.popover(label, key=key, width="stretch", on_change="rerun")
+    if not menu.open:
         return
-    differences = settings_io.differences(setting.config, setting.preset.config)
-    if differences:
-        st.caption("Differs from the preset: " + escape_markdown("; ".join(differences)))
+    with menu, st.container(key="presets", gap="xsmall"):
+        groups = dict.fromkeys(preset.group for preset in setting.experiment.presets)
+        for group in groups:
+            st.markdown(f"**{group[:1].upper()}{group[1:]}**")
+            for preset in setting.experiment.presets:
+                if preset.group != group:
+                    continue
+                is_shown = preset == setting.preset and not is_own
+                st.button(
+                    preset.title,
+                    key=f"{setting.id}:preset {preset.name}",
+                    type="primary" if is_shown else "secondary",
+                    width="stretch",
+                    on_click=_choose_preset,
+                    args=(key, setting.name, preset.name),
+                )
+                if preset.about:
+                    st.caption(preset.about)
+
+
+def _choose_preset(menu_key: str, experiment: str, preset: str) -> None:
+    st.session_state[menu_key] = False
+    address.go(experiment=experiment, preset=preset)
+
+
+def main_knobs(setting: Setting) -> None:
+    """Draw the knobs that the experiment declares as its main ones, each with what a move costs."""
+    fields = [
+        field for field in knobs.main_knobs(setting.experiment.config) if has_effect(setting, field)
+    ]
+    ready = {} if setting.refused else move_cost.ready_values(setting.id, setting.config)
+    shown = {field: _prepared(setting, field, ready.get(field, [])) for field in fields}
+    costs = {} if setting.refused else knob_notes.costs(setting, shown)
+    with st.container(key="main-knobs", gap="xxsmall"):
+        for field, (knob, base, stops) in shown.items():
+            with st.container(key=f"knob-{field}", gap=None):
+                widgets.draw(setting, field, knob, setting.chosen[field], base, stops)
+                values = widgets.stops_of(knob, [setting.chosen[field], base, *stops])
+                changed = knob_notes.changed_text(knob, setting.chosen[field], base)
+                knob_notes.show(changed, costs.get(field), values, ready.get(field, []))
+
+
+def changes(setting: Setting) -> None:
+    """Draw what differs from the preset as one line that can be edited, and a button back."""
+    settings_line.show(setting)
+    if setting.chosen != knobs.values(setting.preset.config):
         query = {"experiment": setting.name, "preset": setting.preset.name}
         st.button("Back to the preset", on_click=address.go, kwargs=query)
 
 
-def _preset_pills(setting: Setting, group: str, presets: list[Preset]) -> None:
-    key = f"{setting.id}:preset of {group}"
-    titles = {preset.name: preset.title for preset in presets}
-    current = {"experiment": setting.name, "preset": setting.preset.name}
-    widgets.link_pills(group, key, titles, "preset", current)
+def other_knobs(setting: Setting) -> None:
+    """Draw the other knobs by group. Several groups can be open; a closed one is not sent, as
+    everything on the page makes a slider's answer slower."""
+    groups: dict[str, list[str]] = {}
+    main = knobs.main_knobs(setting.experiment.config)
+    for field, knob in knobs.knobs_of(setting.experiment.config).items():
+        if field not in main:
+            groups.setdefault(knob.group, []).append(field)
+    for number, (group, fields) in enumerate(groups.items()):
+        with st.container(key=f"group-{number}", gap=None):
+            _group(setting, group, fields)
 
 
-def _group_pills(label: str, key: str, groups: list[str]) -> str | None:
-    """Draw pills for the groups and return the one that is open, if any.
+def _group(setting: Setting, group: str, fields: list[str]) -> None:
+    """Draw a group behind its heading, beside which stands how many of its knobs are changed."""
+    all_knobs = knobs.knobs_of(setting.experiment.config)
+    base = knobs.values(setting.preset.config)
+    changed = sum(setting.chosen[field] != base[field] for field in fields)
+    has_document = any(
+        all_knobs[field].kind == "document" and setting.chosen[field] for field in fields
+    )
+    title = f"{group[:1].upper()}{group[1:]}" or "Settings"
+    box = st.expander(title, has_document, key=f"{setting.id}:group {group}", on_change="rerun")
+    if changed:
+        knob_notes.show_changed(changed)
+    if not box.open:
+        return
+    with box:
+        for field in fields:
+            if not has_effect(setting, field):
+                continue
+            knob, field_base, stops = _prepared(setting, field, [])
+            with st.container(key=f"knob-{field}", gap=None):
+                widgets.draw(setting, field, knob, setting.chosen[field], field_base, stops)
+                knob_notes.show(knob_notes.changed_text(knob, setting.chosen[field], field_base))
 
-    A closed group is not sent at all, as everything on the page makes a slider's answer slower.
-    """
-    return st.pills(label, groups, key=key) if groups else None
 
-
-def _config_widgets(setting: Setting, fields: list[str]) -> None:
-    """Draw the widgets of those of the fields that have an effect."""
-    knobs_by_field = knobs.knobs_of(setting.experiment.config)
-    ready = {} if setting.refused else atlas.ready_values(setting.id, setting.config)
-    for field in fields:
-        knob = knobs_by_field[field]
-        if _has_effect(setting, knob):
-            _config_widget(setting, field, knob, ready.get(field, []))
-
-
-def _config_widget(setting: Setting, field: str, knob: Knob, ready: list[Any]) -> None:
-    """Draw the widget of a field; a caption under a slider lists `ready`, the values whose runs
-    come with the project."""
+def _prepared(setting: Setting, field: str, ready: list[Any]) -> tuple[Knob, Any, list[Any]]:
+    """Return the knob of a field within its present bounds, the preset's value, and the values that
+    its slider must be able to show beside its stops."""
+    knob = knobs.knobs_of(setting.experiment.config)[field]
     base = getattr(setting.preset.config, field)
     stops = [*ready, *(getattr(preset.config, field) for preset in setting.experiment.presets)]
     if knob.at_most:
@@ -102,12 +125,11 @@ def _config_widget(setting: Setting, field: str, knob: Knob, ready: list[Any]) -
         stops = [stop for stop in stops if stop <= high]
         knob = replace(knob, high=high, default=min(knob.default, high))
         base = min(base, high)
-    widgets.draw(setting, field, knob, setting.chosen[field], base, stops)
-    if len(ready) > 1 and knob.kind == "slider":
-        st.caption(f"Trained already: {', '.join(map(widgets.slider_text, ready))}")
+    return knob, base, stops
 
 
-def _has_effect(setting: Setting, knob: Knob) -> bool:
+def has_effect(setting: Setting, field: str) -> bool:
     """Return whether a field of the config changes anything, given the others; true for all fields
     while the config is refused."""
+    knob = knobs.knobs_of(setting.experiment.config)[field]
     return bool(not knob.shown_if or setting.refused or getattr(setting.config, knob.shown_if))

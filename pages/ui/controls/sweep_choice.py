@@ -66,7 +66,7 @@ def _first_words(setting: Setting, sweepable: dict[str, Knob]) -> list[str]:
     }
     if len(ready) > 1:
         return [
-            f"{field}={','.join(map(widgets.slider_text, values))}"
+            f"{field}={','.join(map(widgets.value_text, values))}"
             for field, values in list(ready.items())[:_OFFERED_KNOBS]
         ]
     sliders = [field for field, knob in sweepable.items() if knob.kind == "slider"]
@@ -148,7 +148,7 @@ def _word(setting: Setting, field: str) -> str:
     stops = widgets.slider_values(knob, [current]) or [knob.low, current, knob.high]
     stride = max(1, -(-len(stops) // _OFFERED_VALUES))
     offered = stops[stops.index(current) % stride :: stride]
-    return f"{field}={','.join(map(widgets.slider_text, offered))}"
+    return f"{field}={','.join(map(widgets.value_text, offered))}"
 
 
 def _seeds(setting: Setting) -> int | None:

@@ -16,26 +16,11 @@ from pages.ui.link.widget_events import set_widget, widget_arguments
 _MOST_STOPS = 300  # of a slider; a knob with more is a number field
 
 
-def link_pills(
-    label: str, key: str, titles: dict[str, str], field: str, now: dict[str, str]
-) -> None:
-    """Draw pills of which each is a link to `now` with another value of `field`.
+def select(label: str, key: str, titles: dict[str, str], field: str, now: dict[str, str]) -> None:
+    """Draw a list of which each entry is a link to `now` with another value of `field`.
 
     `titles` holds the label of each value. All settings outside `now` are reset.
     """
-    value = now[field] if now[field] in titles else None
-    set_widget(key, value, titles)
-    st.pills(
-        label,
-        list(titles),
-        default=value,
-        format_func=titles.__getitem__,
-        **widget_arguments(key, _go, key, field, now),
-    )
-
-
-def select(label: str, key: str, titles: dict[str, str], field: str, now: dict[str, str]) -> None:
-    """Draw a list with the same meaning as `link_pills`."""
     set_widget(key, now[field], titles)
     st.selectbox(
         label,
@@ -49,8 +34,7 @@ def select(label: str, key: str, titles: dict[str, str], field: str, now: dict[s
 
 
 def _go(key: str, field: str, now: dict[str, str]) -> None:
-    # A click on the pill that is already chosen clears it: that means "back to this one".
-    address.go(**{**now, field: st.session_state[key] or now[field]})
+    address.go(**{**now, field: st.session_state[key]})
 
 
 def can_move(setting: Setting, field: str, config: Any) -> bool:
@@ -117,7 +101,7 @@ def _choice(knob: Knob, value: Any, common: dict[str, Any]) -> None:
 def _number(knob: Knob, value: Any, also: list[Any], common: dict[str, Any]) -> None:
     values = slider_values(knob, also)
     if values:
-        st.select_slider(knob.label, values, value, format_func=slider_text, **common)
+        st.select_slider(knob.label, values, value, format_func=value_text, **common)
     else:
         kind = type(knob.default)
         step = kind(knob.step or 1)
@@ -126,9 +110,19 @@ def _number(knob: Knob, value: Any, also: list[Any], common: dict[str, Any]) -> 
         )
 
 
-def slider_text(value: float) -> str:
-    """Return a number as a slider shows it, with at most six significant digits."""
-    return str(value) if isinstance(value, int) else f"{value:.6g}"
+def value_text(value: Any) -> str:
+    """Return a value as its widget shows it: a float with at most six significant digits."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def stops_of(knob: Knob, also: Iterable[Any]) -> list[Any]:
+    """Return the values that a knob can be moved to: a slider's in order, with `also` among them,
+    or a choice's; empty where a value is typed."""
+    if knob.kind == "slider":
+        return slider_values(knob, also)
+    return list(knob.options) if knob.kind == "choice" else []
 
 
 def slider_values(knob: Knob, also: Iterable[Any] = ()) -> list[Any]:

@@ -3,35 +3,59 @@
 from pathlib import Path
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from icl_core import registry
 from icl_core.machine import limits
 from pages.ui.link import pending_address
-from pages.ui.look import style
+from pages.ui.look import room_bar, style
 
 _HOME = Path(__file__).parents[3]  # the folder of app.py and pages/
 _DAY = 86400.0  # seconds
 
 
-def frame(title: str, projector: bool = False) -> None:
-    """Begin a page called `title`: set it up, style it and draw the menu."""
+def frame(title: str, has_stage: bool = False) -> DeltaGenerator:
+    """Begin a page called `title`: set it up, style it and draw the menu in one line.
+
+    has_stage  whether the page has a stage, which a projector shows alone
+
+    Returns the place at the line's right end, where a page puts further tools.
+    """
     pending_address.note_arrival()
     st.set_page_config(page_title=f"{title} · in-context learning", layout="wide")
-    style.apply(projector)
-    with st.sidebar.container(gap="xxsmall"):
-        st.page_link("app.py", label="Start")
-        for name in _page_names():
-            link(name, short_title(name))
-        if limits.read_only():
-            st.caption("Read-only: this server shows runs and trains none.")
-        _rerun_after_reconnect()
+    style.apply(has_stage and "projector" in st.query_params)
+    with st.container(
+        horizontal=True,
+        horizontal_alignment="distribute",
+        vertical_alignment="center",
+        key="menu",
+    ):
+        with st.container(
+            horizontal=True, width="content", vertical_alignment="center", gap=None, key="pages"
+        ):
+            st.page_link("app.py", label="Start")
+            for name in _page_names():
+                link(name, short_title(name))
+            _rerun_after_reconnect()
+        tools = st.container(
+            horizontal=True,
+            width="content",
+            vertical_alignment="center",
+            gap="small",
+            key="tools",
+        )
+        with tools:
+            room_bar.show(has_stage)
+    if limits.read_only():
+        st.caption("Read-only: this server shows runs and trains none.")
+    return tools
 
 
 def _page_names() -> list[str]:
-    """Return the names of the files in pages/: the papers' in their order, then the others'."""
-    papers = list(registry.papers())
+    """Return the names of the files in pages/ in the menu's order."""
+    order = ["gallery", *registry.papers(), "learners", "lessons", "claims", "runs"]
     names = [path.stem for path in sorted((_HOME / "pages").glob("[!_]*.py"))]
-    return sorted(names, key=lambda name: papers.index(name) if name in papers else len(papers))
+    return sorted(names, key=lambda name: order.index(name) if name in order else len(order))
 
 
 @st.fragment(run_every=_DAY)

@@ -6,7 +6,7 @@ from html import escape
 
 import streamlit as st
 
-from icl_core.contract import knobs, settings_io, story
+from icl_core.contract import knobs, story
 from icl_core.contract.experiment import Run
 from icl_core.contract.story import Beat, Try
 from pages.ui.link import address, same_tab_links
@@ -103,14 +103,10 @@ def _show_beat(setting: Setting, run: Run, beat: Beat) -> None:
 
 
 def _show_task(setting: Setting) -> None:
-    """Draw the experiment's task with its example, after what the visitor has changed."""
+    """Draw the experiment's task with its example."""
     task = setting.experiment.story.task if setting.experiment.story else None
     if task is None:
         return
-    if not setting.refused:
-        changes = settings_io.differences(setting.config, setting.preset.config)
-        if changes:
-            line(setting, f"Changed: {'; '.join(changes)}.")
     if setting.lesson and setting.lesson.predict and "beat" not in st.query_params:
         line(
             setting,

@@ -28,6 +28,8 @@ TALK = {
 class Config:
     """What is built; Section 4.2, eqs. 7 and 8."""
 
+    MAIN = ("K", "d", "N", "T", "seeds")
+
     triggers: str = choice("triggers", TRIGGERS, default="random", group=TASK)
     K: int = slider("triggers a sequence, K", 1, 10, default=5, group=TASK)
     text: str = text_field(TASK)

@@ -19,6 +19,8 @@ LONGEST = 24  # states that a small map can name
 class Config:
     """What is trained."""
 
+    MAIN = ("k", "d", "T", "layers", "seeds")
+
     k: int = slider("states, k", 2, 8, default=3, group=TASK)
     T: int = slider("sequence length, T", 32, 256, default=64, step=32, group=TASK)
     chains: str = choice("chains", CHAINS, default="dirichlet", group=TASK)

@@ -37,6 +37,8 @@ class Config:
     """What is trained: the simplified transformer on all positions, once for each kind of data and
     each seed."""
 
+    MAIN = ("d", "N", "T", "seeds")
+
     N: int = slider("vocabulary, N", 16, 65, default=65, group=TASK)
     T: int = slider("sequence length, T", 32, 256, default=64, step=32, group=TASK)
     d: int = slider("width, d", 32, 256, default=128, step=16, group=MODEL)

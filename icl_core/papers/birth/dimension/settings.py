@@ -26,6 +26,8 @@ class Config:
     """What is computed: W_O2 trained alone at several widths and learning rates, and the one-step
     memory."""
 
+    MAIN = ("widths", "K", "N", "T", "seeds")
+
     widths: str = choice("widths, d", WIDTHS, default="512", group=MODEL)
     K: int = slider("triggers a sequence, K", 1, 10, default=5, group=TASK)
     N: int = slider("vocabulary, N", 16, 65, default=65, group=TASK)

@@ -15,6 +15,8 @@ class Config:
     """What is simulated, for a range of widths and numbers of pairs, and the memory that is
     learned."""
 
+    MAIN = ("d", "N", "exponent", "seeds")
+
     exponent: float = slider(
         "exponent of Zipf's law",
         0.5,

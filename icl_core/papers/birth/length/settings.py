@@ -22,6 +22,8 @@ SCALES = {"sgd": "code", "adamw": "paper"}  # the initial scale with which each 
 class Config:
     """What is trained: a transformer, once for each sequence length, optimiser and seed."""
 
+    MAIN = ("lengths", "K", "d", "N", "seeds")
+
     lengths: str = choice("sequence lengths, T", LENGTHS, default="128", group=TASK)
     K: int = slider("triggers a sequence, K", 1, 10, default=8, group=TASK)
     text: str = text_field(TASK)

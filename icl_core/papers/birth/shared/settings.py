@@ -68,6 +68,8 @@ class Config(TaskConfig):
     """The simplified transformer and its training; Sections 3, 4.2 and 5, Appendix E. The paper's
     size is d = 128, T = 256, batches of 512."""
 
+    MAIN = ("K", "d", "T", "layers", "seeds")
+
     matrices: str = chosen_matrices.matrices_field(MODEL)
     d: int = slider("width, d", 16, 512, default=128, step=16, group=MODEL)
     layers: int = slider(

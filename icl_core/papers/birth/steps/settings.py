@@ -37,6 +37,8 @@ LONGEST = 24  # characters that a small map can name
 class Config:
     """What is computed; Theorem 3, Appendix B.3."""
 
+    MAIN = ("d", "N", "T", "seeds")
+
     setup: str = choice("setting", SETUPS, default="proof", group=TASK)
     N: int = slider(
         "vocabulary, N",

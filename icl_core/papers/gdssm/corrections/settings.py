@@ -11,6 +11,8 @@ class Config:
     """The tasks on which both versions of every formula are measured; the paper's size is f = N =
     10."""
 
+    MAIN = ("f", "N", "r")
+
     f: int = slider("features, f", 2, 20, default=10, group=TASK)
     N: int = slider("context pairs, N", 2, 40, default=10, group=TASK)
     r: float = slider("scale of x, r", 0.1, 4.0, default=1.0, step=0.1, group=TASK)

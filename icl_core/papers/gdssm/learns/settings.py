@@ -17,6 +17,8 @@ class Config:
     """What is trained: every model at every width, as its authors build it, at one rate. The rate
     warms up over a twentieth of the steps and falls to zero along a cosine."""
 
+    MAIN = ("f", "N", "widths", "seeds")
+
     model: str = choice("tokens", TOKENS, default="1-D", group=TASK)
     f: int = slider("features, f", 1, 20, default=3, group=TASK)
     N: int = slider("context pairs, N", 1, 20, default=5, group=TASK)

@@ -64,6 +64,8 @@ class Config:
     """What is trained; Section 4.3, Figure 4 B, Appendices A.3 and A.7. Seven models, one after the
     other."""
 
+    MAIN = ("features", "N", "layers", "seeds")
+
     ssm: str = choice(
         "GD-SSM layers behind the MLP",
         KINDS,

@@ -28,6 +28,8 @@ class Config:
     """What is trained; Sections 3 and 4, Appendix A. The paper's size is f = N = 10; its batches
     hold 64 tasks."""
 
+    MAIN = ("f", "N", "layers", "seeds")
+
     model: str = choice("model", MODELS, default="N-D", group=MODEL)
     recurrence: str = choice("recurrence, A", RECURRENCES, default="row", group=MODEL)
     layers: int = slider(

@@ -23,6 +23,8 @@ class Config:
     """What is trained; Figures 1 C and 2 C. A layer for every N at f = 10, and for every f at N =
     10."""
 
+    MAIN = ("pairs", "features", "seeds")
+
     model: str = choice("model", MODELS, default="N-D", group=MODEL)
     pairs: str = text("context pairs N, at f = 10", 40, default="5, 10, 20, 40", group=TASK)
     features: str = text("features f, at N = 10", 40, default="5, 10, 20", group=TASK)

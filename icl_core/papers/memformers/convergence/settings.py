@@ -20,6 +20,7 @@ MODELS = {"linear": "linear transformer, no memory", "lfom": "LFOM Memformer"}
 class Config(Training):
     """What is trained; Appendix D. The paper's size is three layers and batches of 20,000."""
 
+    MAIN = ("d", "n", "layers", "condition", "seeds")
     FIRST = ("variant", "layers")
 
     preconditioner: ClassVar[str] = "full"

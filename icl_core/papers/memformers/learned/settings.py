@@ -30,6 +30,8 @@ class Config(Task):
     """What is trained; Section 5, Figure 11, Theorem 5.1. One method for every number of prompts
     and of steps."""
 
+    MAIN = ("d", "n", "layers", "condition", "seeds")
+
     FIRST = ("memory", "layers", "sizes", "protocol", "steps", "learning_rate")
 
     memory: str = choice("coefficients", MEMORY, default="learned shared", group=METHOD)

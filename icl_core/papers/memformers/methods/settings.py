@@ -23,6 +23,7 @@ class Config(Model):
     """What is trained; Sections 2 to 4. One model for every depth from 1 to `layers`, and one
     beside it."""
 
+    MAIN = ("d", "n", "layers", "condition", "seeds")
     FIRST = ("variant", "preconditioner", "layers", "heads", "beside")
 
     beside: str = choice("train beside it", BESIDE, default="linear", group=MODEL)

@@ -64,6 +64,8 @@ class Config:
     free, batches that stay, the mean of the loss, constant rates; else heads and gates learn as
     those of `variances` do."""
 
+    MAIN = ("n", "layers", "seeds")
+
     FIRST = ("prompts", "layers", "steps", "learning_rate", "gate_steps", "gate_rate")
 
     prompts: str = choice("a prompt's tokens", PROMPTS, default="tokens", group=TASK)

@@ -30,6 +30,8 @@ class Config(Task):
 
     A schedule that ends with the training would tie the answer to the number of steps."""
 
+    MAIN = ("d", "n", "layers", "condition", "seeds")
+
     FIRST = ("layers", "rates", "steps", "batch")
 
     layers: int = slider("layers L", 1, 6, default=4, group=MODEL)

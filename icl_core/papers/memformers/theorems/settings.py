@@ -25,6 +25,7 @@ class Config(Task):
     """The sizes at which the theorems are checked; d = 5, n = 20 and four layers are
     the paper's."""
 
+    MAIN = ("d", "n", "layers", "condition", "heads")
     FIRST = ("layers",)
 
     sigma2: ClassVar[float] = 1.0

@@ -29,6 +29,8 @@ class Config(Task):
     """What is trained, and what is met at test time; Section 4.2, Figure 8. Every head learns from
     prompts of one variance; then gates alone are learned on prompts of another."""
 
+    MAIN = ("d", "n", "layers", "condition", "seeds")
+
     FIRST = (
         "variances",
         "unseen",

@@ -8,6 +8,8 @@ from icl_core.contract.knobs import settings, slider
 class Config:
     """What is trained."""
 
+    MAIN = ("d", "seeds")
+
     d: int = slider("inputs d", 1, 64, default=8, help="Number of weights to find.")
     steps: int = slider("training steps", 10, 1_000_000, default=300, log=True)
     rate: float = slider("step size η", 0.001, 10.0, default=0.1, log=True)

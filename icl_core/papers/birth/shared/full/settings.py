@@ -22,6 +22,8 @@ class Config(TaskConfig):
     """The full transformer and its training; Section 3 and Appendix E. The paper's size is d = 128,
     T = 256, batches of 512."""
 
+    MAIN = ("K", "d", "layers", "heads", "seeds")
+
     d: int = slider("width, d", 16, 512, default=64, step=16, group=MODEL)
     layers: int = slider(
         "layers",

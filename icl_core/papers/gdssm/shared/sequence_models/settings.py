@@ -124,6 +124,8 @@ class Config(Setting):
     """What is trained, at the best rate of those that are tried with the first seed, if one of them
     had left predicting zero by then; else it is .003 for all."""
 
+    MAIN = ("f", "N", "width", "seeds")
+
     tuning: int = slider(
         "steps for each rate tried", 10, 20000, default=100, log=True, group=TRAINING
     )
