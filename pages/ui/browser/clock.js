@@ -302,7 +302,6 @@ class Clock {
     this.playFirst();
     const panels = [...stage.panels].filter(([, panel]) => panel.run === this.data.run);
     const charts = panels.map(([name, panel]) => [name, panel, chart(name)]);
-    for (const [, panel, plot] of charts) describe(plot, panel);
     // where they are is read of all charts before any is changed: the browser lays the page out once
     const seen = charts.filter(([, , plot]) => plot?.layout && inSight(plot));
     for (const [name, panel, plot] of seen) this.bring(name, panel, plot);

@@ -74,8 +74,3 @@ const keepFilm = (plot) => {
   if (!plot.iclFilm || plot.iclFilm === plot.layout.meta?.film) return;
   window.setTimeout(() => window.dispatchEvent(new Event("icl-panel")));
 };
-
-/* Give a chart the screen reader's text of the figure that it shows or will show when it is scrolled into sight. */
-const describe = (plot, { whole, caption }) => {
-  if (whole) plot?.closest("[data-testid=stPlotlyChart]")?.setAttribute("aria-label", caption);
-};

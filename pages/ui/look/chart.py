@@ -11,9 +11,9 @@ from icl_core.contract.figure import Figure
 from icl_core.figures import CONFIG
 from icl_core.figures.streamlit_figure import StreamlitFigure
 
-_TITLE = """<h3{live}><span data-title="{name}">{title}</span>
+_TITLE = """<div class="seat-title"{live}><h3><span data-title="{name}">{title}</span></h3>
 <span class="caption" tabindex="0" role="note"
-  aria-label="{caption}" data-caption="{caption}">?</span></h3>"""
+  aria-label="{caption}" data-caption="{caption}">?</span></div>"""
 
 
 @dataclass

@@ -47,7 +47,10 @@ def style(setting: Setting, run: Run, beat: Beat | None) -> str:
         return hidden
     seats = _selectors(outlined, _STAGE_KEYS)
     stage = f"[class*='st-key-stage-']:has({seats})"
-    dimmed = f"{stage} [class*='st-key-seat-']:not({seats}) {{ opacity: .4; }}"
+    # titles stay legible: only the charts fade
+    dimmed = (
+        f"{stage} [class*='st-key-seat-']:not({seats}) [class*='st-key-chart-'] {{ opacity: .35; }}"
+    )
     return f"{seats}, {_selectors(outlined, _DRAWER_KEYS)} {{ {_OUTLINE} }} {dimmed} {hidden}"
 
 
