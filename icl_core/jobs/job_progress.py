@@ -110,12 +110,7 @@ class JobProgress(SharedProgress):
         self.write_state()
 
     def report(
-        self,
-        done: int,
-        total: int,
-        loss: float,
-        live: Callable[[], Tensors],
-        state: Callable[[], Tensors],
+        self, done: int, total: int, loss: float, live: LazyTensors, state: LazyTensors
     ) -> None:
         """See `Progress` in the contract. What is due is decided by the clock, not by steps, which
         take microseconds or seconds. Raises `BadSetting` once the curves alone are larger than the

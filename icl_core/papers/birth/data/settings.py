@@ -68,17 +68,10 @@ def training(config: Config, name: str, seed: int) -> one.Config:
         triggers=data.triggers,
         K=data.K,
         outputs=data.outputs,
-        N=config.N,
-        T=config.T,
-        d=config.d,
-        scale=config.scale,
         feed_forward=True,
         positions="all",
         optimiser="sgd",
-        learning_rate=config.learning_rate,
-        batch=config.batch,
-        steps=config.steps,
-        seed=(config.seed + seed) % 100,
+        **one.of_seed(config, seed, "N", "T", "d", "scale", "learning_rate", "batch", "steps"),
     )
 
 

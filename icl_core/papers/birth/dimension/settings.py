@@ -73,16 +73,9 @@ def training(config: Config, d: int, seed: int) -> one.Config:
     """The model and task of one width, the `seed`-th: nothing but W_O2 will learn."""
     return one.Config(
         triggers="random",
-        K=config.K,
-        N=config.N,
-        T=config.T,
         d=d,
-        scale=config.scale,
         optimiser="sgd",
-        learning_rate=config.learning_rate,
-        batch=config.batch,
-        steps=config.steps,
-        seed=(config.seed + seed) % 100,
+        **one.of_seed(config, seed, "K", "N", "T", "scale", "learning_rate", "batch", "steps"),
     )
 
 

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.story import FIRST, LAST, MARKS, Beat, Question, Story, Task, Try, first_at
+from icl_core.contract.story import FIRST, LAST, MARKS, Beat, Question, Story, Try, first_at
 from icl_core.papers.birth.induction.draw import grafts
 from icl_core.papers.birth.induction.metrics import accuracy_at, milestones
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared import head_maps
-from icl_core.papers.birth.shared.captions import EXAMPLE, MATRICES
+from icl_core.papers.birth.shared.captions import MATRICES, TASK
 from icl_core.papers.birth.shared.circuit_panels import CIRCUIT
 from icl_core.papers.birth.shared.probes import early_positions
 from icl_core.papers.birth.shared.train import task_of
@@ -29,13 +29,6 @@ ORDER = (
     "W_K²",
     "W_O²",
 )  # the milestones of the three matrices, in the order of the choices
-
-TASK = Task(
-    "The model reads a sequence character by character and predicts the next one. Some characters "
-    "are triggers: what follows a trigger is drawn anew for every sequence, so only its earlier "
-    "occurrence can tell.",
-    EXAMPLE,
-)
 
 
 def _start(run: Run, view: View) -> str:

@@ -93,8 +93,8 @@ def lengths_of(config: Config) -> list[int]:
 
 def training(config: Config, optimiser: str, T: int, seed: int) -> one.Config | whole.Config:
     """One of the trainings: of an optimiser at a length, the `seed`-th."""
-    shared = {name: getattr(config, name) for name in ("K", "text", "N", "d", "batch", "steps")}
-    shared |= {"T": T, "optimiser": optimiser, "seed": (config.seed + seed) % 100}
+    shared = one.of_seed(config, seed, "K", "text", "N", "d", "batch", "steps")
+    shared |= {"T": T, "optimiser": optimiser}
     adamw = config.full_rate if config.full else config.adamw_rate
     rate = config.sgd_rate if optimiser == "sgd" else adamw
     if config.full:

@@ -1,5 +1,7 @@
 """The settings of the bigram task, and of the simplified transformer's training."""
 
+from typing import Any
+
 from icl_core.contract.knobs import BadSetting, choice, settings, slider, toggle
 from icl_core.machine import device
 from icl_core.papers.birth.shared import chosen_matrices, own_text
@@ -144,6 +146,12 @@ class Config(TaskConfig):
     def updates(self) -> int:
         """The number of steps that are trained."""
         return self.steps if self.trains else 0
+
+
+def of_seed(config: Any, seed: int, *knobs: str) -> dict[str, Any]:
+    """Return the settings of one of the trainings that `config` compares: `knobs`, which it hands
+    on as they are, and its `seed`-th seed."""
+    return {name: getattr(config, name) for name in knobs} | {"seed": (config.seed + seed) % 100}
 
 
 def memory(T: int, d: int, batch: int) -> int:

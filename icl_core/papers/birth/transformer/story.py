@@ -2,9 +2,9 @@
 layer, what to try."""
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.story import FIRST, HEADLINE, LAST, MARKS, Beat, Question, Story, Task, Try
+from icl_core.contract.story import FIRST, HEADLINE, LAST, MARKS, Beat, Question, Story, Try
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
-from icl_core.papers.birth.shared.captions import EXAMPLE
+from icl_core.papers.birth.shared.captions import TASK
 from icl_core.papers.birth.shared.circuit_panels import CIRCUIT
 from icl_core.papers.birth.transformer.draw.ablation import measure_replaced, named
 from icl_core.papers.birth.transformer.draw.stage import accuracy_at
@@ -13,13 +13,6 @@ from icl_core.papers.birth.transformer.settings import View
 
 ONE, REPLACE, CURVES, SINGLE = "One head", "Replace heads", "All curves", "One layer"  # the drawers
 SECOND = "2.1, 2.2, 2.3, 2.4"
-
-TASK = Task(
-    "The model reads a sequence character by character and predicts the next one. Some characters "
-    "are triggers: what follows a trigger is drawn anew for every sequence, so only its earlier "
-    "occurrence can tell.",
-    EXAMPLE,
-)
 
 
 def _start(run: Run, view: View) -> str:

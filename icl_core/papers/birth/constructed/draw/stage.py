@@ -2,14 +2,13 @@
 memories."""
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Trace
-from icl_core.figures.style import TICKS, note
+from icl_core.figures.style import names_above
 from icl_core.papers.birth.constructed.draw.sweep import against_width, over_widths, trained
 from icl_core.papers.birth.constructed.metrics import at_d
 from icl_core.papers.birth.constructed.run import constructed
@@ -38,24 +37,8 @@ def widths(run: Run, view: View) -> Panel:
         "possible (cleaned), and they work. If cross-talk did no harm, the lines would be one.",
         figure.update_layout(
             margin={"t": 30}, showlegend=False, yaxis={"range": [0, 1.12]}
-        ).add_annotation(**_legend()),
+        ).add_annotation(**names_above(KINDS.values())),
     )
-
-
-def _legend() -> dict[str, Any]:
-    """The lines' names in a row above the plot, which plotly's own legend would not fit into."""
-    names = [
-        f'<span style="color:{figures.colour(kind)}">⬤</span> {label}'
-        for label, kind in KINDS.values()
-    ]
-    where = {
-        "xshift": -40,
-        "xanchor": "left",
-        "yshift": 6,
-        "yanchor": "bottom",
-        "font": {"size": TICKS},
-    }
-    return note("   ".join(names), 0, 1, **where)
 
 
 def _trained(d: int, accuracy: float) -> Trace:
@@ -84,7 +67,7 @@ def first(run: Run, view: View) -> Panel:
 
 
 def second(run: Run, view: View) -> Panel:
-    """Layer 2's attention on the sequence, and the predicted characters."""
+    """Layer 2's attention on the sequence, and what the construction predicts."""
     found, _, sequence = reading(run, view)
     return stage.second(found, sequence)
 

@@ -11,7 +11,7 @@ from icl_core.figures.style import INK, axis, colour, layout
 from icl_core.papers.memformers.convergence.settings import Config, View
 from icl_core.papers.memformers.shared.draw import preconditioner
 from icl_core.papers.memformers.shared.draw.losses import written
-from icl_core.papers.memformers.shared.draw.stage import HEIGHT, at, fitted
+from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
 from icl_core.papers.memformers.shared.draw.training import TICKS
 from icl_core.papers.memformers.shared.variants import distances as away_from_identity
 
@@ -31,7 +31,7 @@ def distances(run: Run, view: View) -> Panel:
         Curve(f"layer {i + 1}", x, run[f"curve/distance_{i}"], f"layer {i + 1}") for i in layers
     ]
     figure = figures.curves(
-        series, "training step", "distance", log_y=True, at=at(run, view), height=HEIGHT
+        series, "training step", "distance", log_y=True, at=run.step(view), height=HEIGHT
     )
     figure.update_yaxes(tickvals=TICKS, ticktext=[f"{tick:g}" for tick in TICKS])
     now = preconditioner.distances_at(run, run.snapshot_at(view))
@@ -59,7 +59,7 @@ def identities(run: Run, view: View) -> Panel:
     close = sum(each < CLOSE for each in away)
     names = [f"layer {i + 1}: {written(each, 2)} away" for i, each in enumerate(away)]
     return Panel(
-        f"√Σ A √Σ, step {at(run, view)}: {close} of {len(away)} layers nearly the identity",
+        f"√Σ A √Σ, step {run.step(view)}: {close} of {len(away)} layers nearly the identity",
         "One map for each layer, of the seed shown, divided by the mean of its diagonal. Where A "
         "is a multiple of Σ⁻¹, √Σ A √Σ is one of the identity: ones on the diagonal, grey "
         "elsewhere. A layer that has learned nothing looks like noise.",

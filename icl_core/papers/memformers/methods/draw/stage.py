@@ -19,7 +19,7 @@ from icl_core.papers.memformers.methods.draw import optimiser, trajectory
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.shared.draw import losses
 from icl_core.papers.memformers.shared.draw.losses import over_layers, written
-from icl_core.papers.memformers.shared.draw.stage import HEIGHT, at, fitted
+from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
 from icl_core.papers.memformers.shared.load_run import depth_of, end, log_of
 from icl_core.papers.memformers.shared.test_set import PROMPTS, WATCHED
 
@@ -42,7 +42,7 @@ def now(run: Run, view: View) -> float:
     """The deepest model's log-loss on fresh prompts at the step shown, the mean over seeds."""
     if run.snapshot_at(view) == len(run.snapshot_steps) - 1:
         return end(run, "evaluated/loss")
-    return float(np.interp(at(run, view), run["curve/step"], mean_of(log_of(run["curve/loss"]))))
+    return float(np.interp(run.step(view), run["curve/step"], mean_of(log_of(run["curve/loss"]))))
 
 
 def depth(run: Run, view: View) -> Panel:
@@ -152,18 +152,18 @@ def loss(run: Run, view: View) -> Panel:
     x, logs, zero = run["curve/step"], log_of(run["curve/loss"]), float(np.log(run.config.d))
     series, line = [Curve("fresh prompts", x, logs)], ("predicting zero", zero, "floor")
     y_range = losses.window([mean_of(logs), [zero]])
-    reached = float(np.interp(at(run, view), x, mean_of(logs)))
+    reached = float(np.interp(run.step(view), x, mean_of(logs)))
     figure = figures.curves(
         series,
         "training step",
         "log-loss",
         y_range=y_range,
         lines=[line],
-        at=at(run, view),
+        at=run.step(view),
         height=HEIGHT,
     )
     return Panel(
-        f"Fresh prompts, step {at(run, view)}: {written(reached)}",
+        f"Fresh prompts, step {run.step(view)}: {written(reached)}",
         f"The deepest model trains on one batch and is evaluated on {WATCHED:,} fresh prompts (on "
         f"all {PROMPTS:,} the log-loss differs a little). Where the curve rises, the model learns "
         "its batch by heart.",
