@@ -13,6 +13,7 @@ from typing import Any
 import psutil
 
 from icl_core.contract.experiment import Cancelled, NextTraining, Tensors
+from icl_core.contract.progress import LazyTensors
 from icl_core.jobs.folder import Job, write_problem
 from icl_core.jobs.phase_helper import (
     CHECKPOINT,

@@ -29,7 +29,7 @@ class Config:
     """What is built; Section 4.2, eqs. 7 and 8."""
 
     triggers: str = choice("triggers", TRIGGERS, default="random", group=TASK)
-    K: int = slider("triggers a sequence, K", 1, 10, default=5, group=TASK)
+    K: int = slider("triggers per sequence, K", 1, 10, default=5, group=TASK)
     text: str = text_field(TASK)
     N: int = size_field(65, TASK, added=True)
     T: int = slider("sequence length, T", 32, 256, default=64, step=32, group=TASK)

@@ -42,7 +42,7 @@ class Config:
     d: int = slider("width, d", 32, 256, default=128, step=16, group=MODEL)
     scale: str = choice("initial scale", SCALES, default="code", group=MODEL)
     learning_rate: float = slider("learning rate", 0.01, 2.0, default=1.0, log=True, group=TRAINING)
-    batch: int = slider("sequences a batch", 16, 512, default=64, step=16, group=TRAINING)
+    batch: int = slider("sequences per batch", 16, 512, default=64, step=16, group=TRAINING)
     steps: int = slider("steps", 10, 2000, default=300, step=10, group=TRAINING)
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)

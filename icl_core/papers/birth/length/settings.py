@@ -23,7 +23,7 @@ class Config:
     """What is trained: a transformer, once for each sequence length, optimiser and seed."""
 
     lengths: str = choice("sequence lengths, T", LENGTHS, default="128", group=TASK)
-    K: int = slider("triggers a sequence, K", 1, 10, default=8, group=TASK)
+    K: int = slider("triggers per sequence, K", 1, 10, default=8, group=TASK)
     text: str = text_field(TASK)
     N: int = size_field(32, TASK)
     full: bool = toggle("the full transformer", default=False, added=True, group=MODEL, help=FULL)
@@ -50,7 +50,7 @@ class Config:
         shown_if="full",
         group=TRAINING,
     )
-    batch: int = slider("sequences a batch", 16, 512, default=64, step=16, group=TRAINING)
+    batch: int = slider("sequences per batch", 16, 512, default=64, step=16, group=TRAINING)
     steps: int = slider("steps", 10, 2000, default=150, step=10, group=TRAINING)
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)

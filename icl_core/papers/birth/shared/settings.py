@@ -41,7 +41,7 @@ class TaskConfig:
         group=TASK,
         help="what follows a trigger must be read from the context",
     )
-    K: int = slider("triggers a sequence, K", 1, 10, default=5, group=TASK)
+    K: int = slider("triggers per sequence, K", 1, 10, default=5, group=TASK)
     outputs: str = choice(
         "outputs",
         OUTPUTS,
@@ -104,7 +104,7 @@ class Config(TaskConfig):
         was="rate",
     )
     batch: int = slider(
-        "sequences a batch", 16, 512, default=128, step=16, group=TRAINING, shown_if="trains"
+        "sequences per batch", 16, 512, default=128, step=16, group=TRAINING, shown_if="trains"
     )
     steps: int = slider("steps", 10, 2000, default=300, step=10, group=TRAINING, shown_if="trains")
     freeze_W_K1: bool = toggle("freeze W_K¹", default=False, group=FREEZING, shown_if="trains")

@@ -83,8 +83,8 @@ class Config:
     features: int = slider("features of the embedding", 1, 20, default=10, group=MODEL)
     hidden: int = slider("hidden width of the MLPs", 4, 100, default=40, group=MODEL)
     N: int = slider("context pairs, N", 1, 50, default=10, group=TASK)
-    batch: int = slider("tasks a batch", 16, 1024, default=128, step=16, group=TRAINING)
-    steps: int = slider("steps a model", 10, 6000, default=1000, step=10, group=TRAINING)
+    batch: int = slider("tasks per batch", 16, 1024, default=128, step=16, group=TRAINING)
+    steps: int = slider("steps per model", 10, 6000, default=1000, step=10, group=TRAINING)
     learning_rate: float = slider(
         "learning rate", 1e-4, 0.1, default=0.01, log=True, group=TRAINING, was="rate"
     )

@@ -79,7 +79,7 @@ class Config:
     r: float = slider(
         "scale of x, r", 0.1, 4.0, default=1.0, step=0.1, group=TASK, help="x is uniform on (−r, r)"
     )
-    batch: int = slider("tasks a batch", 16, 4096, default=256, step=16, group=TRAINING)
+    batch: int = slider("tasks per batch", 16, 4096, default=256, step=16, group=TRAINING)
     optimiser: str = choice("optimiser", OPTIMISERS, default="ours", group=TRAINING)
     steps: int = slider(
         "steps", 10, 300_000, default=300, step=10, group=TRAINING, help="the paper: up to 300,000"
