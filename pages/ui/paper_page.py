@@ -94,7 +94,7 @@ def _header(
             lesson.leave_button(setting)
             if summaries and not lesson_rules.is_hidden(setting.lesson, drawers.EVIDENCE):
                 st.button(
-                    f"{verdicts.summary_line(summaries)} ▸",
+                    f"{verdicts.summary_line(summaries, every_kind=False)} ▸",
                     key="verdicts",
                     type="tertiary",
                     on_click=_open_evidence,

@@ -18,7 +18,7 @@ SECOND = "2.1, 2.2, 2.3, 2.4"
 def _start(run: Run, view: View) -> str:
     return (
         "Now everything is trained: embeddings, queries, values, feed-forward layers, and "
-        f"{run.config.heads} heads per layer. Before training no head looks anywhere in particular; "
+        f"{run.config.heads} heads per layer. Before training no head prefers any position; "
         f"{accuracy_at(run, 0):.0%} of the predictions are right."
     )
 
