@@ -50,7 +50,7 @@ class View:
 
     snapshot: int = slider("training step", 0, 31, default=31)
     sequence: str = text("your own sequence (empty: a random one)", LONGEST, default="")
-    sample: int = slider("random sequence, number", 0, 99, default=0)
+    sample: int = slider("random sequence no.", 0, 99, default=0)
     position: int = slider("position of the prediction", 1, LONGEST, default=LONGEST)
     single_seeds: bool = toggle("single seeds", default=False)
 

@@ -12,7 +12,7 @@ TASK = Task(
     EXAMPLE,
 )
 MATRICES = {
-    "W_K1": "W_K¹ (looks one back)",
+    "W_K1": "W_K¹ (finds the previous character)",
     "W_K2": "W_K² (finds the same character)",
     "W_O2": "W_O² (says what followed)",
 }

@@ -78,7 +78,7 @@ class Config(TaskConfig):
         2,
         default=2,
         group=MODEL,
-        help="with one layer nothing looks one character back",
+        help="a model of one layer cannot look at the previous character",
     )
     feed_forward: bool = toggle("linear feed-forward, W_F", default=False, group=MODEL)
     scale: str = choice("initial scale", SCALES, default="paper", group=MODEL, shown_if="trains")

@@ -83,7 +83,7 @@ class View:
     matrix: str = choice("matrix", SIGNS, default="W_K2")
     lemma: str = choice("lemma", LEMMAS, default="4")
     sequence: str = text("your own sequence (empty: a random one)", LONGEST, default="")
-    sample: int = slider("random sequence, number", 0, 99, default=0)
+    sample: int = slider("random sequence no.", 0, 99, default=0)
 
 
 CLASSROOM = Config()

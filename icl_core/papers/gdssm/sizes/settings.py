@@ -81,7 +81,7 @@ PRESETS = (
         "1-D",
         "Figure 1 C: scalar labels",
         Config(model="1-D", batch=1024, learning_rate=0.01, steps=600),
-        "One label a task instead of f, so training needs more tasks to come as close.",
+        "One label per task instead of f, so training needs more tasks to come as close.",
         "Figures",
         seeds=5,
     ),

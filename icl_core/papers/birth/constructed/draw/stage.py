@@ -31,7 +31,7 @@ def widths(run: Run, view: View) -> Panel:
     figure.add_traces([_trained(d, value) for value in trained(run)])
     kept, clean = (float(at_d(run, f"accuracy_{talk}").mean()) for talk in KINDS)
     return Panel(
-        f"d = {d}: {kept:.0%} right, cleaned {clean:.0%}",
+        f"d = {d}: {kept:.0%} are right, {clean:.0%} if cleaned",
         "Random vectors are nearly orthogonal only at large d. At smaller d every answer picks up "
         "other vectors of the stream. Store the same pairs with as little of this cross-talk as "
         "possible (cleaned), and they work. If cross-talk did no harm, the lines would be one.",
@@ -93,7 +93,7 @@ def _memory(name: str, run: Run, view: View) -> Panel:
         "Off the diagonal you see cross-talk among stored pairs. The title counts what the whole "
         "stream adds."
     )
-    return stage.memory(name, found, found, f"{right:.0%} right, cross-talk {talk:.0%}", more)
+    return stage.memory(name, found, found, f"is {right:.0%} right, cross-talk {talk:.0%}", more)
 
 
 w_k1, w_k2, w_o2 = (partial(_memory, name) for name in ("W_K1", "W_K2", "W_O2"))

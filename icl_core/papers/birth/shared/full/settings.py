@@ -29,7 +29,7 @@ class Config(TaskConfig):
         4,
         default=2,
         group=MODEL,
-        help="with one layer nothing looks one character back",
+        help="a model of one layer cannot look at the previous character",
     )
     heads: int = slider(
         "heads per layer", 1, 8, default=4, group=MODEL, help="each is d / heads wide"

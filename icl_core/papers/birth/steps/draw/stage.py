@@ -17,7 +17,11 @@ from icl_core.papers.birth.steps.load_run import learned, read, shown, way_of, w
 from icl_core.papers.birth.steps.metrics import after
 from icl_core.papers.birth.steps.settings import THEN, View
 
-ASKED = {"W_K1": "which position", "W_K2": "which character", "W_O2": "what to say"}
+ASKED = {
+    "W_K1": "finds the position before",
+    "W_K2": "finds the same character",
+    "W_O2": "says the output",
+}
 
 
 def recalls(run: Run, view: View) -> Panel:
@@ -49,7 +53,7 @@ def recalls(run: Run, view: View) -> Panel:
     texts = ["start", *(NAMES[name] for name in order)]
     right = float(after(run, "accuracy", at, way).mean())
     return Panel(
-        f"{at} of 3 steps: {right:.0%} of answers right",
+        f"After {at} of 3 steps {right:.0%} of answers are right",
         "Recall is the share of its pairs that a matrix gets right, asked on its own (eq. 9). The "
         "dashed line is the whole model: the share of right answers on fresh sequences. A step "
         "that teaches nothing leaves its line at the bottom, which is chance.",
@@ -90,7 +94,11 @@ def _memory(name: str, run: Run, view: View) -> Panel:
     right = recall(found.matrix, OVER[name])
     said = f"{ASKED[name]}: {right:.0%} right"
     if zero(weights, name):
-        said = "its gradient was zero" if name in learned(run, at) else "zero, its step is to come"
+        said = (
+            "has not moved: its gradient was zero"
+            if name in learned(run, at)
+            else "is zero: its step is to come"
+        )
     return stage.memory(
         name,
         found,
