@@ -15,7 +15,7 @@ from pages.ui.link.widget_events import set_widget, widget_arguments
 
 def tools(setting: Setting, header: Header | None) -> None:
     """Draw the menu's three parts; `header` is that of the run on screen, if there is one."""
-    st.markdown("**Share.** This link writes out every setting and the version:")
+    st.markdown("**Share.** Link with every setting:")
     page = (st.context.url or "").split("?")[0]
     link = f"{page}?{urlencode(address.all_fields(setting))}"
     st.code(link, language=None, wrap_lines=True)
@@ -34,8 +34,8 @@ def tools(setting: Setting, header: Header | None) -> None:
         "Projector",
         on,
         **widget_arguments("projector", _projector),
-        help="The stage alone, larger; m brings this menu back, Page Up and Page Down walk the "
-        "script",
+        help="The stage alone, larger; m brings this menu back, Page Up and Page Down walk "
+        "through the story",
     )
 
 
