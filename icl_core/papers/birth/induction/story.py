@@ -162,8 +162,8 @@ BEATS = (
     Beat("start", _start, FIRST, ("second", "accuracy")),
     Beat(
         "output",
-        "Here the output comes first: W_O² turns the character that layer 2 looks at into the "
-        "one that the model says.",
+        "In this run the output comes first: W_O² turns the character that layer 2 looks at into "
+        "the one that the model says.",
         _output_first,
         ("w_o2",),
         ask=Question(

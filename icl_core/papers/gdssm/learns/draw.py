@@ -58,7 +58,7 @@ def by_tasks(run: Run, view: Any) -> Panel:
     series = [Curve(each.label, x, y, each.colour, each.dash) for each, y in seen.items()]
     shown = settings_of(run.config)[place]
     return Panel(
-        f"At width {shown.hidden} {_left(x, rows, zero / one)}",
+        f"At width {shown.hidden}, {_left(x, rows, zero / one)}",
         f"The same trainings at {shown.hidden / shown.base:.2g} × (2f + N + 1), "
         f"{SHOWN[view.shown]}, against the fresh tasks that each model has seen. Look for "
         "plateaus: a model that finds the products falls suddenly. One that stays level to the "

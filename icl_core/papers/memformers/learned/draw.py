@@ -107,7 +107,7 @@ def fresh(run: Run, view: View) -> Panel:
     few, best = (float(log_from_least(losses).mean()) for losses in ends)
     rings = [("CGD", PRINTED_CGD, "conjugate gradient", None)] if _printed(run) else []
     return Panel(
-        f"Fresh ones reach {written(few, 1)} (N = {run['size/prompts'][0]}), {written(best, 1)} "
+        f"Fresh prompts reach {written(few, 1)} (N = {run['size/prompts'][0]}), {written(best, 1)} "
         "(N = ∞)",
         "The same methods on 65,536 prompts that no method has seen. “Zero” is predicting zero; "
         "a line may go on beyond the axis. A method that has learned its prompts by heart lies "

@@ -44,14 +44,14 @@ def headline(run: Run, view: View) -> str:
     over_cg, over_pcg, over_floor = (
         now - end(run, f"baseline/{name}") for name in ("cg", "pcg", floor_of(config)[0])
     )
-    start = f"{f'After {step:,} steps' if step else 'Before training'} the model's error is"
+    start = f"{f'After {step:,} steps' if step else 'Before training'} the error is"
     best = f"{above(over_floor)} the best of fixed steps"
     if config.n < config.d:
         return (
             f"{start} {best}. The prompt is underdetermined: {config.n} examples for {config.d} "
             "unknowns."
         )
-    plain = f"{compared(over_cg)} that of plain conjugate gradient"
+    plain = f"{compared(over_cg)} plain conjugate gradient's"
     if not step:  # what can be reached is asked before it is shown
         return f"{start} {plain}."
     informed = f"{above(over_pcg)} conjugate gradient with Σ⁻¹"

@@ -189,7 +189,7 @@ def _probe(probe: str, run: Run, view: View) -> Panel:
         series, "training step", "recall", y_range=(0, 1.02), height=300, lines=level
     )
     return Panel(
-        f"{label} · {_latest(run, probe)}" if run.finished else f"{label}, so far",
+        f"{label} {_latest(run, probe)}" if run.finished else f"{label}, so far",
         f"{SAYS[probe]} The mean over seeds with its spread; dotted is the level of the marks "
         "above, whose rows name the colours. Random matrices stay near zero.",
         figure.update_layout(showlegend=False, margin={"t": 12}),

@@ -64,7 +64,7 @@ def _sum(found: Held) -> str:
 
 
 def _away(found: Held) -> str:
-    return f"They differ by {percent(found.away[found.shown - 1])} of a typical gradient"
+    return f"State and gradient differ by {percent(found.away[found.shown - 1])}"
 
 
 state, exact, difference = (

@@ -36,7 +36,7 @@ def distances(run: Run, view: View) -> Panel:
     figure.update_yaxes(tickvals=TICKS, ticktext=[f"{tick:g}" for tick in TICKS])
     now = preconditioner.distances_at(run, run.snapshot_at(view))
     return Panel(
-        f"All are within {written(float(now.max()), 2)} of a multiple of Σ⁻¹",
+        f"Layers are within {written(float(now.max()), 2)} of a multiple of Σ⁻¹",
         "How far √Σ A √Σ of each layer is from a multiple of the identity, as a share of its "
         "size: the mean over seeds and their spread. The title names the farthest layer of any "
         "seed. At 0 the layer's A is a multiple of Σ⁻¹. Without learning it stays near "
