@@ -51,7 +51,7 @@ def test_the_page_of_runs_names_what_uses_it_and_deletes_it(tmp_path, monkeypatc
         used = next(each for each in said if digest in each)
         assert (
             "Used by 1 run\\: birth.induction · text your own" in used
-            and "that run is away until" in used
+            and "that run is hidden until" in used
         )
         assert "63 characters, 36 different" in used and "](http" not in used and "<b>" not in used
         other = next(each for each in said if spare in each and "Used by" not in each)

@@ -14,6 +14,7 @@ from icl_core import registry
 from icl_core.contract.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, Metric
 from icl_core.contract.experiment import Run
 from icl_core.findings import claims_table, findings
+from icl_core.findings.claim_scale import Point, allowed_range, axis_of, scale_html
 from icl_core.findings.findings import Finding, Summary
 from icl_core.runs.header import Header
 from pages.ui.claims import evidence, verdicts
@@ -297,14 +298,72 @@ def test_what_all_runs_of_an_atlas_say_is_said_to_be_theirs(monkeypatch):
     page = []
     monkeypatch.setattr(evidence.st, "html", page.append)
     evidence.show([Summary((finding(at=header("atlas")), finding(at=header("local"))), ())])
+    assert ">all runs of the included sweep</a>; 0.5 in <a" in page[0]
+    assert ">a run made here, 012345</a> (1 seed)" in page[0]
+
+
+def test_every_claim_is_counted_also_one_that_no_run_was_made_for():
+    paper = ("reproduced", "not run", "not decided", "reproduced", "not reproduced")
+    found = [Summary((finding(verdict),), ()) for verdict in paper]
+    said = "5 claims: 2 reproduced, 1 not reproduced, 1 not decided, 1 not run"
+    assert verdicts.summary_line(found) == said
+    theory = dataclasses.replace(claims()[0], kind="theory")
+    exact = [Summary((finding("holds", theory),), ()), Summary((finding("fails", theory),), ())]
+    assert verdicts.summary_line(found + exact) == f"{said} · 2 theorems: 1 holds, 1 fails"
+    assert verdicts.summary_line(found + exact, every_kind=False) == said
+    # without a run of the paper's own claims the next kind stands beside them
+    unrun = [Summary((), (finding("not run"),))]
+    line = verdicts.summary_line(unrun + exact[:1], every_kind=False)
+    assert line == "1 claim: 1 not run · 1 theorem: 1 holds"
+    assert verdicts.summary_line([]) == "no claims"
+
+
+@pytest.mark.parametrize(
+    ("bound", "values", "log"),
+    [
+        ({"at_least": 0.95}, [(0.97, 0.01)], False),
+        ({"at_least": 0.95, "tolerance": 0.05}, [(0.2, 0.0), (0.99, 0.3)], False),
+        ({"at_most": 0.0, "tolerance": 0.05}, [(0.016, 0.027)], False),
+        ({"at_most": 0.001}, [(1e-8, 0.0)], True),
+        ({"at_least": 1.0}, [(78.0, 187.0)], True),
+        ({"near": 2.0, "tolerance": 0.5}, [(0.1, 0.03), (-0.05, 0.04)], False),
+        ({"near": 0.0}, [(0.0, 0.0)], False),
+        ({"near": 1.0, "tolerance": 0.1}, [(900.0, 1.0)], True),
+    ],
+)
+def test_a_scale_shades_what_the_claim_allows_and_puts_each_point_on_its_side(bound, values, log):
+    limits = {"near": None, "at_least": None, "at_most": None}
+    claim = dataclasses.replace(claims()[0], **{**limits, "tolerance": 0.0, **bound})
+    points = [Point(value, error, "kept", str(value)) for value, error in values]
+    axis = axis_of(claim, points)
+    low, high = allowed_range(claim)
+    shaded = axis.share(low) if low > -math.inf else 0.0, axis.share(high) if high < math.inf else 1
+    assert axis.log == log
+    assert 0 < axis.share(claim.bound) < 1
     assert (
-        "in <a" in page[0]
-        and ">all runs of the included sweep</a>; 0.5 in a run made here, 012345 (1 seed)"
-        in page[0]
+        min(low, high) == -math.inf or max(low, high) == math.inf or 0 < shaded[0] <= shaded[1] < 1
     )
+    if claim.relation != "near":
+        assert shaded[1] - shaded[0] >= 0.249
+    for value, error in values:
+        at = axis.share(value)
+        assert 0 < at < 1
+        assert (shaded[0] <= at <= shaded[1]) == (claim.slack(value) >= 0)
+        assert axis.share(value - error) <= at <= axis.share(value + error)
 
 
-def test_claims_are_counted_by_verdict_failing_ones_first():
-    told = ("reproduced", "not run", "not decided", "reproduced", "fails")
-    found = [Summary((finding(verdict),), ()) for verdict in told]
-    assert verdicts.counts_text(found) == "✗ fails 1, ? not decided 1, ✓ reproduced 2, ? not run 1"
+def test_a_scale_is_read_aloud_and_is_left_out_where_nothing_was_measured():
+    claim = claims()[0]
+    text = scale_html(claim, [Point(0.5, 0.1, "failed", "0.5 <± 0.1")], "expected: near 1")
+    spoken = (
+        'aria-label="teacher found: measured 0.5 &lt;± 0.1 (not as expected); expected: near 1"'
+    )
+    assert spoken in text and 'role="img"' in text
+    assert scale_html(claim, [Point(math.nan, 0.0, "open", "")], "") == ""
+
+
+def test_a_tolerance_is_said_by_what_counts():
+    claim = dataclasses.replace(claims()[0], near=None, at_most=0.0, tolerance=0.05)
+    assert verdicts.bound_text(claim) == "expected: at most 0 (up to 0.05 counts as 0)"
+    claim = dataclasses.replace(claims()[0], near=None, at_least=1.0, tolerance=0.1)
+    assert verdicts.bound_text(claim) == "expected: at least 1 (0.9 or more counts as 1)"

@@ -88,7 +88,7 @@ def test_parse_keeps_the_base():
 
 
 def test_differences_name_the_field_and_both_values():
-    assert differences(Sample(d=16), Sample()) == ["width 16 (preset: 8)"]
+    assert differences(Sample(d=16), Sample()) == ["width = 16 (preset 8)"]
 
 
 def test_a_field_without_range_is_refused():

@@ -169,7 +169,7 @@ def test_a_field_that_was_added_is_kept_only_where_it_is_not_the_default():
     own = Grown(given="0123456789abcdef")
     assert to_stored(Grown()) == {"d": 8} and to_stored(own) == {"d": 8, "given": own.given}
     assert from_stored(Grown, {"d": 8}) == Grown() and from_stored(Grown, to_stored(own)) == own
-    assert differences(own, Grown()) == ["text your own (0123…) (preset: the one here)"]
+    assert differences(own, Grown()) == ["text = your own (0123…) (preset the one here)"]
 
 
 def test_a_claim_does_not_speak_of_texts_that_there_were_not_when_it_was_written(here):

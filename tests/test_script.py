@@ -17,6 +17,8 @@ from icl_core.contract import story as storytelling
 from icl_core.contract.experiment import STAGE, Run
 from icl_core.contract.knobs import knobs_of, values
 from icl_core.contract.story import FIRST, HEADLINE, LAST, MARKS, Beat, Story
+from icl_core.papers.birth.shared.stage import on_stage
+from icl_core.papers.birth.shared.train import task_of
 from icl_core.runs import store
 
 IDS = [id for id in registry.experiment_ids() if not id.startswith("toy.")]
@@ -111,7 +113,21 @@ def test_the_task_comes_in_two_sentences_with_an_example(told):
     for preset in experiment.presets:
         say = storytelling.task_of(task, preset.config)
         assert say.count(". ") <= 1 and len(say) <= 260
-    assert len(task.example.pieces) >= 2 and any(kind for _, kind in task.example.pieces)
+        example = storytelling.example_of(task, preset.config)
+        assert len(example.pieces) >= 2 and any(kind for _, kind in example.pieces)
+
+
+@pytest.mark.parametrize(
+    ("K", "prompt", "answer"),
+    [(5, "abcXabcXab", "c"), (3, "aXbYaXbYa", "X"), (1, "aXZYaXZYa", "X")],
+)
+def test_the_example_of_a_head_is_the_sequence_on_its_stage(K, prompt, answer):
+    experiment = registry.experiment("birth.induction")
+    config = replace(experiment.presets[0].config, K=K)
+    example = storytelling.example_of(experiment.story.task, config)
+    assert ("".join(text for text, _ in example.pieces), example.answer) == (prompt, answer)
+    shown = on_stage(task_of(config), experiment.view()).characters
+    assert "".join(shown).startswith(prompt)
 
 
 @pytest.mark.parametrize(

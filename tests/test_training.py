@@ -109,7 +109,7 @@ def test_what_is_kept_of_snapshots():
     state = loop.State(
         curve={"step": [0, 5, 9], "loss": [[3, 5], [2, 4], [1, 1]]}, snapshots=snapshots
     )
-    kept = state.kept([0, 2], np.float16)
+    kept = state.snapshot_arrays([0, 2], np.float16)
     assert kept["snapshot/step"].tolist() == [0, 9]
     assert kept["snapshot/w"].shape == (2, 2, 3) and kept["snapshot/w"].dtype == np.float16
     assert kept["snapshot/w"][1].tolist() == np.ones((2, 3)).tolist()

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from icl_core.contract.knobs import BadSetting
+
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentKind:
@@ -19,7 +21,6 @@ class DocumentKind:
     documents; and `digest`, the 16 hexadecimal digits that name these bytes.
 
     largest      bytes of a file at most
-    check_size   refuses a file of so many bytes with `BadSetting`, before it is read
     read         the bytes of a file to a document; `BadSetting` says what was wrong with them
     describe     a document in sentences, for whoever gave it
     path_of      the file of the document with a digest, in the kind's own folder within
@@ -29,6 +30,7 @@ class DocumentKind:
     The words, each as it stands in its sentence:
 
     title        in a list: "Matrices"
+    subject      of a refusal: "a text" must be at most 5 MB
     plural       "texts", which may take so much of the disk
     are          "matrices are" kept on this computer
     this         use "these matrices"
@@ -42,12 +44,12 @@ class DocumentKind:
     """
 
     largest: int
-    check_size: Callable[[int], None]
     read: Callable[[bytes], Any]
     describe: Callable[[Any], list[str]]
     path_of: Callable[[str], Path]
     load: Callable[[str], Any]
     title: str
+    subject: str
     plural: str
     are: str
     this: str
@@ -58,6 +60,14 @@ class DocumentKind:
     upload: str
     instructions: str
     paste: str = ""
+
+    def check_size(self, size: int) -> None:
+        """Raise `BadSetting` if a file of `size` bytes is too large, before it is read."""
+        if size > self.largest:
+            whole = f" ({self.largest // 2**20} MB)" if self.largest >= 2**20 else ""
+            raise BadSetting(
+                f"{self.subject} must be at most {self.largest:,} bytes{whole}, got {size:,} bytes"
+            )
 
 
 def digest_of(content: bytes) -> str:

@@ -6,6 +6,8 @@ from typing import Protocol, runtime_checkable
 
 from icl_core.contract.run import Tensors
 
+LazyTensors = Callable[[], Tensors]  # called only when it is due
+
 
 @dataclass(frozen=True)
 class NextTraining:
@@ -62,12 +64,7 @@ class Progress(Protocol):
         ...
 
     def report(
-        self,
-        done: int,
-        total: int,
-        loss: float,
-        live: Callable[[], Tensors],
-        state: Callable[[], Tensors],
+        self, done: int, total: int, loss: float, live: LazyTensors, state: LazyTensors
     ) -> None:
         """Report that `done` of `total` steps are done. Raises `Cancelled` if a visitor asked for
         it.

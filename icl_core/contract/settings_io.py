@@ -80,9 +80,9 @@ def current_name(knobs: Mapping[str, Knob], name: str) -> str:
 
 def differences(config: Any, other: Any) -> list[str]:
     """Return a phrase for each field in which `config` differs from the preset's config `other`:
-    "embedding size d 64 (preset: 128)"."""
+    "K = 4 (preset 5)"."""
     return [
-        f"{knob.label} {knob.said(getattr(config, name))} (preset: "
+        f"{knob.symbol} = {knob.said(getattr(config, name))} (preset "
         f"{knob.said(getattr(other, name))})"
         for name, knob in knobs_of(type(config)).items()
         if getattr(config, name) != getattr(other, name)

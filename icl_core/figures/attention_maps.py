@@ -139,7 +139,7 @@ def attention(weights: Any, tokens: Sequence[str], boxes: Sequence[Box] = ()) ->
     bottom = AXIS - 10 + (LEGEND if boxes else 0)
     scale = sequential(1 + 8 / (height - BAR - bottom))
     figure = Figure(
-        layout=layout(height, {"t": BAR, "b": bottom}, legend=legend_of_boxes(), coloraxis=scale)
+        layout=layout(height, {"t": BAR, "b": bottom}, legend=legend_below(), coloraxis=scale)
     )
     add_attention(figure, weights, tokens, boxes, Subplot())
     return figure
@@ -154,7 +154,7 @@ def attention_pair(
     scale = sequential(1 + (TITLE + 8) / plot)
     margin = {"t": BAR + TITLE, "b": AXIS + (LEGEND if boxes else 0)}
     height = plot + sum(margin.values())
-    figure = Figure(layout=layout(height, margin, legend=legend_of_boxes(), coloraxis=scale))
+    figure = Figure(layout=layout(height, margin, legend=legend_below(), coloraxis=scale))
     left, right = subplots(TITLES, 2, MAPS)
     add_attention(figure, first, tokens, (), left.between(STRIP / plot, 1))
     add_attention(figure, second, tokens, boxes, right.between(STRIP / plot, 1))
@@ -232,7 +232,7 @@ def _prediction_bars(names: Sequence[str], predictions: Predictions) -> Trace:
     return trace
 
 
-def legend_of_boxes() -> dict[str, Any]:
+def legend_below() -> dict[str, Any]:
     """Return a legend in the middle of the figure's bottom edge."""
     return {
         "orientation": "h",

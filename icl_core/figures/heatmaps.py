@@ -79,15 +79,8 @@ def heatmap(
     height = BAR + AXIS + int(min(400, max(90, 560 * matrix.shape[0] / matrix.shape[1])))
     scale = diverging(limit or largest_magnitude(matrix), value_name, 1 + 8 / (height - BAR - AXIS))
     figure = Figure(layout=layout(height, {"t": BAR, "b": AXIS - 10}, coloraxis=scale))
-    add_map(
-        figure,
-        matrix,
-        (row_labels, column_labels),
-        (row_title, column_title),
-        value_name,
-        Subplot(),
-        16,
-    )
+    labels = row_labels, column_labels
+    add_map(figure, matrix, labels, (row_title, column_title), value_name, Subplot(), 16)
     return figure
 
 
@@ -99,10 +92,10 @@ def triple(
     column_labels: Labels,
     value_name: str,
     *,
+    titles: Sequence[str] = ("trained", "constructed", "difference"),
     limit: float | None = None,
     row_title: str = "",
     column_title: str = "",
-    titles: Sequence[str] = ("trained", "constructed", "difference"),
 ) -> Figure:
     """Return three maps of matrices [rows, columns] side by side, with one symmetric scale and one
     colour bar.
@@ -118,15 +111,9 @@ def triple(
     plot = height - BAR - TITLE - AXIS
     scale = diverging(limit or largest_magnitude(*values), value_name, 1 + (TITLE + 8) / plot)
     figure = Figure(layout=layout(height, {"t": BAR + TITLE, "b": AXIS - 10}, coloraxis=scale))
+    labels = row_labels, column_labels
     for matrix, subplot in zip(values, subplots(titles, 3, plot), strict=True):
-        add_map(
-            figure,
-            matrix,
-            (row_labels, column_labels),
-            (row_title, column_title),
-            value_name,
-            subplot,
-        )
+        add_map(figure, matrix, labels, (row_title, column_title), value_name, subplot)
     for number in (2, 3):
         follow = {"matches": "y", "scaleanchor": None}
         figure.update_layout({f"xaxis{number}": {"matches": "x"}, f"yaxis{number}": follow})
@@ -140,11 +127,11 @@ def maps(
     column_labels: Labels,
     value_name: str,
     *,
+    columns: int = 4,
+    written: bool = False,
     limit: float | None = None,
     row_title: str = "",
     column_title: str = "",
-    columns: int = 4,
-    written: bool = False,
 ) -> Figure:
     """Return a grid of maps of matrices [rows, columns], with colours from -limit to limit and one
     colour bar; NaN is blank.

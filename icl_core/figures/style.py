@@ -2,7 +2,7 @@
 background."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -118,6 +118,16 @@ def note(text: str, x: float, y: float, **more: Any) -> dict[str, Any]:
         "yref": "paper",
         "showarrow": False,
     } | more
+
+
+def names_above(lines: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Return a text above the plot that names its lines, given as (name, kind), in their colours.
+
+    It takes one row where plotly's own legend would take two.
+    """
+    names = [f'<span style="color:{colour(kind)}">⬤</span> {name}' for name, kind in lines]
+    place = {"xshift": -40, "xanchor": "left", "yshift": 6, "yanchor": "bottom"}
+    return note("   ".join(names), 0, 1, font={"size": TICKS}, **place)
 
 
 def visible_characters(chars: Sequence[str]) -> list[str]:

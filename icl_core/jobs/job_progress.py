@@ -13,6 +13,7 @@ from typing import Any
 import psutil
 
 from icl_core.contract.experiment import Cancelled, NextTraining, Tensors
+from icl_core.contract.progress import LazyTensors
 from icl_core.jobs.folder import Job, write_problem
 from icl_core.jobs.phase_helper import (
     CHECKPOINT,
@@ -110,12 +111,7 @@ class JobProgress(SharedProgress):
         self.write_state()
 
     def report(
-        self,
-        done: int,
-        total: int,
-        loss: float,
-        live: Callable[[], Tensors],
-        state: Callable[[], Tensors],
+        self, done: int, total: int, loss: float, live: LazyTensors, state: LazyTensors
     ) -> None:
         """See `Progress` in the contract. What is due is decided by the clock, not by steps, which
         take microseconds or seconds. Raises `BadSetting` once the curves alone are larger than the

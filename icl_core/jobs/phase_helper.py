@@ -21,6 +21,7 @@ from typing import Any
 
 from icl_core import registry
 from icl_core.contract.experiment import Cancelled, NextTraining, Tensors
+from icl_core.contract.progress import LazyTensors
 from icl_core.contract.settings_io import from_stored
 from icl_core.jobs import faults
 from icl_core.jobs.folder import Job, hold_lock
@@ -250,12 +251,7 @@ class HelperProgress(SharedProgress):
             self._first_step = first
 
     def report(
-        self,
-        done: int,
-        total: int,
-        loss: float,
-        live: Callable[[], Tensors],
-        state: Callable[[], Tensors],
+        self, done: int, total: int, loss: float, live: LazyTensors, state: LazyTensors
     ) -> None:
         """See `Progress` in the contract."""
         now = time.monotonic()

@@ -79,7 +79,9 @@ class State:
         single model, [steps]."""
         return _arrays("batch", self.batch)
 
-    def kept(self, at: Sequence[int], precision: type = np.float32) -> dict[str, np.ndarray]:
+    def snapshot_arrays(
+        self, at: Sequence[int], precision: type = np.float32
+    ) -> dict[str, np.ndarray]:
         """Return the snapshots of the evaluations whose indices are `at`.
 
         `snapshot/step` [snapshots]; of every parameter `snapshot/<name>` [snapshots, …] of the

@@ -28,8 +28,8 @@ from pages.ui.story import glossary, lesson
 
 RUN_BYTES = 128 * 2**20  # of the tensors of the runs kept for all visitors
 _ORIGINS = {
-    "shipped": "Comes with the project",
-    "atlas": "Comes with the project, with few snapshots",
+    "shipped": "Shipped with the app",
+    "atlas": "Shipped with the app, with few snapshots",
 }
 
 
@@ -104,7 +104,7 @@ def _header(paper: Paper, setting: Setting, summaries: Sequence[Summary]) -> Non
                 _experiment_choice(paper, setting)
         if summaries and not lesson_rules.is_hidden(setting.lesson, drawers.EVIDENCE):
             st.button(
-                f"{verdicts.summary_line(summaries)} ▸",
+                f"{verdicts.summary_line(summaries, every_kind=False)} ▸",
                 key="verdicts",
                 type="tertiary",
                 on_click=_open_evidence,
@@ -150,7 +150,8 @@ def _run_line(setting: Setting, exact: Header | None, pending: Pending | None) -
         origin = _ORIGINS.get(exact.origin, made_here)
         time = formats.duration(exact.info.get("seconds"))
         device = exact.info.get("device", "this machine")
-        st.caption(f"{origin}: {time} on {escape_markdown(device)}.")
+        took = "; training it took" if exact.origin in _ORIGINS else ":"
+        st.caption(f"{origin}{took} {time} on {escape_markdown(device)}.")
         if exact.info.get("message"):
             st.warning(escape_markdown(exact.info["message"]))
         if trains:
@@ -241,5 +242,5 @@ def _differences(setting: Setting, shown: Header) -> str:
     for field, knob in knobs.knobs_of(setting.experiment.config).items():
         value = getattr(nearest, field)
         if value != getattr(setting.config, field):
-            differences.append(f"{knob.label} = {knob.said(value)}")
+            differences.append(f"{knob.symbol} = {knob.said(value)}")
     return ", ".join(differences) or "other seeds"

@@ -94,7 +94,7 @@ def test_a_setting_of_seconds_trains_when_its_slider_is_released(
     expect(tab.get_by_text("Trained here: about")).to_be_visible()  # nobody has pressed a button
     step(tab, "inputs d", "ArrowRight")
     reached(tab, "**d=21*")
-    expect(tab.locator(".says").get_by_text("inputs d 21 (preset: 8)")).to_be_visible()
+    expect(tab.locator(".says").get_by_text("inputs d = 21 (preset 8)")).to_be_visible()
     expect(tab.get_by_text("Trained here: about")).to_be_visible()
     expect(tab.locator(".st-key-current .stPlotlyChart").first).to_be_visible()
 
@@ -103,8 +103,8 @@ def test_a_run_made_here_trains_on_from_where_it_ended(server: str, window: Wind
     tab = go(window(), f"{server}/toy?seed=9&steps=500&at_once=false")
     train(tab)
     expect(tab.get_by_text("Trained here: about")).to_be_visible()
-    tab.get_by_role("button", name="Train on").click()
-    expect(tab.get_by_text("Goes on from step 500")).to_be_visible()
+    tab.get_by_role("button", name="Continue training").click()
+    expect(tab.get_by_text("Continues from step 500")).to_be_visible()
     tab.get_by_role("button", name="1,000 steps").click()
     reached(tab, "**steps=1000*")
     expect(tab.get_by_text("Trained here: about")).to_be_visible()
@@ -114,12 +114,12 @@ def test_a_run_made_here_trains_on_from_where_it_ended(server: str, window: Wind
 def test_the_switch_turns_that_off_for_the_visit(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/toy?d=30")
     expect(tab.get_by_text("Trained here: about")).to_be_visible()
-    tab.get_by_text("Train at once").click()
+    tab.get_by_text("Train automatically").click()
     reached(tab, "**at_once=false*")
     step(tab, "inputs d", "ArrowRight")
     reached(tab, "**d=31*")
     expect(tab.get_by_test_id("stMain").get_by_role("button", name="Train it here")).to_be_visible()
-    tab.get_by_text("Train at once").click()
+    tab.get_by_text("Train automatically").click()
     reached(tab, lambda address: "at_once" not in address)
     expect(tab.get_by_text("Trained here: about")).to_be_visible()
 

@@ -13,7 +13,7 @@ def test_what_is_moved_while_the_page_is_drawn_stays_moved(
     tab = window()
     wire = Wire(tab)
     go(tab, f"{server}/birth?drawer=Graft")
-    whole = tab.get_by_text("Train at once", exact=True)  # a move that runs the whole page
+    whole = tab.get_by_text("Train automatically")  # a move that runs the whole page
     wire.hold()
     whole.click()
     wire.ran(1)
@@ -46,7 +46,7 @@ def test_what_is_drawn_anew_shows_what_was_chosen(server: str, window: Callable[
         expect(number).to_have_count(times)
     expect(number).to_have_value(chosen)
     go(tab, f"{tab.url}&projector=1").keyboard.press("m")
-    tab.get_by_text("Train at once", exact=True).click()
+    tab.get_by_text("Train automatically").click()
     reached(tab, "**at_once=false*")
     expect(tab.locator(".room .projector")).to_have_attribute("aria-pressed", "true")
     drawers.get_by_role("radio", name="Why").click()

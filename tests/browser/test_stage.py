@@ -191,8 +191,6 @@ def test_an_open_drawer_is_in_the_link_and_is_drawn_alone(server: str, window: W
     reached(tab, "**/birth?drawer=Graft")
     expect(tab.locator(".st-key-drawer .js-plotly-plot")).to_have_count(2)
     until(lambda: tab.locator(".st-key-drawer").evaluate(TOP) < 600, "it has come into sight")
-    tab.get_by_role("button", name="The paper, here:").or_(
-        tab.get_by_role("button", name="Ours, here:")
-    ).first.click()
+    tab.get_by_role("button", name="claims:").first.click()
     reached(tab, "**/birth?drawer=Evidence")
     expect(tab.locator(".st-key-drawer .claims li").first).to_be_visible()

@@ -34,5 +34,5 @@ def test_a_sweep_is_trained_seen_and_opened(server: str, window: Callable[..., P
     tab.mouse.click(*tab.evaluate(PLACE, 2))  # d = 3 at the lower rate
     reached(tab, "**d=3**")
     expect(tab.get_by_text("Trained here: about")).to_be_visible()
-    keyboard = tab.get_by_role("combobox", name="Run on the stage")
+    keyboard = tab.get_by_role("combobox", name="Show this run above")
     expect(keyboard).to_have_value("inputs d = 3, step size η = 0.1")

@@ -57,7 +57,7 @@ def test_a_tour_leads_through_the_beats_of_a_paper_by_one_key(
         if beat.ask:
             says(tab, beat.ask.ask)
             tab.locator(".st-key-choices button").first.click()
-            says(tab, "You said")
+            says(tab, "The answer")
         for mark in beat.marks:
             panel = f'[class~="st-key-seat-{mark}"], [class~="st-key-seat-wide-{mark}"], '
             panel += f'[class~="st-key-panel-half-{mark}"], [class~="st-key-panel-wide-{mark}"]'
@@ -82,7 +82,7 @@ def test_a_question_hides_its_answer_until_it_is_given(server: str, window: Wind
     expect(hidden).to_have_css("visibility", "hidden")
     expect(tab.locator(".headline")).to_have_css("visibility", "hidden")
     tab.get_by_role("button", name="to a half").click()
-    says(tab, "You said: to a half. It is: to less. It fell from")
+    says(tab, "The answer: to less. You chose: to a half. It fell from")
     expect(hidden).to_have_css("visibility", "visible")
     expect(tab.locator(".clock output")).to_contain_text(
         "5 of 300"
@@ -107,7 +107,7 @@ def test_every_turn_is_one_step_back(server: str, window: Window) -> None:
         addresses.append(tab.url)
         tab.keyboard.press("PageDown")
         if beat == "output":  # its question is shown first, and then gone on from
-            says(tab, "It is:")
+            says(tab, "The answer:")
             settled(tab)
             addresses.append(tab.url)
             tab.keyboard.press("PageDown")
@@ -126,7 +126,7 @@ def test_what_a_question_is_about_is_not_given_away_before_it(server: str, windo
     tab.keyboard.press("PageDown")
     says(tab, "Which of them is the first?")
     tab.locator(".st-key-choices button").first.click()
-    says(tab, "You said")
+    says(tab, "The answer")
     expect(marks).to_have_css("visibility", "visible")
 
 
@@ -150,7 +150,7 @@ def test_a_beat_sets_knobs_and_waits_for_the_visitor(server: str, window: Window
     tab.keyboard.press("PageUp")
     beats(tab, "fall")
     tab.get_by_role("button", name="Show me").click()
-    says(tab, "It is:")  # until then the key shows that, too
+    says(tab, "The answer:")  # until then the key shows that, too
     tab.keyboard.press("PageDown")
     reached(tab, "**seed_shown=1*")
     tab.get_by_test_id("stMain").get_by_text("View", exact=True).click()

@@ -46,6 +46,24 @@ PAPER = Paper(
         ("W_F", "W_F", "linear feed-forward layer: learns which character often follows which"),
         ("K", "K", "number of triggers in a sequence"),
         (
+            "loss",
+            "nats",
+            "unit of a loss in natural logarithms: 0 if the right character is certain, ln N for a "
+            "uniform guess",
+        ),
+        ("stream", "residual stream", "the vector of a position, to which every layer adds"),
+        (
+            "talk",
+            "cross-talk",
+            "what a memory answers to vectors that it is not asked for, because random vectors "
+            "are not quite orthogonal",
+        ),
+        (
+            "constructed",
+            "constructed, construction",
+            "with matrices that are written down by a formula, not trained",
+        ),
+        (
             "unigram, bigram",
             "π_u, π_b",
             "how often a character occurs, and how often one follows another",
@@ -54,7 +72,7 @@ PAPER = Paper(
         ("W_Q", "W_Q", "queries: learned in the full transformer, elsewhere left out"),
         (
             "recall",
-            "R(W, W*)",
+            "recall, R(W, W*)",
             "share of its pairs that a matrix gets right, asked on its own, eq. 9",
         ),
         (

@@ -119,18 +119,18 @@ NOTES = (
             "“Looking back: you have to find before you can speak.”",
             "“All at once: they need each other.”",
         ),
-        "Collect votes before you play; the clock's marks tell the steps. Looking better earns "
-        "nothing until the model can say what it sees. With even attention the right character is "
-        "among those looked at, so there is something to learn from at the output.",
+        "Collect votes before you play; the marks on the clock give the steps. Better attention "
+        "earns nothing until the model can say what it sees. With even attention a part of it "
+        "falls on the right character, so there is something to learn from at the output.",
         Try("The three matrices before training", step=0, marks=("w_k1", "w_k2", "w_o2")),
     ),
     Note(
         9,
         "What does layer 1 have to do so that layer 2 can find the earlier occurrence?",
         ("“Remember all pairs.”", "“Copy the character before into each position.”"),
-        "Show the diagonal just below the main one, then the diagram: W_K¹ looks one back, W_O¹ "
-        "W_V¹ writes a copy, W_K² compares with the copies. Ask what each of the three alone "
-        "would be good for.",
+        "Show the diagonal just below the main one, then the diagram: W_K¹ finds the previous "
+        "character, W_O¹ W_V¹ writes a copy, W_K² compares with the copies. Ask what each of "
+        "the three alone would be good for.",
         Try("The model, with each matrix in its place", drawer=MODEL, marks=("w_k1",)),
     ),
     Note(

@@ -32,6 +32,12 @@ PAPER = Paper(
             "C_t",
             "the window [x_t, y_t, x_{t+1}], what the layer sees of the sequence at once, f × 3",
         ),
+        (
+            "constructed",
+            "constructed, construction",
+            "with weights that are written down so that the layer takes exactly one step of "
+            "gradient descent, not trained",
+        ),
         ("c", "c_t", "the 1-D layer's token [x_t y_t, x_{t+1}], with the product already made"),
         ("Z", "Z_t", "the state: becomes ∑ y xᵀ, which is minus N times the gradient at zero"),
         (

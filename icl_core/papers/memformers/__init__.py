@@ -39,6 +39,13 @@ PAPER = Paper(
             "X Xᵀ / n",
             "covariance of one prompt's own examples: all that its loss depends on, beside w*",
         ),
+        ("X", "covariates", "the inputs x of a prompt's examples"),
+        ("cg", "CGD", "conjugate gradient, which computes the best steps anew for every prompt"),
+        (
+            "construction",
+            "constructed, construction",
+            "with numbers that theory gives, not trained",
+        ),
         ("A", "Aₗ", "preconditioner: the matrix with which layer l multiplies the gradient"),
         ("B", "Bₗ", "how layer l moves the covariates (GD++)"),
         ("Gamma", "Γ_j^l", "memory: how much layer l uses of what layer j found"),
@@ -61,13 +68,13 @@ PAPER = Paper(
         ("Lambda", "Λ_i^k", "how much of each past gradient a first-order method uses, eq. 1.1"),
         (
             "root",
-            "√Σ",
+            "√Σ, whitened",
             "turns white noise into covariates; √Σ A √Σ is A in whitened coordinates, where all "
             "directions vary alike",
         ),
         (
             "log-loss",
-            "log E",
+            "log-loss, log E",
             "natural logarithm of the mean squared error on the query: one less is an error 2.7 "
             "times smaller",
         ),
@@ -85,8 +92,8 @@ PAPER = Paper(
         ("methods", "memory"),
         ("convergence", "found"),
     ),
-    bridge="You have seen a model look something up in its prompt. Can a model also work "
-    "something out there?",
+    bridge="You have seen a model look something up in its prompt. Can a model also compute with "
+    "what it reads?",
     lesson=LESSON,
     order=2,
     mathematics=r"""

@@ -65,13 +65,14 @@ def _filtered(summaries: list[Summary]) -> tuple[list[Summary], bool]:
 def _section(paper: str, summaries: list[Summary], expanded: bool) -> None:
     """Draw a paper's claims, an expander for each experiment; `expanded` opens all of them."""
     st.header(menu.short_title(paper), anchor=False)
+    st.markdown(verdicts.summary_line(summaries))
     ids = registry.experiment_ids()
     # the sort is stable, so within an experiment failing claims stay first
     ordered = sorted(summaries, key=lambda summary: ids.index(summary.first.experiment))
     for id, group in groupby(ordered, key=lambda summary: summary.first.experiment):
         members = list(group)
         experiment_title = escape_markdown(registry.experiment(id).title)
-        label = f"**{experiment_title}** · {verdicts.counts_text(members)}"
+        label = f"**{experiment_title}** · {verdicts.summary_line(members)}"
         with st.expander(label, expanded=expanded, key=f"claims of {id}, {expanded}"):
             evidence.show(members)
             menu.link(paper, "See the figures", {"experiment": id.partition(".")[2]})

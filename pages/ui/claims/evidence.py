@@ -1,5 +1,6 @@
 """The evidence for claims: each claim's verdict, the measured values, and links to their runs."""
 
+import math
 import re
 from collections.abc import Iterable
 from html import escape
@@ -8,34 +9,81 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from icl_core import registry
+from icl_core.contract.claims import VERDICTS
 from icl_core.contract.experiment import Preset
-from icl_core.findings.findings import Finding, Summary
+from icl_core.findings.claim_scale import Point, scale_html
+from icl_core.findings.findings import Finding, Summary, verdict_rank
+from icl_core.runs import store
 from icl_core.runs.atlas import ORIGIN as ATLAS
 from icl_core.runs.header import Header
 from pages.ui.claims import verdicts
 from pages.ui.controls.sweep import SWEEP
+from pages.ui.link import address
 
 _PAPER_GROUP = "Paper's setting"  # of experiment.GROUPS
 
 
+_KEY = (
+    '<p class="more key">● is what was measured, with a bar of one standard error to each side. '
+    "Shaded is what the claim allows; the line is its limit.</p>"
+)
+_SHADES = {
+    **{positive: "kept" for positive, _ in VERDICTS.values()},
+    **{negative: "failed" for _, negative in VERDICTS.values()},
+}
+
+
 def show(summaries: Iterable[Summary]) -> None:
-    """Draw the claims as a list, in the order given, each with links to the settings measured."""
+    """Draw the claims as a list, in the order given: each as a scale with what was measured, then
+    in words with links to the runs."""
+    summaries = list(summaries)
     rows = "".join(_row(summary) for summary in summaries)
-    st.html(f'<ul class="claims">{_without_breaks(rows)}</ul>')
+    total = escape(verdicts.summary_line(summaries))
+    st.html(f'<p>{total}.</p>{_KEY}<ul class="claims">{_without_breaks(rows)}</ul>')
 
 
 def _row(summary: Summary) -> str:
     claim = summary.first.metric.claim
     values = _values(summary.here) or "not run at its own setting"
-    other_values = _values(summary.elsewhere)
-    if other_values:
-        values += f"; elsewhere: {other_values}"
     return (
         f"<li><strong>{escape(verdicts.mark_verdict(summary.verdict))}</strong>"
-        f"<p>{escape(claim.text)}</p>"
-        f'<p class="more">{escape(verdicts.origin(summary.first))}<br>'
-        f"{escape(claim.label)}: {values} · "
-        f"{escape(verdicts.bound_text(claim))}{_reasons(summary)}</p></li>"
+        f"<em>{escape(claim.label)}</em>{_scale(summary)}"
+        f'<div class="more"><p>{escape(claim.text)}</p>'
+        f"<p>Measured: {values}{_reasons(summary)}</p>{_details(summary)}</div></li>"
+    )
+
+
+def _scale(summary: Summary) -> str:
+    """Return the scale of a claim with the runs at its setting, the one that decides first."""
+    claim = summary.first.metric.claim
+    points = []
+    for finding in sorted(summary.here, key=_decides):
+        if finding.metric.value is not None:
+            kind = _SHADES.get(finding.verdict, "open")
+            label = verdicts.value_text(finding.metric)
+            points.append(Point(finding.metric.value, finding.metric.error or 0.0, kind, label))
+    return scale_html(claim, points, verdicts.bound_text(claim)) or "<span></span>"
+
+
+def _decides(finding: Finding) -> tuple[int, float]:
+    """Return a key by which the finding that decides the verdict comes first."""
+    value = finding.metric.value
+    slack = math.inf if value is None else finding.metric.claim.slack(value)
+    return verdict_rank(finding.verdict), slack
+
+
+def _details(summary: Summary) -> str:
+    """Return what is folded: the words of the paper, the setting, and the runs at other
+    settings."""
+    claim = summary.first.metric.claim
+    other_values = _values(summary.elsewhere)
+    count = sum(finding.header is not None for finding in summary.elsewhere)
+    runs = f", {count} run{'s' * (count != 1)} at other settings" if count else ""
+    elsewhere = f"<p>Elsewhere: {other_values}</p>" if other_values else ""
+    return (
+        f"<details><summary>Source and setting{runs}</summary>"
+        f"<p>{escape(verdicts.origin(summary.first))}</p>"
+        f"<p>{escape(claim.label)}: {escape(verdicts.bound_text(claim))}</p>{elsewhere}</details>"
     )
 
 
@@ -93,7 +141,18 @@ def _run_links(finding: Finding) -> str:
             _link(paper, titles.get(preset, preset), experiment=name, preset=preset)
             for preset in finding.presets
         )
-    return f"a run made here, {header.key[:6]}" if header else ""
+    return _own_run_link(header) if header else ""
+
+
+def _own_run_link(header: Header) -> str:
+    """Return HTML that names a run made here: a link that writes its settings out."""
+    paper, _, name = header.experiment.partition(".")
+    label = f"a run made here, {header.key[:6]}"
+    fields = {
+        field: address.value_text(value)
+        for field, value in store.stored_settings(header.config).items()
+    }
+    return _link(paper, label, experiment=name, **fields)
 
 
 def _title(preset: Preset) -> str:

@@ -9,7 +9,7 @@ from html import escape
 import streamlit as st
 
 from icl_core.contract.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, VERDICTS, Claim, Metric
-from icl_core.findings.findings import Finding, Summary, verdict_rank
+from icl_core.findings.findings import Finding, Summary
 from pages.ui.look.formats import number
 
 MARKS = {
@@ -19,15 +19,27 @@ MARKS = {
     ELSEWHERE: "–",
     **{positive: "✓" for positive, _ in VERDICTS.values()},
 }
-# how a line counts the positive verdicts of each kind of claim
-_COUNTED_AS = {"paper": "reproduced", "theory": "hold", "ours": "found"}
+# The verdicts as a visitor reads them, where the stored word says less.
+_SHOWN_AS = {"found here": "confirmed here", "not found here": "not confirmed here"}
+# The claims of a kind, one and several, and the verdicts on several where these are other words.
+_CLAIMS = {
+    "paper": ("claim", "claims"),
+    "theory": ("theorem", "theorems"),
+    "ours": ("claim of our own", "claims of our own"),
+}
+_COUNTED_AS = {
+    "found here": ("confirmed", "confirmed"),
+    "not found here": ("not confirmed", "not confirmed"),
+    "holds": ("holds", "hold"),
+    "fails": ("fails", "fail"),
+}
 # CSS classes of a bar's parts, the best verdict first
 _SHADES = {
     VERDICTS["paper"][0]: "kept",
     NOT_DECIDED: "open",
     VERDICTS["paper"][1]: "failed",
 }
-KINDS = {"paper": "The paper", "theory": "Exact theory", "ours": "Ours"}
+KINDS = {"paper": "The paper", "theory": "Exact theory", "ours": "Our own claim"}
 
 
 def value_text(metric: Metric) -> str:
@@ -40,14 +52,16 @@ def value_text(metric: Metric) -> str:
 
 def bound_text(claim: Claim) -> str:
     """Return the expected value and its tolerance: "expected: near 1 ± 0.1", "expected: at least 1
-    (0.9 counts)"."""
-    expected = f"expected: {claim.relation} {number(claim.bound)}"
+    (0.9 or more counts as 1)"."""
+    bound = number(claim.bound)
+    expected = f"expected: {claim.relation} {bound}"
     if not claim.tolerance:
         return expected
     if claim.relation == "near":
         return f"{expected} ± {number(claim.tolerance, 2)}"
-    bound = claim.bound + claim.tolerance * (1 if claim.relation == "at most" else -1)
-    return f"{expected} ({number(bound)} counts)"
+    if claim.relation == "at most":
+        return f"{expected} (up to {number(claim.bound + claim.tolerance)} counts as {bound})"
+    return f"{expected} ({number(claim.bound - claim.tolerance)} or more counts as {bound})"
 
 
 def origin(finding: Finding) -> str:
@@ -59,46 +73,45 @@ def origin(finding: Finding) -> str:
 
 def mark_verdict(verdict: str) -> str:
     """Return a verdict with its mark before it: "✓ holds"."""
-    return f"{MARKS[verdict]} {verdict}"
+    return f"{MARKS[verdict]} {_SHOWN_AS.get(verdict, verdict)}"
 
 
-def counts_text(summaries: Iterable[Summary]) -> str:
-    """Return how many claims have each verdict, failing ones first: "✗ not reproduced 1,
-    ✓ reproduced 5"."""
-    counts = Counter(summary.verdict for summary in summaries)
-    return ", ".join(
-        f"{mark_verdict(verdict)} {counts[verdict]}" for verdict in sorted(counts, key=verdict_rank)
-    )
+def summary_line(summaries: Iterable[Summary], every_kind: bool = True) -> str:
+    """Return the outcome of claims in one line: "13 claims: 7 reproduced, 2 not decided, 4 not run
+    · 1 theorem: 1 holds". Every claim counts, also one that no run was made for.
 
-
-def summary_line(summaries: Iterable[Summary]) -> str:
-    """Return the outcome of some experiments' claims in one line: "The paper, here: 5 of 7
-    reproduced, 2 open".
-
-    The line counts the paper's own claims, or the next kind of which a claim was run at its
-    setting.
+    Without `every_kind` the line ends with the first kind of which a claim was run: the paper's
+    own claims, unless none was.
     """
-    by_kind: dict[str, list[Summary]] = {kind: [] for kind in KINDS}
+    by_kind: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
     for summary in summaries:
-        by_kind[summary.first.metric.claim.kind].append(summary)
-    for kind, members in by_kind.items():
-        verdicts = [summary.verdict for summary in members if summary.here]
-        if verdicts:
-            return f"{KINDS[kind]}, here: {_outcome(kind, verdicts, len(members) - len(verdicts))}"
-    return "Claims"
+        by_kind[summary.first.metric.claim.kind][summary.verdict] += 1
+    if every_kind:
+        return counts_line(by_kind)
+    shown: dict[str, Counter[str]] = {}
+    for kind, counts in by_kind.items():
+        shown[kind] = counts
+        if counts.total() > counts[NOT_RUN]:
+            break
+    return counts_line(shown)
 
 
-def _outcome(kind: str, verdicts: list[str], not_run: int) -> str:
-    """Return how many of the decided claims have the positive verdict and how many claims are
-    open; the reasons if none is decided."""
-    undecided = verdicts.count(NOT_DECIDED)
-    decided = len(verdicts) - undecided
-    if not decided:
-        reasons = ((undecided, NOT_DECIDED), (not_run, NOT_RUN))
-        return ", ".join(f"{count} {reason}" for count, reason in reasons if count)
-    positive = f"{verdicts.count(VERDICTS[kind][0])} of {decided} {_COUNTED_AS[kind]}"
-    open_claims = undecided + not_run
-    return f"{positive}, {open_claims} open" if open_claims else positive
+def counts_line(by_kind: Mapping[str, Mapping[str, int]]) -> str:
+    """Return the number of claims of each kind, given by verdict, in one line (`summary_line`)."""
+    parts = [_kind_text(kind, by_kind[kind]) for kind in KINDS if by_kind.get(kind)]
+    return " · ".join(parts) or "no claims"
+
+
+def _kind_text(kind: str, counts: Mapping[str, int]) -> str:
+    """Return the verdicts on one kind of claim: "13 claims: 7 reproduced, 6 not decided"."""
+    total = sum(counts.values())
+    positive, negative = VERDICTS[kind]
+    parts = []
+    for verdict in (positive, negative, NOT_DECIDED, NOT_RUN):
+        if count := counts.get(verdict):
+            one, several = _COUNTED_AS.get(verdict, (verdict, verdict))
+            parts.append(f"{count} {one if count == 1 else several}")
+    return f"{total} {_CLAIMS[kind][total != 1]}: {', '.join(parts)}"
 
 
 def bars(counts: Mapping[str, Mapping[str, Mapping[str, int]]]) -> None:
@@ -120,20 +133,10 @@ def bar(title: str, kinds: Mapping[str, Mapping[str, int]], longest: int) -> str
         f'<span class="{_SHADES[verdict]}" style="flex: {count}">{MARKS[verdict]} {count}</span>'
         for verdict, count in shown.items()
     )
-    words = " · ".join(_kind_text(kind, kinds[kind]) for kind in KINDS if kinds.get(kind))
+    words = counts_line(kinds) if kinds else "no run yet"
     width = 100 * sum(shown.values()) / longest
     return (
         f'<li><strong>{escape(title)}</strong><div class="bar" aria-hidden="true" style="width: '
         f'{width:.4g}%">{parts}'
-        f"</div><p>{escape(words or 'no run yet')}</p></li>"
+        f"</div><p>{escape(words)}</p></li>"
     )
-
-
-def _kind_text(kind: str, counts: Mapping[str, int]) -> str:
-    """Return the verdicts of one kind of claim with their counts: "Exact theory: ✓ holds 7"."""
-    verdicts = ", ".join(
-        f"{mark_verdict(verdict)} {counts[verdict]}"
-        for verdict in reversed(MARKS)
-        if counts.get(verdict)
-    )
-    return f"{KINDS[kind]}: {verdicts}"

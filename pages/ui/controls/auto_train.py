@@ -18,6 +18,7 @@ from pages.ui.link.address import Setting
 from pages.ui.link.widget_events import set_widget, widget_arguments
 
 LONGEST = 5.0  # seconds that may be spent on a visitor who has not asked for them
+LABEL = f"Train automatically (runs under {LONGEST:.0f} s)"
 _FIELD = "at_once"  # in the address
 _SWITCH = "at once"  # in the session: what the visitor chose
 _STARTED = "begun at once"  # in the session: the key of the run that was started for the visitor
@@ -29,7 +30,7 @@ def show_switch() -> None:
     help = (
         f"Settings that train in less than about {LONGEST:.0f} s start as soon as you choose them"
     )
-    st.toggle("Train at once", is_on(), help=help, **widget_arguments("switch", _switched))
+    st.toggle(LABEL, is_on(), help=help, **widget_arguments("switch", _switched))
 
 
 def is_on() -> bool:

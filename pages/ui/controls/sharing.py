@@ -14,7 +14,7 @@ from pages.ui.link.address import Setting
 
 def tools(setting: Setting, header: Header | None) -> None:
     """Draw the menu's two parts; `header` is that of the run on screen, if there is one."""
-    st.markdown("**Share.** This link writes out every setting and the version:")
+    st.markdown("**Share.** Link with every setting:")
     page = (st.context.url or "").split("?")[0]
     link = f"{page}?{urlencode(address.all_fields(setting))}"
     st.code(link, language=None, wrap_lines=True)

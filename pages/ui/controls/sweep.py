@@ -97,10 +97,10 @@ def _offer(sweep: Sweep, status: SweepStatus, workers: int) -> None:
     cells = len(status.outcomes)
     failed = f", {counts[FAILED]} failed" if counts[FAILED] else ""
     if not counts[MISSING]:
-        st.markdown(f"{counts[DONE] if failed else f'All {cells}'} runs are there{failed}.")
+        st.markdown(f"{counts[DONE] if failed else f'All {cells}'} runs are ready{failed}.")
         return
     if limits.read_only():
-        st.markdown(f"{counts[DONE]} of {cells} runs are there{failed}.")
+        st.markdown(f"{counts[DONE]} of {cells} runs are ready{failed}.")
         return
     missing, seconds = sweep.cost()
     if seconds is not None:
@@ -199,7 +199,7 @@ def _cell_list(setting: Setting, grid: Grid, status: SweepStatus) -> None:
     # set in every run of the page: a list with a default could not be emptied
     st.session_state[key] = next(current, None)
     st.selectbox(
-        "Run on the stage",
+        "Show this run above",
         list(titles),
         index=None,
         placeholder="choose one, or click on it",

@@ -21,7 +21,7 @@ def offer(setting: Setting) -> None:
         return
     has_end = warm_start.has_end(setting.id, setting.config)
     steps = getattr(setting.config, warm_start.FIELD)
-    with st.popover("Train on", help="Some claims need a longer training to be decided"):
+    with st.popover("Continue training", help="Some claims need a longer training to be decided"):
         st.caption(_start_text(setting, has_end, steps))
         seconds_of_all = estimates(setting.id, configs, alone=True)
         for config, seconds in zip(configs, seconds_of_all, strict=True):
@@ -42,9 +42,11 @@ def offer(setting: Setting) -> None:
 def _start_text(setting: Setting, has_end: bool, steps: int) -> str:
     """Return whether a longer training goes on from the run's end or starts anew, in a sentence."""
     if has_end:
-        return f"Goes on from step {steps:,}, and ends as if it had been this long from the start."
+        return (
+            f"Continues from step {steps:,}; the result is the same as that of one long training."
+        )
     if setting.experiment.goes_on(setting.config):
-        return "Starts anew: only the latest runs trained on this machine can go on."
+        return "Starts anew: only the latest runs trained on this machine can continue."
     return "Starts anew: here a longer training differs from its first step on."
 
 

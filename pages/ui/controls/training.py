@@ -129,20 +129,22 @@ def _nearest_text(job: queue.JobState | None, nearest: str) -> str:
     if is_active(job):
         if not nearest:
             return "There is no run yet."
-        return f"Until it is done you see the nearest run, faded: {nearest}."
+        return f"While it trains, you see the nearest trained run, faded: {nearest}."
     if is_over(job):
         text = "" if job is None or job.status == "failed" else "This run was cancelled. "
-        return f"{text}You see the nearest run: {nearest}." if nearest else text
+        return f"{text}You see the nearest trained run: {nearest}." if nearest else text
     if job is not None and job.status == "done":
         text = (
-            "This run was made here, but is no longer kept: it was deleted, or dropped to make "
+            "This run was made here and is no longer stored: it was deleted, or dropped to make "
             "room."
         )
     elif limits.read_only():
         text = "There is no run of these settings."
     else:
         text = "Not trained yet."
-    return f"{text} You see the nearest run, faded: {nearest}." if nearest else text
+    return (
+        f"{text} Shown faded until then: the nearest trained run, {nearest}." if nearest else text
+    )
 
 
 def _cancelling(key: str) -> None:

@@ -83,13 +83,13 @@ def _users_text(users: list[str]) -> str:
         return "No run uses it."
     if len(users) == 1:
         count = "1 run"
-        consequence = "that run is away"
+        consequence = "that run is hidden"
     else:
         count = f"{len(users)} runs"
-        consequence = "those runs are away"
+        consequence = "those runs are hidden"
     return (
-        f"Used by {count}: {'; '.join(users)}. Delete it, and {consequence} until you give it "
-        "again."
+        f"Used by {count}: {'; '.join(users)}. If you delete it, {consequence} until you upload "
+        "it again."
     )
 
 

@@ -30,7 +30,7 @@ def show_live(
     """
     if key and drawing.live:
         return st.fragment(_show_curves, run_every=INTERVAL)(
-            setting, drawing, key, show, show_former
+            show, show_former, setting, drawing, key
         )
     # A fragment has a container: with the same nesting a chart takes the place of the former one.
     with st.container():
@@ -38,11 +38,11 @@ def show_live(
 
 
 def _show_curves(
+    show: Callable[[Panel], None],
+    show_former: Callable[[], None],
     setting: Setting,
     drawing: Drawing,
     key: str,
-    show: Callable[[Panel], None],
-    show_former: Callable[[], None],
 ) -> None:
     # The last curves stay until the page shows the finished run, whose worker has deleted them.
     last_key, run = st.session_state.get(_LAST_CURVES, ("", None))

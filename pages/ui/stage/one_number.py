@@ -223,8 +223,8 @@ def _show_explanation(explanation: Explanation) -> None:
         tables.append(_table("Beside it", rows))
     if explanation.share is not None:
         caption = (
-            f"Its share of the softmax is {formats.share(explanation.share)}; the largest, as the "
-            "softmax sees them"
+            f"Share of the softmax: {formats.share(explanation.share)}. Largest scores at this "
+            "position:"
         )
         rows = [
             (

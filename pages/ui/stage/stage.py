@@ -36,7 +36,7 @@ def show(
     view_fields = knobs.knobs_of(setting.experiment.view)
     setting = replace(setting, view=address.refresh_view(setting, view_fields))
     playable: list[Beat] = []
-    with panels.report_faults(setting, "script"):
+    with panels.report_faults(setting, "story"):
         playable = beats.playable_beats(setting, run, pending is not None)
     beat = beats.current(setting, run, playable)
     index = snapshot_index(setting, run, playable)
@@ -44,7 +44,7 @@ def show(
     training_key = pending.key if pending and training.is_active(job) else ""
     _head(setting, run, index, pending, job, beat)
     setting = replace(setting, view=films.view_at(setting.view, index))
-    with panels.report_faults(setting, "script"):
+    with panels.report_faults(setting, "story"):
         beats.show(setting, run, playable)
     with st.container(key="faded" if pending and not training.is_over(job) else "current"):
         cell = None

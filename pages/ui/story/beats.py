@@ -112,11 +112,12 @@ def _show_task(setting: Setting) -> None:
             setting,
             "Press Start. The lesson asks for a prediction before it shows what comes of it.",
         )
+    prompt = story.example_of(task, setting.config)
     example = "".join(
-        f'<span class="piece {kind}">{escape(text)}</span>' for text, kind in task.example.pieces
+        f'<span class="piece {kind}">{escape(text)}</span>' for text, kind in prompt.pieces
     )
-    if task.example.answer:
-        example += f' → <span class="piece answer">{escape(task.example.answer)}</span>'
+    if prompt.answer:
+        example += f' → <span class="piece answer">{escape(prompt.answer)}</span>'
     line(
         setting,
         story.task_of(task, setting.config),

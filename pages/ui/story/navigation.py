@@ -76,7 +76,7 @@ def _start_button(setting: Setting, run: Run, beats: Sequence[Beat]) -> None:
         return
     first = tour.stop_of(setting, setting.experiment.story.beats[0])
     title = setting.experiment.presets[0].title
-    help = f"Leaves these settings, and tells of “{title}”"
+    help = f"Leaves these settings and goes to “{title}”"
     _stop_button("Start ▶", "next", first, tour.requested_tour(setting), help)
 
 

@@ -95,18 +95,18 @@ def answer(setting: Setting, run: Run, beat: Beat, question: Question) -> None:
     view = seen_at(beat, run, base)
     right = question.right(run, view)
     if chosen == PASSED:
-        outcome = f"It is: {question.choices[right]}."
+        outcome = f"The answer: {question.choices[right]}."
     elif chosen == right:
-        outcome = f"You said: {question.choices[right]}. So it is."
+        outcome = f"Right, as you chose: {question.choices[right]}."
     else:
-        outcome = f"You said: {question.choices[chosen]}. It is: {question.choices[right]}."
+        outcome = f"The answer: {question.choices[right]}. You chose: {question.choices[chosen]}."
     with st.container(key="answered", horizontal=True, vertical_alignment="center", gap="small"):
         line(setting, f"{outcome} {sentence_of(question.answer, run, view)}")
         with st.popover("Why?", type="tertiary", width="content"):
             reason = st.text_input(
                 "Why, do you think?", key=f"why {_key(run, beat)}", max_chars=300
             )
-            if reason or st.button("Ours", key="ours"):
+            if reason or st.button("Show our explanation", key="ours"):
                 line(setting, question.why)
 
 

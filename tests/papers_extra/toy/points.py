@@ -27,15 +27,9 @@ class Points:
         return digest_of(self.content)
 
 
-def check_size(size: int) -> None:
-    """Raise `BadSetting` if a file of `size` bytes is too large."""
-    if size > LARGEST:
-        raise BadSetting(f"points must be at most {LARGEST} bytes, got {size}")
-
-
 def read(content: bytes) -> Points:
     """Return the points in the bytes of a file; `BadSetting` if it holds none."""
-    check_size(len(content))
+    KIND.check_size(len(content))
     try:
         rows = [line.split() for line in content.decode().splitlines()]
         return Points(tuple((float(x), float(y)) for x, y in rows))
@@ -62,13 +56,13 @@ def load(digest: str) -> Points:
 
 
 KIND = DocumentKind(
+    title="Points",
+    subject="points",
     largest=LARGEST,
-    check_size=check_size,
     read=read,
     describe=describe,
     path_of=path_of,
     load=load,
-    title="Points",
     plural="points",
     are="points are",
     this="these points",

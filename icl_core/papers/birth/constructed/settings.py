@@ -31,7 +31,7 @@ class Config:
     MAIN = ("K", "d", "N", "T", "seeds")
 
     triggers: str = choice("triggers", TRIGGERS, default="random", group=TASK)
-    K: int = slider("triggers a sequence, K", 1, 10, default=5, group=TASK)
+    K: int = slider("triggers per sequence, K", 1, 10, default=5, group=TASK)
     text: str = text_field(TASK)
     N: int = size_field(65, TASK, added=True)
     T: int = slider("sequence length, T", 32, 256, default=64, step=32, group=TASK)
@@ -101,8 +101,8 @@ class View:
     cross_talk: str = choice("construction", TALK, default="kept")
     memory: str = choice("matrix", {"W_O2": "W_O²", "W_K2": "W_K²", "W_K1": "W_K¹"}, default="W_O2")
     sequence: str = text("your own sequence (empty: a random one)", 256, default="")
-    marked: str = text("its triggers (empty: all that come again)", 10, default="")
-    sample: int = slider("random sequence, number", 0, 99, default=0)
+    marked: str = text("which characters are triggers (empty: all that repeat)", 10, default="")
+    sample: int = slider("random sequence no.", 0, 99, default=0)
     length: int = slider("positions shown", 8, 256, default=40)
 
 

@@ -32,7 +32,7 @@ def headline(run: Run, view: View) -> str:
     away = {name: at_step(run, f"kl_{name}", step) for name in run.names("strategies")}
     name = min(away, key=lambda each: away[each])
     when = f"After {step} step{'s' * (step != 1)}" if step else "Before training"
-    return f"{when}, predictions are nearest to {CALLED[name]} ({away[name]:.3f} nats away)."
+    return f"{when}, predictions are nearest to {CALLED[name]} (distance {away[name]:.3f} nats)."
 
 
 def cost(config: Config) -> float:

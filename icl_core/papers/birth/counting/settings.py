@@ -29,7 +29,7 @@ class Config:
     learning_rate: float = slider(
         "learning rate", 0.0005, 0.1, default=0.004, log=True, group=TRAINING
     )
-    batch: int = slider("sequences a batch", 16, 256, default=64, step=16, group=TRAINING)
+    batch: int = slider("sequences per batch", 16, 256, default=64, step=16, group=TRAINING)
     steps: int = slider("steps", 10, 2000, default=200, step=10, group=TRAINING)
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
@@ -52,7 +52,7 @@ class View:
 
     snapshot: int = slider("training step", 0, 31, default=31)
     sequence: str = text("your own sequence (empty: a random one)", LONGEST, default="")
-    sample: int = slider("random sequence, number", 0, 99, default=0)
+    sample: int = slider("random sequence no.", 0, 99, default=0)
     position: int = slider("position of the prediction", 1, LONGEST, default=LONGEST)
     single_seeds: bool = toggle("single seeds", default=False)
 

@@ -79,8 +79,8 @@ def _when(run: Run, view: View) -> str:
     if back is None or pairs is None:
         return "One of the two never happens in this run."
     return (
-        f"Layer 1 puts half of its attention one back at step {back:.0f}; bigrams are nearest from "
-        f"step {pairs:.0f}."
+        f"Layer 1 puts half of its attention on the previous state at step {back:.0f}; "
+        f"bigrams are nearest from step {pairs:.0f}."
     )
 
 
@@ -163,13 +163,13 @@ BEATS = (
     ),
     Beat(
         "jump",
-        "Then it jumps: layer 1 looks one back, so that every state carries a copy of the one "
-        "before it.",
+        "Then it jumps: layer 1 finds the previous state, so that every state carries a copy of "
+        "the one before it.",
         _jump,
         ("looks", "first"),
         ask=Question(
-            "The predictions jump from unigrams to bigrams. When does layer 1 learn to look one "
-            "back?",
+            "The predictions jump from unigrams to bigrams. When does layer 1 learn to find the "
+            "previous state?",
             ("Well before the jump", "With the jump", "Well after it"),
             _together,
             _when,

@@ -147,7 +147,7 @@ def _of_the_chain(config: Config) -> float:
 
 def _kept(state: loop.State) -> dict[str, np.ndarray]:
     """Snapshots of the first seed, in a byte an entry, and its last parameters as they are."""
-    kept = state.kept(loop.spread(state.moving(*PATH)))
+    kept = state.snapshot_arrays(loop.spread(state.moving(*PATH)))
     found = {"snapshot/step": kept["snapshot/step"]}
     for name, array in kept.items():
         kind, _, parameter = name.partition("/")

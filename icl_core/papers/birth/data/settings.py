@@ -44,7 +44,7 @@ class Config:
     d: int = slider("width, d", 32, 256, default=128, step=16, group=MODEL)
     scale: str = choice("initial scale", SCALES, default="code", group=MODEL)
     learning_rate: float = slider("learning rate", 0.01, 2.0, default=1.0, log=True, group=TRAINING)
-    batch: int = slider("sequences a batch", 16, 512, default=64, step=16, group=TRAINING)
+    batch: int = slider("sequences per batch", 16, 512, default=64, step=16, group=TRAINING)
     steps: int = slider("steps", 10, 2000, default=300, step=10, group=TRAINING)
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
@@ -70,17 +70,10 @@ def training(config: Config, name: str, seed: int) -> one.Config:
         triggers=data.triggers,
         K=data.K,
         outputs=data.outputs,
-        N=config.N,
-        T=config.T,
-        d=config.d,
-        scale=config.scale,
         feed_forward=True,
         positions="all",
         optimiser="sgd",
-        learning_rate=config.learning_rate,
-        batch=config.batch,
-        steps=config.steps,
-        seed=(config.seed + seed) % 100,
+        **one.of_seed(config, seed, "N", "T", "d", "scale", "learning_rate", "batch", "steps"),
     )
 
 

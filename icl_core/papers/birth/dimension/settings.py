@@ -29,14 +29,14 @@ class Config:
     MAIN = ("widths", "K", "N", "T", "seeds")
 
     widths: str = choice("widths, d", WIDTHS, default="512", group=MODEL)
-    K: int = slider("triggers a sequence, K", 1, 10, default=5, group=TASK)
+    K: int = slider("triggers per sequence, K", 1, 10, default=5, group=TASK)
     N: int = slider("vocabulary, N", 16, 65, default=65, group=TASK)
     T: int = slider("sequence length, T", 32, 256, default=64, step=32, group=TASK)
     scale: str = choice("initial scale", SCALES, default="code", group=MODEL)
     learning_rate: float = slider(
         "fixed learning rate", 0.01, 2.0, default=0.2, log=True, group=TRAINING
     )
-    batch: int = slider("sequences a batch", 16, 512, default=64, step=16, group=TRAINING)
+    batch: int = slider("sequences per batch", 16, 512, default=64, step=16, group=TRAINING)
     steps: int = slider("steps", 10, 600, default=100, step=10, group=TRAINING)
     one_step_T: int = slider(
         "sequence length in the one step", 32, 256, default=256, step=32, group=ONE_STEP
@@ -75,16 +75,9 @@ def training(config: Config, d: int, seed: int) -> one.Config:
     """The model and task of one width, the `seed`-th: nothing but W_O2 will learn."""
     return one.Config(
         triggers="random",
-        K=config.K,
-        N=config.N,
-        T=config.T,
         d=d,
-        scale=config.scale,
         optimiser="sgd",
-        learning_rate=config.learning_rate,
-        batch=config.batch,
-        steps=config.steps,
-        seed=(config.seed + seed) % 100,
+        **one.of_seed(config, seed, "K", "N", "T", "scale", "learning_rate", "batch", "steps"),
     )
 
 

@@ -204,12 +204,12 @@ BEATS = (
 
 TRIES = (
     Try(
-        "One batch at d = 512: what is left is the noise of the data",
+        "One batch at d = 512: what remains is the noise of the data",
         fields={"width_shown": "512", "batches_shown": "1"},
         marks=("readings", "noise"),
     ),
     Try(
-        "All the data at d = 16: what is left are overlaps",
+        "All the data at d = 16: what remains is overlap",
         fields={"width_shown": "16", "batches_shown": "64"},
         marks=("readings", "noise"),
     ),

@@ -40,10 +40,10 @@ class View:
     raw: bool = toggle("both as they are, not aligned", default=False)
     wrong: bool = toggle("list the pairs that are wrong", default=False)
     sequence: str = text("your own sequence (empty: a random one)", 256, default="")
-    marked: str = text("its triggers (empty: all that come again)", 10, default="")
-    sample: int = slider("random sequence, number", 0, 99, default=0)
+    marked: str = text("which characters are triggers (empty: all that repeat)", 10, default="")
+    sample: int = slider("random sequence no.", 0, 99, default=0)
     length: int = slider("positions shown", 8, 256, default=40)
-    position: int = slider("position in numbers", 1, 256, default=40, at_most="T")
+    position: int = slider("position to read out", 1, 256, default=40, at_most="T")
     followed: int = slider(
         "position followed (0: the last that the context tells)", 0, 24, default=0
     )
@@ -107,7 +107,8 @@ CLASSROOM = (
         "One layer fails",
         replace(FASTEST, layers=1, learning_rate=0.1, steps=600),
         "W_O2",
-        "Without a layer that looks one back, little more than half of the predictions are right.",
+        "Without a layer that finds the previous character, little more than half of the "
+        "predictions are right.",
     ),
 )
 FREEZING = (

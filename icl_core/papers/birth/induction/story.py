@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.story import FIRST, LAST, MARKS, Beat, Question, Story, Task, Try, first_at
+from icl_core.contract.story import FIRST, LAST, MARKS, Beat, Question, Story, Try, first_at
 from icl_core.papers.birth.induction.draw import grafts
 from icl_core.papers.birth.induction.metrics import accuracy_at, milestones
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared import head_maps
-from icl_core.papers.birth.shared.captions import EXAMPLE, MATRICES
+from icl_core.papers.birth.shared.captions import MATRICES, TASK
 from icl_core.papers.birth.shared.circuit_panels import CIRCUIT
 from icl_core.papers.birth.shared.probes import early_positions
 from icl_core.papers.birth.shared.train import task_of
@@ -29,13 +29,6 @@ ORDER = (
     "W_K²",
     "W_O²",
 )  # the milestones of the three matrices, in the order of the choices
-
-TASK = Task(
-    "The model reads a sequence character by character and predicts the next one. Some characters "
-    "are triggers: what follows a trigger is drawn anew for every sequence, so only its earlier "
-    "occurrence can tell.",
-    EXAMPLE,
-)
 
 
 def _start(run: Run, view: View) -> str:
@@ -60,7 +53,7 @@ def _output_first(run: Run) -> float | None:
 
 def _order(run: Run, view: View) -> str:
     first, *later = sorted((step, name) for name, step in milestones(run).items() if name in ORDER)
-    early = f"early W_K¹, its first {early_positions(run.config.T)} positions,"
+    early = f"W_K¹, on its first {early_positions(run.config.T)} positions only,"
     rest = [f"{early if name == ORDER[0] else name} at step {step:.0f}" for step, name in later]
     return f"It gets half of its pairs right at step {first[0]:.0f}; {'; '.join(rest)}."
 
@@ -100,9 +93,9 @@ def _back(run: Run, view: View) -> str:
         np.interp(step, run["curve/step"], run["curve/recall_W_K1"][0])
     )  # of the seed whose panel it is
     return (
-        "Next, layer 1 learns to look one character back: the stripe beside the diagonal. Every "
-        "character now carries a copy of the one before it. Of all positions W_K¹ gets "
-        f"{share:.0%} right by now; the early ones came first."
+        "Next, layer 1 learns to find the previous character: the stripe beside the diagonal. "
+        f"Every character now carries a copy of the one before it. W_K¹ gets {share:.0%} of all "
+        "positions right by now; it learned the early ones first."
     )
 
 
@@ -130,15 +123,15 @@ def _left(run: Run, view: View) -> float:
 def _one_layer(run: Run, view: View) -> str:
     alone, steps = float(run["baseline/one_layer"][0]), len(run["one_layer/in_context_loss"])
     return (
-        f"Accuracy falls to {_left(run, view):.1%}. A model of one layer, where nothing looks one "
-        f"back either, gets {alone:.0%} on the test set after {steps} steps."
+        f"Accuracy falls to {_left(run, view):.1%}. A one-layer model, which cannot find the "
+        f"previous character at all, reaches {alone:.0%} on the test set after {steps} steps."
     )
 
 
 def _close(run: Run, view: View) -> str:
     return (
-        "You have seen an induction head form: look one back, find the same character, say what "
-        "followed it." + _too_rare(run)
+        "You have seen an induction head form: it finds the previous character, then the same "
+        "character, and says what followed it." + _too_rare(run)
     )
 
 
@@ -169,8 +162,8 @@ BEATS = (
     Beat("start", _start, FIRST, ("second", "accuracy")),
     Beat(
         "output",
-        "The output comes first: W_O² turns the character that layer 2 looks at into the one that "
-        "the model says.",
+        "In this run the output comes first: W_O² turns the character that layer 2 looks at into "
+        "the one that the model says.",
         _output_first,
         ("w_o2",),
         ask=Question(
@@ -178,9 +171,9 @@ BEATS = (
             tuple(MATRICES.values()),
             lambda run, view: _first_of(run) or 0,
             _order,
-            "While attention is spread evenly, the right character is among those looked at, so "
-            "W_O² has something to learn from. Looking better is of no use until the model can "
-            "say what it sees.",
+            "While attention is spread evenly, a part of it falls on the right character, so "
+            "W_O² has something to learn from. Better attention is of no use until the model "
+            "can say what it sees.",
             ("w_k1", "w_k2", "w_o2", MARKS),
         ),
     ),
@@ -194,8 +187,8 @@ BEATS = (
     Beat(
         "zero",
         "The parts need each other: when layer 1 no longer looks back, layer 2 has no copy to "
-        "find. What stays right does so because a trigger that comes often makes its output come "
-        "often, too.",
+        "find. The part that survives is guessed by frequency: a frequent trigger makes its "
+        "output frequent.",
         LAST,
         ("graft",),
         {"graft_W_K1": "zero", "graft_W_K2": "trained", "graft_W_O2": "trained"},
@@ -206,8 +199,9 @@ BEATS = (
             ("Fewer than a quarter", "About half", "More than three quarters"),
             lambda run, view: int(np.digitize(_left(run, view), (0.25, 0.75))),
             _one_layer,
-            "No copy tells any longer which character came directly before. But naming the "
-            "character that comes up more than it does in ordinary text needs no order.",
+            "Without the copies no position knows which character came directly before. But "
+            "naming the character that comes up more than it does in ordinary text needs no "
+            "order.",
             ("graft",),
             there=True,
         ),

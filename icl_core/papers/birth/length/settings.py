@@ -25,7 +25,7 @@ class Config:
     MAIN = ("lengths", "K", "d", "N", "seeds")
 
     lengths: str = choice("sequence lengths, T", LENGTHS, default="128", group=TASK)
-    K: int = slider("triggers a sequence, K", 1, 10, default=8, group=TASK)
+    K: int = slider("triggers per sequence, K", 1, 10, default=8, group=TASK)
     text: str = text_field(TASK)
     N: int = size_field(32, TASK)
     full: bool = toggle("the full transformer", default=False, added=True, group=MODEL, help=FULL)
@@ -52,7 +52,7 @@ class Config:
         shown_if="full",
         group=TRAINING,
     )
-    batch: int = slider("sequences a batch", 16, 512, default=64, step=16, group=TRAINING)
+    batch: int = slider("sequences per batch", 16, 512, default=64, step=16, group=TRAINING)
     steps: int = slider("steps", 10, 2000, default=150, step=10, group=TRAINING)
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
@@ -95,8 +95,8 @@ def lengths_of(config: Config) -> list[int]:
 
 def training(config: Config, optimiser: str, T: int, seed: int) -> one.Config | whole.Config:
     """One of the trainings: of an optimiser at a length, the `seed`-th."""
-    shared = {name: getattr(config, name) for name in ("K", "text", "N", "d", "batch", "steps")}
-    shared |= {"T": T, "optimiser": optimiser, "seed": (config.seed + seed) % 100}
+    shared = one.of_seed(config, seed, "K", "text", "N", "d", "batch", "steps")
+    shared |= {"T": T, "optimiser": optimiser}
     adamw = config.full_rate if config.full else config.adamw_rate
     rate = config.sgd_rate if optimiser == "sgd" else adamw
     if config.full:

@@ -11,7 +11,7 @@ def matrices_field(group: str) -> Any:
     """The field `matrices` of a config."""
     return document(
         "matrices", "trained ones", of="matrices", group=group, fit=_fit, about=_about, added=True,
-        help="or your own, from a safetensors file: they are looked at as those of a training are",
+        help="or your own, from a safetensors file: they open like those of a trained run",
     )  # fmt: skip
 
 

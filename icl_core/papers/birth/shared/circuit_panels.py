@@ -64,8 +64,7 @@ def arrows(trace: Traced, when: str, left_out: str = "") -> Panel:
         "copies have no name.",
         diagram(trace, stream_vectors),
         data=table(stream_vectors),
-        note="What a layer adds with a weight under 0.1 each is drawn as one vector without a name."
-        + left_out,
+        note="Contributions below 0.1 are merged into one unnamed bar." + left_out,
     )
 
 
@@ -134,12 +133,20 @@ def _leads(gaps: Mapping[str, float], letters: list[str]) -> str:
         *(pick(gaps, key=lambda name: gaps[name]) for pick in (max, min)),
     )
     sentence = (
-        f"'{letters[0]}' {'leads' if lead > 0 else 'trails'} '{letters[1]}' by "
+        f"'{letters[0]}' {'beats' if lead > 0 else 'loses to'} '{letters[1]}' by "
         f"{number_text(abs(lead), 1)}"
     )
-    reasons = [f"{number_text(gaps[most], 1)} more {most}"] if gaps[most] >= 0.05 else []
-    reasons += [f"{number_text(-gaps[least], 1)} less {least}"] if gaps[least] <= -0.05 else []
-    return f"{sentence}: {'; '.join(reasons)}" if reasons else sentence
+    reasons = []
+    if gaps[most] >= 0.05:
+        reasons.append(f"{_route(most)} adds {number_text(gaps[most], 1)}")
+    if gaps[least] <= -0.05:
+        reasons.append(f"{_route(least)} takes {number_text(-gaps[least], 1)}")
+    return f"{sentence}: {', '.join(reasons)}" if reasons else sentence
+
+
+def _route(path: str) -> str:
+    """Return a path's name as the subject of a sentence: "the path via 1, 2"."""
+    return f"the path {path}" if path.startswith("via") else f"the {path} path"
 
 
 def _fed(every: Mapping[Path, torch.Tensor]) -> str:

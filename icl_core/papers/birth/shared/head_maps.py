@@ -80,9 +80,10 @@ def first(heads: Heads) -> Panel:
         raise CannotDraw("this model has one layer")
     back = float(np.mean(np.diagonal(heads.attention1, -1)))
     return Panel(
-        f"Layer 1 · looks one back: {back:.0%}",
-        "Each row shows where one character looks. A layer that looks one back has a stripe "
-        "beside the diagonal. Without learning a row is spread over many characters.",
+        f"Layer 1 finds the previous character: {back:.0%}",
+        "Each row shows where one character looks. A layer that finds the previous character "
+        "has a stripe beside the diagonal; the title has the share of attention on it. Without "
+        "learning a row is spread over many characters.",
         figures.small_attention(heads.attention1, heads.shown),
     )
 
@@ -90,9 +91,9 @@ def first(heads: Heads) -> Panel:
 def second(heads: Heads) -> Panel:
     """The last layer's attention, and the predicted characters."""
     layer, (hits, count) = "Layer 1" if heads.attention1 is None else "Layer 2", heads.right
-    found = f"what followed: {hits} of {count} right" if count else "nothing comes again"
+    found = f"finds what followed: {hits} of {count} right" if count else "has nothing to find"
     return Panel(
-        f"{layer} · {found}",
+        f"{layer} {found}",
         "An outlined cell is what followed the same character earlier. An induction head looks "
         "there and predicts it; the predictions stand at the right, each with a mark. Without a "
         f"head the rows are spread out. Of a longer sequence you see the first {LONGEST} "

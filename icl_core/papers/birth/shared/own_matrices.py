@@ -84,21 +84,12 @@ class Matrices:
         return digest_of(self.content)
 
 
-def check_size(size: int) -> None:
-    """Raise `BadSetting` if a file of `size` bytes is too large."""
-    if size > LARGEST:
-        raise BadSetting(
-            f"matrices must be at most {LARGEST:,} bytes ({LARGEST // 2**20} MB), got {size:,} "
-            "bytes"
-        )
-
-
 def read(content: bytes) -> Matrices:
     """Return the matrices in the bytes of a file.
 
     `BadSetting` says what was expected and what came.
     """
-    check_size(len(content))
+    KIND.check_size(len(content))
     try:
         parts = dict(deserialize(content))
     except SafetensorError as problem:
@@ -244,13 +235,13 @@ def _load(path: Path, stamp: tuple[int, int]) -> Matrices:
 _SHAPES = ", ".join(f"`{name}` [{', '.join(letters)}]" for name, letters in SHAPES.items())
 _SIZES = ", ".join(f"{letter} from {low} to {high}" for letter, (low, high) in SIZES.items())
 KIND = DocumentKind(
+    title="Matrices",
+    subject="matrices",
     largest=LARGEST,
-    check_size=check_size,
     read=read,
     describe=describe,
     path_of=path_of,
     load=load,
-    title="Matrices",
     plural="matrices",
     are="matrices are",
     this="these matrices",

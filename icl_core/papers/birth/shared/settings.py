@@ -1,5 +1,7 @@
 """The settings of the bigram task, and of the simplified transformer's training."""
 
+from typing import Any
+
 from icl_core.contract.knobs import BadSetting, choice, settings, slider, toggle
 from icl_core.machine import device
 from icl_core.papers.birth.shared import chosen_matrices, own_text
@@ -39,7 +41,7 @@ class TaskConfig:
         group=TASK,
         help="what follows a trigger must be read from the context",
     )
-    K: int = slider("triggers a sequence, K", 1, 10, default=5, group=TASK)
+    K: int = slider("triggers per sequence, K", 1, 10, default=5, group=TASK)
     outputs: str = choice(
         "outputs",
         OUTPUTS,
@@ -78,7 +80,7 @@ class Config(TaskConfig):
         2,
         default=2,
         group=MODEL,
-        help="with one layer nothing looks one character back",
+        help="a model of one layer cannot look at the previous character",
     )
     feed_forward: bool = toggle("linear feed-forward, W_F", default=False, group=MODEL)
     scale: str = choice("initial scale", SCALES, default="paper", group=MODEL, shown_if="trains")
@@ -104,7 +106,7 @@ class Config(TaskConfig):
         was="rate",
     )
     batch: int = slider(
-        "sequences a batch", 16, 512, default=128, step=16, group=TRAINING, shown_if="trains"
+        "sequences per batch", 16, 512, default=128, step=16, group=TRAINING, shown_if="trains"
     )
     steps: int = slider("steps", 10, 2000, default=300, step=10, group=TRAINING, shown_if="trains")
     freeze_W_K1: bool = toggle("freeze W_K¹", default=False, group=FREEZING, shown_if="trains")
@@ -146,6 +148,12 @@ class Config(TaskConfig):
     def updates(self) -> int:
         """The number of steps that are trained."""
         return self.steps if self.trains else 0
+
+
+def of_seed(config: Any, seed: int, *knobs: str) -> dict[str, Any]:
+    """Return the settings of one of the trainings that `config` compares: `knobs`, which it hands
+    on as they are, and its `seed`-th seed."""
+    return {name: getattr(config, name) for name in knobs} | {"seed": (config.seed + seed) % 100}
 
 
 def memory(T: int, d: int, batch: int) -> int:

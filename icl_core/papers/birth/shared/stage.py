@@ -56,7 +56,7 @@ def memory(name: str, found: Scores, last: Scores, said: str, more: str) -> Pane
     matrix, rows, columns = square(found)
     limit = figures.largest_magnitude(block_means_of(*square(last))[0])
     return Panel(
-        f"{NAMES[name]} · {said}",
+        f"{NAMES[name]} {said}",
         f"{READ[name][1]} {more}",
         figures.small_map(
             matrix, (rows, columns), (found.row_kind, found.column_kind), "score", limit, HELD[name]

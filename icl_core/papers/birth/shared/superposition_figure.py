@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from icl_core.contract.figure import Figure, Trace
+from icl_core.figures.attention_maps import legend_below
 from icl_core.figures.style import (
     COLOURS,
     FAINT,
@@ -67,15 +68,7 @@ def diagram(traced: Traced, held: Sequence[Held]) -> Figure:
     figure.update_layout(
         _axes(traced), annotations=[*_arrows(traced), *_headings()], shapes=[_row(traced.followed)]
     )
-    legend = {
-        "orientation": "h",
-        "x": 0.5,
-        "xanchor": "center",
-        "y": 0,
-        "yref": "container",
-        "yanchor": "bottom",
-    }
-    return figure.update_layout(legend=legend | {"font": {"size": TICKS - 1}})
+    return figure.update_layout(legend=legend_below() | {"font": {"size": TICKS - 1}})
 
 
 def _bars(vectors: Sequence[Held]) -> list[Trace]:

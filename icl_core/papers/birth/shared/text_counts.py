@@ -73,20 +73,12 @@ class TextCounts:
         return digest_of(self.content)
 
 
-def check_size(size: int) -> None:
-    """Raise `BadSetting` if a text of `size` bytes is too large."""
-    if size > LARGEST:
-        raise BadSetting(
-            f"a text must be at most {LARGEST:,} bytes ({LARGEST // 2**20} MB), got {size:,} bytes"
-        )
-
-
 def read(content: bytes) -> TextCounts:
     """Return the counts of a file's bytes, or of those of a pasted text.
 
     `BadSetting` says what was expected and what came.
     """
-    check_size(len(content))
+    KIND.check_size(len(content))
     if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         raise BadSetting("a text must be in UTF-8, got UTF-16: save it as UTF-8")
     try:
@@ -285,13 +277,13 @@ def _are_of_a_text(counts: TextCounts) -> bool:
 
 
 KIND = DocumentKind(
+    title="Text, its counts",
+    subject="a text",
     largest=LARGEST,
-    check_size=check_size,
     read=read,
     describe=describe,
     path_of=path_of,
     load=load,
-    title="Text, its counts",
     plural="texts",
     are="the counts of a text are",
     this="this text",

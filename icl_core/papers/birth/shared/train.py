@@ -83,7 +83,7 @@ def _train(
         return found
     frozen = {f"frozen/{name}": getattr(weights, name).cpu().numpy() for name in FROZEN}
     at = loop.spread(state.moving(*(name for name in PATH if name in state.curve)))
-    return {**found, **state.kept(at), **frozen}
+    return {**found, **state.snapshot_arrays(at), **frozen}
 
 
 def begun(config: Config) -> tuple[Weights, torch.Generator]:

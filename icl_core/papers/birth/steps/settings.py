@@ -58,7 +58,7 @@ class Config:
     )  # fmt: skip
     eta_K2: float = slider("step size of W_K²", 1.0, 1e9, default=3e7, log=True, group=STEPS)
     eta_K1: float = slider("step size of W_K¹", 1.0, 1e9, default=1e6, log=True, group=STEPS)
-    batch: int = slider("sequences a step", 500, 40_000, default=20_000, step=500, group=STEPS)
+    batch: int = slider("sequences per step", 500, 40_000, default=20_000, step=500, group=STEPS)
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
@@ -85,7 +85,7 @@ class View:
     matrix: str = choice("matrix", SIGNS, default="W_K2")
     lemma: str = choice("lemma", LEMMAS, default="4")
     sequence: str = text("your own sequence (empty: a random one)", LONGEST, default="")
-    sample: int = slider("random sequence, number", 0, 99, default=0)
+    sample: int = slider("random sequence no.", 0, 99, default=0)
 
 
 CLASSROOM = Config()

@@ -27,8 +27,8 @@ def _task(config: Config) -> str:
         )
     return (
         "One character of the sequence, the trigger, comes a second time at the end, and the "
-        "model must say what followed it before. Three gradient steps, one for each matrix, are "
-        "to make an induction head."
+        "model must say what followed it before. Three gradient steps, one for each matrix, "
+        "should be enough to build an induction head."
     )
 
 
@@ -94,8 +94,8 @@ def _trigger(run: Run, view: View) -> str:
 
 def _back(run: Run, view: View) -> str:
     return (
-        f"The third step lets layer 1 look one back, {_share(run, 'previous', 3):.0%} of its "
-        "attention. Now only the output is marked with its trigger, layer 2 puts "
+        f"The third step puts {_share(run, 'previous', 3):.0%} of layer 1's attention on the "
+        "previous character. Now only the output is marked with its trigger, layer 2 puts "
         f"{_share(run, 'on_output', 3):.0%} of its attention there, and "
         f"{_share(run, 'accuracy', 3):.0%} of the answers are right."
     )
@@ -155,7 +155,7 @@ BEATS = (
             _how_many,
             _trigger,
             "The position of the trigger itself holds most of the trigger, so layer 2 finds the "
-            "trigger, not what followed it. Layer 1 has to look one back.",
+            "trigger, not what followed it. Layer 1 has to find the previous character.",
             ("recalls", "second", HEADLINE),
         ),
     ),
@@ -180,7 +180,8 @@ BEATS = (
     ),
     Beat(
         "close",
-        "You have seen an induction head in three gradient steps: say it, find it, look one back.",
+        "You have seen three gradient steps build an induction head: the first learns to say "
+        "the output, the second to find the trigger, the third to find the previous character.",
         LAST,
         ("recalls",),
         {"way": View().way},

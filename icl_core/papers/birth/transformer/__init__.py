@@ -39,7 +39,7 @@ def headline(run: Run, view: View) -> str:
     when = f"After {step} steps" if step else "Before training"
     right = f"{stage.accuracy_at(run, step):.0%} are right in context"
     heads = (
-        f"{back} of {len(shown)} heads look{'s' * (back == 1)} one back, {found} "
+        f"{back} of {len(shown)} heads find{'s' * (back == 1)} the previous character, {found} "
         f"find{'s' * (found == 1)} what followed"
     )
     return (

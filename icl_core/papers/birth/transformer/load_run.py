@@ -10,7 +10,11 @@ from icl_core.contract.experiment import Run
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, UNIFORM, beyond, role
 from icl_core.papers.birth.shared.full.model import forward
 
-DOES = {PREVIOUS: "looks one back", INDUCTION: "finds what followed", UNIFORM: "spreads evenly"}
+DOES = {
+    PREVIOUS: "finds the previous character",
+    INDUCTION: "finds what followed",
+    UNIFORM: "spreads evenly",
+}
 MIXED = "does neither"
 KINDS = {PREVIOUS: "layer 1", INDUCTION: "layer 2"}  # colours
 

@@ -11,7 +11,7 @@ from icl_core.statistics.over_seeds import standard_error
 from icl_core.statistics.trend import still_falling
 
 SEEDS = 3
-MILESTONES = {PREVIOUS: "one back", INDUCTION: "followers"}
+MILESTONES = {PREVIOUS: "previous", INDUCTION: "followers"}
 
 
 def measure(run: Run) -> list[Metric]:

@@ -17,7 +17,7 @@ class View:
     layer: int = slider("layer", 1, 4, default=2, at_most="layers")
     head: int = slider("head", 1, 8, default=1, at_most="heads")
     sequence: str = text("your own sequence (empty: the example)", 256, default="")
-    marked: str = text("its triggers (empty: all that come again)", 10, default="")
+    marked: str = text("which characters are triggers (empty: all that repeat)", 10, default="")
     followed: int = slider(
         "position followed (0: the last that the context tells)", 0, 24, default=0
     )
@@ -60,7 +60,7 @@ CLASSROOM = (
         "one head",
         "Two layers of one head",
         ONE_HEAD,
-        "With a single head a layer, each has its task.",
+        "With a single head per layer, each has its task.",
     ),
     (
         "fixed",
@@ -99,7 +99,7 @@ PAPER = (
         "figure 11",
         "Figure 11: four heads",
         replace(FIGURE_2, heads=4),
-        "Which of them look one back, which find what followed?",
+        "Which of them find the previous character, which what followed?",
     ),
 )
 

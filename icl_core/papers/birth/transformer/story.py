@@ -2,9 +2,9 @@
 layer, what to try."""
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.story import FIRST, HEADLINE, LAST, MARKS, Beat, Question, Story, Task, Try
+from icl_core.contract.story import FIRST, HEADLINE, LAST, MARKS, Beat, Question, Story, Try
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
-from icl_core.papers.birth.shared.captions import EXAMPLE
+from icl_core.papers.birth.shared.captions import TASK
 from icl_core.papers.birth.shared.circuit_panels import CIRCUIT
 from icl_core.papers.birth.transformer.draw.ablation import measure_replaced, named
 from icl_core.papers.birth.transformer.draw.stage import accuracy_at
@@ -14,18 +14,11 @@ from icl_core.papers.birth.transformer.settings import View
 ONE, REPLACE, CURVES, SINGLE = "One head", "Replace heads", "All curves", "One layer"  # the drawers
 SECOND = "2.1, 2.2, 2.3, 2.4"
 
-TASK = Task(
-    "The model reads a sequence character by character and predicts the next one. Some characters "
-    "are triggers: what follows a trigger is drawn anew for every sequence, so only its earlier "
-    "occurrence can tell.",
-    EXAMPLE,
-)
-
 
 def _start(run: Run, view: View) -> str:
     return (
         "Now everything is trained: embeddings, queries, values, feed-forward layers, and "
-        f"{run.config.heads} heads a layer. Before training no head looks anywhere in particular; "
+        f"{run.config.heads} heads per layer. Before training no head prefers any position; "
         f"{accuracy_at(run, 0):.0%} of the predictions are right."
     )
 
@@ -45,8 +38,8 @@ def _which_back(run: Run, view: View) -> str:
     heads = [head for head in last_heads(run) if head.name.startswith("1.")]
     most, next_ = sorted(heads, key=lambda head: -head.previous)[:2]
     return (
-        f"{len(_backward(run))} of {len(heads)}: head {most.name} looks one back with "
-        f"{most.previous:.0%} of its attention, the next of them, {next_.name}, with "
+        f"{len(_backward(run))} of {len(heads)}: head {most.name} puts {most.previous:.0%} of "
+        f"its attention on the previous character, the next of them, {next_.name}, "
         f"{next_.previous:.0%}."
     )
 
@@ -114,8 +107,8 @@ def _patched(run: Run, view: View) -> str:
 def _all_second(run: Run, view: View) -> str:
     left = measure_replaced(run, named(SECOND), "mean")
     return (
-        f"{left['accuracy']:.0%} stay right. The loss elsewhere, {left['global_loss']:.2f} nats, "
-        "hardly needs them: bigrams are told without looking back."
+        f"{left['accuracy']:.0%} stay right. The loss elsewhere, {left['global_loss']:.2f} "
+        "nats, hardly needs them: bigrams can be predicted without looking back."
     )
 
 
@@ -123,12 +116,12 @@ BEATS = (
     Beat("start", _start, FIRST, ("maps", "accuracy")),
     Beat(
         "back",
-        "One head is enough to look one back: once it has put a copy of the previous character "
-        "into the stream, a second copy is of little use.",
+        "One head is enough to find the previous character: once it has put a copy of the "
+        "previous character into the stream, a second copy is of little use.",
         _formed,
         ("maps", "doing"),
         ask=Question(
-            "Layer 1 has four heads. How many of them come to look one back?",
+            "Layer 1 has four heads. How many of them come to find the previous character?",
             ("One", "Two or three", "All four"),
             _how_many,
             _which_back,
@@ -145,8 +138,8 @@ BEATS = (
         LAST,
         ("needed",),
         ask=Question(
-            "After the training, replace the head that looks one back by its mean output. How "
-            "many predictions stay right?",
+            "After the training, replace the head that finds the previous character by its mean "
+            "output. How many predictions stay right?",
             ("Less than half", "Half to three quarters", "More than three quarters"),
             lambda run, view: _thirds(_without_back(run)),
             _needed,
@@ -191,7 +184,7 @@ BEATS = (
 )
 
 TRIES = (
-    Try("One head a layer: who does what?", "one head", marks=("maps", "needed")),
+    Try("One head per layer: which does what?", "one head", marks=("maps", "needed")),
     Try(
         "Fixed triggers: does the head look back for other characters too?",
         "fixed",

@@ -102,10 +102,10 @@ def _close(run: Run, view: Any) -> str:
     )
     times = min(each.parameters for each in there) / own.parameters if there else 1
     return (
-        "You have seen that a step of gradient descent is not the GD-SSM's alone: on these small "
-        f"tasks {len(there)} other models get there too, with at least "
+        "You have seen that a step of gradient descent is not the GD-SSM's alone: on these "
+        f"small tasks {len(there)} other models get there too, with at least "
         f"{float(f'{times:.2g}'):,.0f} times as many numbers{_later(run, there)}. The paper's "
-        "“only” is about ten dimensions: “Try” leads there."
+        "claim is made for ten dimensions; see it under Try."
     )
 
 
@@ -144,10 +144,7 @@ FEWER = Question(
 )
 
 STORY = Story(
-    task=Task(
-        _task,
-        EXAMPLE,
-    ),
+    task=Task(_task, EXAMPLE),
     beats=(
         Beat(
             "who",

@@ -97,10 +97,7 @@ BEHIND = Question(
 )
 
 STORY = Story(
-    task=Task(
-        _task,
-        EXAMPLE,
-    ),
+    task=Task(_task, EXAMPLE),
     beats=(
         Beat(
             "transposed",

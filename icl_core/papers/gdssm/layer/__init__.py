@@ -53,7 +53,7 @@ def headline(run: Run, view: View) -> str:
     if gain <= 0:
         return f"{step}: the {'layer is' if one else 'layers are'} no better than predicting zero."
     has = "layer has" if one else "layers have"
-    return f"{step}: the {has} {gain:.1%} of the gain of {whose} over predicting zero."
+    return f"{step}: the {has} closed {gain:.1%} of the way from predicting zero to {whose}."
 
 
 def _steps(config: Config) -> str:

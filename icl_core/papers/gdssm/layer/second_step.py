@@ -6,8 +6,8 @@ exactly that: x_1 stands in them as x_1 y_1 only, so that (c x_1, y_1 / c) gives
 another S. Two ways to come near, of many (a reader that can divide x_t y_t by x_t knows all pairs
 but the first):
 
-  left out   S without the first pair, as the sum of x_{t+1} x_{t+1}ᵀ over t < N: two heads a layer,
-             as in Appendix A.2
+  left out   S without the first pair, as the sum of x_{t+1} x_{t+1}ᵀ over t < N: two heads per
+             layer, as in Appendix A.2
   stacked    a second layer of eq. 13 on the first one, which predicts at every token from the pairs
              so far: it adds up
              (y_t − prediction) x_t, so that every example meets the earlier ones alone

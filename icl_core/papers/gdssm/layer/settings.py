@@ -153,14 +153,14 @@ ROWS = (
         "authors",
         "As the authors train",
         replace(LAYER, **AUTHORS),
-        "AdamW, 64 tasks a step, up to 300,000 steps. It finds the same layer as our 300 steps.",
+        "AdamW, 64 tasks per step, up to 300,000 steps. It finds the same layer as our 300 steps.",
         "Paper's setting",
     ),
     (
         "1-D authors",
         "Scalar labels, as the authors train",
         replace(SCALAR, **AUTHORS),
-        "AdamW, 64 tasks a step, up to 300,000 steps. It finds the same layer as our 600 steps.",
+        "AdamW, 64 tasks per step, up to 300,000 steps. It finds the same layer as our 600 steps.",
         "Paper's setting",
     ),
     (

@@ -68,15 +68,15 @@ def _grafted(run: Run, view: Any) -> str:
 
 
 def _task(config: Config) -> str:
-    below = (
-        ""
-        if config.f == 1
-        else f"; {'those' if config.model == 'N-D' else 'the x'} of the layer hold {config.f}"
-    )
+    example = "The example has the map y = 2 x."
+    if config.f > 1:
+        wide = "x and y have" if config.model == "N-D" else "x has"
+        example = (
+            f"The example uses single numbers and y = 2 x; in the model {wide} {config.f} entries."
+        )
     return (
         f"A prompt shows {config.N} examples (x, y) of one linear map, a new map in every prompt, "
-        "and asks for the y of a new x. Here x and y are single numbers and the map is y = 2 "
-        f"x{below}{' numbers' if below else ''}."
+        f"and asks for the y of a new x. {example}"
     )
 
 
@@ -131,10 +131,7 @@ SCALE = Question(
 )
 
 STORY = Story(
-    task=Task(
-        _task,
-        EXAMPLE,
-    ),
+    task=Task(_task, EXAMPLE),
     beats=(
         Beat(
             "before",

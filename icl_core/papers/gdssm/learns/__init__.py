@@ -36,11 +36,12 @@ def headline(run: Run, view: View) -> str:
     after = f"after {run.config.steps * run.config.batch:,} tasks"
     if not said:
         return f"No other model reaches one step of gradient descent at any width {after}."
-    named = "; ".join(said)
-    named = named if len(named) <= ROOM else f"{len(said)} of {len(reached)} at some width"
+    count = len(said)
+    named = ", ".join(said)
+    which = f": {named}" if len(named) <= ROOM else ""
     return (
-        f"Other models that reach one step of gradient descent, to within {percent(NEAR - 1)}, "
-        f"{after}: {named}."
+        f"Wide enough, {count} of {len(reached)} other models match one step of gradient "
+        f"descent (within {percent(NEAR - 1)}) {after}{which}."
     )
 
 

@@ -58,7 +58,7 @@ def by_tasks(run: Run, view: Any) -> Panel:
     series = [Curve(each.label, x, y, each.colour, each.dash) for each, y in seen.items()]
     shown = settings_of(run.config)[place]
     return Panel(
-        f"Width {shown.hidden}: {_left(x, rows, zero / one)}",
+        f"At width {shown.hidden}, {_left(x, rows, zero / one)}",
         f"The same trainings at {shown.hidden / shown.base:.2g} × (2f + N + 1), "
         f"{SHOWN[view.shown]}, against the fresh tasks that each model has seen. Look for "
         "plateaus: a model that finds the products falls suddenly. One that stays level to the "
@@ -129,9 +129,9 @@ def _left(x: np.ndarray, rows: dict[Model, np.ndarray], zero: float) -> str:
     left = [x[mean_of(y) < 0.9 * zero] for y in rows.values()]
     first = [float(at[0]) for at in left if len(at)]
     if not first:
-        return "no model leaves predicting zero"
+        return "no model beats predicting zero"
     tasks = f"{min(first):,.0f}" if min(first) < 1e6 else f"{min(first) / 1e6:.3g} million"
-    return f"{len(first)} of {len(rows)} leave zero, from {tasks} tasks on"
+    return f"{len(first)} of {len(rows)} beat predicting zero, the first after {tasks} tasks"
 
 
 def _own(run: Run) -> str:

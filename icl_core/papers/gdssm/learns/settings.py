@@ -27,7 +27,7 @@ class Config:
         "models", 100, default=ALL, group=MODEL, help=f"{ALL}, or some of {', '.join(BASELINES)}"
     )
     norm: str = choice("norm before each block", NORMS, default="authors", group=MODEL)
-    batch: int = slider("tasks a batch", 16, 1024, default=64, step=16, group=TRAINING)
+    batch: int = slider("tasks per batch", 16, 1024, default=64, step=16, group=TRAINING)
     steps: int = slider("steps", 10, 20000, default=400, log=True, group=TRAINING)
     learning_rate: float = slider(
         "learning rate", 1e-4, 3e-2, default=3e-3, log=True, group=TRAINING

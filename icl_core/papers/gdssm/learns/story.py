@@ -22,7 +22,7 @@ def _others(run: Run) -> list[str]:
 
 def _task(config: Config) -> str:
     asked = (
-        f"whose y is asked for: below after two examples of y = 2 x, in the models after {config.N}"
+        f"whose y is asked for (the example has two pairs of y = 2 x, the models have {config.N})"
     )
     query = f"The last x is the query, {asked}."
     if config.model == "1-D":

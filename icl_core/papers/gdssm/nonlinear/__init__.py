@@ -34,8 +34,8 @@ def headline(run: Run, view: View) -> str:
     )
     ideal = number_text(float(run["baseline/ideal"][0]), 4)
     return (
-        f"Step {step:,}: loss {ours} with MLP features, {theirs} with linear ones, {ideal} for "
-        "gradient descent on sin x, cos x."
+        f"At step {step:,} the loss is {ours} with features of an MLP, {theirs} with linear "
+        f"ones; gradient descent on sin x, cos x has {ideal}."
     )
 
 

@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import choice, settings, slider, text
 from icl_core.machine import device
-from icl_core.papers.gdssm.shared.settings import MODEL, REPEATS, TASK, TRAINING
+from icl_core.papers.gdssm.shared.settings import (
+    MODEL,
+    TASK,
+    TRAINING,
+    first_seed,
+    number_of_seeds,
+)
 from icl_core.papers.gdssm.shared.typed_points import points
 
 KINDS = {"construction": "the construction, rates trained", "trained": "trained freely"}
@@ -79,27 +85,13 @@ class Config:
     features: int = slider("features of the embedding", 1, 20, default=10, group=MODEL)
     hidden: int = slider("hidden width of the MLPs", 4, 100, default=40, group=MODEL)
     N: int = slider("context pairs, N", 1, 50, default=10, group=TASK)
-    batch: int = slider("tasks a batch", 16, 1024, default=128, step=16, group=TRAINING)
-    steps: int = slider("steps a model", 10, 6000, default=1000, step=10, group=TRAINING)
+    batch: int = slider("tasks per batch", 16, 1024, default=128, step=16, group=TRAINING)
+    steps: int = slider("steps per model", 10, 6000, default=1000, step=10, group=TRAINING)
     learning_rate: float = slider(
         "learning rate", 1e-4, 0.1, default=0.01, log=True, group=TRAINING, was="rate"
     )
-    seed: int = slider(
-        "seed",
-        0,
-        99,
-        default=0,
-        group=REPEATS,
-        help="of the tasks and of the first initial weights",
-    )
-    seeds: int = slider(
-        "number of seeds",
-        1,
-        5,
-        default=1,
-        group=REPEATS,
-        help="initial weights that train side by side on the same tasks",
-    )
+    seed: int = first_seed()
+    seeds: int = number_of_seeds()
 
     def check(self) -> None:
         """Refuse what does not fit the memory: for every seed and token the hidden units, and the

@@ -1,5 +1,7 @@
 """The settings of a GD-SSM training: which task, which model, how it is trained."""
 
+from typing import Any
+
 from icl_core.contract.knobs import BadSetting, choice, settings, slider, toggle
 from icl_core.machine import device
 
@@ -21,6 +23,30 @@ RECURRENCES = {
     "row": "one for each row of the state",
     "full": "one for each entry",
 }
+
+
+def first_seed() -> Any:
+    """Return the knob of the seed from which a run's seeds count."""
+    return slider(
+        "seed",
+        0,
+        99,
+        default=0,
+        group=REPEATS,
+        help="of the tasks and of the first initial weights",
+    )
+
+
+def number_of_seeds() -> Any:
+    """Return the knob of how many models a run trains, one a seed."""
+    return slider(
+        "number of seeds",
+        1,
+        5,
+        default=1,
+        group=REPEATS,
+        help="initial weights that train side by side on the same tasks",
+    )
 
 
 @settings
@@ -55,7 +81,7 @@ class Config:
     r: float = slider(
         "scale of x, r", 0.1, 4.0, default=1.0, step=0.1, group=TASK, help="x is uniform on (−r, r)"
     )
-    batch: int = slider("tasks a batch", 16, 4096, default=256, step=16, group=TRAINING)
+    batch: int = slider("tasks per batch", 16, 4096, default=256, step=16, group=TRAINING)
     optimiser: str = choice("optimiser", OPTIMISERS, default="ours", group=TRAINING)
     steps: int = slider(
         "steps", 10, 300_000, default=300, step=10, group=TRAINING, help="the paper: up to 300,000"
@@ -64,22 +90,8 @@ class Config:
         "learning rate", 1e-4, 0.2, default=0.02, log=True, group=TRAINING, was="rate",
         help="as the authors train, the decays have half of it: 1e-4 and 2e-4",
     )  # fmt: skip
-    seed: int = slider(
-        "seed",
-        0,
-        99,
-        default=0,
-        group=REPEATS,
-        help="of the tasks and of the first initial weights",
-    )
-    seeds: int = slider(
-        "number of seeds",
-        1,
-        5,
-        default=1,
-        group=REPEATS,
-        help="initial weights that train side by side on the same tasks",
-    )
+    seed: int = first_seed()
+    seeds: int = number_of_seeds()
 
     @property
     def several(self) -> bool:

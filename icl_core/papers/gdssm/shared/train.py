@@ -102,7 +102,7 @@ def kept(state: loop.State) -> dict[str, np.ndarray]:
     """Curves, and the snapshots in which something happens."""
     distance, cosine = state.moving("prediction_distance", "sensitivity_cosine")
     shown = loop.spread([distance, np.log(distance), cosine])
-    return {**state.curves(), **state.kept(shown)}
+    return {**state.curves(), **state.snapshot_arrays(shown)}
 
 
 def problem(

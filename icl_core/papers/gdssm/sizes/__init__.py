@@ -20,8 +20,9 @@ def headline(run: Run, view: View) -> str:
     """What you see: how close every size is."""
     N, f = run["size/N"], run["size/f"]
     return (
-        f"{len(N)} layers, for {N.min()} to {N.max()} examples and {f.min()} to {f.max()} "
-        f"dimensions: the loss of each is within {percent(worst(run))} of one step's."
+        f"{len(N)} one-layer models, trained for {N.min()} to {N.max()} examples and {f.min()} "
+        f"to {f.max()} dimensions, all match one step of gradient descent to "
+        f"{percent(worst(run))}."
     )
 
 

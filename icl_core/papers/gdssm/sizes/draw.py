@@ -48,7 +48,7 @@ def gaps(run: Run, view: Any) -> Panel:
         figure.add_annotation(x=index, y=value, showarrow=False, yanchor="bottom", **text)
     farthest = int(away.argmax())
     return Panel(
-        f"Farthest: {percent(away[farthest] / 100)}, at {labels[farthest]}",
+        f"The farthest is {percent(away[farthest] / 100)} off, at {labels[farthest]}",
         "How far the loss of the worst seed is from that of the best step of gradient descent on "
         "the same tasks. A size that did not find the step would stand out above the dotted line.",
         figure,
@@ -108,8 +108,8 @@ def _against(run: Run, view: Any, name: str, title: str, caption: str) -> Panel:
     away = float(np.abs(run["evaluated/ratio"][:, order] - 1).max())
     first, last = (number_text(float(trained[:, end].mean()), 2) for end in (0, -1))
     return Panel(
-        f"From {name} = {x[0]} to {x[-1]}: {'share' if view.relative else 'loss'} {first} to "
-        f"{last}",
+        f"From {name} = {x[0]} to {x[-1]} the {'share' if view.relative else 'loss'} goes from "
+        f"{first} to {last}",
         f"{caption} All are within {percent(away)} of the closed form. To remove the noise of the "
         "tasks, a dot is the closed form times the ratio of trained to constructed on the same "
         "tasks.",

@@ -28,7 +28,7 @@ class Config:
     model: str = choice("model", MODELS, default="N-D", group=MODEL)
     pairs: str = text("context pairs N, at f = 10", 40, default="5, 10, 20, 40", group=TASK)
     features: str = text("features f, at N = 10", 40, default="5, 10, 20", group=TASK)
-    batch: int = slider("tasks a batch", 16, 2048, default=256, step=16, group=TRAINING)
+    batch: int = slider("tasks per batch", 16, 2048, default=256, step=16, group=TRAINING)
     steps: int = slider("steps", 10, 2000, default=300, step=10, group=TRAINING)
     learning_rate: float = slider(
         "learning rate", 1e-4, 0.2, default=0.02, log=True, group=TRAINING, was="rate"
@@ -83,7 +83,7 @@ PRESETS = (
         "1-D",
         "Figure 1 C: scalar labels",
         Config(model="1-D", batch=1024, learning_rate=0.01, steps=600),
-        "One label a task instead of f, so training needs more tasks to come as close.",
+        "One label per task instead of f, so training needs more tasks to come as close.",
         "Figures",
         seeds=5,
     ),

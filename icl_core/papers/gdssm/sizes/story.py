@@ -63,9 +63,9 @@ def _close(run: Run, view: Any) -> str:
 def _task(config: Config) -> str:
     holds = "each x and each y" if config.model == "N-D" else "each x"
     return (
-        "A prompt shows N examples (x, y) of one linear map and asks for the y of a new x, with f "
-        f"numbers in {holds}. For every N and every f another layer is trained; below f is 1 and N "
-        "is 2."
+        "A prompt shows N examples (x, y) of one linear map and asks for the y of a new x, with "
+        f"f numbers in {holds}. A separate layer is trained for each N and f. The example has f "
+        "= 1 and N = 2."
     )
 
 
@@ -94,10 +94,7 @@ WIDER = Question(
 )
 
 STORY = Story(
-    task=Task(
-        _task,
-        EXAMPLE,
-    ),
+    task=Task(_task, EXAMPLE),
     beats=(
         Beat(
             "more",

@@ -39,13 +39,13 @@ def _steps(run: Run, view: View) -> str:
 
 def _all_close(run: Run, view: View) -> str:
     step, d = f"step {_found(run):,.0f}", run.config.d
-    late = (_found(run) or 0) > run.snapshot_steps[-2]  # the clock then stands at its end
-    when, since = ("At the end", f" (since {step})") if late else (f"From {step} on", "")
+    layers, seeds = run.config.layers, run.config.seeds
+    trainings = f"In all {seeds} trainings" if seeds > 1 else "In this training"
     return (
-        f"Another model, with {run.config.layers} layers and no memory. A layer multiplies its "
-        f"step by a {d} × {d} matrix. {when} each of them, in each of {run.config.seeds} "
-        f"trainings, is within {CLOSE:.0%} of a multiple of Σ⁻¹, the inverse covariance of the "
-        f"x{since}: then a step goes equally far along every direction. Nobody told the model Σ."
+        f"Another model, with {layers} layers and no memory. A layer multiplies its step by a "
+        f"{d} × {d} matrix. {trainings} every matrix is, from {step} on, within {CLOSE:.0%} of a "
+        "multiple of Σ⁻¹, the inverse covariance of the x, so that a step makes equal progress in "
+        "every direction. The model was never given Σ."
     )
 
 
@@ -82,9 +82,9 @@ def _swapped(run: Run, view: View) -> str:
 
 STORY = Story(
     task=Task(
-        "Each prompt hides weights: the label of x is the sum of its coordinates, each times its "
-        "weight. A layer steps towards them by gradient descent, with the gradient multiplied by "
-        "a matrix A that it learned.",
+        "Each prompt hides weights: the label of x is a weighted sum of its coordinates, and "
+        "the weights are hidden. A layer steps towards them by gradient descent, with the "
+        "gradient multiplied by a matrix A that it learned.",
         EXAMPLE,
     ),
     beats=(

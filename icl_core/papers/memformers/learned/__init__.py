@@ -30,9 +30,9 @@ def headline(run: Run, view: View) -> str:
     fresh -= float(log_from_least(run["baseline/cg"][-1]))
     count = int(run["size/prompts"][0])
     return (
-        f"Learned from {count} prompt{'s' * (count > 1)}: the error on "
-        f"{'these' if count > 1 else 'this'} is {compared(own)} CGD's, on fresh ones "
-        f"{compared(fresh)} CGD's."
+        f"Learned from {count} prompt{'s' * (count > 1)}, the method has an error "
+        f"{compared(own)} that of conjugate gradient on {'these' if count > 1 else 'it'}, and "
+        f"{compared(fresh)} that on fresh prompts."
     )
 
 

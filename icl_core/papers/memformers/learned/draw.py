@@ -16,7 +16,7 @@ from icl_core.papers.memformers.shared.draw.losses import printed, written
 from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
 from icl_core.papers.memformers.shared.load_run import curve, log_from_least, step
 
-RINGS = " Rings are the paper's points; it shows these prompts alone."
+RINGS = " Rings are the paper's points; the paper shows only the training prompts."
 
 
 def gap(run: Run, view: View) -> Panel:
@@ -63,7 +63,8 @@ def gap(run: Run, view: View) -> Panel:
         else []
     )
     return Panel(
-        f"Gap {written(apart[0], 1)} at N = {sizes[0]:g}, {written(apart[-1], 1)} at {sizes[-1]:g}",
+        f"Fresh is {written(apart[0], 1)} worse at N = {sizes[0]:g}, {written(apart[-1], 1)} at "
+        f"{sizes[-1]:g}",
         f"The method of {L} step{'s' * (L > 1)}, on the N prompts that it was learned from and on "
         "fresh ones. Log-loss is the logarithm of the error: one less is 2.7 times smaller. If "
         "the method has learned the task, the two lines meet. If it has learned its prompts by "
@@ -88,7 +89,7 @@ def own(run: Run, view: View) -> Panel:
         float(log_from_least(run["evaluated/train"])[:, index, -1].mean()) for index in (0, -1)
     )
     return Panel(
-        f"Own prompts: {written(few, 1)} (N = {sizes[0]}), {written(many, 1)} ({sizes[-1]})",
+        f"Own prompts reach {written(few, 1)} (N = {sizes[0]}), {written(many, 1)} ({sizes[-1]})",
         "Each line is a method learned from N prompts, on these very prompts; CGD is on the "
         "fewest. A line far below CGD looks like a better method. Before you believe it, look at "
         "the same methods on fresh prompts, and at the band: much depends on which prompts they "
@@ -106,11 +107,12 @@ def fresh(run: Run, view: View) -> Panel:
     few, best = (float(log_from_least(losses).mean()) for losses in ends)
     rings = [("CGD", PRINTED_CGD, "conjugate gradient", None)] if _printed(run) else []
     return Panel(
-        f"Fresh: {written(few, 1)} (N = {run['size/prompts'][0]}), {written(best, 1)} (N = ∞)",
-        "The same methods on 65,536 prompts that none has seen. “Zero” is predicting zero; a line "
-        "that leaves the picture goes on beyond it. A method that has learned its prompts by "
-        "heart lies high, at times above zero's line. With enough prompts it comes to the dotted "
-        "line, the best that its coefficients can do."
+        f"Fresh prompts reach {written(few, 1)} (N = {run['size/prompts'][0]}), {written(best, 1)} "
+        "(N = ∞)",
+        "The same methods on 65,536 prompts that no method has seen. “Zero” is predicting zero; "
+        "a line may go on beyond the axis. A method that has learned its prompts by heart lies "
+        "high, at times above the line of predicting zero. With enough prompts it comes to the "
+        "dotted line, the best that its coefficients can do."
         + " Rings are the paper's CGD, which sees 20 examples; the method sees 19."
         * bool(rings),
         _against_steps(
@@ -213,7 +215,7 @@ def _beyond(series: list[Curve], rings: list[tuple[str, tuple[float, ...], str, 
     """What is said of rings, and of those that lie below the picture."""
     lowest = min(float(np.nanmin(each.mean())) for each in series) - 0.5
     below = [written(value, 1) for _, values, *_ in rings for value in values if value < lowest]
-    return (RINGS + f" Below the picture: {', '.join(below)}." * bool(below)) * bool(rings)
+    return (RINGS + f" Below the axis: {', '.join(below)}." * bool(below)) * bool(rings)
 
 
 def _kind(index: int) -> str:

@@ -41,18 +41,23 @@ def headline(run: Run, view: View) -> str:
     once training has begun, its floor."""
     config, step = run.config, run.step(view)
     now = stage.now(run, view)
-    over_cg, over_floor = (
-        now - end(run, f"baseline/{name}") for name in ("cg", floor_of(config)[0])
+    over_cg, over_pcg, over_floor = (
+        now - end(run, f"baseline/{name}") for name in ("cg", "pcg", floor_of(config)[0])
     )
     start = f"{f'After {step:,} steps' if step else 'Before training'} the error is"
-    best = f"{above(over_floor)} the best fixed steps"
+    best = f"{above(over_floor)} the best of fixed steps"
     if config.n < config.d:
         return (
             f"{start} {best}. The prompt is underdetermined: {config.n} examples for {config.d} "
             "unknowns."
         )
-    beside = "" if VARIANTS[config.variant].moves_covariates or not step else f" and {best}"
-    return f"{start} {compared(over_cg)} conjugate gradient's{beside}."
+    plain = f"{compared(over_cg)} plain conjugate gradient's"
+    if not step:  # what can be reached is asked before it is shown
+        return f"{start} {plain}."
+    informed = f"{above(over_pcg)} conjugate gradient with Σ⁻¹"
+    if VARIANTS[config.variant].moves_covariates:
+        return f"{start} {plain}, and {informed}."
+    return f"{start} {best}, {plain}, and {informed}."
 
 
 def cost(config: Config) -> float:

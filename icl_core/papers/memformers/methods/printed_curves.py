@@ -25,7 +25,7 @@ class Printed:
     curve: tuple[float, ...]
     minus: str = ""
 
-    def of(self, run: Run) -> np.ndarray:
+    def measured(self, run: Run) -> np.ndarray:
         """What the run has for it on each batch of 1000 prompts, the mean over seeds: [layers,
         batches]."""
         found = _logs(run, self.model)
@@ -34,7 +34,7 @@ class Printed:
     def metric(self, run: Run) -> Metric:
         """How far the curve is from the one printed at the worst depth, in standard deviations of
         what another batch of 1000 prompts would have given."""
-        found = self.of(run)[: len(self.curve)]
+        found = self.measured(run)[: len(self.curve)]
         read = READ_OFF * 2**0.5 if self.minus else READ_OFF  # a difference was read off two curves
         spread = np.hypot(found.std(1, ddof=1), read)
         return Metric(self.claim, float((np.abs(found.mean(1) - self.curve) / spread).max()))
@@ -126,7 +126,7 @@ def fresh(run: Run) -> dict[str, tuple[tuple[float, ...], np.ndarray | None]]:
     has them."""
     rows = [row for row in ROWS if row.claim.is_at(run.config) and not row.minus]
     found = {
-        f"{row.model}/loss": (row.curve, 2 * row.of(run)[: len(row.curve)].std(1, ddof=1))
+        f"{row.model}/loss": (row.curve, 2 * row.measured(run)[: len(row.curve)].std(1, ddof=1))
         for row in rows
     }
     return {**found, **{name: (curve, None) for name, curve in CLASSICAL.items()}} if found else {}

@@ -95,10 +95,10 @@ AHEAD = Question(
     ("The model's", "Conjugate gradient's", "Neither: within 10%"),
     lambda run, view: 2 if abs(_over_cg(run)) < ALIKE else int(_over_cg(run) > 0),
     _ahead,
-    "This model learns in whitened coordinates: the covariance Σ that the x of all prompts share "
-    "is built in, and CGD is not told it. Give CGD Σ⁻¹ as well (the lowest line, “CGD with Σ⁻¹”), "
-    "and it is ahead again. Learned in the original coordinates the model passes CGD, too (see "
-    "Try).",
+    "This model learns in whitened coordinates: the covariance Σ that the x of all prompts "
+    "share is built in, and CGD does not get it. Give CGD Σ⁻¹ as well (the lowest line, “CGD "
+    "with Σ⁻¹”), and it is ahead again. Learned in the original coordinates the model passes "
+    "CGD, too (see Try).",
     (HEADLINE, "by_depth", "path", "depth", "trajectory", "training"),
 )
 MEMORY = Question(
@@ -115,9 +115,9 @@ MEMORY = Question(
 
 STORY = Story(
     task=Task(
-        "Each prompt hides weights w*: the label of x is the sum of its coordinates, each times "
-        "its weight. The model sees some pairs of x and label, and has to give the label of a new "
-        "x.",
+        "Each prompt hides weights w*: the label of x is a weighted sum of its coordinates, and "
+        "the weights are hidden. The model sees some pairs of x and label, and has to give the "
+        "label of a new x.",
         EXAMPLE,
     ),
     beats=(

@@ -68,17 +68,17 @@ class Config:
 
     FIRST = ("prompts", "layers", "steps", "learning_rate", "gate_steps", "gate_rate")
 
-    prompts: str = choice("a prompt's tokens", PROMPTS, default="tokens", group=TASK)
+    prompts: str = choice("tokens of a prompt", PROMPTS, default="tokens", group=TASK)
     means: str = text("means, one for each component", 60, default="2.5, 0, -1", group=TASK)
     variances: str = text("variances", 60, default="0.5, 1, 2", group=TASK)
     weights: str = text("weights", 60, default="0.2, 0.3, 0.5", group=TASK, help="they sum to 1")
-    n: int = slider("examples in a prompt, n", 2, 100, default=20, group=TASK)
+    n: int = slider("examples per prompt, n", 2, 100, default=20, group=TASK)
     layers: int = slider(
         "layers, up to L", 1, 6, default=4, group=HEADS, help="each depth has heads of its own"
     )
     steps: int = slider("steps of training", 10, 3000, default=800, step=10, group=HEADS)
     learning_rate: float = slider("learning rate", 0.001, 0.2, default=0.05, log=True, group=HEADS)
-    batch: int = slider("prompts in a batch", 10, 5000, default=1000, log=True, group=HEADS)
+    batch: int = slider("prompts per batch", 10, 5000, default=1000, log=True, group=HEADS)
     gate_steps: int = slider("steps at test time", 10, 5000, default=200, step=10, group=GATES)
     gate_rate: float = slider(
         "learning rate at test time", 0.001, 0.2, default=0.05, log=True, group=GATES

@@ -46,7 +46,7 @@ class Task:
 
     d: int = slider("dimension d", 2, 20, default=5, group=TASK)
     n: int = slider(
-        "examples in a prompt, n", 2, 100, default=20, group=TASK, help="below d: underdetermined"
+        "examples per prompt, n", 2, 100, default=20, group=TASK, help="below d: underdetermined"
     )
     spectrum: str = choice("eigenvalues of Σ", SPECTRA, default="paper", group=TASK)
     condition: float = slider(
@@ -90,7 +90,7 @@ class Training(Task):
         "layers, up to L", 1, 10, default=4, group=MODEL, help="one model for each depth"
     )
     batches: str = choice("batches", BATCHES, default="fresh", group=TRAINING)
-    batch: int = slider("prompts in a batch", 1, 20_000, default=1000, log=True, group=TRAINING)
+    batch: int = slider("prompts per batch", 1, 20_000, default=1000, log=True, group=TRAINING)
     steps: int = slider("steps", 10, 30_000, default=1000, step=10, group=TRAINING)
     learning_rate: float = slider(
         "learning rate", 0.001, 1.0, default=0.05, log=True, group=TRAINING, was="rate"

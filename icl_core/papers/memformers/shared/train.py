@@ -114,7 +114,11 @@ def end(begun: Begun, state: loop.State) -> dict[str, np.ndarray]:
     evaluations = {
         f"evaluated/{key}": np.asarray(value.cpu(), np.float32) for key, value in evaluated.items()
     }
-    return {**curves(config, state), **evaluations, **state.kept(_shown(state), np.float16)}
+    return {
+        **curves(config, state),
+        **evaluations,
+        **state.snapshot_arrays(_shown(state), np.float16),
+    }
 
 
 def _shown(state: loop.State) -> list[int]:

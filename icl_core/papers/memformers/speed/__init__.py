@@ -45,7 +45,7 @@ def headline(run: Run, view: View) -> str:
             "floor."
         )
     return (
-        f"In {where} coordinates step sizes and memory make training {_shorter(both)} shorter, "
+        f"In {where} coordinates step sizes and memory make training {_shorter(both)} faster, "
         f"step sizes alone {speedup.times(steps)}."
     )
 

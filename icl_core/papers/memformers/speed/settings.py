@@ -39,7 +39,7 @@ class Config(Task):
         "learning rates", 60, default=".003, .01, .03, .1", group=TRAINING, help="up to six"
     )
     steps: int = slider("steps of training", 10, 10_000, default=2500, step=10, group=TRAINING)
-    batch: int = slider("prompts in a batch", 1, 20_000, default=1000, log=True, group=TRAINING)
+    batch: int = slider("prompts per batch", 1, 20_000, default=1000, log=True, group=TRAINING)
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 

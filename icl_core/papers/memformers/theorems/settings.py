@@ -33,7 +33,7 @@ class Config(Task):
 
     d: int = slider("dimension d", 2, 12, default=5, group=TASK)
     n: int = slider(
-        "examples in a prompt, n", 2, 60, default=20, group=TASK, help="below d: underdetermined"
+        "examples per prompt, n", 2, 60, default=20, group=TASK, help="below d: underdetermined"
     )
     layers: int = slider("layers L", 1, 8, default=4, group=MODEL)
     heads: int = slider("heads H, in the count", 1, 8, default=1, group=MODEL)

@@ -91,8 +91,8 @@ STORY = Story(
                 ),
                 _another,
                 _other,
-                "The numbers belong to the prompt's own examples: a step that is right along one "
-                "prompt's steep direction is too long along another's.",
+                "The numbers belong to the prompt's own examples: a step that is right along "
+                "one prompt's steep direction is too long along that of another prompt.",
                 (HEADLINE, "differences", "losses", "distances"),
             ),
         ),
@@ -118,8 +118,8 @@ STORY = Story(
                 "becomes of the error after four layers?",
                 (
                     "Nearly as small as with its own",
-                    "Smaller than with another's",
-                    "Even larger than with another's",
+                    "Smaller than with those of another prompt",
+                    "Even larger than with those of another prompt",
                 ),
                 _mean,
                 _of_mean,

@@ -29,9 +29,11 @@ def headline(run: Run, view: View) -> str:
     gated, scalar = (
         float(np.log(run[f"evaluated/{name}"][:, :unseen]).mean()) for name in ("gated", "scalar")
     )
+    count = len(trained_on(run.config))
+    better = "better" if gated < scalar else "no better"
     return (
-        f"On unseen variances the error with a gate for each head is {compared(gated - scalar)} "
-        "that of one head with one number."
+        f"On unseen variances {count} learned gates are {better} than one rescaled head: their "
+        f"error is {compared(gated - scalar)} that of the head."
     )
 
 

@@ -80,10 +80,7 @@ def _task(config: Config) -> str:
 
 
 STORY = Story(
-    task=Task(
-        _task,
-        EXAMPLE,
-    ),
+    task=Task(_task, EXAMPLE),
     beats=(
         Beat(
             "gates",

@@ -47,4 +47,4 @@ def _train(config: Config, resumed: Tensors, report: phases.Report) -> dict[str,
         problem, config.steps, loop.evaluations(config.steps, EVERY), resumed, report
     )
     at = loop.spread(state.moving("loss"))
-    return {**state.curves(), **state.kept(at), "final/teacher": teacher.numpy()}
+    return {**state.curves(), **state.snapshot_arrays(at), "final/teacher": teacher.numpy()}

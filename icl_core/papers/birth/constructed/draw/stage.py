@@ -2,14 +2,13 @@
 memories."""
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Trace
-from icl_core.figures.style import TICKS, note
+from icl_core.figures.style import names_above
 from icl_core.papers.birth.constructed.draw.sweep import against_width, over_widths, trained
 from icl_core.papers.birth.constructed.metrics import at_d
 from icl_core.papers.birth.constructed.run import constructed
@@ -32,30 +31,14 @@ def widths(run: Run, view: View) -> Panel:
     figure.add_traces([_trained(d, value) for value in trained(run)])
     kept, clean = (float(at_d(run, f"accuracy_{talk}").mean()) for talk in KINDS)
     return Panel(
-        f"d = {d}: {kept:.0%} right, cleaned {clean:.0%}",
+        f"d = {d}: {kept:.0%} are right, {clean:.0%} if cleaned",
         "Random vectors are nearly orthogonal only at large d. At smaller d every answer picks up "
         "other vectors of the stream. Store the same pairs with as little of this cross-talk as "
         "possible (cleaned), and they work. If cross-talk did no harm, the lines would be one.",
         figure.update_layout(
             margin={"t": 30}, showlegend=False, yaxis={"range": [0, 1.12]}
-        ).add_annotation(**_legend()),
+        ).add_annotation(**names_above(KINDS.values())),
     )
-
-
-def _legend() -> dict[str, Any]:
-    """The lines' names in a row above the plot, which plotly's own legend would not fit into."""
-    names = [
-        f'<span style="color:{figures.colour(kind)}">⬤</span> {label}'
-        for label, kind in KINDS.values()
-    ]
-    where = {
-        "xshift": -40,
-        "xanchor": "left",
-        "yshift": 6,
-        "yanchor": "bottom",
-        "font": {"size": TICKS},
-    }
-    return note("   ".join(names), 0, 1, **where)
 
 
 def _trained(d: int, accuracy: float) -> Trace:
@@ -84,7 +67,7 @@ def first(run: Run, view: View) -> Panel:
 
 
 def second(run: Run, view: View) -> Panel:
-    """Layer 2's attention on the sequence, and the predicted characters."""
+    """Layer 2's attention on the sequence, and what the construction predicts."""
     found, _, sequence = reading(run, view)
     return stage.second(found, sequence)
 
@@ -110,7 +93,7 @@ def _memory(name: str, run: Run, view: View) -> Panel:
         "Off the diagonal you see cross-talk among stored pairs. The title counts what the whole "
         "stream adds."
     )
-    return stage.memory(name, found, found, f"{right:.0%} right, cross-talk {talk:.0%}", more)
+    return stage.memory(name, found, found, f"is {right:.0%} right, cross-talk {talk:.0%}", more)
 
 
 w_k1, w_k2, w_o2 = (partial(_memory, name) for name in ("W_K1", "W_K2", "W_O2"))

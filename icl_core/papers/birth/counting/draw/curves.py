@@ -85,7 +85,7 @@ def looks(run: Run, view: View) -> Panel:
     state."""
     at = _at(run, view)
     series = [
-        Curve("layer 1: one back", run["curve/step"], run["curve/previous"], "layer 1"),
+        Curve("layer 1: previous", run["curve/step"], run["curve/previous"], "layer 1"),
         Curve(
             f"layer {run.config.layers}: followers",
             run["curve/step"],
@@ -103,7 +103,9 @@ def looks(run: Run, view: View) -> Panel:
     )
     share = at_step(run, "previous", at) if at is not None else np.nan
     return Panel(
-        f"Layer 1 looks one back: {share:.0%}" if run.finished else "Where the layers look, so far",
+        f"Layer 1 finds the previous state: {share:.0%}"
+        if run.finished
+        else "Where the layers look, so far",
         "The share of layer 1's attention on the position directly before, and of the last "
         "layer's on followers: states that came directly after an earlier occurrence of the state "
         f"here. Even attention stays at the dotted lines. {NEEDS[run.config.layers]}",

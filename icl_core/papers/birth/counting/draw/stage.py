@@ -19,9 +19,10 @@ def first(run: Run, view: View) -> Panel:
     found = read(run, view)
     back = float(np.mean(np.diagonal(found.attention[0], -1)))
     return Panel(
-        f"Layer 1 · one back: {back:.0%}",
-        "Each row shows where one state of the sequence looks. A layer that looks one back has a "
-        "stripe beside the diagonal. Without learning a row is spread over all that came before.",
+        f"Layer 1 finds the previous state: {back:.0%}",
+        "Each row shows where one state of the sequence looks. A layer that finds the previous "
+        "state has a stripe beside the diagonal. Without learning a row is spread over all that "
+        "came before.",
         figures.small_attention(found.attention[0], found.letters),
     )
 
@@ -34,12 +35,12 @@ def second(run: Run, view: View) -> Panel:
     keys = _followers(found, at)
     boxes = [(at, key, "correct output") for key in keys]
     there = (
-        f"on followers of {found.letters[at]}: {weights[at, keys].sum():.0%}"
+        f"finds followers of {found.letters[at]}: {weights[at, keys].sum():.0%}"
         if keys
-        else "nothing to count yet"
+        else "has nothing to count yet"
     )
     return Panel(
-        f"Layer {run.config.layers} · {there}",
+        f"Layer {run.config.layers} {there}",
         "In the row of the position shown, the outlined cells are the states that followed the "
         "same state earlier. A head that counts pairs looks at all of them alike, and at nothing "
         "else. Without it the row is spread out.",
@@ -66,7 +67,7 @@ def following(run: Run, view: View) -> Panel:
     best = int(pairs.argmax())
     here, says = found.letters[at], LETTERS[best]
     return Panel(
-        f"{says} after {here}: model {found.model[at, best]:.0%}, bigrams {pairs[best]:.0%}",
+        f"After {here} comes {says}: model {found.model[at, best]:.0%}, bigrams {pairs[best]:.0%}",
         "The probability of each next state after the position shown: the model's, and what each "
         "strategy makes of the same states. The blue bars start at uniform, then follow unigrams, "
         "then bigrams. Without learning they would all have the same height.",

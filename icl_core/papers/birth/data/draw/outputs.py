@@ -69,8 +69,8 @@ def probes(run: Run, view: View) -> Panel:
         else "What the matrices recall, so far",
         "Solid: trained on uniform outputs. Dashed: on bigram outputs, which W_F can guess "
         "without any context, so that less is left to learn for W_O² and W_K². W_K¹ only has to "
-        "look one back, whatever comes out. If outputs did not matter, solid and dashed would "
-        "agree for all three.",
+        "find the previous character, whatever comes out. If outputs did not matter, solid and "
+        "dashed would agree for all three.",
         figures.curves(series, "training step", "recall", y_range=(0, 1.02), height=340),
         data=pd.DataFrame({"step": x} | {each.name: np.round(each.mean(), 4) for each in series}),
     )

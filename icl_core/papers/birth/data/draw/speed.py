@@ -52,8 +52,8 @@ def arrivals(run: Run, view: View) -> Panel:
     _frame(figure, rows, end)
     first, last = rows[0], rows[-1]
     return Panel(
-        f"{LEVEL:.0%} right: {short(first)} {when(found['accuracy'][0], run)}, {short(last)} "
-        f"{when(found['accuracy'][-1], run)}",
+        f"{LEVEL:.0%} are right with {short(first)} {when(found['accuracy'][0], run)}, with "
+        f"{short(last)} {when(found['accuracy'][-1], run)}",
         "A row for each kind of triggers; outputs are uniform. A mark is the step at which "
         f"{LEVEL:.0%} is reached: of the predictions in context (diamond), or of the pairs that a "
         "matrix has to store. Hollow marks at the right edge are not reached in this training. If "
@@ -147,7 +147,7 @@ def losses(run: Run, view: View) -> Panel:
         if trace.get("name", "").endswith("global"):
             trace.update(showlegend=False)
     return Panel(
-        f"In context {_range(series)}, global {_range(whole)} nats"
+        f"The context alone tells: loss {_range(series)} nats; elsewhere {_range(whole)}"
         if run.finished
         else "Losses so far",
         "Solid: the loss where only the context tells what comes. Dotted: the global loss, where "
@@ -189,7 +189,7 @@ def _probe(probe: str, run: Run, view: View) -> Panel:
         series, "training step", "recall", y_range=(0, 1.02), height=300, lines=level
     )
     return Panel(
-        f"{label} · {_latest(run, probe)}" if run.finished else f"{label}, so far",
+        f"{label} {_latest(run, probe)}" if run.finished else f"{label}, so far",
         f"{SAYS[probe]} The mean over seeds with its spread; dotted is the level of the marks "
         "above, whose rows name the colours. Random matrices stay near zero.",
         figure.update_layout(showlegend=False, margin={"t": 12}),
@@ -202,9 +202,9 @@ def _latest(run: Run, probe: str) -> str:
     found = {name: arrival(run, probe, name) for name in shown(run) if chosen(name, probe)}
     never = [short(name) for name, step in found.items() if np.isinf(step)]
     if never:
-        return f"not reached: {', '.join(never)}"
+        return f"never gets there: {', '.join(never)}"
     last = max(found, key=lambda name: found[name])
-    return f"last: {short(last)}, step {found[last]:.0f}"
+    return f"is last with {short(last)}, step {found[last]:.0f}"
 
 
 w_o2, w_k2, w_k1 = (partial(_probe, probe) for probe in list(PROBES)[1:])

@@ -64,7 +64,7 @@ def heatmap(run: Run, view: View) -> Panel:
     )
     figure.update_yaxes(range=[-0.5, len(y) - 0.5])
     return Panel(
-        f"One step recalls {z.min():.0%} to {z.max():.0%}",
+        f"One step recalls {z.min():.0%} to {z.max():.0%} of the pairs",
         "The share of pairs that a single gradient step on W_O² recalls (Figure 9), the mean over "
         "embeddings and seeds. Lines: where theory expects one half (dotted) and 90% (dashed), "
         "from the exact mean and variance of every reading. If overlaps did not matter, all rows "
@@ -120,12 +120,12 @@ def readings(run: Run, view: View) -> Panel:
     shown, matrix = visible_characters(run.names("characters")), found.numpy()
     limit = float(np.abs(matrix.diagonal()).mean()) * 1.5
     return Panel(
-        f"d = {view.width_shown}, {batches(view.batches_shown)} · "
-        f"{float(one_step.recall(found)):.0%} recalled",
+        f"d = {view.width_shown}, {batches(view.batches_shown)}: "
+        f"{float(one_step.recall(found)):.0%} are recalled",
         "Each row is an output: how strongly the one-step memory answers with it to every "
         "character that could have been attended to. The diagonal is what it should store. All "
-        "else is noise: of few data, and of random vectors that overlap. Without learning there "
-        "would be no diagonal.",
+        "else is noise: from too little data and from overlapping random vectors. Without "
+        "learning there would be no diagonal.",
         figures.small_map(
             np.clip(matrix, -limit, limit),
             (shown, shown),
@@ -167,12 +167,12 @@ def noise(run: Run, view: View) -> Panel:
     figure.data[-1].update(line={"width": 0})
     figure.update_xaxes(tickvals=widths.tolist(), ticktext=[f"{d:.0f}" for d in widths])
     return Panel(
-        f"d = {view.width_shown}, {batches(view.batches_shown)} · signal "
+        f"d = {view.width_shown}, {batches(view.batches_shown)}: signal is "
         f"{signal / exact[width]:.1f} × noise",
-        "Root mean square of the wrong readings at each width: simulated with its standard error, "
-        "and exact. The pair is recalled if the right reading exceeds the largest wrong one "
-        "(orange). With d the noise falls as 1/√d, down to what the data leave (grey). If vectors "
-        "did not overlap, it would be grey's at every width.",
+        "Root mean square of the wrong readings at each width: simulated with its standard "
+        "error, and exact. The pair is recalled if the right reading exceeds the largest wrong "
+        "one (orange). With d the noise falls as 1/√d, down to what the data leave (grey). If "
+        "vectors did not overlap, it would lie on the grey line.",
         figure,
         data=pd.DataFrame(
             {"d": widths, "exact": exact, "simulated": simulated, "error": error}

@@ -28,9 +28,7 @@ def tint(index: int) -> str:
 def at_fixed(run: Run, view: View) -> Panel:
     """Recall over training at one learning rate for all widths."""
     rate = float(run["task/rates"][fixed(run)[0]])
-    return _recall(
-        run, fixed(run), f"one rate, {_rate(rate)}", "The same learning rate at every width."
-    )
+    return _recall(run, fixed(run), f"rate {_rate(rate)}", "The same learning rate at every width.")
 
 
 def at_tuned(run: Run, view: View) -> Panel:
@@ -39,7 +37,7 @@ def at_tuned(run: Run, view: View) -> Panel:
         "Each width at the best of six learning rates: the one with the highest mean recall over "
         "the training."
     )
-    return _recall(run, tuned(run), "each at its best", says)
+    return _recall(run, tuned(run), "the best rate", says)
 
 
 def _recall(run: Run, rates: np.ndarray, how: str, says: str) -> Panel:
@@ -53,7 +51,7 @@ def _recall(run: Run, rates: np.ndarray, how: str, says: str) -> Panel:
         f"{ends[0]:.0%} at d = {run['task/widths'][0]}, {ends[-1]:.0%} at {run['task/widths'][-1]}"
     )
     return Panel(
-        f"{how[0].upper()}{how[1:]}: {told}" if run.finished else f"Recall, {how}, so far",
+        f"{how[0].upper()}{how[1:]} recalls {told}" if run.finished else f"Recall, {how}, so far",
         f"{says} The share of pairs that W_O² recalls while it learns alone, a colour for each "
         "width, the mean over seeds with its spread. If the dimension did not matter, the curves "
         "would lie together.",
@@ -87,8 +85,8 @@ def rates(run: Run, view: View) -> Panel:
     marks = [(float(tried[fixed(run)[0]]), "fixed", "floor")]
     limits = float(tried[0]) / 1.3, float(tried[-1]) * 1.3
     return Panel(
-        f"Best rate: {_rate(best[0])} at d = {run['task/widths'][0]}, {_rate(best[-1])} at "
-        f"{run['task/widths'][-1]}",
+        f"The best rate is {_rate(best[0])} at d = {run['task/widths'][0]}, {_rate(best[-1])} "
+        f"at {run['task/widths'][-1]}",
         f"The mean recall over the training at each learning rate. {_why(run)} If a rate suited "
         "all widths alike, the curves would have one shape.",
         _named(

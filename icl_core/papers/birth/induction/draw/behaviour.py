@@ -32,7 +32,7 @@ def stripe(run: Run, view: View) -> Panel:
     half = at[mass >= 0.5]
     reach = f"to position {half[-1]}" if len(half) else "nowhere"
     return Panel(
-        f"{at_step(run, view)}: layer 1 looks one back {reach}",
+        f"{at_step(run, view)}: layer 1 finds the previous character {reach}",
         "The share of layer 1's attention on the position before, the mean over held-out "
         "sequences. Its title names the last position with more than half. If all positions were "
         "stored alike, the line would be flat; early ones are met in more rows, as keys of all "

@@ -11,7 +11,11 @@ from icl_core.papers.birth.shared.probes import OVER, memory_scores, recall
 from icl_core.papers.birth.shared.sequence import Reading, Shown, read
 from icl_core.papers.birth.shared.train import task_of
 
-ASKED = {"W_K1": "which position", "W_K2": "which character", "W_O2": "what to say"}
+ASKED = {
+    "W_K1": "finds the position before",
+    "W_K2": "finds the same character",
+    "W_O2": "says the output",
+}
 
 
 def first(run: Run, view: View) -> Panel:
@@ -50,8 +54,8 @@ def _memory(name: str, run: Run, view: View) -> Panel:
         more = "One layer makes no such copies, so this stays noise."
     if len(found.rows) == 1:
         said, more = (
-            "one trigger, no choice",
-            "There is only one trigger, and nothing to confuse it with.",
+            "has no choice: there is one trigger",
+            "With a single trigger there is nothing to confuse it with.",
         )
     return stage.memory(name, found, end, said, more)
 
@@ -59,7 +63,7 @@ def _memory(name: str, run: Run, view: View) -> Panel:
 def _asked(name: str, config: Config) -> str:
     """What a memory is asked for; with fixed triggers W_K² tells only those apart."""
     fixed = name == "W_K2" and config.triggers != "random"
-    return f"which of {config.K} triggers" if fixed else ASKED[name]
+    return f"tells {config.K} triggers apart" if fixed else ASKED[name]
 
 
 w_k1, w_k2, w_o2 = (partial(_memory, name) for name in ("W_K1", "W_K2", "W_O2"))

@@ -35,7 +35,7 @@ def capacity_panel(run: Run, view: View) -> Panel:
         run["theory/equal"][place(run, "width", view.width), place(run, "capacity", view.pairs)]
     )
     return Panel(
-        f"d = {view.width}, {view.pairs:,} pairs: {_share(seeds)} recalled, by formula {told:.0%}",
+        f"Of {view.pairs:,} pairs {_share(seeds)} are recalled (formula: {told:.0%})",
         "The share of stored pairs whose own output is the nearest to W u, among the outputs of "
         "all pairs. Dots are simulations, with their spread over seeds; dotted lines a formula "
         "with nothing fitted. Every other pair adds a little noise to each reading, at d = "
@@ -124,8 +124,8 @@ def half(run: Run, view: View) -> Panel:
     mean = halves(run)[place(run, "width", view.width)]
     each = view.width**2 / mean
     return Panel(
-        f"d = {view.width}: half are recalled of {mean:.0f} pairs, {each:.0f} numbers of W for "
-        "each",
+        f"d = {view.width}: half of {mean:.0f} pairs are recalled, {each:.0f} entries of W per "
+        "pair",
         "The number of pairs at which recall falls through one half. A matrix stores more pairs "
         "than it has dimensions, since a pair only has to be louder than the others, not free of "
         "them. If every pair needed a dimension of its own, the blue line would lie on the dashed "

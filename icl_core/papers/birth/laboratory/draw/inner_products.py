@@ -49,9 +49,9 @@ def near(run: Run, view: View) -> Panel:
     figure.update_yaxes(axis("share", range=[0, 1.15 * float(bell.max())], tickformat=".0%"))
     within = float(at(run, "near/within", near=d).mean())
     return Panel(
-        f"d = {d}: {_nearly(within)} orthogonal, 95% in ±{within:.2f}",
+        f"d = {d}: random vectors are {_nearly(within)} orthogonal",
         "Inner products of two random vectors, of a vector with itself, and with its own "
-        "remapping W₀u. The title gives the range that holds 95% of those of two vectors. Larger "
+        f"remapping W₀u. Of those of two vectors 95% lie within ±{within:.2f}. Larger "
         "d draws them together around 0, as the dotted N(0, 1/d). If a remapping kept a vector's "
         "direction, the orange line would stand at 1.",
         figure,

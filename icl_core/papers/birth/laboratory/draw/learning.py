@@ -117,7 +117,7 @@ def first(run: Run, view: View) -> Panel:
     figure.update_yaxes(axis("step (log scale)", **axis_range(ends, True)))
     later = 2.0 ** -float(np.nanmean(waiting(run)))
     return Panel(
-        f"Half as often, {number_text(later, 1)} times as late",
+        f"A pair half as frequent is learned {number_text(later, 1)} times as late",
         "The step from which on a pair's own output gets a probability of one half or more, pairs "
         "of all seeds. What counts is how often a pair has come up: frequency times steps. If "
         "frequency did not matter, the dots would lie level; without cross-talk they would lie on "

@@ -20,6 +20,7 @@ def concrete(run: Run, view: View) -> Panel:
     U, V = vectors.pairs(view.pairs, view.width, run.config.seed)
     scores = answers(view, U[:SHOWN], U, V, run.config.seed) @ V.T  # (asked, outputs)
     count = len(scores)
+    form = FORMS[view.form]
     rest = scores[:, count:].max(1) if view.pairs > count else np.full(count, np.nan)
     matrix = np.vstack([scores[:, :count].T, rest])
     rows = [*(str(index + 1) for index in range(count)), REST]
@@ -30,7 +31,7 @@ def concrete(run: Run, view: View) -> Panel:
     wrong = np.flatnonzero(winner != np.arange(count))
     figure.add_trace(_outlined([rows[winner[i]] for i in wrong], [rows[i] for i in wrong]))
     return Panel(
-        f"{FORMS[view.form]}: {count - len(wrong)} of these {count} right",
+        f"{form[0].upper()}{form[1:]} gets {count - len(wrong)} of these {count} right",
         f"Of {view.pairs:,} pairs stored, each column asks for one of the first {count}; its cells "
         "are the readings of their outputs, and of the loudest other output in the last row. A "
         "memory that works has a bright diagonal. An outlined cell is a wrong output that wins: "

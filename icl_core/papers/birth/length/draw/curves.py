@@ -53,10 +53,10 @@ def _panel(run: Run, view: View, measure: str, says: str) -> Panel:
     ]
     waited = [(f"{level:.0%}", level, "floor")]
     ends = mean_of(curves[:, -1])[-1]
-    told = f": {ends:.0%} at T = {run['task/lengths'][-1]}" if run.finished else ", so far"
+    told = f" is {ends:.0%} at T = {run['task/lengths'][-1]}" if run.finished else ", so far"
     name = NAMES[measure]
     return Panel(
-        f"{OPTIMISERS[view.optimiser_shown]}, {name}{told}",
+        f"With {OPTIMISERS[view.optimiser_shown]} {name}{told}",
         f"{says} The mean over seeds with its spread. The dotted line is the level that is waited "
         "for. If nothing were learned, the curves would stay where they begin.",
         figures.curves(series, "training step", name, y_range=(0, 1.02), lines=waited, height=300),

@@ -55,10 +55,10 @@ def growth_panel(run: Run, view: View) -> Panel:
     ticks = [each for each in TICKED if limits[0] <= each <= limits[1]]
     figure.update_yaxes(tickvals=ticks, ticktext=[f"{each:,}" for each in ticks])
     found = "; ".join(
-        f"{OPTIMISERS.get(name, name)} {written(slope(run, view.until, name))}" for name in ids
+        f"{written(slope(run, view.until, name))} with {OPTIMISERS.get(name, name)}" for name in ids
     )
     return Panel(
-        f"Slopes: {found}",
+        f"The slope is {found}",
         f"Training steps until {WHAT[view.until]}, against the sequence length, on log axes: dots "
         "are seeds, lines their means. If the time grew with the square of the length, as Musat "
         "et al. find in their setting, the lines would be as steep as the dotted one. If the "
@@ -117,7 +117,7 @@ def even(run: Run, view: View) -> Panel:
     """The share of even attention that falls on the answer, by length."""
     lengths, shares = run["task/lengths"], run["task/even"]
     return Panel(
-        f"Even attention: {shares[0]:.0%} to {shares[-1]:.0%} on the answer",
+        f"Even attention puts {shares[0]:.0%} to {shares[-1]:.0%} on the answer",
         "Before a head forms, attention is spread evenly. The bars are the share of it that falls "
         "on what followed the trigger before, the mean over the positions where it counts. If "
         "there were one place to find whatever the length, the share would halve with every "

@@ -31,10 +31,10 @@ class Config(TaskConfig):
         4,
         default=2,
         group=MODEL,
-        help="with one layer nothing looks one character back",
+        help="a model of one layer cannot look at the previous character",
     )
     heads: int = slider(
-        "heads a layer", 1, 8, default=4, group=MODEL, help="each is d / heads wide"
+        "heads per layer", 1, 8, default=4, group=MODEL, help="each is d / heads wide"
     )
     mlp: bool = toggle("feed-forward, 4d wide, ReLU", default=True, group=MODEL)
     layer_norm: bool = toggle(
@@ -49,7 +49,7 @@ class Config(TaskConfig):
     learning_rate: float = slider(
         "learning rate", 0.0001, 2.0, default=0.004, log=True, group=TRAINING
     )
-    batch: int = slider("sequences a batch", 16, 512, default=32, step=16, group=TRAINING)
+    batch: int = slider("sequences per batch", 16, 512, default=32, step=16, group=TRAINING)
     steps: int = slider("steps", 10, 5000, default=800, step=10, group=TRAINING)
     bfloat16: bool = toggle(
         "products in bfloat16",

@@ -1,14 +1,13 @@
 """What is on stage: the recalls step by step, both heads, the three memories."""
 
 from functools import partial
-from typing import Any
 
 import pandas as pd
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve
-from icl_core.figures.style import TICKS, note
+from icl_core.figures.style import names_above
 from icl_core.papers.birth.shared import stage
 from icl_core.papers.birth.shared.draw import KINDS, NAMES
 from icl_core.papers.birth.shared.probes import OVER, memory_scores, recall
@@ -18,7 +17,11 @@ from icl_core.papers.birth.steps.load_run import learned, read, shown, way_of, w
 from icl_core.papers.birth.steps.metrics import after
 from icl_core.papers.birth.steps.settings import THEN, View
 
-ASKED = {"W_K1": "which position", "W_K2": "which character", "W_O2": "what to say"}
+ASKED = {
+    "W_K1": "finds the position before",
+    "W_K2": "finds the same character",
+    "W_O2": "says the output",
+}
 
 
 def recalls(run: Run, view: View) -> Panel:
@@ -45,32 +48,18 @@ def recalls(run: Run, view: View) -> Panel:
     figure = figures.curves(
         series, "after the step on", "share right", y_range=(0, 1.04), x_range=(-0.15, 3.15), at=at
     )
-    figure.update_layout(margin={"t": 30}, showlegend=False).add_annotation(**_legend(series))
+    figure.update_layout(margin={"t": 30}, showlegend=False)
+    figure.add_annotation(**names_above((each.name, each.kind) for each in series))
     texts = ["start", *(NAMES[name] for name in order)]
     right = float(after(run, "accuracy", at, way).mean())
     return Panel(
-        f"{at} of 3 steps: {right:.0%} of answers right",
+        f"After {at} of 3 steps {right:.0%} of answers are right",
         "Recall is the share of its pairs that a matrix gets right, asked on its own (eq. 9). The "
         "dashed line is the whole model: the share of right answers on fresh sequences. A step "
         "that teaches nothing leaves its line at the bottom, which is chance.",
         figure.update_xaxes(tickvals=list(range(4)), ticktext=texts),
         data=_table(run, way),
     )
-
-
-def _legend(series: list[Curve]) -> dict[str, Any]:
-    """The lines' names in a row above the plot, where plotly's own legend would take two."""
-    names = [
-        f'<span style="color:{figures.colour(each.kind)}">⬤</span> {each.name}' for each in series
-    ]
-    where = {
-        "xshift": -40,
-        "xanchor": "left",
-        "yshift": 6,
-        "yanchor": "bottom",
-        "font": {"size": TICKS},
-    }
-    return note("  ".join(names), 0, 1, **where)
 
 
 def _table(run: Run, way: str) -> pd.DataFrame:
@@ -105,7 +94,11 @@ def _memory(name: str, run: Run, view: View) -> Panel:
     right = recall(found.matrix, OVER[name])
     said = f"{ASKED[name]}: {right:.0%} right"
     if zero(weights, name):
-        said = "its gradient was zero" if name in learned(run, at) else "zero, its step is to come"
+        said = (
+            "has not moved: its gradient was zero"
+            if name in learned(run, at)
+            else "is zero: its step is to come"
+        )
     return stage.memory(
         name,
         found,

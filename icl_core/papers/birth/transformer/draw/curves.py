@@ -80,12 +80,15 @@ def reach(run: Run, view: View) -> Panel:
         series.append(Curve(f"mean of layer {layer + 1}", x, every, "layer 1", "dot"))
     first, last = masses[best, 1:17].mean(), masses[best, -16:].mean()
     return Panel(
-        f"Head {head.name} looks one back with {first:.0%} of its attention early, {last:.0%} late",
+        f"Head {head.name} puts {first:.0%} of its attention on the previous character early, "
+        f"{last:.0%} late",
         "After the training: the attention on the previous character by the position that it is "
         "asked at, the mean over held-out sequences; early and late are the first and the last "
         "16. A head that had stored all positions alike would draw a level line; one that spreads "
         "evenly falls as 1/t.",
-        figures.curves(series, "position", "attention one back", y_range=(0, 1.02)),
+        figures.curves(
+            series, "position", "attention on the previous character", y_range=(0, 1.02)
+        ),
         data=pd.DataFrame({"position": x} | {curve.name: curve.mean() for curve in series}),
     )
 
@@ -107,8 +110,8 @@ def one_layer(run: Run, view: View) -> Panel:
     columns = ["over held-out sequences", "one layer", f"this model, head {head.name}"]
     seen = model if alone is None else alone
     return Panel(
-        f"One layer counts: {seen['where_right']:.0%} right where a count is, "
-        f"{seen['where_wrong']:.0%} where not",
+        f"One layer just counts: {seen['where_right']:.0%} right where counting is right, "
+        f"{seen['where_wrong']:.0%} where it is not",
         "A single layer sees which characters came, and no copy that tells what came before them. "
         "Its attention is spread almost evenly, which counts characters. Naming the one that has "
         f"come up most beyond its usual frequency is right {seen['guess']:.0%} of the time; where "

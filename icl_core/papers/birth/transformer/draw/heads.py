@@ -26,8 +26,8 @@ from icl_core.papers.birth.transformer.measurements import LOOKED
 from icl_core.papers.birth.transformer.settings import View
 
 SHOWN = 32  # positions of a small map: more would be less than three pixels each
-SOME = 0.1  # of its attention one back: told, though it is too little for its name
-SHORT = {PREVIOUS: "one back", INDUCTION: "followers"}
+SOME = 0.1  # of its attention on the previous character: named, though too little for the label
+SHORT = {PREVIOUS: "previous", INDUCTION: "followers"}
 APART, ABOVE = 0.03, 0.14  # of maps, as shares of the width and of the height
 MARGIN = {"t": 36, "b": 4, "l": 6, "r": 6}
 NARROW = 0.2  # of the width: a map with smaller letters above it
@@ -50,13 +50,14 @@ def maps(run: Run, view: View) -> Panel:
         )
     back, found = (len(of_role(heads, role)) for role in (PREVIOUS, INDUCTION))
     return Panel(
-        f"{back} look{'s' * (back == 1)} one back, {found} find{'s' * (found == 1)} what followed",
+        f"{back} head{'s' * (back != 1)} find{'s' * (back == 1)} the previous character, "
+        f"{found} find{'s' * (found == 1)} what followed",
         f"A map for every head, layer.head, on the first {len(tokens)} characters of one random "
-        "sequence: each row shows where a character looks. The label says what the head does over "
-        "many sequences: “one back” with its attention on the previous character, “followers” "
-        "with its attention, beyond chance, on what followed the same trigger earlier, both over "
-        f"all {run.config.T} positions, so a stripe seen here may fade later. “Even”: it spreads "
-        "its attention over all that came before.",
+        "sequence: each row shows where a character looks. The label says what the head does "
+        "over many sequences. “Previous”: the share of its attention on the previous character. "
+        "“Followers”: the share, beyond chance, on what followed the same trigger earlier. Both "
+        f"count all {run.config.T} positions, so a stripe seen here may fade later. “Even”: it "
+        "spreads its attention over all that came before.",
         figure,
     )
 
@@ -114,10 +115,10 @@ def one(run: Run, view: View) -> Panel:
         head, when = heads_shown(run, snapshot)[at], f"step {run.snapshot_steps[snapshot]}"
     return Panel(
         f"Head {head.name}, {when}: {head.does}" + f" ({head.strength:.0%})" * (head.role in SHORT),
-        "Each row shows where one character looks. Outlined are the cells that hold what followed "
-        "the same character earlier: at a trigger an induction head looks there. A head that "
-        "looks one back has a stripe beside the diagonal. What it does is measured over many "
-        "sequences, not read off this one.",
+        "Each row shows where one character looks. Outlined are the cells that hold what "
+        "followed the same character earlier: at a trigger an induction head looks there. A "
+        "head that finds the previous character has a stripe beside the diagonal. What it does "
+        "is measured over many sequences, not read off this one.",
         figures.attention(weights, tokens, where),
         note=says,
     )
@@ -159,7 +160,14 @@ def table(run: Run, view: View) -> Panel:
         (head.name, head.does, head.previous, head.triggers, head.others, head.uniformity)
         for head in heads
     ]
-    columns = ["head", "what it does", "one back", "after triggers", "after others", "evenness"]
+    columns = [
+        "head",
+        "what it does",
+        "on the previous",
+        "after triggers",
+        "after others",
+        "evenness",
+    ]
     even = heads[0]
     return Panel(
         f"Step {run.snapshot_steps[snapshot]}: what each head looks at",

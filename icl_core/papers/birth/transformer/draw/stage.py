@@ -18,7 +18,7 @@ BASELINES = {"repeat": "repeat", "one_layer": "one layer", "best_in_context": "b
 MARGIN = {"l": 56, "r": 14, "t": 26, "b": 46}
 LEGEND = {"x": -0.06, "y": 1.01, "font": {"size": 13}}
 SIDES = {"counting is right": "where_right", "counting is wrong": "where_wrong"}
-LEGENDS = {PREVIOUS: "one back", INDUCTION: "followers"}
+LEGENDS = {PREVIOUS: "previous", INDUCTION: "followers"}
 
 
 def seat(figure: Figure) -> Figure:
@@ -101,10 +101,10 @@ def doing(run: Run, view: View) -> Panel:
         shown |= {name} if trace["showlegend"] else set()
     return Panel(
         _doing_title(run, view),
-        "A line for every head of the first seed. Those that come to look one back show their "
-        "attention on the previous character; those that come to find what followed a trigger "
-        "show their attention on it, beyond an even spread's; of the others you see the larger of "
-        "the two, paler. A head that learns nothing stays low.",
+        "A line for every head of the first seed. Heads that come to find the previous "
+        "character show their attention on it. Heads that come to find what followed a trigger "
+        "show their attention on that, beyond what even attention has. Of the others you see "
+        "the larger of the two, paler. A head that learns nothing stays low.",
         seat(figure).update_layout(showlegend=True),
         data=pd.DataFrame({"step": x} | {curve.name: curve.mean() for curve in series}),
     )
@@ -126,7 +126,7 @@ def _doing_title(run: Run, view: View) -> str:
         return "What the heads do"
     heads = heads_shown(run, run.snapshot_at(view))
     back, found = max(head.previous for head in heads), max(head.found for head in heads)
-    return f"One back: up to {back:.0%}; followers: {found:.0%}"
+    return f"Heads reach {back:.0%} (previous), {found:.0%} (followers)"
 
 
 def needed(run: Run, view: View) -> Panel:
@@ -147,7 +147,7 @@ def needed(run: Run, view: View) -> Panel:
     )
     worst = heads[int(np.argmin(left))]
     return Panel(
-        f"Without head {worst.name}: {min(left):.0%} instead of {whole:.0%}",
+        f"Without head {worst.name}, {min(left):.0%} are right instead of {whole:.0%}",
         "After the training, one head at a time is replaced by its mean output, which keeps what "
         "it always says and takes away what it says of this sequence. The bar is the accuracy "
         "that is left, with one standard error; the colours are those of what the heads do. A "
@@ -178,12 +178,12 @@ def counting(run: Run, view: View) -> Panel:
     )
     seen = alone or model
     return Panel(
-        f"Where counting is wrong: one layer {seen['where_wrong']:.0%}",
+        f"Where counting fails, one layer gets {seen['where_wrong']:.0%}",
         "A trigger's output comes whenever its trigger does. So a guess can do without order: "
         "name the character that has come up most beyond its usual frequency. It is right "
-        f"{seen['guess']:.0%} of the time. The bars show how often the models are right where this "
-        "guess is, and where it is not, after the training. Without a head that looks one back "
-        "the second bar stays near zero.",
+        f"{seen['guess']:.0%} of the time. The bars show how often the models are right where "
+        "this guess is, and where it is not, after the training. Without a head that finds the "
+        "previous character the second bar stays near zero.",
         figure.update_layout(legend={"orientation": "h"} | LEGEND | {"yanchor": "bottom"}),
         data=pd.DataFrame(
             {name: [found[side] for side in SIDES.values()] for name, (_, found) in shown.items()}

@@ -23,11 +23,11 @@ def ends(run: Run, view: Any) -> Panel:
     return Panel(
         _reached(run),
         "Every seed is a dot; a number after a name counts layers, and Griffin is a group of "
-        f"{_blocks(run)} blocks. See who lies at the grey line, one step of gradient descent, or "
-        f"left of it: a mean over seeds within {percent(NEAR - 1)} counts as there. A model that "
-        "learned nothing from its prompt lies at predicting zero. If a training had not come to "
-        f"its end, this stands under the name. All are evaluated on the same {train.TEST_SET[1]:,} "
-        "fresh tasks; those of the curves are others, so that their lines lie a little elsewhere. "
+        f"{_blocks(run)} blocks. Models on or left of the grey line match one step of gradient "
+        f"descent (mean over seeds within {percent(NEAR - 1)}). A model that learned nothing "
+        "from its prompt lies at predicting zero. If a training had not come to its end, this "
+        f"stands under the name. All are evaluated on the same {train.TEST_SET[1]:,} fresh "
+        "tasks; those of the curves are others, so that their lines lie a little elsewhere. "
         f"{beside_the_paper(run)}" + style.outside_range_sentence(run, run["evaluated/loss"]),
         _rows(run),
         data=_table(run),

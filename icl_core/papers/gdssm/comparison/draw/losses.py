@@ -96,4 +96,4 @@ def _late(x: np.ndarray, means: dict[str, np.ndarray], zero: float) -> str:
         return "No model leaves predicting zero"
     order, never = sorted(left, key=left.__getitem__), len(means) - len(left)
     first = order[0]
-    return f"First: {first}, step {left[first]:,}" + f"; {never} never" * (never > 0)
+    return f"First there is {first}, by step {left[first]:,}" + f"; {never} never" * (never > 0)

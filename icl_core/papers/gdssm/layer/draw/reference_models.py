@@ -65,9 +65,9 @@ def _theirs(config: Config) -> str:
     rate = config.learning_rate
     said = (
         f"Theirs is AdamW with weight decay {DECAY:g}, rates {rate / 2:g} for the decays and "
-        f"{rate:g} for the rest, {config.batch} tasks a step, and a cosine after a warm-up "
-        f"(Appendix A.5). The paper does not say how long the warm-up is; here it is {WARM_UP:.0%} "
-        "of the steps."
+        f"{rate:g} for the rest, {config.batch} tasks per step, and a cosine after a warm-up "
+        "(Appendix A.5). The paper does not say how long the warm-up is; here it is "
+        f"{WARM_UP:.0%} of the steps."
     )
     of_vectors = (
         " For vector labels Appendix A.6 names Adam and a cosine, without decay or warm-up."

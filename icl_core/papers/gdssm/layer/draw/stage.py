@@ -54,8 +54,8 @@ def _map(index: int, title: Callable[[Held], str], caption: str, run: Run, view:
 
 def _after(found: Held) -> str:
     return (
-        f"State, scaled by {number_text(found.factor, 2)}, after {found.shown} "
-        f"pair{'s' * (found.shown > 1)}"
+        f"The state after {found.shown} pair{'s' * (found.shown > 1)}, × "
+        f"{number_text(found.factor, 2)}"
     )
 
 
@@ -64,7 +64,7 @@ def _sum(found: Held) -> str:
 
 
 def _away(found: Held) -> str:
-    return f"Difference: {percent(found.away[found.shown - 1])} of a typical gradient"
+    return f"State and gradient differ by {percent(found.away[found.shown - 1])}"
 
 
 state, exact, difference = (
@@ -114,9 +114,9 @@ def weights(run: Run, view: Any) -> Panel:
     farthest = {
         part.kind: max(each.away for each in found if each.kind == part.kind) for part in found
     }
-    said = ", ".join(f"{kind} by {number_text(value, 2)}" for kind, value in farthest.items())
+    most = number_text(max(farthest.values()), 2)
     return Panel(
-        f"Off the construction: {said}",
+        f"Learned and constructed weights differ by {most} at most",
         "The learned weights beside the construction's, which make the state a gradient. Scales, "
         "signs and the basis of the state are normalised, because the model acts the same in all "
         "of them. The difference should be empty; before training it is as strong as the learned "
@@ -146,7 +146,7 @@ def above(run: Run, view: Any) -> tuple[float, float]:
 
 
 def _title(away: float) -> str:
-    return f"Loss {compared(away)} the construction"
+    return f"The loss is {compared(away)} the construction"
 
 
 def line(run: Run, view: Any) -> Panel:

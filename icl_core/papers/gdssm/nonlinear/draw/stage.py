@@ -39,7 +39,7 @@ def fit(run: Run, view: Any) -> Panel:
     figure = figures.curves(series, "x", "y", y_range=(-0.75, 0.75))
     figure.data[-1].update(showlegend=False)  # the sine, which is the dotted one on every page
     return Panel(
-        f"Off the sine: {away[BENT]} with an MLP embedding, {away[STRAIGHT]} linear",
+        f"The MLP embedding is {away[BENT]} off the sine, the linear one {away[STRAIGHT]}",
         f"The {run.config.N} dots are the prompt, and every x of the curves is a query. Blue "
         "should follow the dotted sine, as gradient descent on sin x and cos x does (dashed). "
         "Behind a linear embedding, constructed layers draw a line; a gated unit bends it, mostly "
@@ -65,7 +65,7 @@ def features(run: Run, view: Any) -> Panel:
         for ours, wave in ((sine, np.sin(GRID)), (cosine, np.cos(GRID)))
     ]
     label = variant(view.features_of).label
-    return replace(panel, title=f"{label}: R² {r2[0]} of sin x, {r2[1]} of cos x")
+    return replace(panel, title=f"{label} features hold sin x (R² {r2[0]}), cos x ({r2[1]})")
 
 
 def bars(run: Run, view: Any) -> Panel:
@@ -95,7 +95,8 @@ def bars(run: Run, view: Any) -> Panel:
         text.update(x=0.99, xanchor="right")  # where no bar is as high
     figure.add_trace(losses.diamonds(figure.data[0]["x"], blind))
     return Panel(
-        f"The gated MLP ends at {percent(means[ids.index(BENT)] / zero)} of predicting zero's loss",
+        f"The gated MLP ends at {percent(means[ids.index(BENT)] / zero)} of the loss of "
+        "predicting zero",
         "A bar is a model's loss. The diamond is its loss with the labels in its prompt hidden "
         "(set to zero), which shows how good it is without its examples. A model that is linear "
         "in the query's x cannot be good at sines, and an MLP on the state is linear in it too. "
@@ -119,7 +120,8 @@ def training(run: Run, view: Any) -> Panel:
     ours, theirs = (loss_at_snapshot(run, view, id) for id in (BENT, STRAIGHT))
     return replace(
         panel,
-        title=f"Loss {number_text(ours, 4)} with an MLP embedding, {number_text(theirs, 4)} linear",
+        title=f"The loss is {number_text(ours, 4)} with an MLP embedding, "
+        f"{number_text(theirs, 4)} linear",
     )
 
 

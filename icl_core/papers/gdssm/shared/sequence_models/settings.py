@@ -58,7 +58,7 @@ class Setting:
         shown_if="plain",
         help="the GD-SSM has 14 to 2,000",
     )
-    batch: int = slider("tasks a batch", 16, 2048, default=128, step=16, group=TRAINING)
+    batch: int = slider("tasks per batch", 16, 2048, default=128, step=16, group=TRAINING)
     steps: int = slider("steps", 10, 50000, default=500, log=True, group=TRAINING)
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)

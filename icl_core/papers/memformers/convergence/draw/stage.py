@@ -11,7 +11,7 @@ from icl_core.figures.style import INK, axis, colour, layout
 from icl_core.papers.memformers.convergence.settings import Config, View
 from icl_core.papers.memformers.shared.draw import preconditioner
 from icl_core.papers.memformers.shared.draw.losses import written
-from icl_core.papers.memformers.shared.draw.stage import HEIGHT, at, fitted
+from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
 from icl_core.papers.memformers.shared.draw.training import TICKS
 from icl_core.papers.memformers.shared.variants import distances as away_from_identity
 
@@ -31,12 +31,12 @@ def distances(run: Run, view: View) -> Panel:
         Curve(f"layer {i + 1}", x, run[f"curve/distance_{i}"], f"layer {i + 1}") for i in layers
     ]
     figure = figures.curves(
-        series, "training step", "distance", log_y=True, at=at(run, view), height=HEIGHT
+        series, "training step", "distance", log_y=True, at=run.step(view), height=HEIGHT
     )
     figure.update_yaxes(tickvals=TICKS, ticktext=[f"{tick:g}" for tick in TICKS])
     now = preconditioner.distances_at(run, run.snapshot_at(view))
     return Panel(
-        f"Distance from Σ⁻¹: at most {written(float(now.max()), 2)}",
+        f"Layers are within {written(float(now.max()), 2)} of a multiple of Σ⁻¹",
         "How far √Σ A √Σ of each layer is from a multiple of the identity, as a share of its "
         "size: the mean over seeds and their spread. The title names the farthest layer of any "
         "seed. At 0 the layer's A is a multiple of Σ⁻¹. Without learning it stays near "
@@ -59,7 +59,7 @@ def identities(run: Run, view: View) -> Panel:
     close = sum(each < CLOSE for each in away)
     names = [f"layer {i + 1}: {written(each, 2)} away" for i, each in enumerate(away)]
     return Panel(
-        f"√Σ A √Σ, step {at(run, view)}: {close} of {len(away)} layers nearly the identity",
+        f"√Σ A √Σ is nearly the identity in {close} of {len(away)} layers",
         "One map for each layer, of the seed shown, divided by the mean of its diagonal. Where A "
         "is a multiple of Σ⁻¹, √Σ A √Σ is one of the identity: ones on the diagonal, grey "
         "elsewhere. A layer that has learned nothing looks like noise.",
@@ -76,7 +76,7 @@ def steps(run: Run, view: View) -> Panel:
     now, end = (_multiples(run, view, each) for each in (run.snapshot_at(view), last))
     figure = _steps(now, best, figures.largest_magnitude(best, end))
     return Panel(
-        f"The layers' steps: {', '.join(written(each) for each in now)}"
+        f"The layers take steps {', '.join(written(each) for each in now)}"
         if len(now) <= 3
         else "The layers' steps a",
         "Each dot is a layer's step a, its multiple of Σ⁻¹. Each line is a step 1/r that theory "

@@ -19,7 +19,7 @@ from icl_core.papers.memformers.methods.draw import optimiser, trajectory
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.shared.draw import losses
 from icl_core.papers.memformers.shared.draw.losses import over_layers, written
-from icl_core.papers.memformers.shared.draw.stage import HEIGHT, at, fitted
+from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
 from icl_core.papers.memformers.shared.load_run import depth_of, end, log_of
 from icl_core.papers.memformers.shared.test_set import PROMPTS, WATCHED
 
@@ -42,7 +42,7 @@ def now(run: Run, view: View) -> float:
     """The deepest model's log-loss on fresh prompts at the step shown, the mean over seeds."""
     if run.snapshot_at(view) == len(run.snapshot_steps) - 1:
         return end(run, "evaluated/loss")
-    return float(np.interp(at(run, view), run["curve/step"], mean_of(log_of(run["curve/loss"]))))
+    return float(np.interp(run.step(view), run["curve/step"], mean_of(log_of(run["curve/loss"]))))
 
 
 def depth(run: Run, view: View) -> Panel:
@@ -79,16 +79,15 @@ def depth(run: Run, view: View) -> Panel:
     )
     figure.add_traces(by_depth.rings(run))
     return Panel(
-        f"{L} layer{'s' * (L > 1)}: log-loss {written(reached)}, CGD's "
+        f"{L} layer{'s' * (L > 1)} reach{'es' * (L == 1)} log-loss {written(reached)}, CGD "
         f"{written(end(run, 'baseline/cg'))}",
-        "Log-loss is the logarithm of the squared error: one less is an error 2.7 times smaller. "
-        "The large dot is the deepest model as it trains. Blue and dashed lines, models trained "
-        "for each depth, are drawn when training ends. Conjugate gradient (CGD) computes its "
-        "steps anew for every prompt, so that no fixed steps reach it where it is given Σ⁻¹ as "
-        "well (“CGD with Σ⁻¹”). Dotted is the floor, the best of fixed steps with one matrix; "
-        "both are drawn from the first step on. Without training the dot stays at predicting zero."
-        + by_depth.RINGS
-        * bool(ringed),
+        "Log-loss is the logarithm of the squared error: one less is an error 2.7 times "
+        "smaller. The large dot is the deepest model as it trains. Blue and dashed lines, "
+        "models trained for each depth, are drawn when training ends. Conjugate gradient (CGD) "
+        "computes its steps anew for every prompt, so fixed steps cannot match it once it is "
+        "given Σ⁻¹ too (“CGD with Σ⁻¹”). Dotted is the floor, the best of fixed steps with one "
+        "matrix; both are drawn from the first step on. Without training the dot stays at "
+        "predicting zero." + by_depth.RINGS * bool(ringed),
         fitted(figure.add_trace(_dot(L, reached))),
     )
 
@@ -137,12 +136,12 @@ def batch(run: Run, view: View) -> Panel:
         losses.printed(points)
     )
     return Panel(
-        f"Log-loss: own batch {own}, fresh {new}",
+        f"Log-loss is {own} on its batch, {new} on fresh prompts",
         "The finished models. Full lines are fresh prompts, dotted ones those of the training. "
         "Had the model learned the task, and not its prompts by heart, the two blue lines would "
         "be one."
-        + " Rings are the paper's points; it shows the batch alone." * bool(as_printed)
-        + " The own batch's line leaves the figure at the bottom." * (ends[0] < y_range[0]),
+        + " Rings are the paper's points; the paper shows the batch alone." * bool(as_printed)
+        + " The line of its own batch goes on below the axis." * (ends[0] < y_range[0]),
         fitted(figure),
     )
 
@@ -152,18 +151,18 @@ def loss(run: Run, view: View) -> Panel:
     x, logs, zero = run["curve/step"], log_of(run["curve/loss"]), float(np.log(run.config.d))
     series, line = [Curve("fresh prompts", x, logs)], ("predicting zero", zero, "floor")
     y_range = losses.window([mean_of(logs), [zero]])
-    reached = float(np.interp(at(run, view), x, mean_of(logs)))
+    reached = float(np.interp(run.step(view), x, mean_of(logs)))
     figure = figures.curves(
         series,
         "training step",
         "log-loss",
         y_range=y_range,
         lines=[line],
-        at=at(run, view),
+        at=run.step(view),
         height=HEIGHT,
     )
     return Panel(
-        f"Fresh prompts, step {at(run, view)}: {written(reached)}",
+        f"At step {run.step(view):,} log-loss is {written(reached)} on fresh prompts",
         f"The deepest model trains on one batch and is evaluated on {WATCHED:,} fresh prompts (on "
         f"all {PROMPTS:,} the log-loss differs a little). Where the curve rises, the model learns "
         "its batch by heart.",
@@ -175,7 +174,7 @@ def learned(run: Run, view: View) -> Panel:
     """The trained model's coefficients on past gradients."""
     table, _ = optimiser.learned(run, view.seed_shown, depth_of(run, view), run.snapshot_at(view))
     return Panel(
-        f"Learned: {decoded.memory(table):.0%} on older gradients",
+        f"{decoded.memory(table):.0%} of the step is from earlier gradients",
         "The model as a method: row l says how much of each gradient, at the start and after "
         "every earlier layer, the step of layer l uses. What stands left of the diagonal is "
         "memory, in the title as a share of all; gradient descent and a transformer without "
@@ -188,7 +187,7 @@ def preconditioned(run: Run, view: View) -> Panel:
     """What conjugate gradient with Σ⁻¹ makes of past gradients."""
     table = optimiser.references(run, depth_of(run, view))[optimiser.PRE]
     return Panel(
-        f"CGD with Σ⁻¹: {decoded.memory(table):.0%} on older gradients",
+        f"CGD with Σ⁻¹ takes {decoded.memory(table):.0%} from earlier ones",
         "The same for conjugate gradient that is given Σ⁻¹. It has a table of its own for every "
         "prompt; this is their mean. The learned method has one table for all prompts.",
         _triangle(run, view, table),
@@ -240,12 +239,13 @@ def path(run: Run, view: View) -> Panel:
     corners = window([each.points() for each in ends], tracks[0].points()[0], goal)
     own, cg = (f"{lost[name][-1]:.2g}" for name in ("trained", "CGD"))
     return Panel(
-        f"One prompt: error {own}, CGD's {cg}",
-        "Each dot is a layer's guess at the hidden weights, from the start to the star w*, in the "
-        "plane of two eigenvectors of Σ; rings are lines of equal error. Who knows Σ⁻¹ heads for "
-        "the star. Gradient descent falls down the steep side, then creeps along the valley. The "
-        "construction, a model with the best fixed steps put in, is drawn from the first training "
-        "step on. Without training the blue path misses the star.",
+        f"On one prompt the error is {own}, with CGD {cg}",
+        "Each dot is a layer's guess at the hidden weights, from the start to the star w*, in "
+        "the plane of two eigenvectors of Σ; rings are lines of equal error. A method that "
+        "knows Σ⁻¹ heads straight for the star. Gradient descent falls down the steep side, "
+        "then creeps along the valley. The construction, a model with the best fixed steps put "
+        "in, is drawn from the first training step on. Without training the blue path misses "
+        "the star.",
         fitted(figures.paths(tracks, bowl, titles[0], titles[1], at=depth, corners=corners)),
     )
 

@@ -136,9 +136,9 @@ def _caption(run: Run) -> str:
     )
     return (
         "Each dot is a guess after one more layer, from w₀ = 0 towards the star w*. Gradient "
-        "descent, momentum and Nesterov have their best constant settings. The valley is longest "
-        f"along the eigenvector of the smallest eigenvalue. {whoever} Without training the blue "
-        "path would stay at the start or leave the picture."
+        "descent, momentum and Nesterov have their best constant settings. The valley is "
+        f"longest along the eigenvector of the smallest eigenvalue. {whoever} Without training "
+        "the blue path would stay at the start or leave the axes."
     )
 
 

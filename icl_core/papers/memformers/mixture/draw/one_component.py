@@ -42,11 +42,11 @@ def comparison(run: Run, view: View) -> Panel:
         )
     linear, gated = (written(end(run, f"evaluated/{each}")) for each in (LINEAR, GATED))
     return Panel(
-        f"Log-loss: linear {linear}, Memformer {gated}",
+        f"Log-loss is {linear} (linear), {gated} (Memformer)",
         "Each prompt comes from one component. Each depth has heads of its own, put together by "
         "learned gates. Full lines are fresh prompts, dotted ones those that the gates were "
         "learned on. Log-loss is the logarithm of the error: one less is 2.7 times smaller. "
-        f"Predicting zero gives {written(zero)}, above the picture. If Γ did no harm, the "
+        f"Predicting zero gives {written(zero)}, beyond the axis. If Γ did no harm, the "
         "Memformer's line would not lie above the other."
         + " Rings are the paper's points, on the dotted lines' prompts."
         * bool(as_printed),
@@ -80,7 +80,7 @@ def shares(run: Run, view: View) -> Panel:
     )
     sums = ", ".join(written(float(each)) for each in found.sum(1))
     return Panel(
-        f"The gates sum to {sums}",
+        f"The gates of all heads sum to {sums}",
         f"The gates of the model of {row + 1} layers, learned from zero. They cannot be right for "
         "all prompts: each comes from one component, and the same three numbers serve all. One "
         "gate at 1 and the others at 0 would be Theorem 4.1's choice for that component.",

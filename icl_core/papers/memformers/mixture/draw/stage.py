@@ -30,7 +30,7 @@ def comparison(run: Run, view: View) -> Panel:
     y_range = window([*(np.minimum(each.y, 1.5) for each in series), floor, [0.0]])
     linear, memory = (written(end(run, f"evaluated/{method}")) for method in (LINEAR, GATED))
     return Panel(
-        f"Log-loss: linear {linear}, Memformer {memory}",
+        f"Log-loss is {linear} (linear), {memory} (Memformer)",
         "Log-loss on fresh prompts of the mixture: one less is an error 2.7 times smaller. Each "
         "depth has heads of its own, put together by learned gates. If memory mattered, the lines "
         "would lie apart. Without gates the heads are off by a factor, and worse.",

@@ -1,9 +1,6 @@
 """What the stages of two experiments or more share: figures that fill a small box, one line of
 legend above."""
 
-from typing import Any
-
-from icl_core.contract.experiment import Run
 from icl_core.contract.figure import Figure
 
 MARGIN = {"l": 56, "r": 18, "t": 26, "b": 46}
@@ -16,11 +13,6 @@ def fitted(figure: Figure, **margin: int) -> Figure:
     for label in figure.layout.get("annotations", ()):
         label.pop("bgcolor", None)  # it would cover the curves
     return figure.update_layout(margin=MARGIN | margin, legend=LEGEND)
-
-
-def at(run: Run, view: Any) -> int:
-    """The training step that the view's snapshot shows."""
-    return run.step(view)
 
 
 def named(figure: Figure, title: str = "") -> Figure:

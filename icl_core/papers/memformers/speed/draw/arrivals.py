@@ -134,9 +134,8 @@ def _title(run: Run, coordinates: str) -> str:
     """At the best rate: the linear transformer's steps, and the faster Memformer's."""
     ends = {model.id: _best(run, model, coordinates) for model in (LINEAR, *MEMORIES)}
     first = min(MEMORIES, key=lambda model: ends[model.id])
-    where = "Original" if coordinates == "original" else "Whitened"
     linear = _steps_text(ends[LINEAR.id])
-    return f"{where}: linear {linear}, {first.name} {_steps_text(ends[first.id])} steps"
+    return f"Best rates: {_steps_text(ends[first.id])} steps with memory, {linear} without"
 
 
 def _best(run: Run, model: Timed, coordinates: str) -> float:

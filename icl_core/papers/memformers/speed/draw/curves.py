@@ -41,7 +41,7 @@ def at_rate(run: Run, view: View) -> Panel:
         not np.isfinite(typical(arrivals(run, each, view.coordinates))[index]) for each in models
     )
     return Panel(
-        f"Rate {rate:g}: {len(models) - never} of {len(models)} come within {WITHIN}",
+        f"At rate {rate:g}, {len(models) - never} of {len(models)} come within {WITHIN}",
         f"Log-loss on fresh prompts minus the floor's, in {view.coordinates} coordinates: the mean "
         "and range over seeds. A model has arrived where its line first crosses the dotted one. A "
         "rate that is too large leaves a line hovering above it.",

@@ -93,8 +93,8 @@ def _traces(model: Timed, coordinates: str, found: Places, x: np.ndarray) -> lis
 
 def _title(run: Run, coordinates: str) -> str:
     found = {each.id: at_best(run, coordinates, each) for each in COMPARED}
-    memory = times(found[CGD.id]).removesuffix(" times")
-    return f"Sooner: memory {memory}, α alone {times(found[STEPPED.id])}"
+    memory, alone = (times(found[each.id]).removesuffix(" times") for each in (CGD, STEPPED))
+    return f"Training is {memory} times as fast, with α alone {alone}"
 
 
 def times(found: Factors | None) -> str:

@@ -66,7 +66,7 @@ def paths(run: Run, view: View) -> Panel:
     figure.add_traces(_tokens(np.concatenate([each[1][:, plane] for each in both.values()])))
     largest = max(float(np.abs(each[1] - each[0]).max()) for each in both.values())
     return Panel(
-        f"Prompt {prompt}: the same path, to {power(largest)}",
+        f"On prompt {prompt} the paths agree to {power(largest)}",
         "Lines and dots are the guesses of each method, in the plane of the eigenvectors of the "
         "smallest and the largest eigenvalue. Rings are the guesses that the tokens of the "
         "Memformer hold, read out with the queries e₁ … e_d. Were a theorem wrong, rings would "
@@ -144,7 +144,7 @@ def gradient(run: Run, view: View) -> Panel:
     ]
     figure = figures.curves(series, "prompts N", "gradient", log_x=True, log_y=True, height=HEIGHT)
     return Panel(
-        f"At aΣ⁻¹ the gradient falls like N to the {written(slope(run)[0])}",
+        f"At a Σ⁻¹ the gradient shrinks like 1/√N (power {written(slope(run)[0])})",
         "How large the gradient with respect to all Aₗ is, measured on N prompts (root mean "
         "square over sets of them; w* and query are integrated out). At Aₗ = aₗ Σ⁻¹ (orange) it "
         "is sampling error and follows the dotted line. Along aₗ itself it is "
@@ -191,7 +191,7 @@ def count(run: Run, view: View) -> Panel:
         figure.add_annotation(text=str(number), **above)
     from_on = parameters.overtaken(learned["lfom"], run.config.layers)
     return Panel(
-        f"LFOM has fewer numbers from B = {from_on} on",
+        f"From {from_on} prompts on LFOM uses fewer numbers",
         "Blue: how many numbers each variant learns, counted on its tensors. Black: how many "
         f"conjugate gradient computes for B = {view.batch} test prompts, two for each prompt and "
         "iteration (Remark 3.3). The Memformer's numbers serve all prompts. CGD's are not "

@@ -50,7 +50,7 @@ def comparison(run: Run, view: View) -> Panel:
     apart = float((logs["gated"] - logs["scalar"])[:, :unseen].mean())
     beside = "as good as" if abs(apart) < COUNTS else above(apart).removesuffix(" that of")
     return Panel(
-        f"Gates {beside} one number",
+        f"Gates are {beside} one number",
         "Log-loss on fresh prompts of each variance: with a gate for each head (a dash: on the "
         "prompts that the gates were learned on), with one number for the best head, and with "
         "that head as it is. If several gates were needed, blue would lie well below green. "
@@ -97,7 +97,8 @@ def shares(run: Run, view: View) -> Panel:
     share = found * variance / trained
     total = share.sum(1)
     return Panel(
-        f"Gates add up to {written(float(total.min()))} to {written(float(total.max()))} of a step",
+        f"The gates add up to {written(float(total.min()))} to {written(float(total.max()))} of "
+        "a step",
         "Each block is a gate times σ²/σₕ²: the share of a whole step that its head takes. The "
         "gate itself is written on "
         "it. " + (SHARED if run.config.rotations == "common" else PICKED),
@@ -109,9 +110,12 @@ def starts(run: Run, view: View) -> Panel:
     """Where gates end that start elsewhere, on the last unseen variance."""
     panel = gates.starts(run, view)
     loss = log_of(run["start/loss"])[gates.row(run, view)]
+    apart = float(np.ptp(loss))
     assert panel.figure is not None
     return replace(
         panel,
-        title=f"Four starts end {written(float(np.ptp(loss)))} apart in log-loss",
+        title="All four starts reach the same loss"
+        if apart < COUNTS
+        else f"Four starts end {written(apart)} apart in log-loss",
         figure=named(panel.figure, "head of "),
     )

@@ -24,14 +24,7 @@ from torch import Tensor
 from torch.nn.functional import gelu
 
 from icl_core.papers.gdssm.shared.sequence_models.authors import parts
-from icl_core.papers.gdssm.shared.sequence_models.authors.parts import (
-    CONVOLVED,
-    HEADS,
-    Hidden,
-    Shape,
-    block_parameters,
-    normalised,
-)
+from icl_core.papers.gdssm.shared.sequence_models.authors.parts import CONVOLVED, HEADS
 from icl_core.papers.gdssm.shared.sequence_models.initial_weights import (
     Generators,
     Parameters,
@@ -45,12 +38,12 @@ WIDER = 3  # of the feed-forward layers, times the width
 SLOW = ("recurrent.Λ",)
 
 
-def state(shape: Shape) -> int:
+def state(shape: parts.Shape) -> int:
     """Channels of each recurrence."""
     return math.ceil(4 * shape.width / 3)
 
 
-def parameters(shape: Shape, generators: Generators) -> Parameters:
+def parameters(shape: parts.Shape, generators: Generators) -> Parameters:
     """Random parameters of the three blocks and their feed-forward layers."""
     return {
         **parts.in_and_out(shape, generators),
@@ -60,7 +53,7 @@ def parameters(shape: Shape, generators: Generators) -> Parameters:
     }
 
 
-def _recurrent(shape: Shape, generators: Generators, blocks: int) -> Parameters:
+def _recurrent(shape: parts.Shape, generators: Generators, blocks: int) -> Parameters:
     width, d = shape.width, state(shape)
     decay = 0.9 + 0.099 * uniform(generators, blocks, d)
     return parts.norm(shape, generators, blocks) | {
@@ -79,7 +72,7 @@ def _recurrent(shape: Shape, generators: Generators, blocks: int) -> Parameters:
     }
 
 
-def _attention(shape: Shape, generators: Generators, blocks: int) -> Parameters:
+def _attention(shape: parts.Shape, generators: Generators, blocks: int) -> Parameters:
     width, m = shape.width, shape.head
     return parts.norm(shape, generators, blocks) | {
         "W_Q": parts.stack(generators, blocks, width, HEADS * m),
@@ -99,12 +92,12 @@ def forward(
     u = tokens @ p["W_in"]  # (tasks, T, width)
     for place, (kind, index) in enumerate(PATTERN):
         if kind == "recurrent":
-            u = u + recurrent(block_parameters(p, kind, index), u)
+            u = u + recurrent(parts.block_parameters(p, kind, index), u)
         else:  # the end of the pattern: all that follows is asked of the last token alone
             u = u[:, parts.answered_tokens(last)] + local(
-                block_parameters(p, kind, index), u, parts.answered_tokens(last)
+                parts.block_parameters(p, kind, index), u, parts.answered_tokens(last)
             )
-        u = u + feed_forward(block_parameters(p, "mlp", place), u)
+        u = u + feed_forward(parts.block_parameters(p, "mlp", place), u)
     return u @ p["W_out"]  # (tasks, T, f)
 
 
@@ -112,21 +105,22 @@ def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "t
     """The same, one token after the other; every block remembers what it needs."""
     of_kind = {"recurrent": recurrent_steps, "attention": attention_steps}
     steps = [
-        of_kind[kind](block_parameters(p, kind, index), len(tokens)) for kind, index in PATTERN
+        of_kind[kind](parts.block_parameters(p, kind, index), len(tokens))
+        for kind, index in PATTERN
     ]
     answers = []
     for s in tokens.unbind(1):  # (tasks, f)
         u = s @ p["W_in"]  # (tasks, width)
         for place, step in enumerate(steps):
             u = u + step(u)
-            u = u + feed_forward(block_parameters(p, "mlp", place), u)
+            u = u + feed_forward(parts.block_parameters(p, "mlp", place), u)
         answers.append(u @ p["W_out"])
     return torch.stack(answers, 1)
 
 
 def recurrent(p: Parameters, u: Float[Tensor, "tasks T width"]) -> Float[Tensor, "tasks T width"]:
     """What a recurrent block adds to all tokens."""
-    n = normalised(p, u)
+    n = parts.normalised(p, u)
     a, b = gated(p, parts.convolved(n @ p["W_x"], p["convolution"]) + p["b_convolution"])
     return (associative_scan(a, b) * gelu(n @ p["W_gate"])) @ p["W_y"]
 
@@ -143,7 +137,7 @@ def recurrent_steps(p: Parameters, tasks: int) -> Step:
 
     def step(u: Tensor) -> Tensor:
         nonlocal z, recent
-        n = normalised(p, u)
+        n = parts.normalised(p, u)
         recent = parts.newest(recent, n @ p["W_x"])
         a, b = gated(p, (recent * p["convolution"]).sum(1) + p["b_convolution"])
         z = a * z + b  # (tasks, d)
@@ -156,7 +150,7 @@ def local(
     p: Parameters, u: Float[Tensor, "tasks T width"], asked: slice
 ) -> Float[Tensor, "tasks R width"]:
     """What local attention adds to the tokens that are `asked`."""
-    n, T = normalised(p, u), u.shape[1]
+    n, T = parts.normalised(p, u), u.shape[1]
     q, k, v = (
         parts.split(n[:, asked] @ p["W_Q"]),
         n @ p["W_K"],
@@ -178,7 +172,7 @@ def attention_steps(p: Parameters, tasks: int) -> Step:
     values: list[Tensor] = []
 
     def step(u: Tensor) -> Tensor:
-        n = normalised(p, u)
+        n = parts.normalised(p, u)
         keys.append(n @ p["W_K"])
         values.append(n @ p["W_V"])
         k, v = torch.stack(keys, 1), torch.stack(values, 1)  # (tasks, t, m)
@@ -190,7 +184,7 @@ def attention_steps(p: Parameters, tasks: int) -> Step:
     return step
 
 
-def feed_forward(p: Parameters, u: Hidden) -> Hidden:
+def feed_forward(p: Parameters, u: parts.Hidden) -> parts.Hidden:
     """What the gated feed-forward layer adds (GeGLU)."""
-    n = normalised(p, u)
+    n = parts.normalised(p, u)
     return (gelu(n @ p["W_g"]) * (n @ p["W_1"])) @ p["W_2"]

@@ -67,7 +67,7 @@ def parameters(shape: Shape, generators: Generators) -> Parameters:
 def forward(
     p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = False
 ) -> Float[Tensor, "tasks R f"]:
-    """The answers at all tokens, or at the `last` one alone, for one seed's parameters."""
+    """Return the answers at all tokens, or at the `last` one alone, whose state is all it needs."""
     u = tokens @ p["W_in"]  # (tasks, T, width)
     n = normalised(p, u)
     x = silu(parts.convolved(n @ p["W_x"], p["convolution"]) + p["b_convolution"])  # (tasks, T, d)

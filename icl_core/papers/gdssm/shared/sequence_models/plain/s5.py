@@ -99,7 +99,7 @@ def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, 
 
 
 def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
-    """The same, one token after the other: all that is remembered is z."""
+    """Return the same, one token after the other: only z is remembered."""
     A, B = discretised(p)
     z, answers = A.new_zeros(tokens.shape[0], len(A)), []
     for s in tokens.unbind(1):  # (tasks, f)
