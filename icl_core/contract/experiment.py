@@ -190,6 +190,7 @@ class Experiment:
     diagram     takes a config and returns the diagram of its model
     theory      numbers that sweeps draw beside what was measured
     atlas       grids of shipped runs
+    picture     the names of the drawings in its picture of the gallery; empty for the stage's first
     """
 
     name: str
@@ -211,6 +212,7 @@ class Experiment:
     diagram: Callable[[Any], Diagram] | None = None
     theory: tuple[Theory, ...] = ()
     atlas: Atlas | None = None
+    picture: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
