@@ -21,7 +21,7 @@ from icl_core.contract.figure import Figure
 from icl_core.contract.lesson import Lesson
 from icl_core.contract.progress import Cancelled, Diverged, NextTraining, Progress  # noqa: F401
 from icl_core.contract.run import Run, Tensors, compact, names  # noqa: F401
-from icl_core.contract.story import Story
+from icl_core.contract.story import Story, Try
 
 
 class CannotDraw(Exception):
@@ -226,6 +226,7 @@ class Opening:
     headline  takes the run and the index of a snapshot and returns a sentence
     panels    by name, functions that take the run and the index of a snapshot and return a panel,
               whose figure has the same traces at every snapshot
+    own       something of the visitor's own to try in its experiment, for the end of a tour
     """
 
     title: str
@@ -233,6 +234,7 @@ class Opening:
     run: tuple[str, str]
     headline: Callable[[Run, int], str]
     panels: Mapping[str, Callable[[Run, int], Panel]]
+    own: Try | None = None
 
 
 @dataclass(frozen=True)

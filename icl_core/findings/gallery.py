@@ -14,10 +14,11 @@ from pathlib import Path
 from icl_core import registry
 from icl_core.contract.experiment import STAGE, Drawing, Experiment, Panel
 from icl_core.contract.run import Run
+from icl_core.contract.story import sentence_of
 from icl_core.figures.thumbnail import MOST_BYTES, thumbnail
 from icl_core.runs import store
 
-_ATTRIBUTE = re.compile(r' (aria-label|data-title|data-says|data-run)="([^"]*)"')
+_ATTRIBUTE = re.compile(r' (aria-label|data-title|data-says|data-seen|data-run)="([^"]*)"')
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class Card:
 
     title    the experiment's title
     says     what it finds: its headline at the end of its first preset's shipped run
+    seen     what that run has shown, for the end of a tour (`Story.seen`), else the headline
     shows    the titles of the panels in the picture
     run      the first digits of that run's digest
     picture  an SVG in the colours of the light theme
@@ -33,6 +35,7 @@ class Card:
 
     title: str
     says: str
+    seen: str
     shows: str
     run: str
     picture: str
@@ -54,6 +57,7 @@ def card(experiment_id: str) -> Card | None:
         return Card(
             texts["data-title"],
             texts["data-says"],
+            texts["data-seen"],
             texts["aria-label"],
             texts["data-run"],
             picture,
@@ -87,9 +91,12 @@ def draw(experiment: Experiment, run: Run) -> str:
     view = experiment.view(**experiment.presets[0].view)
     panels = [drawing.draw(run, view) for drawing in _drawings(experiment, run)]
     figures = [panel.figure for panel in panels if panel.figure is not None]
+    headline = experiment.headline(run, view)
+    seen = sentence_of(experiment.story.seen, run, view) if experiment.story else ""
     attributes = {
         "data-title": experiment.title,
-        "data-says": experiment.headline(run, view),
+        "data-says": headline,
+        "data-seen": seen or headline,
         "data-run": run.digest[:16],
     }
     titles = [_short_title(panel) for panel in panels] if len(panels) > 1 else []

@@ -19,13 +19,13 @@ from pages.ui.look import menu
 from pages.ui.look.escape import escape_markdown
 from pages.ui.look.style import is_dark
 
-_CSS = (Path(__file__).parents[1] / "browser" / "gallery.css").read_text(encoding="utf-8")
+CSS = (Path(__file__).parents[1] / "browser" / "gallery.css").read_text(encoding="utf-8")
 
 
 def show() -> None:
     """Draw the page of the gallery."""
     menu.frame("Gallery")
-    st.html(f"<style>{_CSS}</style>")
+    st.html(f"<style>{CSS}</style>")
     count = sum(len(paper.experiments) for paper in registry.papers().values())
     st.title(f"{count} findings, a picture each", anchor=False)
     st.markdown(
@@ -50,13 +50,13 @@ def _card(paper: Paper, experiment: str) -> None:
         if card is None:
             st.caption("Its picture appears once its run is built: `python -m icl_core build`.")
             return
-        st.html(_image(card, is_dark()))
+        st.html(image(card))
         st.markdown(escape_markdown(card.says))
 
 
-def _image(card: Card, dark: bool) -> str:
-    """Return a card's picture as an image: st.html keeps no SVG."""
-    svg = themed_svg(card.picture, dark)
+def image(card: Card) -> str:
+    """Return a card's picture as an image, since st.html keeps no SVG, in the visitor's theme."""
+    svg = themed_svg(card.picture, is_dark())
     source = b64encode(svg.encode()).decode()
     return (
         f'<img src="data:image/svg+xml;base64,{source}" alt="{escape(card.shows)}" '
