@@ -1,4 +1,4 @@
-"""Builds the shipped runs, one for every preset that asks for it, and the atlases.
+"""Builds the shipped runs, one for every preset that asks for it, the atlases and the gallery.
 
 A run that exists already is not trained again. Trainings are ordinary jobs, so that an interrupted
 build continues where it was; their files then move to artifacts/. Tensors that several runs of a
@@ -14,7 +14,7 @@ from icl_core import registry
 from icl_core.contract import knobs
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.run import Tensors, thinned
-from icl_core.findings import findings
+from icl_core.findings import findings, gallery
 from icl_core.findings.findings import Finding
 from icl_core.jobs import queue
 from icl_core.jobs.terminal import watch_all
@@ -43,7 +43,8 @@ class WantedRun:
 def build_runs(
     ids: list[str], presets: list[str] | None, workers: int | None
 ) -> tuple[list[Finding], list[str]]:
-    """Build, refresh and prune the shipped runs, and the atlases unless `presets` are named.
+    """Build, refresh and prune the shipped runs; unless `presets` are named, the atlases and the
+    cards of the gallery, too.
 
     `ids` are experiments, all if the list is empty; `presets` are names, all if it is None.
     Returns what the runs measured, and a sentence for each run that could not be built. Raises
@@ -72,6 +73,7 @@ def build_runs(
         for experiment_id in ids:
             problems += _build_atlas(experiment_id, workers)
             measured += findings.of_atlas(experiment_id, store.default())
+        problems += gallery.write(ids)
     return measured, problems
 
 

@@ -1,7 +1,7 @@
 """The command line: everything but the dashboard.
 
 list · show, run, sweep, figure EXPERIMENT · a command for each kind of document FILE · claims ·
-build · work
+build · gallery · work
 """
 
 import argparse
@@ -78,6 +78,8 @@ def _parser(program: str) -> argparse.ArgumentParser:
     )
     build.add_argument("--jobs", type=int, metavar="N", help="trainings at once")
     _add_scheduler(build)
+    gallery = add("gallery", _gallery, "draw the gallery's pictures of the shipped runs anew")
+    gallery.add_argument("experiment", nargs="*")
     work = add("work", _work, "train what was asked for; started by the dashboard when needed")
     work.add_argument("--once", action="store_true", help="one job at most")
     work.add_argument(
@@ -265,6 +267,15 @@ def _build(options: argparse.Namespace) -> int:
         raise BadSetting(f"--jobs must be at least 1, got {options.jobs}")
     built, problems = build.build_runs(options.experiment, options.preset, options.jobs)
     _print_findings(built)
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return FAILED if problems else 0
+
+
+def _gallery(options: argparse.Namespace) -> int:
+    from icl_core.findings import gallery
+
+    problems = gallery.write(options.experiment or registry.experiment_ids())
     for problem in problems:
         print(problem, file=sys.stderr)
     return FAILED if problems else 0

@@ -22,6 +22,7 @@ OPENINGS = [paper for paper in registry.papers().values() if paper.opening]
 WITHOUT_TORCH = """
 import sys
 import pages.ui.front.front
+import pages.ui.front.gallery
 from icl_core import registry
 from icl_core.runs import store
 for paper in registry.papers().values():

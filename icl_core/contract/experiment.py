@@ -21,7 +21,7 @@ from icl_core.contract.figure import Figure
 from icl_core.contract.lesson import Lesson
 from icl_core.contract.progress import Cancelled, Diverged, NextTraining, Progress  # noqa: F401
 from icl_core.contract.run import Run, Tensors, compact, names  # noqa: F401
-from icl_core.contract.story import Story
+from icl_core.contract.story import Story, Try
 
 
 class CannotDraw(Exception):
@@ -190,6 +190,7 @@ class Experiment:
     diagram     takes a config and returns the diagram of its model
     theory      numbers that sweeps draw beside what was measured
     atlas       grids of shipped runs
+    picture     the names of the drawings in its picture of the gallery; empty for the stage's first
     """
 
     name: str
@@ -211,6 +212,7 @@ class Experiment:
     diagram: Callable[[Any], Diagram] | None = None
     theory: tuple[Theory, ...] = ()
     atlas: Atlas | None = None
+    picture: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -224,6 +226,7 @@ class Opening:
     headline  takes the run and the index of a snapshot and returns a sentence
     panels    by name, functions that take the run and the index of a snapshot and return a panel,
               whose figure has the same traces at every snapshot
+    own       something of the visitor's own to try in its experiment, for the end of a tour
     """
 
     title: str
@@ -231,6 +234,7 @@ class Opening:
     run: tuple[str, str]
     headline: Callable[[Run, int], str]
     panels: Mapping[str, Callable[[Run, int], Panel]]
+    own: Try | None = None
 
 
 @dataclass(frozen=True)

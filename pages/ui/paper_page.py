@@ -18,7 +18,7 @@ from icl_core.runs.header import Header
 from pages.ui.claims import verdicts
 from pages.ui.controls import auto_train, sharing, sidebar, train_longer, training, uploads, widgets
 from pages.ui.controls.training import Pending
-from pages.ui.link import address, lesson_rules, same_tab_links
+from pages.ui.link import address, kept_answers, lesson_rules, same_tab_links
 from pages.ui.link.address import Setting
 from pages.ui.look import formats, menu
 from pages.ui.look.escape import escape_markdown
@@ -42,6 +42,7 @@ def show(name: str) -> None:
         return
     _prepare_server()
     setting = address.read(paper)
+    kept_answers.restore()
     exact = None if setting.refused else store.default().find(setting.id, setting.config)
     shown = exact or store.default().nearest(setting.id, setting.config)
     run = _load(shown) if shown else None
@@ -52,16 +53,18 @@ def show(name: str) -> None:
     _header(paper, setting, summaries)
     _warnings(setting)
     with st.sidebar:
-        _sidebar(setting, exact, pending)
+        _sidebar(setting, exact, pending, run)
     _main(setting, shown, run, summaries, pending)
     glossary.explain(name)
     same_tab_links.listen()
 
 
-def _sidebar(setting: Setting, exact: Header | None, pending: Pending | None) -> None:
+def _sidebar(
+    setting: Setting, exact: Header | None, pending: Pending | None, run: Run | None
+) -> None:
     """Draw presets, main knobs, where the run comes from, and the other knobs; in a lesson what it
     leaves of them."""
-    lesson.show_in_sidebar(setting)
+    lesson.show_in_sidebar(setting, run)
     has_settings = not lesson_rules.is_hidden(setting.lesson, SETTINGS)
     if not lesson_rules.is_hidden(setting.lesson, PRESETS):
         sidebar.preset_menu(setting)

@@ -3,6 +3,7 @@ torch."""
 
 from icl_core import figures
 from icl_core.contract.experiment import Opening, Panel, Run
+from icl_core.contract.story import Try
 from icl_core.figures import Curve
 from icl_core.papers.birth.shared import head_maps
 
@@ -30,6 +31,8 @@ def _headline(run: Run, index: int) -> str:
     looked = sum(float(shown.attention2[query, key]) for query, key, _ in shown.where) / max(
         1, count
     )
+    if run.snapshot_steps[index] == 0:
+        return f"Before training it guesses any character: {hits} of {count} predictions are right."
     step = f"Step {run.snapshot_steps[index]}: {looked:.0%} of the attention is in the right place"
     return f"{step}, {hits} of {count} predictions are right."
 
@@ -39,7 +42,8 @@ OPENING = Opening(
     say=(
         "This small transformer reads **abcXabcXab**. From the fifth character on it can know "
         "what comes next: whatever followed the same character before. Each row shows where one "
-        "character looks. The outlined cells are where it should look."
+        "character looks; the outlined cells are where it should, two of them where a character "
+        "came twice before."
     ),
     run=("birth.induction", "fastest"),
     headline=_headline,
@@ -47,4 +51,5 @@ OPENING = Opening(
         "first": lambda run, index: head_maps.first(head_maps.at_snapshot(run, index)),
         "second": lambda run, index: head_maps.second(head_maps.at_snapshot(run, index)),
     },
+    own=Try("Give the model a sequence of your own", fields={"sequence": "to be or not to be"}),
 )

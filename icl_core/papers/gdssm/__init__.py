@@ -81,8 +81,7 @@ PAPER = Paper(
         ("comparison", "who"),
         ("comparison", "close"),
     ),
-    bridge="So far every layer could see the whole prompt. This model reads it once and keeps one "
-    "table of numbers.",
+    bridge="This model reads once and keeps one table of numbers, its state.",
     lesson=LESSON,
     order=3,
     mathematics=r"""

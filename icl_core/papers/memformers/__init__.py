@@ -92,8 +92,7 @@ PAPER = Paper(
         ("methods", "memory"),
         ("convergence", "found"),
     ),
-    bridge="You have seen a model look something up in its prompt. Can a model also compute with "
-    "what it reads?",
+    bridge="Can a model also compute with what it reads?",
     lesson=LESSON,
     order=2,
     mathematics=r"""

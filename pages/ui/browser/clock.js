@@ -85,6 +85,10 @@ class Clock {
       if (!isReached) this.target = data.marks;
       this.reached = null;
     }
+    if (data.reveal && !this.data?.reveal) {
+      this.drawerOpens = true;
+      this.later();
+    }
     this.data = data;
     this.send = send;
     this.track.max = data.steps.length - 1;

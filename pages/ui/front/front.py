@@ -9,12 +9,13 @@ from icl_core.contract.figure import Figure
 from icl_core.findings import findings
 from icl_core.runs import store
 from pages.ui.claims import verdicts
-from pages.ui.front import opening
+from pages.ui.front import opening, tour_end
 from pages.ui.link import same_tab_links
 from pages.ui.look import menu
 from pages.ui.look.chart import show_chart
 from pages.ui.look.escape import escape_markdown
 from pages.ui.look.style import is_dark
+from pages.ui.story import tour
 
 _WHAT = """
 A trained model can pick up a new pattern from its input alone, while none of its weights change.
@@ -23,7 +24,10 @@ This is **in-context learning**. Here you train small models that do it, and loo
 
 
 def show() -> None:
-    """Draw the front page."""
+    """Draw the front page, or the end of the tour that its address names."""
+    if tour.stops(st.query_params.get(tour.END, "")):
+        tour_end.show(st.query_params[tour.END])
+        return
     menu.frame("Start")
     st.title("How models learn in context", anchor=False)
     st.markdown(_WHAT)

@@ -48,8 +48,9 @@ def show(paper: str) -> None:
             st.markdown(opening.say)
             experiment, preset = opening.run
             query = {"experiment": experiment.partition(".")[2], "preset": preset}
+            tour.offer(tour.ALL, primary=True)
             menu.link(paper, "Open the experiment", query)
-            tour.offer(tour.ALL)
+            menu.link("gallery", "Gallery of all findings")
             if registry.lessons():
                 menu.link("lessons", "Lessons, ready to teach")
         with st.container(key="opening-film"):

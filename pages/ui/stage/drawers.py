@@ -26,7 +26,7 @@ VIEW, NUMBERS, EVIDENCE, WHY = "View", "Numbers", "Evidence", "Why"
 def names(setting: Setting, run: Run) -> list[str]:
     """Return the names of the drawers: those of the experiment's drawings, in their order, among
     those that every experiment has."""
-    drawers = [lesson.EXERCISES] if setting.lesson else []
+    drawers: list[str] = []
     if setting.experiment.diagram:
         drawers.append(model_diagram.MODEL)
     for drawing in setting.experiment.drawings:
@@ -81,7 +81,7 @@ def show(
                     _numbers(setting, run, cell)
                 else:
                     _content(setting, run, requested, summaries, training_key)
-        elif requested:
+        elif requested and requested != lesson.FORMER_DRAWER:
             st.warning(
                 f"There is no drawer {escape_markdown(requested)!s:.80} here; there are "
                 f"{', '.join(titles)}."
@@ -97,8 +97,6 @@ def _content(
 ) -> None:
     if drawer == EVIDENCE:
         evidence.show(summaries)
-    elif drawer == lesson.EXERCISES:
-        lesson.exercises(setting, run)
     elif drawer == model_diagram.MODEL:
         model_diagram.show(setting, run)
     elif drawer == sweep.SWEEP:

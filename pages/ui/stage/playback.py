@@ -44,6 +44,7 @@ class ClockOptions:
     play        whether it starts by itself, once
     beat        the beat that it plays to its step, once
     marks       names of the panels that are outlined; the first one is scrolled into sight
+    reveal      whether the open drawer is scrolled into sight, once
     """
 
     headline: bool = True
@@ -52,6 +53,7 @@ class ClockOptions:
     play: bool = False
     beat: str = ""
     marks: tuple[str, ...] = ()
+    reveal: bool = False
 
 
 def show_clock(

@@ -19,7 +19,15 @@ from pages.ui.controls.training import Pending
 from pages.ui.link import address, pending_address
 from pages.ui.link.address import Setting
 from pages.ui.look.chart import seat_chart
-from pages.ui.stage import drawers, films, live_curves, one_number, panels, playback
+from pages.ui.stage import (
+    drawers,
+    films,
+    live_curves,
+    model_diagram,
+    one_number,
+    panels,
+    playback,
+)
 from pages.ui.stage.playback import ClockOptions
 from pages.ui.story import beats, highlight, prediction
 
@@ -78,6 +86,8 @@ def _head(
             projector="projector" in st.query_params,
             beat="" if beat is None or has_question else beat.name,
             marks=highlight.marks(setting, run, beat),
+            # a question about the diagram is asked with the diagram in sight
+            reveal=has_question and beat is not None and beat.drawer == model_diagram.MODEL,
         )
         _clock(setting, run, index, options)
         with st.container(key="line"):

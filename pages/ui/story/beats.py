@@ -6,13 +6,14 @@ from html import escape
 
 import streamlit as st
 
+from icl_core import registry
 from icl_core.contract import knobs, story
 from icl_core.contract.experiment import Run
 from icl_core.contract.story import Beat, Try
 from pages.ui.link import address, same_tab_links
 from pages.ui.link.address import Setting
 from pages.ui.look.escape import escape_markdown
-from pages.ui.story import highlight, navigation, prediction, tour
+from pages.ui.story import highlight, lesson, navigation, prediction, tour
 from pages.ui.story.glossary import line
 
 
@@ -78,11 +79,10 @@ def _show_beat(setting: Setting, run: Run, beat: Beat) -> None:
     question = prediction.open_question(run, beat)
     stop = tour.stop_of(setting, beat)
     tour_name = tour.requested_tour(setting)
-    bridge, ending = tour.transition_text(tour_name, stop)
-    if tour.is_first(tour_name, stop):
-        if bridge:
+    if tour.is_first(tour_name, stop) and (question is not None or beat.ask is None):
+        if bridge := tour.bridge(tour_name, stop):
             line(setting, bridge)
-        _show_task(setting)
+        _show_task(setting, brief=True)
     if question is not None:
         line(setting, question.ask)
         prediction.ask(setting, run, beat, question)
@@ -98,20 +98,15 @@ def _show_beat(setting: Setting, run: Run, beat: Beat) -> None:
         if beat.do:
             text = f"{text} {beat.do}"
     line(setting, text)
-    if ending:
-        line(setting, ending)
 
 
-def _show_task(setting: Setting) -> None:
-    """Draw the experiment's task with its example."""
+def _show_task(setting: Setting, brief: bool = False) -> None:
+    """Draw the experiment's task with its example; `brief` where a tour begins."""
     task = setting.experiment.story.task if setting.experiment.story else None
     if task is None:
         return
-    if setting.lesson and setting.lesson.predict and "beat" not in st.query_params:
-        line(
-            setting,
-            "Press Start. The lesson asks for a prediction before it shows what comes of it.",
-        )
+    if "beat" not in st.query_params:
+        _show_result(setting)
     prompt = story.example_of(task, setting.config)
     example = "".join(
         f'<span class="piece {kind}">{escape(text)}</span>' for text, kind in prompt.pieces
@@ -120,9 +115,27 @@ def _show_task(setting: Setting) -> None:
         example += f' → <span class="piece answer">{escape(prompt.answer)}</span>'
     line(
         setting,
-        story.task_of(task, setting.config),
+        story.task_of(task, setting.config, brief),
         f'<span class="example">{example}</span>',
     )
+
+
+def _show_result(setting: Setting) -> None:
+    """Draw what a lesson asks for next or, after the script's end, what there is to do now."""
+    if setting.lesson is not None:
+        text = lesson.result_text(setting.lesson)
+        if navigation.is_finished(setting):
+            line(setting, f"You have seen this lesson's story to its end. {text}")
+        elif setting.lesson.predict:
+            line(setting, f"Press Start. The lesson asks for your predictions. {text}")
+        return
+    names = list(registry.papers()[setting.id.partition(".")[0]].experiments)
+    following = names[names.index(setting.name) + 1 :]
+    if navigation.is_finished(setting) and following:
+        paper = setting.id.partition(".")[0]
+        title = registry.experiment(f"{paper}.{following[0]}").title
+        link = same_tab_links.link(paper, title, {"experiment": following[0]})
+        st.html(f'<p class="says">You have seen this story to its end. Next: {link}</p>')
 
 
 def _show_tries(setting: Setting) -> None:

@@ -1,27 +1,57 @@
-"""A lesson on its paper's page: title and aims, the button that leaves it, the exercises."""
+"""A lesson on its paper's page: title, exercises and aims in the sidebar, the button that leaves
+it."""
+
+from dataclasses import dataclass
 
 import streamlit as st
 
+from icl_core import registry
 from icl_core.contract.experiment import Run
-from icl_core.contract.lesson import Exercise, Lesson
-from pages.ui.link import address, pending_address
+from icl_core.contract.lesson import Exercise, Lesson, readings
+from pages.ui.link import address, kept_answers, pending_address
 from pages.ui.link.address import Setting
 from pages.ui.link.widget_events import set_widget
+from pages.ui.look import menu
 from pages.ui.look.escape import escape_markdown
 
-EXERCISES = "Exercises"
+FORMER_DRAWER = "Exercises"  # of links made before the exercises stood in the sidebar
+NO_NUMBER = "Type a number: 1,250 or 0.5, for instance."
 
 
-def show_in_sidebar(setting: Setting) -> None:
-    """Draw the lesson's title and its aims."""
-    if setting.lesson is not None:
-        st.subheader(setting.lesson.title, anchor=False)
+@dataclass(frozen=True)
+class _Check:
+    """What came of an answer: the run that it was checked against, the answer, the verdict."""
+
+    digest: str
+    given: str
+    right: bool
+    text: str
+
+
+def show_in_sidebar(setting: Setting, run: Run | None) -> None:
+    """Draw the lesson's title, its exercises if there is a run, and its aims."""
+    if setting.lesson is None:
+        return
+    st.subheader(setting.lesson.title, anchor=False)
+    with st.container(key="exercises", gap="small"):
+        if run is not None:
+            _exercises(setting, setting.lesson, run)
+    with st.expander("Aims"):
         st.markdown(aims_text(setting.lesson))
 
 
 def aims_text(lesson: Lesson) -> str:
     """Return what students will be able to do, as Markdown."""
     return "You will be able to\n" + "".join(f"\n- {escape_markdown(aim)}" for aim in lesson.able)
+
+
+def result_text(lesson: Lesson) -> str:
+    """Return how many of the lesson's exercises the visitor has answered."""
+    count = len(lesson.exercises)
+    right = sum(_is_right(lesson, exercise) for exercise in lesson.exercises)
+    if right:
+        return f"You answered {right} of {count} exercises."
+    return f"Its {count} exercises stand at the left."
 
 
 def leave_button(setting: Setting) -> None:
@@ -33,37 +63,40 @@ def leave_button(setting: Setting) -> None:
 
 
 def _leave(experiment: str) -> None:
-    dropped = ["lesson"]
-    if pending_address.current_query().get("drawer") == EXERCISES:
-        dropped.append("drawer")
-    pending_address.change({"experiment": experiment}, drop=dropped)
+    pending_address.change({"experiment": experiment}, drop=["lesson"])
 
 
-def exercises(setting: Setting, run: Run) -> None:
-    """Draw the drawer: a field for each exercise, checked when an answer is entered."""
-    if setting.lesson is None:
-        return
-    if setting.config != setting.preset.config or setting.preset.name != setting.lesson.preset:
+def _exercises(setting: Setting, lesson: Lesson, run: Run) -> None:
+    """Draw a field for each exercise, checked when an answer is entered, and the result."""
+    if setting.config != setting.preset.config or setting.preset.name != lesson.preset:
         st.info("The exercises ask about the lesson's own setting, not about this one.")
-        query = {"experiment": setting.name, "preset": setting.lesson.preset, "drawer": EXERCISES}
+        query = {"experiment": setting.name, "preset": lesson.preset}
         st.button("Back to the lesson's setting", on_click=address.go, kwargs=query)
         return
-    for number, exercise in enumerate(setting.lesson.exercises, 1):
-        with st.container(border=True, key=f"exercise-{exercise.name}"):
-            _exercise(setting.lesson, run, number, exercise)
-    st.caption("The answers stand in the lecturer's notes, on the page Lessons.")
+    for number, exercise in enumerate(lesson.exercises, 1):
+        with st.container(key=f"exercise-{exercise.name}", gap="xsmall"):
+            _exercise(lesson, run, number, exercise)
+    if all(_is_right(lesson, exercise) for exercise in lesson.exercises):
+        _show_result(lesson)
+    if any(_answer_key(lesson, exercise) in st.session_state for exercise in lesson.exercises):
+        st.button(
+            "Clear my answers",
+            key="clear answers",
+            type="tertiary",
+            on_click=_clear,
+            args=(lesson,),
+        )
 
 
 def _exercise(lesson: Lesson, run: Run, number: int, exercise: Exercise) -> None:
-    answer_key = f"given {lesson.name} {exercise.name}"
+    answer_key = _answer_key(lesson, exercise)
     widget_key = f"exercise {lesson.name} {exercise.name}"
     st.markdown(f"**{number}.** {escape_markdown(exercise.ask)}")
     answer = st.session_state.get(answer_key, "")
     set_widget(widget_key, answer)
     with st.container(horizontal=True, vertical_alignment="center"):
-        label = f"Answer {number}, {exercise.unit}"
         st.text_input(
-            label,
+            f"Answer {number}, {exercise.unit}",
             answer,
             key=widget_key,
             max_chars=20,
@@ -75,12 +108,61 @@ def _exercise(lesson: Lesson, run: Run, number: int, exercise: Exercise) -> None
         st.markdown(escape_markdown(exercise.unit))
     if not answer:
         return
-    if exercise.accepts(run, answer):
-        st.success(f"✓ Right: {escape_markdown(exercise.answer(run))}")
+    check = _check(lesson, exercise, run, answer)
+    if check.right:
+        st.success(escape_markdown(check.text))
     else:
-        st.info(f"Not yet: {escape_markdown(answer)}. {escape_markdown(exercise.hint)}")
+        st.info(escape_markdown(check.text))
+
+
+def _check(lesson: Lesson, exercise: Exercise, run: Run, answer: str) -> _Check:
+    """Return what comes of an answer. It is kept, as some answers take a while to compute."""
+    key = f"check {lesson.name} {exercise.name}"
+    check = st.session_state.get(key)
+    if check is None or (check.digest, check.given) != (run.digest, answer):
+        right = exercise.accepts(run, answer)
+        if right:
+            text = f"✓ Right: {exercise.answer(run)}"
+        elif readings(answer):
+            text = f"Not yet: {answer}. {exercise.hint}"
+        else:
+            text = NO_NUMBER
+        check = _Check(run.digest, answer, right, text)
+        st.session_state[key] = check
+    return check
+
+
+def _is_right(lesson: Lesson, exercise: Exercise) -> bool:
+    check = st.session_state.get(f"check {lesson.name} {exercise.name}")
+    return check is not None and check.right
+
+
+def _show_result(lesson: Lesson) -> None:
+    """Draw the lesson's result and the way to the next lesson, or to the gallery after the last."""
+    count = len(lesson.exercises)
+    st.success(f"You answered {count} of {count}. This lesson is done.")
+    names = list(registry.lessons())
+    following = names[names.index(lesson.name) + 1 :]
+    if following:
+        paper, other = registry.lessons()[following[0]]
+        query = {"experiment": other.experiment, "lesson": other.name}
+        menu.link(paper.name, f"Next lesson: {other.title}", query)
+    else:
+        menu.link("gallery", "To the gallery of all findings")
+
+
+def _answer_key(lesson: Lesson, exercise: Exercise) -> str:
+    return f"given {lesson.name} {exercise.name}"
 
 
 def _store_answer(answer_key: str, widget_key: str) -> None:
-    """Keep an answer for the visit, also while its field is not on the page."""
-    st.session_state[answer_key] = st.session_state[widget_key].strip()
+    """Keep an answer for the visit, and over a reload."""
+    kept_answers.store(answer_key, st.session_state[widget_key].strip())
+
+
+def _clear(lesson: Lesson) -> None:
+    """Forget all answers in the lesson."""
+    kept_answers.clear()
+    for exercise in lesson.exercises:
+        for key in (_answer_key(lesson, exercise), f"check {lesson.name} {exercise.name}"):
+            st.session_state.pop(key, None)

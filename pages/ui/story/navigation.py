@@ -9,7 +9,7 @@ import streamlit as st
 
 from icl_core.contract.experiment import Run
 from icl_core.contract.story import Beat
-from pages.ui.link import address
+from pages.ui.link import address, kept_answers
 from pages.ui.link.address import Setting
 from pages.ui.story import prediction, tour
 from pages.ui.story.tour import Stop
@@ -51,6 +51,11 @@ def show(setting: Setting, run: Run, beats: Sequence[Beat], beat: Beat | None) -
         _beat_button("Next ▶", "next", partial(prediction.pass_over, run, beat), withheld)
     elif isinstance(after, Stop):
         _stop_button("Next ▶", "next", after, tour_name)
+    elif after is None and tour.stop_of(setting, beat) in tour.stops(tour_name):
+        with st.container(key="next", width="content"):
+            if st.button("Done ✓", key="next end", type="primary", disabled=withheld):
+                st.session_state.pop(_LAST_BEAT, None)
+                tour.go_to_end(tour_name)
     else:
         _beat_button(
             "Next ▶" if after else "Done ✓",
@@ -58,6 +63,15 @@ def show(setting: Setting, run: Run, beats: Sequence[Beat], beat: Beat | None) -
             partial(_go_to_beat, setting, run, beats, after),
             withheld,
         )
+
+
+def is_finished(setting: Setting) -> bool:
+    """Return whether the visitor has reached the end of the experiment's script."""
+    return _finished_key(setting) in st.session_state
+
+
+def _finished_key(setting: Setting) -> str:
+    return f"finished {setting.id}"
 
 
 def _back_button() -> None:
@@ -70,7 +84,12 @@ def _back_button() -> None:
 
 def _start_button(setting: Setting, run: Run, beats: Sequence[Beat]) -> None:
     """Draw the button that begins the script; if no beat can be played here, on the first preset's
-    run."""
+    run. To a visitor who has reached the script's end, Page Down does not begin it again."""
+    if beats and is_finished(setting):
+        begin = partial(_go_to_beat, setting, run, beats, beats[0])
+        with st.container(key="again", width="content"):
+            st.button("Start again", key="again here", on_click=begin)
+        return
     if beats:
         _beat_button("Start ▶", "next", partial(_go_to_beat, setting, run, beats, beats[0]))
         return
@@ -146,6 +165,7 @@ def _go_to_beat(setting: Setting, run: Run, beats: Sequence[Beat], beat: Beat | 
     fields["beat"] = (beat.name if beat else "", "")
     if beat is None:
         st.session_state.pop(_LAST_BEAT, None)
+        kept_answers.store(_finished_key(setting), 1)
         fields["tour"] = ("", "")
     else:
         fields |= prediction.play_query(run, beats, beat)

@@ -1,7 +1,7 @@
 """Predictions: a beat may ask for one before it shows what came out.
 
-A prediction is never graded and is optional unless a lesson asks for it; the session keeps it for
-the visit.
+A prediction is never graded and is optional unless a lesson asks for it. The session keeps it for
+the visit; made in a lesson, it outlives a reload.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from icl_core.contract.story import (
     sentence_of,
     snapshot_of,
 )
-from pages.ui.link import address
+from pages.ui.link import address, kept_answers
 from pages.ui.link.address import Setting
 from pages.ui.story.glossary import line
 
@@ -94,12 +94,8 @@ def answer(setting: Setting, run: Run, beat: Beat, question: Question) -> None:
     base = address.base_view(setting.experiment, setting.preset)
     view = seen_at(beat, run, base)
     right = question.right(run, view)
-    if chosen == PASSED:
-        outcome = f"The answer: {question.choices[right]}."
-    elif chosen == right:
-        outcome = f"Right, as you chose: {question.choices[right]}."
-    else:
-        outcome = f"The answer: {question.choices[right]}. You chose: {question.choices[chosen]}."
+    outcome = _outcome(question, chosen, right)
+    _outcomes()[setting.id, beat.name] = outcome
     with st.container(key="answered", horizontal=True, vertical_alignment="center", gap="small"):
         line(setting, f"{outcome} {sentence_of(question.answer, run, view)}")
         with st.popover("Why?", type="tertiary", width="content"):
@@ -108,6 +104,25 @@ def answer(setting: Setting, run: Run, beat: Beat, question: Question) -> None:
             )
             if reason or st.button("Show our explanation", key="ours"):
                 line(setting, question.why)
+
+
+def _outcome(question: Question, chosen: int, right: int) -> str:
+    """Return the visitor's choice and the answer; what a choice has in brackets is left out."""
+    choices = [choice.partition(" (")[0] for choice in question.choices]
+    if chosen == PASSED:
+        return f"The answer: {choices[right]}."
+    if chosen == right:
+        return f"You chose {choices[right]}: right."
+    return f"You chose {choices[chosen]}. The answer: {choices[right]}."
+
+
+def _outcomes() -> dict[tuple[str, str], str]:
+    return st.session_state.setdefault("outcomes", {})
+
+
+def outcomes(experiment_id: str) -> list[str]:
+    """Return the visitor's answers in an experiment, with the right ones, in this visit."""
+    return [text for (id, _), text in _outcomes().items() if id == experiment_id]
 
 
 def beat_snapshot(run: Run, beats: Sequence[Beat], beat: Beat | None) -> int | None:
@@ -148,7 +163,7 @@ def pass_over(run: Run, beat: Beat) -> None:
 
 
 def _store_answer(run: Run, beat: Beat, index: int) -> None:
-    st.session_state[_key(run, beat)] = index
+    kept_answers.store(_key(run, beat), index)
     address.write_all(play_query(run, (), beat))
 
 

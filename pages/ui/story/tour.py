@@ -14,10 +14,7 @@ from pages.ui.link.address import Setting
 from pages.ui.look import menu
 
 ALL = "all"
-END = (
-    "Three models, one habit. Each finds in its prompt what its weights cannot hold: one looks it "
-    "up, one walks towards it layer by layer, one adds it up as it reads."
-)
+END = "end"  # the field of the front page's address that shows the end of a tour
 
 
 class Stop(NamedTuple):
@@ -60,17 +57,23 @@ def place(tour: Sequence[Stop], stop: Stop) -> str:
     return f"{tour.index(stop) + 1} / {len(tour)}" if stop in tour else ""
 
 
-def offer(name: str) -> None:
+def offer(name: str, primary: bool = False) -> None:
     """Draw the button that begins a tour, if the tour has more than one experiment."""
     tour = stops(name)
     experiments = {stop[:2] for stop in tour}
-    if len(experiments) > 1 and st.button(title(name), key=f"tour {name}", type="secondary"):
+    kind = "primary" if primary else "secondary"
+    if len(experiments) > 1 and st.button(title(name), key=f"tour {name}", type=kind):
         go(tour[0], name)
 
 
 def go(stop: Stop, tour: str) -> None:
     """Go to a stop, on whichever page it is; the projector stays."""
     st.switch_page(f"pages/{stop.paper}.py", query_params=query(stop, tour))
+
+
+def go_to_end(name: str) -> None:
+    """Go to the page that ends a tour."""
+    st.switch_page("app.py", query_params=address.lasting_query() | {END: name})
 
 
 def query(stop: Stop, tour: str = "") -> dict[str, str]:
@@ -111,25 +114,20 @@ def is_first(name: str, stop: Stop) -> bool:
     return index == 0 or tour[index - 1][:2] != stop[:2]
 
 
-def transition_text(name: str, stop: Stop) -> tuple[str, str]:
-    """Return the sentences before and after a stop's beat on the tour through all papers.
-
-    The first is the paper's `bridge` where the tour enters another paper, the second END at its
-    end; each is empty elsewhere.
-    """
+def bridge(name: str, stop: Stop) -> str:
+    """Return the paper's `bridge` where the tour through all papers enters it; empty elsewhere."""
     tour = stops(name) if name == ALL else []
     if stop not in tour:
-        return "", ""
+        return ""
     index = tour.index(stop)
     enters_paper = index > 0 and tour[index - 1].paper != stop.paper
-    bridge = registry.papers()[stop.paper].bridge if enters_paper else ""
-    return bridge, END if index == len(tour) - 1 else ""
+    return registry.papers()[stop.paper].bridge if enters_paper else ""
 
 
 def title(name: str) -> str:
     """Return the title of a tour."""
     if name == ALL:
-        return "How models learn in context, in ten minutes"
+        return "Take the ten-minute tour"
     return f"Tour of {menu.short_title(name)}"
 
 

@@ -67,4 +67,5 @@ EXPERIMENT = Experiment(
     cost=cost,
     goes_on=lambda config: True,
     story=STORY,
+    picture=("one_step",),
 )

@@ -234,4 +234,5 @@ EXPERIMENT = Experiment(
         "accuracy" if config.trains else "probes",
     ),
     atlas=ATLAS,
+    picture=("second",),
 )

@@ -16,11 +16,12 @@ from icl_core.papers.birth.shared.circuit_panels import CIRCUIT
 from icl_core.papers.birth.shared.probes import early_positions
 from icl_core.papers.birth.shared.train import task_of
 
-GRAFT, OWN, BESIDE, CURVES = (
+GRAFT, OWN, BESIDE, CURVES, MODEL = (
     "Graft",
     "Your own sequence",
     "Trained beside constructed",
     "All curves",
+    "The model",
 )  # the drawers
 MOST = 100  # accuracies kept
 _KNOWN: dict[tuple[str, View], float] = {}
@@ -30,13 +31,11 @@ ORDER = (
     "W_O²",
 )  # the milestones of the three matrices, in the order of the choices
 
-
 def _start(run: Run, view: View) -> str:
     right = accuracy_at(run, run.snapshot_steps[0])
     return (
-        f"Each row is one character of {''.join(run.names('sequence'))} and shows where it looks. "
-        f"Before training it looks everywhere equally, and {right:.0%} of the predictions are "
-        "right."
+        f"Each row shows where one character looks. Before training: everywhere equally, and "
+        f"{right:.0%} of the predictions are right."
     )
 
 
@@ -53,9 +52,9 @@ def _output_first(run: Run) -> float | None:
 
 def _order(run: Run, view: View) -> str:
     first, *later = sorted((step, name) for name, step in milestones(run).items() if name in ORDER)
-    early = f"W_K¹, on its first {early_positions(run.config.T)} positions only,"
-    rest = [f"{early if name == ORDER[0] else name} at step {step:.0f}" for step, name in later]
-    return f"It gets half of its pairs right at step {first[0]:.0f}; {'; '.join(rest)}."
+    early = f"W_K¹ (first {early_positions(run.config.T)} positions)"
+    rest = [f"{early if name == ORDER[0] else name} at {step:.0f}" for step, name in later]
+    return f"It is half right at step {first[0]:.0f} of this run, {', '.join(rest)}."
 
 
 def _looks_back(run: Run) -> float | None:
@@ -87,25 +86,13 @@ def _first(run: Run, holds: Callable[[head_maps.Heads], Any]) -> float | None:
     return first_at(run.snapshot_steps, map(holds, shown))
 
 
-def _back(run: Run, view: View) -> str:
-    step = run.step(view)
-    share = float(
-        np.interp(step, run["curve/step"], run["curve/recall_W_K1"][0])
-    )  # of the seed whose panel it is
-    return (
-        "Next, layer 1 learns to find the previous character: the stripe beside the diagonal. "
-        f"Every character now carries a copy of the one before it. W_K¹ gets {share:.0%} of all "
-        "positions right by now; it learned the early ones first."
-    )
-
-
 def _found(run: Run, view: View) -> str:
     shown = head_maps.at_snapshot(run, run.snapshot_at(view))
     query = next(index for index, follows in enumerate(shown.truth) if follows)
     character, follows = shown.shown[query], shown.truth[query]
     return (
-        "Then layer 2 learns to ask every copy: are you the character I am? The second "
-        f"{character} finds what came after the first {character} and says it: {follows}."
+        f"Then layer 2 asks every copy: are you my character? The second {character} finds what "
+        f"came after the first {character} and says it: {follows}."
     )
 
 
@@ -121,10 +108,10 @@ def _left(run: Run, view: View) -> float:
 
 
 def _one_layer(run: Run, view: View) -> str:
-    alone, steps = float(run["baseline/one_layer"][0]), len(run["one_layer/in_context_loss"])
+    alone = float(run["baseline/one_layer"][0])
     return (
-        f"Accuracy falls to {_left(run, view):.1%}. A one-layer model, which cannot find the "
-        f"previous character at all, reaches {alone:.0%} on the test set after {steps} steps."
+        f"{_left(run, view):.1%} stay right; a trained model of one layer, which cannot look back, "
+        f"gets {alone:.0%}."
     )
 
 
@@ -162,12 +149,12 @@ BEATS = (
     Beat("start", _start, FIRST, ("second", "accuracy")),
     Beat(
         "output",
-        "In this run the output comes first: W_O² turns the character that layer 2 looks at into "
-        "the one that the model says.",
+        "W_O² turns the character that layer 2 looks at into the prediction.",
         _output_first,
         ("w_o2",),
+        drawer=MODEL,
         ask=Question(
-            "Three matrices have to form. Which of them is the first?",
+            "Training changes the three matrices with a thick frame below. Which forms first?",
             tuple(MATRICES.values()),
             lambda run, view: _first_of(run) or 0,
             _order,
@@ -179,23 +166,22 @@ BEATS = (
     ),
     Beat(
         "back",
-        _back,
+        "Next, layer 1 looks one character back: the stripe beside the diagonal. Every character "
+        "now carries a copy of the one before it.",
         _looks_back,
         ("first", "w_k1"),
     ),
     Beat("find", _found, _finds, ("second", "w_k2")),
     Beat(
         "zero",
-        "The parts need each other: when layer 1 no longer looks back, layer 2 has no copy to "
-        "find. The part that survives is guessed by frequency: a frequent trigger makes its "
-        "output frequent.",
+        "What survives is guessed by frequency: a frequent trigger makes its output frequent.",
         LAST,
         ("graft",),
         {"graft_W_K1": "zero", "graft_W_K2": "trained", "graft_W_O2": "trained"},
         GRAFT,
         Question(
-            "After training, put zero in place of W_K¹: layer 1 looks everywhere equally. How "
-            "many predictions stay right?",
+            "Put zero in place of W_K¹: layer 1 looks everywhere equally. How many predictions "
+            "stay right?",
             ("Fewer than a quarter", "About half", "More than three quarters"),
             lambda run, view: int(np.digitize(_left(run, view), (0.25, 0.75))),
             _one_layer,
@@ -259,4 +245,13 @@ TRIES = (
     ),
 )
 
-STORY = Story(TASK, BEATS, TRIES)
+
+def _seen(run: Run, view: View) -> str:
+    right = accuracy_at(run, run.snapshot_steps[-1])
+    return (
+        "A transformer learned to look things up: one matrix looks one character back, one finds "
+        f"the same character, one says what followed. {right:.0%} of its predictions are right."
+    )
+
+
+STORY = Story(TASK, BEATS, TRIES, _seen)

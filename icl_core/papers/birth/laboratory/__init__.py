@@ -84,4 +84,5 @@ EXPERIMENT = Experiment(
     cost=cost,
     milestones=milestones,
     story=STORY,
+    picture=("capacity",),
 )

@@ -34,8 +34,8 @@ def _off(run: Run, view: Any) -> float:
 def _learned(run: Run, view: Any) -> str:
     step = run.step(view)
     return (
-        f"By step {step} the state is the gradient, to within {percent(_off(run, view))}: the "
-        "difference fades. Nobody showed it a gradient; it was trained on its predictions alone."
+        f"By step {step} the state is the gradient, to within {percent(_off(run, view))}, though "
+        "the layer was trained on its predictions alone."
     )
 
 
@@ -88,8 +88,7 @@ def _scaled(run: Run, view: Any) -> int:
 def _scaled_said(run: Run, view: Any) -> str:
     trained, _, zero, _ = input_scale.at_scale(run, view)
     return (
-        f"At α = {view.alpha:g} its loss is {number_text(trained, 2)}; that of predicting zero is "
-        f"{number_text(zero, 2)}."
+        f"Its loss is {number_text(trained, 2)}; that of predicting zero is {number_text(zero, 2)}."
     )
 
 
@@ -116,12 +115,12 @@ EARLY = Question(
     ("state", "exact", "difference", "tokens"),
 )
 SCALE = Question(
-    "The layer was trained on x between −1 and 1. Now every x is 1.5 times as large (α = 1.5). "
-    "How does it do?",
+    "Trained on x from −1 to 1, the layer now gets x 1.5 times as large (α = 1.5). Is it better "
+    "than predicting zero?",
     (
-        "Better than predicting zero: larger x are easier to tell from noise",
-        "About as well as predicting zero",
-        "Worse than predicting zero",
+        "Better",
+        "About equal",
+        "Worse",
     ),
     _scaled,
     _scaled_said,
@@ -131,14 +130,16 @@ SCALE = Question(
 )
 
 STORY = Story(
-    task=Task(_task, EXAMPLE),
+    task=Task(
+        _task,
+        EXAMPLE,
+        "It sees examples of a linear map and predicts one more y.",
+    ),
     beats=(
         Beat(
             "before",
-            "Before training. The layer reads the pairs one after the other and keeps a sum, its "
-            "state (left, times a fitted factor). Beside it is the sum of all y xᵀ, the gradient "
-            "that one step of gradient descent needs. The two still differ, and so do the weights "
-            "from their construction, the ones that a person would write down.",
+            "Left the state, beside it the gradient of one descent step: before training they "
+            "differ.",
             at=FIRST,
             marks=("state", "exact"),
         ),
@@ -164,8 +165,7 @@ STORY = Story(
         ),
         Beat(
             "scale",
-            "The layer has learned one step of one length. It does not measure its prompt before "
-            "it steps.",
+            "It has learned one step of one length, whatever the prompt.",
             at=LAST,
             marks=("scale",),
             view={"alpha": 1.5},
@@ -208,5 +208,9 @@ STORY = Story(
             drawer=BESIDE,
             marks=("second",),
         ),
+    ),
+    seen=lambda run, view: (
+        "A layer that reads its prompt once learned to keep a gradient as its state, to within "
+        f"{percent(_off(run, view))}: it takes one step of gradient descent."
     ),
 )

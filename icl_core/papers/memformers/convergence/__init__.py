@@ -86,4 +86,5 @@ EXPERIMENT = Experiment(
     diagram=lambda config: model_diagram(
         config, {"A": lambda layer: ("identities", {}, layer), "end": ("loss", {}, None)}
     ),
+    picture=("identities",),
 )

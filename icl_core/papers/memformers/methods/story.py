@@ -44,30 +44,19 @@ def _without(run: Run) -> float:
     return end(run, "beside/linear/loss") - end(run, "evaluated/loss")
 
 
-def _passed(run: Run, view: View) -> str:
-    return (
-        f"The figure shows log-losses, the logarithms of errors. By step {_passes(run):.0f} the "
-        f"large dot, the model of {run.config.layers} layers, is below conjugate gradient's last "
-        "point. Dotted is the floor, the best that fixed steps with one matrix can do."
-    )
-
-
 def _ahead(run: Run, view: View) -> str:
-    step = _passes(run)
-    if step is None:
-        return f"When training ends, its error is {compared(_over_cg(run))} CGD's."
-    then = compared(_over_cg_at(run, run.snapshot_steps.index(int(step))))
+    given = end(run, "baseline/pcg") - end(run, "evaluated/loss")
     return (
-        f"By step {step:.0f} its error is {then} CGD's. When training ends, it is "
-        f"{compared(_over_cg(run))} CGD's."
+        f"After training its error is {compared(_over_cg(run))} that of CGD. CGD given Σ⁻¹, as the "
+        f"model is, has an error {compared(given)} the model's."
     )
 
 
 def _even(run: Run, view: View) -> str:
     ends = [written(end(run, name)) for name in ("beside/linear/loss", "evaluated/loss")]
     return (
-        f"Without memory (a linear transformer) the error is {compared(_without(run))} that with "
-        f"memory (a Memformer): when training ends, their log-losses are {ends[0]} and {ends[1]}."
+        f"In this run the error without memory is {compared(_without(run))} that with it "
+        f"(log-losses {ends[0]} and {ends[1]})."
     )
 
 
@@ -90,8 +79,8 @@ def _other_prompt(run: Run, view: View) -> str:
 
 
 AHEAD = Question(
-    "Conjugate gradient (CGD) works out the best steps anew for every prompt. The model has one "
-    "set of steps for all. Whose error is smaller after four layers?",
+    "Conjugate gradient (CGD) fits its steps to each prompt; the model has one set for all. Whose "
+    "error is smaller after four layers?",
     ("The model's", "Conjugate gradient's", "Neither: within 10%"),
     lambda run, view: 2 if abs(_over_cg(run)) < ALIKE else int(_over_cg(run) > 0),
     _ahead,
@@ -102,9 +91,9 @@ AHEAD = Question(
     (HEADLINE, "by_depth", "path", "depth", "trajectory", "training"),
 )
 MEMORY = Question(
-    "This model's layers may use the steps of earlier layers, too: its memory. Take that away and "
-    "train as long on the same prompts. How much larger is the error with four layers?",
-    ("At least twice as large", "Larger by 10% to 100%", "Not larger: within 10%"),
+    "Layers may use the steps of earlier layers: memory. Trained without it, how much larger is "
+    "the error?",
+    ("Doubled or more", "10% to 100%", "Under 10%, or none"),
     lambda run, view: int(np.digitize(-_without(run), (-np.log(2), -ALIKE))),
     _even,
     "Each layer multiplies what is left of the error by one factor, and four layers by four. "
@@ -119,22 +108,26 @@ STORY = Story(
         "the weights are hidden. The model sees some pairs of x and label, and has to give the "
         "label of a new x.",
         EXAMPLE,
+        "A label is a weighted sum of the coordinates of x, with hidden weights w*.",
     ),
     beats=(
         Beat(
             "guess",
-            "Linear attention can step towards the hidden weights by gradient descent, once a "
-            "layer. The blue path joins the layers' guesses on one prompt, the star is the truth. "
-            "Before training the path misses it.",
+            "Before training the blue path, the guesses of the layers, misses the star, w*.",
             FIRST,
             ("path",),
         ),
-        Beat("ahead", _passed, _passes, ("by_depth", "path"), ask=AHEAD),
+        Beat(
+            "ahead",
+            "Dotted: the best that fixed steps can do.",
+            _passes,
+            ("by_depth", "path"),
+            ask=AHEAD,
+        ),
         Beat(
             "memory",
-            "With memory or without, the trained models end on the dotted line, the floor: the "
-            "best that fixed steps with one matrix can do. What memory brings is a faster "
-            "training, the subject of another experiment, “What memory is worth”.",
+            "Both end at the dotted line. Does memory make training faster? See “What memory is "
+            "worth”.",
             LAST,
             ("by_depth",),
             ask=MEMORY,
@@ -184,5 +177,9 @@ STORY = Story(
             drawer="All curves",
             marks=("training",),
         ),
+    ),
+    seen=lambda run, view: (
+        "Each layer of a trained model takes a step of gradient descent. Given Σ⁻¹, its error ends "
+        f"{compared(_over_cg(run))} that of conjugate gradient, which is not given it."
     ),
 )

@@ -67,4 +67,5 @@ EXPERIMENT = Experiment(
     headline=headline,
     cost=cost,
     story=STORY,
+    picture=("differences",),
 )
