@@ -19,7 +19,7 @@ from pages.ui.controls.training import Pending
 from pages.ui.link import address, pending_address
 from pages.ui.link.address import Setting
 from pages.ui.look.chart import seat_chart
-from pages.ui.stage import drawers, films, live_curves, one_number, panels, playback
+from pages.ui.stage import drawers, films, live_curves, one_number, panels, pictures, playback
 from pages.ui.stage.playback import ClockOptions
 from pages.ui.story import beats, highlight, prediction
 
@@ -54,6 +54,7 @@ def show(
         drawers.show(setting, run, summaries, cell, training_key)
         numbers_open = drawers.requested_drawer() == drawers.NUMBERS
         one_number.link_maps(setting, run, cell, numbers_open)
+        pictures.offer(setting, run)
 
 
 def _head(
