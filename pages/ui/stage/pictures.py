@@ -1,5 +1,5 @@
-"""Charts as pictures, which the browser makes (browser/pictures.js): PNG and SVG with title, setting
-and a file name."""
+"""Charts as pictures, which the browser makes (browser/pictures.js): PNG and SVG with their title,
+the setting and a file name."""
 
 from pathlib import Path
 
