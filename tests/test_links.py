@@ -5,10 +5,8 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from urllib.parse import parse_qsl, quote
 
-import plotly.graph_objects as go
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
@@ -16,7 +14,6 @@ from streamlit.testing.v1 import AppTest
 from icl_core import registry
 from icl_core.contract.experiment import CannotDraw
 from icl_core.runs import store
-from pages.ui.controls import sharing
 
 ROOT = Path(__file__).parents[1]
 MANY = "9" * 400
@@ -199,17 +196,6 @@ def test_a_link_names_a_step_and_shows_the_last_snapshot_not_beyond_it() -> None
     assert ["step must be a whole number from 0" in warning.value for warning in app.warning] == [
         True
     ]
-
-
-@pytest.mark.parametrize("id", ["birth.induction", "gdssm.sizes"])
-def test_the_python_of_export_runs(id: str, monkeypatch) -> None:
-    experiment = registry.experiment(id)
-    preset = experiment.presets[0]
-    parts = {"id": id, "experiment": experiment, "preset": preset, "config": preset.config}
-    shown = []
-    monkeypatch.setattr(go.Figure, "show", lambda figure: shown.append(figure))
-    exec(sharing.snippet(SimpleNamespace(**parts)), {})
-    assert len(shown) == 1
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,23 @@
 """Large maps reduced to a size that the browser can animate: means over square blocks of cells."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import numpy as np
 
 SIDE = 68  # most cells along a side; more than 65, the size of an alphabet that is drawn in full
+_whole = ContextVar("maps are drawn with all their cells", default=False)
+
+
+@contextmanager
+def every_cell() -> Iterator[None]:
+    """Draw maps with all their cells, for a file instead of the browser."""
+    token = _whole.set(True)
+    try:
+        yield
+    finally:
+        _whole.reset(token)
 
 
 def block_means_of(
@@ -20,7 +33,7 @@ def block_means_of(
 
 def block_of(matrix: np.ndarray) -> int:
     """Return the cells along the side of a block of a matrix; 1 if the matrix is small enough."""
-    return -(-max(matrix.shape) // SIDE)
+    return 1 if _whole.get() else -(-max(matrix.shape) // SIDE)
 
 
 def means(matrix: np.ndarray, block: int) -> np.ndarray:

@@ -55,6 +55,7 @@ CONFIG: dict[str, Any] = {
     "displaylogo": False,
     "responsive": True,
     "modeBarButtonsToRemove": [
+        "zoom2d",
         "pan2d",
         "zoomIn2d",
         "zoomOut2d",

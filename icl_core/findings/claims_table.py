@@ -17,7 +17,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
             row["preset"] or row["run"][:6],
             row["label"],
             value,
-            _bound(row),
+            bound_text(row),
             row["verdict"],
             row["kind"],
         )
@@ -32,7 +32,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(text)
 
 
-def _bound(row: Mapping[str, Any]) -> str:
+def bound_text(row: Mapping[str, Any]) -> str:
     """Return what the value should be, and what counts too: "0 ± 0.01", "≤ 0 (0.05 counts)"."""
     bound = row["bound"]
     tolerance = row["tolerance"]

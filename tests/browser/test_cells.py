@@ -51,6 +51,15 @@ def outlined(tab: Page, name: str) -> list[int]:
     return tab.evaluate(OUTLINED, name)
 
 
+def saved(tab: Page, name: str, button: Locator) -> str:
+    """What a button saves of a panel, whose name the file has; of a picture in points its bytes."""
+    with tab.expect_download() as download:
+        button.click()
+    file = download.value
+    assert file.suggested_filename.startswith(f"birth-induction-{name}-step300")
+    return file.path().read_text(encoding="utf-8", errors="replace")
+
+
 def asked(tab: Page) -> str:
     """The cell that the address names."""
     return parse_qs(urlsplit(tab.url).query).get("cell", [""])[0]
@@ -82,6 +91,22 @@ def test_the_row_under_the_pointer_is_outlined_in_every_map_and_a_click_opens_it
     assert letters[outlined(tab, "w_k2")[0]] == "c"
     tab.mouse.move(5, 5)
     until(lambda: outlined(tab, "first") == [], "nothing is outlined where no map is pointed at")
+    visited = []
+    tab.on("framenavigated", lambda frame: visited.append(frame.url))
+    zoomed = (
+        "document.querySelector('.st-key-chart-w_k2 .js-plotly-plot').layout.xaxis.range[0] > 9"
+    )
+    tab.mouse.move(*place(tab, "w_k2", 20, 20))
+    tab.mouse.down()
+    tab.mouse.move(*place(tab, "w_k2", 40, 40), steps=3)
+    tab.mouse.up()
+    until(lambda: tab.evaluate(zoomed), "what was dragged over is enlarged")
+    tab.mouse.dblclick(*place(tab, "w_k2", 30, 30))
+    until(lambda: not tab.evaluate(zoomed), "a double click shows the whole map again")
+    picture = saved(tab, "second", tab.locator(".st-key-chart-second [data-title='Save as SVG']"))
+    assert "what followed" in picture and "step 300" in picture
+    assert saved(tab, "second", tab.locator(".st-key-chart-second [data-title='Save as PNG']"))
+    assert visited == []  # and opens nothing
     point(tab, "second", 6, 3)
     tab.mouse.down()
     tab.mouse.up()
@@ -90,6 +115,9 @@ def test_the_row_under_the_pointer_is_outlined_in_every_map_and_a_click_opens_it
     expect(tab.locator(".st-key-one-number h3")).to_contain_text("7 'c' attends to 4 'X'")
     tab.mouse.move(5, 5)
     until(lambda: outlined(tab, "w_k1") == [6], "the cell of the link stays outlined")
+    tab.get_by_text("The numbers behind every panel").click()
+    table = saved(tab, "first", tab.get_by_role("button", name="Table (csv)").first)
+    assert table.splitlines()[0].startswith('"query / key","1 \'a\'","2 \'b\'"')
     tab.get_by_role("link", name="Claims").click()
     expect(tab.locator(".icl-links")).to_have_count(0)
 
@@ -105,7 +133,7 @@ def test_the_keyboard_reaches_every_cell(server: str, window: Window) -> None:
     until(lambda: outlined(settled(tab), "w_k2") == [2], "the row that was chosen is outlined")
     assert asked(tab) == "w_k2:3:3"
     tab.get_by_role("button", name="⋯").click()
-    expect(tab.get_by_text("cell=w_k2%3A3%3A3")).to_be_visible()  # what is shared
+    expect(tab.get_by_text("cell=w_k2:3:3")).to_be_visible()  # what is shared
     tab.go_back()
     expect(title).to_have_text(before)
 

@@ -4,6 +4,7 @@
 
 const LABELS = 44; // pixels left of a map, and half as many below it, where its labels are
 const CLICK = 5; // pixels that the pointer may move during a click
+const TWICE = 300; // milliseconds within which a second click makes a double click; plotly.js waits as long
 const DELAY = 120; // milliseconds after which a chart that was drawn anew is outlined again
 const POLL = 50; // milliseconds between looks for the drawer
 const OUTLINES = { halo: "#FFFFFF", row: "#E69F00", column: "#E69F00", cell: "#0E1117" };
@@ -175,6 +176,10 @@ class Links {
   press(event) {
     this.pressed = event;
     this.cancelReveal();
+    // A double click zooms out (plotly.js) and opens nothing: its first click is taken back.
+    const plot = event.target.closest?.(".js-plotly-plot");
+    this.isAgain = Boolean(plot) && plot === this.released?.plot && event.timeStamp - this.released.at < TWICE;
+    if (this.isAgain) window.clearTimeout(this.clickTimer);
   }
 
   /* Do not scroll to the drawer of the last click any more: what is pressed must not move away. */
@@ -189,11 +194,19 @@ class Links {
     if (!pressed || !this.data || event.button !== 0 || event.target.closest?.(".modebar")) return;
     if (Math.hypot(event.clientX - pressed.clientX, event.clientY - pressed.clientY) > CLICK) return; // a zoom
     const plot = pressed.target.closest?.(".js-plotly-plot");
-    const cell = plot && this.nameOf(plot) && cellAt(plot, event);
+    this.released = { plot, at: event.timeStamp };
+    const cell = plot && !this.isAgain && this.nameOf(plot) && cellAt(plot, event);
     if (!cell || cell.row < 0 || cell.column < 0 || isBlank(cell)) return;
     const map = mapsOf(plot).length > 1 ? [cell.map.index + 1] : [];
+    const name = [this.nameOf(plot), ...map, cell.row + 1, cell.column + 1].join(":");
+    window.clearTimeout(this.clickTimer);
+    this.clickTimer = window.setTimeout(() => this.ask(name), TWICE);
+  }
+
+  /* Ask the server how the number in a cell is made. */
+  ask(name) {
     this.clicked = true;
-    this.send("cell", [this.nameOf(plot), ...map, cell.row + 1, cell.column + 1].join(":"));
+    this.send("cell", name);
   }
 
   /* Scroll to the drawer that a click has opened, once it is there; part of the stage stays in sight. */
@@ -240,7 +253,7 @@ class Links {
   }
 
   end() {
-    for (const timer of [this.markTimer, this.revealTimer]) window.clearTimeout(timer);
+    for (const timer of [this.markTimer, this.revealTimer, this.clickTimer]) window.clearTimeout(timer);
     this.observer.disconnect();
     for (const [target, type, listener] of this.listeners) {
       target.removeEventListener(type, listener, { capture: true });

@@ -1,47 +1,121 @@
-"""The menu "Share and export" of a paper's page."""
+"""The link to what is on screen, and the menu "Share and export" of a paper's page."""
 
 from functools import partial
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
+import segno
 import streamlit as st
 
-from icl_core.contract import knobs
+from icl_core.contract import knobs, settings_io
+from icl_core.contract.experiment import STAGE
+from icl_core.contract.setting_names import file_stem
 from icl_core.runs import store
 from icl_core.runs.store import Header
-from pages.ui.link import address
+from pages.ui.link import address, visitors
 from pages.ui.link.address import Setting
+
+_READABLE = ":,;/()"  # characters that a query may hold as they are
+_BROWSER = Path(__file__).parents[1] / "browser"
+_LINK = st.components.v2.component(
+    "icl_link",
+    html=(_BROWSER / "link.html").read_text(encoding="utf-8"),
+    css=(_BROWSER / "link.css").read_text(encoding="utf-8"),
+    js=(_BROWSER / "link.js").read_text(encoding="utf-8"),
+)
+
+
+def share_link(setting: Setting, key: str = "link") -> None:
+    """Draw the short link to what is on screen, a button that copies it, and its QR code; where
+    others cannot open the link, how they could.
+
+    `key` differs where the link is drawn twice on a page.
+    """
+    link = _link(address.differing_fields(setting))
+    can_open = visitors.is_open_to_others(st.context.url or "")
+    _LINK(key=key, data={"link": link, "code": qr_code(link) if can_open else ""})
+    if not can_open:
+        st.caption(
+            "Only this computer can open the link. For others, and for a QR code, start the "
+            "dashboard with `--server.address 0.0.0.0 --server.allowedHosts NAME`, where NAME is "
+            "this computer's name or address in your network, and open it under that name."
+        )
+
+
+def qr_code(text: str) -> str:
+    """Return the QR code of a text as SVG: black on white with its margin, in any theme."""
+    code = segno.make(text, error="m", micro=False)
+    return code.svg_inline(border=4, dark="#000", light="#fff", omitsize=True)
+
+
+def _link(fields: dict[str, str]) -> str:
+    page = (st.context.url or "").split("?")[0]
+    query = urlencode(fields, safe=_READABLE)
+    return f"{page}?{query}" if query else page
 
 
 def tools(setting: Setting, header: Header | None) -> None:
     """Draw the menu's two parts; `header` is that of the run on screen, if there is one."""
-    st.markdown("**Share.** Link with every setting:")
-    page = (st.context.url or "").split("?")[0]
-    link = f"{page}?{urlencode(address.all_fields(setting))}"
-    st.code(link, language=None, wrap_lines=True)
-    st.markdown(
-        "**Export.** The run, and Python that draws it. Figures and tables are under Data and in "
-        "Numbers."
-    )
+    st.markdown("**Share** what you see:")
+    share_link(setting)
+    with st.expander("Link with every setting"):
+        st.caption("It shows the same after presets have changed.")
+        st.code(_link(address.all_fields(setting)), language=None, wrap_lines=True)
     if header is not None:
-        name = f"{setting.id}-{header.digest[:8]}.safetensors"
-        content = partial(store.default().content, header)
-        st.download_button("Run (safetensors)", content, name, key="export", on_click="ignore")
-    st.code(snippet(setting), language="python")
+        _exports(setting, header)
 
 
-def snippet(setting: Setting) -> str:
-    """Return Python code that loads this run and draws its first panel."""
-    defaults = knobs.values(type(setting.config)())
-    arguments = ", ".join(
-        f"{field}={value!r}"
-        for field, value in knobs.values(setting.config).items()
-        if value != defaults[field]
+def _exports(setting: Setting, header: Header) -> None:
+    st.markdown(
+        "**Export** the run. Numbers and pictures of each figure are under Data, in Numbers and in "
+        "its toolbar."
     )
-    return f"""from icl_core import registry
-from icl_core.runs import store
+    config = settings_io.from_stored(setting.experiment.config, header.config)
+    stem = file_stem(setting.id, config, setting.preset.config)
+    name = f"{stem}-{header.digest[:8]}.safetensors"
+    content = partial(store.default().content, header)
+    st.download_button("Run (safetensors)", content, name, key="export", on_click="ignore")
+    with st.expander("Python that reads the file"):
+        st.caption("With this project installed (`pip install` and its folder), in any folder:")
+        st.code(snippet(setting, config, name), language="python")
+        st.caption("Without it, numbers and tensors:")
+        st.code(plain_snippet(name), language="python")
 
-experiment = registry.experiment("{setting.id}")
-config = experiment.config({arguments})
-header = store.default().find("{setting.id}", config)
-run = store.default().load(header)
-experiment.drawings[0].draw(run, experiment.view()).figure.plotly().show()"""
+
+def snippet(setting: Setting, config: Any, file: str) -> str:
+    """Return Python code that prints the numbers of the downloaded `file`, a run of `config`, and
+    shows its first panel as it is on screen. It reads nothing else and runs in any folder."""
+    view = knobs.values(setting.view)
+    defaults = knobs.values(type(setting.view)())
+    changed = {name: value for name, value in view.items() if value != defaults[name]}
+    step = st.query_params.get("step", "")
+    if step.isdecimal():
+        changed = {"step": int(step)} | {
+            name: value for name, value in changed.items() if name != "snapshot"
+        }
+    arguments = [f"{name}={value!r}" for name, value in changed.items()]
+    drawing = next(
+        drawing.name
+        for drawing in setting.experiment.drawings
+        if drawing.place == STAGE and drawing.applies(config)
+    )
+    return f"""from icl_core.findings.opened import open_run
+
+opened = open_run("{file}")
+print(opened.report({", ".join(arguments)}))
+panel = opened.panel({", ".join([repr(drawing), *arguments])})
+panel.figure.plotly().show()"""
+
+
+def plain_snippet(file: str) -> str:
+    """Return Python code that reads the downloaded `file` without the project."""
+    return f"""import json
+from safetensors import safe_open
+
+with safe_open("{file}", framework="numpy") as file:
+    run = json.loads(file.metadata()["run"])
+    tensors = {{name: file.get_tensor(name) for name in file.keys()}}
+print(run["config"])
+for metric in run["metrics"]:
+    print(metric["claim"], metric["value"], metric["verdict"])"""

@@ -204,6 +204,30 @@ def value_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def differing_fields(setting: Setting) -> dict[str, str]:
+    """Return the fields of the shortest link to what is on screen: the experiment and the preset
+    unless they are the first, and what differs from the preset."""
+    names = list(registry.papers()[setting.id.partition(".")[0]].experiments)
+    fields: dict[str, str] = {}
+    if setting.name != names[0]:
+        fields["experiment"] = setting.name
+    if setting.preset.name != setting.experiment.presets[0].name:
+        fields["preset"] = setting.preset.name
+    base = base_view(setting.experiment, setting.preset)
+    for settings, preset in ((setting.config, setting.preset.config), (setting.view, base)):
+        preset_values = knobs.values(preset)
+        for field, value in knobs.values(settings).items():
+            if value != preset_values[field] and field != "snapshot":  # the address says a step
+                fields[field] = value_text(value)
+    return fields | _linked_fields()
+
+
+def _linked_fields() -> dict[str, str]:
+    """Return the fields of the page itself that a link to the same state repeats."""
+    query = st.query_params
+    return {name: query[name] for name in _LINKED_FIELDS if name in query}
+
+
 def all_fields(setting: Setting) -> dict[str, str]:
     """Return every field of the setting and the experiment's version.
 
@@ -217,10 +241,7 @@ def all_fields(setting: Setting) -> dict[str, str]:
     for field, value in {**knobs.values(setting.config), **knobs.values(setting.view)}.items():
         if field != "snapshot":  # the address says it as a step
             fields[field] = value_text(value)
-    for name in _LINKED_FIELDS:
-        if name in st.query_params:
-            fields[name] = st.query_params[name]
-    return fields
+    return fields | _linked_fields()
 
 
 def _pick(field: str, names: tuple[str, ...], warnings: list[str]) -> str:

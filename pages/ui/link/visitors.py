@@ -6,7 +6,9 @@ Whoever reaches the server under a name of this machine, from this machine and t
 at the machine.
 """
 
+from contextlib import suppress
 from hashlib import sha256
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -42,6 +44,17 @@ def is_at_machine() -> bool:
         return True
     urls = (f"//{headers.get('Host', '')}", headers.get("Origin", ""))
     return all(_host(url) in _LOCAL_HOSTS for url in urls)
+
+
+def is_open_to_others(url: str) -> bool:
+    """Return whether other computers may open an address: it names no computer by a name that only
+    that computer has for itself."""
+    host = _host(url) or ""
+    if host in ("", "0.0.0.0", "::") or host.endswith("localhost"):
+        return False
+    with suppress(ValueError):  # a name and not a number
+        return not ip_address(host).is_loopback
+    return True
 
 
 def can_end(key: str) -> bool:

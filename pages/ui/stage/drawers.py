@@ -133,7 +133,8 @@ def _tables(setting: Setting, run: Run) -> None:
                 panel = panels.cached_panel(setting, drawing, run)
                 st.subheader(panel.title, anchor=False)
                 st.caption(panel.caption)
-                panels.show_data(panel, f"numbers {drawing.name}")
+                source = panels.source_of(setting, drawing, run)
+                panels.show_data(panel, f"numbers {drawing.name}", source)
 
 
 def _drawings(setting: Setting, run: Run, drawer: str, training_key: str) -> None:
@@ -166,7 +167,8 @@ def _drawings(setting: Setting, run: Run, drawer: str, training_key: str) -> Non
 
 
 def _show_panel(setting: Setting, drawing: Drawing, run: Run) -> None:
-    panels.show(panels.cached_panel(setting, drawing, run), drawing.name)
+    panel = panels.cached_panel(setting, drawing, run)
+    panels.show(panel, drawing.name, source=panels.source_of(setting, drawing, run))
 
 
 def _show_live(drawing: Drawing, panel: Panel) -> None:

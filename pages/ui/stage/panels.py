@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
@@ -12,12 +12,16 @@ from icl_core import figures
 from icl_core.contract import knobs
 from icl_core.contract.experiment import STAGE, CannotDraw, Drawing, Experiment, Panel, Run
 from icl_core.contract.knobs import BadSetting
+from icl_core.contract.setting_names import file_stem
+from icl_core.figures import panel_tables
+from icl_core.figures.downsample import every_cell
 from pages.ui.link.address import Setting
 from pages.ui.look.chart import show_chart
 from pages.ui.look.escape import escape_markdown
 from pages.ui.look.style import Theme, theme
 
 _SENTENCE_LENGTH = 40  # characters; a longer cell of a table is read as a sentence
+MOST_TABLES = 4  # that are drawn of one panel; files hold all
 
 
 def stage_drawings(setting: Setting, run: Run) -> list[Drawing]:
@@ -110,13 +114,43 @@ def report_faults(setting: Setting, part: str) -> Iterator[None]:
             )
 
 
+@dataclass(frozen=True)
+class Source:
+    """Where a panel's numbers come from, for its files.
+
+    stem  the files' name without its ending
+    draw  draws the panel again, with every cell of its maps
+    """
+
+    stem: str
+    draw: Callable[[], Panel]
+
+
+def source_of(setting: Setting, drawing: Drawing, run: Run) -> Source:
+    """Return the source of a drawing's numbers at the view's snapshot."""
+    has_steps = drawing.moving and run.snapshot_steps and hasattr(setting.view, "snapshot")
+    step = run.step(setting.view) if has_steps else None
+    stem = file_stem(setting.id, run.config, setting.preset.config, drawing.name, step)
+
+    def draw_whole() -> Panel:
+        with every_cell():
+            return drawing.draw(run, setting.view)
+
+    return Source(stem, draw_whole)
+
+
 def show(
-    panel: Panel, key: str, live: bool = False, clicked: Callable[[], None] | None = None
+    panel: Panel,
+    key: str,
+    live: bool = False,
+    clicked: Callable[[], None] | None = None,
+    source: Source | None = None,
 ) -> None:
     """Draw a panel's title, figure or table, note, caption and the button for its data.
 
     A `live` panel shows a run that is still training: it has no data yet, and does not fade with
-    the former run. For `clicked` see `show_chart`.
+    the former run. For `clicked` see `show_chart`. Without a `source` the files of its data hold
+    what the panel shows, and are named by the `key`.
     """
     st.subheader(escape_markdown(panel.title), anchor=False)  # it may hold any character
     if live:
@@ -134,8 +168,15 @@ def show(
     if not live:
         # Every panel has this button: a panel that scrolls on a narrow screen must hold something
         # that the keyboard can reach.
-        with st.popover("Data", help="The numbers behind this figure"):
-            show_data(panel, key)
+        data = st.popover(
+            "Data",
+            help="The numbers behind this figure",
+            key=f"popover {key}",
+            on_change="rerun",  # the numbers are sent once they are asked for
+        )
+        if data.open:
+            with data:
+                show_data(panel, key, source)
 
 
 def _has_sentences(table: Any) -> bool:
@@ -143,26 +184,49 @@ def _has_sentences(table: Any) -> bool:
     return bool(is_sentence.any(axis=None))
 
 
-def show_data(panel: Panel, key: str) -> None:
+def show_data(panel: Panel, key: str, source: Source | None = None) -> None:
     """Draw the numbers behind a panel, and buttons that download them and its figure."""
-    data = panel.data if panel.data is not None else panel.table
-    if data is not None:
-        alt = f"The numbers behind: {panel.title}"
-        st.dataframe(data, hide_index=True, key=f"data {key}", alt=alt)
-        st.download_button(
-            "Table (csv)",
-            lambda: data.to_csv(index=False).encode(),  # made when it is downloaded
-            f"{key}.csv",
-            key=f"csv {key}",
-            on_click="ignore",
-        )
-    if panel.figure is not None:
-        figure = panel.figure
-        st.download_button(
-            "Figure (html)",
-            # plotly.js is in the file, so that it needs no network
-            lambda: figure.plotly().to_html(include_plotlyjs=True).encode(),
-            f"{key}.html",
-            key=f"html {key}",
-            on_click="ignore",
-        )
+    source = source or Source(key, lambda: panel)
+    tables = panel_tables.tables(panel)
+    for index, table in enumerate(tables[:MOST_TABLES]):
+        if len(tables) > 1:
+            st.caption(escape_markdown(table.name))
+        alt = f"The numbers behind: {panel.title}, {table.name}"
+        st.dataframe(table.frame, hide_index=True, key=f"data {key} {index}", alt=alt)
+    if len(tables) > MOST_TABLES:
+        st.caption(f"The files hold {len(tables) - MOST_TABLES} more tables.")
+    with st.container(horizontal=True):
+        if tables:
+            _table_buttons(panel, key, source, len(tables))
+        if panel.figure is not None:
+            figure = panel.figure
+            st.download_button(
+                "Figure (html)",
+                # plotly.js is in the file, so that it needs no network
+                lambda: figure.plotly().to_html(include_plotlyjs=True).encode(),
+                f"{source.stem}.html",
+                key=f"html {key}",
+                on_click="ignore",
+            )
+
+
+def _table_buttons(panel: Panel, key: str, source: Source, count: int) -> None:
+    """Draw the buttons that download a panel's `count` tables; they are made when clicked."""
+    label, ending = ("Table (csv)", ".csv") if count == 1 else ("Tables (csv, zipped)", "-csv.zip")
+    st.download_button(
+        label,
+        lambda: panel_tables.csv_bytes(panel_tables.tables(source.draw()), source.stem),
+        source.stem + ending,
+        key=f"csv {key}",
+        on_click="ignore",
+    )
+    st.download_button(
+        "Arrays (npz)",
+        lambda: panel_tables.npz_bytes(
+            panel_tables.tables(source.draw()), f"{source.stem}: {panel.title}"
+        ),
+        f"{source.stem}.npz",
+        key=f"npz {key}",
+        on_click="ignore",
+        help="For numpy.load: every map with the labels of its rows and columns",
+    )

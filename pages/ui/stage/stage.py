@@ -26,6 +26,7 @@ from pages.ui.stage import (
     model_diagram,
     one_number,
     panels,
+    pictures,
     playback,
 )
 from pages.ui.stage.playback import ClockOptions
@@ -62,6 +63,7 @@ def show(
         drawers.show(setting, run, summaries, cell, training_key)
         numbers_open = drawers.requested_drawer() == drawers.NUMBERS
         one_number.link_maps(setting, run, cell, numbers_open)
+        pictures.offer(setting, run)
 
 
 def _head(

@@ -31,6 +31,7 @@ ORDER = (
     "W_O²",
 )  # the milestones of the three matrices, in the order of the choices
 
+
 def _start(run: Run, view: View) -> str:
     right = accuracy_at(run, run.snapshot_steps[0])
     return (

@@ -1,0 +1,33 @@
+"""Charts as pictures, which the browser makes (browser/pictures.js): PNG and SVG with their title,
+the setting and a file name."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from icl_core.contract.experiment import Run
+from icl_core.contract.setting_names import file_stem, setting_line
+from pages.ui.link.address import Setting
+from pages.ui.stage import films
+
+_BROWSER = Path(__file__).parents[1] / "browser"
+_PICTURES = st.components.v2.component(
+    "icl_pictures",
+    html="<span hidden></span>",
+    js=(_BROWSER / "pictures.js").read_text(encoding="utf-8"),
+)
+
+
+def offer(setting: Setting, run: Run) -> None:
+    """Have the browser save the page's charts with their titles and the setting of `run`."""
+    has_training = films.has_training(setting, run)
+    id = setting.id.replace(".", "-")
+    data = {
+        "id": id,
+        "title": setting.experiment.title,
+        "line": setting_line(run.config, setting.preset.config),
+        "fields": file_stem(id, run.config, setting.preset.config).removeprefix(id).strip("-"),
+        "steps": run.snapshot_steps if has_training else [],
+        "step": run.step(setting.view) if has_training else None,
+    }
+    _PICTURES(key="pictures", data=data)
