@@ -256,8 +256,9 @@ class HelperProgress(SharedProgress):
         loss: float,
         live: Callable[[], Tensors],
         state: Callable[[], Tensors],
+        preview: Callable[[], Tensors] = dict,
     ) -> None:
-        """See `Progress` in the contract."""
+        """See `Progress` in the contract. A helper shows nothing: the job's own worker does."""
         now = time.monotonic()
         if self._stopped() or now >= self._checkpoint_at:
             self._check()
