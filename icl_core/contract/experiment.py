@@ -97,7 +97,7 @@ class Drawing:
 
     def is_still(self, run: Run, view: Any) -> bool:
         """Return whether it shows a seed of which the run holds no snapshots but the last."""
-        return self._of_seed(run, view) is not run
+        return len(self._of_seed(run, view).snapshot_steps) < len(run.snapshot_steps)
 
     def _of_seed(self, run: Run, view: Any) -> Run:
         return of_seed(run, seed_shown(run, view)) if FIELD in self.knobs else run

@@ -2,8 +2,8 @@
 
 Where a model's seeds are the first axis of its tensors a drawing reads the row of the seed shown.
 Where seeds are trained one after the other, a run holds the first one's model under plain names,
-and what the stage needs of the others as `seed/<number>/<name>`, floats in half precision; numbers
-count from 1. Runs of before, and shipped ones, hold the first seed alone. No torch.
+and what the stage needs of the others as `seed/<number>/<name>`; numbers count from 1. Shipped
+runs, and those of before, hold the first seed alone. No torch.
 """
 
 from collections.abc import Mapping
@@ -25,15 +25,14 @@ SHOWN = "seed/shown"  # the tensor that says of which seed a run's model is
 def seed_shown_knob(held: str = ROWS) -> Any:
     """Declare the view's field `seed_shown`. `held` names what says how many seeds a run holds: the
     config's ROWS, or the run's HELD."""
-    return slider(
-        "seed shown", 1, 5, default=1, at_most=held, help="whose model the maps show"
-    )
+    return slider("seed shown", 1, 5, default=1, at_most=held, help="whose model the maps show")
 
 
-def other_seeds(models: Mapping[int, Tensors]) -> dict[str, np.ndarray]:
-    """Return the tensors that store the models of seeds other than the first, given by number."""
+def other_seeds(models: Mapping[int, Tensors], in_half: bool = True) -> dict[str, np.ndarray]:
+    """Return the tensors that store the models of seeds other than the first, given by number.
+    Floats are rounded to half precision, which numbers below 0.0001 do not bear."""
     return {
-        f"seed/{number}/{name}": half(array)
+        f"seed/{number}/{name}": half(array) if in_half else np.asarray(array)
         for number, tensors in models.items()
         for name, array in tensors.items()
     }
@@ -50,6 +49,11 @@ def model_of_seed(number: int) -> dict[str, np.ndarray]:
     return {SHOWN: np.array([number])}
 
 
+def setting_of(run: Run) -> int:
+    """Return the setting `seed` of the seed whose model stands under the run's plain names."""
+    return (run.config.seed + number_of(run) - 1) % 100
+
+
 def number_of(run: Run) -> int:
     """Return the number of the seed whose model stands under the run's plain names."""
     return int(run.tensors.get(SHOWN, (1,))[0])
@@ -60,7 +64,7 @@ def of_seed(run: Run, number: int) -> Run:
     """Return the run with the model of another seed under the plain names, floats in single
     precision; the run itself for the first seed, and where the run does not hold that one.
 
-    Snapshots of other seeds are not kept: the run that is returned has the last one alone.
+    Where snapshots of other seeds are not kept, the run that is returned has the last one alone.
     """
     prefix = f"seed/{number}/"
     own = {
@@ -71,9 +75,7 @@ def of_seed(run: Run, number: int) -> Run:
     if not own:
         return run
     common = {
-        name: array
-        for name, array in run.tensors.items()
-        if name.split("/")[0] not in PER_SNAPSHOT
+        name: array for name, array in run.tensors.items() if name.split("/")[0] not in PER_SNAPSHOT
     }
     last = {"snapshot/step": np.asarray(run.snapshot_steps[-1:], np.int64)}
     tensors = {**common, **last, **model_of_seed(number)}
@@ -86,6 +88,6 @@ def of_seed(run: Run, number: int) -> Run:
 def seed_shown(run: Run, view: Any) -> int:
     """Return the number of the seed whose model a view shows of a run."""
     knob = knobs_of(type(view)).get(FIELD)
-    if not run.finished or knob is None:
+    if knob is None or (knob.at_most == HELD and not run.finished):
         return number_of(run)
     return min(getattr(view, FIELD), run.limit(knob.at_most))

@@ -50,9 +50,9 @@ def request_counter() -> int:
 class Job:
     """The files of one job, named by the key of the run that it makes.
 
-    `checkpoint`, `live`, `preview` and `cancel` are the paths of files (see the module). Three are folders:
-    `watched` holds a file for everybody who watches the job, `phases` the trainings that several
-    workers share (`phase_helper`), `ends` the final states that a longer run continues from
+    `checkpoint`, `live`, `preview` and `cancel` are the paths of files (see the module). Three are
+    folders: `watched` holds a file for everybody who watches the job, `phases` the trainings that
+    several workers share (`phase_helper`), `ends` the final states that a longer run continues from
     (`warm_start`). Raises `ValueError` for a key that is not the plain name of a folder.
     """
 

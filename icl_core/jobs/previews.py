@@ -113,8 +113,12 @@ def read_preview(key: str) -> Run | None:
         info = {name: record[name] for name in ("version", "step", "total", "seconds")}
     except (OSError, Damaged, ValueError, TypeError, KeyError):  # KeyError: it is another file
         return None
+    curves: Tensors = {}
+    with suppress(OSError, Damaged):  # they are written apart, and may be gone
+        _, curves = read(Job(key).live)
     tensors = _unpacked(stored)
-    return Run(config, {**experiment.preview(config, tensors), **tensors}, info, record["digest"], False)
+    known = experiment.preview(config, tensors)
+    return Run(config, {**curves, **known, **tensors}, info, record["digest"], finished=False)
 
 
 def _unpacked(stored: Tensors) -> dict[str, np.ndarray]:

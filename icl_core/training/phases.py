@@ -33,6 +33,7 @@ class Phase:
     curves  turns the state of the phase while it trains into those results of it that are shown
     given   names of earlier phases, whose results `train` takes as its first arguments
     label   its name for people
+    model   turns the state of the phase while it trains into the model as it is now, for previews
     """
 
     name: str
@@ -41,6 +42,7 @@ class Phase:
     curves: Callable[[State], dict[str, np.ndarray]] = lambda state: {}
     given: tuple[str, ...] = ()
     label: str = ""
+    model: Callable[[State], dict[str, np.ndarray]] = State.now
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +69,7 @@ def run(
     loss      the measure of a batch that is shown as progress; of several seeds the mean
     preview   makes the tensors of the model that is drawn while the run goes on: `snapshot/step`
               [1] and what the stage's drawings read. It is given the results of the phases that
-              have ended and, of the one in training, `State.now`
+              have ended and, last, `Phase.model` of the one in training
 
     Phases in a checkpoint that the plan does not name are ignored: if the plan has changed its
     names, the run starts anew.
@@ -216,7 +218,7 @@ def _reporter(
 
         def model() -> Tensors:
             """Return the model as it is now."""
-            return preview({**results, phase.name: state.now()})
+            return preview({**results, phase.name: phase.model(state)})
 
         last_loss = float(np.mean(state.batch[loss][-1])) if loss in state.batch else float("nan")
         progress.report(steps_before + state.step, total, last_loss, live, checkpoint, model)

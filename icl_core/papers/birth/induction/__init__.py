@@ -171,7 +171,11 @@ EXPERIMENT = Experiment(
         ),
         Drawing("paths", circuit.paths, (*SEQUENCE, "followed"), CIRCUIT),
         Drawing(
-            "blocks", circuit.blocks, ("read", *SEED), CIRCUIT, applies=lambda config: config.layers == 2
+            "blocks",
+            circuit.blocks,
+            ("read", *SEED),
+            CIRCUIT,
+            applies=lambda config: config.layers == 2,
         ),
         Drawing("matrix", matrices.draw, ("memory", "raw", "wrong", *SEED), BESIDE, wide=True),
         Drawing("spectrum", matrices.spectrum, SEED, BESIDE),
