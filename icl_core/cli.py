@@ -211,7 +211,7 @@ def _figure(options: argparse.Namespace) -> int:
     if run is None:
         raise Failed("\n".join(store.default().messages()) or f"the run {header.key} is gone")
     panels = {
-        drawing.name: drawing.draw(run, view)
+        drawing.name: drawing.panel(run, view)
         for drawing in experiment.drawings
         if options.drawing in (None, drawing.name) and drawing.applies(run.config)
     }

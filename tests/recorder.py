@@ -38,7 +38,7 @@ class Recorder:
     def enter(self, what, first=0, steps=0):
         pass
 
-    def report(self, done, total, loss, live, state):
+    def report(self, done, total, loss, live, state, preview=dict):
         self.reports.append((done, total, loss))
         if done == self.stop:
             self.saved = {name: np.array(array) for name, array in state().items()}
@@ -54,8 +54,8 @@ class Watching(Recorder):
         super().__init__()
         self.shown = []
 
-    def report(self, done, total, loss, live, state):
-        super().report(done, total, loss, live, state)
+    def report(self, done, total, loss, live, state, preview=dict):
+        super().report(done, total, loss, live, state, preview)
         tensors = {name: np.array(array) for name, array in live().items()}
         if tensors and (not self.shown or tensors.keys() != self.shown[-1].keys()):
             self.shown.append(tensors)

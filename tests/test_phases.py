@@ -43,7 +43,7 @@ class Checkpointed:
     def enter(self, what, first=0, steps=0):
         self.entered.append((what, first, steps))
 
-    def report(self, done, total, loss, live, state):
+    def report(self, done, total, loss, live, state, preview=dict):
         self.seen.append(done)
         self.shown.append(live())
         if done == self.at:

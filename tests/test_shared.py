@@ -228,7 +228,7 @@ class Showing(Recorder):
     def __init__(self, seen):
         super().__init__()
 
-    def report(self, done, total, loss, live, state):
+    def report(self, done, total, loss, live, state, preview=dict):
         live()
 
 

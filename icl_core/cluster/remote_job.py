@@ -135,6 +135,7 @@ class RemoteJob:
                 self.job.write_state(**state)
             # after the state: a job that has curves must not be shown as waiting
             self._write(transfer.LIVE, self.job.live, files)
+            self._write(transfer.PREVIEW, self.job.preview, files)
 
     def _write(self, name: str, path: Path, files: transfer.Files) -> None:
         if name in files and self._has_lease() and self._belongs_to_job(files[name]):
@@ -167,7 +168,7 @@ class RemoteJob:
         last: State | None = self._read_state(outcome.pop(transfer.STATE))
         if last["status"] == "done":
             last = self._save_run(last, outcome)
-        elif last["status"] not in CANCELLED:
+        else:
             self._write_report(outcome)
         if last is None:
             return

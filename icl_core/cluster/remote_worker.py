@@ -155,7 +155,7 @@ def _reported(job: Job, queue: Queue, job_id: str) -> Iterator[None]:
 def _changed_files(job: Job, stamps: dict[str, tuple[int, int]]) -> transfer.Files:
     """Return the files of the job that have changed since their `stamps`, which are updated."""
     files: transfer.Files = {}
-    for name in (transfer.STATE, transfer.LIVE, transfer.CHECKPOINT):
+    for name in (transfer.STATE, transfer.LIVE, transfer.PREVIEW, transfer.CHECKPOINT):
         try:
             path = job.folder / name
             status = path.stat()

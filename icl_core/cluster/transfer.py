@@ -22,6 +22,7 @@ from icl_core.runs.file import Damaged
 Files = dict[str, bytes]
 STATE = "state.json"
 LIVE = "live.safetensors"
+PREVIEW = "preview.safetensors"
 CHECKPOINT = "checkpoint.safetensors"
 RUN = "run.safetensors"
 

@@ -9,7 +9,7 @@ the rest of the contract.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
@@ -20,12 +20,9 @@ from icl_core.contract.explanation import Map
 from icl_core.contract.figure import Figure
 from icl_core.contract.lesson import Lesson
 from icl_core.contract.progress import Cancelled, Diverged, NextTraining, Progress  # noqa: F401
-from icl_core.contract.run import Run, Tensors, compact, names  # noqa: F401
+from icl_core.contract.run import CannotDraw, Run, Tensors, compact, names  # noqa: F401
+from icl_core.contract.seeds import FIELD, ROWS, number_of, of_seed, seed_shown
 from icl_core.contract.story import Story, Try
-
-
-class CannotDraw(Exception):
-    """This run has nothing to show in this view; the message is a sentence for the visitor."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +46,7 @@ class Panel:
 
 
 STAGE = "stage"
+MEAN_OF_SEEDS, FIRST_SEED = "mean", "first"
 
 
 @dataclass(frozen=True)
@@ -70,6 +68,8 @@ class Drawing:
     applies       takes a config and returns whether there is something to draw
     explanations  takes a run and a view and returns the drawing's maps, with an explanation of each
                   of their numbers
+    seeds         whose numbers its title states where a run has several seeds: MEAN_OF_SEEDS or
+                  FIRST_SEED. A drawing that has `seed_shown` among its knobs shows that seed
     """
 
     name: str
@@ -81,6 +81,37 @@ class Drawing:
     moving: bool = True
     applies: Callable[[Any], bool] = lambda config: True
     explanations: Callable[[Run, Any], Sequence[Map]] | None = None
+    seeds: str = ""
+
+    def panel(self, run: Run, view: Any) -> Panel:
+        """Return the panel of the seed that the view shows; its title says whose number it states
+        where there are several seeds."""
+        panel = self.draw(self._of_seed(run, view), view)
+        whose = self._whose(run, view)
+        return replace(panel, title=f"{panel.title} · {whose}") if whose else panel
+
+    def explained(self, run: Run, view: Any) -> Sequence[Map]:
+        """Return the maps of the seed that the view shows, with their explanations; none if the
+        drawing has none."""
+        return self.explanations(self._of_seed(run, view), view) if self.explanations else ()
+
+    def is_still(self, run: Run, view: Any) -> bool:
+        """Return whether it shows a seed of which the run holds no snapshots but the last."""
+        return len(self._of_seed(run, view).snapshot_steps) < len(run.snapshot_steps)
+
+    def _of_seed(self, run: Run, view: Any) -> Run:
+        return of_seed(run, seed_shown(run, view)) if FIELD in self.knobs else run
+
+    def _whose(self, run: Run, view: Any) -> str:
+        count = getattr(run.config, ROWS, 1)
+        if count == 1:
+            return ""
+        if self.seeds == MEAN_OF_SEEDS:
+            return f"mean of {count} seeds"
+        if FIELD in self.knobs:
+            after = ", after training" if self.moving and self.is_still(run, view) else ""
+            return f"seed {seed_shown(run, view)}{after}"
+        return f"seed {number_of(run)}" if self.seeds == FIRST_SEED else ""
 
 
 @dataclass(frozen=True)
@@ -191,6 +222,9 @@ class Experiment:
     theory      numbers that sweeps draw beside what was measured
     atlas       grids of shipped runs
     picture     the names of the drawings in its picture of the gallery; empty for the stage's first
+    preview     takes a config and the tensors that its run, in training, has handed to
+                `Progress.report` as its preview; returns what else the stage's drawings need and
+                follows from the config, such as frozen embeddings
     """
 
     name: str
@@ -213,6 +247,7 @@ class Experiment:
     theory: tuple[Theory, ...] = ()
     atlas: Atlas | None = None
     picture: tuple[str, ...] = ()
+    preview: Callable[[Any, Tensors], Tensors] = lambda config, tensors: {}
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ class Knob:
     help        a sentence beside the widget
     group       the heading under which the widget stands
     at_most     the name of a setting or a property of the config that bounds a slider from above. A
-                view's slider reads it from the config of the run on screen and is left out where
+                view's slider reads it from the run on screen or its config and is left out where
                 only one value remains; a config's reads it from itself
     shown_if    the name of a setting or a property that must be true for the field to matter, read
                 as for `at_most`. Where it is false the field is left out; a config's then has its

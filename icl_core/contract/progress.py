@@ -64,13 +64,20 @@ class Progress(Protocol):
         ...
 
     def report(
-        self, done: int, total: int, loss: float, live: LazyTensors, state: LazyTensors
+        self,
+        done: int,
+        total: int,
+        loss: float,
+        live: LazyTensors,
+        state: LazyTensors,
+        preview: LazyTensors = dict,
     ) -> None:
         """Report that `done` of `total` steps are done. Raises `Cancelled` if a visitor asked for
         it.
 
-        `live` returns the curves so far, `state` all that is needed to go on from here; each is
-        called only when it is due.
+        `live` returns the curves so far, `state` all that is needed to go on from here, `preview`
+        the model as it is now, for the stage: `snapshot/step` [1] and the tensors that its drawings
+        read, or nothing. Each is called only when it is due.
         """
         ...
 

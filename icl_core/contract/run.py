@@ -8,6 +8,12 @@ from typing import Any
 import numpy as np
 
 Tensors = Mapping[str, np.ndarray]
+
+
+class CannotDraw(Exception):
+    """This run has nothing to show in this view; the message is a sentence for the visitor."""
+
+
 PER_SNAPSHOT = ("snapshot", "scale", "reading")  # first parts of names with one row a snapshot
 
 
@@ -21,7 +27,7 @@ class Run:
               `curve/…` (seeds first), `snapshot/…` (snapshots first), `snapshot/step` (the training
               step of each snapshot), `scale/…` (see `compact`), `reading/…` (what a view would
               compute, snapshots first), `frozen/…` and `final/…` (weights), `names/…` (see
-              `names`); an experiment may add others
+              `names`), `seed/…` (see `seeds`); an experiment may add others
     info      JSON: version, packages, device, seconds, metrics
     digest    a name for the content: runs of equal digests have equal tensors
     finished  False while the training is going on
@@ -34,6 +40,10 @@ class Run:
     finished: bool = True
 
     def __getitem__(self, name: str) -> np.ndarray:
+        """Return a tensor. Raises `CannotDraw` if a run that is still going does not have it yet,
+        `KeyError` if a finished one does not have it."""
+        if not self.finished and name not in self.tensors:
+            raise CannotDraw("This is measured when the training has ended.")
         return self.tensors[name]
 
     def names(self, what: str) -> list[str]:
@@ -41,7 +51,18 @@ class Run:
 
         They are those of the time of the run; a table of today's code may have others.
         """
-        return json.loads(self.tensors[f"names/{what}"].tobytes())
+        return json.loads(self[f"names/{what}"].tobytes())
+
+    @property
+    def seeds_held(self) -> int:
+        """The number of seeds whose final model the run holds (see `seeds`)."""
+        numbers = {name.split("/")[1] for name in self.tensors if name.startswith("seed/")}
+        return 1 + len(numbers - {"shown"})
+
+    def limit(self, at_most: str) -> int:
+        """Return what a knob's `at_most` names: a property of the run or of its config."""
+        owner = self if hasattr(type(self), at_most) else self.config
+        return getattr(owner, at_most)
 
     @property
     def snapshot_steps(self) -> list[int]:
@@ -60,7 +81,7 @@ class Run:
 
     def snapshot(self, name: str, index: int) -> np.ndarray:
         """Return the tensor `snapshot/<name>` at the snapshot `index`, as float32."""
-        values = self.tensors[f"snapshot/{name}"][index].astype(np.float32)
+        values = self[f"snapshot/{name}"][index].astype(np.float32)
         scale = self.tensors.get(f"scale/{name}")
         return values if scale is None else values * scale[index]
 

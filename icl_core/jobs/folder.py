@@ -4,6 +4,7 @@
                        state.json               status and progress, as its worker wrote them
                        checkpoint.safetensors   what is needed to continue the training
                        live.safetensors         the curves so far
+                       preview.safetensors      the model as it is now (`previews`)
                        cancel                   exists if the running worker is asked to cancel
                        lock                     the lease: held by the worker that trains the job
                        watched/ phases/ ends/   see `Job`
@@ -49,9 +50,9 @@ def request_counter() -> int:
 class Job:
     """The files of one job, named by the key of the run that it makes.
 
-    `checkpoint`, `live` and `cancel` are the paths of files (see the module). Three are folders:
-    `watched` holds a file for everybody who watches the job, `phases` the trainings that several
-    workers share (`phase_helper`), `ends` the final states that a longer run continues from
+    `checkpoint`, `live`, `preview` and `cancel` are the paths of files (see the module). Three are
+    folders: `watched` holds a file for everybody who watches the job, `phases` the trainings that
+    several workers share (`phase_helper`), `ends` the final states that a longer run continues from
     (`warm_start`). Raises `ValueError` for a key that is not the plain name of a folder.
     """
 
@@ -62,6 +63,7 @@ class Job:
         self.folder = jobs_folder() / key
         self.checkpoint = self.folder / "checkpoint.safetensors"
         self.live = self.folder / "live.safetensors"
+        self.preview = self.folder / "preview.safetensors"
         self.cancel = self.folder / "cancel"
         self.watched = self.folder / "watched"
         self.phases = self.folder / "phases"
@@ -95,13 +97,27 @@ class Job:
         """Queue the job. One that has ended starts anew, unless its state says that its checkpoint
         was `kept`. The request is on the disk when this returns; raises `OSError`."""
         write_whole(self.folder / "request.json", json.dumps(request).encode())
-        for path in (self.cancel, self.live):
-            path.unlink(missing_ok=True)
+        self.cancel.unlink(missing_ok=True)
         if not self.state().get("kept"):
-            self.checkpoint.unlink(missing_ok=True)
-            shutil.rmtree(self.phases, ignore_errors=True)
+            self.delete_training()
         if (self.folder / "state.json").exists():
             self.write_state(status="queued")
+
+    def delete_training(self) -> None:
+        """Delete what has been trained of the run: checkpoint, shared trainings, curves and
+        preview."""
+        for path in (self.checkpoint, self.live, self.preview):
+            path.unlink(missing_ok=True)
+        shutil.rmtree(self.phases, ignore_errors=True)
+
+    def training_size(self) -> int:
+        """Return the bytes of what `delete_training` deletes."""
+        size = 0
+        files = (self.checkpoint, self.live, self.preview, *self.phases.glob("*"))
+        for path in files:
+            with suppress(OSError):  # most of them do not exist
+                size += path.stat().st_size
+        return size
 
     def update_request(self, **fields: Any) -> None:
         """Change the place in the queue: `later`, `turn`, `visitor`. Raises `OSError`."""
@@ -111,33 +127,42 @@ class Job:
 
     def write_state(self, **state: Any) -> None:
         """Write the state. When the job has ended, delete the files that only a running job needs;
-        with `kept` the checkpoint and the shared trainings stay for the next request.
+        with `kept` what has been trained stays for the next request.
 
-        If the disk is full, these files, the curves (which the next report writes again) and a
-        reserve make room first. Raises `OSError` if that is not enough.
+        If the disk is full, these files, the curves and the preview (which the next report writes
+        again) and a reserve make room first. Raises `OSError` if that is not enough.
         """
         ended = state["status"] in ENDED
         kept = state.get("kept", False)
         files: list[Path] = []
         folders: list[Path] = []
         if ended:
-            files = [self.live, self.cancel]
+            files = [self.cancel]
             folders = [self.watched]
             if not kept:
-                files.append(self.checkpoint)
+                files += [self.checkpoint, self.live, self.preview]
                 folders.append(self.phases)
         path = self.folder / "state.json"
         content = json.dumps(state).encode()
         try:
             write_whole(path, content)
         except OSError:
-            for needless in (*files, self.live, jobs_folder() / "reserve"):
+            for needless in (*files, self.live, self.preview, jobs_folder() / "reserve"):
                 needless.unlink(missing_ok=True)
             write_whole(path, content)
         for needless in files:
             needless.unlink(missing_ok=True)
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
+
+    def cancelled_state(self, status: str) -> dict[str, Any]:
+        """Return the state of a job that ends with `status`, one of CANCELLED. What a visitor has
+        cancelled is kept, to go on from there; what everybody has left is not."""
+        if status != CANCELLED[0] or not self.checkpoint.exists():
+            return {"status": status}
+        before = self.state()
+        reached = {name: before[name] for name in ("step", "total") if name in before}
+        return {"status": status, "kept": True, **reached}
 
     def request_cancel(self, status: str) -> None:
         """Ask the running worker to end the job with `status`, one of CANCELLED. Raises

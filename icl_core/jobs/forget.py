@@ -7,9 +7,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from icl_core.jobs.folder import Job, jobs_folder
+from icl_core.jobs.reading import CANCELLED
 
 MAX_ENDED = 100  # jobs that have ended otherwise than by failing
 MAX_FAILED = 400  # more, as nothing else records a failure
+MAX_KEPT = 20  # cancelled jobs that can go on from where they were
+LARGEST_KEPT = 2**28  # bytes of all that has been trained of these
 _UNREQUESTED_NAMES = {"watched", "lock", "phases", "ends"}  # all that is in a folder nobody needs
 _UNREQUESTED_AGE = 60.0  # seconds after which a folder without a request is deleted
 
@@ -25,6 +28,23 @@ def forget_ended(ended: Mapping[str, str]) -> None:
             order = sorted(keys, key=lambda key: (ended[key] != "left", *_end_time(key)))
             for key in order[:-limit]:
                 shutil.rmtree(Job(key).folder, ignore_errors=True)
+
+
+def forget_kept(ended: Mapping[str, str]) -> None:
+    """Delete what has been trained of cancelled jobs, the oldest first, where it is too much. The
+    jobs that have ended are given as status by key; the caller holds the queue's lock."""
+    kept = [
+        Job(key)
+        for key, status in ended.items()
+        if status == CANCELLED[0] and Job(key).state().get("kept")
+    ]
+    size = 0
+    newest_first = sorted(kept, key=lambda job: _end_time(job.key), reverse=True)
+    for count, job in enumerate(newest_first, 1):
+        size += job.training_size()
+        if count > MAX_KEPT or size > LARGEST_KEPT:
+            with suppress(OSError):  # the next call does it
+                job.write_state(status=CANCELLED[0])
 
 
 def forget_unrequested() -> None:

@@ -23,6 +23,8 @@ from icl_core.jobs.phase_helper import (
     SharedTrainings,
     Stopped,
 )
+from icl_core.jobs.previews import PreviewWriter
+from icl_core.jobs.reading import CANCELLED
 from icl_core.runs import store
 from icl_core.runs.disk import write_whole
 from icl_core.runs.file import Damaged, pack, read
@@ -79,6 +81,7 @@ class JobProgress(SharedProgress):
         self._look_at = self._start
         self._write_at = self._start
         self._checkpoint_at = self._start + FIRST_CHECKPOINT
+        self._preview = PreviewWriter(job.preview, runs=lambda: self.together)
 
     def resume(self) -> Tensors | None:
         """Return the state of the last checkpoint."""
@@ -111,7 +114,13 @@ class JobProgress(SharedProgress):
         self.write_state()
 
     def report(
-        self, done: int, total: int, loss: float, live: LazyTensors, state: LazyTensors
+        self,
+        done: int,
+        total: int,
+        loss: float,
+        live: LazyTensors,
+        state: LazyTensors,
+        preview: LazyTensors = dict,
     ) -> None:
         """See `Progress` in the contract. What is due is decided by the clock, not by steps, which
         take microseconds or seconds. Raises `BadSetting` once the curves alone are larger than the
@@ -126,6 +135,9 @@ class JobProgress(SharedProgress):
         now = time.monotonic()
         stopped = self._stopped()
         if stopped or now >= min(self._look_at, self._checkpoint_at, self._write_at):
+            if self.job.cancel_status() == CANCELLED[0] and done and self._has_lease():
+                self._save_checkpoint(state())  # a visitor may want it to go on
+                self.write_state()
             self.check()
             self._look_at = now + LOOK
         if stopped:
@@ -146,6 +158,7 @@ class JobProgress(SharedProgress):
             self._write_at = max(
                 now + pause, time.monotonic() + 10 * self.together * (time.monotonic() - now)
             )
+        self._preview.write(preview, self._record)
 
     def check(self) -> None:
         """Raise `Cancelled` if the job is to be cancelled, `LeaseLost` if its lock is gone."""
@@ -205,16 +218,19 @@ class JobProgress(SharedProgress):
 
     def _write(self, path: Path, tensors: Tensors) -> int:
         """Write tensors with the circumstances of this step; return the number of bytes."""
+        content = pack(tensors, self._record())
+        write_whole(path, content)
+        return len(content)
+
+    def _record(self) -> dict[str, Any]:
+        """Return the circumstances of this step."""
         circumstances = {
             "step": self._step,
             "total": self.total,
             "loss": self.loss,
             "threads": self.threads,
         }
-        record = {**self.identity, **circumstances, "seconds": self.seconds()}
-        content = pack(tensors, record)
-        write_whole(path, content)
-        return len(content)
+        return {**self.identity, **circumstances, "seconds": self.seconds()}
 
     def _read_checkpoint(self) -> None:
         """Continue from the checkpoint. Start anew if there is none, or if it is damaged or of

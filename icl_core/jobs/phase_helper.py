@@ -251,9 +251,15 @@ class HelperProgress(SharedProgress):
             self._first_step = first
 
     def report(
-        self, done: int, total: int, loss: float, live: LazyTensors, state: LazyTensors
+        self,
+        done: int,
+        total: int,
+        loss: float,
+        live: LazyTensors,
+        state: LazyTensors,
+        preview: LazyTensors = dict,
     ) -> None:
-        """See `Progress` in the contract."""
+        """See `Progress` in the contract. A helper shows nothing: the job's own worker does."""
         now = time.monotonic()
         if self._stopped() or now >= self._checkpoint_at:
             self._check()

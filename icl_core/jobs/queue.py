@@ -73,6 +73,7 @@ def submit(experiment_id: str, config: Any, later: bool = False, visitor: str = 
             if state.status in CANCELLED and state.key != key
         }
         forget.forget_ended(cancelled)
+        forget.forget_kept(cancelled)
         turn = turns.next_turn(visitor, later, all_states)
         place = {"visitor": visitor, "turn": turn, "later": later}
         is_stored = store.default().exact(experiment_id, key) is not None
@@ -192,7 +193,8 @@ def partial_curves(key: str) -> Run | None:
 
 
 def cancel(key: str, status: str = CANCELLED[0], visitor: str | None = None) -> bool:
-    """Cancel the job and discard its checkpoint; a running one stops at its next report.
+    """Cancel the job; a running one stops at its next report. Its checkpoint is kept for a while,
+    unless the job is left.
 
     Returns whether it is cancelled: it goes on if others than `visitor` have requested it. With
     None, for whoever is at the machine, it is cancelled in any case. Raises `BadSetting` for a
@@ -213,7 +215,7 @@ def cancel(key: str, status: str = CANCELLED[0], visitor: str | None = None) -> 
                 if job.folder.is_dir():
                     job.request_cancel(status)
             elif job.request() and job.state()["status"] not in ENDED:
-                job.write_state(status=status)
+                job.write_state(**job.cancelled_state(status))
         owners.remove(key, visitor)
     return True
 

@@ -34,7 +34,7 @@ _NUMBERS = (  # fields of a state that are finite and not negative
     "retry_at",
     "together",
 )
-STATE_FIELDS = ("status", "message", "phase", "loss", "seconds_left", *_NUMBERS)
+STATE_FIELDS = ("status", "message", "phase", "loss", "seconds_left", "kept", *_NUMBERS)
 
 
 def read_json(path: Path, is_valid: Callable[[Any], bool], expected: str) -> dict[str, Any] | None:
@@ -91,6 +91,7 @@ def is_state(value: Any) -> bool:
         and value.get("status") in (*WAITING, "running", *ENDED)
         and all(isinstance(value.get(name, ""), str) for name in ("message", "phase"))
         and all(_is_not_negative(value.get(name, 0)) for name in _NUMBERS)
+        and isinstance(value.get("kept", False), bool)
         and _is_number(value.get("loss", 0))
         and (value.get("seconds_left") is None or _is_number(value["seconds_left"]))
     )

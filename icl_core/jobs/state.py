@@ -27,6 +27,7 @@ class JobState:
     seconds: float = 0.0  # of training so far
     seconds_left: float | None = None
     message: str = ""
+    kept: bool = False  # it has ended, and its checkpoint stays for the next request
     pid: int = 0  # of its worker, while it runs
     born: float = 0.0  # when that process started: its pid may be another one's by now
     version: int = 0  # of the experiment, as the requester knows it; 0 is the current one

@@ -97,7 +97,8 @@ def write_cancelled(job: Job, has_lease: Callable[[], bool]) -> None:
     """Write that a job was cancelled, or that it is queued if it was requested again meanwhile."""
     with suppress(OSError), queue_lock():  # else the next worker finds it cancelled
         if has_lease():
-            job.write_state(status=job.cancel_status() or "queued")
+            status = job.cancel_status()
+            job.write_state(**(job.cancelled_state(status) if status else {"status": "queued"}))
 
 
 def begin_job(

@@ -179,5 +179,7 @@ def _assist_one(stopped: Callable[[], bool]) -> bool:
 def forget_old() -> None:
     """Delete all but the latest jobs that have ended."""
     with suppress(OSError), queue_lock():  # the next worker does it
-        forget.forget_ended({state.key: state.status for state in queue.states() if state.ended})
+        ended = {state.key: state.status for state in queue.states() if state.ended}
+        forget.forget_ended(ended)
+        forget.forget_kept(ended)
         forget.forget_unrequested()

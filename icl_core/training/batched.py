@@ -105,6 +105,7 @@ class ActiveTraining:
             self.state = loop.restore(self.problem, self.optimiser, member.resumed)
         else:
             self.state = State()
+        self.state.parameters = self.problem.parameters
         for parameter in self.parameters:  # Adam's initial state, which torch makes at its step
             zeros = {name: torch.zeros_like(parameter) for name in MOMENTS}
             self.optimiser.state.setdefault(parameter, {"step": torch.tensor(0.0), **zeros})

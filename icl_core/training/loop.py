@@ -50,6 +50,7 @@ class State:
     batch      of each measure of the fresh batches a value a step
     curve      `step`, and of each held-out measure a value an evaluation
     snapshots  the parameters by name, one dictionary an evaluation; empty if none are kept
+    parameters the tensors in training, which change in place; set by `train`
 
     A value is a number, or a list [seeds] where several seeds train together.
     """
@@ -58,6 +59,16 @@ class State:
     batch: dict[str, list[Any]] = field(default_factory=dict)
     curve: dict[str, list[Any]] = field(default_factory=dict)
     snapshots: list[dict[str, np.ndarray]] = field(default_factory=list)
+    parameters: Mapping[str, Tensor] = field(default_factory=dict)
+
+    def now(self) -> dict[str, np.ndarray]:
+        """Return the model as it is now: `snapshot/step` [1], and a copy of every parameter as
+        `final/<name>`."""
+        tensors = {
+            f"final/{name}": parameter.detach().cpu().numpy().copy()
+            for name, parameter in self.parameters.items()
+        }
+        return {"snapshot/step": np.array([self.step], np.int64), **tensors}
 
     def curves(self, at: Sequence[int] | None = None) -> dict[str, np.ndarray]:
         """Return `curve/step` [evaluations], and each held-out measure as `curve/<measure>`,
@@ -186,6 +197,7 @@ def train(
     """
     optimiser = problem.optimiser(list(problem.parameters.values()))
     state = restore(problem, optimiser, resumed) if resumed else State()
+    state.parameters = problem.parameters
     evaluate_at = set(evaluation_steps)
     learning_rates = [group["lr"] for group in optimiser.param_groups]
     while True:

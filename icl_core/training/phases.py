@@ -14,6 +14,12 @@ from icl_core.training.loop import State
 Made = dict[str, dict[str, np.ndarray]]  # by the name of a phase, its results
 EVALUATING = "evaluating"
 Report = Callable[[State, Callable[[], dict[str, np.ndarray]]], None]
+Show = Callable[[Made], Tensors]
+
+
+def no_preview(results: Made) -> Tensors:
+    """Return nothing: only the curves of such a run are drawn while it trains."""
+    return {}
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,7 @@ class Phase:
     curves  turns the state of the phase while it trains into those results of it that are shown
     given   names of earlier phases, whose results `train` takes as its first arguments
     label   its name for people
+    model   turns the state of the phase while it trains into the model as it is now, for previews
     """
 
     name: str
@@ -35,6 +42,7 @@ class Phase:
     curves: Callable[[State], dict[str, np.ndarray]] = lambda state: {}
     given: tuple[str, ...] = ()
     label: str = ""
+    model: Callable[[State], dict[str, np.ndarray]] = State.now
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,18 +56,25 @@ class Wanted:
 
 
 def run(
-    plan: Sequence[Phase], progress: Progress, show: Callable[[Made], Tensors], loss: str = "loss"
+    plan: Sequence[Phase],
+    progress: Progress,
+    show: Show,
+    loss: str = "loss",
+    preview: Show = no_preview,
 ) -> Made:
     """Train all phases, from a checkpoint if there is one, and return their results by name.
 
     plan      in order; where `progress` shares the run, other processes may train some of it
-    show      makes the tensors that are drawn while the run goes on, of the results so far
+    show      makes the curves that are drawn while the run goes on, of the results so far
     loss      the measure of a batch that is shown as progress; of several seeds the mean
+    preview   makes the tensors of the model that is drawn while the run goes on: `snapshot/step`
+              [1] and what the stage's drawings read. It is given the results of the phases that
+              have ended and, last, `Phase.model` of the one in training
 
     Phases in a checkpoint that the plan does not name are ignored: if the plan has changed its
     names, the run starts anew.
     """
-    trainings = _trainings(plan, progress, show, loss)
+    trainings = _trainings(plan, progress, show, loss, preview)
     results = None
     while True:
         try:
@@ -70,21 +85,24 @@ def run(
 
 
 def run_together(
-    plans: Sequence[tuple[Phase, Progress, Callable[[Made], Tensors]]],
+    plans: Sequence[tuple[Phase, Progress, Show]],
     train: Callable[
         [Mapping[int, Wanted]], Iterable[tuple[int, dict[str, np.ndarray] | Exception]]
     ],
     loss: str = "loss",
+    previews: Sequence[Show] = (),
 ) -> Iterator[tuple[int, Made | Exception]]:
     """Train several runs of one phase each in one batch. Yield, as each ends, its index and what
     `run` would return or raise.
 
-    plans  of each run its phase, its progress, and `show` as of `run`
-    train  takes all trainings that are due, by index, and yields the results of each, or the
-           exception that ended it
+    plans     of each run its phase, its progress, and `show` as of `run`
+    train     takes all trainings that are due, by index, and yields the results of each, or the
+              exception that ended it
+    previews  of each run `preview` as of `run`; none if left out
     """
+    made_previews = previews or [no_preview] * len(plans)
     runs = {
-        index: _trainings([phase], progress, show, loss)
+        index: _trainings([phase], progress, show, loss, made_previews[index])
         for index, (phase, progress, show) in enumerate(plans)
     }
     due: dict[int, Wanted] = {}
@@ -120,7 +138,7 @@ def _next(
 
 
 def _trainings(
-    plan: Sequence[Phase], progress: Progress, show: Callable[[Made], Tensors], loss: str
+    plan: Sequence[Phase], progress: Progress, show: Show, loss: str, preview: Show
 ) -> _Trainings:
     """Yield the trainings of a plan one by one, be sent the results of each, and return all."""
     checkpoint = progress.resume() or {}
@@ -137,7 +155,7 @@ def _trainings(
         phase = ready[taken.name]
         steps_before = _steps(phase for phase in plan if phase.name in results)
         progress.enter(_label(plan, phase), steps_before, phase.steps)
-        report = _reporter(plan, phase, steps_before, progress, results, show, loss)
+        report = _reporter(plan, phase, steps_before, progress, results, show, loss, preview)
         resumed = (
             current.get(phase.name) or dict(taken.resumed) or dict(progress.earlier(phase.name))
         )
@@ -178,8 +196,9 @@ def _reporter(
     steps_before: int,
     progress: Progress,
     results: Made,
-    show: Callable[[Made], Tensors],
+    show: Show,
     loss: str,
+    preview: Show,
 ) -> Report:
     """Return the report of one phase's training, which tells `progress` where the run is."""
     total = _steps(plan)
@@ -197,8 +216,12 @@ def _reporter(
             """Return the state of the whole run."""
             return {**_fold("phase", results), **_fold("now", {phase.name: save()})}
 
+        def model() -> Tensors:
+            """Return the model as it is now."""
+            return preview({**results, phase.name: phase.model(state)})
+
         last_loss = float(np.mean(state.batch[loss][-1])) if loss in state.batch else float("nan")
-        progress.report(steps_before + state.step, total, last_loss, live, checkpoint)
+        progress.report(steps_before + state.step, total, last_loss, live, checkpoint, model)
         if state.step == phase.steps:
             progress.end(phase.name, save)
             # The rest of the phase evaluates what it has trained.

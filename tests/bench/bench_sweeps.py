@@ -157,9 +157,9 @@ class Timed(Recorder):
         super().__init__(stop=STEPS)
         self.times: list[float] = []
 
-    def report(self, done, total, loss, live, state) -> None:
+    def report(self, done, total, loss, live, state, preview=dict) -> None:
         self.times.append(time.process_time())
-        super().report(done, total, loss, live, state)
+        super().report(done, total, loss, live, state, preview)
 
 
 def step(name: str, **fields) -> float:

@@ -187,7 +187,7 @@ def test_a_run_that_is_still_going_can_be_drawn():
     shown: list[dict[str, np.ndarray]] = []
 
     class Watching(Recorder):
-        def report(self, done, total, loss, live, state):
+        def report(self, done, total, loss, live, state, preview=dict):
             shown.append(live())
 
     train.compute(SMALL, Watching())

@@ -25,7 +25,7 @@ SMALL = {
 class Showing(Recorder):
     """Shows at every report."""
 
-    def report(self, done, total, loss, live, state):
+    def report(self, done, total, loss, live, state, preview=dict):
         live()
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import Knob, knobs_of
 from pages.ui.controls import uploads
 from pages.ui.link import address, lesson_rules
@@ -37,19 +38,19 @@ def _go(key: str, field: str, now: dict[str, str]) -> None:
     address.go(**{**now, field: st.session_state[key]})
 
 
-def can_move(setting: Setting, field: str, config: Any) -> bool:
-    """Return whether a field of the view has more than one value for a run of `config`."""
+def can_move(setting: Setting, field: str, run: Run) -> bool:
+    """Return whether a field of the view has more than one value for a run."""
     knob = knobs_of(setting.experiment.view)[field]
-    if knob.shown_if and not getattr(config, knob.shown_if):
+    if knob.shown_if and not getattr(run.config, knob.shown_if):
         return False
-    return not knob.at_most or getattr(config, knob.at_most) > (knob.low or 0)
+    return not knob.at_most or run.limit(knob.at_most) > (knob.low or 0)
 
 
-def draw_view(setting: Setting, field: str, value: Any, config: Any) -> None:
-    """Draw the widget of a field of the view, up to the end of a run of `config`."""
+def draw_view(setting: Setting, field: str, value: Any, run: Run) -> None:
+    """Draw the widget of a field of the view, up to the end of a run."""
     knob = knobs_of(setting.experiment.view)[field]
     if knob.at_most:
-        high = getattr(config, knob.at_most)
+        high = run.limit(knob.at_most)
         knob = replace(knob, high=high, default=min(knob.default, high))
     base = address.base_view(setting.experiment, setting.preset)
     draw(setting, field, knob, value, getattr(base, field))

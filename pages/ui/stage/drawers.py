@@ -199,7 +199,7 @@ def _fields(setting: Setting, run: Run, place: str) -> list[str]:
         for field in knobs.knobs_of(setting.experiment.view)
         if field not in left_out
         and place in panels.drawers_of(setting.experiment, field)
-        and widgets.can_move(setting, field, run.config)
+        and widgets.can_move(setting, field, run)
     ]
 
 
@@ -208,7 +208,7 @@ def _knobs(setting: Setting, run: Run, place: str) -> None:
     if refused := address.refusal(setting, choices):
         st.warning(f"{escape_markdown(refused)}. The figure does not show it.")
     for field, value in choices.items():  # refused ones, too: the visitor must be able to move them
-        widgets.draw_view(setting, field, value, run.config)
+        widgets.draw_view(setting, field, value, run)
 
 
 def _why(setting: Setting) -> None:

@@ -89,7 +89,7 @@ def _all_maps(setting: Setting, run: Run) -> Maps:
 def _maps(
     digest: str, id: str, name: str, view_items: tuple, _run: Run, _drawing: Drawing, _view: Any
 ) -> Sequence[Map]:
-    return _drawing.explanations(_run, _view) if _drawing.explanations is not None else ()
+    return _drawing.explained(_run, _view)
 
 
 def link_maps(setting: Setting, run: Run, cell: Cell | None, shown: bool) -> None:

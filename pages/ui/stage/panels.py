@@ -83,7 +83,7 @@ def cached_panel(setting: Setting, drawing: Drawing, run: Run) -> Panel:
 
 def draw(run: Run, drawing: Drawing, view: Any, theme: Theme) -> Panel:
     """Draw a run in a theme."""
-    return style_panel(drawing.draw(run, view), theme)
+    return style_panel(drawing.panel(run, view), theme)
 
 
 def style_panel(panel: Panel, theme: Theme) -> Panel:

@@ -8,7 +8,7 @@ Play the training and watch the background change its colour. Then take one laye
 chains in which single states tell nothing.
 """
 
-from icl_core.contract.experiment import Drawing, Experiment, Run
+from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment, Run
 from icl_core.papers.birth.counting import claims
 from icl_core.papers.birth.counting.diagram import model_diagram
 from icl_core.papers.birth.counting.draw import curves, explanations, stage
@@ -43,7 +43,7 @@ def cost(config: Config) -> float:
     return config.seeds * config.T * token * (3 * config.batch * config.steps + looks) / 1e9
 
 
-SHOWN = ("sequence", "sample")
+SHOWN = ("sequence", "sample", "seed_shown")
 
 EXPERIMENT = Experiment(
     name="counting",
@@ -55,9 +55,16 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=measure,
     drawings=(
-        Drawing("distances", curves.distances, ("single_seeds",), live=True, wide=True),
+        Drawing(
+            "distances",
+            curves.distances,
+            ("single_seeds",),
+            live=True,
+            wide=True,
+            seeds=MEAN_OF_SEEDS,
+        ),
         Drawing("next", stage.following, (*SHOWN, "position"), explanations=explanations.following),
-        Drawing("looks", curves.looks, (), live=True),
+        Drawing("looks", curves.looks, (), live=True, seeds=MEAN_OF_SEEDS),
         Drawing(
             "first",
             stage.first,

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import choice, settings, slider, text, toggle
+from icl_core.contract.seeds import HELD, seed_shown_knob
 from icl_core.machine import device
 
 TASK, MODEL, TRAINING, REPEATS = "the task", "the model", "the training", "repetition"
@@ -51,6 +52,7 @@ class View:
     """What is drawn of a trained model, or asked of it."""
 
     snapshot: int = slider("training step", 0, 31, default=31)
+    seed_shown: int = seed_shown_knob(HELD)
     sequence: str = text("your own sequence (empty: a random one)", LONGEST, default="")
     sample: int = slider("random sequence no.", 0, 99, default=0)
     position: int = slider("position of the prediction", 1, LONGEST, default=LONGEST)

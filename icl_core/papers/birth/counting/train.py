@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from icl_core.contract.experiment import Progress, Tensors, compact, names
+from icl_core.contract.seeds import other_seeds
 from icl_core.papers.birth.counting import model
 from icl_core.papers.birth.counting.markov_chains import (
     STRATEGIES,
@@ -30,9 +31,10 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """`curve/*` [seeds, evaluations]: `loss`, `kl_*` to each strategy, `previous` and `followers`;
     `evaluated/*` the same on more sequences, and by position [seeds, T] `evaluated/loss_at`;
     `baseline/*`, what the strategies and the chain itself achieve there and where even attention
-    would look; `snapshot/*` and `final/*` of the first seed."""
+    would look; `snapshot/*` and `final/*` of the first seed; of the others `seed/<number>/final/*`.
+    """
     only = phases.Phase("counting", config.steps, partial(_train, config), partial(_curves, config))
-    return phases.run([only], progress, _live)["counting"]
+    return phases.run([only], progress, _live, preview=_preview)["counting"]
 
 
 def _train(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
@@ -80,6 +82,17 @@ def _live(made: phases.Made) -> Tensors:
         name: array
         for name, array in made["counting"].items()
         if name.startswith(("curve/", "names/"))
+    }
+
+
+def _preview(made: phases.Made) -> Tensors:
+    """The first seed's parameters as they are now."""
+    now = made["counting"]
+    final = {f"final/{name}": array[0] for name, array in phases.final(now).items()}
+    return {
+        "snapshot/step": now["snapshot/step"],
+        "names/strategies": names(STRATEGIES),
+        **final,
     }
 
 
@@ -146,15 +159,21 @@ def _of_the_chain(config: Config) -> float:
 
 
 def _kept(state: loop.State) -> dict[str, np.ndarray]:
-    """Snapshots of the first seed, in a byte an entry, and its last parameters as they are."""
+    """Snapshots of the first seed, in a byte an entry, and its last parameters as they are; the
+    last parameters of the others."""
     kept = state.snapshot_arrays(loop.spread(state.moving(*PATH)))
     found = {"snapshot/step": kept["snapshot/step"]}
-    for name, array in kept.items():
-        kind, _, parameter = name.partition("/")
-        if kind == "final":
-            found[name] = array[0]
-            found |= compact(parameter, kept[f"snapshot/{parameter}"][:, 0])
-    return found
+    final = {f"final/{name}": array for name, array in phases.final(kept).items()}
+    for name, array in final.items():
+        parameter = name.removeprefix("final/")
+        found[name] = array[0]
+        found |= compact(parameter, kept[f"snapshot/{parameter}"][:, 0])
+    seeds = len(next(iter(final.values())))
+    others = {
+        index + 1: {name: array[index] for name, array in final.items()}
+        for index in range(1, seeds)
+    }
+    return {**found, **other_seeds(others)}
 
 
 def _curves(config: Config, state: loop.State) -> dict[str, np.ndarray]:

@@ -8,7 +8,7 @@ Change the data in “What is stored” and find the pairs that a matrix never l
 that it seldom met.
 """
 
-from icl_core.contract.experiment import Drawing, Experiment, Run
+from icl_core.contract.experiment import FIRST_SEED, Drawing, Experiment, Run
 from icl_core.papers.birth.data import claims
 from icl_core.papers.birth.data.arrivals import LEVEL, arrival
 from icl_core.papers.birth.data.draw import outputs, speed, stored, table
@@ -61,7 +61,7 @@ EXPERIMENT = Experiment(
         Drawing("w_k1", speed.w_k1, (), live=True, moving=False),
         Drawing("generalise", outputs.accuracy, (), OUTPUTS, live=True, moving=False),
         Drawing("fits", outputs.probes, (), OUTPUTS, live=True, moving=False),
-        Drawing("maps", stored.maps, SHOWN, STORED, wide=True, moving=False),
+        Drawing("maps", stored.maps, SHOWN, STORED, wide=True, moving=False, seeds=FIRST_SEED),
         Drawing("positions", stored.positions, (), STORED, moving=False),
         Drawing("frequencies", stored.frequencies, SHOWN, STORED, moving=False),
         Drawing("table", table.data_table, (), NUMBERS, moving=False),

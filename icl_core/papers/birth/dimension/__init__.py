@@ -7,7 +7,7 @@ all and once at the best for each.
 Change the width and the number of batches under “View”: the diagonal rises out of the noise.
 """
 
-from icl_core.contract.experiment import Drawing, Experiment, Run
+from icl_core.contract.experiment import FIRST_SEED, Drawing, Experiment, Run
 from icl_core.papers.birth.dimension import claims
 from icl_core.papers.birth.dimension.draw import single_step, training
 from icl_core.papers.birth.dimension.metrics import measure
@@ -53,7 +53,7 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=measure,
     drawings=(
-        Drawing("readings", single_step.readings, MAP, moving=False),
+        Drawing("readings", single_step.readings, MAP, moving=False, seeds=FIRST_SEED),
         Drawing("one_step", single_step.heatmap, (), moving=False),
         Drawing("noise", single_step.noise, MAP, moving=False),
         Drawing("fixed", training.at_fixed, (), live=True, moving=False),

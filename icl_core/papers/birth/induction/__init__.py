@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from icl_core.contract.experiment import Drawing, Experiment, Run, Theory
+from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment, Run, Theory
 from icl_core.papers.birth.induction import claims
 from icl_core.papers.birth.induction.atlas import ATLAS, CLAIMS
 from icl_core.papers.birth.induction.draw import (
@@ -34,7 +34,7 @@ from icl_core.papers.birth.induction.draw import (
 from icl_core.papers.birth.induction.metrics import accuracy_at, measure, milestones
 from icl_core.papers.birth.induction.settings import PRESETS, Config, View
 from icl_core.papers.birth.induction.story import BESIDE, CURVES, GRAFT, OWN, STORY
-from icl_core.papers.birth.induction.train import compute, one_layer, opposite
+from icl_core.papers.birth.induction.train import completed, compute, one_layer, opposite
 from icl_core.papers.birth.shared.circuit_panels import CIRCUIT
 from icl_core.papers.birth.shared.diagram import model_diagram
 from icl_core.papers.birth.shared.expected_recall import recalled
@@ -98,7 +98,8 @@ def _trains(config: Config) -> bool:
     return config.trains
 
 
-SEQUENCE = ("sequence", "marked")
+SEQUENCE = ("sequence", "marked", "seed_shown")
+SEED = ("seed_shown",)
 
 
 def expected_recall_share(config: Config) -> float:
@@ -126,7 +127,12 @@ EXPERIMENT = Experiment(
         ),
         Drawing("second", stage.second, SEQUENCE, explanations=explanations.second),
         Drawing(
-            "accuracy", curves.accuracy, ("measure", "single_seeds"), live=True, applies=_trains
+            "accuracy",
+            curves.accuracy,
+            ("measure", "single_seeds"),
+            live=True,
+            applies=_trains,
+            seeds=MEAN_OF_SEEDS,
         ),
         Drawing(
             "probes", probes.probes_panel, applies=lambda config: not config.trains, moving=False
@@ -134,15 +140,16 @@ EXPERIMENT = Experiment(
         Drawing(
             "w_k1",
             stage.w_k1,
+            SEED,
             applies=lambda config: config.layers == 2,
             explanations=explanations.w_k1,
         ),
-        Drawing("w_k2", stage.w_k2, explanations=explanations.w_k2),
-        Drawing("w_o2", stage.w_o2, explanations=explanations.w_o2),
+        Drawing("w_k2", stage.w_k2, SEED, explanations=explanations.w_k2),
+        Drawing("w_o2", stage.w_o2, SEED, explanations=explanations.w_o2),
         Drawing(
             "graft",
             grafts.draw,
-            ("graft_W_K1", "graft_W_K2", "graft_W_O2", "graft_W_F", "strength"),
+            ("graft_W_K1", "graft_W_K2", "graft_W_O2", "graft_W_F", "strength", *SEED),
             GRAFT,
         ),
         Drawing(
@@ -164,10 +171,14 @@ EXPERIMENT = Experiment(
         ),
         Drawing("paths", circuit.paths, (*SEQUENCE, "followed"), CIRCUIT),
         Drawing(
-            "blocks", circuit.blocks, ("read",), CIRCUIT, applies=lambda config: config.layers == 2
+            "blocks",
+            circuit.blocks,
+            ("read", *SEED),
+            CIRCUIT,
+            applies=lambda config: config.layers == 2,
         ),
-        Drawing("matrix", matrices.draw, ("memory", "raw", "wrong"), BESIDE, wide=True),
-        Drawing("spectrum", matrices.spectrum, (), BESIDE),
+        Drawing("matrix", matrices.draw, ("memory", "raw", "wrong", *SEED), BESIDE, wide=True),
+        Drawing("spectrum", matrices.spectrum, SEED, BESIDE),
         Drawing(
             "memories",
             curves.memories,
@@ -235,4 +246,5 @@ EXPERIMENT = Experiment(
     ),
     atlas=ATLAS,
     picture=("second",),
+    preview=completed,
 )

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import choice, settings, slider, text, toggle
+from icl_core.contract.seeds import HELD, seed_shown_knob
 from icl_core.papers.birth.shared.settings import Config
 
 __all__ = ["BOTH", "FASTEST", "ORDER", "PRESETS", "Config", "View"]
@@ -22,6 +23,7 @@ class View:
     """What is drawn of a trained model, or asked of it."""
 
     snapshot: int = slider("training step", 0, 31, default=31)
+    seed_shown: int = seed_shown_knob(HELD)
     measure: str = choice(
         "accuracy",
         {"all": "at every trigger seen before", "new": "where output ≠ trigger"},

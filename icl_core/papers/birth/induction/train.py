@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from icl_core.contract.experiment import Progress, Tensors, compact, names
+from icl_core.contract.seeds import SHOWN, model_of_seed, other_seeds
 from icl_core.papers.birth.shared import baselines
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.sequence import example, read, typed
@@ -16,6 +17,8 @@ from icl_core.papers.birth.shared.train import (
     EVALUATED,
     EVALUATIONS,
     FROZEN,
+    begun,
+    frozen_of,
     held_out,
     task_of,
     training_phase,
@@ -42,7 +45,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     batch/*      [seeds, steps]
     snapshot/*   [snapshots, d, d] of the first seed, a byte an entry, with their `scale/*`, beside
                  `snapshot/step`
-    final/*, frozen/*  of the first seed, float32
+    final/*, frozen/*  of the first seed, float32; of the others as `seed/<number>/…`
     evaluated/*  [seeds]
     opposite/*   [seeds, evaluations] beside `opposite/step`, if there is an `opposite`
     baseline/*   [1]
@@ -53,10 +56,11 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     have a single evaluation, at step 0. Raises `Diverged` and `Cancelled`.
     """
     plan = [
-        training_phase(name, part, name == FIRST, _label(config, index))
+        training_phase(name, part, name == FIRST, _label(config, index), index < config.seeds)
         for index, (name, part) in enumerate(_trainings(config).items())
     ]
-    results = phases.run(plan, progress, partial(_curves, config), "in_context_loss")
+    curves = partial(_curves, config)
+    results = phases.run(plan, progress, curves, "in_context_loss", _preview)
     of_first_seed = {
         name: array
         for name, array in results[FIRST].items()
@@ -66,6 +70,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
         **_curves(config, results),
         **compacted(of_first_seed),
         **_readings(config, of_first_seed),
+        **_other_seeds(config, results),
         **_seeds(config).stack_all(results, "evaluated"),
         **_opposites(config, results),
         **_baselines(config, results),
@@ -90,16 +95,17 @@ def _label(config: Config, index: int) -> str:
 def _trainings(config: Config) -> dict[str, Config]:
     """Return the config of every training by its name: each seed, its opposite freezing, and a
     single layer to compare two layers with."""
-
-    def one_seed(whole: Config, index: int) -> Config:
-        return replace(whole, seed=(config.seed + index) % 100, seeds=1)
-
-    trainings = {f"seed {index}": one_seed(config, index) for index in range(config.seeds)}
+    trainings = {f"seed {index}": _one_seed(config, index) for index in range(config.seeds)}
     if (other := opposite(config)) is not None:
-        trainings |= {f"opposite {index}": one_seed(other, index) for index in range(config.seeds)}
+        trainings |= {f"opposite {index}": _one_seed(other, index) for index in range(config.seeds)}
     if config.layers == 2 and config.trains:
         trainings[ONE_LAYER] = one_layer(config)
     return trainings
+
+
+def _one_seed(config: Config, index: int) -> Config:
+    """Return the config of one of the seeds, counted from 0."""
+    return replace(config, seed=(config.seed + index) % 100, seeds=1)
 
 
 def opposite(config: Config) -> Config | None:
@@ -138,6 +144,41 @@ def _curves(config: Config, results: phases.Made) -> dict[str, np.ndarray]:
         **_seeds(config).curves(results, points),
         "curve/step": np.array(evaluations),
     }
+
+
+def _preview(results: phases.Made) -> dict[str, np.ndarray]:
+    """Return the matrices of the seed in training, and those of the last one while something else
+    is."""
+    seeds = [name for name in results if name.startswith("seed ")]
+    if not seeds:  # other processes train them
+        return {}
+    name = seeds[-1]
+    tensors = results[name]
+    return {
+        "snapshot/step": tensors["snapshot/step"][-1:],
+        **model_of_seed(int(name.split()[1]) + 1),
+        **{f"final/{matrix}": array for matrix, array in phases.final(tensors).items()},
+    }
+
+
+def completed(config: Config, tensors: Tensors) -> dict[str, np.ndarray]:
+    """Return the frozen embeddings of the seed whose matrices a preview holds."""
+    number = int(tensors[SHOWN][0])
+    weights, _ = begun(_one_seed(config, number - 1))
+    return frozen_of(weights)
+
+
+def _other_seeds(config: Config, results: phases.Made) -> dict[str, np.ndarray]:
+    """Return the last matrices and the embeddings of all seeds but the first."""
+    models = {
+        index + 1: {
+            name: array
+            for name, array in results[f"seed {index}"].items()
+            if name.startswith(("final/", "frozen/"))
+        }
+        for index in range(1, config.seeds)
+    }
+    return other_seeds(models)
 
 
 def _readings(config: Config, first: Tensors) -> dict[str, np.ndarray]:

@@ -7,7 +7,7 @@ Move the number of pairs under “View” and watch which outputs win. Then play
 is a pair.
 """
 
-from icl_core.contract.experiment import Drawing, Experiment, Run
+from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment, Run
 from icl_core.papers.birth.laboratory import claims
 from icl_core.papers.birth.laboratory.draw import (
     capacity,
@@ -48,6 +48,7 @@ def milestones(run: Run) -> dict[str, float]:
     return {name: float(steps[there.argmax()]) for name, there in reached.items() if there.any()}
 
 
+SEED = ("seed_shown",)
 SHOWN = ("width", "pairs")
 
 EXPERIMENT = Experiment(
@@ -60,11 +61,19 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=measure,
     drawings=(
-        Drawing("near", inner_products.near, ("width",), moving=False),
-        Drawing("capacity", capacity.capacity_panel, SHOWN, wide=True, moving=False),
-        Drawing("concrete", one_memory.concrete, (*SHOWN, "form", "rank"), moving=False),
-        Drawing("forms", parameterisations.forms, (*SHOWN, "rank", "taken"), moving=False),
-        Drawing("strengths", learning.strengths),
+        Drawing("near", inner_products.near, ("width",), moving=False, seeds=MEAN_OF_SEEDS),
+        Drawing(
+            "capacity", capacity.capacity_panel, SHOWN, wide=True, moving=False, seeds=MEAN_OF_SEEDS
+        ),
+        Drawing("concrete", one_memory.concrete, (*SHOWN, "form", "rank", *SEED), moving=False),
+        Drawing(
+            "forms",
+            parameterisations.forms,
+            (*SHOWN, "rank", "taken"),
+            moving=False,
+            seeds=MEAN_OF_SEEDS,
+        ),
+        Drawing("strengths", learning.strengths, SEED),
         Drawing("spread", inner_products.spread, ("width",), VECTORS, moving=False),
         Drawing("norms", inner_products.norms, ("width",), VECTORS, moving=False),
         Drawing("half", capacity.half, ("width",), CAPACITY, moving=False),

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from icl_core.contract.experiment import Progress, names
+from icl_core.contract.seeds import other_seeds
 from icl_core.papers.birth.laboratory import learned_memory, sweeps, vectors
 from icl_core.papers.birth.laboratory.settings import HEADS, Config
 from icl_core.training import loop
@@ -15,7 +16,8 @@ NEAR = ("independent", "remapped", "other")
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """`near/*` [seeds, widths]; `capacity/*` [seeds, widths, pairs] and by theory `theory/*`
     [widths, pairs]; `form/*` [seeds, widths, …] (see `sweeps.forms`, `sweeps.sets`); `curve/*`
-    [seeds, steps] and `learned/*` [seeds, N] of the learned memory, `snapshot/*` of its first seed;
+    [seeds, steps] and `learned/*` [seeds, N] of the learned memory, `snapshot/*` of its first seed
+    and of the others as `seed/<number>/snapshot/*`;
     `axis/*`, what the axes of these are."""
     seeds = [(config.seed + index) % 100 for index in range(config.seeds)]
     progress.enter("random vectors")
@@ -72,7 +74,7 @@ def _axes() -> dict[str, np.ndarray]:
 
 def _learned(config: Config, seeds: Sequence[int]) -> dict[str, np.ndarray]:
     often = vectors.zipf(config.N, config.exponent)
-    rows, first = [], None
+    rows, memories = [], []
     for seed in seeds:
         U, V = (each.astype(float) for each in vectors.pairs(config.N, config.d, seed))
         start = vectors.gaussian(
@@ -85,7 +87,7 @@ def _learned(config: Config, seeds: Sequence[int]) -> dict[str, np.ndarray]:
             f"ratio_{name}": ratio(learned_memory.train(start, *given, norm=norm).reading)
             for name, norm in (("plain", False), ("norm", True))
         }
-        first = first or made
+        memories.append(made)
         rows.append(
             {
                 "curve/recall": made.right.mean(1),
@@ -95,17 +97,19 @@ def _learned(config: Config, seeds: Sequence[int]) -> dict[str, np.ndarray]:
                 "learned/one_step": made.strength[1],
             }
         )
-    assert first is not None
+    first = memories[0]
     steps = np.arange(config.steps + 1)
     at = np.array(loop.spread([first.right.mean(1), first.strength.mean(1)]))
-    kept = {
-        "snapshot/step": at,
-        "snapshot/strength": first.strength[at],
-        "snapshot/right": first.right[at],
-    }
+    kept = [
+        {"snapshot/strength": each.strength[at], "snapshot/right": each.right[at]}
+        for each in memories
+    ]
+    others = dict(enumerate(({**each, "snapshot/step": at} for each in kept[1:]), 2))
     return {
         **_stacked(rows),
-        **{name: each.astype(np.float32) for name, each in kept.items()},
+        **{name: each.astype(np.float32) for name, each in kept[0].items()},
+        "snapshot/step": at.astype(np.float32),
+        **other_seeds(others),
         "learned/often": often,
         "curve/step": steps,
     }

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import BadSetting, choice, settings, slider
+from icl_core.contract.seeds import HELD, seed_shown_knob
 
 LEARNED, FREQUENCIES, REPEATS = "the learned memory", "frequencies", "repetition"
 FORMS = {"full": "one matrix W", "norm": "W, layer norm", "factorised": "U V", "mlp": "MLP"}
@@ -46,6 +47,7 @@ class View:
     """Which memory is shown, and of how many pairs."""
 
     snapshot: int = slider("training step", 0, 31, default=31)
+    seed_shown: int = seed_shown_knob(HELD)
     width: int = slider("width of the vectors, d", 16, 256, default=64, log=True)
     pairs: int = slider("stored pairs, P", 4, 1024, default=128, log=True)
     form: str = choice("form of the memory", FORMS, default="full")

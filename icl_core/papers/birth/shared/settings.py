@@ -131,6 +131,7 @@ class Config(TaskConfig):
         needed = (
             memory(self.T, self.d, self.batch)
             + 4 * 4 * len(loop.evaluations(self.steps, *EVALUATIONS)) * self.d**2
+            + 4 * 6 * (self.seeds - 1) * self.d**2  # the last matrices of the other seeds
         )
         device.check_memory(needed, f"batch {self.batch}, T {self.T}, d {self.d}")
 

@@ -60,13 +60,18 @@ def trained_names(config: Config, step: int) -> frozenset[str]:
     return frozenset(names - frozen)
 
 
-def training_phase(name: str, config: Config, keep: bool, label: str) -> phases.Phase:
-    """One training as a part of a run, called `label` for people; `keep` its snapshots too."""
-    return phases.Phase(name, config.updates, partial(_train, config, keep), _curves, label=label)
+def training_phase(
+    name: str, config: Config, keep: bool, label: str, end: bool = False
+) -> phases.Phase:
+    """One training as a part of a run, called `label` for people; `keep` its snapshots too, or
+    `end`: its last matrices alone."""
+    return phases.Phase(
+        name, config.updates, partial(_train, config, keep, end), _curves, label=label
+    )
 
 
 def _train(
-    config: Config, keep: bool, resumed: Tensors, report: phases.Report
+    config: Config, keep: bool, end: bool, resumed: Tensors, report: phases.Report
 ) -> dict[str, np.ndarray]:
     weights, generator = begun(config)
     trained = problem(config, weights, generator, _watch(config, weights))
@@ -80,10 +85,14 @@ def _train(
     }
     found = {**_curves(state), **evaluated}
     if not keep:
-        return found
-    frozen = {f"frozen/{name}": getattr(weights, name).cpu().numpy() for name in FROZEN}
+        return {**found, **state.now(), **frozen_of(weights)} if end else found
     at = loop.spread(state.moving(*(name for name in PATH if name in state.curve)))
-    return {**found, **state.snapshot_arrays(at), **frozen}
+    return {**found, **state.snapshot_arrays(at), **frozen_of(weights)}
+
+
+def frozen_of(weights: Weights) -> dict[str, np.ndarray]:
+    """The embeddings, which no training changes, as `frozen/<name>`."""
+    return {f"frozen/{name}": getattr(weights, name).cpu().numpy() for name in FROZEN}
 
 
 def begun(config: Config) -> tuple[Weights, torch.Generator]:

@@ -7,7 +7,7 @@ Take the steps in another order, change their sizes, or take the gradients exact
 infinitely many sequences. In "The formulas" each lemma stands beside autograd.
 """
 
-from icl_core.contract.experiment import Drawing, Experiment, Run
+from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment, Run
 from icl_core.papers.birth.shared.draw import NAMES
 from icl_core.papers.birth.steps import claims
 from icl_core.papers.birth.steps.diagram import steps_diagram
@@ -67,7 +67,9 @@ def _proof(config: Config) -> bool:
     return config.setup == "proof"
 
 
-STEPS, SEQUENCE = ("way",), ("way", "sequence", "sample")
+STEPS = ("way",)
+MODEL = ("way", "seed_shown")
+SEQUENCE = (*MODEL, "sequence", "sample")
 
 EXPERIMENT = Experiment(
     name="steps",
@@ -79,12 +81,12 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=measure,
     drawings=(
-        Drawing("recalls", stage.recalls, STEPS),
+        Drawing("recalls", stage.recalls, STEPS, seeds=MEAN_OF_SEEDS),
         Drawing("first", stage.first, SEQUENCE),
         Drawing("second", stage.second, SEQUENCE),
-        Drawing("w_o2", stage.w_o2, STEPS, explanations=explanations.w_o2),
-        Drawing("w_k2", stage.w_k2, STEPS, explanations=explanations.w_k2),
-        Drawing("w_k1", stage.w_k1, STEPS, explanations=explanations.w_k1),
+        Drawing("w_o2", stage.w_o2, MODEL, explanations=explanations.w_o2),
+        Drawing("w_k2", stage.w_k2, MODEL, explanations=explanations.w_k2),
+        Drawing("w_k1", stage.w_k1, MODEL, explanations=explanations.w_k1),
         Drawing("orders", step_order.orders, (), ORDER, moving=False, applies=_proof),
         Drawing("widths", step_order.widths, (), ORDER, moving=False, applies=_proof),
         Drawing(

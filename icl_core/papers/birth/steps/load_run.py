@@ -5,6 +5,7 @@ from dataclasses import replace
 import torch
 
 from icl_core.contract.experiment import Run
+from icl_core.contract.seeds import setting_of
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.sequence import Reading, Shown, example, typed
 from icl_core.papers.birth.shared.sequence import read as read_whole
@@ -22,22 +23,22 @@ def way_of(run: Run, view: View) -> str:
 
 
 def weights_after(run: Run, steps: int, way: str) -> Weights:
-    """The first seed's model after so many of its steps."""
-    weights = begun(_first(run))
+    """The model after so many of its steps, of the seed that the run shows."""
+    weights = begun(_one_seed(run))
     for name in run.config.order.split(THEN)[:steps]:
         weights = taken(run.config, name, torch.tensor(run[f"step/{way}_{name}"]), weights)
     return weights
 
 
-def _first(run: Run) -> Config:
-    """The config of the first seed."""
-    return replace(run.config, seeds=1)
+def _one_seed(run: Run) -> Config:
+    """The config of the seed that the run shows."""
+    return replace(run.config, seed=setting_of(run), seeds=1)
 
 
 def shown(run: Run, view: View) -> Shown:
     """The visitor's own sequence; else one as the proof has it, or the example that the whole
     model's page has."""
-    task = task_of(_first(run))
+    task = task_of(replace(run.config, seeds=1))
     if view.sequence:
         return typed(task, view.sequence, "")
     if run.config.setup == "whole":

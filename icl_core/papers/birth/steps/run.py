@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from icl_core.contract.experiment import Progress, Tensors, names
+from icl_core.contract.seeds import other_seeds
 from icl_core.papers.birth.shared.construction import construct
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.probes import OVER, memory_scores, recall, recalls
@@ -46,7 +47,8 @@ PLACES = ("none", "values", "keys", "query", "all")  # which part of the stream 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """`curve/step` 0 to 3 and [seeds, 4], by way: `curve/recall_<matrix>_<way>`, with `_paper` as
     eq. 9 has it and for W_K1 `_asked`, and `curve/<measure>_<way>`; `step/<way>_<matrix>` of the
-    first seed, the coefficients of its gradient (in the whole model the gradient). In the proof's
+    first seed, the coefficients of its gradient (in the whole model the gradient), and of the
+    others as `seed/<number>/step/…`. In the proof's
     setting also [seeds, orders, 3] `orders/recall` and `orders/size`, `sweep/*` and `toy/*` [seeds,
     widths], `lemma/*` and `spurious/ratio` [seeds], `places/accuracy` [seeds, places],
     `law/shares`; `names/*` of what these are."""
@@ -66,8 +68,12 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
         for name in rows[0]
         if not name.startswith("step/")
     }
-    stacked |= {name: array for name, array in rows[0].items() if name.startswith("step/")}
+    steps_of = [
+        {name: array for name, array in row.items() if name.startswith("step/")} for row in rows
+    ]
     steps = np.arange(4)
+    others = [{**each, "snapshot/step": steps} for each in steps_of[1:]]
+    stacked |= steps_of[0] | other_seeds(dict(enumerate(others, 2)), in_half=False)
     stacked |= {"curve/step": steps, "snapshot/step": steps, "names/matrices": names(MATRICES)}
     stacked |= {
         "names/ways": names(_ways(config)),

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import choice, settings, slider, text
+from icl_core.contract.seeds import HELD, seed_shown_knob
 from icl_core.machine import device
 
 TASK, STEPS, REPEATS = "the task, the model", "the three steps", "repetition"
@@ -81,6 +82,7 @@ class View:
     """What is drawn of the steps."""
 
     snapshot: int = slider("steps taken", 0, 3, default=3)
+    seed_shown: int = seed_shown_knob(HELD)
     way: str = choice("gradients", WAYS, default="batch")
     matrix: str = choice("matrix", SIGNS, default="W_K2")
     lemma: str = choice("lemma", LEMMAS, default="4")

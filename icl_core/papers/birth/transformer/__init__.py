@@ -9,7 +9,7 @@ what they found in another sequence, and see what the model can no longer say. "
 a single layer fails.
 """
 
-from icl_core.contract.experiment import Drawing, Experiment, Run
+from icl_core.contract.experiment import FIRST_SEED, MEAN_OF_SEEDS, Drawing, Experiment, Run
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
 from icl_core.papers.birth.shared.circuit_panels import CIRCUIT
 from icl_core.papers.birth.transformer import claims
@@ -68,6 +68,7 @@ def _training(config: Config) -> float:
     return config.T * per_token * (config.batch * config.steps + looks / 3)
 
 
+SEED = ("seed_shown",)
 FOLLOWED = ("sequence", "marked", "followed")
 
 
@@ -86,11 +87,11 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=measure,
     drawings=(
-        Drawing("maps", heads.maps, wide=True, explanations=explanations.maps),
-        Drawing("accuracy", stage.accuracy, live=True),
-        Drawing("doing", stage.doing),
-        Drawing("needed", stage.needed, moving=False),
-        Drawing("counting", stage.counting, moving=False),
+        Drawing("maps", heads.maps, SEED, wide=True, explanations=explanations.maps),
+        Drawing("accuracy", stage.accuracy, live=True, seeds=MEAN_OF_SEEDS),
+        Drawing("doing", stage.doing, SEED),
+        Drawing("needed", stage.needed, moving=False, seeds=FIRST_SEED),
+        Drawing("counting", stage.counting, moving=False, seeds=FIRST_SEED),
         Drawing("one", heads.one, ("layer", "head", "sequence", "marked"), ONE),
         Drawing("table", heads.table, (), ONE, wide=True),
         Drawing("replaced", ablation.draw, ("replaced", "by"), REPLACE),

@@ -82,7 +82,7 @@ def of_role(heads: list[Head], wanted: str) -> list[Head]:
 def example_maps(run: Run, snapshot: int) -> np.ndarray:
     """The example's attention at a snapshot, [heads, T, T]: the last from the final weights, others
     as they are kept, in parts of 255."""
-    if snapshot == len(run.snapshot_steps) - 1:
+    if run.finished and snapshot == len(run.snapshot_steps) - 1:
         with torch.no_grad():
             found = forward(final_weights(run), example_inputs(run)[None], run.config.heads)
         return torch.cat(found.attention, 1)[0].numpy()

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import choice, settings, slider, text
+from icl_core.contract.seeds import HELD, seed_shown_knob
 from icl_core.papers.birth.shared.full.settings import Config
 
 REPLACED = {"mean": "its mean output", "zero": "zero", "patch": "from another sequence"}
@@ -14,6 +15,7 @@ class View:
     """What is drawn of a trained model, or asked of it."""
 
     snapshot: int = slider("training step", 0, 31, default=31)
+    seed_shown: int = seed_shown_knob(HELD)
     layer: int = slider("layer", 1, 4, default=2, at_most="layers")
     head: int = slider("head", 1, 8, default=1, at_most="heads")
     sequence: str = text("your own sequence (empty: the example)", 256, default="")

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from icl_core.contract.experiment import Progress, Tensors, names
+from icl_core.contract.seeds import model_of_seed, other_seeds
 from icl_core.machine import device
 from icl_core.papers.birth.shared import baselines
 from icl_core.papers.birth.shared.full.head_scores import head_names, look
@@ -41,19 +42,22 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     names/*
 
     and of the first seed `final/*` in half precision, `heads/*` [evaluations, heads], `effect/*`,
-    and `reading/*` [snapshots, …] beside `snapshot/step`. Raises `Diverged` and `Cancelled`.
+    and `reading/*` [snapshots, …] beside `snapshot/step`; of the others `final/*` and `heads/*` as
+    `seed/<number>/…`. Raises `Diverged` and `Cancelled`.
     """
     plan = [
         phases.Phase(
             name,
             part.steps,
-            partial(_train, part, name == FIRST),
+            partial(_train, part, name == FIRST, name != ONE_LAYER),
             _curves,
             label=_label(config, name),
+            model=partial(_model, part),
         )
         for name, part in _trainings(config).items()
     ]
-    results = phases.run(plan, progress, partial(_all_curves, config), "in_context_loss")
+    curves = partial(_all_curves, config)
+    results = phases.run(plan, progress, curves, "in_context_loss", partial(_preview, config))
     of_first_seed = {
         name: array
         for name, array in results[FIRST].items()
@@ -62,9 +66,55 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     return {
         **_all_curves(config, results),
         **of_first_seed,
+        **_other_seeds(config, results),
         **_seeds(config).stack_all(results, "evaluated"),
         **_baselines(config, results),
     }
+
+
+def _model(config: Config, state: loop.State) -> dict[str, np.ndarray]:
+    """Return what the stage shows of a model in training: its example now, and its heads as far as
+    they are measured."""
+    heads = _heads(config, state) if state.curve else {}
+    weights = {**begun(config)[0], **state.parameters}
+    step = {"snapshot/step": np.array([state.step], np.int64)}
+    return {**step, **heads, **example_readings(config, [weights])} if heads else {}
+
+
+def _preview(config: Config, results: phases.Made) -> Tensors:
+    """Return the model of the seed in training; of the first one while something else is."""
+    seeds = [name for name in results if name != ONE_LAYER]
+    name = seeds[-1] if seeds else ""
+    if "reading/attention" not in results.get(name, {}):  # its training has ended, or not begun
+        name = FIRST
+    tensors = results.get(name, {})
+    if "reading/attention" not in tensors:
+        return {}
+    shown = {
+        key: array
+        for key, array in tensors.items()
+        if key.startswith(("heads/", "names/", "example/"))
+    }
+    last = {
+        key: array[-1:]
+        for key, array in tensors.items()
+        if key.startswith(("reading/", "snapshot/"))
+    }
+    steps = {"curve/step": np.array(loop.evaluations(config.steps, *EVALUATIONS))}
+    return {**steps, **shown, **last, **model_of_seed(int(name.split()[1]) + 1)}
+
+
+def _other_seeds(config: Config, results: phases.Made) -> dict[str, np.ndarray]:
+    """Return what the stage shows of all seeds but the first, after the training."""
+    models = {
+        index + 1: {
+            name: array
+            for name, array in results[f"seed {index}"].items()
+            if name.startswith(("final/", "heads/"))
+        }
+        for index in range(1, config.seeds)
+    }
+    return other_seeds(models)
 
 
 def _seeds(config: Config) -> RunGrid:
@@ -101,9 +151,9 @@ def _label(config: Config, name: str) -> str:
 
 
 def _train(
-    config: Config, keep: bool, resumed: Tensors, report: phases.Report
+    config: Config, keep: bool, end: bool, resumed: Tensors, report: phases.Report
 ) -> dict[str, np.ndarray]:
-    """Train one model and measure it, with `keep` also at its snapshots.
+    """Train one model and measure it, with `keep` also at its snapshots, with `end` its heads.
 
     The final weights are rounded to half precision before anything is measured on them.
     """
@@ -115,19 +165,25 @@ def _train(
     results = {**_curves(state), **_evaluated(config, final)}
     if not keep:
         # the one-layer model: also where it attends, which is shown beside the full model
-        return {**results, **attending(config, final)} if config.layers == 1 else results
+        attends = attending(config, final) if config.layers == 1 else {}
+        return {**results, **attends, **(_end(config, state, final) if end else {})}
     path = [name for name in state.curve if name.startswith(("accuracy", "previous_", "triggers_"))]
     shown = loop.spread(state.moving(*path))
     snapshots = [{**weights, **_tensors(state.snapshots[index])} for index in shown]
     return {
         **results,
-        **_heads(config, state),
+        **_end(config, state, final),
         **example_readings(config, snapshots),
         **head_effects(config, final),
         **attending(config, final),
         "snapshot/step": np.array([state.curve["step"][index] for index in shown], np.int64),
-        **{f"final/{name}": tensor.cpu().half().numpy() for name, tensor in final.items()},
     }
+
+
+def _end(config: Config, state: loop.State, final: dict[str, Tensor]) -> dict[str, np.ndarray]:
+    """Return the heads over a training, and its last weights."""
+    weights = {f"final/{name}": tensor.cpu().half().numpy() for name, tensor in final.items()}
+    return {**_heads(config, state), **weights}
 
 
 def _tensors(arrays: Tensors) -> dict[str, Tensor]:

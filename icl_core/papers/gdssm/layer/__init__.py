@@ -9,7 +9,7 @@ in closed form. Compare the two by loss, by weights, and by the state after ever
 part of the trained layer, and see what breaks.
 """
 
-from icl_core.contract.experiment import Batching, Drawing, Experiment, Run, Theory
+from icl_core.contract.experiment import MEAN_OF_SEEDS, Batching, Drawing, Experiment, Run, Theory
 from icl_core.papers.gdssm.layer import claims, population
 from icl_core.papers.gdssm.layer.ablation import FIELDS, kind_of
 from icl_core.papers.gdssm.layer.atlas import ATLAS, CLAIMS
@@ -29,7 +29,7 @@ from icl_core.papers.gdssm.layer.draw import (  # fmt: skip
 )
 from icl_core.papers.gdssm.layer.draw.loss_levels import COUNTED
 from icl_core.papers.gdssm.layer.metrics import measure
-from icl_core.papers.gdssm.layer.run import SWEPT, compute, compute_together
+from icl_core.papers.gdssm.layer.run import SWEPT, completed, compute, compute_together
 from icl_core.papers.gdssm.layer.settings import PRESETS, View, as_here
 from icl_core.papers.gdssm.layer.story import STORY
 from icl_core.papers.gdssm.shared import batched_rates, closed_forms
@@ -143,7 +143,7 @@ EXPERIMENT = Experiment(
         Drawing("along", stage.along, ("state", *SEED), wide=True, applies=_single),
         Drawing("line", stage.line, ("points", *SEED), applies=_single),
         Drawing("weights", stage.weights, SEED, wide=True, explanations=explanations.weights),
-        Drawing("training", stage.loss, ("single_seeds",), live=True),
+        Drawing("training", stage.loss, ("single_seeds",), live=True, seeds=MEAN_OF_SEEDS),
         *(
             Drawing(
                 name,
@@ -184,6 +184,7 @@ EXPERIMENT = Experiment(
     cost=cost,
     batching=Batching(batched_rates.alike, batched_rates.most, compute_together),
     story=STORY,
+    preview=completed,
     theory=(Theory("share of the loss that the best step leaves", best_loss_share),),
     diagram=layer_diagram,
     atlas=ATLAS,

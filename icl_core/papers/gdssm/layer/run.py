@@ -32,7 +32,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     plan = [train.training_phase(TRAIN, config, "as the authors train")]
     if config.optimiser == "authors":
         plan.append(train.training_phase("beside", as_here(config), "as here"))
-    trained = phases.run(plan, progress, partial(phases.curves, TRAIN))
+    trained = phases.run(plan, progress, partial(phases.curves, TRAIN), preview=_preview)
     made = trained[TRAIN]
     return {**made, **_beside(trained), **_swept(config, [made]), **_known(config)}
 
@@ -46,7 +46,8 @@ def compute_together(
         for config, progress in zip(configs, progresses, strict=True)
     ]
     made: dict[int, Tensors] = {}
-    for index, found in phases.run_together(plans, partial(batched_rates.train, configs)):
+    train_all, previews = partial(batched_rates.train, configs), [_preview] * len(plans)
+    for index, found in phases.run_together(plans, train_all, previews=previews):
         if isinstance(found, Exception):
             yield index, found
         else:
@@ -58,6 +59,18 @@ def compute_together(
         )
         for index, own in zip(made, swept, strict=False):
             yield index, {**made[index], **own, **known}
+
+
+def _preview(trained: phases.Made) -> Tensors:
+    """The weights of all seeds as they are now; after their training, as they ended."""
+    tensors = trained[TRAIN]
+    weights = {f"snapshot/{name}": array[None] for name, array in phases.final(tensors).items()}
+    return {"snapshot/step": tensors["snapshot/step"][-1:], **weights}
+
+
+def completed(config: Config, tensors: Tensors) -> dict[str, np.ndarray]:
+    """What else the stage needs of a run in training: the construction."""
+    return train.construct(config)
 
 
 def _beside(trained: phases.Made) -> dict[str, np.ndarray]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import choice, settings, slider, text, toggle
+from icl_core.contract.seeds import seed_shown_knob
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.typed_points import points
 
@@ -30,7 +31,7 @@ class View:
     """What is drawn of a trained model, or asked of it."""
 
     snapshot: int = slider("training step", 0, 31, default=31)
-    seed_shown: int = slider("seed shown", 1, 5, default=1, at_most="seeds")
+    seed_shown: int = seed_shown_knob()
     single_seeds: bool = toggle("single seeds", default=False)
     raw: bool = toggle("raw weights (symmetries left in)", default=False)
     alpha: float = slider("test scale α", 0.1, 3.0, default=1.0, step=0.05)

@@ -14,7 +14,7 @@ An MLP embedding, which is ours, learns features in which every sine is linear: 
 Then one step of gradient descent does what it always does.
 """
 
-from icl_core.contract.experiment import Drawing, Experiment, Run
+from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment, Run
 from icl_core.figures import number_text
 from icl_core.papers.gdssm.nonlinear import claims
 from icl_core.papers.gdssm.nonlinear.diagram import nonlinear_diagram
@@ -63,9 +63,9 @@ EXPERIMENT = Experiment(
     metrics=measure,
     drawings=(
         Drawing("fit", stage.fit, ("prompt", "seed_shown")),
-        Drawing("training", stage.training, live=True),
+        Drawing("training", stage.training, live=True, seeds=MEAN_OF_SEEDS),
         Drawing("features", stage.features, ("features_of", "seed_shown")),
-        Drawing("losses", stage.bars, moving=False),
+        Drawing("losses", stage.bars, moving=False, seeds=MEAN_OF_SEEDS),
         Drawing(
             "beside", losses.trained_and_constructed, (), "Figure 4 B", wide=True, moving=False
         ),

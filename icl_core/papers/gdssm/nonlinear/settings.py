@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import choice, settings, slider, text
+from icl_core.contract.seeds import seed_shown_knob
 from icl_core.machine import device
 from icl_core.papers.gdssm.shared.settings import (
     MODEL,
@@ -108,7 +109,7 @@ class View:
 
     snapshot: int = slider("training step", 0, 31, default=31)
     prompt: int = slider("prompt", 0, 99, default=0)
-    seed_shown: int = slider("seed", 1, 5, default=1, at_most="seeds")
+    seed_shown: int = seed_shown_knob()
     features_of: str = choice("features of", EMBEDDINGS, default="mlp")
     points: str = text(
         "points x:y", 400, default=POINTS, help="x from −5 to 5 is what the models were trained on"

@@ -53,7 +53,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
         )
         for id, each in VARIANTS.items()
     ]
-    made = phases.run(plan, progress, _partial_curves)
+    made = phases.run(plan, progress, _partial_curves, preview=_preview)
     everything = {name: array for each in made.values() for name, array in each.items()}
     return {**_thinned(everything), "names/variants": names(made), **baselines(config)}
 
@@ -83,6 +83,25 @@ def _partial_curves(phase_tensors: phases.Made) -> dict[str, np.ndarray]:
     }
     longest = max((tensors["curve/step"] for tensors in phase_tensors.values()), key=len)
     return {**curves, "curve/step": longest, "names/variants": names(VARIANTS)}
+
+
+def _preview(made: phases.Made) -> Tensors:
+    """The models begun so far: the one in training as it is now, the others as they ended."""
+    last = next(reversed(made))
+    final = phases.final(made[last])
+    now = {f"snapshot/{last}/{name}": array[None] for name, array in final.items()}
+    ended = {
+        name: array[-1:]
+        for id, tensors in made.items()
+        for name, array in tensors.items()
+        if name.startswith(f"snapshot/{id}/")
+    }
+    return {
+        **ended,
+        **now,
+        "snapshot/step": made[last]["snapshot/step"][-1:],
+        "names/variants": names(made),
+    }
 
 
 def train_variant(

@@ -214,6 +214,13 @@ def evaluate(config: Config, weights: Sequence[Model]) -> dict[str, np.ndarray]:
     return {**{name: value.astype(np.float32) for name, value in found.items()}, **kept}
 
 
+def construct(config: Config) -> dict[str, np.ndarray]:
+    """`constructed/*` [1, ...] that a training is watched beside: best on fewer tasks than the one
+    that it is evaluated beside."""
+    best = models.constructed(config, held_out(config, WATCHED))
+    return {f"constructed/{name}": tensor.cpu().numpy() for name, tensor in best.tensors().items()}
+
+
 def expected(config: Config, alpha: float = 1.0) -> float:
     """The construction's mean loss in closed form, on tasks alpha times as large as those that its
     rates are best for: one step, or two without penalty; NaN otherwise."""

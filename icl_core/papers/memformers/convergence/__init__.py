@@ -16,7 +16,7 @@ from icl_core.papers.memformers.convergence.draw import explanations, stage
 from icl_core.papers.memformers.convergence.metrics import measure
 from icl_core.papers.memformers.convergence.settings import PRESETS, Config, View
 from icl_core.papers.memformers.convergence.story import STORY
-from icl_core.papers.memformers.convergence.train import compute, compute_together
+from icl_core.papers.memformers.convergence.train import completed, compute, compute_together
 from icl_core.papers.memformers.shared import batched_trainings
 from icl_core.papers.memformers.shared.diagram import model_diagram
 from icl_core.papers.memformers.shared.draw.preconditioner import distances_at
@@ -83,6 +83,7 @@ EXPERIMENT = Experiment(
     goes_on=goes_on,
     batching=Batching(batched_trainings.alike, batched_trainings.most, compute_together),
     story=STORY,
+    preview=completed,
     diagram=lambda config: model_diagram(
         config, {"A": lambda layer: ("identities", {}, layer), "end": ("loss", {}, None)}
     ),

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import choice, settings, slider
+from icl_core.contract.seeds import seed_shown_knob
 from icl_core.papers.memformers.shared.settings import (
     COORDINATES,
     MODEL,
@@ -44,7 +45,7 @@ class View:
 
     snapshot: int = slider("training step", 0, 31, default=31)
     layer: int = slider("layer", 1, 6, default=1)
-    seed_shown: int = slider("seed shown", 1, 5, default=1, at_most="seeds")
+    seed_shown: int = seed_shown_knob()
 
 
 PRESETS = (

@@ -9,6 +9,7 @@ from icl_core.contract.experiment import Progress, Tensors
 from icl_core.papers.memformers.convergence.settings import Config
 from icl_core.papers.memformers.shared import batched_trainings
 from icl_core.papers.memformers.shared.baselines import construction
+from icl_core.papers.memformers.shared.load_run import preview_of
 from icl_core.papers.memformers.shared.train import frozen, training_phase
 from icl_core.training import phases
 
@@ -20,7 +21,9 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     `snapshot/*` [snapshots, seeds, …] beside `snapshot/step`; `final/<L>/*`; `evaluated/*` [seeds];
     `reference/floor_steps` [L, L]; `frozen/*`."""
     name = _name(config)
-    made = phases.run([training_phase(name, config)], progress, partial(phases.curves, name))[name]
+    curves, preview = partial(phases.curves, name), _previews([config])[0]
+    plan = [training_phase(name, config)]
+    made = phases.run(plan, progress, curves, preview=preview)[name]
     return _kept(config, made)
 
 
@@ -33,11 +36,26 @@ def compute_together(
         (training_phase(name, config), progress, partial(phases.curves, name))
         for name, config, progress in zip(names, configs, progresses, strict=True)
     ]
-    for index, made in phases.run_together(plans, partial(batched_trainings.train, MAIN, configs)):
+    train = partial(batched_trainings.train, MAIN, configs)
+    for index, made in phases.run_together(plans, train, previews=_previews(configs)):
         yield (
             index,
             made if isinstance(made, Exception) else _kept(configs[index], made[names[index]]),
         )
+
+
+def _previews(configs: Sequence[Config]) -> list[phases.Show]:
+    """Of each run what makes its previews."""
+    return [partial(_preview, config) for config in configs]
+
+
+def _preview(config: Config, made: phases.Made) -> Tensors:
+    return preview_of(config.layers, made[_name(config)])
+
+
+def completed(config: Config, tensors: Tensors) -> dict[str, np.ndarray]:
+    """What else the stage needs of a run in training: the construction and the covariances."""
+    return {**construction(config), **frozen(config)}
 
 
 def _name(config: Config) -> str:

@@ -10,7 +10,7 @@ learned is a triangle of numbers.
 
 from collections.abc import Callable
 
-from icl_core.contract.experiment import Drawing, Experiment, Run
+from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment, Run
 from icl_core.papers.memformers.methods import claims, printed_curves
 from icl_core.papers.memformers.methods.atlas import ATLAS, CLAIMS
 from icl_core.papers.memformers.methods.draw import (
@@ -26,7 +26,7 @@ from icl_core.papers.memformers.methods.draw import (
 from icl_core.papers.memformers.methods.metrics import measure
 from icl_core.papers.memformers.methods.settings import PRESETS, Config, View
 from icl_core.papers.memformers.methods.story import STORY
-from icl_core.papers.memformers.methods.train import companions, compute
+from icl_core.papers.memformers.methods.train import companions, completed, compute
 from icl_core.papers.memformers.shared.captions import above, compared
 from icl_core.papers.memformers.shared.diagram import Opens, model_diagram
 from icl_core.papers.memformers.shared.draw import preconditioner, training
@@ -101,8 +101,10 @@ EXPERIMENT = Experiment(
     claims=(*claims.ALL, *printed_curves.CLAIMS, *CLAIMS),
     metrics=measure,
     drawings=(
-        Drawing("by_depth", stage.depth),
-        Drawing("batch", stage.batch, moving=False, applies=stage.keeps_its_batch),
+        Drawing("by_depth", stage.depth, seeds=MEAN_OF_SEEDS),
+        Drawing(
+            "batch", stage.batch, moving=False, applies=stage.keeps_its_batch, seeds=MEAN_OF_SEEDS
+        ),
         Drawing("path", stage.path, PLANE),
         Drawing(
             "learned",
@@ -114,7 +116,7 @@ EXPERIMENT = Experiment(
         Drawing(
             "preconditioned", stage.preconditioned, MODEL, moving=False, applies=optimiser.applies
         ),
-        Drawing("loss", stage.loss, applies=stage.keeps_its_batch),
+        Drawing("loss", stage.loss, applies=stage.keeps_its_batch, seeds=MEAN_OF_SEEDS),
         Drawing(
             "depth", depth.depth_panel, ("overlay", "average"), METHODS, wide=True, moving=False
         ),
@@ -156,6 +158,7 @@ EXPERIMENT = Experiment(
     cost=cost,
     goes_on=goes_on,
     story=STORY,
+    preview=completed,
     diagram=lambda config: model_diagram(config, _opens(config)),
     atlas=ATLAS,
 )

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import choice, settings, slider, toggle
+from icl_core.contract.seeds import seed_shown_knob
 from icl_core.papers.memformers.methods.claims import AUTHORS_TRAINING, FEW_PROMPTS
 from icl_core.papers.memformers.shared.settings import MODEL, TRAINING, Model
 
@@ -43,7 +44,7 @@ class View:
     """What is drawn of a trained model, or asked of it."""
 
     snapshot: int = slider("training step", 0, 31, default=31)
-    seed_shown: int = slider("seed shown", 1, 5, default=1, at_most="seeds")
+    seed_shown: int = seed_shown_knob()
     depth: int = slider("layers of the model shown", 1, 10, default=10, at_most="layers")
     overlay: str = choice(
         "methods",

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from icl_core.contract.experiment import Progress, names
+from icl_core.contract.experiment import Progress, Tensors, names
 from icl_core.papers.memformers.methods.first_phase import with_first_phases
 from icl_core.papers.memformers.methods.settings import Config
 from icl_core.papers.memformers.shared.baselines import baseline_losses
+from icl_core.papers.memformers.shared.load_run import preview_of
 from icl_core.papers.memformers.shared.train import (
     EVALUATED,
     by_depth,
@@ -44,7 +45,8 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     models = {MAIN: config, **companions(config)}
     labels = {name: VARIANTS[model.variant].name for name, model in models.items()}
     plan = with_first_phases(every_depth(models, labels), models)
-    results = phases.run(plan, progress, partial(_curves, config))
+    preview = partial(_preview, config)
+    results = phases.run(plan, progress, partial(_curves, config), preview=preview)
     same_prompts = {} if config.batches == "fresh" else on_own_batch(config)
     return {
         **_gathered(config, results),
@@ -52,6 +54,16 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
         **same_prompts,
         **frozen(config),
     }
+
+
+def _preview(config: Config, results: Made) -> Tensors:
+    """Return the deepest model as it is now; its training comes first."""
+    return preview_of(config.layers, results.get(f"{MAIN} {config.layers}", {}))
+
+
+def completed(config: Config, tensors: Tensors) -> dict[str, np.ndarray]:
+    """Return what else the stage needs of a run in training: the covariances."""
+    return frozen(config)
 
 
 def companions(config: Config) -> dict[str, Config]:

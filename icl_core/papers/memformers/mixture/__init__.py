@@ -15,7 +15,7 @@ of it in one picture.
 
 import numpy as np
 
-from icl_core.contract.experiment import Drawing, Experiment, Run
+from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment, Run
 from icl_core.papers.memformers.mixture import claims
 from icl_core.papers.memformers.mixture.draw import losses, one_component, polynomials, stage
 from icl_core.papers.memformers.mixture.metrics import measure
@@ -88,14 +88,16 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=measure,
     drawings=(
-        Drawing("gated heads", one_component.comparison, applies=of_components),
+        Drawing(
+            "gated heads", one_component.comparison, applies=of_components, seeds=MEAN_OF_SEEDS
+        ),
         Drawing(
             "gates shown",
             one_component.shares,
             ("depth_shown", "seed_shown"),
             applies=of_components,
         ),
-        Drawing("comparison", stage.comparison, applies=of_tokens),
+        Drawing("comparison", stage.comparison, applies=of_tokens, seeds=MEAN_OF_SEEDS),
         Drawing("shapes", stage.shapes, ("seed_shown",), applies=of_tokens),
         Drawing("shares", stage.shares, ("depth_shown", "seed_shown"), applies=of_tokens),
         Drawing("depth", losses.depth, (), METHODS, wide=True, applies=of_tokens),

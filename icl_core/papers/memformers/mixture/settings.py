@@ -6,6 +6,7 @@ from typing import Any
 
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import choice, settings, slider, text
+from icl_core.contract.seeds import seed_shown_knob
 from icl_core.contract.settings_io import numbers, shares
 from icl_core.machine import device
 
@@ -115,7 +116,7 @@ class View:
     """What is drawn of the mixture's heads."""
 
     depth_shown: int = slider("layers of the model shown", 1, 6, default=6, at_most="layers")
-    seed_shown: int = slider("seed shown", 1, 5, default=1, at_most="seeds")
+    seed_shown: int = seed_shown_knob()
 
 
 AUTHORS: dict[str, Any] = {

@@ -8,12 +8,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core.contract.experiment import Run
+from icl_core.contract.experiment import Run, Tensors
 from icl_core.figures import mean_of
 from icl_core.learners import Covariance, covariates
 from icl_core.papers.memformers.shared import model
 from icl_core.papers.memformers.shared.task import Batch
 from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters, Variant
+from icl_core.training import phases
 
 LEAST = 1e-12  # a loss below it is zero to rounding
 
@@ -40,6 +41,12 @@ def parameters_at(run: Run, seed: int, depth: int, snapshot: int | None = None) 
         name[9:] for name in run.tensors if name.startswith("snapshot/") and name != "snapshot/step"
     ]
     return {name: torch.tensor(run.snapshot(name, snapshot)[row : row + 1]) for name in names}
+
+
+def preview_of(depth: int, tensors: Tensors) -> dict[str, np.ndarray]:
+    """A preview of the model of `depth` layers, of the results of its training or its state."""
+    final = {f"final/{depth}/{name}": array for name, array in phases.final(tensors).items()}
+    return {"snapshot/step": tensors["snapshot/step"][-1:], **final} if final else {}
 
 
 def covariance_of(run: Run, seed: int) -> Covariance:

@@ -11,7 +11,7 @@ they started.
 
 import numpy as np
 
-from icl_core.contract.experiment import Drawing, Experiment, Run
+from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment, Run
 from icl_core.papers.memformers.shared.captions import compared
 from icl_core.papers.memformers.shared.gated_diagram import diagram
 from icl_core.papers.memformers.variances import claims
@@ -58,7 +58,7 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=measure,
     drawings=(
-        Drawing("comparison", stage.comparison),
+        Drawing("comparison", stage.comparison, seeds=MEAN_OF_SEEDS),
         Drawing("shares", stage.shares, ("seed_shown",)),
         Drawing(
             "starts",

@@ -3,6 +3,7 @@ presets."""
 
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import BadSetting, choice, settings, slider, text
+from icl_core.contract.seeds import seed_shown_knob
 from icl_core.contract.settings_io import numbers
 from icl_core.papers.memformers.shared.settings import (
     AUTHORS_TRAINING,
@@ -111,7 +112,7 @@ class View:
 
     GONE = ("tried",)  # in old links
 
-    seed_shown: int = slider("seed shown", 1, 5, default=1, at_most="seeds")
+    seed_shown: int = seed_shown_knob()
 
 
 PRESETS = (

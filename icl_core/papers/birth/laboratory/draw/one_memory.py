@@ -6,6 +6,7 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Trace
+from icl_core.contract.seeds import setting_of
 from icl_core.papers.birth.laboratory import memory, vectors
 from icl_core.papers.birth.laboratory.draw.parameterisations import inner
 from icl_core.papers.birth.laboratory.settings import FORMS, View
@@ -17,8 +18,8 @@ REST = "rest"  # the row of the loudest of all other outputs
 
 def concrete(run: Run, view: View) -> Panel:
     """The readings v_jᵀ W u_i of the first pairs, with the outputs that win where it is wrong."""
-    U, V = vectors.pairs(view.pairs, view.width, run.config.seed)
-    scores = answers(view, U[:SHOWN], U, V, run.config.seed) @ V.T  # (asked, outputs)
+    U, V = vectors.pairs(view.pairs, view.width, setting_of(run))
+    scores = answers(view, U[:SHOWN], U, V, setting_of(run)) @ V.T  # (asked, outputs)
     count = len(scores)
     form = FORMS[view.form]
     rest = scores[:, count:].max(1) if view.pairs > count else np.full(count, np.nan)

@@ -77,7 +77,8 @@ def accuracy(run: Run, view: View) -> Panel:
 def doing(run: Run, view: View) -> Panel:
     """What each head of the first seed comes to do: how much of its attention is on it, over the
     training."""
-    x, series, shown = run["curve/step"], [], set()
+    series, shown = [], set()
+    x = run["curve/step"][: len(run["heads/previous"])]  # all, once the training has ended
     for index, head in enumerate(last_heads(run)):
         label = LEGENDS.get(head.role, "neither")
         series.append(
@@ -101,7 +102,7 @@ def doing(run: Run, view: View) -> Panel:
         shown |= {name} if trace["showlegend"] else set()
     return Panel(
         _doing_title(run, view),
-        "A line for every head of the first seed. Heads that come to find the previous "
+        "A line for every head of one seed. Heads that come to find the previous "
         "character show their attention on it. Heads that come to find what followed a trigger "
         "show their attention on that, beyond what even attention has. Of the others you see "
         "the larger of the two, paler. A head that learns nothing stays low.",

@@ -198,7 +198,8 @@ def _triangle(run: Run, view: View, table: np.ndarray) -> Figure:
     """A table's lower triangle, on the scale of the finished model and CGD's."""
     depth, last = depth_of(run, view), len(run.snapshot_steps) - 1
     final, _ = optimiser.learned(run, view.seed_shown, depth, last)
-    limit = figures.largest_magnitude(final, optimiser.references(run, depth)[optimiser.PRE])
+    known = [optimiser.references(run, depth)[optimiser.PRE]] if run.finished else []
+    limit = figures.largest_magnitude(final, *known)
     after, past = ([str(layer + first) for layer in range(depth)] for first in (1, 0))
     shown = np.where(np.tri(depth, dtype=bool), table, np.nan)
     figure = figures.small_map(
