@@ -14,7 +14,7 @@ os.environ.setdefault("ICL_PAPERS", EXTRA)
 
 from icl_core import build, registry  # noqa: E402
 from icl_core.contract.experiment import GROUPS, STAGE, CannotDraw  # noqa: E402
-from icl_core.contract.knobs import BadSetting, knobs_of, values  # noqa: E402
+from icl_core.contract.knobs import BadSetting, knobs_of, main_knobs, values  # noqa: E402
 from icl_core.figures.frames import clock_frames  # noqa: E402
 from icl_core.findings import findings  # noqa: E402
 from icl_core.runs import store  # noqa: E402
@@ -100,6 +100,15 @@ def test_a_knob_that_depends_on_the_config_names_a_field_of_it():
         for knob in [*knobs_of(experiment.config).values(), *knobs_of(experiment.view).values()]:
             if knob.shown_if:
                 assert isinstance(getattr(config, knob.shown_if), bool), (id, knob.label)
+
+
+def test_the_main_knobs_are_two_to_five_the_number_of_seeds_among_them():
+    for id, experiment in EXPERIMENTS.items():
+        main = main_knobs(experiment.config)
+        assert 2 <= len(set(main)) == len(main) <= 5, id
+        fields = knobs_of(experiment.config)
+        assert all(fields[field].kind in ("slider", "choice", "text") for field in main), id
+        assert ("seeds" in main) == ("seeds" in fields), id
 
 
 def test_presets_are_valid_and_distinct():

@@ -12,7 +12,14 @@ from icl_core.contract.knobs import (
     toggle,
     values,
 )
-from icl_core.contract.settings_io import differences, from_stored, parse, to_stored
+from icl_core.contract.settings_io import (
+    differences,
+    from_line,
+    from_stored,
+    parse,
+    to_line,
+    to_stored,
+)
 
 
 @settings
@@ -85,6 +92,29 @@ def test_text_round_trip():
 
 def test_parse_keeps_the_base():
     assert parse(Sample, {"d": "4"}, Sample(law="bigram")) == Sample(d=4, law="bigram")
+
+
+def test_a_line_of_settings_says_what_differs_and_is_read_back():
+    base = values(Sample())
+    sample = Sample(d=16, rate=0.5, words="1, 2", on=True)
+    line = to_line(values(sample), base)
+    assert line == "d=16; rate=0.5; words=1, 2; on=true"
+    assert parse(Sample, from_line(Sample, line)) == sample
+    assert from_line(Sample, "d = 16,rate=0.5 words=1, 2 ;on=true") == from_line(Sample, line)
+    assert to_line(base, base) == "" and from_line(Sample, " ") == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("d=96, rte=0.2", "no setting 'rte'; did you mean 'rate'"),
+        ("d=96 d=8", "name d once, got it twice"),
+        ("96 d=8", "must be like 'd=8, rate=0.1', got '96'"),
+    ],
+)
+def test_a_line_that_cannot_be_read_is_refused(line, expected):
+    with pytest.raises(BadSetting, match=expected):
+        from_line(Sample, line)
 
 
 def test_differences_name_the_field_and_both_values():

@@ -106,25 +106,23 @@ def from_line(settings_class: type, line: str) -> dict[str, str]:
     with the nearest field's name, for a name given twice and for text before the first name.
     """
     knobs = knobs_of(settings_class)
-    parts = list(re.finditer(r"(\w+)\s*=", line))
-    before = line[: parts[0].start()] if parts else line
+    before, *parts = re.split(r"(\w+)\s*=", line)  # then name, text, name, text, …
     if before.strip(_BETWEEN):
         raise BadSetting(
             f"a line of settings must be like {_example(knobs)!r}, got {before.strip()!r:.80}"
         )
     texts: dict[str, str] = {}
-    ends = [part.start() for part in parts[1:]] + [len(line)]
-    for part, end in zip(parts, ends, strict=True):
-        name = current_name(knobs, part[1])
+    for typed, text in zip(parts[::2], parts[1::2], strict=True):
+        name = current_name(knobs, typed)
         if name not in knobs:
-            near = difflib.get_close_matches(part[1], knobs, 1, 0.5)
+            near = difflib.get_close_matches(typed, knobs, 1, 0.5)
             hint = (
                 f"; did you mean {near[0]!r}" if near else f"; the settings are {', '.join(knobs)}"
             )
-            raise BadSetting(f"there is no setting {part[1]!r:.80}{hint}")
+            raise BadSetting(f"there is no setting {typed!r:.80}{hint}")
         if name in texts:
             raise BadSetting(f"a line of settings must name {name} once, got it twice")
-        texts[name] = line[part.end() : end].strip(_BETWEEN)
+        texts[name] = text.strip(_BETWEEN)
     return texts
 
 
