@@ -150,7 +150,7 @@ def test_a_fault_in_a_drawing_is_shown_as_one_logged_and_takes_no_other_panel_wi
     _with_first_drawing(monkeypatch, f"gdssm.{name}", lambda run, view: {}["a name"])
     app = opened("gdssm", f"experiment={name}")
     assert {error.value for error in app.error} == {
-        "A fault of the program, not of your setting: KeyError. The log tells where."
+        "A fault of the program, not of your setting: KeyError. The log says where."
     }
     assert not app.exception and not app.warning and len(app.get("plotly_chart")) >= 1
     assert "a name" in caplog.text and "Traceback" in caplog.text

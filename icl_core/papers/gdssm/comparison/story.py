@@ -43,8 +43,8 @@ def _who_said(run: Run, view: Any) -> str:
         f"{_entry(run, id).model.short} {number_text(_ratio(run, id), 2)}" for id in THREE
     )
     return (
-        f"In units of one step's loss: {first}, {second}, {third}. Up to {number_text(NEAR, 2)} "
-        "counts as reaching it."
+        f"As multiples of the loss of one step: {first}, {second}, {third}. Up to "
+        f"{number_text(NEAR, 2)} counts as reaching it."
     )
 
 
@@ -168,13 +168,17 @@ STORY = Story(
     ),
     tries=(
         Try(
-            "Ten dimensions, the products given, as in Figure 4 C: who is there now?",
+            "Ten dimensions, the products given, as in Figure 4 C: which models are there now?",
             preset="1-D",
             marks=("ends",),
         ),
-        Try("Stop after 500 steps: who is there already?", preset="classroom", marks=("ends",)),
         Try(
-            "Half the width, in class: who suffers first?",
+            "Stop after 500 steps: which models are there already?",
+            preset="classroom",
+            marks=("ends",),
+        ),
+        Try(
+            "Half the width, in class: which model suffers first?",
             preset="classroom",
             fields={"width": 0.5},
             marks=("ends",),

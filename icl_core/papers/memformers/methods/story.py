@@ -109,7 +109,7 @@ MEMORY = Question(
     _even,
     "Each layer multiplies what is left of the error by one factor, and four layers by four. "
     "Memory can only rewrite this product, and the best one can be written without it. The gaps "
-    "in the paper's Figures 1 to 3 show who trains faster.",
+    "in the paper's Figures 1 to 3 show which model trains faster.",
     ("by_depth", "depth", "training"),
 )
 
@@ -123,9 +123,9 @@ STORY = Story(
     beats=(
         Beat(
             "guess",
-            "Linear attention can step towards the hidden weights by gradient descent, once a "
-            "layer. The blue path joins the layers' guesses on one prompt, the star is the truth. "
-            "Before training the path misses it.",
+            "Linear attention can step towards the hidden weights by gradient descent, once per "
+            "layer. The blue path joins the layers' guesses on one prompt, the star is the "
+            "truth. Before training the path misses it.",
             FIRST,
             ("path",),
         ),

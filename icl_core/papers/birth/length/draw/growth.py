@@ -17,8 +17,8 @@ SYMBOLS = {"sgd": "circle", "adamw": "square"}
 TICKED = tuple(digit * 10**power for power in range(6) for digit in (1, 2, 5))
 SHORT = {
     "accuracy": "80% accuracy",
-    "W_K2": "half of W_K²'s pairs",
-    "W_K1": "half of W_K¹'s early pairs",
+    "W_K2": "half of the pairs of W_K²",
+    "W_K1": "half of the early pairs of W_K¹",
 }
 WHAT = {  # what is waited for, by the id of its measure
     "accuracy": "accuracy in context is 80%",

@@ -61,7 +61,7 @@ def accuracy(run: Run, view: View) -> Panel:
         height=300,
     )
     return Panel(
-        f"Right in context: {accuracy_at(run, at):.0%}"
+        f"{accuracy_at(run, at):.0%} are right in context"
         if run.finished and at is not None
         else "Right in context",
         "How often the likeliest next character is the one that only the context tells, on "
