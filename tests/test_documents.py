@@ -38,9 +38,21 @@ def test_all_that_is_kept_is_listed_and_nothing_else(tmp_path, monkeypatch):
         assert documents.all_documents() == []
 
 
+def test_a_document_keeps_the_name_of_its_file_until_it_is_deleted(tmp_path, monkeypatch):
+    with house(tmp_path, monkeypatch):
+        digest = documents.keep("text", count(GIVEN), name="a\n../poem.txt" + 80 * "x")
+        assert documents.name_of("text", digest).startswith("a ../poem.txtxxx")
+        assert len(documents.name_of("text", digest)) == documents.MOST_OF_A_NAME
+        (found,) = documents.all_documents()
+        found.path.with_suffix(".name").write_bytes(b"\xff")
+        assert documents.name_of("text", digest) == ""
+        documents.delete(found)
+        assert list(found.path.parent.iterdir()) == []
+
+
 def test_the_page_of_runs_names_what_uses_it_and_deletes_it(tmp_path, monkeypatch):
     with house(tmp_path, monkeypatch) as runs:
-        digest = documents.keep("text", count(GIVEN))
+        digest = documents.keep("text", count(GIVEN), name="poem [x](http://e.x).txt")
         config = registry.experiment("birth.induction").config(text=digest, N=20)
         runs.save("birth.induction", config, {"curve/step": np.arange(3)}, {"metrics": []})
         spare = documents.keep("text", count("abcd"))
@@ -53,6 +65,7 @@ def test_the_page_of_runs_names_what_uses_it_and_deletes_it(tmp_path, monkeypatc
             "Used by 1 run\\: birth.induction · text = your own" in used
             and "that run is hidden until" in used
         )
+        assert "**Text, its counts, poem" in used
         assert "63 characters, 36 different" in used and "](http" not in used and "<b>" not in used
         other = next(each for each in said if spare in each and "Used by" not in each)
         assert (

@@ -87,7 +87,7 @@ EXERCISES = (
     ),
     Exercise(
         "left",
-        "With infinitely many examples a step of length a leaves 1 − a of the error. What do "
+        "With infinitely many examples, a step of length a leaves 1 − a of the error. What do "
         "the three layers leave together? Mind the sign. Within 0.005.",
         "of the error",
         _left,

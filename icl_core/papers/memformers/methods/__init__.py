@@ -51,10 +51,10 @@ def headline(run: Run, view: View) -> str:
             f"{start} {best}. The prompt is underdetermined: {config.n} examples for {config.d} "
             "unknowns."
         )
-    plain = f"{compared(over_cg)} plain conjugate gradient's"
+    plain = f"{compared(over_cg)} conjugate gradient's"
     if not step:  # what can be reached is asked before it is shown
         return f"{start} {plain}."
-    informed = f"{above(over_pcg)} conjugate gradient with Σ⁻¹"
+    informed = f"{above(over_pcg)} one given Σ⁻¹"
     if VARIANTS[config.variant].moves_covariates:
         return f"{start} {plain}, and {informed}."
     return f"{start} {best}, {plain}, and {informed}."
