@@ -126,7 +126,7 @@ def _doing_title(run: Run, view: View) -> str:
         return "What the heads do"
     heads = heads_shown(run, run.snapshot_at(view))
     back, found = max(head.previous for head in heads), max(head.found for head in heads)
-    return f"Heads reach {back:.0%} (previous), {found:.0%} (followers)"
+    return f"Heads reach {back:.0%} previous, {found:.0%} followers"
 
 
 def needed(run: Run, view: View) -> Panel:
@@ -147,7 +147,7 @@ def needed(run: Run, view: View) -> Panel:
     )
     worst = heads[int(np.argmin(left))]
     return Panel(
-        f"Without head {worst.name}, {min(left):.0%} are right instead of {whole:.0%}",
+        f"Without head {worst.name}, {min(left):.0%} are right, not {whole:.0%}",
         "After the training, one head at a time is replaced by its mean output, which keeps what "
         "it always says and takes away what it says of this sequence. The bar is the accuracy "
         "that is left, with one standard error; the colours are those of what the heads do. A "
