@@ -52,7 +52,7 @@ def test_a_document_keeps_the_name_of_its_file_until_it_is_deleted(tmp_path, mon
 
 def test_the_page_of_runs_names_what_uses_it_and_deletes_it(tmp_path, monkeypatch):
     with house(tmp_path, monkeypatch) as runs:
-        digest = documents.keep("text", count(GIVEN), name="poem [x](http://e.x).txt")
+        digest = documents.keep("text", count(GIVEN), name="poem <b>.txt")
         config = registry.experiment("birth.induction").config(text=digest, N=20)
         runs.save("birth.induction", config, {"curve/step": np.arange(3)}, {"metrics": []})
         spare = documents.keep("text", count("abcd"))
@@ -136,7 +136,7 @@ def test_another_paper_declares_a_kind_that_is_kept_listed_and_deleted(
         assert (document.of, document.digest) == ("points", digest)
         app = opened("runs", "")
         assert not app.exception
-        assert any("**Points** · 2 points" in markdown.value for markdown in app.markdown)
+        assert any("**Points, mine.txt** · 2 points" in markdown.value for markdown in app.markdown)
         documents.delete(document)
         assert documents.all_documents() == [] and not document.path.exists()
         file.write_text("0 one")

@@ -117,7 +117,7 @@ def even(run: Run, view: View) -> Panel:
     """The share of even attention that falls on the answer, by length."""
     lengths, shares = run["task/lengths"], run["task/even"]
     return Panel(
-        f"Spread evenly, {shares[0]:.0%} to {shares[-1]:.0%} is on the answer",
+        f"If even, {shares[0]:.0%} to {shares[-1]:.0%} is on the answer",
         "Before a head forms, attention is spread evenly. The bars are the share of it that falls "
         "on what followed the trigger before, the mean over the positions where it counts. If "
         "there were one place to find whatever the length, the share would halve with every "

@@ -75,8 +75,8 @@ def end(run: Run, curve: np.ndarray | None) -> End:
         return End(FLAT, "", fall)
     share = 1 - late(run.config.steps) / run.config.steps
     said = (
-        f"It fell by {fall.mean() / one:.2g} of the loss of one step over the last {share:.0%} "
-        "of its steps."
+        f"It fell by {fall.mean() / one:.2g} of one step's loss over the last {share:.0%} of its "
+        "steps."
     )
     return End(FALLING, said, fall)
 
