@@ -120,7 +120,7 @@ def test_what_is_out_of_range_is_named_once_and_all_is_drawn(
         assert sum(message in warning for warning in warnings) == 1, warnings
     assert len(warnings) == len(said)
     assert not any(
-        "nearest run" in each.value for each in app.markdown
+        "nearest trained run" in each.value for each in app.markdown
     )  # no run of another setting is there
     assert len(app.get("plotly_chart")) >= 1 and len(titles(app)) >= 2  # the stage
 
