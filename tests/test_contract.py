@@ -5,6 +5,7 @@ import dataclasses
 import itertools
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -211,9 +212,25 @@ def _check_drawings(experiment, run, validate: bool):
             continue
         panel = drawing.draw(run, view)
         assert panel.title and len(panel.caption) > 40, (drawing.name, run.config)
+        _check_title(panel.title, run.finished and drawing.place == STAGE)
         assert panel.table is not None or panel.figure is not None, (drawing.name, run.config)
         if panel.figure is not None and validate:
             panel.figure.plotly()  # refuses what plotly does not know
+
+
+# Words by one of which a title on the stage that has a number says what is seen.
+VERBS = re.compile(
+    r"\b(add|agrees?|are|beat|comes|differs?|ends?|enter|fails|falls?|finds?|gains|gets|goes|has|"
+    r"have|holds?|is|leads?|learned|match|needs|puts|reach(es)?|recalls?|says|shrinks|stores?|sum|"
+    r"takes?|uses)\b"
+)
+
+
+def _check_title(title: str, states_finding: bool):
+    """A title begins with a capital letter or a symbol; if it states a finding, it has a verb."""
+    assert not re.match(r"[a-z]([a-z]|\W(?! ?=))", title), title
+    if states_finding and ":" in title and re.search(r"\d", title):
+        assert VERBS.search(title), title
 
 
 def of_first(id: str):

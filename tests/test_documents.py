@@ -38,9 +38,21 @@ def test_all_that_is_kept_is_listed_and_nothing_else(tmp_path, monkeypatch):
         assert documents.all_documents() == []
 
 
+def test_a_document_keeps_the_name_of_its_file_until_it_is_deleted(tmp_path, monkeypatch):
+    with house(tmp_path, monkeypatch):
+        digest = documents.keep("text", count(GIVEN), name="a\n../poem.txt" + 80 * "x")
+        assert documents.name_of("text", digest).startswith("a ../poem.txtxxx")
+        assert len(documents.name_of("text", digest)) == documents.MOST_OF_A_NAME
+        (found,) = documents.all_documents()
+        found.path.with_suffix(".name").write_bytes(b"\xff")
+        assert documents.name_of("text", digest) == ""
+        documents.delete(found)
+        assert list(found.path.parent.iterdir()) == []
+
+
 def test_the_page_of_runs_names_what_uses_it_and_deletes_it(tmp_path, monkeypatch):
     with house(tmp_path, monkeypatch) as runs:
-        digest = documents.keep("text", count(GIVEN))
+        digest = documents.keep("text", count(GIVEN), name="poem <b>.txt")
         config = registry.experiment("birth.induction").config(text=digest, N=20)
         runs.save("birth.induction", config, {"curve/step": np.arange(3)}, {"metrics": []})
         spare = documents.keep("text", count("abcd"))
@@ -50,9 +62,10 @@ def test_the_page_of_runs_names_what_uses_it_and_deletes_it(tmp_path, monkeypatc
         assert not app.exception and "Given by you (2)" in [each.value for each in app.header]
         used = next(each for each in said if digest in each)
         assert (
-            "Used by 1 run\\: birth.induction · text your own" in used
+            "Used by 1 run\\: birth.induction · text = your own" in used
             and "that run is hidden until" in used
         )
+        assert "**Text, its counts, poem" in used
         assert "63 characters, 36 different" in used and "](http" not in used and "<b>" not in used
         other = next(each for each in said if spare in each and "Used by" not in each)
         assert (
@@ -123,7 +136,7 @@ def test_another_paper_declares_a_kind_that_is_kept_listed_and_deleted(
         assert (document.of, document.digest) == ("points", digest)
         app = opened("runs", "")
         assert not app.exception
-        assert any("**Points** · 2 points" in markdown.value for markdown in app.markdown)
+        assert any("**Points, mine.txt** · 2 points" in markdown.value for markdown in app.markdown)
         documents.delete(document)
         assert documents.all_documents() == [] and not document.path.exists()
         file.write_text("0 one")

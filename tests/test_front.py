@@ -70,7 +70,7 @@ def test_what_a_run_holds_of_its_example_is_read_as_it_was_kept():
     assert head_maps.first(before).title.endswith("36%") and head_maps.first(after).title.endswith(
         "100%"
     )
-    assert head_maps.second(after).title == "Layer 2 finds what followed: 2 of 2 right"
+    assert head_maps.second(after).title == "Layer 2 finds what followed: 2 of 2"
 
 
 def test_a_run_made_before_runs_held_their_example_cannot_be_drawn():

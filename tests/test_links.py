@@ -117,7 +117,7 @@ def test_what_is_out_of_range_is_named_once_and_all_is_drawn(
         assert sum(message in warning for warning in warnings) == 1, warnings
     assert len(warnings) == len(said)
     assert not any(
-        "nearest run" in each.value for each in app.markdown
+        "nearest trained run" in each.value for each in app.markdown
     )  # no run of another setting is there
     assert len(app.get("plotly_chart")) >= 1 and len(titles(app)) >= 2  # the stage
 
@@ -147,7 +147,7 @@ def test_a_fault_in_a_drawing_is_shown_as_one_logged_and_takes_no_other_panel_wi
     _with_first_drawing(monkeypatch, f"gdssm.{name}", lambda run, view: {}["a name"])
     app = opened("gdssm", f"experiment={name}")
     assert {error.value for error in app.error} == {
-        "A fault of the program, not of your setting: KeyError. The log tells where."
+        "A fault of the program, not of your setting: KeyError. The log says where."
     }
     assert not app.exception and not app.warning and len(app.get("plotly_chart")) >= 1
     assert "a name" in caplog.text and "Traceback" in caplog.text

@@ -46,7 +46,7 @@ def read_status() -> ClusterStatus:
     """Return the last status written for the scheduler; an empty one if there is none."""
     if not scheduler():
         return ClusterStatus()
-    record = read_json(_path("json"), _is_status, "what is told of a cluster")
+    record = read_json(_path("json"), _is_status, "what is known of a cluster")
     return ClusterStatus(**record) if record else ClusterStatus()
 
 

@@ -15,9 +15,10 @@ from icl_core import registry
 from icl_core.contract.knobs import DIGEST, BadSetting
 from icl_core.machine import limits
 from icl_core.runs import owners, room, store
-from icl_core.runs.disk import unwritable, write_whole
+from icl_core.runs.disk import unwritable, write_note, write_whole
 
 SHARE = 4  # all documents may take 1 / SHARE of the cache's limit
+MOST_OF_A_NAME = 60  # characters
 GIVEN = "256MiB"  # for the documents of one visitor, unless ICL_MAX_GIVEN says otherwise
 
 
@@ -39,8 +40,9 @@ class Document:
     size: int
 
 
-def keep(of: str, document: Any, visitor: str = "") -> str:
-    """Store what was read of a document that `visitor` gave, and return its digest.
+def keep(of: str, document: Any, visitor: str = "", name: str = "") -> str:
+    """Store what was read of a document that `visitor` gave, with the name of the file that it came
+    from, and return its digest.
 
     The command line is the visitor without a name. Raises `OSError` with a sentence if it cannot be
     written, and `BadSetting` if it is not allowed or there is no room.
@@ -56,7 +58,22 @@ def keep(of: str, document: Any, visitor: str = "") -> str:
         _check_room(len(document.content), visitor)
     owners.add(document.digest, visitor)
     write_whole(path, document.content)
+    if name:
+        write_note(_name_file(path), " ".join(name.split())[:MOST_OF_A_NAME])
     return document.digest
+
+
+def name_of(of: str, digest: str) -> str:
+    """Return the name of the file that a document came from; empty if it is not known."""
+    try:
+        path = _name_file(registry.document_kinds()[of].path_of(digest))
+        return path.read_text(encoding="utf-8")[:MOST_OF_A_NAME]
+    except (OSError, ValueError):
+        return ""
+
+
+def _name_file(path: Path) -> Path:
+    return path.with_suffix(".name")
 
 
 def keep_file(of: str, path: Path) -> list[str]:
@@ -72,7 +89,7 @@ def keep_file(of: str, path: Path) -> list[str]:
         kind.check_size(path.stat().st_size)
         with path.open("rb") as file:
             document = kind.read(file.read(kind.largest + 1))
-        digest = keep(of, document)
+        digest = keep(of, document, name=path.name)
     except OSError as problem:
         raise BadSetting(
             f"FILE must be a file that can be read, and what is in it kept, got {problem!s:.200}"
@@ -130,6 +147,7 @@ def delete(document: Document, visitor: str | None = None) -> None:
         owners.remove(document.digest, visitor)
         return
     document.path.unlink(missing_ok=True)
+    _name_file(document.path).unlink(missing_ok=True)
     owners.remove_all(document.digest)
 
 

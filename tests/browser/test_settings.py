@@ -22,7 +22,7 @@ def test_another_setting_shows_the_nearest_run_faded(server: str, window: Window
     tab = go(window(), f"{server}/toy?at_once=false")
     step(tab, "inputs d", "ArrowRight")
     reached(tab, "**d=9*")
-    expect(tab.get_by_text("nearest run, faded: inputs d = 8")).to_be_visible()
+    expect(tab.get_by_text("nearest trained run, inputs d = 8")).to_be_visible()
     expect(tab.locator(".st-key-faded .stPlotlyChart").first).to_be_visible()
     expect(tab.locator(".st-key-knob-d .notes")).to_contain_text("preset 8")
     expect(tab.get_by_role("textbox", name="Setting as text")).to_have_value("d=9")

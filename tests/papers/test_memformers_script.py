@@ -33,9 +33,9 @@ def planted(run: Run, steps, away) -> Run:
 @pytest.mark.parametrize(
     ("away", "step", "said"),
     [
-        ([0.9, 0.05, 0.05, 0.05], 100, "From step 100 on "),
-        ([0.9, 0.05, 0.2, 0.05], 2500, "At the end "),
-        ([0.9, 0.05, np.nan, 0.05], 2500, "At the end "),
+        ([0.9, 0.05, 0.05, 0.05], 100, "from step 100 on"),
+        ([0.9, 0.05, 0.2, 0.05], 2500, "from step 2,500 on"),
+        ([0.9, 0.05, np.nan, 0.05], 2500, "from step 2,500 on"),
         ([0.9, 0.05, 0.05, 0.2], None, ""),
     ],
 )
@@ -71,7 +71,7 @@ def test_nothing_before_the_question_tells_how_far_fixed_steps_come():
             if "name" in trace
         }
         assert bool(np.isfinite(np.array(lines["floor"], float)).all()) == told
-        assert ("fixed steps" in experiment.headline(run, here)) == told
+        assert ("the floor" in experiment.headline(run, here)) == told
         built = [
             trace
             for trace in path.draw(run, here).figure.data

@@ -45,8 +45,8 @@ def _stretched(run: Run) -> str:
         (back @ whitened_of(run, 1, run.config.layers, None)[0] @ back).numpy()
     )
     return (
-        f"The variances along Σ's axes are 1 and 1/{_ratio(run):g}, so Σ⁻¹ steps {_ratio(run):g} "
-        "times as far along the flattest. The learned A₁ stretches "
+        f"The variances along the axes of Σ are 1 and 1/{_ratio(run):g}, so Σ⁻¹ steps "
+        f"{_ratio(run):g} times as far along the flattest. The learned A₁ stretches "
         f"{values.max() / values.min():.1f} times."
     )
 
@@ -87,8 +87,8 @@ EXERCISES = (
     ),
     Exercise(
         "left",
-        "With infinitely many examples a step a leaves 1 − a of the error. What do the three "
-        "layers leave together? Mind the sign. Within 0.005.",
+        "With infinitely many examples, a step of length a leaves 1 − a of the error. What do "
+        "the three layers leave together? Mind the sign. Within 0.005.",
         "of the error",
         _left,
         0.005,

@@ -19,16 +19,18 @@ from pages.ui.look.escape import escape_markdown
 def draw(setting: Setting, field: str, knob: Knob, value: str, locked: bool) -> None:
     """Draw which document a field has, as a button behind which another can be given."""
     kind = registry.document_kinds()[knob.of]
-    name = "your own" if value else knob.options[""]
+    name = knob.options[""]
+    if value:
+        name = escape_markdown(documents.name_of(knob.of, value)) or "your own"
     label = f"{knob.label[:1].upper()}{knob.label[1:]}: {name}"
     key = f"{setting.id}:{field}"
     if not limits.read_only():
         with st.popover(
             label, help=knob.help or None, disabled=locked, width="stretch", key=f"{key}:give"
         ):
-            content = _ask(kind, key)
+            content, file_name = _ask(kind, key)
             if content is not None:
-                _offer_use(setting, field, knob, value, content)
+                _offer_use(setting, field, knob, value, content, file_name)
             st.caption(kind.instructions)
             _back(setting, field, knob, value)
     elif not locked:
@@ -40,12 +42,13 @@ def draw(setting: Setting, field: str, knob: Knob, value: str, locked: bool) -> 
             st.caption(kind.away.format(value))
 
 
-def _ask(kind: DocumentKind, key: str) -> bytes | None:
-    """Return what the visitor has uploaded or pasted, whichever came last; None if nothing was."""
+def _ask(kind: DocumentKind, key: str) -> tuple[bytes | None, str]:
+    """Return what the visitor has uploaded or pasted, whichever came last, and the file's name;
+    None if nothing was."""
     largest = kind.largest // 2**20  # MB
     if not kind.paste:
         file = st.file_uploader(kind.upload, key=f"{key}:file", max_upload_size=largest)
-        return None if file is None else file.getvalue()
+        return (None, "") if file is None else (file.getvalue(), file.name)
     event = {"on_change": _note_last, "args": (key,)}
     pasted = st.text_area(
         kind.paste, key=f"{key}:pasted", height=100, **event, kwargs={"how": "pasted"}
@@ -54,8 +57,8 @@ def _ask(kind: DocumentKind, key: str) -> bytes | None:
         kind.upload, key=f"{key}:file", max_upload_size=largest, **event, kwargs={"how": "file"}
     )
     if file is not None and (not pasted or st.session_state.get(f"{key}:last") == "file"):
-        return file.getvalue()
-    return pasted.encode(errors="surrogatepass") if pasted else None
+        return file.getvalue(), file.name
+    return (pasted.encode(errors="surrogatepass") if pasted else None), ""
 
 
 def _note_last(key: str, how: str) -> None:
@@ -72,7 +75,9 @@ def _back(setting: Setting, field: str, knob: Knob, value: str) -> None:
         )
 
 
-def _offer_use(setting: Setting, field: str, knob: Knob, value: str, content: bytes) -> None:
+def _offer_use(
+    setting: Setting, field: str, knob: Knob, value: str, content: bytes, file_name: str
+) -> None:
     """Draw what is in a document and a button to use it, or why it cannot be used."""
     kind = registry.document_kinds()[knob.of]
     try:
@@ -90,7 +95,7 @@ def _offer_use(setting: Setting, field: str, knob: Knob, value: str, content: by
             key=f"{setting.id}:{field}:use",
             type="primary",
             on_click=_use,
-            args=(setting, field, knob, document),
+            args=(setting, field, knob, document, file_name),
         )
 
 
@@ -99,9 +104,10 @@ def _read(of: str, content: bytes) -> Any:
     return registry.document_kinds()[of].read(content)
 
 
-def _use(setting: Setting, field: str, knob: Knob, document: Any) -> None:
+def _use(setting: Setting, field: str, knob: Knob, document: Any, file_name: str) -> None:
     try:
-        take(setting, field, knob, documents.keep(knob.of, document, visitors.name()))
+        digest = documents.keep(knob.of, document, visitors.name(), file_name)
+        take(setting, field, knob, digest)
     except (OSError, BadSetting) as problem:
         st.error(f"It cannot be kept: {escape_markdown(problem)}.")
 

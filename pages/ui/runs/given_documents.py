@@ -44,8 +44,10 @@ def _document(document: Document, users: list[str], in_training: bool) -> None:
     title = registry.document_kinds()[document.of].title
     size = formats.exact_size(document.size)
     summary = _summary(document.of, document.digest, document.given)
+    name = documents.name_of(document.of, document.digest)
+    named = f"{title}, {escape_markdown(name)}" if name else title
     lines = [
-        f"**{title}** · {escape_markdown(summary)}",
+        f"**{named}** · {escape_markdown(summary)}",
         f"{size} · {date:%Y-%m-%d %H:%M} UTC · digest {document.digest}",
         escape_markdown(_users_text(users)),
     ]

@@ -110,7 +110,7 @@ def report_faults(setting: Setting, part: str) -> Iterator[None]:
         with st.container(key=f"fault-{part}"):
             st.error(
                 f"A fault of the program, not of your setting: {type(fault).__name__}. The log "
-                "tells where."
+                "says where."
             )
 
 

@@ -2,7 +2,8 @@
 comes next is random, but some states follow others more often, and only the sequence itself tells
 how often. The best predictor counts pairs. You watch a small transformer come to it in three
 stages, which Edelman et al. (2024) found: it guesses uniformly, then it counts single states
-(unigrams), then it jumps to pairs (bigrams), as layer 1 learns to look one back.
+(unigrams), then it jumps to pairs (bigrams), as layer 1 learns to find the previous
+state.
 
 Play the training and watch the background change its colour. Then take one layer away, or take
 chains in which single states tell nothing.

@@ -42,7 +42,7 @@ def _order(run: Run, view: View) -> str:
 def _few(run: Run, view: View) -> str:
     one, five = (when(arrival(run, "accuracy", name), run) for name in ("random_1", "random_5"))
     return (
-        f"With five random triggers a sequence the head forms {five}, with one {one}. Fewer "
+        f"With five random triggers per sequence the head forms {five}, with one {one}. Fewer "
         "triggers mean fewer places at which the context tells the answer, so there is less to "
         "learn from."
     )

@@ -80,7 +80,7 @@ def first(heads: Heads) -> Panel:
         raise CannotDraw("this model has one layer")
     back = float(np.mean(np.diagonal(heads.attention1, -1)))
     return Panel(
-        f"Layer 1 finds the previous character: {back:.0%}",
+        f"Layer 1 finds what came before: {back:.0%}",
         "Each row shows where one character looks. A layer that finds the previous character "
         "has a stripe beside the diagonal; the title has the share of attention on it. Without "
         "learning a row is spread over many characters.",
@@ -91,7 +91,7 @@ def first(heads: Heads) -> Panel:
 def second(heads: Heads) -> Panel:
     """The last layer's attention, and the predicted characters."""
     layer, (hits, count) = "Layer 1" if heads.attention1 is None else "Layer 2", heads.right
-    found = f"finds what followed: {hits} of {count} right" if count else "has nothing to find"
+    found = f"finds what followed: {hits} of {count}" if count else "has nothing to find"
     return Panel(
         f"{layer} {found}",
         "An outlined cell is what followed the same character earlier. An induction head looks "

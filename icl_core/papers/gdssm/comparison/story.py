@@ -175,13 +175,17 @@ STORY = Story(
     ),
     tries=(
         Try(
-            "Ten dimensions, the products given, as in Figure 4 C: who is there now?",
+            "Ten dimensions, the products given, as in Figure 4 C: which models are there now?",
             preset="1-D",
             marks=("ends",),
         ),
-        Try("Stop after 500 steps: who is there already?", preset="classroom", marks=("ends",)),
         Try(
-            "Half the width, in class: who suffers first?",
+            "Stop after 500 steps: which models are there already?",
+            preset="classroom",
+            marks=("ends",),
+        ),
+        Try(
+            "Half the width, in class: which model suffers first?",
             preset="classroom",
             fields={"width": 0.5},
             marks=("ends",),

@@ -151,11 +151,11 @@ STORY = Story(
     ),
     tries=(
         Try(
-            "The curves of the narrowest models: who falls at all?",
+            "The curves of the narrowest models: which of them fall at all?",
             fields={"shown": "narrowest"},
             marks=("tasks",),
         ),
-        Try("Train twice as long: whose line moves down?", fields={"steps": 800}, marks=("width",)),
+        Try("Train twice as long: which lines move down?", fields={"steps": 800}, marks=("width",)),
         Try(
             "Widths of ⅓, ½ and 1: where does a model break?",
             fields={"widths": "1/3, 1/2, 1"},

@@ -64,8 +64,8 @@ def _task(config: Config) -> str:
     holds = "each x and each y" if config.model == "N-D" else "each x"
     return (
         "A prompt shows N examples (x, y) of one linear map and asks for the y of a new x, with "
-        f"f numbers in {holds}. A separate layer is trained for each N and f; the example has f "
-        "= 1 and N = 2."
+        f"f numbers in {holds}. A separate layer is trained for each N and f (the example: f = "
+        "1, N = 2)."
     )
 
 

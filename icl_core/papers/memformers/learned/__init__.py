@@ -31,8 +31,8 @@ def headline(run: Run, view: View) -> str:
     count = int(run["size/prompts"][0])
     return (
         f"Learned from {count} prompt{'s' * (count > 1)}, the method has an error "
-        f"{compared(own)} that of conjugate gradient on {'these' if count > 1 else 'it'}, and "
-        f"{compared(fresh)} that on fresh prompts."
+        f"{compared(own)} that of CGD on {'these' if count > 1 else 'it'}, and "
+        f"{compared(fresh)} that of CGD on fresh ones."
     )
 
 

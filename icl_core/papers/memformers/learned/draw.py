@@ -89,7 +89,7 @@ def own(run: Run, view: View) -> Panel:
         float(log_from_least(run["evaluated/train"])[:, index, -1].mean()) for index in (0, -1)
     )
     return Panel(
-        f"Own prompts reach {written(few, 1)} (N = {sizes[0]}), {written(many, 1)} ({sizes[-1]})",
+        f"Own prompts reach {written(few, 1)} at {sizes[0]}, {written(many, 1)} at {sizes[-1]}",
         "Each line is a method learned from N prompts, on these very prompts; CGD is on the "
         "fewest. A line far below CGD looks like a better method. Before you believe it, look at "
         "the same methods on fresh prompts, and at the band: much depends on which prompts they "
@@ -107,8 +107,8 @@ def fresh(run: Run, view: View) -> Panel:
     few, best = (float(log_from_least(losses).mean()) for losses in ends)
     rings = [("CGD", PRINTED_CGD, "conjugate gradient", None)] if _printed(run) else []
     return Panel(
-        f"Fresh prompts reach {written(few, 1)} (N = {run['size/prompts'][0]}), {written(best, 1)} "
-        "(N = ∞)",
+        f"Fresh prompts reach {written(few, 1)} at {run['size/prompts'][0]}, {written(best, 1)} "
+        "at ∞",
         "The same methods on 65,536 prompts that no method has seen. “Zero” is predicting zero; "
         "a line may go on beyond the axis. A method that has learned its prompts by heart lies "
         "high, at times above the line of predicting zero. With enough prompts it comes to the "

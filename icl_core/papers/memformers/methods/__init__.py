@@ -44,20 +44,18 @@ def headline(run: Run, view: View) -> str:
     over_cg, over_pcg, over_floor = (
         now - end(run, f"baseline/{name}") for name in ("cg", "pcg", floor_of(config)[0])
     )
-    start = f"{f'After {step:,} steps' if step else 'Before training'} the error is"
-    best = f"{above(over_floor)} the best of fixed steps"
+    start = "The error is" if step else "Before training the error is"
     if config.n < config.d:
         return (
-            f"{start} {best}. The prompt is underdetermined: {config.n} examples for {config.d} "
-            "unknowns."
+            f"{start} {above(over_floor)} the floor. The prompt is underdetermined: {config.n} "
+            f"examples for {config.d} unknowns."
         )
-    plain = f"{compared(over_cg)} plain conjugate gradient's"
     if not step:  # what can be reached is asked before it is shown
-        return f"{start} {plain}."
-    informed = f"{above(over_pcg)} conjugate gradient with Σ⁻¹"
+        return f"{start} {compared(over_cg)} that of conjugate gradient (CGD)."
+    informed = f"{above(over_pcg)} CGD given Σ⁻¹"
     if VARIANTS[config.variant].moves_covariates:
-        return f"{start} {plain}, and {informed}."
-    return f"{start} {best}, {plain}, and {informed}."
+        return f"{start} {compared(over_cg)} CGD's, and {informed}."
+    return f"{start} {compared(over_cg)} CGD's, {informed}, and {above(over_floor)} the floor."
 
 
 def cost(config: Config) -> float:

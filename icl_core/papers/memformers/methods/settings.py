@@ -159,7 +159,8 @@ ROWS = (
         "figure 6",
         "A batch of ten prompts",
         TEN,
-        "Who is ahead on these ten prompts is chance; on fresh ones conjugate gradient is.",
+        "Which method is ahead on these ten prompts is chance; on fresh ones it is conjugate "
+        "gradient.",
         "Figures",
         5,
     ),

@@ -98,7 +98,7 @@ MEMORY = Question(
     _even,
     "Each layer multiplies what is left of the error by one factor, and four layers by four. "
     "Memory can only rewrite this product, and the best one can be written without it. The gaps "
-    "in the paper's Figures 1 to 3 show who trains faster.",
+    "in the paper's Figures 1 to 3 show which model trains faster.",
     ("by_depth", "depth", "training"),
 )
 

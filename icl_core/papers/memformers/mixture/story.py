@@ -125,14 +125,14 @@ STORY = Story(
         Beat(
             "close",
             "You have seen that an order in a figure can be one of training, and not of models. "
-            "Who is ahead depends on when you stop.",
+            "Which model is ahead depends on when you stop.",
             None,
             ("gated heads",),
         ),
     ),
     tries=(
         Try(
-            "Train the heads ten times as long, at five times the rate: who is ahead now?",
+            "Train the heads ten times as long, at five times the rate: which model is ahead now?",
             "trained longer",
             marks=("gated heads",),
         ),

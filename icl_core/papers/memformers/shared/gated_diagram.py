@@ -6,7 +6,7 @@ from icl_core.contract.diagram import Arrow, Box, Diagram
 
 SAY = (
     "Every head reads the prompt and finds a step of its own; it learned that on prompts of one "
-    "kind only, and is then left as it is. A gate g, one number a head, scales what its head "
+    "kind only, and is then left as it is. A gate g, one number per head, scales what its head "
     "adds. At test time the gates alone are learned."
 )
 LOW = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")

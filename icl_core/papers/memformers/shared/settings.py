@@ -23,7 +23,7 @@ BATCHES = {
 SCHEDULES = {"cosine": "cosine", "constant": "constant", "halved": "halved every 2,000 steps"}
 OBJECTIVES = {"log": "log of the batch mean", "mean": "batch mean"}
 COORDINATES = {
-    "original": "original, A in units of one over Σ's mean eigenvalue",
+    "original": "original, A in units of 1 over the mean eigenvalue of Σ",
     "authors": "original, A as the authors count it",
     "whitened": "whitened, √Σ A √Σ",
 }

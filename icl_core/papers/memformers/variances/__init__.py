@@ -31,9 +31,10 @@ def headline(run: Run, view: View) -> str:
     )
     count = len(trained_on(run.config))
     better = "better" if gated < scalar else "no better"
+    error = compared(gated - scalar).removesuffix(" than").removesuffix(" to")
     return (
-        f"On unseen variances {count} learned gates are {better} than one rescaled head: their "
-        f"error is {compared(gated - scalar)} that of the head."
+        f"On unseen variances {count} learned gates are {better} than one rescaled head (error "
+        f"{error})."
     )
 
 

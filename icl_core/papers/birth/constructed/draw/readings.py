@@ -32,8 +32,8 @@ def readings_panel(run: Run, view: View) -> Panel:
     return Panel(
         f"{NAMES[view.memory]}: cleaning lowers cross-talk from {kept:.0%} to {clean:.0%} of a "
         "right answer",
-        f"{formed} Off the diagonal you see cross-talk among stored pairs. What the rest of the "
-        "stream adds is not in the picture; the title counts it.",
+        f"{formed} Off the diagonal you see cross-talk among stored pairs. The map does not "
+        "show what the rest of the stream adds; the title counts it.",
         figure,
         data=pd.DataFrame(first.round(4), index=found.rows, columns=found.columns).reset_index(
             names="row"

@@ -76,8 +76,8 @@ def _nearest_title(run: Run) -> str:
         names = nearest(run)
         return f"So far nearest to {NAMES[names[-1]]}" if names else "Distances so far"
     steps = ((NAMES[name], becomes(run, name)) for name in run.names("strategies")[1:])
-    found = ", ".join(f"{name} at step {step:.0f}" for name, step in steps if step is not None)
-    return found[:1].upper() + found[1:] or "Nearest to uniform all along"
+    found = ", ".join(f"{name} from step {step:.0f}" for name, step in steps if step is not None)
+    return f"Predictions are nearest to {found or 'uniform'}"
 
 
 def looks(run: Run, view: View) -> Panel:

@@ -147,7 +147,7 @@ def losses(run: Run, view: View) -> Panel:
         if trace.get("name", "").endswith("global"):
             trace.update(showlegend=False)
     return Panel(
-        f"The context alone tells: loss {_range(series)} nats; elsewhere {_range(whole)}"
+        f"Loss is {_range(series)} in context, else {_range(whole)}"
         if run.finished
         else "Losses so far",
         "Solid: the loss where only the context tells what comes. Dotted: the global loss, where "

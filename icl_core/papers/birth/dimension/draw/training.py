@@ -37,7 +37,7 @@ def at_tuned(run: Run, view: View) -> Panel:
         "Each width at the best of six learning rates: the one with the highest mean recall over "
         "the training."
     )
-    return _recall(run, tuned(run), "the best rate", says)
+    return _recall(run, tuned(run), "best rate", says)
 
 
 def _recall(run: Run, rates: np.ndarray, how: str, says: str) -> Panel:

@@ -48,7 +48,7 @@ def accuracy(run: Run, view: View) -> Panel:
     for label in figure.layout["annotations"]:
         label.update(AT_THE_END)
     return Panel(
-        f"Right in context: {accuracy_at(run, _step(run, view), name):.0%}"
+        f"{accuracy_at(run, _step(run, view), name):.0%} are right in context"
         if run.finished
         else "Right in context, so far",
         "How often the likeliest next character is the one that the context tells. What cannot "

@@ -63,7 +63,7 @@ def _memory(name: str, run: Run, view: View) -> Panel:
 def _asked(name: str, config: Config) -> str:
     """What a memory is asked for; with fixed triggers W_K² tells only those apart."""
     fixed = name == "W_K2" and config.triggers != "random"
-    return f"tells {config.K} triggers apart" if fixed else ASKED[name]
+    return f"finds each of {config.K} triggers" if fixed else ASKED[name]
 
 
 w_k1, w_k2, w_o2 = (partial(_memory, name) for name in ("W_K1", "W_K2", "W_O2"))

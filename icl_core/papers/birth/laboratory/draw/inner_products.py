@@ -49,7 +49,7 @@ def near(run: Run, view: View) -> Panel:
     figure.update_yaxes(axis("share", range=[0, 1.15 * float(bell.max())], tickformat=".0%"))
     within = float(at(run, "near/within", near=d).mean())
     return Panel(
-        f"d = {d}: random vectors are {_nearly(within)} orthogonal",
+        f"At d = {d} vectors are {_nearly(within)} orthogonal",
         "Inner products of two random vectors, of a vector with itself, and with its own "
         f"remapping W₀u. Of those of two vectors 95% lie within ±{within:.2f}. Larger "
         "d draws them together around 0, as the dotted N(0, 1/d). If a remapping kept a vector's "

@@ -60,10 +60,10 @@ def strengths(run: Run, view: View) -> Panel:
         axis("frequency (log scale)", **axis_range((0.85 * often.min(), 1.2 * often.max()), True))
     )
     figure.update_yaxes(axis("strength", range=[-0.06 * top, top]))
-    when = f"Step {step}" if step else "Before training"
+    when = f"At step {step}" if step else "Before training"
     first = ", frequent first" if 0 < right.sum() < len(right) else ""
     return Panel(
-        f"{when}: {int(right.sum())} of {len(right)} pairs recalled{first}",
+        f"{when}, {int(right.sum())} of {len(right)} pairs are recalled{first}",
         "Gradient descent learns pairs that come up with Zipf's frequencies. Each dot is a pair: "
         "its strength αᵢᵢ in W. If every step were like the first, η p (1 − 1/N), the dots would "
         "stay on the dotted line. A learned pair stops growing, and the rare ones follow. The "

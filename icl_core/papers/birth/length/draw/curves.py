@@ -14,6 +14,7 @@ NAMES = {
     "W_K2": "recall of W_K²",
     "W_K1": "recall of W_K¹ early",
 }
+REACHES = {"accuracy": "accuracy is", "W_K2": "W_K² recalls", "W_K1": "W_K¹ early recalls"}
 
 
 def accuracy(run: Run, view: View) -> Panel:
@@ -53,10 +54,11 @@ def _panel(run: Run, view: View, measure: str, says: str) -> Panel:
     ]
     waited = [(f"{level:.0%}", level, "floor")]
     ends = mean_of(curves[:, -1])[-1]
-    told = f" is {ends:.0%} at T = {run['task/lengths'][-1]}" if run.finished else ", so far"
+    ending = f"{ends:.0%} at T = {run['task/lengths'][-1]}"
+    told = f"{REACHES[measure]} {ending}" if run.finished else f"{NAMES[measure]}, so far"
     name = NAMES[measure]
     return Panel(
-        f"With {OPTIMISERS[view.optimiser_shown]} {name}{told}",
+        f"With {OPTIMISERS[view.optimiser_shown]} {told}",
         f"{says} The mean over seeds with its spread. The dotted line is the level that is waited "
         "for. If nothing were learned, the curves would stay where they begin.",
         figures.curves(series, "training step", name, y_range=(0, 1.02), lines=waited, height=300),

@@ -17,8 +17,8 @@ SYMBOLS = {"sgd": "circle", "adamw": "square"}
 TICKED = tuple(digit * 10**power for power in range(6) for digit in (1, 2, 5))
 SHORT = {
     "accuracy": "80% accuracy",
-    "W_K2": "half of W_K²'s pairs",
-    "W_K1": "half of W_K¹'s early pairs",
+    "W_K2": "half of the pairs of W_K²",
+    "W_K1": "half of the early pairs of W_K¹",
 }
 WHAT = {  # what is waited for, by the id of its measure
     "accuracy": "accuracy in context is 80%",
@@ -117,7 +117,7 @@ def even(run: Run, view: View) -> Panel:
     """The share of even attention that falls on the answer, by length."""
     lengths, shares = run["task/lengths"], run["task/even"]
     return Panel(
-        f"Even attention puts {shares[0]:.0%} to {shares[-1]:.0%} on the answer",
+        f"If even, {shares[0]:.0%} to {shares[-1]:.0%} is on the answer",
         "Before a head forms, attention is spread evenly. The bars are the share of it that falls "
         "on what followed the trigger before, the mean over the positions where it counts. If "
         "there were one place to find whatever the length, the share would halve with every "

@@ -30,10 +30,10 @@ def spurious(run: Run, view: View) -> Panel:
     return Panel(
         f"The spurious pairs are {ratio:.2f} times as strong as the right ones; eq. 16 says "
         f"{tau(run):.2f}",
-        "At the left what W_O² says of a character, at the right what it says of the mean that "
-        "layer 1 has made of it. Before layer 1 has learned, this mean holds the right character "
-        "too, so its pairs are stored as well. If only the right pairs were stored, the map at "
-        "the right would be grey.",
+        "On the left what W_O² says of a character, on the right what it says of the mean that "
+        "layer 1 has made of it. Before layer 1 has learned, this mean holds the right "
+        "character too, so its pairs are stored as well. If only the right pairs were stored, "
+        "the map at the right would be grey.",
         figures.maps(
             ["a character", "its copy by layer 1"],
             [right, mean],

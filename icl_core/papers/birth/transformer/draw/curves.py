@@ -47,10 +47,10 @@ def groups(run: Run, view: View) -> Panel:
     return Panel(
         f"Head {head.name} finds what followed triggers ({head.triggers:.0%}) and others "
         f"({head.others:.0%})",
-        "Attention on what followed the character just read earlier in the sequence: at triggers, "
-        "and at characters that come again and are none. With fixed triggers a head can know them "
-        "and be active there alone; with random ones any character may be a trigger. Dotted: "
-        "attention spread evenly.",
+        "Attention on what followed the character just read earlier in the sequence: at "
+        "triggers, and at characters that come again and are none. With fixed triggers, a head "
+        "can know them and be active there alone; with random ones any character may be a "
+        "trigger. Dotted: attention spread evenly.",
         figures.curves(
             series,
             "training step",

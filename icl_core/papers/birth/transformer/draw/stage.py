@@ -61,7 +61,7 @@ def accuracy(run: Run, view: View) -> Panel:
         height=300,
     )
     return Panel(
-        f"Right in context: {accuracy_at(run, at):.0%}"
+        f"{accuracy_at(run, at):.0%} are right in context"
         if run.finished and at is not None
         else "Right in context",
         "How often the likeliest next character is the one that only the context tells, on "
@@ -127,7 +127,7 @@ def _doing_title(run: Run, view: View) -> str:
         return "What the heads do"
     heads = heads_shown(run, run.snapshot_at(view))
     back, found = max(head.previous for head in heads), max(head.found for head in heads)
-    return f"Heads reach {back:.0%} (previous), {found:.0%} (followers)"
+    return f"Heads reach {back:.0%} previous, {found:.0%} followers"
 
 
 def needed(run: Run, view: View) -> Panel:
@@ -148,7 +148,7 @@ def needed(run: Run, view: View) -> Panel:
     )
     worst = heads[int(np.argmin(left))]
     return Panel(
-        f"Without head {worst.name}, {min(left):.0%} are right instead of {whole:.0%}",
+        f"Without head {worst.name}, {min(left):.0%} are right, not {whole:.0%}",
         "After the training, one head at a time is replaced by its mean output, which keeps what "
         "it always says and takes away what it says of this sequence. The bar is the accuracy "
         "that is left, with one standard error; the colours are those of what the heads do. A "

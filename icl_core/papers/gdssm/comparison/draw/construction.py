@@ -47,7 +47,8 @@ def by_hand(run: Run, view: Any) -> Panel:
     f = run.config.f
     halves = [f"xy {i + 1}" for i in range(f)] + [f"x' {i + 1}" for i in range(f)]
     return Panel(
-        f"By its products alone the trained linear transformer has {said:.2f} of one step's loss",
+        f"By its products alone the trained linear transformer has {said:.2f} times the loss of "
+        "one step",
         "How each half of a token [x y, next x] is multiplied with each half of the last one. The "
         "step is η/N on the diagonal of the upper right and nothing elsewhere: the key is x y, "
         "the query is x, and the value is a constant from the position vector. The trained model, "

@@ -43,10 +43,10 @@ def training(run: Run, view: Any) -> Panel:
     ]
     return Panel(
         f"Within 1% of L*: {theirs} as the authors train, {ours} as here",
-        "How far the loss is from the construction's on the same tasks, as a share; both axes are "
-        f"logarithmic. The dotted line is 1%. {_theirs(run.config)} Ours is Adam at "
-        f"{here.learning_rate:g} on {here.batch} tasks a step, without weight decay. Both should "
-        "come down: if only one training found the layer, the other would stay up.",
+        "How far the loss is from the construction's on the same tasks, as a share; both axes "
+        f"are logarithmic. The dotted line is 1%. {_theirs(run.config)} Ours is Adam at "
+        f"{here.learning_rate:g} on {here.batch} tasks per step, without weight decay. Both "
+        "should come down: if only one training found the layer, the other would stay up.",
         figures.curves(
             series,
             "training step",

@@ -94,7 +94,7 @@ def along(run: Run, view: Any) -> Panel:
         marker={"size": 7, "color": figures.colour("trained")}
     )
     return Panel(
-        f"State against gradient: {percent(float(away))} off after {run.config.N} pairs",
+        f"The state is {percent(float(away))} off the gradient after {run.config.N} pairs",
         f"Each dot is one of {exact.shape[1]} prompts, after some number of pairs. If the layer "
         "adds up the gradient, all dots lie on the line; before training they lie anywhere.",
         figure.add_trace(dots).update_layout(showlegend=True, hovermode="closest"),

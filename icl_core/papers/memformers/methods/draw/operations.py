@@ -144,9 +144,9 @@ def _caption(run: Run, costs: list[int], degrees: list[int]) -> str:
     return (
         "A layer of CGD, or of a model that does not move the covariates (B = 0), makes one "
         f"product with S. GD++ moves them, with products of d × d matrices: {L} layers are "
-        f"{costs[-1]} products and a polynomial of degree {degrees[-1]}. Layer for layer it may be "
-        "ahead of conjugate gradient. At equal cost it is behind wherever the blue line lies "
-        "above the black ones. A line that leaves the picture goes on beyond it."
+        f"{costs[-1]} products and a polynomial of degree {degrees[-1]}. Layer for layer it may "
+        "be ahead of conjugate gradient. At equal cost it is behind wherever the blue line lies "
+        "above the black ones. A line may go on beyond the axis."
     )
 
 

@@ -135,7 +135,7 @@ def _title(run: Run, coordinates: str) -> str:
     ends = {model.id: _best(run, model, coordinates) for model in (LINEAR, *MEMORIES)}
     first = min(MEMORIES, key=lambda model: ends[model.id])
     linear = _steps_text(ends[LINEAR.id])
-    return f"Best rates: {_steps_text(ends[first.id])} steps with memory, {linear} without"
+    return f"It takes {_steps_text(ends[first.id])} steps with memory, else {linear}"
 
 
 def _best(run: Run, model: Timed, coordinates: str) -> float:

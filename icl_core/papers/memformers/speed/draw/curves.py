@@ -63,7 +63,7 @@ def every_rate(run: Run, view: View) -> Panel:
         for index, rate in enumerate(rates)
     ]
     return Panel(
-        f"{model.name}, {view.coordinates} coordinates: {_soonest(run, view)}",
+        f"In {view.coordinates} coordinates {model.name} is {_soonest(run, view)}",
         "One model at each learning rate, the mean over seeds and their spread. Small rates come "
         "near the floor late; large ones fall soon, then hover above it. A model that learns "
         "nothing stays level.",

@@ -94,7 +94,7 @@ def _traces(model: Timed, coordinates: str, found: Places, x: np.ndarray) -> lis
 def _title(run: Run, coordinates: str) -> str:
     found = {each.id: at_best(run, coordinates, each) for each in COMPARED}
     memory, alone = (times(found[each.id]).removesuffix(" times") for each in (CGD, STEPPED))
-    return f"Training is {memory} times as fast, with α alone {alone}"
+    return f"A Memformer is {memory} × as fast, α alone {alone}"
 
 
 def times(found: Factors | None) -> str:

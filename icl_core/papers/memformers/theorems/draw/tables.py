@@ -29,7 +29,7 @@ PUT_IN = {  # theorem, what is put in
         "row l is β times row l − 1, plus η (1 + β) at l, less η β at l − 1; row 0 is η",
     ),
     "any": ("3.2", "Γ_j^l = Λ_j^{l−1} − Λ_j^l of random numbers Λ"),
-    "diagonal": ("3.2", "the same with diagonal matrices; needs d registers a layer"),
+    "diagonal": ("3.2", "the same with diagonal matrices; needs d registers per layer"),
 }
 
 
@@ -73,8 +73,8 @@ def errata(run: Run, view: View) -> Panel:
         f"{len(rows)} errata, each with the number that shows it",
         "Each printed formula is evaluated beside the right one on the prompts of this run (the "
         "two on Section 3.3 at d = 5, n = 20). Were the printed one right, both would give the "
-        "same number. The one in A.3 is more than a misprint: with one register a layer, Theorem "
-        "3.2 holds for numbers Λ and not for the diagonal matrices of eq. 1.1.",
+        "same number. The one in A.3 is more than a misprint: with one register per layer, "
+        "Theorem 3.2 holds for numbers Λ and not for the diagonal matrices of eq. 1.1.",
         table=frame,
         data=frame,
     )
