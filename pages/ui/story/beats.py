@@ -112,6 +112,9 @@ def _show_task(setting: Setting, brief: bool = False) -> None:
             line(setting, f"Changed: {'; '.join(changes)}.")
     if "beat" not in st.query_params:
         _show_result(setting)
+    say = story.task_of(task, setting.config)
+    if brief:
+        say = story.brief_of(setting.experiment.story, setting.config)
     example = "".join(
         f'<span class="piece {kind}">{escape(text)}</span>' for text, kind in task.example.pieces
     )
@@ -119,7 +122,7 @@ def _show_task(setting: Setting, brief: bool = False) -> None:
         example += f' → <span class="piece answer">{escape(task.example.answer)}</span>'
     line(
         setting,
-        story.task_of(task, setting.config, brief),
+        say,
         f'<span class="example">{example}</span>',
     )
 

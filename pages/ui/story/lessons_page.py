@@ -24,8 +24,8 @@ def show() -> None:
     st.markdown(
         "A lesson is a page of the app with less on it: some settings are fixed, a prediction "
         "comes before its answer, and three exercises are checked as they are answered. Give "
-        "students the link. The notes are for you: they withhold nothing. Students can open this "
-        "page, too: the exercises are there to learn from, not to be marked."
+        "students the link. The notes give all answers. Students can open this page, too: the "
+        "exercises are there to learn from, not to be marked."
     )
     for paper, lesson in registry.lessons().values():
         with st.container(border=True, key=f"lesson-{lesson.name}"):

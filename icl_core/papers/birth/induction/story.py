@@ -36,8 +36,6 @@ TASK = Task(
     "are triggers: what follows a trigger is drawn anew for every sequence, so only its earlier "
     "occurrence can tell.",
     EXAMPLE,
-    "The model predicts the next character. After a trigger (outlined), only the trigger's earlier "
-    "occurrence can tell.",
 )
 
 
@@ -64,7 +62,7 @@ def _order(run: Run, view: View) -> str:
     first, *later = sorted((step, name) for name, step in milestones(run).items() if name in ORDER)
     early = f"W_K¹ (first {early_positions(run.config.T)} positions)"
     rest = [f"{early if name == ORDER[0] else name} at {step:.0f}" for step, name in later]
-    return f"It is half right at step {first[0]:.0f} of this run, {', '.join(rest)}."
+    return f"{first[1]} is half right at step {first[0]:.0f} of this run, {', '.join(rest)}."
 
 
 def _looks_back(run: Run) -> float | None:
@@ -120,8 +118,8 @@ def _left(run: Run, view: View) -> float:
 def _one_layer(run: Run, view: View) -> str:
     alone = float(run["baseline/one_layer"][0])
     return (
-        f"{_left(run, view):.1%} stay right; a trained model of one layer, which cannot look back, "
-        f"gets {alone:.0%}."
+        f"{_left(run, view):.1%} stay right; a one-layer model, which cannot find the previous "
+        f"character, reaches {alone:.0%}."
     )
 
 
@@ -168,16 +166,16 @@ BEATS = (
             tuple(MATRICES.values()),
             lambda run, view: _first_of(run) or 0,
             _order,
-            "While attention is spread evenly, the right character is among those looked at, so "
-            "W_O² has something to learn from. Looking better is of no use until the model can "
-            "say what it sees.",
+            "While attention is spread evenly, a part of it falls on the right character, so "
+            "W_O² has something to learn from. Better attention is of no use until the model "
+            "can say what it sees.",
             ("w_k1", "w_k2", "w_o2", MARKS),
         ),
     ),
     Beat(
         "back",
-        "Next, layer 1 looks one character back: the stripe beside the diagonal. Every character "
-        "now carries a copy of the one before it.",
+        "Next, layer 1 learns to find the previous character: the stripe beside the diagonal. "
+        "Every character now carries a copy of the one before it.",
         _looks_back,
         ("first", "w_k1"),
     ),
@@ -258,9 +256,13 @@ TRIES = (
 def _seen(run: Run, view: View) -> str:
     right = accuracy_at(run, run.snapshot_steps[-1])
     return (
-        "A transformer learned to look things up: one matrix looks one character back, one finds "
+        "A transformer learned to look things up: one matrix finds the previous character, one "
         f"the same character, one says what followed. {right:.0%} of its predictions are right."
     )
 
 
-STORY = Story(TASK, BEATS, TRIES, _seen)
+BRIEF = (
+    "The model predicts the next character. After a trigger (outlined), only the trigger's earlier "
+    "occurrence can tell."
+)
+STORY = Story(TASK, BEATS, TRIES, BRIEF, _seen)

@@ -84,10 +84,10 @@ AHEAD = Question(
     ("The model's", "Conjugate gradient's", "Neither: within 10%"),
     lambda run, view: 2 if abs(_over_cg(run)) < ALIKE else int(_over_cg(run) > 0),
     _ahead,
-    "This model learns in whitened coordinates: the covariance Σ that the x of all prompts share "
-    "is built in, and CGD is not told it. Give CGD Σ⁻¹ as well (the lowest line, “CGD with Σ⁻¹”), "
-    "and it is ahead again. Learned in the original coordinates the model passes CGD, too (see "
-    "Try).",
+    "This model learns in whitened coordinates: the covariance Σ that the x of all prompts "
+    "share is built in, and CGD does not get it. Give CGD Σ⁻¹ as well (the lowest line, “CGD "
+    "with Σ⁻¹”), and it is ahead again. Learned in the original coordinates the model passes "
+    "CGD, too (see Try).",
     (HEADLINE, "by_depth", "path", "depth", "trajectory", "training"),
 )
 MEMORY = Question(
@@ -108,7 +108,6 @@ STORY = Story(
         "its weight. The model sees some pairs of x and label, and has to give the label of a new "
         "x.",
         EXAMPLE,
-        "A label is a weighted sum of the coordinates of x, with hidden weights w*.",
     ),
     beats=(
         Beat(
@@ -178,6 +177,7 @@ STORY = Story(
             marks=("training",),
         ),
     ),
+    brief="A label is a weighted sum of the coordinates of x, with hidden weights w*.",
     seen=lambda run, view: (
         "Each layer of a trained model takes a step of gradient descent. Given Σ⁻¹, its error ends "
         f"{compared(_over_cg(run))} that of conjugate gradient, which is not given it."
