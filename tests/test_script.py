@@ -141,6 +141,31 @@ def test_tours_pass_by_what_there_is(paper):
         assert beat in [each.name for each in experiment.story.beats]
 
 
+def test_a_tour_says_little_at_a_time():
+    """Of each step what stands on the screen at once: the question, or what follows it."""
+    for paper in registry.papers().values():
+        former = ""
+        for name, beat_name in paper.highlights:
+            experiment = registry.experiment(f"{paper.name}.{name}")
+            story = experiment.story
+            header = store.default().preset(f"{paper.name}.{name}", experiment.presets[0].name)
+            run = store.default().load(header)
+            beat = next(beat for beat in story.beats if beat.name == beat_name)
+            view = storytelling.seen_at(beat, run, experiment.view(**experiment.presets[0].view))
+            first = ""
+            if name != former:
+                first = storytelling.brief_of(story, run.config)
+                first += f" {paper.bridge}" if not former else ""
+                assert story.brief and storytelling.sentence_of(story.seen, run, view)
+            says = storytelling.sentence_of(beat.say, run, view)
+            screens = [f"{first} {says} {beat.do}"]
+            if beat.ask:
+                answer = storytelling.sentence_of(beat.ask.answer, run, view)
+                screens = [f"{first} {beat.ask.ask}", f"{answer} {says}"]
+            assert max(len(text.split()) for text in screens) <= 40, screens
+            former = name
+
+
 def _run(losses: list[float]) -> Run:
     tensors = {"snapshot/step": np.array([0, 10, 20, 40]), "curve/loss": np.array(losses)}
     return Run(None, tensors)

@@ -44,12 +44,10 @@ class Task:
     say      two sentences for a reader who knows what a matrix is, or a function of the config that
              returns them
     example  one prompt, or a function of the config that returns it
-    brief    the task in one short sentence, which a tour shows in place of `say`
     """
 
     say: str | Callable[[Any], str]
     example: Example | Callable[[Any], Example]
-    brief: str | Callable[[Any], str] = ""
 
 
 @dataclass(frozen=True)
@@ -136,12 +134,14 @@ class Story:
     task   what the model has to do
     beats  those of its first preset
     tries  things to try
+    brief  the task in one short sentence, which a tour shows in its place; empty for the task's
     seen   one sentence on what its run has shown, for the end of a tour; empty for the headline
     """
 
     task: Task
     beats: tuple[Beat, ...]
     tries: tuple[Try, ...] = ()
+    brief: str | Callable[[Any], str] = ""
     seen: Said = ""
 
 
@@ -150,10 +150,16 @@ def sentence_of(what: Said, run: Run, view: Any) -> str:
     return what if isinstance(what, str) else what(run, view)
 
 
-def task_of(task: Task, config: Any, brief: bool = False) -> str:
-    """Return the task's sentences for a config; its `brief` one, if it has that, on demand."""
-    say = task.brief if brief and task.brief else task.say
-    return say if isinstance(say, str) else say(config)
+def task_of(task: Task, config: Any) -> str:
+    """Return the task's sentences for a config."""
+    return task.say if isinstance(task.say, str) else task.say(config)
+
+
+def brief_of(story: Story, config: Any) -> str:
+    """Return the task of a story for a config in one sentence, or in the task's if it has none."""
+    if not story.brief:
+        return task_of(story.task, config)
+    return story.brief if isinstance(story.brief, str) else story.brief(config)
 
 
 def example_of(task: Task, config: Any) -> Example:

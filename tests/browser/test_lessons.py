@@ -8,6 +8,7 @@ from driver import go, reached, settled
 from playwright.sync_api import Page, expect
 
 from icl_core import registry
+from icl_core.runs import store
 
 Window = Callable[..., Page]
 LESSONS = registry.lessons()
@@ -41,18 +42,32 @@ def test_a_lesson_opens_from_its_page_with_less_on_it(
 
 
 def test_an_exercise_is_checked_and_kept(server: str, window: Window) -> None:
+    # an old link names the drawer that the exercises stood in
     tab = go(window(), f"{server}/birth?lesson=induction-head&drawer=Exercises")
-    first = tab.locator(".st-key-exercise-numbers")
+    expect(tab.get_by_test_id("stAlert")).to_have_count(0)
+    first = tab.get_by_test_id("stSidebar").locator(".st-key-exercise-numbers")
+    enter(tab, 3, "3*128*128")
+    expect(first).to_contain_text("Enter the result as a number, such as 1,250 or 0.5.")
     enter(tab, 3, "128")
     expect(first).to_contain_text("Not yet: 128. Count the boxes")
     enter(tab, 3, "49 152")
     expect(first).to_contain_text("Right: 49,152. Three")
+    expect(tab.locator(".st-key-says").first).to_contain_text("You answered 1 of 3 exercises.")
     tab.get_by_test_id("stMain").get_by_text("The model", exact=True).click()
     reached(tab, "**drawer=The+model*")
-    expect(tab.locator(".st-key-drawer").get_by_text("residual stream").first).to_be_visible()
-    settled(tab)  # the page is shorter now: a click while it moves would miss
-    tab.get_by_test_id("stMain").get_by_text("Exercises", exact=True).click()
+    expect(first).to_contain_text("Right: 49,152. Three")  # beside the drawer
+    tab.reload()
+    settled(tab)
     expect(first).to_contain_text("Right: 49,152. Three")
+    run = store.default().load(store.default().preset("birth.induction", "fastest"))
+    for number, exercise in enumerate(LESSONS["induction-head"][1].exercises[:2], 1):
+        enter(tab, number, f"{exercise.right(run):.6g}")
+        expect(tab.locator(f".st-key-exercise-{exercise.name}")).to_contain_text("✓ Right")
+    sidebar = tab.get_by_test_id("stSidebar")
+    expect(sidebar.get_by_text("You answered 3 of 3. This lesson is done.")).to_be_visible()
+    expect(sidebar.get_by_role("link", name="Next lesson: ")).to_be_visible()
+    tab.get_by_role("button", name="Clear my answers").click()
+    expect(sidebar.get_by_text("Right: 49,152.")).to_have_count(0)
     tab.get_by_role("button", name="Leave the lesson").click()
     reached(tab, lambda url: "lesson" not in url)
     expect(tab.locator(".st-key-main-knobs")).to_be_visible()
@@ -68,7 +83,7 @@ def test_a_prediction_comes_before_what_it_is_about(server: str, window: Window)
     expect(hidden).to_have_css("visibility", HIDDEN)
     tab.locator(".st-key-choices button").last.click()
     expect(tab.locator(".st-key-says").first).to_contain_text(
-        "Then layer 2 learns"
+        "Then layer 2 asks"
     )  # the beat of the link
     expect(hidden).to_have_css("visibility", SHOWN)
     expect(on).to_be_enabled()

@@ -24,15 +24,15 @@ def show(name: str) -> None:
     st.title("What you have seen", anchor=False)
     if name == tour.ALL:
         st.markdown(_HABIT)
+    with st.container(key="go-on", horizontal=True, vertical_alignment="center", gap="large"):
+        st.markdown("**Go on:**", width="content")
+        _own_sequence()
+        menu.link("gallery", "See all findings in the gallery")
+        menu.link("lessons", "Do a lesson, with exercises")
     experiments = list(dict.fromkeys(stop[:2] for stop in tour.stops(name)))
     with st.container(key="gallery-seen"):
         for paper, experiment in experiments:
             _finding(paper, experiment)
-    st.header("Go on", anchor=False)
-    with st.container(key="go-on", horizontal=True):
-        _own_sequence()
-        menu.link("gallery", "See all findings in the gallery")
-        menu.link("lessons", "Do a lesson, with exercises")
     same_tab_links.listen()
 
 

@@ -108,6 +108,9 @@ def _show_task(setting: Setting, brief: bool = False) -> None:
     if "beat" not in st.query_params:
         _show_result(setting)
     prompt = story.example_of(task, setting.config)
+    say = story.task_of(task, setting.config)
+    if brief:
+        say = story.brief_of(setting.experiment.story, setting.config)
     example = "".join(
         f'<span class="piece {kind}">{escape(text)}</span>' for text, kind in prompt.pieces
     )
@@ -115,7 +118,7 @@ def _show_task(setting: Setting, brief: bool = False) -> None:
         example += f' → <span class="piece answer">{escape(prompt.answer)}</span>'
     line(
         setting,
-        story.task_of(task, setting.config, brief),
+        say,
         f'<span class="example">{example}</span>',
     )
 

@@ -15,7 +15,7 @@ from pages.ui.look import menu
 from pages.ui.look.escape import escape_markdown
 
 FORMER_DRAWER = "Exercises"  # of links made before the exercises stood in the sidebar
-NO_NUMBER = "Type a number: 1,250 or 0.5, for instance."
+NO_NUMBER = "Enter the result as a number: 1,250 or 0.5, for instance."
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def result_text(lesson: Lesson) -> str:
     right = sum(_is_right(lesson, exercise) for exercise in lesson.exercises)
     if right:
         return f"You answered {right} of {count} exercises."
-    return f"Its {count} exercises stand at the left."
+    return f"Its {count} exercises stand in the sidebar."
 
 
 def leave_button(setting: Setting) -> None:

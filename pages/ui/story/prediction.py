@@ -112,8 +112,8 @@ def _outcome(question: Question, chosen: int, right: int) -> str:
     if chosen == PASSED:
         return f"The answer: {choices[right]}."
     if chosen == right:
-        return f"You chose {choices[right]}: right."
-    return f"You chose {choices[chosen]}. The answer: {choices[right]}."
+        return f"Right, as you chose: {choices[right]}."
+    return f"The answer: {choices[right]}. You chose: {choices[chosen]}."
 
 
 def _outcomes() -> dict[tuple[str, str], str]:

@@ -55,7 +55,7 @@ def _order(run: Run, view: View) -> str:
     first, *later = sorted((step, name) for name, step in milestones(run).items() if name in ORDER)
     early = f"W_K¹ (first {early_positions(run.config.T)} positions)"
     rest = [f"{early if name == ORDER[0] else name} at {step:.0f}" for step, name in later]
-    return f"It is half right at step {first[0]:.0f} of this run, {', '.join(rest)}."
+    return f"{first[1]} is half right at step {first[0]:.0f} of this run, {', '.join(rest)}."
 
 
 def _looks_back(run: Run) -> float | None:
@@ -111,8 +111,8 @@ def _left(run: Run, view: View) -> float:
 def _one_layer(run: Run, view: View) -> str:
     alone = float(run["baseline/one_layer"][0])
     return (
-        f"{_left(run, view):.1%} stay right; a trained model of one layer, which cannot look back, "
-        f"gets {alone:.0%}."
+        f"{_left(run, view):.1%} stay right; a one-layer model, which cannot find the previous "
+        f"character, reaches {alone:.0%}."
     )
 
 
@@ -167,8 +167,8 @@ BEATS = (
     ),
     Beat(
         "back",
-        "Next, layer 1 looks one character back: the stripe beside the diagonal. Every character "
-        "now carries a copy of the one before it.",
+        "Next, layer 1 learns to find the previous character: the stripe beside the diagonal. "
+        "Every character now carries a copy of the one before it.",
         _looks_back,
         ("first", "w_k1"),
     ),
@@ -250,9 +250,13 @@ TRIES = (
 def _seen(run: Run, view: View) -> str:
     right = accuracy_at(run, run.snapshot_steps[-1])
     return (
-        "A transformer learned to look things up: one matrix looks one character back, one finds "
+        "A transformer learned to look things up: one matrix finds the previous character, one "
         f"the same character, one says what followed. {right:.0%} of its predictions are right."
     )
 
 
-STORY = Story(TASK, BEATS, TRIES, _seen)
+BRIEF = (
+    "The model predicts the next character. After a trigger (outlined), only the trigger's earlier "
+    "occurrence can tell."
+)
+STORY = Story(TASK, BEATS, TRIES, BRIEF, _seen)

@@ -33,8 +33,6 @@ TASK = Task(
     "are triggers: what follows a trigger is drawn anew for every sequence, so only its earlier "
     "occurrence can tell.",
     example_of,
-    "The model predicts the next character. After a trigger (outlined), only the trigger's earlier "
-    "occurrence can tell.",
 )
 MATRICES = {
     "W_K1": "W_K¹ (finds the previous character)",

@@ -150,10 +150,6 @@ STORY = Story(
     task=Task(
         _task,
         EXAMPLE,
-        lambda config: (
-            f"{len(learners(config))} models train on the same prompts, with "
-            f"{config.f} numbers in each x."
-        ),
     ),
     beats=(
         Beat(
@@ -204,6 +200,10 @@ STORY = Story(
             drawer="The step by hand",
             marks=("by hand",),
         ),
+    ),
+    brief=lambda config: (
+        f"{len(learners(config))} models train on the same prompts, with "
+        f"{config.f} numbers in each x."
     ),
     seen=lambda run, view: (
         f"With {_entry(run, 'gd-ssm-1').parameters} numbers to learn, the GD-SSM reaches one step "

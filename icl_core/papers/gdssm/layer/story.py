@@ -133,7 +133,6 @@ STORY = Story(
     task=Task(
         _task,
         EXAMPLE,
-        "It sees examples of a linear map and predicts one more y.",
     ),
     beats=(
         Beat(
@@ -209,6 +208,7 @@ STORY = Story(
             marks=("second",),
         ),
     ),
+    brief="It sees examples of a linear map and predicts one more y.",
     seen=lambda run, view: (
         "A layer that reads its prompt once learned to keep a gradient as its state, to within "
         f"{percent(_off(run, view))}: it takes one step of gradient descent."

@@ -86,7 +86,6 @@ STORY = Story(
         "the weights are hidden. A layer steps towards them by gradient descent, with the "
         "gradient multiplied by a matrix A that it learned.",
         EXAMPLE,
-        "Each layer of another model multiplies its gradient by a learned matrix A.",
     ),
     beats=(
         Beat(
@@ -155,8 +154,9 @@ STORY = Story(
             marks=("distances",),
         ),
     ),
+    brief="Each layer of another model multiplies its gradient by a learned matrix A.",
     seen=lambda run, view: (
-        f"Without being told the covariance Σ of the x, all {run.config.layers} layers learned a "
-        f"matrix within {_farthest(run):.1%} of a multiple of Σ⁻¹."
+        f"All {run.config.layers} layers learned a matrix within {_farthest(run):.1%} of a "
+        "multiple of Σ⁻¹, the inverse covariance of the x, from prompts alone."
     ),
 )

@@ -108,7 +108,6 @@ STORY = Story(
         "the weights are hidden. The model sees some pairs of x and label, and has to give the "
         "label of a new x.",
         EXAMPLE,
-        "A label is a weighted sum of the coordinates of x, with hidden weights w*.",
     ),
     beats=(
         Beat(
@@ -178,6 +177,7 @@ STORY = Story(
             marks=("training",),
         ),
     ),
+    brief="A label is a weighted sum of the coordinates of x, with hidden weights w*.",
     seen=lambda run, view: (
         "Each layer of a trained model takes a step of gradient descent. Given Σ⁻¹, its error ends "
         f"{compared(_over_cg(run))} that of conjugate gradient, which is not given it."
