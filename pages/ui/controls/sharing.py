@@ -128,9 +128,8 @@ def plain_snippet(file: str) -> str:
     return f"""import json
 from safetensors import safe_open
 
-with safe_open("{file}", framework="numpy") as file:
-    run = json.loads(file.metadata()["run"])
-    tensors = {{name: file.get_tensor(name) for name in file.keys()}}
+file = safe_open("{file}", framework="numpy")
+run = json.loads(file.metadata()["run"])
+tensors = {{name: file.get_tensor(name) for name in file.keys()}}
 print(run["config"])
-for metric in run["metrics"]:
-    print(metric["claim"], metric["value"], metric["verdict"])"""
+print(*((each["claim"], each["value"], each["verdict"]) for each in run["metrics"]), sep="\\n")"""
