@@ -150,7 +150,7 @@ def test_the_python_of_export_prints_the_pages_numbers_in_an_empty_folder(query,
     # without the project: -I leaves out PYTHONPATH
     plain = stranger(sharing.plain_snippet("run.safetensors"), "-I")
     for finding in measured:
-        assert f"{finding.metric.claim.id} {finding.metric.value} {finding.verdict}" in plain
+        assert str((finding.metric.claim.id, finding.metric.value, finding.verdict)) in plain
 
 
 def test_a_file_that_is_no_run_or_has_changed_is_refused(tmp_path):

@@ -1,11 +1,12 @@
 """Any chart fills the screen and comes back as it was; its tools cover nothing that is drawn."""
 
 from collections.abc import Callable
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from conftest import until
 from driver import go, reached, settled
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, expect
 
 Window = Callable[..., Page]
 SIZE = """plot => { const box = plot.getBoundingClientRect(), {yaxis, width,
@@ -15,6 +16,9 @@ SIZE = """plot => { const box = plot.getBoundingClientRect(), {yaxis, width,
 ALONE = """plot => [[60, 300], [60, 840], [700, 600], [1340, 600]].every(
     ([x, y]) => document.elementFromPoint(x,
       y)?.closest('[data-testid=stFullScreenFrame]')?.contains(plot))"""
+
+BAR = """plot => ({map: plot._fullLayout.yaxis._length,
+    colours: plot.querySelector('.colorbar .cbfills').getBoundingClientRect().height})"""
 
 TOOLS = """plots => plots.map(plot => {
     const boxes = what => [...plot.querySelectorAll(what)].map(part =>
@@ -39,11 +43,18 @@ def test_a_chart_fills_the_screen_and_comes_back_as_it_was(
     plot.scroll_into_view_if_needed()
     tab.locator(".headline").filter(has_text=".").wait_for()
     before = plot.evaluate(SIZE)
+    heading = "[data-title=first]" if "chart" in place else ".st-key-drawer h3"
+    said = tab.locator(heading).first.inner_text()
     enlarge(plot)
     until(lambda: min(plot.evaluate(SIZE)[:2]) > 800, "the chart fills the window")
     until(lambda: plot.evaluate(SIZE)[:2] == plot.evaluate(SIZE)[2:4], "it is drawn in that size")
     assert plot.evaluate(SIZE)[4] > 0.75 * 900 - 60  # what is drawn fills it
     assert plot.evaluate(ALONE)
+    title = tab.locator(".icl-full-title")
+    expect(title).to_contain_text(said)
+    if "chart" in place:
+        bar = plot.evaluate(BAR)
+        assert bar["colours"] > 0.95 * bar["map"]
     clock = tab.get_by_role("slider", name="training step shown", include_hidden=True)
     last = int(clock.input_value())
     tab.keyboard.press("ArrowLeft")
@@ -53,12 +64,14 @@ def test_a_chart_fills_the_screen_and_comes_back_as_it_was(
             "the clock moves it",
         )
         reached(tab, "**step=*")  # the server has heard, and draws what follows the clock
+        expect(title).to_contain_text(f"step {parse_qs(urlsplit(tab.url).query)['step'][0]} of")
     assert int(clock.input_value()) == last - (
         "chart" in place
     )  # a chart that the server draws leaves the screen
     assert min(plot.evaluate(SIZE)[:2]) > 800
     tab.keyboard.press("Escape")
     until(lambda: plot.evaluate(SIZE) == before, f"it stands where it stood, {before}")
+    expect(title).to_have_count(0)
 
 
 def test_a_map_keeps_its_size_when_the_window_changes_twice(server: str, window: Window) -> None:

@@ -23,14 +23,14 @@ const inLines = (text, width, font) => wrap(text, Math.max(20, Math.floor(width 
 function panelOf(plot) {
   const box = plot.closest('[class*="st-key-seat-"], [class*="st-key-panel-"]');
   const name = box?.className.match(/st-key-(?:seat|panel)-(?:wide-|half-)?([\w-]+)/)?.[1];
-  const title = (box?.querySelector("[data-title]") ?? box?.querySelector("h3"))?.textContent;
+  const title = (box?.querySelector("h3 [data-title]") ?? box?.querySelector("h3"))?.textContent;
   return { name: name ?? "figure", title: title ?? plot.closest("[aria-label]")?.getAttribute("aria-label") ?? "" };
 }
 
 /* The figure of a chart with the title and the setting above it, on the page's background. */
 function pictureOf(plot, title, setting) {
   const { data, layout } = structuredClone({ data: plot.data, layout: plot.layout });
-  const { width, height } = plot._fullLayout ?? plot.getBoundingClientRect();
+  const { width, height } = plot.getBoundingClientRect();
   const titleLines = inLines(title, width - 2 * PAD, TITLE);
   const settingLines = inLines(setting, width - 2 * PAD, SETTING);
   const above = PAD + TITLE.line * titleLines.length + SETTING.line * settingLines.length;
@@ -118,9 +118,12 @@ class Pictures {
 
 export default function ({ parentElement, data }) {
   const pictures = (parentElement.iclPictures ??= new Pictures());
+  const fullScreen = (parentElement.iclFullScreen ??= new FullScreen());
   pictures.data = data;
   return () => {
     pictures.end();
+    fullScreen.end();
     delete parentElement.iclPictures;
+    delete parentElement.iclFullScreen;
   };
 }

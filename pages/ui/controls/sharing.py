@@ -117,6 +117,4 @@ file = safe_open("{file}", framework="numpy")
 run = json.loads(file.metadata()["run"])
 tensors = {{name: file.get_tensor(name) for name in file.keys()}}
 print(run["config"])
-names = "claim", "value", "verdict"
-lines = [" ".join(str(metric[name]) for name in names) for metric in run["metrics"]]
-print(*lines, sep="\\n")"""
+print(*((each["claim"], each["value"], each["verdict"]) for each in run["metrics"]), sep="\\n")"""

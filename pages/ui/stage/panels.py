@@ -21,6 +21,8 @@ from pages.ui.look.escape import escape_markdown
 from pages.ui.look.style import Theme, theme
 
 _SENTENCE_LENGTH = 40  # characters; a longer cell of a table is read as a sentence
+FEW_ROWS = 5  # of a table that is drawn as high as it is
+TABLE_HEIGHT = 250  # pixels of a longer one, in which it scrolls
 MOST_TABLES = 4  # that are drawn of one panel; files hold all
 
 
@@ -188,13 +190,6 @@ def show_data(panel: Panel, key: str, source: Source | None = None) -> None:
     """Draw the numbers behind a panel, and buttons that download them and its figure."""
     source = source or Source(key, lambda: panel)
     tables = panel_tables.tables(panel)
-    for index, table in enumerate(tables[:MOST_TABLES]):
-        if len(tables) > 1:
-            st.caption(escape_markdown(table.name))
-        alt = f"The numbers behind: {panel.title}, {table.name}"
-        st.dataframe(table.frame, hide_index=True, key=f"data {key} {index}", alt=alt)
-    if len(tables) > MOST_TABLES:
-        st.caption(f"The files hold {len(tables) - MOST_TABLES} more tables.")
     with st.container(horizontal=True):
         if tables:
             _table_buttons(panel, key, source, len(tables))
@@ -208,6 +203,16 @@ def show_data(panel: Panel, key: str, source: Source | None = None) -> None:
                 key=f"html {key}",
                 on_click="ignore",
             )
+    for index, table in enumerate(tables[:MOST_TABLES]):
+        if len(tables) > 1:
+            st.caption(escape_markdown(table.name))
+        alt = f"The numbers behind: {panel.title}, {table.name}"
+        height = TABLE_HEIGHT if len(table.frame) > FEW_ROWS else "auto"
+        st.dataframe(
+            table.frame, height=height, hide_index=True, key=f"data {key} {index}", alt=alt
+        )
+    if len(tables) > MOST_TABLES:
+        st.caption(f"The files hold {len(tables) - MOST_TABLES} more tables.")
 
 
 def _table_buttons(panel: Panel, key: str, source: Source, count: int) -> None:

@@ -1,5 +1,5 @@
-"""Charts as pictures, which the browser makes (browser/pictures.js): PNG and SVG with their title,
-the setting and a file name."""
+"""Charts on their own: as pictures, PNG and SVG with their title, the setting and a file name
+(browser/pictures.js), and full screen (browser/full_screen.js)."""
 
 from pathlib import Path
 
@@ -10,11 +10,15 @@ from icl_core.contract.setting_names import file_stem, setting_line
 from pages.ui.link.address import Setting
 from pages.ui.stage import films
 
-_BROWSER = Path(__file__).parents[1] / "browser"
+
+def _read(name: str) -> str:
+    return (Path(__file__).parents[1] / "browser" / name).read_text(encoding="utf-8")
+
+
 _PICTURES = st.components.v2.component(
     "icl_pictures",
     html="<span hidden></span>",
-    js=(_BROWSER / "pictures.js").read_text(encoding="utf-8"),
+    js=_read("plotly_parts.js") + _read("full_screen.js") + _read("pictures.js"),
 )
 
 
