@@ -88,7 +88,7 @@ class Drawing:
         where there are several seeds."""
         panel = self.draw(self._of_seed(run, view), view)
         whose = self._whose(run, view)
-        return replace(panel, title=f"{panel.title} · {whose}") if whose else panel
+        return replace(panel, title=f"{panel.title}, {whose}") if whose else panel
 
     def explained(self, run: Run, view: Any) -> Sequence[Map]:
         """Return the maps of the seed that the view shows, with their explanations; none if the
