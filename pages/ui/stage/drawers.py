@@ -195,7 +195,7 @@ def _fields(setting: Setting, run: Run, place: str) -> list[str]:
         if drawing.applies(run.config):
             used_fields.update(drawing.knobs)
     left_out = all_fields - used_fields | {"snapshot"}
-    if any(FIELD in drawing.knobs for drawing in panels.stage_drawings(setting, run)):
+    if panels.shows_one_seed(setting, run):
         left_out.add(FIELD)  # it stands beside the clock
     return [
         field

@@ -97,8 +97,7 @@ def _head(
 def has_seeds(setting: Setting, run: Run) -> bool:
     """Return whether the visitor may choose whose model the stage shows: the run holds several
     seeds, and a drawing on the stage shows one of them."""
-    shows_one = any(FIELD in drawing.knobs for drawing in panels.stage_drawings(setting, run))
-    return shows_one and widgets.can_move(setting, FIELD, run)
+    return panels.shows_one_seed(setting, run) and widgets.can_move(setting, FIELD, run)
 
 
 def snapshot_index(setting: Setting, run: Run, playable: Sequence[Beat] = ()) -> int:
