@@ -21,7 +21,7 @@ from icl_core.contract.figure import Figure
 from icl_core.contract.lesson import Lesson
 from icl_core.contract.progress import Cancelled, Diverged, NextTraining, Progress  # noqa: F401
 from icl_core.contract.run import CannotDraw, Run, Tensors, compact, names  # noqa: F401
-from icl_core.contract.seeds import FIELD, ROWS, number_of, of_seed, seed_shown
+from icl_core.contract.seeds import FIELD, ROWS, can_choose, number_of, of_seed, seed_shown
 from icl_core.contract.story import Story, Try
 
 
@@ -88,7 +88,7 @@ class Drawing:
         where there are several seeds."""
         panel = self.draw(self._of_seed(run, view), view)
         whose = self._whose(run, view)
-        return replace(panel, title=f"{panel.title} · {whose}") if whose else panel
+        return replace(panel, title=f"{panel.title}, {whose}") if whose else panel
 
     def explained(self, run: Run, view: Any) -> Sequence[Map]:
         """Return the maps of the seed that the view shows, with their explanations; none if the
@@ -108,7 +108,7 @@ class Drawing:
             return ""
         if self.seeds == MEAN_OF_SEEDS:
             return f"mean of {count} seeds"
-        if FIELD in self.knobs:
+        if FIELD in self.knobs and can_choose(view):
             after = ", after training" if self.moving and self.is_still(run, view) else ""
             return f"seed {seed_shown(run, view)}{after}"
         return f"seed {number_of(run)}" if self.seeds == FIRST_SEED else ""

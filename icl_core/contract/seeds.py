@@ -85,9 +85,15 @@ def of_seed(run: Run, number: int) -> Run:
     return replace(run, tensors=tensors, digest=f"{run.digest} seed {number}")
 
 
+def can_choose(view: Any) -> bool:
+    """Return whether a view, or a class of views, has a field that chooses the seed shown."""
+    knob = knobs_of(view if isinstance(view, type) else type(view)).get(FIELD)
+    return knob is not None and bool(knob.at_most)
+
+
 def seed_shown(run: Run, view: Any) -> int:
     """Return the number of the seed whose model a view shows of a run."""
     knob = knobs_of(type(view)).get(FIELD)
-    if knob is None or (knob.at_most == HELD and not run.finished):
+    if knob is None or not knob.at_most or (knob.at_most == HELD and not run.finished):
         return number_of(run)
     return min(getattr(view, FIELD), run.limit(knob.at_most))

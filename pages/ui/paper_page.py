@@ -161,8 +161,10 @@ def _run_line(setting: Setting, exact: Header | None, pending: Pending | None) -
             train_longer.offer(setting)
     elif pending is not None and training.is_active(pending.job()):
         st.caption("In training: see its progress on the page.")
-    elif pending is not None and (refused := training.run_button(setting, "sidebar")):
-        st.caption(refused)
+    elif pending is not None:
+        refused = training.run_button(setting, "sidebar", pending.job())
+        if refused:
+            st.caption(refused)
 
 
 def _main(

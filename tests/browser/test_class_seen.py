@@ -24,4 +24,4 @@ def test_only_who_asked_may_cancel_and_it_goes_on_for_the_other(
     one.get_by_role("button", name="Cancel").click()
     expect(one.get_by_text("It goes on: another visitor asked for it.")).to_be_visible()
     other.get_by_role("button", name="Cancel").click()
-    expect(one.get_by_text("This run was cancelled")).to_be_visible()
+    expect(one.get_by_text("Stopped at step")).to_be_visible()

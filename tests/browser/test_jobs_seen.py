@@ -70,19 +70,21 @@ def test_its_curves_grow_in_their_seat_nothing_jumps_and_cancel_stops_it(
     expect(
         tab.locator(".st-key-seat-loss:has([data-live]) .js-plotly-plot .main-svg").first
     ).to_be_visible()
-    expect(tab.locator(".st-key-seat-weights [data-live]")).to_have_count(
-        0
-    )  # it is not live: the run before stays
-    expect(chart(tab, "loss")).to_have_css("opacity", "1")
-    expect(chart(tab, "weights")).to_have_css("opacity", "0.45")
+    expect(tab.get_by_text("of 1,000,000, still training.")).to_be_visible()
+    expect(
+        tab.locator(".st-key-seat-weights:has([data-live]) .js-plotly-plot .main-svg").first
+    ).to_be_visible()  # the weights of this run, as they come
+    for seat in ("loss", "weights"):
+        expect(chart(tab, seat)).to_have_css("opacity", "1")
     expect(tab.locator(".clock")).to_be_hidden()  # the progress stands there
     assert still(tab) == approx(before, abs=1)  # pixels
     tab.get_by_role("button", name="Cancel").click()
-    expect(tab.get_by_text("This run was cancelled")).to_be_visible()
-    expect(tab.get_by_test_id("stMain").get_by_role("button", name="Run again")).to_be_visible()
+    expect(tab.get_by_text("Stopped at step")).to_be_visible()
+    main = tab.get_by_test_id("stMain")
+    expect(main.get_by_role("button", name="Continue from step")).to_be_visible()
     expect(training(tab)).to_have_count(0)
-    expect(tab.locator("[data-live]")).to_have_count(0)
-    expect(chart(tab, "loss")).to_have_css("opacity", "1")
+    expect(tab.locator(".st-key-current")).to_have_count(0)  # nothing of another run stands unfaded
+    expect(tab.locator("[data-live]")).to_have_count(2)  # and what was trained stays
     expect(tab.locator(".clock")).to_be_visible()
     assert still(tab) == approx(before, abs=1)
 
@@ -134,7 +136,7 @@ def test_reload_and_a_second_window_find_the_same_job(server: str, window: Windo
     other.goto(f"{server}/{SLOW}&seed=3")
     expect(training(other)).to_be_visible()
     other.get_by_role("button", name="Cancel").click()
-    expect(tab.get_by_text("This run was cancelled")).to_be_visible()
+    expect(tab.get_by_text("Stopped at step")).to_be_visible()
 
 
 def test_another_server_finds_the_job_and_the_runs_page_cancels_it(
@@ -148,7 +150,7 @@ def test_another_server_finds_the_job_and_the_runs_page_cancels_it(
     expect(training(runs)).to_be_visible()
     runs.get_by_role("button", name="Cancel").click()
     expect(runs.get_by_text("Nothing is training now")).to_be_visible()
-    expect(tab.get_by_text("This run was cancelled")).to_be_visible()
+    expect(tab.get_by_text("Stopped at step")).to_be_visible()
 
 
 def worker(environment: dict[str, str]) -> psutil.Process:

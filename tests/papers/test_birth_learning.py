@@ -8,6 +8,7 @@ import pytest
 
 from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.contract.knobs import BadSetting
+from icl_core.contract.seeds import of_seed
 from icl_core.papers.birth.induction import EXPERIMENT
 from icl_core.papers.birth.induction import train as induction
 from icl_core.papers.birth.induction.load_run import weights_at
@@ -54,6 +55,21 @@ def test_two_seeds_hold_the_first_alone(small):
     assert np.array_equal(both["curve/accuracy"][:1], small["curve/accuracy"], equal_nan=True)
     assert np.array_equal(both["final/W_K2"], small["final/W_K2"])
     assert not np.array_equal(both["curve/accuracy"][0], both["curve/accuracy"][1])
+    # the second one's model is that of a run of this seed alone, rounded to half precision
+    alone = compute(replace(SMALL, seed=SMALL.seed + 1), Recorder())
+    run = Run(replace(SMALL, seeds=2), both)
+    assert (run.seeds_held, Run(SMALL, small).seeds_held) == (2, 1)
+    second = of_seed(run, 2)
+    for name in ("final/W_K1", "final/W_K2", "final/W_O2", "frozen/W_E", "frozen/R1"):
+        assert np.allclose(second[name], alone[name], rtol=2**-11, atol=1e-7), name
+    assert of_seed(run, 3) is run and of_seed(Run(SMALL, small), 2).tensors is small
+    drawing = next(each for each in EXPERIMENT.drawings if each.name == "w_o2")
+    titles = [drawing.panel(run, View(seed_shown=number)).title for number in (1, 2, 5)]
+    assert [title.partition("right")[2] for title in titles] == [
+        ", seed 1",
+        ", seed 2, after training",
+        ", seed 2, after training",
+    ]
 
 
 def test_frozen_matrices_stay_until_their_step():

@@ -14,13 +14,14 @@ from icl_core.jobs.estimate import estimate_seconds
 from icl_core.jobs.folder import write_problem
 from icl_core.machine import limits
 from icl_core.runs import store
-from pages.ui.controls import auto_train
+from pages.ui.controls import auto_train, live_model
 from pages.ui.link import pending_address, visitors
 from pages.ui.link.address import Setting
 from pages.ui.look import formats
 from pages.ui.look.escape import escape_markdown
 
 INTERVAL = 0.3  # seconds between updates of a job's state
+STEP_INTERVAL = 1.0  # seconds between updates of the step that the stage shows
 
 
 @dataclass(frozen=True)
@@ -56,14 +57,19 @@ def is_active(job: queue.JobState | None) -> bool:
     return job is not None and not job.ended and job.status != "cancelling"
 
 
+def kept_key(job: queue.JobState | None) -> str:
+    """Return the key of a cancelled job whose training can go on; empty if it is none."""
+    return job.key if job is not None and job.status == "cancelled" and job.kept else ""
+
+
 def is_over(job: queue.JobState | None) -> bool:
-    """Return whether the job was cancelled or has failed, so that the nearest run is shown without
-    fading."""
+    """Return whether the job was cancelled or has failed."""
     return job is not None and job.status in ("cancelling", "cancelled", "failed")
 
 
-def run_button(setting: Setting, where: str, again: bool = False) -> str:
-    """Draw the button that trains the setting; `where` becomes part of its key.
+def run_button(setting: Setting, where: str, job: queue.JobState | None = None) -> str:
+    """Draw the button that trains the setting, or goes on with its cancelled `job`; `where` becomes
+    part of its key.
 
     Returns a sentence on why there is no button, or an empty string.
     """
@@ -72,11 +78,13 @@ def run_button(setting: Setting, where: str, again: bool = False) -> str:
     seconds = estimate_seconds(setting.id, setting.config)
     if reason := too_long(seconds):
         return reason
-    label = (
-        f"{'Run again' if again else 'Train it here'} · {formats.duration(seconds)} {spawn.where()}"
-    )
+    label = "Run again" if is_over(job) else "Train it here"
+    if job is not None and kept_key(job) and job.step:
+        label = f"Continue from step {job.step:,}"
+        if seconds is not None and job.total:
+            seconds *= 1 - job.step / job.total
     st.button(
-        label,
+        f"{label} · {formats.duration(seconds)} {spawn.where()}",
         type="primary",
         key=f"run {where}",
         on_click=submit,
@@ -120,8 +128,24 @@ def show_pending(setting: Setting, pending: Pending, job: queue.JobState | None)
         elif is_active(job):
             st.empty()  # in the button's place, so that the sentence stays in its own
         else:
-            reason = run_button(setting, "page", again=is_over(job))
-        st.markdown(f"{reason} {_nearest_text(job, pending.nearest)}".strip())
+            reason = run_button(setting, "page", job)
+        if is_active(job):
+            st.fragment(_show_step, run_every=STEP_INTERVAL)(pending)
+        else:
+            st.markdown(f"{reason} {_nearest_text(job, pending.nearest)}".strip())
+
+
+def _show_step(pending: Pending) -> None:
+    """Draw at which step the model on the stage is, and which run the faded panels show."""
+    st.markdown(_step_text(pending.job(), pending.nearest))
+
+
+def _step_text(job: queue.JobState | None, nearest: str) -> str:
+    where = live_model.where(job.key) if job is not None else ""
+    if not where:
+        return _nearest_text(job, nearest)
+    faded = f" Faded panels show the nearest run: {nearest}." if nearest else ""
+    return f"**At {where}, still training.**{faded}"
 
 
 def _nearest_text(job: queue.JobState | None, nearest: str) -> str:
@@ -132,7 +156,10 @@ def _nearest_text(job: queue.JobState | None, nearest: str) -> str:
         return f"While it trains, you see the nearest trained run, faded: {nearest}."
     if is_over(job):
         text = "" if job is None or job.status == "failed" else "This run was cancelled. "
-        return f"{text}You see the nearest trained run: {nearest}." if nearest else text
+        if job is not None and kept_key(job) and job.step:
+            text = f"Stopped at step {job.step:,}. "
+        faded = "Faded panels show" if job is not None and kept_key(job) else "You see, faded,"
+        return f"{text}{faded} the nearest trained run: {nearest}." if nearest else text
     if job is not None and job.status == "done":
         text = (
             "This run was made here and is no longer stored: it was deleted, or dropped to make "

@@ -9,6 +9,7 @@ import streamlit as st
 
 from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import Knob, knobs_of
+from icl_core.contract.seeds import FIELD
 from pages.ui.controls import uploads
 from pages.ui.link import address, lesson_rules
 from pages.ui.link.address import Setting
@@ -54,6 +55,31 @@ def draw_view(setting: Setting, field: str, value: Any, run: Run) -> None:
         knob = replace(knob, high=high, default=min(knob.default, high))
     base = address.base_view(setting.experiment, setting.preset)
     draw(setting, field, knob, value, getattr(base, field))
+
+
+def draw_seed(setting: Setting, value: int, run: Run) -> None:
+    """Draw the view's field `seed_shown` as a list that needs little room."""
+    knob = knobs_of(setting.experiment.view)[FIELD]
+    numbers = range(1, run.limit(knob.at_most) + 1)
+    base = getattr(address.base_view(setting.experiment, setting.preset), FIELD)
+    shown = min(value, numbers[-1])
+    key = f"{setting.id}:{FIELD} of the stage"
+    set_widget(key, shown, knob, base)
+    st.selectbox(
+        knob.label,
+        numbers,
+        shown - 1,
+        format_func="seed {}".format,
+        label_visibility="collapsed",
+        help=None,
+        disabled=FIELD in lesson_rules.fixed_fields(setting.lesson, setting.preset),
+        **widget_arguments(key, _seed_changed, setting.id, key, base),
+    )
+
+
+def _seed_changed(id: str, key: str, base: int) -> None:
+    if address.is_shown(id):  # else the visitor has gone to another experiment
+        address.write(FIELD, st.session_state[key], base)
 
 
 def draw(

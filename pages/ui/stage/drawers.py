@@ -8,6 +8,7 @@ import streamlit as st
 from icl_core import registry
 from icl_core.contract import knobs
 from icl_core.contract.experiment import STAGE, Drawing, Panel, Run
+from icl_core.contract.seeds import FIELD
 from icl_core.findings.findings import Summary
 from pages.ui.claims import evidence
 from pages.ui.controls import sweep, widgets
@@ -194,6 +195,8 @@ def _fields(setting: Setting, run: Run, place: str) -> list[str]:
         if drawing.applies(run.config):
             used_fields.update(drawing.knobs)
     left_out = all_fields - used_fields | {"snapshot"}
+    if panels.shows_one_seed(setting, run):
+        left_out.add(FIELD)  # it stands beside the clock
     return [
         field
         for field in knobs.knobs_of(setting.experiment.view)

@@ -1,17 +1,20 @@
-"""Curves of a run that is still training, drawn in place of the former run's until it is done."""
+"""A run that is still training, drawn in place of the former run's until it is done: its curves,
+and its model from the previews of its worker."""
 
 import time
 from collections.abc import Callable
 
 import streamlit as st
 
-from icl_core.contract.experiment import Drawing, Panel, Run
+from icl_core.contract.experiment import STAGE, CannotDraw, Drawing, Panel, Run
 from icl_core.jobs import queue
+from pages.ui.controls import live_model
 from pages.ui.link.address import Setting
-from pages.ui.look.style import theme
+from pages.ui.look.style import Theme, theme
 from pages.ui.stage import panels
 
-INTERVAL = 0.5  # seconds between drawings; each one delays the training
+INTERVAL = 0.5  # seconds between drawings of curves; each one delays the training
+MODEL_INTERVAL = 1.0  # seconds between drawings of the model, of which no more previews come
 FIRST_WAIT = 0.5  # seconds: a short training has its first curves by then
 _LAST_CURVES = "last curves"
 
@@ -22,38 +25,66 @@ def show_live(
     key: str,
     show: Callable[[Panel], None],
     show_former: Callable[[], None],
+    goes_on: bool = True,
 ) -> None:
-    """Draw the curves that the run of that key has so far, again and again, by `show`.
+    """Draw what the run of that key has so far, by `show`: again and again while it `goes_on`.
 
-    `show_former` draws the former run's panel: until there are curves, and where `key` is empty or
-    the drawing shows none.
+    `show_former` draws the former run's panel: until there is something to draw, and where `key` is
+    empty or the drawing shows nothing of a run in training.
     """
-    if key and drawing.live:
-        return st.fragment(_show_curves, run_every=INTERVAL)(
-            show, show_former, setting, drawing, key
+    draws_model = drawing.place == STAGE and not drawing.live
+    if key and (drawing.live or draws_model):
+        interval = MODEL_INTERVAL if draws_model else INTERVAL
+        return st.fragment(_show_latest, run_every=interval if goes_on else None)(
+            setting, drawing, key, show, show_former
         )
     # A fragment has a container: with the same nesting a chart takes the place of the former one.
     with st.container():
         show_former()
 
 
-def _show_curves(
-    show: Callable[[Panel], None],
-    show_former: Callable[[], None],
+def _show_latest(
     setting: Setting,
     drawing: Drawing,
     key: str,
 ) -> None:
+    with panels.report_faults(setting, drawing.name):
+        panel = _curves(setting, drawing, key) if drawing.live else _model(setting, drawing, key)
+        if panel is None:
+            return show_former()
+        show(panel)
+
+
+def _model(setting: Setting, drawing: Drawing, key: str) -> Panel | None:
+    """Return the panel of the model as it is now; None if there is nothing to draw yet."""
+    run = live_model.latest(key)
+    if run is None or not drawing.applies(run.config):
+        return None
+    view = panels.relevant_view(setting.experiment, drawing, setting.view)
+    name = panels.drawing_key(setting, drawing, run, view)
+    try:
+        return _model_panel(name, run, drawing, view, theme())
+    except CannotDraw:
+        return None
+
+
+# Apart from the panels of finished runs, which these would push out of their cache.
+@st.cache_resource(max_entries=24, show_spinner=False)
+def _model_panel(name: str, _run: Run, _drawing: Drawing, _view: object, _theme: Theme) -> Panel:
+    return panels.draw(_run, _drawing, _view, _theme)
+
+
+def _curves(setting: Setting, drawing: Drawing, key: str) -> Panel | None:
+    """Return the panel of the curves so far; None if there is nothing to draw yet."""
     # The last curves stay until the page shows the finished run, whose worker has deleted them.
     last_key, run = st.session_state.get(_LAST_CURVES, ("", None))
     latest = queue.partial_curves(key) if last_key == key else _first_curves(key)
     if latest is not None or last_key != key:
         run = latest
         st.session_state[_LAST_CURVES] = key, run
-    with panels.report_faults(setting, drawing.name):
-        if run is None or not run.tensors or not drawing.applies(run.config):
-            return show_former()
-        show(panels.draw(run, drawing, setting.view, theme()))
+    if run is None or not run.tensors or not drawing.applies(run.config):
+        return None
+    return panels.draw(run, drawing, setting.view, theme())
 
 
 def _first_curves(key: str) -> Run | None:

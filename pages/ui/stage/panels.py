@@ -12,6 +12,7 @@ from icl_core import figures
 from icl_core.contract import knobs
 from icl_core.contract.experiment import STAGE, CannotDraw, Drawing, Experiment, Panel, Run
 from icl_core.contract.knobs import BadSetting
+from icl_core.contract.seeds import FIELD, can_choose
 from icl_core.contract.setting_names import file_stem
 from icl_core.figures import panel_tables
 from icl_core.figures.downsample import every_cell
@@ -33,6 +34,13 @@ def stage_drawings(setting: Setting, run: Run) -> list[Drawing]:
         for drawing in setting.experiment.drawings
         if drawing.place == STAGE and drawing.applies(run.config)
     ]
+
+
+def shows_one_seed(setting: Setting, run: Run) -> bool:
+    """Return whether a drawing on the stage shows one seed, which the visitor may choose."""
+    return can_choose(setting.experiment.view) and any(
+        FIELD in drawing.knobs for drawing in stage_drawings(setting, run)
+    )
 
 
 def drawers_of(experiment: Experiment, field: str) -> set[str]:

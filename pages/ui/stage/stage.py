@@ -11,10 +11,11 @@ from streamlit.delta_generator import DeltaGenerator
 
 from icl_core.contract import knobs
 from icl_core.contract.experiment import Drawing, Panel, Run
+from icl_core.contract.seeds import FIELD
 from icl_core.contract.story import Beat
 from icl_core.findings.findings import Summary
 from icl_core.jobs.queue import JobState
-from pages.ui.controls import training
+from pages.ui.controls import training, widgets
 from pages.ui.controls.training import Pending
 from pages.ui.link import address, pending_address
 from pages.ui.link.address import Setting
@@ -31,6 +32,8 @@ from pages.ui.stage import (
 )
 from pages.ui.stage.playback import ClockOptions
 from pages.ui.story import beats, highlight, prediction
+
+SEEDS_WIDTH = 96  # pixels of the choice of a seed
 
 
 @st.fragment
@@ -55,11 +58,11 @@ def show(
     setting = replace(setting, view=films.view_at(setting.view, index))
     with panels.report_faults(setting, "story"):
         beats.show(setting, run, playable)
-    with st.container(key="faded" if pending and not training.is_over(job) else "current"):
+    with st.container(key="faded" if pending else "current"):
         cell = None
         with panels.report_faults(setting, "cell"):
             cell = one_number.requested_cell(setting, run)
-        _panels(setting, run, training_key)
+        _panels(setting, run, training_key or training.kept_key(job), bool(training_key))
         drawers.show(setting, run, summaries, cell, training_key)
         numbers_open = drawers.requested_drawer() == drawers.NUMBERS
         one_number.link_maps(setting, run, cell, numbers_open)
@@ -91,10 +94,22 @@ def _head(
             # a question about the diagram is asked with the diagram in sight
             reveal=has_question and beat is not None and beat.drawer == model_diagram.MODEL,
         )
-        _clock(setting, run, index, options)
+        if has_seeds(setting, run):
+            with st.container(horizontal=True, vertical_alignment="bottom", key="clock row"):
+                _clock(setting, run, index, options)
+                with st.container(width=SEEDS_WIDTH, key="seeds"):
+                    widgets.draw_seed(setting, setting.view.seed_shown, run)
+        else:
+            _clock(setting, run, index, options)
         with st.container(key="line"):
             if active_job is not None:
                 training.show_progress(active_job.key)
+
+
+def has_seeds(setting: Setting, run: Run) -> bool:
+    """Return whether the visitor may choose whose model the stage shows: the run holds several
+    seeds, and a drawing on the stage shows one of them."""
+    return panels.shows_one_seed(setting, run) and widgets.can_move(setting, FIELD, run)
 
 
 def snapshot_index(setting: Setting, run: Run, playable: Sequence[Beat] = ()) -> int:
@@ -148,8 +163,10 @@ def _on_rest(setting: Setting, steps: Sequence[int]) -> None:
     address.write_all(fields)
 
 
-def _panels(setting: Setting, run: Run, training_key: str) -> None:
+def _panels(setting: Setting, run: Run, training_key: str, goes_on: bool) -> None:
     """Draw the stage's panels, and send the browser the frames by which the clock moves them.
+
+    Of the run of `training_key`, if there is one, you see what has been trained so far.
 
     The frames come after the panels if the last snapshot is shown, which is in the panels already:
     the page is then seen sooner.
@@ -175,6 +192,7 @@ def _panels(setting: Setting, run: Run, training_key: str) -> None:
                     training_key,
                     show=partial(_seat_live, setting, drawing),
                     show_former=partial(_seat_panel, setting, drawing, run),
+                    goes_on=goes_on,
                 )
     if is_last:
         _send_films(setting, moved, run, place)

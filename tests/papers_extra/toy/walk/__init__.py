@@ -34,6 +34,7 @@ EXPERIMENT = Experiment(
     presets=settings.PRESETS,
     goes_on=lambda config: True,
     story=STORY,
+    preview=train.completed,
     headline=headline,
     cost=lambda config: (
         1e-4 * config.steps

@@ -16,16 +16,34 @@ def compute(config: Config, progress: Progress) -> Tensors:
     """`curve/loss` [seeds, evaluations], `snapshot/weights` [snapshots, seeds, d], `final/*`
     [seeds, d]."""
     only = phases.Phase("walk", config.steps, partial(_train, config), loop.State.curves)
-    return phases.run([only], progress, partial(phases.curves, "walk"))["walk"]
+    curves = partial(phases.curves, "walk")
+    return phases.run([only], progress, curves, preview=_preview)["walk"]
 
 
-def _train(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
+def _preview(results: phases.Made) -> Tensors:
+    """Return the students as they are now."""
+    now = results["walk"]
+    return {
+        "snapshot/step": now["snapshot/step"],
+        "snapshot/weights": now["final/weights"][None],
+    }
+
+
+def completed(config: Config, tensors: Tensors) -> Tensors:
+    """Return what else the stage needs of a run in training: the teachers."""
+    return {"final/teacher": _teachers(config)[1].numpy()}
+
+
+def _teachers(config: Config) -> tuple[tuple[torch.Generator, ...], torch.Tensor]:
+    """Return every seed's generator, and the teachers that they have drawn first [seeds, d]."""
     generators = tuple(
         torch.Generator().manual_seed(config.seed + index) for index in range(config.seeds)
     )
-    teacher = torch.stack(
-        [torch.randn(config.d, generator=each) for each in generators]
-    )  # [seeds, d]
+    return generators, torch.stack([torch.randn(config.d, generator=each) for each in generators])
+
+
+def _train(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
+    generators, teacher = _teachers(config)
     student = {"weights": torch.zeros_like(teacher)}
 
     def gradient(step: int):
