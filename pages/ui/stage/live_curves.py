@@ -36,7 +36,7 @@ def show_live(
     if key and (drawing.live or draws_model):
         interval = MODEL_INTERVAL if draws_model else INTERVAL
         return st.fragment(_show_latest, run_every=interval if goes_on else None)(
-            setting, drawing, key, show, show_former
+            show, show_former, setting, drawing, key
         )
     # A fragment has a container: with the same nesting a chart takes the place of the former one.
     with st.container():
@@ -44,6 +44,8 @@ def show_live(
 
 
 def _show_latest(
+    show: Callable[[Panel], None],
+    show_former: Callable[[], None],
     setting: Setting,
     drawing: Drawing,
     key: str,
