@@ -42,6 +42,7 @@ def few() -> Iterator[None]:
         for module in (measurements, train):
             patch.setattr(module, "WATCHED", 16)
         patch.setattr(train, "EVALUATED", 32)
+        patch.setattr(measurements, "POSITIONS", 32 * SMALL.T)
         yield
 
 
