@@ -111,7 +111,8 @@ def test_the_task_comes_in_two_sentences_with_an_example(told):
     for preset in experiment.presets:
         say = storytelling.task_of(task, preset.config)
         assert say.count(". ") <= 1 and len(say) <= 260
-    assert len(task.example.pieces) >= 2 and any(kind for _, kind in task.example.pieces)
+        example = storytelling.example_of(task, preset.config)
+        assert len(example.pieces) >= 2 and any(kind for _, kind in example.pieces)
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from icl_core.contract.lesson import Lesson
 from icl_core.contract.progress import Cancelled, Diverged, NextTraining, Progress  # noqa: F401
 from icl_core.contract.run import Run, Tensors, compact, names  # noqa: F401
 from icl_core.contract.story import Story
+from icl_core.contract.visitor import Replacements, Typed
 
 
 class CannotDraw(Exception):
@@ -190,6 +191,8 @@ class Experiment:
     diagram     takes a config and returns the diagram of its model
     theory      numbers that sweeps draw beside what was measured
     atlas       grids of shipped runs
+    typed       the text that the visitor types above the stage
+    replaced    what the view can put in place of parts of the model
     """
 
     name: str
@@ -211,6 +214,8 @@ class Experiment:
     diagram: Callable[[Any], Diagram] | None = None
     theory: tuple[Theory, ...] = ()
     atlas: Atlas | None = None
+    typed: Typed | None = None
+    replaced: Replacements | None = None
 
 
 @dataclass(frozen=True)

@@ -43,11 +43,11 @@ class Task:
 
     say      two sentences for a reader who knows what a matrix is, or a function of the config that
              returns them
-    example  one prompt
+    example  one prompt, or a function of the config that returns it
     """
 
     say: str | Callable[[Any], str]
-    example: Example
+    example: Example | Callable[[Any], Example]
 
 
 @dataclass(frozen=True)
@@ -144,6 +144,11 @@ def sentence_of(what: Said, run: Run, view: Any) -> str:
 def task_of(task: Task, config: Any) -> str:
     """Return the task's sentences for a config."""
     return task.say if isinstance(task.say, str) else task.say(config)
+
+
+def example_of(task: Task, config: Any) -> Example:
+    """Return the task's example for a config."""
+    return task.example(config) if callable(task.example) else task.example
 
 
 def seen_at(beat: Beat, run: Run, base: Any) -> Any:

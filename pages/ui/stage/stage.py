@@ -19,9 +19,9 @@ from pages.ui.controls.training import Pending
 from pages.ui.link import address, pending_address
 from pages.ui.link.address import Setting
 from pages.ui.look.chart import seat_chart
-from pages.ui.stage import drawers, films, live_curves, one_number, panels, playback
+from pages.ui.stage import drawers, films, live_curves, one_number, panels, playback, typed_text
 from pages.ui.stage.playback import ClockOptions
-from pages.ui.story import beats, highlight, prediction
+from pages.ui.story import beats, highlight, prediction, replaced
 
 
 @st.fragment
@@ -39,6 +39,9 @@ def show(
     with panels.report_faults(setting, "script"):
         playable = beats.playable_beats(setting, run, pending is not None)
     beat = beats.current(setting, run, playable)
+    if prediction.open_question(run, beat) is not None:
+        # the stage would tell what comes of a replacement that the question asks about
+        setting = replaced.without_replacements(setting)
     index = snapshot_index(setting, run, playable)
     job = training.pending_job(pending)
     training_key = pending.key if pending and training.is_active(job) else ""
@@ -80,6 +83,7 @@ def _head(
             marks=highlight.marks(setting, run, beat),
         )
         _clock(setting, run, index, options)
+        typed_text.show(setting, run)
         with st.container(key="line"):
             if active_job is not None:
                 training.show_progress(active_job.key)

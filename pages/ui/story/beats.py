@@ -12,7 +12,7 @@ from icl_core.contract.story import Beat, Try
 from pages.ui.link import address, same_tab_links
 from pages.ui.link.address import Setting
 from pages.ui.look.escape import escape_markdown
-from pages.ui.story import highlight, navigation, prediction, tour
+from pages.ui.story import highlight, navigation, prediction, replaced, tour
 from pages.ui.story.glossary import line
 
 
@@ -45,11 +45,15 @@ def show(setting: Setting, run: Run, beats: Sequence[Beat]) -> None:
             key="turns", horizontal=True, vertical_alignment="center", gap="small", width="content"
         ):
             navigation.show(setting, run, beats, beat)
+        parts = replaced.replaced_parts(setting, run)
         with st.container(key="says", gap=None):
-            if beat is None:
-                _show_task(setting)
-            else:
+            if beat is not None:
                 _show_beat(setting, run, beat)
+            elif parts:
+                replaced.say(setting, parts)
+            else:
+                _show_task(setting)
+        replaced.way_back(setting, parts)
         with st.container(key="tries", width="content"):
             _show_tries(setting)
     st.html(f"<style>/* what is outlined */{highlight.style(setting, run, beat)}</style>")
@@ -116,11 +120,12 @@ def _show_task(setting: Setting) -> None:
             setting,
             "Press Start. The lesson asks for a prediction before it shows what comes of it.",
         )
+    prompt = story.example_of(task, setting.config)
     example = "".join(
-        f'<span class="piece {kind}">{escape(text)}</span>' for text, kind in task.example.pieces
+        f'<span class="piece {kind}">{escape(text)}</span>' for text, kind in prompt.pieces
     )
-    if task.example.answer:
-        example += f' → <span class="piece answer">{escape(task.example.answer)}</span>'
+    if prompt.answer:
+        example += f' → <span class="piece answer">{escape(prompt.answer)}</span>'
     line(
         setting,
         story.task_of(task, setting.config),

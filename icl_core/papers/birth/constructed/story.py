@@ -8,7 +8,7 @@ from icl_core.contract.story import Beat, Question, Story, Task, Try
 from icl_core.papers.birth.constructed.draw.sweep import trained
 from icl_core.papers.birth.constructed.metrics import at_d, shares_closed
 from icl_core.papers.birth.constructed.settings import View
-from icl_core.papers.birth.shared.captions import EXAMPLE, MATRICES
+from icl_core.papers.birth.shared.captions import MATRICES, stage_example
 from icl_core.papers.birth.shared.draw import NAMES
 
 CROSS_TALK, OWN, CURVES = "Cross-talk", "Your own sequence", "All curves"  # the drawers
@@ -16,7 +16,7 @@ CROSS_TALK, OWN, CURVES = "Cross-talk", "Your own sequence", "All curves"  # the
 TASK = Task(
     "The model predicts what follows a trigger, which only the trigger's earlier occurrence "
     "tells. Here it is not trained: the three matrices of its induction head are written down.",
-    EXAMPLE,
+    stage_example,
 )
 
 

@@ -39,9 +39,9 @@ class View:
     )
     raw: bool = toggle("both as they are, not aligned", default=False)
     wrong: bool = toggle("list the pairs that are wrong", default=False)
-    sequence: str = text("your own sequence (empty: a random one)", 256, default="")
+    sequence: str = text("your own sequence (empty: an example)", 256, default="")
     marked: str = text("its triggers (empty: all that come again)", 10, default="")
-    sample: int = slider("random sequence, number", 0, 99, default=0)
+    sample: int = slider("random sequence (0: the example)", 0, 99, default=0)
     length: int = slider("positions shown", 8, 256, default=40)
     position: int = slider("position in numbers", 1, 256, default=40, at_most="T")
     followed: int = slider(

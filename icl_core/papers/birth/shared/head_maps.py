@@ -9,9 +9,9 @@ import numpy as np
 from icl_core import figures
 from icl_core.contract.experiment import CannotDraw, Panel, Run
 from icl_core.figures import Predictions
-from icl_core.figures.attention_maps import Box
+from icl_core.figures.outlines import Box
 
-LONGEST = 24  # characters that a small map can name
+LONGEST = 64  # characters of a map on the stage
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,25 +74,28 @@ def at_snapshot(run: Run, index: int) -> Heads:
     )
 
 
-def first(heads: Heads) -> Panel:
-    """Layer 1's attention."""
+def first(heads: Heads, replaced: str = "") -> Panel:
+    """Layer 1's attention; `replaced` names what of the layer is not the trained model's."""
     if heads.attention1 is None:
         raise CannotDraw("this model has one layer")
     back = float(np.mean(np.diagonal(heads.attention1, -1)))
+    found = f"one back {back:.0%}" if replaced else f"looks one back: {back:.0%}"
     return Panel(
-        f"Layer 1 · looks one back: {back:.0%}",
+        f"Layer 1, {replaced} replaced: {found}" if replaced else f"Layer 1 · {found}",
         "Each row shows where one character looks. A layer that looks one back has a stripe "
         "beside the diagonal. Without learning a row is spread over many characters.",
         figures.small_attention(heads.attention1, heads.shown),
     )
 
 
-def second(heads: Heads) -> Panel:
-    """The last layer's attention, and the predicted characters."""
+def second(heads: Heads, replaced: str = "") -> Panel:
+    """The last layer's attention, and the predicted characters; `replaced` as in `first`."""
     layer, (hits, count) = "Layer 1" if heads.attention1 is None else "Layer 2", heads.right
     found = f"what followed: {hits} of {count} right" if count else "nothing comes again"
+    if replaced:
+        found = found.removeprefix("what followed: ")
     return Panel(
-        f"{layer} · {found}",
+        f"{layer}, {replaced} replaced: {found}" if replaced else f"{layer} · {found}",
         "An outlined cell is what followed the same character earlier. An induction head looks "
         "there and predicts it; the predictions stand at the right, each with a mark. Without a "
         f"head the rows are spread out. Of a longer sequence you see the first {LONGEST} "

@@ -16,7 +16,7 @@ from icl_core.papers.birth.shared.train import task_of
 
 def streams(run: Run, view: View) -> Panel:
     """The streams on the sequence, and the arrows that end in one position."""
-    found, weights, sequence = reading(run, view)
+    found, weights, sequence = reading(run, view, circuit_panels.NAMED)
     at = circuit_panels.followed(sequence, view.followed)
     circuit = simplified(weights, sequence.inputs, run.config.layers)
     best = found.probabilities.argmax(1).tolist()
@@ -27,7 +27,7 @@ def streams(run: Run, view: View) -> Panel:
 
 def paths(run: Run, view: View) -> Panel:
     """What every path adds to two logits."""
-    _, weights, sequence = reading(run, view)
+    _, weights, sequence = reading(run, view, circuit_panels.NAMED)
     circuit = simplified(weights, sequence.inputs, run.config.layers)
     at = circuit_panels.followed(sequence, view.followed)
     return circuit_panels.paths(circuit, sequence, at, at_step(run, view), "")
