@@ -24,8 +24,8 @@ def say(setting: Setting, parts: list[Replaced]) -> None:
     """Draw a sentence on what the stage shows."""
     line(
         setting,
-        f"The stage shows the model with {in_words(parts)}, at every step of the clock. Dashed "
-        "panels show what was put in; drawers other than Graft show the trained model.",
+        f"The stage shows the model with {in_words(parts)}, at every step of the clock. "
+        "Drawers other than Graft show the trained model.",
     )
 
 
