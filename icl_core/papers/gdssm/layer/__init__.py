@@ -65,8 +65,8 @@ def _left(run: Run, view: View) -> str:
     """The loss after the view's replacements beside the trained model's, where it is known."""
     if not grafted.is_known(run, view):
         return ""
-    unchanged = View(snapshot=view.snapshot, seed_shown=view.seed_shown)
-    after, before = (number_text(grafted.loss(run, each)) for each in (view, unchanged))
+    both = view, grafted.as_trained(view)
+    after, before = (number_text(grafted.loss(run, each)) for each in both)
     return f": the loss is {after} (trained: {before})"
 
 

@@ -1,6 +1,7 @@
 """The model that the stage shows: the trained one, or one with parts replaced."""
 
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any
 
 from icl_core.contract.experiment import Run
@@ -29,6 +30,11 @@ def wanted(config: Any, view: Any) -> dict[str, str]:
         for name, how in asked.items()
         if how != "trained" and (name != "skip" or config.skip)
     }
+
+
+def as_trained(view: Any) -> Any:
+    """Return the view without its replacements."""
+    return replace(view, **dict.fromkeys(GRAFTS, "trained"))
 
 
 def replaced(config: Any, view: Any) -> list[Replaced]:

@@ -9,7 +9,7 @@ from icl_core.papers.birth.induction.load_run import weights_at
 from icl_core.papers.birth.induction.settings import Config, View
 from icl_core.papers.birth.shared import head_maps, stage
 from icl_core.papers.birth.shared.draw import NAMES
-from icl_core.papers.birth.shared.head_maps import LONGEST, Heads
+from icl_core.papers.birth.shared.head_maps import Heads
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.probes import OVER, memory_scores, recall
 from icl_core.papers.birth.shared.sequence import Reading, Shown, read
@@ -41,10 +41,9 @@ def heads(run: Run, view: View) -> Heads:
     return stage.heads(found, sequence)
 
 
-def reading(run: Run, view: View, most: int = LONGEST) -> tuple[Reading, Weights, Shown]:
-    """What the model makes of the sequence on stage, of at most so many characters; the model, and
-    the sequence."""
-    sequence = stage.on_stage(task_of(run.config), view, most)
+def reading(run: Run, view: View) -> tuple[Reading, Weights, Shown]:
+    """What the model makes of the sequence on stage, the model, and the sequence."""
+    sequence = stage.on_stage(task_of(run.config), view)
     weights = grafted.weights_shown(run, view)
     return read(weights, sequence, run.config.layers), weights, sequence
 

@@ -12,7 +12,7 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import number_text
 from icl_core.papers.gdssm.layer.ablation import kind_of
-from icl_core.papers.gdssm.layer.grafted import model_shown
+from icl_core.papers.gdssm.layer.grafted import as_trained, model_shown
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import gradient_descent, layer_1d, layer_nd, multi_layer
 from icl_core.papers.gdssm.shared.any_layer import Model
@@ -114,7 +114,7 @@ def typical(run: Run, view: Any) -> tuple[np.ndarray, np.ndarray]:
 def draw(run: Run, view: Any) -> Panel:
     """The state after t pairs, the exact sum scaled onto it by one factor for all t, and their
     difference."""
-    found, snapshot = held(run, view, exactly=True), run.snapshot_at(view)
+    found, snapshot = held(run, as_trained(view), exactly=True), run.snapshot_at(view)
     (total, word, _, made), (row_title, column_title), t = found.names, found.axes, found.shown
     figure = figures.maps(
         tuple(found.maps),
