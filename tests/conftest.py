@@ -25,10 +25,13 @@ os.environ["OMP_NUM_THREADS"] = (
 
 from jaxtyping import install_import_hook  # noqa: E402
 
+from tests import shapes  # noqa: E402
+
 # Shapes stand in the signatures of models and probes; settings check themselves, with messages of
 # their own.
 PAPERS = ROOT / "icl_core" / "papers"
 SHAPED = [path for path in PAPERS.rglob("*.py") if "jaxtyping" in path.read_text()]
+shapes.check_new_ones()
 install_import_hook(
     [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in SHAPED], "beartype.beartype"
 )
@@ -80,6 +83,11 @@ def pytest_collection_finish():
     from icl_core.machine import device
 
     device.keep_imports()
+
+
+def pytest_runtest_setup():
+    """Every test checks the shapes that it would check alone."""
+    shapes.forget()
 
 
 def pytest_collection_modifyitems(items):

@@ -165,24 +165,24 @@ SHOWN = [id for id in IDS if any(header.experiment == id for header in SHIPPED)]
 
 @pytest.mark.parametrize("id", SHOWN)
 def test_shipped_runs_draw_and_measure_what_their_files_say(id):
-    """The metrics of all runs; the drawings of one run of each kind, as they differ with choices
-    and switches, and not with numbers."""
+    """The metrics of all runs; the drawings of as many as show every choice, every switch on and
+    off, and every set of drawings that apply: they differ with these, and not with numbers."""
     experiment = EXPERIMENTS[id]
     drawn = set()
     for header in (header for header in SHIPPED if header.experiment == id):
         run = store.default().load(header)
         _check_metrics(experiment, run)
-        kind = _kind_of(experiment, run)
-        if kind not in drawn:
+        kinds = _kinds_of(experiment, run)
+        if not kinds <= drawn:
             _check_drawings(experiment, run, validate=not drawn)
-            drawn.add(kind)
+            drawn |= kinds
 
 
-def _kind_of(experiment, run):
-    """The choices and switches of a run's config, and which drawings apply to it."""
+def _kinds_of(experiment, run):
+    """The choices and switches of a run's config, each by itself, and which drawings apply."""
     fields = [field for field, knob in knobs_of(experiment.config).items() if knob.kind != "slider"]
-    choices = tuple(getattr(run.config, field) for field in fields)
-    return choices, tuple(drawing.applies(run.config) for drawing in experiment.drawings)
+    applies = tuple(drawing.applies(run.config) for drawing in experiment.drawings)
+    return {*((field, getattr(run.config, field)) for field in fields), ("drawings", applies)}
 
 
 def _check_metrics(experiment, run):

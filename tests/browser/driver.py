@@ -41,6 +41,24 @@ def reached(page: Page, address: str | Pattern[str] | Callable[[str], bool]) -> 
     return settled(page)
 
 
+def visit(page: Page, address: str) -> Page:
+    """Go to another address of the page that is open, as the browser's Back does: what has been
+    loaded stays, which saves half of what a load takes. The page stands at its top afterwards."""
+    page.evaluate(
+        """address => {
+            document.title = "on the way";  // every run of the script sets it
+            history.pushState({}, "", address);
+            dispatchEvent(new PopStateEvent("popstate"));
+        }""",
+        address,
+    )
+    page.wait_for_function("document.title !== 'on the way'")
+    page.evaluate("new Promise(seen => requestAnimationFrame(() => requestAnimationFrame(seen)))")
+    settled(page)
+    page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, 0)")
+    return page
+
+
 def heading(page: Page, text: str) -> Locator:
     """The title of a panel or section."""
     return page.get_by_role("heading", name=text)

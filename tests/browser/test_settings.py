@@ -109,7 +109,16 @@ def test_the_shared_link_shows_the_same_setting(server: str, window: Window) -> 
     expect(again.get_by_test_id("stAlertContentWarning")).to_have_count(0)
 
 
-def test_the_projector_hides_the_sidebar(server: str, window: Window) -> None:
-    tab = go(window(), f"{server}/toy?projector=1")
+def test_the_menu_leads_to_the_projector_which_hides_menu_and_sidebar(
+    server: str, window: Window
+) -> None:
+    tab = go(window(), f"{server}/toy")
+    tab.locator(".st-key-more button").first.click()
+    tab.get_by_text("Projector", exact=True).click()
+    reached(tab, "**projector=1*")
+    tab.keyboard.press("Escape")
     expect(tab.get_by_test_id("stSidebar")).to_be_hidden()
     expect(heading(tab, "The loss falls")).to_be_visible()
+    expect(tab.locator(".st-key-header")).to_be_hidden()
+    tab.keyboard.press("m")
+    expect(tab.locator(".st-key-header")).to_be_visible()

@@ -1,21 +1,12 @@
-"""The stage: what stands in the first screen, and the one clock that moves all of it without the
-server."""
+"""The stage: the one clock that moves all of it without the server, and its drawers."""
 
 from collections.abc import Callable
 
-import pytest
 from conftest import until
 from driver import go, reached, settled, tall, together
 from playwright.sync_api import Page, expect
 
-from icl_core import registry
-from icl_core.contract.experiment import STAGE, Experiment
-
 Window = Callable[..., Page]
-EXPERIMENTS = [id for id in registry.experiment_ids() if not id.startswith("toy.")]
-SMALLEST = """() => Math.min(...[...document.querySelectorAll('[class*="st-key-chart-"] svg text')]
-    .filter(text => text.textContent.trim()).map(text =>
-      parseFloat(getComputedStyle(text).fontSize)))"""
 PAINTED = """() => Object.fromEntries([...document.querySelectorAll('[class*="st-key-chart-"]')]
     .map(box => [box.className, box.querySelector('.js-plotly-plot')]).filter(([, plot]) =>
       plot.iclPainted)
@@ -24,72 +15,6 @@ PAINTED = """() => Object.fromEntries([...document.querySelectorAll('[class*="st
 LARGEST = """name => Math.max(...document.querySelector(`.st-key-chart-${name} .js-plotly-plot`)
     .calcdata[0][0].z.flat().map(Math.abs))"""
 TOP = "box => box.getBoundingClientRect().top"
-TOPS = """() => [...document.querySelectorAll('[class*="st-key-chart-"]')].map(chart =>
-  chart.getBoundingClientRect())
-    .map(box => [box.top, box.bottom])"""
-
-
-def _first_screen(boxes: list[tuple[float, float]]) -> bool:
-    return (
-        bool(boxes)
-        and min(top for top, _ in boxes) < 260
-        and max(bottom for _, bottom in boxes) < 900
-    )
-
-
-@pytest.mark.parametrize("id", EXPERIMENTS)
-def test_the_stage_is_the_first_screen_every_drawer_opens_and_a_projector_is_filled(
-    server: str, window: Window, id: str
-) -> None:
-    paper, name = id.split(".")
-    tab = go(window(), f"{server}/{paper}?experiment={name}")
-    boxes: list[tuple[float, float]] = []
-
-    def placed() -> bool:
-        boxes[:] = tab.evaluate(TOPS)
-        return _first_screen(boxes)
-
-    until(
-        placed,
-        "the stage starts above 260 px and ends above 900 px",
-        lambda: f"{boxes} {tab.inner_text('body')}",
-    )
-    assert tab.locator(".js-plotly-plot").count() <= 8
-    expect(tab.locator(".headline")).to_contain_text(".")
-    _every_drawer_opens(tab, registry.experiment(id))
-    assert "nan" not in tab.get_by_test_id("stMain").inner_text().lower().split()
-    tab.set_viewport_size({"width": 1280, "height": 720})
-    _to_the_projector(tab)
-    until(lambda: _fills_the_projector(tab.evaluate(TOPS)), "the stage ends above 720 px")
-    until(lambda: tab.evaluate(SMALLEST) >= 14, "its type is that of a projector")
-    expect(tab.locator(".st-key-header")).to_be_hidden()
-    tab.keyboard.press("m")
-    expect(tab.locator(".st-key-header")).to_be_visible()
-
-
-def _every_drawer_opens(tab: Page, experiment: Experiment) -> None:
-    """One after the other, with all its panels."""
-    shown = [each for each in experiment.drawings if each.applies(experiment.presets[0].config)]
-    for drawer in dict.fromkeys(each.place for each in shown if each.place != STAGE):
-        tab.get_by_test_id("stMain").get_by_text(drawer, exact=True).click()
-        for drawing in (each for each in shown if each.place == drawer):
-            key = f"panel-{'wide' if drawing.wide else 'half'}-{drawing.name}".replace(" ", "-")
-            drawn = tab.locator(f".st-key-{key}").locator(
-                ".main-svg, table, [data-testid=stDataFrame]"
-            )
-            drawn.locator("visible=true").first.wait_for()
-        settled(tab)
-
-
-def _to_the_projector(tab: Page) -> None:
-    """By the bar for the room, at the right of the menu's line."""
-    tab.locator(".room .projector").click()
-    reached(tab, "**projector=1*")
-    settled(tab)
-
-
-def _fills_the_projector(boxes: list[tuple[float, float]]) -> bool:
-    return min(top for top, _ in boxes) > 0 and max(bottom for _, bottom in boxes) < 720
 
 
 def test_one_clock_moves_every_panel_and_asks_the_server_for_nothing(

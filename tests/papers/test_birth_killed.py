@@ -13,7 +13,7 @@ from icl_core.runs.file import read
 from tests.house import ROOT, SOON, house, wait_for
 
 ID = "birth.induction"
-WANTED = Config(N=16, d=64, T=128, K=3, batch=64, steps=30)
+WANTED = Config(N=16, d=32, T=64, K=3, batch=64, steps=30)
 
 
 def content(path) -> tuple[dict, dict]:

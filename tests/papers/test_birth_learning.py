@@ -139,10 +139,11 @@ def test_progress_counts_to_its_total():
 
 
 def test_the_small_preset_learns_in_context():
-    """A third of the classroom preset: enough for the induction head, far above what one layer can
-    do."""
-    tensors = compute(Config(steps=120), Recorder())
-    made = Run(Config(steps=120), tensors)
+    """A third of the classroom preset with half its batch: enough for the induction head, far above
+    what one layer can do."""
+    config = Config(steps=120, batch=64)
+    tensors = compute(config, Recorder())
+    made = Run(config, tensors)
     assert float(tensors["evaluated/accuracy"][0]) > 0.92
     assert 0.45 < float(tensors["baseline/one_layer"][0]) < 0.65
     assert float(tensors["baseline/repeat"][0]) < 0.30

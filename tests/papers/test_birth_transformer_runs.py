@@ -1,7 +1,9 @@
 """Runs of the full transformer: resumed bit for bit, true to their files, and held against the
 paper at its setting."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from icl_core.papers.birth.shared.full.head_scores import evaluate
 from icl_core.papers.birth.shared.full.model import forward
 from icl_core.papers.birth.shared.task import make_task, sample
 from icl_core.papers.birth.shared.train import WATCHED, held_out, task_of
-from icl_core.papers.birth.transformer import EXPERIMENT, claims
+from icl_core.papers.birth.transformer import EXPERIMENT, claims, measurements, train
 from icl_core.papers.birth.transformer.draw import ablation
 from icl_core.papers.birth.transformer.load_run import (
     example_maps,
@@ -33,9 +35,25 @@ CONFIGS = {preset.name: replace(preset.config, seeds=preset.seeds) for preset in
 SMALL = Config(N=16, d=16, T=32, K=3, heads=2, batch=16, steps=20, seeds=2)
 
 
-@pytest.fixture(scope="module")
-def whole() -> dict[str, np.ndarray]:
+@pytest.fixture
+def few() -> Iterator[None]:
+    """Hold out few sequences: whatever is measured on them is measured the same way."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (measurements, train):
+            patch.setattr(module, "WATCHED", 16)
+        patch.setattr(train, "EVALUATED", 32)
+        patch.setattr(measurements, "POSITIONS", 32 * SMALL.T)
+        yield
+
+
+@pytest.fixture
+def whole(few: None) -> dict[str, np.ndarray]:
     """The small run, from its beginning to its end at once."""
+    return _whole()
+
+
+@cache
+def _whole() -> dict[str, np.ndarray]:
     return compute(SMALL, Recorder())
 
 

@@ -151,7 +151,7 @@ def test_the_1d_layer_reaches_its_number():
 
 
 def test_two_layers_reach_two_free_rates_and_beat_one_shared_rate():
-    config = Config(layers=2, recurrence="scalar", batch=512, steps=1000)
+    config = Config(layers=2, recurrence="scalar", batch=256, steps=1000)
     found = train.run(config, Recorder())
     assert found["evaluated/scaled"][0] == pytest.approx(0.564, rel=0.01)
     assert abs(found["evaluated/ratio"][0] - 1) < 0.01

@@ -1,0 +1,124 @@
+"""What is checked of every experiment: one page load for each paper, in which the experiments are
+visited one after the other.
+
+A check that is to hold for every experiment belongs into CHECKS, as loading a page takes more than
+most checks do.
+"""
+
+from collections.abc import Callable
+
+import pytest
+from conftest import until
+from driver import go, settled, visit
+from playwright.sync_api import Page, expect
+
+from icl_core import registry
+from icl_core.contract.experiment import STAGE, Experiment
+from icl_core.contract.knobs import knobs_of, main_knobs
+
+Window = Callable[..., Page]
+PAPERS = [name for name in registry.papers() if name != "toy"]
+FIRST = [next(iter(registry.papers()[paper].experiments)) for paper in PAPERS]
+DESK, PROJECTOR = {"width": 1400, "height": 900}, {"width": 1280, "height": 720}
+LAPTOP, WIDE = {"width": 1366, "height": 768}, {"width": 1920, "height": 1080}
+SMALLEST = """() => Math.min(...[...document.querySelectorAll('[class*="st-key-chart-"] svg text')]
+    .filter(text => text.textContent.trim()).map(text =>
+      parseFloat(getComputedStyle(text).fontSize)))"""
+TOPS = """() => [...document.querySelectorAll('[class*="st-key-chart-"]')].map(chart =>
+  chart.getBoundingClientRect())
+    .map(box => [box.top, box.bottom])"""
+
+# The main knobs that a pointer reaches: name and lower end of each.
+KNOBS = """() => [...document.querySelectorAll('.st-key-main-knobs [class*="st-key-knob-"]')]
+    .map(knob => [knob, knob.querySelector('[role=slider], input, button')])
+    .filter(([knob, part]) => part && knob.contains(document.elementFromPoint(
+      ...(box => [box.left + box.width / 2, box.top + box.height / 2])(
+        (part.closest('[class*="Thumb"], label') ?? part).getBoundingClientRect()))))
+    .map(([knob]) => [knob.className.match(/st-key-knob-(\\w+)/)[1],
+      knob.getBoundingClientRect().bottom])"""
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_experiment_of_a_paper(server: str, window: Window, paper: str) -> None:
+    tab = window()
+    for index, name in enumerate(registry.papers()[paper].experiments):
+        tab.set_viewport_size(DESK)
+        if index == 0:
+            go(tab, f"{server}/{paper}?experiment={name}")
+        else:
+            visit(tab, f"/{paper}?experiment={name}")
+        for check in CHECKS:
+            try:
+                check(tab, registry.experiment(f"{paper}.{name}"))
+            except Exception as fault:
+                fault.add_note(f"in {check.__name__} of {paper}.{name}")
+                raise
+
+
+def the_stage_is_the_first_screen(tab: Page, experiment: Experiment) -> None:
+    """At 1400 × 900 it starts above 260 px and ends above 900 px."""
+    boxes: list[tuple[float, float]] = []
+
+    def placed() -> bool:
+        boxes[:] = tab.evaluate(TOPS)
+        tops, bottoms = zip(*boxes, strict=True) if boxes else ((), ())
+        return bool(boxes) and 0 < min(tops) < 260 and max(bottoms) < 900
+
+    until(placed, "the stage is in the first screen", lambda: f"{boxes} {tab.inner_text('body')}")
+    assert tab.locator(".js-plotly-plot").count() <= 8
+    expect(tab.locator(".headline")).to_contain_text(".")
+
+
+def the_main_knobs_are_in_sight(tab: Page, experiment: Experiment) -> None:
+    """All of them without scrolling on a laptop of 768 px; the sidebar is the same on larger
+    screens, which is looked at once for each paper."""
+    config = experiment.presets[0].config
+    fields = knobs_of(experiment.config)
+    expected = [
+        field
+        for field in main_knobs(experiment.config)
+        if not fields[field].shown_if or getattr(config, fields[field].shown_if)
+    ]
+    sizes = (LAPTOP, WIDE, DESK) if experiment.name in FIRST else (DESK,)
+    for size in sizes:
+        tab.set_viewport_size(size)
+        reached = tab.evaluate(KNOBS)
+        assert [name for name, _ in reached] == expected, (size, reached)
+        assert max(bottom for _, bottom in reached) <= LAPTOP["height"], (size, reached)
+
+
+def every_drawer_opens(tab: Page, experiment: Experiment) -> None:
+    """One after the other, with all its panels."""
+    shown = [each for each in experiment.drawings if each.applies(experiment.presets[0].config)]
+    for drawer in dict.fromkeys(each.place for each in shown if each.place != STAGE):
+        tab.get_by_test_id("stMain").get_by_text(drawer, exact=True).click()
+        for drawing in (each for each in shown if each.place == drawer):
+            key = f"panel-{'wide' if drawing.wide else 'half'}-{drawing.name}".replace(" ", "-")
+            drawn = tab.locator(f".st-key-{key}").locator(
+                ".main-svg, table, [data-testid=stDataFrame]"
+            )
+            drawn.locator("visible=true").first.wait_for()
+        settled(tab)
+    assert "nan" not in tab.get_by_test_id("stMain").inner_text().lower().split()
+
+
+def a_projector_is_filled(tab: Page, experiment: Experiment) -> None:
+    """Its stage ends above 720 px, with type that is large enough."""
+    tab.set_viewport_size(PROJECTOR)
+    visit(tab, f"{tab.url}&projector=1")
+    until(lambda: _fills_the_projector(tab.evaluate(TOPS)), "the stage ends above 720 px")
+    until(lambda: tab.evaluate(SMALLEST) >= 14, "its type is that of a projector")
+    expect(tab.locator(".st-key-header")).to_be_hidden()
+
+
+def _fills_the_projector(boxes: list[tuple[float, float]]) -> bool:
+    return min(top for top, _ in boxes) > 0 and max(bottom for _, bottom in boxes) < 720
+
+
+# In this order: each check finds the page as the one before has left it, the first at 1400 × 900.
+CHECKS = (
+    the_stage_is_the_first_screen,
+    the_main_knobs_are_in_sight,
+    a_projector_is_filled,
+    every_drawer_opens,
+)
