@@ -99,14 +99,14 @@ def test_labels_of_near_marks_stand_on_different_levels():
     assert stagger([0.1, 0.9], [0.3, 0.3]) == [0, 0]
 
 
-def test_attention_leaves_the_future_blank_and_draws_a_trace_for_each_kind_of_box():
+def test_attention_leaves_the_future_blank_and_outlines_each_kind_of_box():
     boxes = [(3, 1, "trigger"), (3, 2, "correct output"), (2, 1, "correct output")]
     figure = figures.attention(np.full((4, 4), 0.25), list("a b\n"), boxes)
     assert np.isnan(figure.plotly().data[0].z[np.triu_indices(4, 1)]).all()
     kinds = {trace.name for trace in figure.plotly().data if trace.type == "scatter"}
-    assert kinds == {"", "trigger", "correct output"}
+    assert kinds == {shape.name for shape in figure.plotly().layout.shapes}
+    assert kinds == {"trigger", "correct output"}
     assert list(figure.plotly().layout.xaxis.ticktext) == ["a", "␣", "b", "↵"]
-    assert len({trace.marker.symbol for trace in figure.plotly().data[2:]}) == 2
 
 
 def test_attention_pair_says_where_predictions_are_wrong():
@@ -214,6 +214,14 @@ def test_bars_name_what_was_not_run():
         lines=[("Bayes", 0.98, "floor")],
     )
     assert list(figure.plotly().data[0].text) == ["0.9", "not run"]
+
+
+def test_a_low_bar_has_its_value_above_it():
+    figure = figures.bars(["before", "after"], [0.99, 0.0116], "accuracy", y_range=(0, 1.05))
+    bars = figure.plotly().data[0]
+    assert list(bars.text) == ["0.99", "0.0116"]
+    assert list(bars.textposition) == ["inside", "outside"]
+    assert bars.textfont.size == 15 and not bars.cliponaxis
 
 
 def test_spectrum_is_on_a_log_scale():

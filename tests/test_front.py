@@ -3,6 +3,7 @@ single run."""
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -92,7 +93,11 @@ def test_an_opening_shows_what_the_page_of_its_experiment_shows(paper):
             count
         )  # the same traces in all
         for index in (0, len(count) - 1):
-            page = drawings[name].draw(run, experiment.view(snapshot=index)).figure.data[0]["z"]
+            view = experiment.view(snapshot=index)
+            if experiment.typed is not None:  # the page begins with a word
+                example = {experiment.typed.field: "".join(run.names("sequence"))}
+                view = replace(view, **example)
+            page = drawings[name].draw(run, view).figure.data[0]["z"]
             np.testing.assert_allclose(
                 panels[index].figure.data[0]["z"], page, atol=0.03
             )  # kept in half precision

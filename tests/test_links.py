@@ -208,7 +208,7 @@ def test_a_link_names_a_step_and_shows_the_last_snapshot_not_beyond_it() -> None
             "w_o2",
         ),
         ("birth", "w_k2:0:1", "a row from 1 to 65 and a column from 1 to 65 of w_k2"),
-        ("birth", "second:x:11", "a row from 1 to 10 and a column from 1 to 10 of second"),
+        ("birth", "second:x:11", "a row from 1 to 8 and a column from 1 to 8 of second"),
         ("birth", "accuracy:1:1", "a map, a row and a column"),
         ("gdssm", "weights:4:1:1", "a map from 1 to 3 of weights"),
         ("birth", f"w_k2:1:{MANY[:60]}", "a row from 1 to 65 and a column from 1 to 65 of w_k2"),

@@ -23,6 +23,7 @@ from icl_core.contract.progress import Cancelled, Diverged, NextTraining, Progre
 from icl_core.contract.run import CannotDraw, Run, Tensors, compact, names  # noqa: F401
 from icl_core.contract.seeds import FIELD, ROWS, can_choose, number_of, of_seed, seed_shown
 from icl_core.contract.story import Story, Try
+from icl_core.contract.visitor import Replacements, Typed
 
 
 @dataclass(frozen=True)
@@ -225,6 +226,8 @@ class Experiment:
     preview     takes a config and the tensors that its run, in training, has handed to
                 `Progress.report` as its preview; returns what else the stage's drawings need and
                 follows from the config, such as frozen embeddings
+    typed       the text that the visitor types above the stage
+    replaced    what the view can put in place of parts of the model
     """
 
     name: str
@@ -248,6 +251,8 @@ class Experiment:
     atlas: Atlas | None = None
     picture: tuple[str, ...] = ()
     preview: Callable[[Any, Tensors], Tensors] = lambda config, tensors: {}
+    typed: Typed | None = None
+    replaced: Replacements | None = None
 
 
 @dataclass(frozen=True)

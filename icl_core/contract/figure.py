@@ -63,6 +63,23 @@ class Figure:
         """Add a line or a box."""
         return self._add("shapes", shape)
 
+    def add_shapes(self, shapes: Iterable[Mapping[str, Any]]) -> "Figure":
+        """Add lines and boxes."""
+        for shape in shapes:
+            self.add_shape(**shape)
+        return self
+
+    def needs(self, width: float, height: float = 0) -> "Figure":
+        """Note how many pixels the figure needs at least: where it has fewer it scrolls, or its
+        place grows. Zero needs no more than any figure has."""
+        return self.update_layout(meta={"needs": [int(width), int(height)]})
+
+    @property
+    def needed(self) -> tuple[int, int]:
+        """The least width and height of the figure in pixels; 0 for no more than usual."""
+        width, height = self.layout.get("meta", {}).get("needs", (0, 0))
+        return width, height
+
     def _add(self, kind: str, one: dict[str, Any]) -> "Figure":
         self.layout[kind] = [*self.layout.get(kind, ()), one]
         return self

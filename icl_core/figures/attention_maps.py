@@ -20,21 +20,20 @@ from icl_core.figures.map_grid import (
     sequential,
     subplots,
 )
+from icl_core.figures.outlines import Box, legend_entries, outlines
 from icl_core.figures.style import COLOURS, MONO, PAPER, axis, layout, visible_characters
 
-# A cell with a box: indices of its query and key, and "trigger", "correct output" or "other
-# output".
-Box = tuple[int, int, str]
-SYMBOLS = {
-    "trigger": "square-open",
-    "correct output": "square-open-dot",
-    "other output": "square-x-open",
-}
 WRITTEN = 48  # the longest sequence of which every token is written on the axes
 LETTERS = 100  # the longest sequence of which every token is written above the bars
 LEGEND = 34  # pixels of height of the legend
 STRIP = 220  # pixels of height of the predictions
 MAPS = 480  # pixels of height of two maps side by side
+MAP = 420  # pixels of the side of a map that stands alone
+PAIRED = 340  # pixels of the side of each of two maps, usually
+SIDES = 72  # pixels at the left and the right of all maps
+CELL = 10  # the least side of a cell in pixels; a map that has no room for it grows
+LABEL = 14  # pixels of height of a label
+GAP = 0.055  # between two maps as a share of the width
 TITLES = ("layer 1", "layer 2")
 
 
@@ -88,61 +87,44 @@ def add_attention(
     tokens: Sequence[str],
     boxes: Sequence[Box],
     subplot: Subplot,
+    pixels: float,
     scale: str = "coloraxis",
-    most: int = WRITTEN,
 ) -> None:
-    """Add attention weights [T, T], rows the queries; keys after a query are blank."""
+    """Add attention weights [T, T], rows the queries; keys after a query are blank. `pixels` is the
+    side of the map."""
     weights = np.array(weights, dtype=np.float32)
     weights[np.triu_indices(len(weights), 1)] = np.nan
     names, labels = positions(tokens)
     hover = "query %{y} attends to key %{x}: %{z:.4f}"
     trace = heat_trace(weights, names, names, hover, subplot, scale)
     figure.add_trace(link_map(trace, *tokens_held(tokens)))
-    labels_at_most = 16 if len(names) > WRITTEN else most
-    frame(figure, subplot, (names, labels, "query"), (names, labels, "key"), labels_at_most)
-    if boxes:
-        listed = {"", *(trace.get("name") for trace in figure.data if trace.get("showlegend"))}
-        for box in _boxes(boxes, names, subplot):
-            figure.add_trace(box.update(showlegend=box["name"] not in listed))
+    most = int(pixels // LABEL)
+    frame(figure, subplot, (names, labels, "query"), (names, labels, "key"), most)
+    figure.add_shapes(outlines(boxes, pixels / len(names), subplot))
+    figure.add_traces(legend_entries({kind for *_, kind in boxes}, subplot))
 
 
-def _boxes(boxes: Sequence[Box], names: Sequence[str], subplot: Subplot) -> list[Trace]:
-    """Return a trace for each kind of box. The first, of all kinds (""), has the background's
-    colour and sets the others off from dark cells."""
-    size = float(np.clip(360 / len(names), 5, 24))
-    width = 2 if size > 6 else 1
-    traces: list[Trace] = []
-    for kind in ["", *(kind for kind in SYMBOLS if any(box[2] == kind for box in boxes))]:
-        cells = [box for box in boxes if not kind or box[2] == kind]
-        x = [names[key] for _, key, _ in cells]
-        y = [names[query] for query, _, _ in cells]
-        if kind:
-            line = {"width": width, "color": COLOURS[kind]}
-        else:
-            line = {"width": 2 * width + 1, "color": PAPER}
-        marker = {
-            "symbol": SYMBOLS.get(kind, "square-open"),
-            "size": size,
-            "line": line,
-            "color": line["color"],
-        }
-        shared = {"legendgroup": kind, "hoverinfo": "skip"}
-        traces.append(
-            Trace(x=x, y=y, mode="markers", name=kind, marker=marker, **shared, **subplot.axes)
-        )
-    return traces
+def side_of(count: int, usual: float) -> float:
+    """Return the side of a map of `count` tokens in pixels: `usual`, or more if its cells would be
+    too small."""
+    return max(usual, CELL * count)
 
 
 def attention(weights: Any, tokens: Sequence[str], boxes: Sequence[Box] = ()) -> Figure:
     """Return one head's attention weights [T, T] over the characters `tokens`."""
-    height = 560
     bottom = AXIS - 10 + (LEGEND if boxes else 0)
-    scale = sequential(1 + 8 / (height - BAR - bottom))
+    side = side_of(len(tokens), MAP)
+    scale = sequential(1 + 8 / side)
     figure = Figure(
-        layout=layout(height, {"t": BAR, "b": bottom}, legend=legend_below(), coloraxis=scale)
+        layout=layout(
+            int(BAR + side + bottom),
+            {"t": BAR, "b": bottom},
+            legend=legend_below(),
+            coloraxis=scale,
+        )
     )
-    add_attention(figure, weights, tokens, boxes, Subplot())
-    return figure
+    add_attention(figure, weights, tokens, boxes, Subplot(), side)
+    return figure.needs(side + SIDES if side > MAP else 0)
 
 
 def attention_pair(
@@ -150,16 +132,18 @@ def attention_pair(
 ) -> Figure:
     """Return the attention [T, T] of two layers side by side, with `boxes` on the second, and under
     them the predicted tokens."""
-    plot = MAPS + STRIP
+    side = side_of(len(tokens), PAIRED)
+    maps = max(MAPS, side)
+    plot = maps + STRIP
     scale = sequential(1 + (TITLE + 8) / plot)
     margin = {"t": BAR + TITLE, "b": AXIS + (LEGEND if boxes else 0)}
-    height = plot + sum(margin.values())
+    height = int(plot + sum(margin.values()))
     figure = Figure(layout=layout(height, margin, legend=legend_below(), coloraxis=scale))
-    left, right = subplots(TITLES, 2, MAPS)
-    add_attention(figure, first, tokens, (), left.between(STRIP / plot, 1))
-    add_attention(figure, second, tokens, boxes, right.between(STRIP / plot, 1))
+    left, right = subplots(TITLES, 2, maps, GAP)
+    add_attention(figure, first, tokens, (), left.between(STRIP / plot, 1), side)
+    add_attention(figure, second, tokens, boxes, right.between(STRIP / plot, 1), side)
     add_strip(figure, tokens, predictions, Subplot(3, y=(0.0, (STRIP - AXIS - 60) / plot)))
-    return figure
+    return figure.needs(2 * side / (1 - GAP) + SIDES if side > PAIRED else 0)
 
 
 def add_strip(
@@ -175,7 +159,8 @@ def add_strip(
     figure.add_trace(_prediction_bars(names, predictions).update(subplot.axes))
     end = subplot.end
     title = "token, likeliest next above (hollow: wrong)"
-    x = category_axis(names, labels, 16 if len(names) > WRITTEN else LETTERS, title)
+    most = 100 if len(names) <= WRITTEN else max(16, len(names) // 5)
+    x = category_axis(names, labels, most, title)
     y = axis(
         "probability",
         range=[0, 1.02],

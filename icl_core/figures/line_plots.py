@@ -25,6 +25,7 @@ Marked = dict[str, list[dict[str, Any]]]  # a layout's "shapes" and "annotations
 LEVEL = 19  # pixels of height of a label
 FLOOR = 0.25  # lines below this share of the height have their label underneath
 LETTER = 7.5 / 310  # the width of a letter as a share of the plot on a narrow screen
+LOW_BAR = 0.09  # the share of the height below which a bar has no room for its value
 
 
 def curves(
@@ -234,11 +235,15 @@ def bars(
     if errors is not None:
         trace.update(error_y={"array": errors, "color": INK, "thickness": 2, "width": 6})
     if text == "value":
-        # at the bottom of the bar, where neither the error bar nor a reference line crosses it
+        # at the bottom of the bar, where neither the error bar nor a reference line crosses it;
+        # above a bar that is too low for it
         shown = [f"{value:.3g}" if np.isfinite(value) else "not run" for value in numbers]
+        bottom, top = y_range or (low, high)
+        is_low = np.abs(np.nan_to_num(numbers)) < LOW_BAR * (top - bottom)
         trace.update(
             text=shown,
-            textposition="inside",
+            textposition=["outside" if is_outside else "inside" for is_outside in is_low],
+            cliponaxis=False,
             insidetextanchor="start",
             textfont={"size": 15},
             textangle=0,

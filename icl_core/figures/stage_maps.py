@@ -6,7 +6,14 @@ from typing import Any
 import numpy as np
 
 from icl_core.contract.figure import Figure, Trace
-from icl_core.figures.attention_maps import SYMBOLS, Box, Predictions, positions, tokens_held
+from icl_core.figures.attention_maps import (
+    CELL,
+    LABEL,
+    Predictions,
+    positions,
+    side_of,
+    tokens_held,
+)
 from icl_core.figures.downsample import block_means_of, block_of
 from icl_core.figures.heatmaps import cell_numbers
 from icl_core.figures.map_grid import (
@@ -19,6 +26,7 @@ from icl_core.figures.map_grid import (
     map_axes,
     row_identities,
 )
+from icl_core.figures.outlines import Box, outlines
 from icl_core.figures.style import (
     COLOURS,
     FAINT,
@@ -33,10 +41,12 @@ from icl_core.figures.style import (
 
 Labels = Sequence[str] | None  # None: positions from 1
 BESIDE = (" ", "  ", "   ")  # the names of three further columns, for predictions
+BESIDE_LONG = tuple(" " * count for count in range(1, 10))  # of two rows of them, in a large map
 MOST = 12  # labels along a side
 MARGIN = {"t": 8, "b": 44, "l": 48, "r": 72}
 NEAR = {"title": {"standoff": 6}}  # the axis title directly under the labels
 PLOT = 200  # pixels of the side of a map, usually
+ROOM = 24  # the longest sequence whose map fits into the usual seat
 BAR = 160  # pixels of the length of a colour bar
 BETWEEN = 0.05  # the gap between two maps of a row as a share of the width
 LETTERS = 60  # letters that fit under all maps of a row
@@ -99,47 +109,37 @@ def small_attention(
     weights = np.array(weights, dtype=np.float32)
     weights[np.triu_indices(len(weights), 1)] = np.nan
     names, characters = positions(tokens)
+    side = side_of(len(names), PLOT) if len(names) > ROOM else PLOT
     bar = {"showscale": False} if guesses else {"colorbar": _bar("attention", [0, 0.5, 1])}
     scale = {"colorscale": colourscale(NONE_TO_ALL), "cmin": 0, "cmax": 1, **bar}
     figure = Figure(layout=layout(300, MARGIN, coloraxis=scale, showlegend=False))
     hover = "query %{y} looks at %{x}: %{z:.2f}"
     trace = heat_trace(weights, names, names, hover, Subplot(), "coloraxis")
     figure.add_trace(link_map(trace, *tokens_held(tokens)))
-    figure.add_traces(_outlines(boxes, names))
+    figure.add_shapes(outlines(boxes, side / len(names), Subplot()))
+    most = MOST if side == PLOT else int(side // LABEL)
+    across = max(2, 2 * most // (1 + max(map(len, characters))))
     row_side = (names, characters, "query")
     column_side = (names, characters, "key")
     if guesses is not None:
-        figure.add_trace(_predictions(names, guesses)).update_layout(margin={"r": 8})
+        beside = BESIDE if side == PLOT else BESIDE_LONG
+        figure.add_trace(_predictions(names, guesses, side)).update_layout(margin={"r": 8})
         title = "attended to (right: predicted)"
-        column_side = ([*names, *BESIDE], [*characters, *BESIDE], title)
-    return figure.update_layout(
-        map_axes(Subplot(), row_side, column_side, MOST, MOST + len(BESIDE)), xaxis=NEAR
+        column_side = ([*names, *beside], [*characters, *beside], title)
+        across += across * len(beside) // len(names) if len(beside) > 3 else len(beside)
+    figure.update_layout(map_axes(Subplot(), row_side, column_side, most, across), xaxis=NEAR)
+    if side == PLOT:
+        return figure
+    margin = figure.layout["margin"]
+    columns = len(column_side[0])
+    return figure.needs(
+        CELL * columns + margin["l"] + margin["r"], side + margin["t"] + margin["b"]
     )
 
 
-def _outlines(boxes: Sequence[Box], names: Sequence[str]) -> list[Trace]:
-    """Return for each kind of box a thin outline around its cells, which leaves them visible."""
-    size = float(np.clip(165 / len(names), 4, 22))
-    traces: list[Trace] = []
-    for kind in SYMBOLS:
-        cells = [(query, key) for query, key, box_kind in boxes if box_kind == kind]
-        if not cells:
-            continue
-        x = [names[key] for _, key in cells]
-        y = [names[query] for query, _ in cells]
-        marker = {
-            "symbol": "square-open",
-            "size": size,
-            "line": {"width": 1.6},
-            "color": COLOURS[kind],
-        }
-        traces.append(Trace(x=x, y=y, mode="markers", name=kind, marker=marker, hoverinfo="skip"))
-    return traces
-
-
-def _predictions(rows: Sequence[str], predictions: Predictions) -> Trace:
-    """Return the likeliest next character of each row, with a mark for right or wrong if the model
-    could know it."""
+def _predictions(rows: Sequence[str], predictions: Predictions, side: float) -> Trace:
+    """Return the likeliest next character of each row of a map of `side` pixels, with a mark for
+    right or wrong if the model could know it."""
     characters = visible_characters(predictions.tokens)
     texts: list[str] = []
     colours: list[str] = []
@@ -155,15 +155,16 @@ def _predictions(rows: Sequence[str], predictions: Predictions) -> Trace:
         else:
             texts.append(f"{character} ✗".strip())
             colours.append(INK)
-    font = {"family": MONO, "size": int(np.clip(PLOT / len(rows), 10, TEXT)), "color": colours}
+    font = {"family": MONO, "size": int(np.clip(side / len(rows), 10, TEXT)), "color": colours}
     hover_texts = [
         f"predicts '{character}' with probability {probability:.2f}"
         for character, probability in zip(characters, predictions.probability, strict=True)
     ]
     hover = {"customdata": hover_texts, "hovertemplate": "%{customdata}<extra></extra>"}
-    return Trace(
-        x=[BESIDE[1]] * len(rows), y=list(rows), mode="text", text=texts, textfont=font, **hover
-    )
+    # in a large map the texts of neighbouring rows would touch: they stand in two columns
+    columns = BESIDE[1:2] if side == PLOT else (BESIDE_LONG[2], BESIDE_LONG[6])
+    x = [columns[row % len(columns)] for row in range(len(rows))]
+    return Trace(x=x, y=list(rows), mode="text", text=texts, textfont=font, **hover)
 
 
 def _bar(title: str, ticks: Sequence[float]) -> dict[str, Any]:

@@ -75,9 +75,7 @@ def test_the_row_under_the_pointer_is_outlined_in_every_map_and_a_click_opens_it
 ) -> None:
     tab = go(window(), f"{server}/birth")
 
-    def pointed() -> (
-        bool
-    ):  # at the third c of abcXabcXab, wherever it stands while the page settles
+    def pointed() -> bool:  # at the second t of hotshots, wherever it stands while the page settles
         point(tab, "second", 6, 3)
         return outlined(tab, "first") == outlined(tab, "second") == [6]
 
@@ -88,7 +86,7 @@ def test_the_row_under_the_pointer_is_outlined_in_every_map_and_a_click_opens_it
     letters = tab.evaluate(
         "document.querySelector('.st-key-chart-w_k2 .js-plotly-plot').data[0].meta.rows.character"
     )
-    assert letters[outlined(tab, "w_k2")[0]] == "c"
+    assert letters[outlined(tab, "w_k2")[0]] == "t"
     tab.mouse.move(5, 5)
     until(lambda: outlined(tab, "first") == [], "nothing is outlined where no map is pointed at")
     visited = []
@@ -112,7 +110,7 @@ def test_the_row_under_the_pointer_is_outlined_in_every_map_and_a_click_opens_it
     tab.mouse.up()
     tab.wait_for_url("**cell=second*")
     assert asked(tab) == "second:7:4" and "drawer=Numbers" in tab.url  # at once: Back undoes both
-    expect(tab.locator(".st-key-one-number h3")).to_contain_text("7 'c' attends to 4 'X'")
+    expect(tab.locator(".st-key-one-number h3")).to_contain_text("7 't' attends to 4 's'")
     tab.mouse.move(5, 5)
     until(lambda: outlined(tab, "w_k1") == [6], "the cell of the link stays outlined")
     tab.get_by_text("The numbers behind every panel").click()

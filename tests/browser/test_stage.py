@@ -12,6 +12,8 @@ PAINTED = """() => Object.fromEntries([...document.querySelectorAll('[class*="st
       plot.iclPainted)
     .map(([name, plot]) => [name, [...plot.querySelectorAll('image')].map(image =>
       image.href.baseVal)]))"""
+LARGEST = """name => Math.max(...document.querySelector(`.st-key-chart-${name} .js-plotly-plot`)
+    .calcdata[0][0].z.flat().map(Math.abs))"""
 TOP = "box => box.getBoundingClientRect().top"
 
 
@@ -107,6 +109,24 @@ def test_a_page_that_is_pressed_stays_where_it_is(server: str, window: Window) -
     assert tab.locator(".st-key-drawer").evaluate(TOP) > 700
 
 
+def _a_graft_moves_the_stage(tab: Page) -> None:
+    """Maps, predictions and headline, until the way back is taken."""
+    titles = {name: tab.locator(f"[data-title={name}]") for name in ("second", "w_o2")}
+    before = titles["second"].inner_text()
+    parts = tab.locator(".st-key-drawer [data-testid=stButtonGroup]").nth(2)
+    parts.get_by_text("zero", exact=True).click()
+    reached(tab, "**graft_W_O2=zero*")
+    expect(titles["w_o2"]).to_contain_text("W_O² replaced by zero")
+    expect(titles["second"]).to_contain_text("W_O² replaced: 0 of 4 right")
+    expect(tab.locator(".headline")).to_contain_text("with W_O² replaced by zero")
+    expect(tab.locator(".st-key-seat-w_o2")).to_have_css("outline-style", "dashed")
+    until(lambda: tab.evaluate(LARGEST, "w_o2") == 0, "the map is empty")
+    tab.get_by_role("button", name="Show the trained model again").click()
+    reached(tab, "**/birth?drawer=Graft")
+    expect(titles["second"]).to_have_text(before)
+    until(lambda: tab.evaluate(LARGEST, "w_o2") > 0, "the map is the trained one's")
+
+
 def test_an_open_drawer_is_in_the_link_and_is_drawn_alone(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/birth")
     expect(tab.locator(".st-key-drawer")).to_have_count(0)
@@ -116,6 +136,7 @@ def test_an_open_drawer_is_in_the_link_and_is_drawn_alone(server: str, window: W
     reached(tab, "**/birth?drawer=Graft")
     expect(tab.locator(".st-key-drawer .js-plotly-plot")).to_have_count(2)
     until(lambda: tab.locator(".st-key-drawer").evaluate(TOP) < 600, "it has come into sight")
+    _a_graft_moves_the_stage(tab)
     tab.get_by_role("button", name="claims:").first.click()
     reached(tab, "**/birth?drawer=Evidence")
     expect(tab.locator(".st-key-drawer .claims li").first).to_be_visible()

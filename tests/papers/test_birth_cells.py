@@ -66,7 +66,7 @@ def test_the_score_of_a_query_and_a_key_is_the_models():
     assert found.total == pytest.approx(score, rel=1e-5) and len(found.terms) == 9
     assert found.share == pytest.approx(float(reading.attention2[4, 1]), rel=1e-4)
     assert (
-        found.terms[0].name == "w_E(a)ᵀ W_K² o(2) / √d"
+        found.terms[0].name == "w_E(h)ᵀ W_K² o(2) / √d"
     )  # what the query is meets what layer 1 has written
 
 

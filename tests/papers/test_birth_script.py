@@ -60,14 +60,6 @@ def test_another_order_gives_another_answer_and_leaves_the_beat_out():
     )
 
 
-def test_what_the_example_gets_wrong_at_the_end_is_explained_where_there_is_any():
-    run, view, beats = told("induction")
-    assert " The second X still puts only " in story.sentence_of(beats["close"].say, run, view)
-    truth = np.broadcast_to(run["example/truth"], run["reading/predicted"].shape)
-    right = Run(run.config, {**run.tensors, "reading/predicted": truth})
-    assert story.sentence_of(beats["close"].say, right, view).endswith("says what followed it.")
-
-
 def test_what_training_quietens_is_read_from_the_run():
     run, view, beats = told("constructed")
     said = story.sentence_of(beats["close"].say, run, view)

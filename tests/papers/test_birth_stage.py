@@ -123,7 +123,9 @@ def test_a_long_sequence_of_ones_own_is_shown_as_far_as_it_can_be_read():
     run = shipped("birth.induction", "fastest")
     second = next(each for each in INDUCTION.drawings if each.name == "second")
     figure = second.draw(run, replace(INDUCTION.view(), sequence="ab" * 100)).figure
-    assert figure is not None and figure.data[0]["z"].shape == (24, 24)
+    assert figure is not None and figure.data[0]["z"].shape == (64, 64)
+    width, height = figure.needed
+    assert width > height > 64 * 10  # ten pixels a cell, beside what stands around them
 
 
 def test_both_sides_of_a_large_map_of_positions_count_alike():

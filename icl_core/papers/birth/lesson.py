@@ -14,10 +14,10 @@ GRAFTS = ("graft_W_K1", "graft_W_K2", "graft_W_O2")
 
 def _grafted(run: Run, grafts: Mapping[str, Any]) -> float:
     """The accuracy in percent after grafts, as the drawer Graft measures it."""
-    from icl_core.papers.birth.induction.draw.grafts import after
+    from icl_core.papers.birth.induction.grafted import achieved
     from icl_core.papers.birth.induction.settings import View
 
-    return 100 * after(run, View(**grafts))["accuracy"]
+    return 100 * achieved(run, View(**grafts))["accuracy"]
 
 
 def _all_three(run: Run) -> float:

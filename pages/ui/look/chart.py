@@ -10,6 +10,7 @@ from icl_core.contract.experiment import Panel
 from icl_core.contract.figure import Figure
 from icl_core.figures import CONFIG
 from icl_core.figures.streamlit_figure import StreamlitFigure
+from pages.ui.look import room
 
 _TITLE = """<div class="seat-title"{live}><h3><span data-title="{name}">{title}</span></h3>
 <span class="caption" tabindex="0" role="note"
@@ -63,6 +64,7 @@ def seat_chart(
     mark = " data-live" if live else ""
     st.html(_TITLE.format(name=name, live=mark, title=title, caption=caption))
     if panel.figure is not None:
+        room.in_seat(name.replace(" ", "-"), panel.figure)
         figure, alt = (held.sent, held.alt) if held else (panel.figure, panel.caption)
         with st.container(key=f"chart-{name}"):
             # `alt` is not the title, which may name the snapshot: Streamlit makes a chart anew

@@ -11,7 +11,7 @@ def _read(name: str) -> str:
 
 
 _PAGE = _read("page.css")
-_SCRIPT = _read("script.css")
+_SCRIPT = _read("script.css") + _read("typed.css")
 _PROJECTOR = _read("projector.css")
 # A wide figure cannot reflow: on a narrow screen it scrolls inside its panel, and a hint says so.
 # The hint stands under the title; on the stage, where a figure's box has a fixed height, beside it
@@ -53,6 +53,7 @@ def apply(projector: bool = False) -> None:
     # Streamlit has no CSS variable for the sidebar's colour. What sticks to the sidebar's end must
     # cover what scrolls under it.
     css = css.replace("SIDEBAR", st.get_option(f"theme.{name}.secondaryBackgroundColor"))
+    css = css.replace("BACKGROUND", st.get_option(f"theme.{name}.backgroundColor"))
     css = css.replace("FAINT", "#A6ADB8" if is_dark() else "#5C6470")
     css = css.replace("ON_PRIMARY", "#0E1117" if is_dark() else "#FFFFFF")
     css = css.replace("LINK", st.get_option(f"theme.{name}.linkColor"))

@@ -29,9 +29,10 @@ from pages.ui.stage import (
     panels,
     pictures,
     playback,
+    typed_text,
 )
 from pages.ui.stage.playback import ClockOptions
-from pages.ui.story import beats, highlight, prediction
+from pages.ui.story import beats, highlight, prediction, replaced
 
 SEEDS_WIDTH = 96  # pixels of the choice of a seed
 
@@ -51,6 +52,9 @@ def show(
     with panels.report_faults(setting, "story"):
         playable = beats.playable_beats(setting, run, pending is not None)
     beat = beats.current(setting, run, playable)
+    if prediction.open_question(run, beat) is not None:
+        # the stage would tell what comes of a replacement that the question asks about
+        setting = replaced.without_replacements(setting)
     index = snapshot_index(setting, run, playable)
     job = training.pending_job(pending)
     training_key = pending.key if pending and training.is_active(job) else ""
@@ -101,6 +105,7 @@ def _head(
                     widgets.draw_seed(setting, setting.view.seed_shown, run)
         else:
             _clock(setting, run, index, options)
+        typed_text.show(setting, run)
         with st.container(key="line"):
             if active_job is not None:
                 training.show_progress(active_job.key)

@@ -13,7 +13,7 @@ from icl_core.contract.story import Beat, Try
 from pages.ui.link import address, same_tab_links
 from pages.ui.link.address import Setting
 from pages.ui.look.escape import escape_markdown
-from pages.ui.story import highlight, lesson, navigation, prediction, tour
+from pages.ui.story import highlight, lesson, navigation, prediction, replaced, tour
 from pages.ui.story.glossary import line
 
 
@@ -46,11 +46,15 @@ def show(setting: Setting, run: Run, beats: Sequence[Beat]) -> None:
             key="turns", horizontal=True, vertical_alignment="center", gap="small", width="content"
         ):
             navigation.show(setting, run, beats, beat)
+        parts = replaced.replaced_parts(setting, run)
         with st.container(key="says", gap=None):
-            if beat is None:
-                _show_task(setting)
-            else:
+            if beat is not None:
                 _show_beat(setting, run, beat)
+            elif parts:
+                replaced.say(setting, parts)
+            else:
+                _show_task(setting)
+        replaced.way_back(setting, parts)
         with st.container(key="tries", width="content"):
             _show_tries(setting)
     st.html(f"<style>/* what is outlined */{highlight.style(setting, run, beat)}</style>")

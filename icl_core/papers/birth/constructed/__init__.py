@@ -17,6 +17,7 @@ from icl_core.papers.birth.constructed.run import SEQUENCES, compute, widths
 from icl_core.papers.birth.constructed.settings import PRESETS, Config, View
 from icl_core.papers.birth.constructed.story import CROSS_TALK, CURVES, OWN, STORY
 from icl_core.papers.birth.shared.diagram import model_diagram
+from icl_core.papers.birth.shared.stage import TYPED
 
 
 def headline(run: Run, view: View) -> str:
@@ -80,4 +81,5 @@ EXPERIMENT = Experiment(
     cost=cost,
     story=STORY,
     diagram=lambda config: model_diagram(config, "construction", ("reads", {}), "accuracy"),
+    typed=TYPED,
 )

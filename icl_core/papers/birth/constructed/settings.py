@@ -100,9 +100,9 @@ class View:
 
     cross_talk: str = choice("construction", TALK, default="kept")
     memory: str = choice("matrix", {"W_O2": "W_O²", "W_K2": "W_K²", "W_K1": "W_K¹"}, default="W_O2")
-    sequence: str = text("your own sequence (empty: a random one)", 256, default="")
+    sequence: str = text("your own sequence (empty: an example)", 256, default="")
     marked: str = text("which characters are triggers (empty: all that repeat)", 10, default="")
-    sample: int = slider("random sequence no.", 0, 99, default=0)
+    sample: int = slider("random sequence no. (0: the example)", 0, 99, default=0)
     length: int = slider("positions shown", 8, 256, default=40)
 
 

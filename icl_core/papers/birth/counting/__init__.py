@@ -10,9 +10,11 @@ chains in which single states tell nothing.
 """
 
 from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment, Run
+from icl_core.contract.visitor import Typed
 from icl_core.papers.birth.counting import claims
 from icl_core.papers.birth.counting.diagram import model_diagram
 from icl_core.papers.birth.counting.draw import curves, explanations, stage
+from icl_core.papers.birth.counting.load_run import stage_text
 from icl_core.papers.birth.counting.metrics import measure
 from icl_core.papers.birth.counting.settings import PRESETS, Config, View
 from icl_core.papers.birth.counting.story import CURVES, STORY
@@ -84,4 +86,11 @@ EXPERIMENT = Experiment(
     goes_on=lambda config: True,
     story=STORY,
     diagram=model_diagram,
+    typed=Typed(
+        "sequence",
+        "Your states",
+        stage_text,
+        "A sequence of the states A, B, C, …; Enter shows what the model makes of it. An empty "
+        "field goes back to a random sequence.",
+    ),
 )

@@ -1,6 +1,6 @@
 """From a run to the model that it holds, and what the model makes of one sequence."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -56,6 +56,12 @@ def read(run: Run, view: View) -> Reading:
         logits[0, 0].softmax(-1).numpy(),
         strategies,
     )
+
+
+def stage_text(run: Run, view: View) -> str:
+    """The sequence on stage while the visitor has typed none."""
+    tokens = chosen(run.config, replace(view, sequence=""))[0].tolist()
+    return "".join(LETTERS[token] for token in tokens)
 
 
 def chosen(config: Config, view: View) -> torch.Tensor:

@@ -13,7 +13,8 @@ from dataclasses import replace
 import numpy as np
 
 from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment, Run, Theory
-from icl_core.papers.birth.induction import claims
+from icl_core.contract.visitor import Replacements
+from icl_core.papers.birth.induction import claims, grafted
 from icl_core.papers.birth.induction.atlas import ATLAS, CLAIMS
 from icl_core.papers.birth.induction.draw import (
     attention,
@@ -25,6 +26,7 @@ from icl_core.papers.birth.induction.draw import (
     explanations,
     forward,
     gradients,
+    grafted_headline,
     grafts,
     matrices,
     probes,
@@ -38,12 +40,15 @@ from icl_core.papers.birth.induction.train import completed, compute, one_layer,
 from icl_core.papers.birth.shared.circuit_panels import CIRCUIT
 from icl_core.papers.birth.shared.diagram import model_diagram
 from icl_core.papers.birth.shared.expected_recall import recalled
+from icl_core.papers.birth.shared.stage import TYPED
 from icl_core.papers.birth.shared.train import EVALUATED, EVALUATIONS, WATCHED
 from icl_core.training.loop import evaluations
 
 
 def headline(run: Run, view: View) -> str:
     """What you see: the model's accuracy at the step shown, beside what it could be."""
+    if grafted.wanted(run.config, view):
+        return grafted_headline.headline(run, view, _when(run, run.step(view)))
     step = run.step(view)
     accuracy = accuracy_at(run, step)
     repeat, best = (float(run[f"baseline/{name}"][0]) for name in ("repeat", "best_in_context"))
@@ -121,15 +126,20 @@ EXPERIMENT = Experiment(
         Drawing(
             "first",
             stage.first,
-            SEQUENCE,
+            (*SEQUENCE, grafted.FIELDS["W_K1"], "strength"),
             applies=lambda config: config.layers == 2,
             explanations=explanations.first,
         ),
-        Drawing("second", stage.second, SEQUENCE, explanations=explanations.second),
+        Drawing(
+            "second",
+            stage.second,
+            (*SEQUENCE, *grafted.GRAFTS),
+            explanations=explanations.second,
+        ),
         Drawing(
             "accuracy",
             curves.accuracy,
-            ("measure", "single_seeds"),
+            ("measure", "single_seeds", *grafted.FIELDS.values()),
             live=True,
             applies=_trains,
             seeds=MEAN_OF_SEEDS,
@@ -140,16 +150,26 @@ EXPERIMENT = Experiment(
         Drawing(
             "w_k1",
             stage.w_k1,
-            SEED,
+            (grafted.FIELDS["W_K1"], "strength", *SEED),
             applies=lambda config: config.layers == 2,
             explanations=explanations.w_k1,
         ),
-        Drawing("w_k2", stage.w_k2, SEED, explanations=explanations.w_k2),
-        Drawing("w_o2", stage.w_o2, SEED, explanations=explanations.w_o2),
+        Drawing(
+            "w_k2",
+            stage.w_k2,
+            (grafted.FIELDS["W_K2"], "strength", *SEED),
+            explanations=explanations.w_k2,
+        ),
+        Drawing(
+            "w_o2",
+            stage.w_o2,
+            (grafted.FIELDS["W_O2"], "strength", *SEED),
+            explanations=explanations.w_o2,
+        ),
         Drawing(
             "graft",
             grafts.draw,
-            ("graft_W_K1", "graft_W_K2", "graft_W_O2", "graft_W_F", "strength", *SEED),
+            (*grafted.GRAFTS, *SEED),
             GRAFT,
         ),
         Drawing(
@@ -247,4 +267,6 @@ EXPERIMENT = Experiment(
     atlas=ATLAS,
     picture=("second",),
     preview=completed,
+    typed=TYPED,
+    replaced=Replacements(grafted.GRAFTS, grafted.replaced),
 )

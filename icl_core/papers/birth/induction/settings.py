@@ -41,9 +41,9 @@ class View:
     )
     raw: bool = toggle("both as they are, not aligned", default=False)
     wrong: bool = toggle("list the pairs that are wrong", default=False)
-    sequence: str = text("your own sequence (empty: a random one)", 256, default="")
+    sequence: str = text("your own sequence (empty: an example)", 256, default="")
     marked: str = text("which characters are triggers (empty: all that repeat)", 10, default="")
-    sample: int = slider("random sequence no.", 0, 99, default=0)
+    sample: int = slider("random sequence no. (0: the example)", 0, 99, default=0)
     length: int = slider("positions shown", 8, 256, default=40)
     position: int = slider("position to read out", 1, 256, default=40, at_most="T")
     followed: int = slider(

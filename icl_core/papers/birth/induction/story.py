@@ -7,14 +7,14 @@ import numpy as np
 
 from icl_core.contract.experiment import Run
 from icl_core.contract.story import FIRST, LAST, MARKS, Beat, Question, Story, Try, first_at
-from icl_core.papers.birth.induction.draw import grafts
+from icl_core.papers.birth.induction.draw import stage
+from icl_core.papers.birth.induction.grafted import achieved
 from icl_core.papers.birth.induction.metrics import accuracy_at, milestones
 from icl_core.papers.birth.induction.settings import View
-from icl_core.papers.birth.shared import head_maps
 from icl_core.papers.birth.shared.captions import MATRICES, TASK
 from icl_core.papers.birth.shared.circuit_panels import CIRCUIT
+from icl_core.papers.birth.shared.head_maps import Heads
 from icl_core.papers.birth.shared.probes import early_positions
-from icl_core.papers.birth.shared.train import task_of
 
 GRAFT, OWN, BESIDE, CURVES, MODEL = (
     "Graft",
@@ -23,8 +23,6 @@ GRAFT, OWN, BESIDE, CURVES, MODEL = (
     "All curves",
     "The model",
 )  # the drawers
-MOST = 100  # accuracies kept
-_KNOWN: dict[tuple[str, View], float] = {}
 ORDER = (
     "W_K¹ early",
     "W_K²",
@@ -38,6 +36,11 @@ def _start(run: Run, view: View) -> str:
         f"Each row shows where one character looks. Before training: everywhere equally, and "
         f"{right:.0%} of the predictions are right."
     )
+
+
+def _heads(run: Run, index: int) -> Heads:
+    """What the model makes of the stage's own sequence at a snapshot."""
+    return stage.heads(run, View(snapshot=index))
 
 
 def _first_of(run: Run) -> int | None:
@@ -80,15 +83,13 @@ def _finds(run: Run) -> float | None:
     )
 
 
-def _first(run: Run, holds: Callable[[head_maps.Heads], Any]) -> float | None:
-    if "reading/attention2" not in run.tensors:
-        return None
-    shown = (head_maps.at_snapshot(run, index) for index in range(len(run.snapshot_steps)))
+def _first(run: Run, holds: Callable[[Heads], Any]) -> float | None:
+    shown = (_heads(run, index) for index in range(len(run.snapshot_steps)))
     return first_at(run.snapshot_steps, map(holds, shown))
 
 
 def _found(run: Run, view: View) -> str:
-    shown = head_maps.at_snapshot(run, run.snapshot_at(view))
+    shown = _heads(run, run.snapshot_at(view))
     query = next(index for index, follows in enumerate(shown.truth) if follows)
     character, follows = shown.shown[query], shown.truth[query]
     return (
@@ -98,14 +99,8 @@ def _found(run: Run, view: View) -> str:
 
 
 def _left(run: Run, view: View) -> float:
-    """The accuracy that the view's grafts leave; kept, as a page asks for it again and again."""
-    key = run.digest, view
-    found = _KNOWN.get(key)
-    if found is None:
-        if len(_KNOWN) >= MOST:
-            _KNOWN.clear()  # another visitor's thread may do so at any time
-        found = _KNOWN[key] = grafts.after(run, view)["accuracy"]
-    return found
+    """The accuracy that the view's grafts leave."""
+    return achieved(run, view)["accuracy"]
 
 
 def _one_layer(run: Run, view: View) -> str:
@@ -119,24 +114,8 @@ def _one_layer(run: Run, view: View) -> str:
 def _close(run: Run, view: View) -> str:
     return (
         "You have seen an induction head form: it finds the previous character, then the same "
-        "character, and says what followed it." + _too_rare(run)
+        "character, and says what followed it."
     )
-
-
-def _too_rare(run: Run) -> str:
-    """Why the example's first wrong prediction is wrong, where its character is rarer than the
-    others'."""
-    shown, task = head_maps.at_snapshot(run, len(run.snapshot_steps) - 1), task_of(run.config)
-    often = {each: float(task.unigram[task.characters.index(each)]) for each in shown.shown}
-    for query, key, _ in shown.where:
-        character = shown.shown[query]
-        if not shown.predicted.right[query] and often[character] == min(often.values()):
-            return (
-                f" The second {character} still puts only {shown.attention2[query, key]:.0%} of "
-                f"its attention where it should: 1 character in {1 / often[character]:,.0f} is "
-                "this one, too rare to be learned by now."
-            )
-    return ""
 
 
 def _mute(run: Run, view: View) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from icl_core.contract.knobs import NotHere
 from icl_core.contract.story import Example, Task
 from icl_core.figures.style import visible_characters
-from icl_core.papers.birth.shared.sequence import example
+from icl_core.papers.birth.shared.sequence import on_stage, typed
 from icl_core.papers.birth.shared.train import task_of
 
 _ONCE = (("a", ""), ("b", "trigger"), ("c", "output"), ("X", ""))
@@ -17,15 +17,16 @@ def example_of(config: Any) -> Example:
     """Return the sequence on stage as an example, up to the last trigger that has come before; that
     of the classroom where a visitor's text is not on this computer."""
     try:
-        text, triggers = example(task_of(config))
+        task = task_of(config)
     except NotHere:
         return EXAMPLE
-    last = max(text.rfind(trigger) for trigger in triggers)
-    first = text.find(text[last])
-    roles = {text[last]: "trigger", text[first + 1]: "output"}
-    shown = visible_characters(text)
-    pieces = [(shown[at], roles.get(text[at], "")) for at in range(last)]
-    return Example((*pieces, (shown[last], "query")), shown[first + 1])
+    sequence = typed(task, *on_stage(task))
+    query = int(sequence.in_context.nonzero()[-1, 0])
+    text, shown = sequence.characters, visible_characters(sequence.characters)
+    before = [at for at in range(query) if text[at] == text[query]]
+    roles = dict.fromkeys(before, "trigger") | {at + 1: "output" for at in before}
+    pieces = [(shown[at], roles.get(at, "")) for at in range(query)]
+    return Example((*pieces, (shown[query], "query")), shown[before[0] + 1])
 
 
 TASK = Task(

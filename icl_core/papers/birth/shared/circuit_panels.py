@@ -18,6 +18,7 @@ from icl_core.papers.birth.shared.superposition import Traced, streams, table
 from icl_core.papers.birth.shared.superposition_figure import diagram
 
 CIRCUIT = "The circuit"  # the drawer
+NAMED = 24  # characters of a sequence that a diagram can name
 MOSTLY = 0.5  # weight from which a position carries a copy
 MOST = 10  # paths with a bar of their own
 SUM = "all paths"

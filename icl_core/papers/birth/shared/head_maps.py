@@ -9,9 +9,9 @@ import numpy as np
 from icl_core import figures
 from icl_core.contract.experiment import CannotDraw, Panel, Run
 from icl_core.figures import Predictions
-from icl_core.figures.attention_maps import Box
+from icl_core.figures.outlines import Box
 
-LONGEST = 24  # characters that a small map can name
+LONGEST = 64  # characters of a map on the stage
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,13 +74,15 @@ def at_snapshot(run: Run, index: int) -> Heads:
     )
 
 
-def first(heads: Heads) -> Panel:
-    """Layer 1's attention."""
+def first(heads: Heads, replaced: str = "") -> Panel:
+    """Layer 1's attention; `replaced` names what of the layer is not the trained model's."""
     if heads.attention1 is None:
         raise CannotDraw("this model has one layer")
     back = float(np.mean(np.diagonal(heads.attention1, -1)))
     return Panel(
-        f"Layer 1 finds what came before: {back:.0%}",
+        f"Layer 1, {replaced} replaced: finds {back:.0%}"
+        if replaced
+        else f"Layer 1 finds what came before: {back:.0%}",
         "Each row shows where one character looks. A layer that finds the previous character "
         "has a stripe beside the diagonal; the title has the share of attention on it. Without "
         "learning a row is spread over many characters.",
@@ -88,12 +90,14 @@ def first(heads: Heads) -> Panel:
     )
 
 
-def second(heads: Heads) -> Panel:
-    """The last layer's attention, and the predicted characters."""
+def second(heads: Heads, replaced: str = "") -> Panel:
+    """The last layer's attention, and the predicted characters; `replaced` as in `first`."""
     layer, (hits, count) = "Layer 1" if heads.attention1 is None else "Layer 2", heads.right
     found = f"finds what followed: {hits} of {count}" if count else "has nothing to find"
+    if replaced:
+        found = f"{hits} of {count} right" if count else "nothing to find"
     return Panel(
-        f"{layer} {found}",
+        f"{layer}, {replaced} replaced: {found}" if replaced else f"{layer} {found}",
         "An outlined cell is what followed the same character earlier. An induction head looks "
         "there and predicts it; the predictions stand at the right, each with a mark. Without a "
         f"head the rows are spread out. Of a longer sequence you see the first {LONGEST} "

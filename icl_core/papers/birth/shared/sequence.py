@@ -34,6 +34,14 @@ def choose(task: Task, view: Any) -> Shown:
     return typed(task, view.sequence, view.marked) if view.sequence else _sampled(task, view)
 
 
+def choose_first(task: Task, view: Any) -> Shown:
+    """Return what `choose` does, but for sample 0 the stage's example. Raises as `choose`."""
+    if view.sequence or view.sample:
+        return choose(task, view)
+    sequence, triggers = on_stage(task)
+    return typed(task, sequence, view.marked or triggers)
+
+
 def _sampled(task: Task, view: Any) -> Shown:
     batch = sample(task, 1, torch.Generator().manual_seed(4_012 + view.sample))
     length = min(view.length, task.T)
@@ -74,6 +82,20 @@ def _repeated(task: Task, tokens: torch.Tensor) -> torch.Tensor:
     known, counts = tokens.unique(return_counts=True)
     again = known[counts > 1]
     return again if task.fixed_triggers is None else again[torch.isin(again, task.fixed_triggers)]
+
+
+WORDS = ("hotshots", "beriberi", "couscous")  # whose second half can be known from the first
+
+
+def on_stage(task: Task) -> tuple[str, str]:
+    """Return the sequence that the stage shows to a visitor who has typed none, and its triggers:
+    a word that repeats itself, or the example where the vocabulary or the triggers allow no word.
+    """
+    if task.fixed_triggers is None and task.K >= 4:
+        for word in WORDS:
+            if set(word) <= set(task.characters):
+                return word, ""
+    return example(task)
 
 
 def example(task: Task) -> tuple[str, str]:

@@ -7,16 +7,33 @@ from typing import Any
 import numpy as np
 
 from icl_core import figures
-from icl_core.contract.experiment import Panel
-from icl_core.figures import Predictions
+from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.visitor import Typed
+from icl_core.figures import Predictions, visible_characters
 from icl_core.figures.downsample import block_means_of
 from icl_core.papers.birth.shared import head_maps
+from icl_core.papers.birth.shared import sequence as sequences
 from icl_core.papers.birth.shared.draw import NAMES, READ, right
 from icl_core.papers.birth.shared.head_maps import LONGEST, Heads
 from icl_core.papers.birth.shared.probes import Scores
-from icl_core.papers.birth.shared.sequence import Reading, Shown, choose, example
+from icl_core.papers.birth.shared.sequence import Reading, Shown, choose
 from icl_core.papers.birth.shared.task import Task
+from icl_core.papers.birth.shared.train import task_of
 
+
+def _example(run: Run, view: Any) -> str:
+    """The text that the stage shows to a visitor who has typed none."""
+    text, _ = sequences.on_stage(task_of(run.config))
+    return "".join(visible_characters(text))
+
+
+TYPED = Typed(
+    "sequence",
+    "Your text",
+    _example,
+    "What repeats, such as “hotshots”: a character that comes again has been followed by something "
+    "before. Enter shows what the model makes of it; an empty field goes back to the example.",
+)
 HELD = {  # what a memory's rows and columns are, as the maps of attention say it
     "W_K1": ("position", "position"),
     "W_K2": ("character", "character before"),
@@ -24,25 +41,26 @@ HELD = {  # what a memory's rows and columns are, as the maps of attention say i
 }
 
 
-def on_stage(task: Task, view: Any) -> Shown:
-    """The visitor's own sequence, as much of it as a small map can name, or an example."""
+def on_stage(task: Task, view: Any, most: int = LONGEST) -> Shown:
+    """The visitor's own sequence, at most so many characters of it, or a word or an example."""
     if view.sequence:
-        return choose(task, replace(view, sequence=view.sequence[:LONGEST]))
-    sequence, triggers = example(task)
+        return choose(task, replace(view, sequence=view.sequence[:most]))
+    sequence, triggers = sequences.on_stage(task)
     return choose(task, replace(view, sequence=sequence, marked=view.marked or triggers))
 
 
 def first(reading: Reading, sequence: Shown) -> Panel:
     """Layer 1's attention on the sequence."""
-    return head_maps.first(_heads(reading, sequence))
+    return head_maps.first(heads(reading, sequence))
 
 
 def second(reading: Reading, sequence: Shown) -> Panel:
     """The last layer's attention on the sequence, and the predicted characters."""
-    return head_maps.second(_heads(reading, sequence))
+    return head_maps.second(heads(reading, sequence))
 
 
-def _heads(reading: Reading, sequence: Shown) -> Heads:
+def heads(reading: Reading, sequence: Shown) -> Heads:
+    """What the maps show of a sequence."""
     inside, characters = sequence.in_context.numpy(), sequence.task.characters
     best = [characters[token] for token in reading.probabilities.argmax(1)]
     told = Predictions(best, reading.probabilities.max(1), right(reading, sequence), inside)

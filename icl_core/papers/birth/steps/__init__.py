@@ -7,8 +7,11 @@ Take the steps in another order, change their sizes, or take the gradients exact
 infinitely many sequences. In "The formulas" each lemma stands beside autograd.
 """
 
+from dataclasses import replace
+
 from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment, Run
 from icl_core.papers.birth.shared.draw import NAMES
+from icl_core.papers.birth.shared.stage import TYPED
 from icl_core.papers.birth.steps import claims
 from icl_core.papers.birth.steps.diagram import steps_diagram
 from icl_core.papers.birth.steps.draw import (
@@ -20,7 +23,7 @@ from icl_core.papers.birth.steps.draw import (
     stage,
     step_order,
 )
-from icl_core.papers.birth.steps.load_run import way_of
+from icl_core.papers.birth.steps.load_run import stage_text, way_of
 from icl_core.papers.birth.steps.metrics import after, measure
 from icl_core.papers.birth.steps.run import WIDTHS, compute
 from icl_core.papers.birth.steps.settings import ORDERS, PRESETS, THEN, Config, View
@@ -121,4 +124,5 @@ EXPERIMENT = Experiment(
     },
     story=STORY,
     diagram=steps_diagram,
+    typed=replace(TYPED, example=stage_text),
 )

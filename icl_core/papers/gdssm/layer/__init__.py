@@ -10,7 +10,9 @@ part of the trained layer, and see what breaks.
 """
 
 from icl_core.contract.experiment import MEAN_OF_SEEDS, Batching, Drawing, Experiment, Run, Theory
-from icl_core.papers.gdssm.layer import claims, population
+from icl_core.contract.visitor import Replacements
+from icl_core.figures import number_text
+from icl_core.papers.gdssm.layer import claims, grafted, population
 from icl_core.papers.gdssm.layer.ablation import FIELDS, kind_of
 from icl_core.papers.gdssm.layer.atlas import ATLAS, CLAIMS
 from icl_core.papers.gdssm.layer.diagram import layer_diagram
@@ -28,6 +30,7 @@ from icl_core.papers.gdssm.layer.draw import (  # fmt: skip
     weights,
 )
 from icl_core.papers.gdssm.layer.draw.loss_levels import COUNTED
+from icl_core.papers.gdssm.layer.grafted import GRAFTS
 from icl_core.papers.gdssm.layer.metrics import measure
 from icl_core.papers.gdssm.layer.run import SWEPT, completed, compute, compute_together
 from icl_core.papers.gdssm.layer.settings import PRESETS, View, as_here
@@ -42,8 +45,10 @@ from icl_core.training.loop import evaluations
 def headline(run: Run, view: View) -> str:
     """What you see: how much of the gain of gradient descent over predicting zero the model has, at
     the step shown."""
-    away, zero = stage.above(run, view)
     step = f"Step {run.step(view):,} of {run.config.steps:,}"
+    if what := grafted.in_title(run, view):
+        return f"{step}, with {what}{_left(run, view)}."
+    away, zero = stage.above(run, view)
     whose = _steps(run.config)
     if abs(away) < COUNTS:
         return f"{step}: the loss is that of {whose}, to within {percent(COUNTS)}."
@@ -54,6 +59,15 @@ def headline(run: Run, view: View) -> str:
         return f"{step}: the {'layer is' if one else 'layers are'} no better than predicting zero."
     has = "layer has" if one else "layers have"
     return f"{step}: the {has} closed {gain:.1%} of the way from predicting zero to {whose}."
+
+
+def _left(run: Run, view: View) -> str:
+    """The loss after the view's replacements beside the trained model's, where it is known."""
+    if not grafted.is_known(run, view):
+        return ""
+    both = view, grafted.as_trained(view)
+    after, before = (number_text(grafted.loss(run, each)) for each in both)
+    return f": the loss is {after} (trained: {before})"
 
 
 def _steps(config: Config) -> str:
@@ -92,6 +106,7 @@ def _second_step(config: Config) -> bool:
 WAITING = 150  # tasks a step, or what it takes to begin one: small batches are mostly waiting
 SEED = ("seed_shown",)
 STATE = ("token", "example", "state", *SEED)
+HELD = (*STATE, *GRAFTS)  # what the stage's maps of the state depend on
 GRAFT, POINTS, BESIDE, CURVES = (
     "Graft",
     "Your own points",
@@ -123,7 +138,7 @@ EXPERIMENT = Experiment(
     metrics=measure,
     drawings=(
         Drawing(
-            "state", stage.state, STATE, applies=_several_features, explanations=explanations.state
+            "state", stage.state, HELD, applies=_several_features, explanations=explanations.state
         ),
         Drawing(
             "exact",
@@ -136,14 +151,26 @@ EXPERIMENT = Experiment(
         Drawing(
             "difference",
             stage.difference,
-            STATE,
+            HELD,
             applies=_several_features,
             explanations=explanations.difference,
         ),
-        Drawing("along", stage.along, ("state", *SEED), wide=True, applies=_single),
+        Drawing("along", stage.along, ("state", *SEED, *GRAFTS), wide=True, applies=_single),
         Drawing("line", stage.line, ("points", *SEED), applies=_single),
-        Drawing("weights", stage.weights, SEED, wide=True, explanations=explanations.weights),
-        Drawing("training", stage.loss, ("single_seeds",), live=True, seeds=MEAN_OF_SEEDS),
+        Drawing(
+            "weights",
+            stage.weights,
+            (*SEED, *GRAFTS),
+            wide=True,
+            explanations=explanations.weights,
+        ),
+        Drawing(
+            "training",
+            stage.loss,
+            ("single_seeds", *GRAFTS),
+            live=True,
+            seeds=MEAN_OF_SEEDS,
+        ),
         *(
             Drawing(
                 name,
@@ -189,4 +216,5 @@ EXPERIMENT = Experiment(
     diagram=layer_diagram,
     atlas=ATLAS,
     picture=("state", "exact", "difference"),
+    replaced=Replacements(GRAFTS, grafted.replaced),
 )

@@ -9,7 +9,7 @@ from icl_core.papers.birth.constructed.run import constructed
 from icl_core.papers.birth.constructed.settings import TALK, View
 from icl_core.papers.birth.shared.draw import NAMES, READ, maps, right, table
 from icl_core.papers.birth.shared.probes import memory_scores
-from icl_core.papers.birth.shared.sequence import choose, read
+from icl_core.papers.birth.shared.sequence import choose_first, read
 from icl_core.papers.birth.shared.train import task_of
 
 TITLES = ("as in eq. 7", "cleaned", "difference")
@@ -43,7 +43,7 @@ def readings_panel(run: Run, view: View) -> Panel:
 
 def attention(run: Run, view: View) -> Panel:
     """Where the constructed model looks, on a sampled or typed sequence."""
-    sequence = choose(task_of(run.config), view)
+    sequence = choose_first(task_of(run.config), view)
     reading = read(constructed(run.config, run.config.d, view.cross_talk), sequence, 2)
     inside = sequence.in_context.numpy()
     hits = int(right(reading, sequence)[inside].sum())

@@ -5,13 +5,13 @@ from icl_core.figures import visible_characters
 from icl_core.papers.birth.induction.load_run import at_step, weights_at
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.draw import maps, right, table
-from icl_core.papers.birth.shared.sequence import Reading, Shown, boxes, choose, read
+from icl_core.papers.birth.shared.sequence import Reading, Shown, boxes, choose_first, read
 from icl_core.papers.birth.shared.train import task_of
 
 
 def draw(run: Run, view: View) -> Panel:
     """Both attention maps with their boxes, over the strip of predicted next characters."""
-    sequence = choose(task_of(run.config), view)
+    sequence = choose_first(task_of(run.config), view)
     snapshot = run.snapshot_at(view)
     reading = read(weights_at(run, snapshot), sequence, run.config.layers)
     return Panel(

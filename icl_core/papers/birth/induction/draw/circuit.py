@@ -5,18 +5,28 @@ from functools import partial
 
 from icl_core.contract.experiment import Panel, Run
 from icl_core.papers.birth.induction.draw.matrices import shown
-from icl_core.papers.birth.induction.draw.stage import reading
 from icl_core.papers.birth.induction.load_run import at_step, weights_at
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared import blocks as shared
 from icl_core.papers.birth.shared import blocks_panel, circuit_panels
 from icl_core.papers.birth.shared.circuit import simplified
+from icl_core.papers.birth.shared.model import Weights
+from icl_core.papers.birth.shared.sequence import Reading, Shown, read
+from icl_core.papers.birth.shared.stage import on_stage
 from icl_core.papers.birth.shared.train import task_of
+
+
+def _reading(run: Run, view: View) -> tuple[Reading, Weights, Shown]:
+    """What the trained model makes of the stage's sequence, as much of it as a diagram can name;
+    the model, and the sequence."""
+    sequence = on_stage(task_of(run.config), view, circuit_panels.NAMED)
+    weights = weights_at(run, run.snapshot_at(view))
+    return read(weights, sequence, run.config.layers), weights, sequence
 
 
 def streams(run: Run, view: View) -> Panel:
     """The streams on the sequence, and the arrows that end in one position."""
-    found, weights, sequence = reading(run, view)
+    found, weights, sequence = _reading(run, view)
     at = circuit_panels.followed(sequence, view.followed)
     circuit = simplified(weights, sequence.inputs, run.config.layers)
     best = found.probabilities.argmax(1).tolist()
@@ -27,7 +37,7 @@ def streams(run: Run, view: View) -> Panel:
 
 def paths(run: Run, view: View) -> Panel:
     """What every path adds to two logits."""
-    _, weights, sequence = reading(run, view)
+    _, weights, sequence = _reading(run, view)
     circuit = simplified(weights, sequence.inputs, run.config.layers)
     at = circuit_panels.followed(sequence, view.followed)
     return circuit_panels.paths(circuit, sequence, at, at_step(run, view), "")

@@ -10,6 +10,7 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
 from icl_core.figures import Curve, mean_of
+from icl_core.papers.birth.induction import grafted
 from icl_core.papers.birth.induction.memory_formation import half_step
 from icl_core.papers.birth.induction.metrics import accuracy_at
 from icl_core.papers.birth.induction.settings import View
@@ -47,10 +48,14 @@ def accuracy(run: Run, view: View) -> Panel:
     figure = over_steps(run, view, series, "in-context accuracy", y_range=(0, 1.02), lines=lines)
     for label in figure.layout["annotations"]:
         label.update(AT_THE_END)
+    title = "Right in context, so far"
+    if run.finished:
+        share = f"{accuracy_at(run, _step(run, view), name):.0%}"
+        title = f"{share} are right in context"
+        if grafted.wanted(run.config, view):
+            title = f"As trained, {share} are right"
     return Panel(
-        f"{accuracy_at(run, _step(run, view), name):.0%} are right in context"
-        if run.finished
-        else "Right in context, so far",
+        title,
         "How often the likeliest next character is the one that the context tells. What cannot "
         "look back stays near the dotted lines: repeating the character just "
         f"read{_one_layer(run)}. {_accuracy_caption(run)}",

@@ -5,14 +5,14 @@ from functools import partial
 from icl_core.contract.experiment import Run
 from icl_core.contract.explanation import Map
 from icl_core.papers.birth.induction.draw.stage import reading
-from icl_core.papers.birth.induction.load_run import weights_at
+from icl_core.papers.birth.induction.grafted import weights_shown
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared import explanations
 from icl_core.papers.birth.shared.train import task_of
 
 
 def _memory(name: str, run: Run, view: View) -> list[Map]:
-    return explanations.memory(name, weights_at(run, run.snapshot_at(view)), task_of(run.config))
+    return explanations.memory(name, weights_shown(run, view), task_of(run.config))
 
 
 def _attention(layer: int, run: Run, view: View) -> list[Map]:

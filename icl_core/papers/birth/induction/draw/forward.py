@@ -10,7 +10,7 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import visible_characters
 from icl_core.papers.birth.induction.load_run import at_step, weights_at
 from icl_core.papers.birth.induction.settings import View
-from icl_core.papers.birth.shared.sequence import choose, read
+from icl_core.papers.birth.shared.sequence import choose_first, read
 from icl_core.papers.birth.shared.train import task_of
 
 LISTED = 3  # of the largest numbers
@@ -21,7 +21,7 @@ def draw(run: Run, view: View) -> Panel:
     """The largest weights of both layers, and the likeliest next characters, at the position asked
     for."""
     task, snapshot = task_of(run.config), run.snapshot_at(view)
-    sequence = choose(task, view)
+    sequence = choose_first(task, view)
     reading = read(weights_at(run, snapshot), sequence, run.config.layers)
     tokens = [
         f"{index} '{each}'" for index, each in enumerate(visible_characters(sequence.characters), 1)

@@ -2,27 +2,21 @@
 what that does."""
 
 import pandas as pd
-import torch
 
 from icl_core import figures
-from icl_core.contract.experiment import CannotDraw, Panel, Run
-from icl_core.papers.birth.induction.beside_construction import compare
+from icl_core.contract.experiment import Panel, Run
+from icl_core.papers.birth.induction.grafted import achieved, graft
 from icl_core.papers.birth.induction.load_run import at_step, origin, weights_at
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.draw import NAMES
-from icl_core.papers.birth.shared.gradient import evaluate
-from icl_core.papers.birth.shared.model import Weights
-from icl_core.papers.birth.shared.train import held_out, task_of
-
-POSITIONS = 2**14  # held-out positions a graft is evaluated on
 
 
 def draw(run: Run, view: View) -> Panel:
     """In-context accuracy and global loss before and after the grafts that the view asks for."""
-    snapshot, labels = run.snapshot_at(view), [origin(run), "after the graft"]
-    trained = weights_at(run, snapshot)
-    operated, factors = graft(run, trained, view)
-    before, after = (_evaluated(run, weights) for weights in (trained, operated))
+    labels = [origin(run), "after the graft"]
+    _, factors = graft(run, weights_at(run, run.snapshot_at(view)), view)
+    as_it_is = View(snapshot=view.snapshot)
+    before, after = (achieved(run, each) for each in (as_it_is, view))
     values, errors = (
         [each[name] for each in (before, after)] for name in ("accuracy", "accuracy_error")
     )
@@ -40,37 +34,6 @@ def draw(run: Run, view: View) -> Panel:
         data=pd.DataFrame([before, after], index=labels).T,
         note=f"{at_step(run, view)}. {_losses(before, after)}{_factors(factors)}",
     )
-
-
-def after(run: Run, view: View) -> dict[str, float]:
-    """What the model achieves after the grafts that the view asks for."""
-    return _evaluated(run, graft(run, weights_at(run, run.snapshot_at(view)), view)[0])
-
-
-def _evaluated(run: Run, weights: Weights) -> dict[str, float]:
-    batch = held_out(task_of(run.config), POSITIONS // run.config.T, "cpu")
-    return evaluate(weights, batch, run.config.layers)
-
-
-def graft(run: Run, trained: Weights, view: View) -> tuple[Weights, dict[str, str]]:
-    """The weights after the replacements that the view asks for, and a phrase for each.
-    `CannotDraw` where there is no initial value."""
-    parts, said = {}, {}
-    for name, matrix in trained.trained().items():
-        if f"snapshot/{name}" not in run.tensors:
-            continue  # one layer has no W_K1
-        wanted = getattr(view, f"graft_{name}")
-        if wanted == "zero":
-            parts[name], said[name] = torch.zeros_like(matrix), "zero"
-        elif wanted == "initial":
-            if not run.config.trains:
-                raise CannotDraw("matrices that were given have no initial value")
-            parts[name], said[name] = torch.tensor(run.snapshot(name, 0)), "initial value"
-        elif wanted == "constructed":
-            found = compare(name, trained, run.config)
-            factor = found.aligned.factor * view.strength
-            parts[name], said[name] = factor * found.matrix, f"construction × {factor:.3g}"
-    return trained.with_(**parts), said
 
 
 def _title(before: dict[str, float], after: dict[str, float], said: dict[str, str]) -> str:

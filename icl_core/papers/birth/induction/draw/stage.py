@@ -1,16 +1,21 @@
 """What is on stage: a short sequence with both heads, and the three memories."""
 
+from dataclasses import replace
 from functools import partial
 
 from icl_core.contract.experiment import Panel, Run
+from icl_core.papers.birth.induction import grafted
 from icl_core.papers.birth.induction.load_run import weights_at
 from icl_core.papers.birth.induction.settings import Config, View
-from icl_core.papers.birth.shared import stage
+from icl_core.papers.birth.shared import head_maps, stage
+from icl_core.papers.birth.shared.draw import NAMES
+from icl_core.papers.birth.shared.head_maps import Heads
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.probes import OVER, memory_scores, recall
 from icl_core.papers.birth.shared.sequence import Reading, Shown, read
 from icl_core.papers.birth.shared.train import task_of
 
+SHORT = {"constructed": "construction", "initial": "its start", "zero": "zero"}  # in a title
 ASKED = {
     "W_K1": "finds the position before",
     "W_K2": "finds the same character",
@@ -20,31 +25,39 @@ ASKED = {
 
 def first(run: Run, view: View) -> Panel:
     """Layer 1's attention on the sequence."""
-    found, _, sequence = reading(run, view)
-    return stage.first(found, sequence)
+    return head_maps.first(heads(run, view), _replaced(run.config, view, "W_K1"))
 
 
 def second(run: Run, view: View) -> Panel:
     """Layer 2's attention on the sequence, and the predicted characters."""
+    return head_maps.second(heads(run, view), _replaced(run.config, view, *NAMES))
+
+
+def _replaced(config: Config, view: View, *names: str) -> str:
+    """What of some matrices is replaced, as a title says it; empty if nothing is."""
+    parts = [NAMES[name] for name in grafted.wanted(config, view) if name in names]
+    return "" if not parts else parts[0] if len(parts) == 1 else str(len(parts))
+
+
+def heads(run: Run, view: View) -> Heads:
+    """What the maps show of the sequence on stage."""
     found, _, sequence = reading(run, view)
-    return stage.second(found, sequence)
+    return stage.heads(found, sequence)
 
 
 def reading(run: Run, view: View) -> tuple[Reading, Weights, Shown]:
     """What the model makes of the sequence on stage, the model, and the sequence."""
-    sequence, weights = (
-        stage.on_stage(task_of(run.config), view),
-        weights_at(run, run.snapshot_at(view)),
-    )
+    sequence = stage.on_stage(task_of(run.config), view)
+    weights = grafted.weights_shown(run, view)
     return read(weights, sequence, run.config.layers), weights, sequence
 
 
 def _memory(name: str, run: Run, view: View) -> Panel:
-    """A memory as readings of all pairs, with the share of them that it gets right."""
+    """A memory as readings of all pairs, with the share of them that it gets right; in its place
+    what the view puts there, on the trained memory's scale."""
     task, last = task_of(run.config), len(run.snapshot_steps) - 1
-    found, end = (
-        memory_scores(name, weights_at(run, at), task) for at in (run.snapshot_at(view), last)
-    )
+    weights = grafted.weights_shown(run, view)
+    found, end = (memory_scores(name, each, task) for each in (weights, weights_at(run, last)))
     said, more = (
         f"{_asked(name, run.config)}: {recall(found.matrix, OVER[name]):.0%} right",
         "Before it forms, you see noise.",
@@ -57,7 +70,12 @@ def _memory(name: str, run: Run, view: View) -> Panel:
             "has no choice: there is one trigger",
             "With a single trigger there is nothing to confuse it with.",
         )
-    return stage.memory(name, found, end, said, more)
+    panel = stage.memory(name, found, end, said, more)
+    part = grafted.wanted(run.config, view).get(name)
+    if part is None:
+        return panel
+    title = f"{NAMES[name]} replaced by {SHORT[part]}: {recall(found.matrix, OVER[name]):.0%}"
+    return replace(panel, title=title + " right" * (part == "zero"))
 
 
 def _asked(name: str, config: Config) -> str:

@@ -8,7 +8,6 @@ import torch
 from icl_core.contract.experiment import Panel, Run
 from icl_core.papers.birth.shared import blocks_panel, circuit_panels
 from icl_core.papers.birth.shared.full.model import forward
-from icl_core.papers.birth.shared.head_maps import LONGEST
 from icl_core.papers.birth.shared.sequence import Shown, typed
 from icl_core.papers.birth.shared.stage import on_stage
 from icl_core.papers.birth.shared.train import task_of
@@ -22,10 +21,10 @@ WHEN = "After the training"
 def _sequence(run: Run, view: View) -> Shown:
     """The visitor's own sequence or the run's example, as much of it as a diagram can name."""
     if view.sequence:
-        return on_stage(task_of(run.config), view)
+        return on_stage(task_of(run.config), view, circuit_panels.NAMED)
     every, inside = run.names("sequence"), run["example/in_context"]
     triggers = dict.fromkeys(every[at] for at in inside.nonzero()[0].tolist())
-    return typed(task_of(run.config), "".join(every[:LONGEST]), "".join(triggers))
+    return typed(task_of(run.config), "".join(every[: circuit_panels.NAMED]), "".join(triggers))
 
 
 def streams(run: Run, view: View) -> Panel:

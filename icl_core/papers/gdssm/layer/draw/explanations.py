@@ -11,8 +11,8 @@ from icl_core.contract.explanation import Explanation, Map, Term, largest
 from icl_core.figures import number_text
 from icl_core.papers.gdssm.layer.draw import weights_maps as blocks
 from icl_core.papers.gdssm.layer.draw.state import Held, contributed, held
-from icl_core.papers.gdssm.layer.draw.weights_parts import Part, parts
-from icl_core.papers.gdssm.shared.load_run import constructed_of, row_of, trained_at
+from icl_core.papers.gdssm.layer.draw.weights_parts import Part
+from icl_core.papers.gdssm.layer.grafted import weight_parts
 
 TITLES = ("State", "Exact sum", "Difference")
 SAYS = (
@@ -70,11 +70,7 @@ state, exact, difference = (partial(_held, index) for index in range(3))
 
 def weights(run: Run, view: Any) -> list[Map]:
     """The weights learned, constructed, and their difference."""
-    trained, constructed = (
-        trained_at(run, run.snapshot_at(view), row_of(run, view)),
-        constructed_of(run),
-    )
-    block = blocks.laid(parts(run.config, trained, constructed, False))[0]
+    block = blocks.laid(weight_parts(run, view))[0]
     return [
         Map(
             f"Weights, {name}",

@@ -12,12 +12,11 @@ from icl_core.contract.figure import Figure
 from icl_core.figures import number_text
 from icl_core.figures.style import PAPER
 from icl_core.papers.gdssm.layer import ablation
+from icl_core.papers.gdssm.layer.grafted import held_out
 from icl_core.papers.gdssm.shared import any_layer as models
-from icl_core.papers.gdssm.shared import closed_forms, train
+from icl_core.papers.gdssm.shared import closed_forms
 from icl_core.papers.gdssm.shared.load_run import constructed_of, row_of, trained_at
-from icl_core.papers.gdssm.shared.task import Tasks
 
-TASKS = (2**12, 2**19)  # held-out tasks at most, and numbers of x at most: an answer in 0.3 s
 MANY_LAYERS = (
     " Three and four layers can share the work in many ways, so one part alone may not fit where "
     "all together do."
@@ -34,7 +33,7 @@ def draw(run: Run, view: Any) -> Panel:
         constructed_of(run),
     )
     operated, said = ablation.graft(trained, start, constructed, view, run.config)
-    tasks = _held_out(run)
+    tasks = held_out(run)
     found = [float(models.losses(each, tasks)[0]) for each in (trained, operated, constructed)]
     labels = ["trained", "after the graft", "constructed"]
     first = tasks.part(0, 1)
@@ -61,13 +60,8 @@ def after(run: Run, view: Any) -> tuple[float, float]:
     snapshot, row = run.snapshot_at(view), row_of(run, view)
     trained, start = trained_at(run, snapshot, row), trained_at(run, 0, row)
     operated, _ = ablation.graft(trained, start, constructed_of(run), view, run.config)
-    before, left = (float(models.losses(each, _held_out(run))[0]) for each in (trained, operated))
+    before, left = (float(models.losses(each, held_out(run))[0]) for each in (trained, operated))
     return before, left
-
-
-def _held_out(run: Run) -> Tasks:
-    slow = 4 if run.config.recurrence == "full" else 1  # a decay an entry costs f times as much
-    return train.held_out(run.config, (TASKS[0] // slow, TASKS[1] // slow)).to("cpu")
 
 
 def _bars(labels: list[str], losses: list[float], zero: float) -> Figure:

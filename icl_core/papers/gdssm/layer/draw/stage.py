@@ -15,14 +15,11 @@ from icl_core.papers.gdssm.layer.draw import own_points, training
 from icl_core.papers.gdssm.layer.draw import weights_maps as blocks
 from icl_core.papers.gdssm.layer.draw.state import Held, held, typical
 from icl_core.papers.gdssm.layer.draw.weights import LIMIT
-from icl_core.papers.gdssm.layer.draw.weights_parts import parts
+from icl_core.papers.gdssm.layer.grafted import in_title, weight_parts
 from icl_core.papers.gdssm.shared.load_run import (
     compared,
-    constructed_of,
     curve_of,
     percent,
-    row_of,
-    trained_at,
 )
 from icl_core.papers.gdssm.shared.typed_points import points
 
@@ -104,24 +101,23 @@ def along(run: Run, view: Any) -> Panel:
 def weights(run: Run, view: Any) -> Panel:
     """The weights that decide what enters the state and what reads it, symmetries
     normalised away."""
-    trained, constructed = (
-        trained_at(run, run.snapshot_at(view), row_of(run, view)),
-        constructed_of(run),
-    )
-    found = parts(run.config, trained, constructed, False)
+    found = weight_parts(run, view)
     block = blocks.laid(found)[0]
     few = len(block.rows) <= LONGEST
     farthest = {
         part.kind: max(each.away for each in found if each.kind == part.kind) for part in found
     }
     most = number_text(max(farthest.values()), 2)
+    what = in_title(run, view)
     return Panel(
-        f"Learned and constructed weights differ by {most} at most",
+        f"{what}; weights differ by {most} at most"
+        if what
+        else f"Learned and constructed weights differ by {most} at most",
         "The learned weights beside the construction's, which make the state a gradient. Scales, "
         "signs and the basis of the state are normalised, because the model acts the same in all "
         "of them. The difference should be empty; before training it is as strong as the learned "
-        "weights. The title names the farthest entry of each kind; decays and rates are in units "
-        "of the constructed ones.",
+        "weights. The title names the farthest entry; decays and rates are in units "
+        "of the constructed ones. With parts replaced, all are in the construction's units.",
         figures.small_maps(
             block.maps, (block.rows, block.columns), ("", ""), "entry", LIMIT, written=few
         ),
@@ -131,7 +127,12 @@ def weights(run: Run, view: Any) -> Panel:
 def loss(run: Run, view: Any) -> Panel:
     """The loss over training, with its distance from the construction at the step shown."""
     panel = training.loss(run, view)
-    return panel if not run.finished else replace(panel, title=_title(above(run, view)[0]))
+    if not run.finished:
+        return panel
+    away = above(run, view)[0]
+    is_grafted = bool(in_title(run, view))
+    title = f"Trained: {compared(away)} the construction" if is_grafted else _title(away)
+    return replace(panel, title=title)
 
 
 def above(run: Run, view: Any) -> tuple[float, float]:

@@ -12,12 +12,13 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import number_text
 from icl_core.papers.gdssm.layer.ablation import kind_of
+from icl_core.papers.gdssm.layer.grafted import as_trained, model_shown
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import gradient_descent, layer_1d, layer_nd, multi_layer
 from icl_core.papers.gdssm.shared.any_layer import Model
 from icl_core.papers.gdssm.shared.layer_1d import Layer1D
 from icl_core.papers.gdssm.shared.layer_nd import LayerND
-from icl_core.papers.gdssm.shared.load_run import example, percent, row_of, trained_at
+from icl_core.papers.gdssm.shared.load_run import example, percent, row_of
 from icl_core.papers.gdssm.shared.task import Tasks
 
 TYPICAL, PROMPTS = (
@@ -73,10 +74,7 @@ def held(run: Run, view: Any, exactly: bool = False) -> Held:
         example(run.config, view.example),
         view.state if run.config.layers > 1 else "first",
     )
-    trained, many = (
-        trained_at(run, run.snapshot_at(view), row_of(run, view)),
-        example(run.config, TYPICAL, PROMPTS),
-    )
+    trained, many = model_shown(run, view), example(run.config, TYPICAL, PROMPTS)
     sums = _exact if exactly else _sums
     ours, exact = (
         _states(trained, tasks, which)[..., 0],
@@ -107,7 +105,7 @@ def typical(run: Run, view: Any) -> tuple[np.ndarray, np.ndarray]:
         view.state if run.config.layers > 1 else "first",
     )
     ours, exact = (
-        _states(trained_at(run, run.snapshot_at(view), row_of(run, view)), many, which),
+        _states(model_shown(run, view), many, which),
         _sums(many, which),
     )
     return _factor(ours[-1], exact[-1]) * ours[:, 0, 0], exact[:, 0, 0]
@@ -116,7 +114,7 @@ def typical(run: Run, view: Any) -> tuple[np.ndarray, np.ndarray]:
 def draw(run: Run, view: Any) -> Panel:
     """The state after t pairs, the exact sum scaled onto it by one factor for all t, and their
     difference."""
-    found, snapshot = held(run, view, exactly=True), run.snapshot_at(view)
+    found, snapshot = held(run, as_trained(view), exactly=True), run.snapshot_at(view)
     (total, word, _, made), (row_title, column_title), t = found.names, found.axes, found.shown
     figure = figures.maps(
         tuple(found.maps),
@@ -159,7 +157,7 @@ def contributed(run: Run, view: Any, pairs: int) -> tuple[np.ndarray, np.ndarray
         example(run.config, view.example),
         view.state if run.config.layers > 1 else "first",
     )
-    weights = trained_at(run, run.snapshot_at(view), row_of(run, view))
+    weights = model_shown(run, view)
     read = models.read(weights, tasks)[:pairs]
     alone = read * torch.eye(pairs).reshape(pairs, *[1] * (read.dim() - 2), pairs)
     exact = np.diff(_sums(tasks, which)[:pairs, ..., 0], axis=0, prepend=0)

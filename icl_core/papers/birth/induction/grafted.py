@@ -1,0 +1,121 @@
+"""A model with matrices replaced by their construction, their initial value or zero: its weights,
+and what it achieves."""
+
+from collections.abc import Hashable
+from functools import lru_cache
+
+import torch
+
+from icl_core.contract.experiment import CannotDraw, Run
+from icl_core.contract.visitor import Replaced
+from icl_core.papers.birth.induction.beside_construction import compare
+from icl_core.papers.birth.induction.load_run import weights_at
+from icl_core.papers.birth.induction.settings import Config, View
+from icl_core.papers.birth.shared.draw import NAMES
+from icl_core.papers.birth.shared.gradient import evaluate
+from icl_core.papers.birth.shared.model import Weights
+from icl_core.papers.birth.shared.task import Batch, Task
+from icl_core.papers.birth.shared.train import held_out, task_of
+
+FIELDS = {name: f"graft_{name}" for name in NAMES}
+GRAFTS = (*FIELDS.values(), "strength")  # the view's fields
+PANELS = {"W_K1": "w_k1", "W_K2": "w_k2", "W_O2": "w_o2"}  # of the stage
+WORDS = {"constructed": "its construction", "initial": "its initial value", "zero": "zero"}
+POSITIONS = 2**14  # held-out positions on which a model is evaluated
+MOST = 200  # results kept of each kind
+_FACTORS: dict[tuple[str, int, str], float] = {}
+_CONSTRUCTED: dict[tuple[str, str], torch.Tensor] = {}
+_EVALUATIONS: dict[Hashable, dict[str, float]] = {}
+
+
+def wanted(config: Config, view: View) -> dict[str, str]:
+    """Return what the view puts in place of each matrix that the model has and the view
+    replaces."""
+    has = {"W_K1": config.layers == 2, "W_F": config.feed_forward}
+    asked = {name: getattr(view, field) for name, field in FIELDS.items() if has.get(name, True)}
+    return {name: part for name, part in asked.items() if part != "trained"}
+
+
+def replaced(config: Config, view: View) -> list[Replaced]:
+    """Return what the view replaces, for the page."""
+    return [
+        Replaced(NAMES[name], WORDS[part], PANELS.get(name, ""))
+        for name, part in wanted(config, view).items()
+    ]
+
+
+def graft(run: Run, trained: Weights, view: View) -> tuple[Weights, dict[str, str]]:
+    """Return the weights at the view's snapshot after the replacements that the view asks for, and
+    a phrase for each. `CannotDraw` where there is no initial value."""
+    parts, said = {}, {}
+    for name, part in wanted(run.config, view).items():
+        if part == "zero":
+            parts[name], said[name] = torch.zeros_like(trained[name]), "zero"
+        elif part == "initial":
+            if not run.config.trains:
+                raise CannotDraw("matrices that were given have no initial value")
+            if f"snapshot/{name}" not in run.tensors:
+                raise CannotDraw("of its seeds a run keeps the initial values of the first alone")
+            parts[name], said[name] = torch.tensor(run.snapshot(name, 0)), "initial value"
+        else:
+            fitted, matrix = _construction(run, run.snapshot_at(view), name, trained)
+            factor = fitted * view.strength
+            parts[name], said[name] = factor * matrix, f"construction × {factor:.3g}"
+    return trained.with_(**parts), said
+
+
+def weights_shown(run: Run, view: View) -> Weights:
+    """Return the weights at the view's snapshot after its replacements."""
+    return graft(run, weights_at(run, run.snapshot_at(view)), view)[0]
+
+
+def _construction(
+    run: Run, snapshot: int, name: str, trained: Weights
+) -> tuple[float, torch.Tensor]:
+    """Return the factor that fits a matrix's construction to it, and the construction, which is
+    that of all snapshots. Both are kept: the clock asks for them at every snapshot."""
+    key, of_all = (run.digest, snapshot, name), (run.digest, name)
+    if key not in _FACTORS or of_all not in _CONSTRUCTED:
+        found = compare(name, trained, run.config)
+        for kept, most in ((_FACTORS, 10 * MOST), (_CONSTRUCTED, 12)):
+            if len(kept) >= most:
+                kept.clear()  # another visitor's thread may do so at any time
+        _FACTORS[key] = found.aligned.factor
+        _CONSTRUCTED[of_all] = found.matrix
+        return found.aligned.factor, found.matrix
+    return _FACTORS[key], _CONSTRUCTED[of_all]
+
+
+@lru_cache(maxsize=4)
+def _held_out(task: Task, sequences: int) -> Batch:
+    """Return held-out sequences, whose drawing takes as long as an evaluation."""
+    return held_out(task, sequences, "cpu")
+
+
+def known_accuracy(run: Run, view: View) -> float | None:
+    """Return the accuracy that the view's replacements leave if it takes no evaluation, or at the
+    last snapshot; else None."""
+    if run.snapshot_at(view) < len(run.snapshot_steps) - 1 and _key(run, view) not in _EVALUATIONS:
+        return None
+    return achieved(run, view)["accuracy"]
+
+
+def achieved(run: Run, view: View) -> dict[str, float]:
+    """Return what the model achieves on held-out sequences after the view's replacements; kept, as
+    a page asks for it again and again."""
+    key = _key(run, view)
+    found = _EVALUATIONS.get(key)
+    if found is None:
+        if len(_EVALUATIONS) >= MOST:
+            _EVALUATIONS.clear()
+        batch = _held_out(task_of(run.config), POSITIONS // run.config.T)
+        found = evaluate(weights_shown(run, view), batch, run.config.layers)
+        _EVALUATIONS[key] = found
+    return dict(found)
+
+
+def _key(run: Run, view: View) -> Hashable:
+    """Return what an evaluation depends on."""
+    parts = wanted(run.config, view)
+    strength = view.strength if "constructed" in parts.values() else 1.0
+    return run.digest, run.snapshot_at(view), tuple(parts.items()), strength
