@@ -25,7 +25,7 @@ def headline(run: Run, view: View) -> str:
     start = f"At d = {run.config.d} the construction is right {kept:.0%} of the time"
     if run.config.feed_forward:
         loss = float(at_d(run, "global_loss_kept").mean())
-        return f"{start} after triggers; elsewhere its loss is {loss:.1f} nats."
+        return f"{start} after triggers; elsewhere it loses {loss:.1f} nats."
     beside = "".join(f"; trained, {value:.0%}" for value in sweep.trained(run))
     return f"{start}, {clean:.0%} without cross-talk{beside}."
 
