@@ -97,7 +97,7 @@ def answer(setting: Setting, run: Run, beat: Beat, question: Question) -> None:
     if chosen == PASSED:
         outcome = f"The answer: {question.choices[right]}."
     elif chosen == right:
-        outcome = f"Right, as you chose: {question.choices[right]}."
+        outcome = f"The answer: {question.choices[right]}. You chose it."
     else:
         outcome = f"The answer: {question.choices[right]}. You chose: {question.choices[chosen]}."
     with st.container(key="answered", horizontal=True, vertical_alignment="center", gap="small"):
