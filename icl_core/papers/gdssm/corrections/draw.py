@@ -40,9 +40,10 @@ def gains(run: Run, view: Any) -> Panel:
     return Panel(
         f"One step gains {right}; with Q as printed {Q}",
         "Gain is the share of the loss of predicting zero that is removed: 1 is all of it, 0 is "
-        "nothing. Orange is gradient descent. Each formula has the rate that is best for it, and "
-        "two steps share one rate. If a formula were right as printed, its bar would be as high "
-        "as the orange one before it.",
+        "nothing. The layer reads a window of x, y and the next x; Q picks which of its "
+        "products enter the state. Orange is gradient descent. Each formula has the rate that "
+        "is best for it, and two steps share one rate. If a formula were right as printed, its "
+        "bar would be as high as the orange one before it.",
         _bars(labels, kinds, values),
         data=pd.DataFrame({"formula": labels, "gain": values}).round(5),
     )

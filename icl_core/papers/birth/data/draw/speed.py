@@ -54,11 +54,11 @@ def arrivals(run: Run, view: View) -> Panel:
     return Panel(
         f"{LEVEL:.0%} are right with {short(first)} {when(found['accuracy'][0], run)}, with "
         f"{short(last)} {when(found['accuracy'][-1], run)}",
-        "A row for each kind of triggers; outputs are uniform. A mark is the step at which "
-        f"{LEVEL:.0%} is reached: of the predictions in context (diamond), or of the pairs that a "
-        "matrix has to store. Hollow marks at the right edge are not reached in this training. If "
-        "the data did not matter, all rows would look alike. With one fixed trigger W_K² has "
-        "nothing to choose, so it has no mark.",
+        "A row for each kind of triggers; outputs are uniform. A mark is the step at which our "
+        f"level for comparison, {LEVEL:.0%}, is reached: of the predictions in context "
+        "(diamond), or of the pairs that a matrix has to store. Hollow marks at the right edge "
+        "are not reached in this training. If the data did not matter, all rows would look "
+        "alike. With one fixed trigger W_K² has nothing to choose, so it has no mark.",
         figure,
         data=pd.DataFrame(
             {"data": list(map(short, rows))}

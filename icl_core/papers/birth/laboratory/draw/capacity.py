@@ -37,10 +37,11 @@ def capacity_panel(run: Run, view: View) -> Panel:
     return Panel(
         f"Of {view.pairs:,} pairs {_share(seeds)} are recalled (formula: {told:.0%})",
         "The share of stored pairs whose own output is the nearest to W u, among the outputs of "
-        "all pairs. Dots are simulations, with their spread over seeds; dotted lines a formula "
-        "with nothing fitted. Every other pair adds a little noise to each reading, at d = "
-        f"{view.width} a variance of {first_order(view.width, view.pairs):.2g} beside an answer of "
-        "1. Without that noise the curves would stay at 1.",
+        "all pairs. Dots are simulations, with their spread over seeds (± is one standard "
+        "error); dotted lines a formula with nothing fitted. Every other pair adds a little "
+        f"noise to each reading, at d = {view.width} a variance of "
+        f"{first_order(view.width, view.pairs):.2g} beside an answer of 1. Without that noise "
+        "the curves would stay at 1.",
         figure,
         data=_table(run, "equal"),
     )

@@ -59,10 +59,10 @@ def growth_panel(run: Run, view: View) -> Panel:
     )
     return Panel(
         f"The slope is {found}",
-        f"Training steps until {WHAT[view.until]}, against the sequence length, on log axes: dots "
-        "are seeds, lines their means. If the time grew with the square of the length, as Musat "
-        "et al. find in their setting, the lines would be as steep as the dotted one. If the "
-        "length did not matter, they would be level.",
+        f"Training steps until {WHAT[view.until]}, against the sequence length, on log axes: "
+        "dots are seeds, lines their means (± is one standard error). If the time grew with the "
+        "square of the length, as Musat et al. find in their setting, the lines would be as "
+        "steep as the dotted one. If the length did not matter, they would be level.",
         figure,
         data=_table(run, view, every),
     )
