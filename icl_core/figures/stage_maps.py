@@ -110,7 +110,7 @@ def small_attention(
     column_side = (names, characters, "key")
     if guesses is not None:
         figure.add_trace(_predictions(names, guesses)).update_layout(margin={"r": 8})
-        title = "character attended to; right: prediction"
+        title = "attended to; right: prediction"
         column_side = ([*names, *BESIDE], [*characters, *BESIDE], title)
     return figure.update_layout(
         map_axes(Subplot(), row_side, column_side, MOST, MOST + len(BESIDE)), xaxis=NEAR
