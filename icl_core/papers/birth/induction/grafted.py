@@ -73,15 +73,17 @@ def _construction(
     """Return the factor that fits a matrix's construction to it, and the construction, which is
     that of all snapshots. Both are kept: the clock asks for them at every snapshot."""
     key = run.digest, snapshot, name
-    if key not in _FACTORS or key[::2] not in _CONSTRUCTED:
+    matrix_key = run.digest, name
+    factor, matrix = _FACTORS.get(key), _CONSTRUCTED.get(matrix_key)
+    if factor is None or matrix is None:
         found = compare(name, trained, run.config)
+        factor, matrix = found.aligned.factor, found.matrix
         for kept, most in ((_FACTORS, 10 * MOST), (_CONSTRUCTED, 12)):
             if len(kept) >= most:
                 kept.clear()  # another visitor's thread may do so at any time
-        _FACTORS[key] = found.aligned.factor
-        _CONSTRUCTED[key[::2]] = found.matrix
-        return found.aligned.factor, found.matrix
-    return _FACTORS[key], _CONSTRUCTED[key[::2]]
+        _FACTORS[key] = factor
+        _CONSTRUCTED[matrix_key] = matrix
+    return factor, matrix
 
 
 @lru_cache(maxsize=4)
