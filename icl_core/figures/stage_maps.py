@@ -118,7 +118,9 @@ def small_attention(
     figure.add_trace(link_map(trace, *tokens_held(tokens)))
     figure.add_shapes(outlines(boxes, side / len(names), Subplot()))
     most = MOST if side == PLOT else int(side // LABEL)
-    across = max(2, 2 * most // (1 + max(map(len, characters))))
+    letters = max(map(len, characters))
+    # a window may give a large map less room than it asks for
+    across = max(2, 2 * (most if letters == 1 else most // 2) // (1 + letters))
     row_side = (names, characters, "query")
     column_side = (names, characters, "key")
     if guesses is not None:
