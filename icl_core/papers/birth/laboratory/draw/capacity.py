@@ -28,7 +28,7 @@ def capacity_panel(run: Run, view: View) -> Panel:
         seeds, kind = at(run, "capacity/equal", width=width), f"layer {index + 1}"
         series.append(Curve(f"d = {width}", pairs, seeds, kind, markers=True))
         series.append(Curve(f"formula, d = {width}", pairs, run["theory/equal"][index], "floor"))
-    figure = _over_pairs(series, pairs, 300, view.pairs)
+    figure = _over_pairs(series, pairs, figures.SEAT, view.pairs)
     _dots_over_lines(figure)
     seeds = at(run, "capacity/equal", width=view.width, capacity=view.pairs)
     told = float(
@@ -42,7 +42,7 @@ def capacity_panel(run: Run, view: View) -> Panel:
         f"noise to each reading, at d = {view.width} a variance of "
         f"{first_order(view.width, view.pairs):.2g} beside an answer of 1. Without that noise "
         "the curves would stay at 1.",
-        figure,
+        figures.seated(figure, figures.WIDE),
         data=_table(run, "equal"),
     )
 
