@@ -243,8 +243,7 @@ def test_a_read_only_server_changes_nothing(runs, monkeypatch) -> None:
     app.run()
     said = " ".join(each.value for each in app.markdown)
     assert (
-        not app.exception
-        and "There is no run of these settings. Shown faded until then: the nearest" in said
+        not app.exception and "There is no run of these settings. Shown faded: the nearest" in said
     )
     assert not [each for each in app.button if each.label.startswith(("Train", "Run", "Cancel"))]
     assert "switch" not in [each.key for each in app.toggle]

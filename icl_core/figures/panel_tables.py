@@ -80,7 +80,10 @@ def npz_bytes(panel_tables: Sequence[Table], about: str = "") -> bytes:
     for table in panel_tables:
         arrays |= table.arrays
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, array in arrays.items():  # not `savez`, whose own arguments no map may be named
+            with archive.open(f"{name}.npy", "w") as file:
+                np.save(file, array)
     return buffer.getvalue()
 
 
@@ -94,8 +97,9 @@ def _of_frame(name: str, frame: pd.DataFrame) -> Table:
 
 def _array(column: pd.Series) -> np.ndarray:
     """Return a column as numbers or, if it holds anything else, as texts; never as objects."""
-    if pd.api.types.is_numeric_dtype(column):
-        return column.to_numpy()
+    array = column.to_numpy()
+    if array.dtype.kind in "biuf":
+        return array
     return np.array(["" if pd.isna(value) else str(value) for value in column], dtype=np.str_)
 
 

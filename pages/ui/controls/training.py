@@ -162,9 +162,7 @@ def _nearest_text(job: queue.JobState | None, nearest: str) -> str:
         text = "There is no run of these settings."
     else:
         text = "Not trained yet."
-    return (
-        f"{text} Shown faded until then: the nearest trained run, {nearest}." if nearest else text
-    )
+    return f"{text} Shown faded: the nearest trained run, {nearest}." if nearest else text
 
 
 def _cancelling(key: str) -> None:
