@@ -59,7 +59,7 @@ def _memory(name: str, run: Run, view: View) -> Panel:
     weights = grafted.weights_shown(run, view)
     found, end = (memory_scores(name, each, task) for each in (weights, weights_at(run, last)))
     said, more = (
-        f"{_asked(name, run.config)}: {recall(found.matrix, OVER[name]):.0%} right",
+        f"{_asked(name, run.config)}: {recall(found.matrix, OVER[name]):.0%}",
         "Before it forms, you see noise.",
     )
     if name == "W_K2" and run.config.layers == 1:
