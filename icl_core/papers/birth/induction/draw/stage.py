@@ -67,7 +67,7 @@ def _memory(name: str, run: Run, view: View) -> Panel:
         more = "One layer makes no such copies, so this stays noise."
     if len(found.rows) == 1:
         said, more = (
-            "has no choice: there is one trigger",
+            "has no choice: one trigger",
             "With a single trigger there is nothing to confuse it with.",
         )
     panel = stage.memory(name, found, end, said, more)
