@@ -21,6 +21,7 @@ from icl_core.figures.frames import clock_frames  # noqa: E402
 from icl_core.findings import findings  # noqa: E402
 from icl_core.runs import store  # noqa: E402
 from icl_core.sweeps import atlas  # noqa: E402
+from tests.seats import check_seats  # noqa: E402
 
 IDS = registry.experiment_ids()
 SHIPPED = [header for header in store.default().headers() if header.origin == "shipped"]
@@ -262,10 +263,11 @@ def test_a_stage_has_two_to_six_seats_and_few_drawers(id):
 
 
 @pytest.mark.parametrize("id", SHOWN)
-def test_the_clock_moves_a_figure_but_not_its_axes_and_colours(id):
+def test_the_clock_moves_a_figure_in_its_seat_but_not_its_axes_and_colours(id):
     """What the browser is sent is the difference between snapshots: `frames` refuses
     other traces."""
     experiment, run, view = of_first(id)
+    seated = []
     for drawing in experiment.drawings:
         if drawing.place == STAGE and drawing.applies(run.config):
             steps = range(len(run.snapshot_steps)) if drawing.moving and run.snapshot_steps else [0]
@@ -275,6 +277,8 @@ def test_the_clock_moves_a_figure_but_not_its_axes_and_colours(id):
                 assert len({json.dumps(_scales(figure), default=str) for figure in shown}) == 1, (
                     drawing.name
                 )
+                seated.append((drawing, shown[-1]))
+    check_seats(seated)
 
 
 def _scales(figure):

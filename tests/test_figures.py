@@ -253,7 +253,8 @@ def test_a_long_log_axis_has_powers_of_ten():
     drawn = figures.curves(
         [Curve("a", [0, 1], (1e-6, 10.0))], "x", "y", log_y=True, y_range=(1e-6, 10.0)
     )
-    assert drawn.plotly().layout.yaxis.ticktext is None and drawn.plotly().layout.yaxis.dtick == 1
+    assert list(drawn.plotly().layout.yaxis.ticktext) == ["10⁻⁶", "10⁻⁴", "10⁻²", "1"]
+    assert np.allclose(drawn.plotly().layout.yaxis.tickvals, [1e-6, 1e-4, 1e-2, 1])
 
 
 def test_the_mean_over_seeds_leaves_out_what_has_no_value():

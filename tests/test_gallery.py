@@ -94,6 +94,29 @@ def test_a_map_has_its_runs_in_the_colours_of_its_scale():
     assert themed_svg(svg, False) == svg
 
 
+def test_an_outline_in_data_units_stands_around_its_cell():
+    scale = {"zmin": 0, "zmax": 1, "colorscale": colourscale(NONE_TO_ALL)}
+    outline = {
+        "type": "path",
+        "path": "M0.5,0.5H1.5V1.5H0.5Z",
+        "xref": "x",
+        "yref": "y",
+        "line": {"color": "#CC79A7", "width": 2},
+    }
+    axis = {"showticklabels": False}
+    figure = _figure([Trace("heatmap", z=np.eye(2), **scale)], xaxis=axis, yaxis=axis)
+    svg = thumbnail([figure.add_shape(**outline)], "A cell", {})
+    ((x0, y0, x1, y1),) = re.findall(
+        r'd="M([\d.]+) ([\d.]+)H([\d.]+)V([\d.]+)H[\d.]+Z" fill="none" stroke="#CC79A7"', svg
+    )
+    (origin,) = re.findall(r"translate\(([\d.]+) ([\d.]+)\) scale\(([-\d.]+) ([-\d.]+)\)", svg)
+    left, top, width, height = map(float, origin)
+    assert float(x0) == pytest.approx(left + width, abs=0.2)
+    assert float(x1) == pytest.approx(left + 2 * width, abs=0.2)
+    assert float(y0) == pytest.approx(top + height, abs=0.2)
+    assert float(y1) == pytest.approx(top + 2 * height, abs=0.2)
+
+
 def test_many_curves_are_thinned_until_they_fit_and_texts_are_escaped():
     x = np.linspace(0, 1, 400)
     curves = [Trace(x=x, y=np.sin(9 * x + shift), mode="lines") for shift in range(20)]

@@ -296,9 +296,7 @@ def test_one_job_is_cancelled_the_others_are_stopped_and_go_on_and_nothing_is_lo
     monkeypatch.setattr(JobProgress, "report", reported)
     assert worker.work(once=True, slots=1) == 3
     assert statuses(keys) == ["cancelled", "interrupted", "interrupted"]
-    assert not Job(keys[0]).checkpoint.exists() and all(
-        Job(key).checkpoint.exists() for key in keys[1:]
-    )
+    assert all(Job(key).checkpoint.exists() for key in keys) and queue.state(keys[0]).kept
     monkeypatch.setattr(JobProgress, "report", report)
     first = []
     resume = JobProgress.resume

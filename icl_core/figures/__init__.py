@@ -7,6 +7,7 @@
     swept_curve, swept_map      one number of many runs, over one setting or two
     small_map, small_maps, small_attention
                                 for the stage, where the page's clock plays them
+    seated                      any figure with the margins, type and names of a seat of the stage
 
 Each returns a figure for a light background; `themed` returns it for a dark one, `enlarged` for a
 projector. A figure that only one drawing has is built there of traces, with the parts in `style`
@@ -19,11 +20,13 @@ from icl_core.figures.drawn_paths import Bowl, Track, contours, paths
 from icl_core.figures.heatmaps import heatmap, maps, triple
 from icl_core.figures.line_plots import bars, curves, references, spectrum
 from icl_core.figures.number_text import significant
-from icl_core.figures.series import Curve, dots, mean_of
+from icl_core.figures.series import Curve, dots, legend_line, mean_of
 from icl_core.figures.stage_maps import small_attention, small_map, small_maps
+from icl_core.figures.stage_seat import HALF, THIRD, WIDE, seated
 from icl_core.figures.style import (
     COLOURS,
     CONFIG,
+    SEAT,
     colour,
     enlarged,
     largest_magnitude,
@@ -36,6 +39,10 @@ from icl_core.figures.sweep_plots import Expected, GridCell, swept_curve, swept_
 __all__ = [
     "COLOURS",
     "CONFIG",
+    "HALF",
+    "SEAT",
+    "THIRD",
+    "WIDE",
     "Bowl",
     "Curve",
     "Expected",
@@ -53,11 +60,13 @@ __all__ = [
     "enlarged",
     "heatmap",
     "largest_magnitude",
+    "legend_line",
     "maps",
     "mean_of",
     "number_text",
     "paths",
     "references",
+    "seated",
     "significant",
     "small_attention",
     "small_map",

@@ -16,7 +16,19 @@ from icl_core.figures.series import (
     moving_marker,
     value_range,
 )
-from icl_core.figures.style import DASHES, INK, PAPER, TICKS, axis, colour, layout, legend, note
+from icl_core.figures.style import (
+    DASHES,
+    INK,
+    PAPER,
+    SEAT,
+    TICKS,
+    axis,
+    colour,
+    layout,
+    legend,
+    note,
+    text_on,
+)
 
 Line = tuple[str, float, str]  # label, value, kind
 Range = tuple[float, float]  # in data units
@@ -24,6 +36,7 @@ Mark = tuple[float, str, str]  # x, label, kind or colour
 Marked = dict[str, list[dict[str, Any]]]  # a layout's "shapes" and "annotations"
 LEVEL = 19  # pixels of height of a label
 FLOOR = 0.25  # lines below this share of the height have their label underneath
+SEAT_PLOT = 145  # pixels of height of a plot in a seat of the stage
 LETTER = 7.5 / 310  # the width of a letter as a share of the plot on a narrow screen
 LOW_BAR = 0.09  # the share of the height below which a bar has no room for its value
 
@@ -51,11 +64,11 @@ def curves(
              the ranges of the axes in data units; by default those of the data
     height   pixels of height, without the labels above the plot
     """
-    plot = height - 94
+    plot = height - 94 if height > SEAT else SEAT_PLOT
     xs = x_range or extent([np.asarray(curve.x, dtype=float) for curve in series], log_x, 0.0)
     ys = y_range or value_range(series, log_y, [value for _, value, _ in lines])
     ys = make_room_for_labels(ys, lines, log_y, plot)
-    top, named = _mark_lines(marks, xs, log_x, plot)
+    top, named = _mark_lines(marks, xs, log_x)
     figure = Figure(layout=layout(height + top, {"t": top + 38, "b": 56}, hovermode="x unified"))
     for curve in series:
         figure.add_traces(curve_traces(curve, log_y))
@@ -172,9 +185,9 @@ def _share(x: float, limits: Range, log: bool) -> float:
     return (x - low) / ((high - low) or 1.0)
 
 
-def _mark_lines(marks: Sequence[Mark], limits: Range, log: bool, plot: float) -> tuple[int, Marked]:
-    """Return the pixels that the labels of the marks need above a plot of `plot` pixels, and the
-    marks' lines with the labels beside their tops.
+def _mark_lines(marks: Sequence[Mark], limits: Range, log: bool) -> tuple[int, Marked]:
+    """Return the pixels that the labels of the marks need above the plot, and the marks' lines with
+    the labels beside their tops.
 
     The labels are placed in shares of the figure, where a log axis makes no difference.
     """
@@ -183,17 +196,25 @@ def _mark_lines(marks: Sequence[Mark], limits: Range, log: bool, plot: float) ->
     shapes: list[dict[str, Any]] = []
     texts: list[dict[str, Any]] = []
     for (x, label, kind), share, level in zip(marks, shares, levels, strict=True):
-        top = 1 + LEVEL * (level + 0.5) / plot
+        top = LEVEL * (level + 0.5)
         line = {"color": colour(kind), "width": 1.8, "dash": "dot"}
-        shapes.append(
-            {"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": top, "line": line}
-        )
+        upright = {"type": "line", "x0": x, "x1": x, "yref": "paper", "line": line}
+        shapes.append(upright | {"y0": 0, "y1": 1})
+        shapes.append(upright | {"ysizemode": "pixel", "yanchor": 1, "y0": 0, "y1": top})
         if share > 0.5:
             side = {"xanchor": "right", "xshift": -3}
         else:
             side = {"xanchor": "left", "xshift": 3}
         texts.append(
-            note(label, share, top, font={"size": TICKS, "color": INK}, yanchor="middle", **side)
+            note(
+                label,
+                share,
+                1,
+                font={"size": TICKS, "color": INK},
+                yanchor="middle",
+                yshift=top,
+                **side,
+            )
         )
     return LEVEL * (max(levels, default=-1) + 1), {"shapes": shapes, "annotations": texts}
 
@@ -245,7 +266,7 @@ def bars(
             textposition=["outside" if is_outside else "inside" for is_outside in is_low],
             cliponaxis=False,
             insidetextanchor="start",
-            textfont={"size": 15},
+            textfont={"size": 15, "color": [text_on(kind) for kind in kinds] or PAPER},
             textangle=0,
         )
     figure.add_trace(trace.update(hovertemplate="%{x}: %{y:.3g}<extra></extra>"))

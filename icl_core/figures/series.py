@@ -8,8 +8,11 @@ from typing import Any, Literal
 import numpy as np
 
 from icl_core.contract.figure import Trace
+from icl_core.figures.number_text import power_of_ten
 from icl_core.figures.style import DASHES, INK, PAPER, WIDTHS, colour
 
+MOST_POWERS = 5  # powers of ten on a log axis
+PLAIN = (-3, 5)  # the exponents that are written as numbers: 0.001 to 100,000
 EDGE = "#57511a"  # of yellow lines, which are hard to see on white
 
 
@@ -84,6 +87,12 @@ def curve_traces(curve: Curve, log_y: bool = False, **where: Any) -> list[Trace]
     return [*_band(curve, x, log_y, silent), *lines]
 
 
+def legend_line(name: str, kind: str, dash: str = "solid") -> Trace:
+    """Return a trace that draws nothing and has an entry in the legend."""
+    line = {"color": colour(kind), "width": WIDTHS.get(kind, 2.5), "dash": dash}
+    return Trace(x=[None], y=[None], mode="lines", name=name, line=line, hoverinfo="skip")
+
+
 def _band(curve: Curve, x: np.ndarray, log_y: bool, silent: dict[str, Any]) -> list[Trace]:
     """Return the band as one closed polygon over the points where it is finite."""
     edges = curve.spread()
@@ -155,10 +164,20 @@ def axis_range(limits: tuple[float, float], log: bool) -> dict[str, Any]:
 
 
 def _ticks(low: float, high: float) -> dict[str, Any]:
-    """Return the ticks of a log axis from 10^low to 10^high: powers of ten, or 1, 2, 5, 10, … over
-    a range of up to two of them, where plotly's own ticks are too few or too many."""
+    """Return the ticks of a log axis from 10^low to 10^high, written out, since plotly's own powers
+    of ten are larger than all other ticks.
+
+    They are powers of ten or, over a range of up to two of them, 1, 2, 5, 10, … Empty if fewer than
+    two are inside.
+    """
     if high - low > 2 or low < -4 or high > 4:
-        return {"dtick": max(1, round((high - low) / 6))} if high - low > 1.2 else {}
+        step = max(1, math.ceil((high - low) / MOST_POWERS))
+        powers = range(step * math.ceil(low / step), math.floor(high) + 1, step)
+        if len(powers) < 2:
+            return {}
+        plain = PLAIN[0] <= powers[0] and powers[-1] <= PLAIN[1]
+        texts = [f"{10.0**power:,g}" if plain else _power(power) for power in powers]
+        return {"tickvals": [10.0**power for power in powers], "ticktext": texts}
     digits = (1, 2, 5) if high - low > 0.7 else (1, 1.5, 2, 3, 4, 5, 6, 8)
     powers = range(math.floor(low), math.ceil(high) + 1)
     values = [float(f"{digit}e{power}") for power in powers for digit in digits]
@@ -166,6 +185,11 @@ def _ticks(low: float, high: float) -> dict[str, Any]:
     if len(inside) < 2:
         return {}
     return {"tickvals": inside, "ticktext": [f"{value:g}" for value in inside]}
+
+
+def _power(exponent: int) -> str:
+    """Return a power of ten as a tick: 1, 10, 10², …"""
+    return str(10**exponent) if exponent in (0, 1) else power_of_ten(exponent)
 
 
 def dots(points: np.ndarray, name: str) -> Trace:

@@ -43,11 +43,10 @@ Labels = Sequence[str] | None  # None: positions from 1
 BESIDE = (" ", "  ", "   ")  # the names of three further columns, for predictions
 BESIDE_LONG = tuple(" " * count for count in range(1, 10))  # of two rows of them, in a large map
 MOST = 12  # labels along a side
-MARGIN = {"t": 8, "b": 44, "l": 48, "r": 72}
-NEAR = {"title": {"standoff": 6}}  # the axis title directly under the labels
-PLOT = 200  # pixels of the side of a map, usually
+MARGIN = {"t": 8, "b": 38, "l": 46, "r": 66}
+NEAR = {"title": {"standoff": 4}}  # the axis title directly under the labels
+PLOT = 160  # pixels of the side of a map, usually
 ROOM = 24  # the longest sequence whose map fits into the usual seat
-BAR = 160  # pixels of the length of a colour bar
 BETWEEN = 0.05  # the gap between two maps of a row as a share of the width
 LETTERS = 60  # letters that fit under all maps of a row
 WRITTEN = 50  # pixels of the width of a cell with a number
@@ -118,7 +117,9 @@ def small_attention(
     figure.add_trace(link_map(trace, *tokens_held(tokens)))
     figure.add_shapes(outlines(boxes, side / len(names), Subplot()))
     most = MOST if side == PLOT else int(side // LABEL)
-    across = max(2, 2 * most // (1 + max(map(len, characters))))
+    letters = max(map(len, characters))
+    # a window may give a large map less room than it asks for
+    across = max(2, 2 * (most if letters == 1 else most // 2) // (1 + letters))
     row_side = (names, characters, "query")
     column_side = (names, characters, "key")
     if guesses is not None:
@@ -178,9 +179,9 @@ def _bar(title: str, ticks: Sequence[float]) -> dict[str, Any]:
         "tickfont": {"size": TICKS},
     }
     where = {"x": 1.035, "thickness": 10, "outlinewidth": 0, "xpad": 0, "ypad": 0}
-    # shorter than any map is high
-    length = {"lenmode": "pixels", "len": BAR, "y": 1, "yanchor": "top"}
-    return {**where, **length, **text, "tickvals": list(ticks), "ticktext": texts}
+    length = {"lenmode": "fraction", "len": 1, "y": 1, "yanchor": "top"}  # that of the map
+    texts_outside = {"ticklabeloverflow": "allow"}  # the upper one is half above the bar
+    return {**where, **length, **texts_outside, **text, "tickvals": list(ticks), "ticktext": texts}
 
 
 def small_maps(
@@ -198,7 +199,7 @@ def small_maps(
     a few rows and columns.
     """
     scale = diverging(limit) | {"showscale": True, "colorbar": _bar(value, [-limit, 0, limit])}
-    margin = {**MARGIN, "t": 26}
+    margin = {**MARGIN, "t": 20}
     figure = Figure(layout=layout(300, margin, showlegend=False, coloraxis=scale))
     pitch = (1 + BETWEEN) / len(matrices)  # from the left edge of a map to that of the next
     for index, (title, matrix) in enumerate(matrices.items()):
@@ -218,5 +219,5 @@ def small_maps(
         row_side = (rows, rows, titles[0]) if index == 0 else (rows, [""] * len(rows), "")
         column_side = (columns, columns, titles[1])
         figure.update_layout(map_axes(subplot, row_side, column_side, MOST, across))
-        figure.add_annotation(**subplot.heading())
+        figure.add_annotation(**subplot.heading() | {"font": {"size": TEXT - 1}, "yshift": 1})
     return figure

@@ -2,7 +2,7 @@
 background."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,8 @@ TEXT = 15
 TICKS = 13
 LARGER = 1.12  # the factor by which texts are larger on a projector
 LEAST = 14  # the least size of a text on a projector, in pixels
+FAMILY = "Source Sans, Source Sans Pro, Inter, system-ui, sans-serif"  # first the page's own
+SEAT = 300  # pixels of height of a figure for the stage, whose seat may have as few as 198
 MONO = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 CONFIG: dict[str, Any] = {
     "displaylogo": False,
@@ -72,13 +74,26 @@ def colour(kind: str) -> str:
     return COLOURS.get(kind, kind)
 
 
+def text_on(kind: str) -> str:
+    """Return the colour of a text on a bar of a kind, with a contrast above 4.4 in both themes."""
+    own = colour(kind)
+    if own in TO_DARK:  # dark on a light background, and light on a dark one
+        return PAPER
+    shares = [int(own[start : start + 2], 16) / 255 for start in (1, 3, 5)]
+    linear = [
+        share / 12.92 if share < 0.04 else ((share + 0.055) / 1.055) ** 2.4 for share in shares
+    ]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "#101010" if luminance > 0.18 else "#fefefe"
+
+
 def layout(height: int, margin: Mapping[str, int] | None = None, **more: Any) -> dict[str, Any]:
     """Return the layout from which every figure starts: transparent, tight, with large texts."""
     return {
         "height": height,
         "margin": {"l": 58, "r": 14, "t": 12, "b": 50} | dict(margin or {}),
         "font": {
-            "family": "Inter, Source Sans Pro, system-ui, sans-serif",
+            "family": FAMILY,
             "size": TEXT,
             "color": INK,
         },
@@ -119,16 +134,6 @@ def note(text: str, x: float, y: float, **more: Any) -> dict[str, Any]:
         "yref": "paper",
         "showarrow": False,
     } | more
-
-
-def names_above(lines: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """Return a text above the plot that names its lines, given as (name, kind), in their colours.
-
-    It takes one row where plotly's own legend would take two.
-    """
-    names = [f'<span style="color:{colour(kind)}">⬤</span> {name}' for name, kind in lines]
-    place = {"xshift": -40, "xanchor": "left", "yshift": 6, "yanchor": "bottom"}
-    return note("   ".join(names), 0, 1, font={"size": TICKS}, **place)
 
 
 def visible_characters(chars: Sequence[str]) -> list[str]:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
+from typing import Any
 
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import thumbnail_marks as marks
@@ -101,15 +102,20 @@ def _figure(figure: Figure, area: Area, most_points: int, title: str) -> list[st
         x, y = (main.area.left + main.area.right) / 2, main.area.top - 5
         attributes = f'font-size="{TITLE}" text-anchor="middle"'
         parts.append(f'<text x="{x:.0f}" y="{y:.0f}" {attributes}>{escape(title)}</text>')
-    parts += [part for shape in below for part in marks.shape(shape, main)]
+    parts += [part for shape in below for part in marks.shape(shape, _plot_of(shape, plots))]
     for plot in plots.values():
         parts += _axes(plot)
         parts += marks.traces(plot, most_points)
-    parts += [part for shape in above for part in marks.shape(shape, main)]
+    parts += [part for shape in above for part in marks.shape(shape, _plot_of(shape, plots))]
     for note in figure.layout.get("annotations", ()):
-        reference = str(note.get("xref", "x")).removesuffix(" domain").removeprefix("x")
-        parts += marks.annotation(note, plots.get(reference, main), inner, limits)
+        parts += marks.annotation(note, _plot_of(note, plots), inner, limits)
     return parts
+
+
+def _plot_of(part: Mapping[str, Any], plots: Mapping[str, Plot]) -> Plot:
+    """Return the plot over whose axes a shape or a note is placed; else the first."""
+    reference = str(part.get("xref", "x")).removesuffix(" domain").removeprefix("x")
+    return plots.get(reference, plots[""])
 
 
 def _plots(figure: Figure, inner: Area) -> dict[str, Plot]:

@@ -258,7 +258,10 @@ def _block_extremes(z: np.ndarray, block: int, middle: float) -> np.ndarray:
 
 
 def shape(shape: Mapping[str, Any], plot: Plot) -> list[str]:
-    """Return a line or a box of a figure's layout."""
+    """Return a line, a box or a path of a figure's layout."""
+    if shape.get("type") == "path":
+        stroke = _stroke(shape.get("line", {}), float(shape.get("opacity", 1)))
+        return [f'<path d="{_shape_path(shape["path"], plot)}" fill="none"{stroke}/>']
     x0, x1 = (_across(shape.get(end), shape.get("xref", "x"), plot) for end in ("x0", "x1"))
     y0, y1 = (_down(shape.get(end), shape.get("yref", "y"), plot) for end in ("y0", "y1"))
     opacity = float(shape.get("opacity", 1))
@@ -272,6 +275,23 @@ def shape(shape: Mapping[str, Any], plot: Plot) -> list[str]:
     has_line = shape.get("line", {}).get("width", 2)
     stroke = _stroke(shape.get("line", {})) if has_line else ""
     return [f'<path d="{path}" fill="{fill}" opacity="{opacity:g}"{stroke}/>']
+
+
+def _shape_path(path: str, plot: Plot) -> str:
+    """Return a path of plotly's, whose commands M, L, H, V and Z are in data units, in pixels."""
+    parts: list[str] = []
+    for command, values in re.findall(r"([MLHVZ])([^MLHVZ]*)", path):
+        numbers = [float(value) for value in re.findall(r"[-+.\de]+", values)]
+        if command in "ML":
+            x, y = plot.across(numbers[0]), plot.down(numbers[1])
+            parts.append(f"{command}{x:.1f} {y:.1f}")
+        elif command == "H":
+            parts.append(f"H{plot.across(numbers[0]):.1f}")
+        elif command == "V":
+            parts.append(f"V{plot.down(numbers[0]):.1f}")
+        else:
+            parts.append(command)
+    return "".join(parts)
 
 
 def annotation(note: Mapping[str, Any], plot: Plot, whole: Area, limits: Area) -> list[str]:

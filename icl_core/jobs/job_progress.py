@@ -137,6 +137,7 @@ class JobProgress(SharedProgress):
         if stopped or now >= min(self._look_at, self._checkpoint_at, self._write_at):
             if self.job.cancel_status() == CANCELLED[0] and done and self._has_lease():
                 self._save_checkpoint(state())  # a visitor may want it to go on
+                self._preview.write(preview, self._record, at_once=True)
                 self.write_state()
             self.check()
             self._look_at = now + LOOK

@@ -50,12 +50,16 @@ class PreviewWriter:
         self._due = clock() + INTERVAL
 
     def write(
-        self, preview: Callable[[], Tensors], record: Callable[[], Mapping[str, Any]]
+        self,
+        preview: Callable[[], Tensors],
+        record: Callable[[], Mapping[str, Any]],
+        at_once: bool = False,
     ) -> bool:
-        """Write the file if it is due and there is a model that fits into it; return whether it
-        was written. A file that cannot be written ends no training: the one before stays."""
+        """Write the file if it is due, or `at_once` as the training is cancelled, and if there is a
+        model that fits into it; return whether it was written. A file that cannot be written ends
+        no training: the one before stays."""
         start = self._clock()
-        if start < self._due:
+        if start < self._due and not at_once:
             return False
         content = packed(preview(), record())
         written = False

@@ -198,7 +198,7 @@ def _reporter(
     results: Made,
     show: Show,
     loss: str,
-    preview: Show,
+    preview: Show = no_preview,
 ) -> Report:
     """Return the report of one phase's training, which tells `progress` where the run is."""
     total = _steps(plan)

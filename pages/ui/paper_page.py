@@ -179,7 +179,7 @@ def _main(
         job = training.pending_job(pending)
         training.show_pending(setting, pending, job)
         if training.is_active(job):
-            training.show_progress(pending.key)
+            training.show_progress(pending)
     if shown is None:
         message = "This experiment has no run yet."
         if not limits.read_only():

@@ -28,13 +28,13 @@ TOPS = """() => [...document.querySelectorAll('[class*="st-key-chart-"]')].map(c
   chart.getBoundingClientRect())
     .map(box => [box.top, box.bottom])"""
 
-# The main knobs that a pointer reaches: name and lower end of each.
+# The main knobs of which no other element covers the label: name and lower end of each.
 KNOBS = """() => [...document.querySelectorAll('.st-key-main-knobs [class*="st-key-knob-"]')]
-    .map(knob => [knob, knob.querySelector('[role=slider], input, button')])
-    .filter(([knob, part]) => part && knob.contains(document.elementFromPoint(
-      ...(box => [box.left + box.width / 2, box.top + box.height / 2])(
-        (part.closest('[class*="Thumb"], label') ?? part).getBoundingClientRect()))))
-    .map(([knob]) => [knob.className.match(/st-key-knob-(\\w+)/)[1],
+    .filter(knob => {
+      const box = knob.querySelector("label p").getBoundingClientRect();
+      return knob.contains(document.elementFromPoint(box.left + 5, box.top + box.height / 2));
+    })
+    .map(knob => [knob.className.match(/st-key-knob-(\\w+)/)[1],
       knob.getBoundingClientRect().bottom])"""
 
 

@@ -19,7 +19,7 @@ PLACE = """index => {
 def test_a_sweep_is_trained_seen_and_opened(server: str, window: Callable[..., Page]) -> None:
     tab = go(window(), f"{server}/toy?steps=200&drawer=Sweep&sweep=d=2,3;rate=0.1,10")
     tab.get_by_role("button", name="Train 4 runs · about").click()
-    expect(tab.get_by_text("2 runs are there, 2 failed.")).to_be_visible()
+    expect(tab.get_by_text("2 runs are ready, 2 failed.")).to_be_visible()
     values = tab.get_by_label("Values, from 1 to 64")
     values.fill("2, 3, 65")
     values.press("Enter")

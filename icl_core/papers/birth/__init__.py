@@ -68,7 +68,11 @@ PAPER = Paper(
             "π_u, π_b",
             "how often a character occurs, and how often one follows another",
         ),
-        ("head", "1.1, 2.3", "layer.head: one of a layer's attention maps, with values of its own"),
+        (
+            "head",
+            "head 1.1, head 2.3",
+            "layer.head: one of a layer's attention maps, with values of its own",
+        ),
         ("W_Q", "W_Q", "queries: learned in the full transformer, elsewhere left out"),
         (
             "recall",

@@ -3,10 +3,10 @@
 
 const CAMERA = '.modebar-btn[data-title^="Download plot"], .modebar-btn[data-picture=png]';
 const SCALE = 3; // pixels of a PNG for a pixel of the page
-const TITLE = { size: 16, line: 21, letter: 9.3 }; // pixels: of the letters, of a line, of a letter's width
-const SETTING = { size: 12, line: 21, letter: 6.4 };
+const TITLE = { "font-size": 16, "font-weight": "bold", line: 22, letter: 9.3 }; // pixels: of a line, of a letter
+const SETTING = { "font-size": 12, "font-weight": "normal", line: 17, letter: 6.4 };
 const PAD = 10; // pixels around the title
-const CAPITALS = 12; // pixels of their height: plotly.js places the base of the first line of several
+const SVG = "http://www.w3.org/2000/svg";
 
 /* Break a text into lines of at most `length` letters, at blanks. */
 const wrap = (text, length) =>
@@ -16,8 +16,13 @@ const wrap = (text, length) =>
     else lines.push(word);
     return lines;
   }, []);
-const escaped = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
-const inLines = (text, width, font) => wrap(text, Math.max(20, Math.floor(width / font.letter)));
+
+const element = (name, attributes, text = "") => {
+  const made = document.createElementNS(SVG, name);
+  for (const [attribute, value] of Object.entries(attributes)) made.setAttribute(attribute, value);
+  made.textContent = text;
+  return made;
+};
 
 /* The panel that a chart stands in: its drawing's name, and its title as it is now. */
 function panelOf(plot) {
@@ -27,26 +32,43 @@ function panelOf(plot) {
   return { name: name ?? "figure", title: title ?? plot.closest("[aria-label]")?.getAttribute("aria-label") ?? "" };
 }
 
-/* The figure of a chart with the title and the setting above it, on the page's background. */
-function pictureOf(plot, title, setting) {
+/* The SVG of a chart with its title and the setting above it, on the page's background. */
+async function pictureOf(plot, title, setting) {
   const { data, layout } = structuredClone({ data: plot.data, layout: plot.layout });
-  const { width, height } = plot.getBoundingClientRect();
-  const titleLines = inLines(title, width - 2 * PAD, TITLE);
-  const settingLines = inLines(setting, width - 2 * PAD, SETTING);
-  const above = PAD + TITLE.line * titleLines.length + SETTING.line * settingLines.length;
-  const bold = titleLines.map((line) => `<b>${escaped(line)}</b>`);
-  const small = settingLines.map((line) => `<span style="font-size:${SETTING.size}px">${escaped(line)}</span>`);
   // plotly.js has written into the domains what its square cells take of them: see maps.js
   for (const [axis, domain] of Object.entries(layout.meta?.domains ?? {})) layout[axis] = { ...layout[axis], domain };
-  layout.title = {
-    text: [...bold, ...small].join("<br>"),
-    font: { size: TITLE.size },
-    ...{ x: PAD / width, xref: "container", xanchor: "left" },
-    ...{ y: 1 - (PAD + CAPITALS) / (height + above), yref: "container", yanchor: "top" },
-  };
-  layout.margin = { ...layout.margin, t: (layout.margin?.t ?? 0) + above };
-  layout.paper_bgcolor = window.getComputedStyle(document.querySelector("[data-testid=stApp]")).backgroundColor;
-  return { figure: { data, layout, config: {} }, width, height: height + above };
+  const { width, height } = plot.getBoundingClientRect();
+  const options = { format: "svg", width, height, imageDataOnly: true };
+  const chart = await window.Plotly.toImage({ data, layout, config: {} }, options);
+  const texts = [];
+  let above = PAD;
+  for (const [text, { line, letter, ...font }] of [[title, TITLE], [setting, SETTING]]) {
+    for (const part of wrap(text, Math.max(20, Math.floor((width - 2 * PAD) / letter)))) {
+      above += line;
+      texts.push(element("text", { x: PAD, y: above - line / 4, fill: layout.font.color, ...font }, part));
+    }
+  }
+  const picture = element("svg", { width, height: height + above, viewBox: `0 0 ${width} ${height + above}` });
+  picture.setAttribute("font-family", layout.font.family);
+  const background = window.getComputedStyle(document.querySelector("[data-testid=stApp]")).backgroundColor;
+  const inner = new DOMParser().parseFromString(chart, "image/svg+xml").documentElement;
+  inner.setAttribute("y", above);
+  picture.append(element("rect", { width: "100%", height: "100%", fill: background }), ...texts, inner);
+  return picture;
+}
+
+/* The address of a picture's file. */
+async function fileOf(picture, format) {
+  const [width, height] = ["width", "height"].map((name) => SCALE * Number(picture.getAttribute(name)));
+  if (format === "png") for (const [name, size] of Object.entries({ width, height })) picture.setAttribute(name, size);
+  const address = `data:image/svg+xml,${encodeURIComponent(new XMLSerializer().serializeToString(picture))}`;
+  if (format !== "png") return address;
+  const image = new Image();
+  image.src = address;
+  await image.decode();
+  const canvas = Object.assign(document.createElement("canvas"), { width, height });
+  canvas.getContext("2d").drawImage(image, 0, 0, width, height);
+  return canvas.toDataURL("image/png");
 }
 
 /* Make a button of a toolbar one that saves a picture. */
@@ -103,9 +125,9 @@ class Pictures {
     const { name, title } = panelOf(plot);
     const step = this.stepOf(plot);
     const setting = [this.data.title, step === undefined ? "" : `step ${step}`, this.data.line];
-    const { figure, width, height } = pictureOf(plot, title, setting.filter(Boolean).join(" · "));
+    const picture = await pictureOf(plot, title, setting.filter(Boolean).join(" · "));
     const link = document.createElement("a");
-    link.href = await window.Plotly.toImage(figure, { format, width, height, scale: format === "png" ? SCALE : 1 });
+    link.href = await fileOf(picture, format);
     const parts = [this.data.id, name, step === undefined ? "" : `step${step}`, this.data.fields];
     link.download = `${parts.filter(Boolean).join("-")}.${format}`;
     link.click();

@@ -21,7 +21,6 @@ from pages.ui.look import formats
 from pages.ui.look.escape import escape_markdown
 
 INTERVAL = 0.3  # seconds between updates of a job's state
-STEP_INTERVAL = 1.0  # seconds between updates of the step that the stage shows
 
 
 @dataclass(frozen=True)
@@ -118,26 +117,20 @@ def submit(experiment_id: str, config: Any) -> None:
 
 
 def show_pending(setting: Setting, pending: Pending, job: queue.JobState | None) -> None:
-    """Draw, in place of the headline, which run is on screen and the button for the missing one."""
+    """Draw, in place of the headline, which run is on screen and the button for the missing one;
+    nothing while it is in training, as `show_progress` says it then."""
+    if is_active(job):
+        st.empty()  # in the sentence's place, at once
+        return
     if job is not None and job.status == "failed":
         st.error(f"The training failed: {escape_markdown(job.message.rstrip('.'))}.")
     reason = ""
     with st.container(horizontal=True, vertical_alignment="center", key="pending"):
         if job is not None and job.status == "cancelling":
             st.fragment(_cancelling, run_every=INTERVAL)(pending.key)
-        elif is_active(job):
-            st.empty()  # in the button's place, so that the sentence stays in its own
         else:
             reason = run_button(setting, "page", job)
-        if is_active(job):
-            st.fragment(_show_step, run_every=STEP_INTERVAL)(pending)
-        else:
-            st.markdown(f"{reason} {_nearest_text(job, pending.nearest)}".strip())
-
-
-def _show_step(pending: Pending) -> None:
-    """Draw at which step the model on the stage is, and which run the faded panels show."""
-    st.markdown(_step_text(pending.job(), pending.nearest))
+        st.markdown(f"{reason} {_nearest_text(job, pending.nearest)}".strip())
 
 
 def _step_text(job: queue.JobState | None, nearest: str) -> str:
@@ -183,34 +176,42 @@ def _cancelling(key: str) -> None:
     st.markdown("**Cancelling**")
 
 
-def show_progress(key: str) -> None:
-    """Draw, in place of the clock, the progress of a job until it ends."""
-    with st.container(key="progress"):
-        st.fragment(_progress, run_every=INTERVAL)(key)
+def show_progress(pending: Pending) -> None:
+    """Draw, in place of headline and clock, what the stage shows of a setting in training, and its
+    progress, until it ends."""
+    st.fragment(_progress, run_every=INTERVAL)(pending)
 
 
-def _progress(key: str) -> None:
-    job = queue.state(key)
+def _progress(pending: Pending) -> None:
+    job = queue.state(pending.key)
     if is_active(job):
-        queue.watch(key, visitors.window())
+        queue.watch(pending.key, visitors.window())
         ensure_workers()  # its worker may have died
-    if job is not None:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            share = min(job.step / job.total, 1.0) if job.total else 0.0
-            st.progress(share, text=escape_markdown(describe(job)))
-            if visitors.can_end(key):
-                st.button("Cancel", key="cancel", on_click=cancel, args=(key,))
-            elif is_active(job):
-                st.button(
-                    "Ask for it too",
-                    key="ask too",
-                    on_click=submit,
-                    args=(job.experiment, job.config),
-                    help="Another visitor asked for it. Ask too, and it goes on whatever they do.",
-                )
+    with st.container(gap=None):
+        with st.container(horizontal=True, vertical_alignment="center", key="pending"):
+            st.markdown(_step_text(job, pending.nearest))
+        if job is not None:
+            _progress_bar(job)
     if not is_active(job):
         pending_address.apply_pending()
         st.rerun()  # the page shows the run, or why there is none
+
+
+def _progress_bar(job: queue.JobState) -> None:
+    """Draw a job's progress, and the button that withdraws the visitor's request or joins it."""
+    with st.container(horizontal=True, vertical_alignment="center", key="progress"):
+        share = min(job.step / job.total, 1.0) if job.total else 0.0
+        st.progress(share, text=escape_markdown(describe(job)))
+        if visitors.can_end(job.key):
+            st.button("Cancel", key="cancel", on_click=cancel, args=(job.key,))
+        elif is_active(job):
+            st.button(
+                "Ask for it too",
+                key="ask too",
+                on_click=submit,
+                args=(job.experiment, job.config),
+                help="Another visitor asked for it. Ask too, and it goes on whatever they do.",
+            )
 
 
 def cancel(key: str) -> None:

@@ -24,7 +24,7 @@ def show(name: str) -> None:
     st.title("What you have seen", anchor=False)
     if name == tour.ALL:
         st.markdown(_HABIT)
-    with st.container(key="go-on", horizontal=True, vertical_alignment="center", gap="large"):
+    with st.container(key="go-on", horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown("**Go on:**", width="content")
         _own_sequence()
         menu.link("gallery", "See all findings in the gallery")

@@ -6,7 +6,7 @@ import streamlit as st
 from icl_core.contract.figure import Figure
 
 _TITLE = 40  # pixels of height of a panel's title on the stage
-_NARROWEST = 0.8  # the share of the width that it needs at which a figure begins to scroll
+_NARROWEST = 0.8  # of the size that a figure needs, the share below which it scrolls
 _USUAL = "clamp(14rem, calc((100vh - var(--above)) / var(--rows) - .4rem), var(--most))"
 
 
@@ -17,7 +17,8 @@ def in_seat(name: str, figure: Figure) -> None:
     if not width:
         return
     # in a narrow window the width decides how large a map of square cells is
-    row = f"max(calc(min({height}px, 34vw) + {_TITLE}px), {_USUAL})"
+    map_height = f"max({int(_NARROWEST * height)}px, min({height}px, 34vw))"
+    row = f"max(calc({map_height} + {_TITLE}px), {_USUAL})"
     long_row = f"max({height + _TITLE}px, {_USUAL})"
     columns = f"minmax(max(30%, min(48%, {width}px)), 1fr)"
     seats = f":is(.st-key-seat-{name}, .st-key-seat-wide-{name})"

@@ -32,14 +32,20 @@ def show() -> None:
         if not visitors.is_at_machine():
             st.markdown("You can cancel and delete what you have asked for.")
         st.header("In training", anchor=False)
-        _jobs()
-    headers = store.default().headers()
-    local_headers = [header for header in headers if header.origin == "local"]
+        _jobs({header.key for header in _local_headers()})
+    local_headers = _local_headers()
     _local_runs(local_headers)
     if not limits.read_only():
         given_documents.show({_title(header): header.config for header in local_headers})
+    headers = store.default().headers()
     _shipped_runs([header for header in headers if header.origin == "shipped"])
     same_tab_links.listen()
+
+
+def _local_headers() -> list[store.Header]:
+    """Return the runs made here, the latest first."""
+    headers = [header for header in store.default().headers() if header.origin == "local"]
+    return sorted(headers, key=lambda header: header.info.get("date") or "", reverse=True)
 
 
 def _local_runs(headers: Sequence[store.Header]) -> None:
@@ -62,7 +68,11 @@ def _shipped_runs(headers: Sequence[store.Header]) -> None:
 
 
 @st.fragment(run_every=1.0)
-def _jobs() -> None:
+def _jobs(listed: set[str]) -> None:
+    """Draw the trainings under way; draw the page again once other runs than those `listed` below
+    were made here."""
+    if {header.key for header in _local_headers()} != listed:
+        st.rerun()
     training.ensure_workers()  # for jobs that a killed worker has left
     active = [job for job in queue.states() if not job.ended]
     if not active:

@@ -113,7 +113,8 @@ def _film_arguments(setting: Setting, drawing: Drawing, run: Run) -> tuple:
     """Return the arguments of the cached functions below: the name under which a film is cached,
     the run, the drawing, the view of the first snapshot, the theme, and whether the panel moves."""
     view = panels.relevant_view(setting.experiment, drawing, view_at(setting.view, 0))
-    moving = drawing.moving and has_training(setting, run)
+    moves = drawing.moving and not drawing.is_still(run, view)
+    moving = moves and has_training(setting, run)
     return panels.drawing_key(setting, drawing, run, view), run, drawing, view, theme(), moving
 
 

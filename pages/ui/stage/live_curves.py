@@ -6,15 +6,14 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from icl_core.contract.experiment import STAGE, CannotDraw, Drawing, Panel, Run
+from icl_core.contract.experiment import CannotDraw, Drawing, Panel, Run
 from icl_core.jobs import queue
 from pages.ui.controls import live_model
 from pages.ui.link.address import Setting
 from pages.ui.look.style import Theme, theme
 from pages.ui.stage import panels
 
-INTERVAL = 0.5  # seconds between drawings of curves; each one delays the training
-MODEL_INTERVAL = 1.0  # seconds between drawings of the model, of which no more previews come
+INTERVAL = 0.75  # seconds between drawings; each one delays the training
 FIRST_WAIT = 0.5  # seconds: a short training has its first curves by then
 _LAST_CURVES = "last curves"
 
@@ -25,17 +24,14 @@ def show_live(
     key: str,
     show: Callable[[Panel], None],
     show_former: Callable[[], None],
-    goes_on: bool = True,
 ) -> None:
-    """Draw what the run of that key has so far, by `show`: again and again while it `goes_on`.
+    """Draw the curves that the run of that key has so far, again and again, by `show`.
 
-    `show_former` draws the former run's panel: until there is something to draw, and where `key` is
-    empty or the drawing shows nothing of a run in training.
+    `show_former` draws the former run's panel: until there are curves, and where `key` is empty or
+    the drawing shows none.
     """
-    draws_model = drawing.place == STAGE and not drawing.live
-    if key and (drawing.live or draws_model):
-        interval = MODEL_INTERVAL if draws_model else INTERVAL
-        return st.fragment(_show_latest, run_every=interval if goes_on else None)(
+    if key and drawing.live:
+        return st.fragment(_show_curves, run_every=INTERVAL)(
             show, show_former, setting, drawing, key
         )
     # A fragment has a container: with the same nesting a chart takes the place of the former one.
@@ -43,7 +39,7 @@ def show_live(
         show_former()
 
 
-def _show_latest(
+def _show_curves(
     show: Callable[[Panel], None],
     show_former: Callable[[], None],
     setting: Setting,
@@ -51,10 +47,16 @@ def _show_latest(
     key: str,
 ) -> None:
     with panels.report_faults(setting, drawing.name):
-        panel = _curves(setting, drawing, key) if drawing.live else _model(setting, drawing, key)
+        panel = latest_panel(setting, drawing, key)
         if panel is None:
             return show_former()
         show(panel)
+
+
+def latest_panel(setting: Setting, drawing: Drawing, key: str) -> Panel | None:
+    """Return the panel of what the run of that key has so far: its curves, or its model; None if
+    there is nothing to draw yet."""
+    return _curves(setting, drawing, key) if drawing.live else _model(setting, drawing, key)
 
 
 def _model(setting: Setting, drawing: Drawing, key: str) -> Panel | None:

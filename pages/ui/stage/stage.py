@@ -3,6 +3,7 @@ snapshot where the clock rests."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
@@ -98,7 +99,7 @@ def _head(
             # a question about the diagram is asked with the diagram in sight
             reveal=has_question and beat is not None and beat.drawer == model_diagram.MODEL,
         )
-        if has_seeds(setting, run):
+        if active_job is None and has_seeds(setting, run):
             with st.container(horizontal=True, vertical_alignment="bottom", key="clock row"):
                 _clock(setting, run, index, options)
                 with st.container(width=SEEDS_WIDTH, key="seeds"):
@@ -107,8 +108,8 @@ def _head(
             _clock(setting, run, index, options)
         typed_text.show(setting, run)
         with st.container(key="line"):
-            if active_job is not None:
-                training.show_progress(active_job.key)
+            if pending is not None and active_job is not None:
+                training.show_progress(pending)
 
 
 def has_seeds(setting: Setting, run: Run) -> bool:
@@ -187,20 +188,36 @@ def _panels(setting: Setting, run: Run, training_key: str, goes_on: bool) -> Non
     is_last = getattr(setting.view, "snapshot", 0) == len(run.snapshot_steps) - 1
     if not is_last:
         _send_films(setting, moved, run, place)
-    with st.container(key=f"stage-{rows}x{-(-seats // rows)}"):
-        for drawing in drawings:
-            seat = f"seat-{'wide-' if drawing.wide else ''}{drawing.name}"
-            with st.container(key=seat), panels.report_faults(setting, drawing.name):
-                live_curves.show_live(
-                    setting,
-                    drawing,
-                    training_key,
-                    show=partial(_seat_live, setting, drawing),
-                    show_former=partial(_seat_panel, setting, drawing, run),
-                    goes_on=goes_on,
-                )
+    grid = f"stage-{rows}x{-(-seats // rows)}"
+    is_seen = bool(training_key) and goes_on
+    # A fragment has a container: with the same nesting a chart takes the place of the former one.
+    with nullcontext() if is_seen else st.container():
+        draw = st.fragment(_seats, run_every=live_curves.INTERVAL) if is_seen else _seats
+        draw(setting, drawings, grid, run, training_key)
     if is_last:
         _send_films(setting, moved, run, place)
+
+
+def _seats(
+    setting: Setting, drawings: Sequence[Drawing], grid: str, run: Run, training_key: str
+) -> None:
+    """Draw the panels in their seats: of the run in training, if there is one, what it has so far,
+    else of `run`."""
+    with st.container(key=grid):
+        for drawing in drawings:
+            seat = f"seat-{'wide-' if drawing.wide else ''}{drawing.name}"
+            with (
+                st.container(key=seat),
+                st.container(),
+                panels.report_faults(setting, drawing.name),
+            ):
+                latest = None
+                if training_key:
+                    latest = live_curves.latest_panel(setting, drawing, training_key)
+                if latest is None:
+                    _seat_panel(setting, drawing, run)
+                else:
+                    _seat_live(setting, drawing, latest)
 
 
 def _seat_panel(setting: Setting, drawing: Drawing, run: Run) -> None:

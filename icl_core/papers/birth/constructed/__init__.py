@@ -23,14 +23,12 @@ from icl_core.papers.birth.shared.stage import TYPED
 def headline(run: Run, view: View) -> str:
     """What you see: how well the construction of width d predicts."""
     kept, clean = (float(at_d(run, f"accuracy_{talk}").mean()) for talk in ("kept", "stream"))
-    start = (
-        f"Written down at d = {run.config.d}, the induction head is right {kept:.0%} of the time"
-    )
+    start = f"At d = {run.config.d} the construction is right {kept:.0%} of the time"
     if run.config.feed_forward:
         loss = float(at_d(run, "global_loss_kept").mean())
-        return f"{start} after triggers; elsewhere its loss is {loss:.1f} nats."
-    beside = "".join(f"; a trained one, {value:.0%}" for value in sweep.trained(run))
-    return f"{start}, {clean:.0%} once its memories no longer disturb each other{beside}."
+        return f"{start} after triggers; elsewhere it loses {loss:.1f} nats."
+    beside = "".join(f"; trained, {value:.0%}" for value in sweep.trained(run))
+    return f"{start}, {clean:.0%} without cross-talk{beside}."
 
 
 def cost(config: Config) -> float:

@@ -74,16 +74,18 @@ def _construction(
 ) -> tuple[float, torch.Tensor]:
     """Return the factor that fits a matrix's construction to it, and the construction, which is
     that of all snapshots. Both are kept: the clock asks for them at every snapshot."""
-    key, of_all = (run.digest, snapshot, name), (run.digest, name)
-    if key not in _FACTORS or of_all not in _CONSTRUCTED:
+    key = run.digest, snapshot, name
+    matrix_key = run.digest, name
+    factor, matrix = _FACTORS.get(key), _CONSTRUCTED.get(matrix_key)
+    if factor is None or matrix is None:
         found = compare(name, trained, run.config)
+        factor, matrix = found.aligned.factor, found.matrix
         for kept, most in ((_FACTORS, 10 * MOST), (_CONSTRUCTED, 12)):
             if len(kept) >= most:
                 kept.clear()  # another visitor's thread may do so at any time
-        _FACTORS[key] = found.aligned.factor
-        _CONSTRUCTED[of_all] = found.matrix
-        return found.aligned.factor, found.matrix
-    return _FACTORS[key], _CONSTRUCTED[of_all]
+        _FACTORS[key] = factor
+        _CONSTRUCTED[matrix_key] = matrix
+    return factor, matrix
 
 
 @lru_cache(maxsize=4)

@@ -31,7 +31,7 @@ def headline(run: Run, view: View) -> str:
     if not told:
         return f"Not every training comes to {SHORT[view.until]}."
     steps = " and ".join(told).format(f"the steps to {SHORT[view.until]} ", *[""] * len(told))
-    return f"Twice the length takes {steps}; growth with the square would take 4 times."
+    return f"Twice the length takes {steps}; quadratic growth would take 4 times."
 
 
 def cost(config: Config) -> float:

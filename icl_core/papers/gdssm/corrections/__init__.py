@@ -22,8 +22,8 @@ def headline(run: Run, view: View) -> str:
     """What you see: the gains of the right step and of two that are taken as printed."""
     right, Q, odd = (percent(best_gain(run, name)) for name in ("right", "Q", "odd"))
     return (
-        f"One right step removes {right} of the loss; the paper's Q, as printed, removes {Q}, "
-        f"and its window at every token {odd}."
+        f"One right step removes {right} of the loss; Q as printed removes {Q}, a window at "
+        f"every token {odd}."
     )
 
 

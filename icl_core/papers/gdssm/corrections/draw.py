@@ -14,7 +14,8 @@ from icl_core.figures import Curve, number_text
 from icl_core.papers.gdssm.corrections.run import best_gain, gain
 from icl_core.papers.gdssm.shared.load_run import percent
 
-NARROW = 9  # characters that fit under a bar
+SMALL = 12  # pixels of the type of the names
+NARROW = 11  # characters that fit under a bar
 CURVES = {  # of one step: name and colour
     "right": ("corrected", "construction"),
     "Q": ("Q as printed", "layer 2"),
@@ -40,10 +41,11 @@ def gains(run: Run, view: Any) -> Panel:
     return Panel(
         f"One step gains {right}; with Q as printed {Q}",
         "Gain is the share of the loss of predicting zero that is removed: 1 is all of it, 0 is "
-        "nothing. Orange is gradient descent. Each formula has the rate that is best for it, and "
-        "two steps share one rate. If a formula were right as printed, its bar would be as high "
-        "as the orange one before it.",
-        _bars(labels, kinds, values),
+        "nothing. The layer reads a window of x, y and the next x; Q picks which of its "
+        "products enter the state. Orange is gradient descent. Each formula has the rate that "
+        "is best for it, and two steps share one rate. If a formula were right as printed, its "
+        "bar would be as high as the orange one before it.",
+        figures.seated(_bars(labels, kinds, values)),
         data=pd.DataFrame({"formula": labels, "gain": values}).round(5),
     )
 
@@ -53,7 +55,9 @@ def _bars(labels: list[str], kinds: list[str], values: list[float]) -> Figure:
         labels, values, "gain over predicting zero", kinds=kinds, text="none", y_range=(0, 1.12)
     )
     texts = ["<br>".join(wrap(label, NARROW)) for label in labels]
-    figure.update_xaxes(tickvals=list(range(len(texts))), ticktext=texts, tickangle=0)
+    figure.update_xaxes(
+        tickvals=list(range(len(texts))), ticktext=texts, tickangle=0, tickfont={"size": SMALL}
+    )
     for index, value in enumerate(values):
         where = {"x": index, "y": value, "yanchor": "bottom", "yshift": 2, "showarrow": False}
         figure.add_annotation(text=number_text(value, 2 if value > 0.1 else 3), **where)
@@ -81,7 +85,7 @@ def lengths(run: Run, view: Any) -> Panel:
         "xᵀ: no such step gains anything. With Q as printed the step is x yᵀ, which agrees with "
         "y xᵀ on its diagonal alone, 1/f of the entries. So its top is at 1/f of the length, "
         "and 1/f² as high.",
-        figure,
+        figures.seated(figure, figures.HALF),
         data=pd.DataFrame({"length": times} | rows).round(4),
     )
 

@@ -215,6 +215,6 @@ EXPERIMENT = Experiment(
     theory=(Theory("share of the loss that the best step leaves", best_loss_share),),
     diagram=layer_diagram,
     atlas=ATLAS,
-    picture=("state", "exact", "difference"),
+    picture=("state", "exact"),
     replaced=Replacements(GRAFTS, grafted.replaced),
 )

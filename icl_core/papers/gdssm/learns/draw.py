@@ -26,7 +26,7 @@ def by_width(run: Run, view: Any) -> Panel:
     x, found = widths(run), [model(id) for id in run.names("models")]
     series = [
         Curve(
-            each.label, x, _shown(run, ratios(run, each.id)), each.colour, each.dash, markers=True
+            _label(each), x, _shown(run, ratios(run, each.id)), each.colour, each.dash, markers=True
         )
         for each in found
     ]
@@ -57,7 +57,7 @@ def by_tasks(run: Run, view: Any) -> Panel:
     ids = run.names("models") if "names/models" in run.tensors else [OWN]
     rows = {model(id): found / one for id in ids if (found := curve(run, id, place)) is not None}
     seen = {each: np.minimum(y, MOST * zero / one) for each, y in rows.items()}
-    series = [Curve(each.label, x, y, each.colour, each.dash) for each, y in seen.items()]
+    series = [Curve(_label(each), x, y, each.colour, each.dash) for each, y in seen.items()]
     shown = settings_of(run.config)[place]
     return Panel(
         f"At width {shown.hidden}, {_left(x, rows, zero / one)}",
@@ -96,11 +96,18 @@ def _figure(run: Run, series: list[Curve], title: str, found: list[Model]) -> Fi
         y_range=(0.95 * min(1.0, lowest), 1.05 * MOST * zero / one),
         height=440,
     )
-    styles = {each.label: marker(each, 10) for each in found} if across else {}
+    styles = {_label(each): marker(each, 10) for each in found} if across else {}
     for trace in figure.data:
         if trace.get("name") in styles:
             trace.update(marker=styles[trace["name"]])
-    return figure
+    if run.finished and not across:  # the panel beside names the models
+        figure.update_layout(showlegend=False)
+    return figures.seated(figure, figures.HALF)
+
+
+def _label(model: Model) -> str:
+    """A model's name in the key."""
+    return model.short.replace(" transformer", "").replace(" network", "")
 
 
 def _shown(run: Run, rows: np.ndarray) -> np.ndarray:

@@ -28,14 +28,13 @@ from icl_core.training.loop import evaluations
 
 def headline(run: Run, view: View) -> str:
     """What you see: the losses of two models at the step shown, and of gradient descent."""
-    step = run.step(view)
     ours, theirs = (
         number_text(stage.loss_at_snapshot(run, view, id), 4) for id in (stage.BENT, stage.STRAIGHT)
     )
     ideal = number_text(float(run["baseline/ideal"][0]), 4)
     return (
-        f"At step {step:,} the loss is {ours} with features of an MLP, {theirs} with linear "
-        f"ones; gradient descent on sin x, cos x has {ideal}."
+        f"The loss is {ours} with MLP features, {theirs} with linear ones; gradient descent on "
+        f"sin x, cos x has {ideal}."
     )
 
 

@@ -18,11 +18,10 @@ from icl_core.papers.gdssm.sizes.train import compute
 
 def headline(run: Run, view: View) -> str:
     """What you see: how close every size is."""
-    N, f = run["size/N"], run["size/f"]
+    count = len(run["size/N"])
     return (
-        f"{len(N)} one-layer models, trained for {N.min()} to {N.max()} examples and {f.min()} "
-        f"to {f.max()} dimensions, all match one step of gradient descent to "
-        f"{percent(worst(run))}."
+        f"{count} one-layer models, each trained for another size, match one step of gradient "
+        f"descent to {percent(worst(run))}."
     )
 
 

@@ -19,7 +19,7 @@ def pairs(run: Run, view: Any) -> Panel:
     return _against(run, view, "N", "context pairs, N", (
         "With more examples their noise averages out, and the loss falls, though slowly: like f / "
         "(N + f). A layer that ignored its examples would stay at predicting zero."
-    ))  # fmt: skip
+    ), True)  # fmt: skip
 
 
 def features(run: Run, view: Any) -> Panel:
@@ -28,7 +28,7 @@ def features(run: Run, view: Any) -> Panel:
         "With more dimensions than examples one step cannot do much. The loss comes closer to "
         "that of predicting zero, which itself grows with f. A layer that had not found the step "
         "would be a blue dot off the curve."
-    ))  # fmt: skip
+    ), False)  # fmt: skip
 
 
 def gaps(run: Run, view: Any) -> Panel:
@@ -82,7 +82,8 @@ def training(run: Run, view: Any) -> Panel:
     )
 
 
-def _against(run: Run, view: Any, name: str, title: str, caption: str) -> Panel:
+def _against(run: Run, view: Any, name: str, title: str, caption: str, named: bool) -> Panel:
+    """Loss against the sizes `name` of the run, with the lines `named` or not."""
     at = run["size/f" if name == "N" else "size/N"] == BASE
     order = np.flatnonzero(at)[np.argsort(run[f"size/{name}"][at])]
     x, rows = run[f"size/{name}"][order], run["evaluated/scaled"][:, order]
@@ -113,7 +114,7 @@ def _against(run: Run, view: Any, name: str, title: str, caption: str) -> Panel:
         f"{caption} All are within {percent(away)} of the closed form. To remove the noise of the "
         "tasks, a dot is the closed form times the ratio of trained to constructed on the same "
         "tasks.",
-        figure,
+        figures.seated(figure.update_layout(showlegend=named), figures.HALF),
         data=pd.DataFrame(
             {name: x, "trained": trained.mean(0), "closed form": run["baseline/expected"][order]}
         ),

@@ -30,9 +30,8 @@ def headline(run: Run, view: View) -> str:
     fresh -= float(log_from_least(run["baseline/cg"][-1]))
     count = int(run["size/prompts"][0])
     return (
-        f"Learned from {count} prompt{'s' * (count > 1)}, the method has an error "
-        f"{compared(own)} that of CGD on {'these' if count > 1 else 'it'}, and "
-        f"{compared(fresh)} that of CGD on fresh ones."
+        f"Learned from {count} prompt{'s' * (count > 1)}, the error is {compared(own)} CGD's "
+        f"there, and {compared(fresh)} CGD's on fresh ones."
     )
 
 

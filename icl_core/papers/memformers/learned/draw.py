@@ -7,7 +7,7 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.claims import agree
 from icl_core.contract.experiment import Panel, Run
-from icl_core.contract.figure import Figure
+from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve
 from icl_core.papers.memformers.learned.claims import AS_PRINTED, PRINTED, PRINTED_CGD
 from icl_core.papers.memformers.learned.metrics import excess, power
@@ -94,7 +94,7 @@ def own(run: Run, view: View) -> Panel:
         "fewest. A line far below CGD looks like a better method. Before you believe it, look at "
         "the same methods on fresh prompts, and at the band: much depends on which prompts they "
         "are." + _beyond(series, rings),
-        _against_steps(run, series).add_traces(printed(rings)),
+        fitted(_against_steps(run, series).add_traces(_unnamed(printed(rings)))),
         data=_table(run, "evaluated/train"),
     )
 
@@ -106,6 +106,11 @@ def fresh(run: Run, view: View) -> Panel:
     ends = (run["evaluated/loss"][:, 0, -1], run["endless/loss"][:, -1])
     few, best = (float(log_from_least(losses).mean()) for losses in ends)
     rings = [("CGD", PRINTED_CGD, "conjugate gradient", None)] if _printed(run) else []
+    series = [*_by_size(run, "evaluated/loss"), endless, cg]
+    figure = _against_steps(run, series, PRINTED_CGD if rings else (0.0,))
+    for trace in figure.data:  # the panel beside names the others
+        if trace.get("name") != endless.name:
+            trace.update(showlegend=False)
     return Panel(
         f"Fresh prompts reach {written(few, 1)} at {run['size/prompts'][0]}, {written(best, 1)} "
         "at ∞",
@@ -115,9 +120,7 @@ def fresh(run: Run, view: View) -> Panel:
         "dotted line, the best that its coefficients can do."
         + " Rings are the paper's CGD, which sees 20 examples; the method sees 19."
         * bool(rings),
-        _against_steps(
-            run, [*_by_size(run, "evaluated/loss"), endless, cg], PRINTED_CGD if rings else (0.0,)
-        ).add_traces(printed(rings)),
+        fitted(figure.add_traces(_unnamed(printed(rings)))),
         data=_table(run, "evaluated/loss"),
     )
 
@@ -193,6 +196,11 @@ def _printed(run: Run) -> dict[int, tuple[float, ...]]:
     }
 
 
+def _unnamed(traces: list[Trace]) -> list[Trace]:
+    """Traces that the first panel names."""
+    return [trace.update(showlegend=False) for trace in traces]
+
+
 def _steps(run: Run) -> np.ndarray:
     return np.arange(1, run.config.layers + 1)
 
@@ -246,9 +254,7 @@ def _against_steps(run: Run, series: list[Curve], also: tuple[float, ...] = (0.0
         lines=[zero],
         height=HEIGHT,
     )
-    figure = fitted(figure).update_layout(
-        legend={"title": {"text": "N = ", "side": "left", "font": {"size": 13}}}
-    )
+    figure.update_layout(legend={"title": {"text": "N ="}})
     return figure.update_xaxes(tickvals=_steps(run))
 
 

@@ -33,8 +33,8 @@ def headline(run: Run, view: View) -> str:
         float(np.log(run[f"evaluated/{each}"][:, -1]).mean()) for each in losses.FIGURES
     )
     return (
-        f"With gates alone the error of a Memformer is {compared(gated - linear)} that of the "
-        f"linear transformer; if Γ is learned as well, {compared(adapted - linear)} that."
+        f"A Memformer's error is {compared(gated - linear)} a linear transformer's; if Γ is "
+        f"learned too, {compared(adapted - linear)} that."
     )
 
 

@@ -22,8 +22,8 @@ def headline(run: Run, view: View) -> str:
     another's they are not."""
     own, other = (f"{run[f'others/loss/{name}'][-1]:.2g}" for name in ("own", "other"))
     return (
-        "With α and γ computed for this prompt the layers are conjugate gradient (error "
-        f"{own}); with those of another prompt they are not (error {other})."
+        f"With a prompt's own α and γ the layers are conjugate gradient (error {own}), with "
+        f"another prompt's not ({other})."
     )
 
 

@@ -6,14 +6,14 @@ from icl_core.papers.toy.walk.settings import View
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure, Trace
-from icl_core.figures.style import axis, layout, legend
+from icl_core.figures.style import axis, layout
 
 
 def loss(run: Run, view: View) -> Panel:
     """The loss over training, of a run that may still be going."""
     line = figures.Curve("loss", run["curve/step"], run["curve/loss"])
     at = run.step(view) if run.snapshot_steps else None
-    figure = figures.curves([line], "training step", "loss", log_y=True, at=at)
+    figure = figures.seated(figures.curves([line], "training step", "loss", log_y=True, at=at))
     return Panel(
         "The loss falls", "Half the squared error of a fresh point; the band is over seeds.", figure
     )
@@ -29,7 +29,7 @@ def weights(run: Run, view: View) -> Panel:
     limit = 1.05 * float(np.abs([*every, teacher]).max())
     traces = [_bars(values, name, kinds[name]) for name, values in bars.items()]
     axes = {"xaxis": axis("input"), "yaxis": axis("weight", range=[-limit, limit])}
-    figure = Figure(traces, layout(300, {"t": 30}, legend=legend(1.0), **axes))
+    figure = figures.seated(Figure(traces, layout(figures.SEAT, **axes)))
     return Panel(
         "The student meets the teacher",
         "At first the student has no weights; in the end the bars agree.",

@@ -8,7 +8,6 @@ import numpy as np
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Trace
-from icl_core.figures.style import names_above
 from icl_core.papers.birth.constructed.draw.sweep import against_width, over_widths, trained
 from icl_core.papers.birth.constructed.metrics import at_d
 from icl_core.papers.birth.constructed.run import constructed
@@ -35,9 +34,7 @@ def widths(run: Run, view: View) -> Panel:
         "Random vectors are nearly orthogonal only at large d. At smaller d every answer picks up "
         "other vectors of the stream. Store the same pairs with as little of this cross-talk as "
         "possible (cleaned), and they work. If cross-talk did no harm, the lines would be one.",
-        figure.update_layout(
-            margin={"t": 30}, showlegend=False, yaxis={"range": [0, 1.12]}
-        ).add_annotation(**names_above(KINDS.values())),
+        figures.seated(figure.update_layout(yaxis={"range": [0, 1.12]})),
     )
 
 

@@ -36,7 +36,12 @@ def distances(run: Run, view: View) -> Panel:
         ]
     top = max(float(np.nanmax(run[f"curve/kl_{name}"])) for name in ids)
     figure = figures.curves(
-        series, "training step", "distance (KL), nats", y_range=(0, 1.08 * top), at=_at(run, view)
+        series,
+        "training step",
+        "distance (KL), nats",
+        y_range=(0, 1.08 * top),
+        at=_at(run, view),
+        height=figures.SEAT,
     )
     for name, start, end in spans(run):
         shade = {
@@ -60,7 +65,7 @@ def distances(run: Run, view: View) -> Panel:
         "sequences. The background is in the colour of the nearest. Uniform: every state alike. "
         "Unigrams: how often each state has occurred in the sequence. Bigrams: how often each has "
         "followed the state here. A model that learns nothing stays at uniform.",
-        figure,
+        figures.seated(figure, figures.WIDE),
         data=_table(run, [f"kl_{name}" for name in ids]),
     )
 
@@ -99,7 +104,13 @@ def looks(run: Run, view: View) -> Panel:
         (label, float(run[f"baseline/even_{name}"][0]), "floor") for label, name in even.items()
     ]
     figure = figures.curves(
-        series, "training step", "attention", y_range=(0, 1.02), lines=lines, at=at
+        series,
+        "training step",
+        "attention",
+        y_range=(0, 1.02),
+        lines=lines,
+        at=at,
+        height=figures.SEAT,
     )
     share = at_step(run, "previous", at) if at is not None else np.nan
     return Panel(
@@ -109,7 +120,7 @@ def looks(run: Run, view: View) -> Panel:
         "The share of layer 1's attention on the position directly before, and of the last "
         "layer's on followers: states that came directly after an earlier occurrence of the state "
         f"here. Even attention stays at the dotted lines. {NEEDS[run.config.layers]}",
-        figure,
+        figures.seated(figure),
         data=_table(run, ["previous", "followers"]),
     )
 

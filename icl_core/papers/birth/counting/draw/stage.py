@@ -6,7 +6,7 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure, Trace
-from icl_core.figures.style import axis, layout, legend
+from icl_core.figures.style import axis, layout
 from icl_core.papers.birth.counting.draw.curves import GREY, KINDS
 from icl_core.papers.birth.counting.load_run import Reading, read
 from icl_core.papers.birth.counting.markov_chains import LETTERS
@@ -94,4 +94,4 @@ def _bars(states: list[str], bars: dict[str, tuple[str, np.ndarray]]) -> Figure:
         "xaxis": axis("next state", type="category", showgrid=False),
         "yaxis": axis("probability", range=[0, 1.02]),
     }
-    return Figure(traces, layout(300, {"t": 36}, legend=legend(1.0), bargap=0.25, **axes))
+    return figures.seated(Figure(traces, layout(figures.SEAT, bargap=0.25, **axes)))

@@ -10,7 +10,7 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve, mean_of
-from icl_core.figures.style import GRID, PAPER, TICKS, axis, colour, layout, legend
+from icl_core.figures.style import FAINT, GRID, PAPER, SEAT, TICKS, axis, colour, layout
 from icl_core.papers.birth.data.arrivals import BIGRAM, LEVEL, arrival, chosen, of
 from icl_core.papers.birth.data.draw.style import PROBES, kind, short
 from icl_core.papers.birth.data.settings import DATA, View
@@ -46,7 +46,7 @@ def arrivals(run: Run, view: View) -> Panel:
         probe: [arrival(run, probe, name) if chosen(name, probe) else np.nan for name in rows]
         for probe in PROBES
     }
-    figure = Figure(layout=layout(300, {"t": 34}, hovermode="closest", legend=legend(1.0)))
+    figure = Figure(layout=layout(SEAT, hovermode="closest"))
     for place, (probe, steps) in enumerate(found.items()):
         figure.add_trace(_marks(probe, np.array(steps), place, [short(name) for name in rows], end))
     _frame(figure, rows, end)
@@ -54,12 +54,12 @@ def arrivals(run: Run, view: View) -> Panel:
     return Panel(
         f"{LEVEL:.0%} are right with {short(first)} {when(found['accuracy'][0], run)}, with "
         f"{short(last)} {when(found['accuracy'][-1], run)}",
-        "A row for each kind of triggers; outputs are uniform. A mark is the step at which "
-        f"{LEVEL:.0%} is reached: of the predictions in context (diamond), or of the pairs that a "
-        "matrix has to store. Hollow marks at the right edge are not reached in this training. If "
-        "the data did not matter, all rows would look alike. With one fixed trigger W_K² has "
-        "nothing to choose, so it has no mark.",
-        figure,
+        "A row for each kind of triggers; outputs are uniform. A mark is the step at which our "
+        f"level for comparison, {LEVEL:.0%}, is reached: of the predictions in context "
+        "(diamond), or of the pairs that a matrix has to store. Hollow marks at the right edge "
+        "are not reached in this training. If the data did not matter, all rows would look "
+        "alike. With one fixed trigger W_K² has nothing to choose, so it has no mark.",
+        figures.seated(figure, figures.WIDE),
         data=pd.DataFrame(
             {"data": list(map(short, rows))}
             | {PROBES[p][0]: np.round(s, 1) for p, s in found.items()}
@@ -127,7 +127,7 @@ def _marks(probe: str, steps: np.ndarray, place: int, rows: list[str], end: floa
     edge = {"color": [colour(tint) if each else PAPER for each in never], "width": 2}
     size = 10 if symbol in ("circle", "square") else 13
     trace.update(marker={"size": size, "symbol": symbols, "color": colour(tint), "line": edge})
-    return trace.update(hovertemplate="%{customdata}<extra></extra>")
+    return trace.update(hovertemplate="%{customdata}<extra></extra>", cliponaxis=False)
 
 
 def losses(run: Run, view: View) -> Panel:
@@ -141,11 +141,12 @@ def losses(run: Run, view: View) -> Panel:
         for name in names
     ]
     figure = figures.curves(
-        [*series, *whole], "training step", "loss, nats", y_range=(0, 5), height=300
+        [*series, *whole], "training step", "loss, nats", y_range=(0, 5), height=SEAT
     )
-    for trace in figure.data:
-        if trace.get("name", "").endswith("global"):
-            trace.update(showlegend=False)
+    for trace in figure.data:  # the rows of the marks name the colours
+        trace.update(showlegend=False)
+    figure.add_trace(figures.legend_line("in context", FAINT))
+    figure.add_trace(figures.legend_line("global", FAINT, "dot"))
     return Panel(
         f"Loss is {_range(series)} in context, else {_range(whole)}"
         if run.finished
@@ -153,7 +154,7 @@ def losses(run: Run, view: View) -> Panel:
         "Solid: the loss where only the context tells what comes. Dotted: the global loss, where "
         "bigrams tell. The dotted lines fall first and lie together, whichever the triggers. The "
         "solid ones fall when the induction head forms; without one they would stay high.",
-        figure,
+        figures.seated(figure),
         data=_table(run, [*series, *whole]),
     )
 
@@ -186,13 +187,13 @@ def _probe(probe: str, run: Run, view: View) -> Panel:
     series = [Curve(short(name), x, of(run, f"curve/{probe}", name), kind(name)) for name in names]
     level = [("", LEVEL, "floor")]
     figure = figures.curves(
-        series, "training step", "recall", y_range=(0, 1.02), height=300, lines=level
+        series, "training step", "recall", y_range=(0, 1.02), height=SEAT, lines=level
     )
     return Panel(
         f"{label} {_latest(run, probe)}" if run.finished else f"{label}, so far",
         f"{SAYS[probe]} The mean over seeds with its spread; dotted is the level of the marks "
         "above, whose rows name the colours. Random matrices stay near zero.",
-        figure.update_layout(showlegend=False, margin={"t": 12}),
+        figures.seated(figure.update_layout(showlegend=False)),
         data=_table(run, series),
     )
 

@@ -16,6 +16,7 @@ from icl_core.papers.birth.dimension.tuned_rates import FROM, at_widths, contour
 
 LEVELS = (0.5, 0.9)  # of theory's contours
 STRONG = 0.55  # a share whose colour is far from the background's
+NUMBER = 0.26, 0.36  # half a number's width and height, as shares of its cell
 SEED = 1  # of the embeddings on the map
 
 
@@ -44,7 +45,7 @@ def heatmap(run: Run, view: View) -> Panel:
     )
     z = recall.T  # [widths, numbers]
     x, y = np.arange(len(numbers)), np.arange(len(widths))
-    figure = Figure(layout=layout(300, {"t": 8, "b": 48, "r": 8}, showlegend=False))
+    figure = Figure(layout=layout(figures.SEAT, showlegend=False))
     scale = {"colorscale": colourscale(NONE_TO_ALL), "zmin": 0, "zmax": 1, "showscale": False}
     said = [
         [f"d = {d}, {batches(str(n))}: {z[row, column]:.0%}" for column, n in enumerate(numbers)]
@@ -57,10 +58,12 @@ def heatmap(run: Run, view: View) -> Panel:
     figure.add_traces(_contours(run, x))
     figure.add_trace(_written(z))
     batch = f"batches of {one_step.SEQUENCES} sequences"
-    figure.update_xaxes(axis(batch, tickvals=x, ticktext=[str(n) for n in numbers], showgrid=False))
+    figure.update_xaxes(
+        axis(batch, tickvals=x, ticktext=[str(n) for n in numbers], showgrid=False, ticks="")
+    )
     figure.update_xaxes(range=[-0.5, len(x) - 0.5])
     figure.update_yaxes(
-        axis("width, d", tickvals=y, ticktext=[str(d) for d in widths], showgrid=False)
+        axis("width, d", tickvals=y, ticktext=[str(d) for d in widths], showgrid=False, ticks="")
     )
     figure.update_yaxes(range=[-0.5, len(y) - 0.5])
     return Panel(
@@ -69,7 +72,7 @@ def heatmap(run: Run, view: View) -> Panel:
         "embeddings and seeds. Lines: where theory expects one half (dotted) and 90% (dashed), "
         "from the exact mean and variance of every reading. If overlaps did not matter, all rows "
         "would be alike; if data did not, all columns.",
-        figure,
+        figures.seated(figure),
         data=pd.DataFrame(
             np.round(z, 3), index=widths, columns=[f"{n} batches" for n in numbers]
         ).reset_index(names="d"),
@@ -78,12 +81,15 @@ def heatmap(run: Run, view: View) -> Panel:
 
 def _contours(run: Run, x: np.ndarray) -> list[Trace]:
     """Where theory's recall passes each level, over a lighter line that keeps it apart from the
-    cells."""
+    cells; with gaps at the cells' numbers."""
     smallest, found = np.log2(float(run["task/widths"][0])), []
+    fine = np.linspace(x[0], x[-1], 40 * (len(x) - 1) + 1)
     for level, dash in zip(LEVELS, ("dot", "dash"), strict=True):
+        y = np.interp(fine, x, np.log2(contour(run, level)) - smallest)
+        on_number = (np.abs(fine - fine.round()) < NUMBER[0]) & (np.abs(y - y.round()) < NUMBER[1])
         line = {
-            "x": x,
-            "y": np.log2(contour(run, level)) - smallest,
+            "x": fine,
+            "y": np.where(on_number, np.nan, y),
             "mode": "lines",
             "hoverinfo": "skip",
         }
@@ -148,8 +154,8 @@ def noise(run: Run, view: View) -> Panel:
     own = float(one_step.aside(S.square())) ** 0.5
     most = one_step.largest(count) * exact
     series = [
-        Curve(f"largest of {count} wrong", widths, most, "layer 4", "dash"),
-        Curve("exact noise", widths, exact, "floor"),
+        Curve("largest wrong", widths, most, "layer 4", "dash"),
+        Curve("exact", widths, exact, "floor"),
         Curve("simulated", widths, simulated, "trained", error=error, markers=True),
     ]
     limits = 0.6 * min(own, float(exact.min())), 1.6 * max(signal, float(most.max()))
@@ -161,7 +167,7 @@ def noise(run: Run, view: View) -> Panel:
         log_y=True,
         y_range=limits,
         x_range=(14, 590),
-        height=300,
+        height=figures.SEAT,
         lines=[("right reading (signal)", signal, "layer 3"), ("d = ∞", own, "gradient descent")],
     )
     figure.data[-1].update(line={"width": 0})
@@ -173,7 +179,7 @@ def noise(run: Run, view: View) -> Panel:
         "error, and exact. The pair is recalled if the right reading exceeds the largest wrong "
         "one (orange). With d the noise falls as 1/√d, down to what the data leave (grey). If "
         "vectors did not overlap, it would lie on the grey line.",
-        figure,
+        figures.seated(figure),
         data=pd.DataFrame(
             {"d": widths, "exact": exact, "simulated": simulated, "error": error}
         ).round(5),

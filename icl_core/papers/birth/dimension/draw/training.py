@@ -7,6 +7,7 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
 from icl_core.figures import Curve, mean_of, number_text
+from icl_core.figures.line_plots import LEVEL
 from icl_core.papers.birth.dimension.settings import View
 from icl_core.papers.birth.dimension.tuned_rates import (
     HALF,
@@ -28,7 +29,8 @@ def tint(index: int) -> str:
 def at_fixed(run: Run, view: View) -> Panel:
     """Recall over training at one learning rate for all widths."""
     rate = float(run["task/rates"][fixed(run)[0]])
-    return _recall(run, fixed(run), f"rate {_rate(rate)}", "The same learning rate at every width.")
+    says = "The same learning rate at every width."
+    return _recall(run, fixed(run), f"rate {_rate(rate)}", says, True)
 
 
 def at_tuned(run: Run, view: View) -> Panel:
@@ -37,10 +39,11 @@ def at_tuned(run: Run, view: View) -> Panel:
         "Each width at the best of six learning rates: the one with the highest mean recall over "
         "the training."
     )
-    return _recall(run, tuned(run), "best rate", says)
+    return _recall(run, tuned(run), "best rate", says, False)
 
 
-def _recall(run: Run, rates: np.ndarray, how: str, says: str) -> Panel:
+def _recall(run: Run, rates: np.ndarray, how: str, says: str, names: bool) -> Panel:
+    """Recall over training at the `rates`, one for each width; with the widths' `names`."""
     curves = at_rates(run["curve/recall"], rates)  # [seeds, widths, evaluations]
     series = [
         Curve(f"{d}", run["curve/step"], curves[:, index], tint(index))
@@ -50,14 +53,17 @@ def _recall(run: Run, rates: np.ndarray, how: str, says: str) -> Panel:
     told = (
         f"{ends[0]:.0%} at d = {run['task/widths'][0]}, {ends[-1]:.0%} at {run['task/widths'][-1]}"
     )
+    figure = figures.curves(
+        series, "training step", "recall of W_O²", y_range=(0, ENDS), height=figures.SEAT
+    )
+    if not names:
+        figure.update_layout(showlegend=False)
     return Panel(
         f"{how[0].upper()}{how[1:]} recalls {told}" if run.finished else f"Recall, {how}, so far",
         f"{says} The share of pairs that W_O² recalls while it learns alone, a colour for each "
         "width, the mean over seeds with its spread. If the dimension did not matter, the curves "
         "would lie together.",
-        _named(
-            figures.curves(series, "training step", "recall of W_O²", y_range=(0, ENDS), height=300)
-        ),
+        figures.seated(_named(figure)),
         data=pd.DataFrame(
             {"step": run["curve/step"]}
             | {f"d = {each.name}": np.round(each.mean(), 4) for each in series}
@@ -84,23 +90,22 @@ def rates(run: Run, view: View) -> Panel:
     best = [float(tried[rate]) for rate in tuned(run)]
     marks = [(float(tried[fixed(run)[0]]), "fixed", "floor")]
     limits = float(tried[0]) / 1.3, float(tried[-1]) * 1.3
+    figure = figures.curves(
+        series,
+        "learning rate",
+        "mean recall",
+        log_x=True,
+        y_range=(0, ENDS),
+        x_range=limits,
+        marks=marks,
+        height=figures.SEAT,
+    )
     return Panel(
         f"The best rate is {_rate(best[0])} at d = {run['task/widths'][0]}, {_rate(best[-1])} "
         f"at {run['task/widths'][-1]}",
         f"The mean recall over the training at each learning rate. {_why(run)} If a rate suited "
         "all widths alike, the curves would have one shape.",
-        _named(
-            figures.curves(
-                series,
-                "learning rate",
-                "mean recall",
-                log_x=True,
-                y_range=(0, ENDS),
-                x_range=limits,
-                marks=marks,
-                height=300,
-            )
-        ),
+        figures.seated(figure.update_layout(showlegend=False), above=LEVEL),
         data=pd.DataFrame(
             {"rate": tried} | {f"d = {each.name}": np.round(each.mean(), 4) for each in series}
         ),

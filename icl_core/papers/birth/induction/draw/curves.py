@@ -45,7 +45,15 @@ def accuracy(run: Run, view: View) -> Panel:
     """In-context accuracy over training, beside what simpler predictors reach (Figure 3, top)."""
     name = "accuracy_new" if view.measure == "new" else "accuracy"
     series, lines = _accuracies(run, name, view), _lines(run, view)
-    figure = over_steps(run, view, series, "in-context accuracy", y_range=(0, 1.02), lines=lines)
+    figure = over_steps(
+        run,
+        view,
+        series,
+        "in-context accuracy",
+        y_range=(0, 1.02),
+        lines=lines,
+        height=figures.SEAT,
+    )
     for label in figure.layout["annotations"]:
         label.update(AT_THE_END)
     title = "Right in context, so far"
@@ -59,7 +67,7 @@ def accuracy(run: Run, view: View) -> Panel:
         "How often the likeliest next character is the one that the context tells. What cannot "
         "look back stays near the dotted lines: repeating the character just "
         f"read{_one_layer(run)}. {_accuracy_caption(run)}",
-        figure.update_layout(margin={"t": 10}, showlegend=False),
+        figures.seated(figure.update_layout(showlegend=False)),
         data=_table(run, ("accuracy", "accuracy_new", "accuracy_uniform", "accuracy_bigram")),
     )
 

@@ -29,7 +29,7 @@ def probes_panel(run: Run, view: View) -> Panel:
         f"tells; repeating the character just read would be right {repeat:.0%} of the time. The "
         "others are recalls: the share of its pairs that each matrix gets right, asked on its "
         f"own. A matrix that stores nothing gets hardly any right.{_bigrams(run)}",
-        figures.bars(labels, values, "share", kinds=kinds, y_range=(0, 1.05)),
+        figures.seated(figures.bars(labels, values, "share", kinds=kinds, y_range=(0, 1.05))),
         data=_table(run),
     )
 

@@ -28,7 +28,7 @@ def capacity_panel(run: Run, view: View) -> Panel:
         seeds, kind = at(run, "capacity/equal", width=width), f"layer {index + 1}"
         series.append(Curve(f"d = {width}", pairs, seeds, kind, markers=True))
         series.append(Curve(f"formula, d = {width}", pairs, run["theory/equal"][index], "floor"))
-    figure = _over_pairs(series, pairs, 300, view.pairs)
+    figure = _over_pairs(series, pairs, figures.SEAT, view.pairs)
     _dots_over_lines(figure)
     seeds = at(run, "capacity/equal", width=view.width, capacity=view.pairs)
     told = float(
@@ -37,11 +37,12 @@ def capacity_panel(run: Run, view: View) -> Panel:
     return Panel(
         f"Of {view.pairs:,} pairs {_share(seeds)} are recalled (formula: {told:.0%})",
         "The share of stored pairs whose own output is the nearest to W u, among the outputs of "
-        "all pairs. Dots are simulations, with their spread over seeds; dotted lines a formula "
-        "with nothing fitted. Every other pair adds a little noise to each reading, at d = "
-        f"{view.width} a variance of {first_order(view.width, view.pairs):.2g} beside an answer of "
-        "1. Without that noise the curves would stay at 1.",
-        figure,
+        "all pairs. Dots are simulations, with their spread over seeds (± is one standard "
+        "error); dotted lines a formula with nothing fitted. Every other pair adds a little "
+        f"noise to each reading, at d = {view.width} a variance of "
+        f"{first_order(view.width, view.pairs):.2g} beside an answer of 1. Without that noise "
+        "the curves would stay at 1.",
+        figures.seated(figure, figures.WIDE),
         data=_table(run, "equal"),
     )
 

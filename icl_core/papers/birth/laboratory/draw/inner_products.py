@@ -7,7 +7,7 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve
-from icl_core.figures.style import axis, layout, legend
+from icl_core.figures.style import axis, layout
 from icl_core.papers.birth.laboratory.load_run import at
 from icl_core.papers.birth.laboratory.settings import View
 from icl_core.papers.birth.shared.draw import GREY
@@ -25,7 +25,7 @@ def near(run: Run, view: View) -> Panel:
     """How inner products are spread at the width shown."""
     edges, d = run["axis/bin"], view.width
     middle = (edges[1:] + edges[:-1]) / 2
-    figure = Figure(layout=layout(300, {"t": 36}, legend=legend(1.0), bargap=0, barmode="overlay"))
+    figure = Figure(layout=layout(figures.SEAT, bargap=0, barmode="overlay"))
     for name in ("independent", "itself"):
         bars = Trace(
             "bar",
@@ -54,7 +54,7 @@ def near(run: Run, view: View) -> Panel:
         f"remapping W₀u. Of those of two vectors 95% lie within ±{within:.2f}. Larger "
         "d draws them together around 0, as the dotted N(0, 1/d). If a remapping kept a vector's "
         "direction, the orange line would stand at 1.",
-        figure,
+        figures.seated(figure),
         data=pd.DataFrame({"inner product": middle, "normal": bell}).round(4),
     )
 

@@ -21,13 +21,12 @@ def strengths(run: Run, view: View) -> Panel:
     step, often, rate = run.snapshot_steps[index], run["learned/often"], run.config.learning_rate
     found, right = run["snapshot/strength"][index], run["snapshot/right"][index] > 0.5
     top = 1.12 * float(run["snapshot/strength"].max())
-    two = {"entrywidth": 0.5, "entrywidthmode": "fraction"}  # columns
-    figure = Figure(layout=layout(300, {"t": 52}, legend=legend(1.0) | two))
+    figure = Figure(layout=layout(figures.SEAT))
     line = Trace(
         x=often,
         y=np.minimum(step * learned_memory.one_step(often, rate), 2 * top),
         mode="lines",
-        name="like step 1",
+        name="step 1",
     )
     figure.add_trace(
         line.update(
@@ -68,7 +67,7 @@ def strengths(run: Run, view: View) -> Panel:
         "its strength αᵢᵢ in W. If every step were like the first, η p (1 − 1/N), the dots would "
         "stay on the dotted line. A learned pair stops growing, and the rare ones follow. The "
         "vermilion line has orthonormal vectors: what differs from it is cross-talk.",
-        figure,
+        figures.seated(figure),
         data=pd.DataFrame({"frequency": often, "strength": found, "recalled": right}).round(4),
     )
 

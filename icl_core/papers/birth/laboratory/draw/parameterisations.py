@@ -45,7 +45,13 @@ def forms(run: Run, view: View) -> Panel:
     )
     kinds = ["layer 1", "layer 4", "layer 3", "layer 2"]
     figure = figures.bars(
-        list(seeds), values, "recall", errors=errors, kinds=kinds, y_range=(0, 1.05), height=300
+        list(seeds),
+        values,
+        "recall",
+        errors=errors,
+        kinds=kinds,
+        y_range=(0, 1.05),
+        height=figures.SEAT,
     )
     figure.data[0].update(
         textangle=0, textfont={"size": TICKS}, text=[f"{value:.0%}" for value in values]
@@ -58,7 +64,7 @@ def forms(run: Run, view: View) -> Panel:
         "width d/8 that store all pairs each, and in an MLP with a hidden unit per pair that is "
         f"silent below {MLP_THRESHOLD}. Guessing would recall one pair in P. Heads taken away, d′ "
         "and P are set in the drawers “Other forms” and “View”.",
-        figure,
+        figures.seated(figure),
         data=pd.DataFrame(
             {"form": list(seeds), "recall": np.round(values, 4), "numbers stored": numbers}
         ),

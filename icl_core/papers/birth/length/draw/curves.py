@@ -15,6 +15,7 @@ NAMES = {
     "W_K1": "recall of W_K¹ early",
 }
 REACHES = {"accuracy": "accuracy is", "W_K2": "W_K² recalls", "W_K1": "W_K¹ early recalls"}
+FIRST = "accuracy"  # the measure of the first panel
 
 
 def accuracy(run: Run, view: View) -> Panel:
@@ -57,11 +58,16 @@ def _panel(run: Run, view: View, measure: str, says: str) -> Panel:
     ending = f"{ends:.0%} at T = {run['task/lengths'][-1]}"
     told = f"{REACHES[measure]} {ending}" if run.finished else f"{NAMES[measure]}, so far"
     name = NAMES[measure]
+    figure = figures.curves(
+        series, "training step", name, y_range=(0, 1.02), lines=waited, height=figures.SEAT
+    )
+    if measure != FIRST:  # which names the lengths for its row
+        figure.update_layout(showlegend=False)
     return Panel(
         f"With {OPTIMISERS[view.optimiser_shown]} {told}",
         f"{says} The mean over seeds with its spread. The dotted line is the level that is waited "
         "for. If nothing were learned, the curves would stay where they begin.",
-        figures.curves(series, "training step", name, y_range=(0, 1.02), lines=waited, height=300),
+        figures.seated(figure),
         data=pd.DataFrame(
             {"step": run["curve/step"]} | {each.name: np.round(each.mean(), 4) for each in series}
         ),

@@ -8,7 +8,7 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures.series import axis_range
-from icl_core.figures.style import PAPER, axis, colour, layout, legend
+from icl_core.figures.style import PAPER, axis, colour, layout
 from icl_core.papers.birth.length.arrival_times import LEVELS, QUADRATIC, slope, times, written
 from icl_core.papers.birth.length.settings import OPTIMISERS, View
 
@@ -38,7 +38,7 @@ def growth_panel(run: Run, view: View) -> Panel:
     )
     start = _typical(every[ids[0]])[0]
     dotted = (start if np.isfinite(start) else low) * (lengths / lengths[0]) ** QUADRATIC
-    figure = Figure(layout=layout(300, {"t": 40}, hovermode="closest", legend=legend(1.0)))
+    figure = Figure(layout=layout(figures.SEAT, hovermode="closest"))
     figure.add_trace(Trace(x=lengths, y=dotted, mode="lines", name="slope 2", hoverinfo="skip"))
     figure.data[-1].update(line={"color": colour("floor"), "width": 2, "dash": "dot"})
     for name in ids:
@@ -59,11 +59,11 @@ def growth_panel(run: Run, view: View) -> Panel:
     )
     return Panel(
         f"The slope is {found}",
-        f"Training steps until {WHAT[view.until]}, against the sequence length, on log axes: dots "
-        "are seeds, lines their means. If the time grew with the square of the length, as Musat "
-        "et al. find in their setting, the lines would be as steep as the dotted one. If the "
-        "length did not matter, they would be level.",
-        figure,
+        f"Training steps until {WHAT[view.until]}, against the sequence length, on log axes: "
+        "dots are seeds, lines their means (± is one standard error). If the time grew with the "
+        "square of the length, as Musat et al. find in their setting, the lines would be as "
+        "steep as the dotted one. If the length did not matter, they would be level.",
+        figures.seated(figure, figures.WIDE),
         data=_table(run, view, every),
     )
 
@@ -122,11 +122,13 @@ def even(run: Run, view: View) -> Panel:
         "on what followed the trigger before, the mean over the positions where it counts. If "
         "there were one place to find whatever the length, the share would halve with every "
         "doubling. Here a longer sequence repeats its triggers more often.",
-        figures.bars(
-            [f"T = {length}" for length in lengths],
-            shares.tolist(),
-            "share of even attention",
-            height=300,
+        figures.seated(
+            figures.bars(
+                [f"T = {length}" for length in lengths],
+                shares.tolist(),
+                "share of even attention",
+                height=figures.SEAT,
+            )
         ),
         data=pd.DataFrame({"T": lengths, "share": shares.round(4)}),
     )

@@ -7,7 +7,6 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve
-from icl_core.figures.style import names_above
 from icl_core.papers.birth.shared import stage
 from icl_core.papers.birth.shared.draw import KINDS, NAMES
 from icl_core.papers.birth.shared.probes import OVER, memory_scores, recall
@@ -46,10 +45,14 @@ def recalls(run: Run, view: View) -> Panel:
     )
     at = run.snapshot_at(view)
     figure = figures.curves(
-        series, "after the step on", "share right", y_range=(0, 1.04), x_range=(-0.15, 3.15), at=at
+        series,
+        "after the step on",
+        "share right",
+        y_range=(0, 1.04),
+        x_range=(-0.15, 3.15),
+        at=at,
+        height=figures.SEAT,
     )
-    figure.update_layout(margin={"t": 30}, showlegend=False)
-    figure.add_annotation(**names_above((each.name, each.kind) for each in series))
     texts = ["start", *(NAMES[name] for name in order)]
     right = float(after(run, "accuracy", at, way).mean())
     return Panel(
@@ -57,7 +60,7 @@ def recalls(run: Run, view: View) -> Panel:
         "Recall is the share of its pairs that a matrix gets right, asked on its own (eq. 9). The "
         "dashed line is the whole model: the share of right answers on fresh sequences. A step "
         "that teaches nothing leaves its line at the bottom, which is chance.",
-        figure.update_xaxes(tickvals=list(range(4)), ticktext=texts),
+        figures.seated(figure.update_xaxes(tickvals=list(range(4)), ticktext=texts)),
         data=_table(run, way),
     )
 

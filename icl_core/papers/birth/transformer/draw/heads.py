@@ -29,8 +29,9 @@ from icl_core.papers.birth.transformer.settings import View
 SHOWN = 32  # positions of a small map: more would be less than three pixels each
 SOME = 0.1  # of its attention on the previous character: named, though too little for the label
 SHORT = {PREVIOUS: "previous", INDUCTION: "followers"}
-APART, ABOVE = 0.03, 0.14  # of maps, as shares of the width and of the height
-MARGIN = {"t": 36, "b": 4, "l": 6, "r": 6}
+APART, LINE = 0.03, 0.11  # of maps, and a line above them: shares of the width and of the height
+FEW = 4  # maps in a row, each wide enough for its label on one line
+MARGIN = {"t": 20, "b": 4, "l": 6, "r": 6}
 NARROW = 0.2  # of the width: a map with smaller letters above it
 SCALE = {"colorscale": colourscale(NONE_TO_ALL), "cmin": 0, "cmax": 1, "showscale": False}
 
@@ -41,7 +42,9 @@ def maps(run: Run, view: View) -> Panel:
     heads, weights = heads_shown(run, snapshot), example_maps(run, snapshot)
     tokens = run.names("sequence")[:SHOWN]
     across = run.config.heads if run.config.heads > 1 else len(heads)
-    figure = Figure(layout=layout(300, MARGIN, coloraxis=SCALE, showlegend=False))
+    top = MARGIN["t"] * (1 if across <= FEW else 2)
+    margin = MARGIN | {"t": top}
+    figure = Figure(layout=layout(300, margin, coloraxis=SCALE, showlegend=False))
     for index, head in enumerate(heads):
         _add(
             figure,
@@ -65,14 +68,16 @@ def maps(run: Run, view: View) -> Panel:
 
 def _place(index: int, count: int, across: int, head: Head) -> Subplot:
     rows, row, column = -(-count // across), index // across, index % across
-    wide, high = (1 + APART) / across, (1 + ABOVE) / rows
+    above = LINE if across <= FEW else 2 * LINE
+    wide, high = (1 + APART) / across, (1 + above) / rows
     x = (column * wide, min(1.0, (column + 1) * wide - APART))
-    y = (max(0.0, 1 - (row + 1) * high + ABOVE), 1 - row * high)
-    return Subplot(index + 1, x, y, labelled(head))
+    y = (max(0.0, 1 - (row + 1) * high + above), 1 - row * high)
+    label = labelled(head)
+    return Subplot(index + 1, x, y, label.replace("<br>", " ") if across <= FEW else label)
 
 
 def labelled(head: Head) -> str:
-    """A head's id with what it does, on two lines: a map is some sixty pixels wide on a phone."""
+    """A head's id with what it does, on two lines."""
     if head.role not in SHORT and head.role != UNIFORM and head.previous >= SOME:
         return f"{head.name} · {head.previous:.0%}<br>{SHORT[PREVIOUS]}"
     if head.role not in SHORT:

@@ -15,15 +15,8 @@ from icl_core.papers.birth.transformer.settings import View
 
 FRESH = "#9fb3c8"  # the fresh batch: the trained model, paler
 BASELINES = {"repeat": "repeat", "one_layer": "one layer", "best_in_context": "best possible"}
-MARGIN = {"l": 56, "r": 14, "t": 26, "b": 46}
-LEGEND = {"x": -0.06, "y": 1.01, "font": {"size": 13}}
 SIDES = {"counting is right": "where_right", "counting is wrong": "where_wrong"}
 LEGENDS = {PREVIOUS: "previous", INDUCTION: "followers"}
-
-
-def seat(figure: Figure) -> Figure:
-    """The figure with margins and a legend for a seat of the stage."""
-    return figure.update_layout(margin=MARGIN, legend=LEGEND)
 
 
 def step(run: Run, view: View) -> float | None:
@@ -58,8 +51,10 @@ def accuracy(run: Run, view: View) -> Panel:
         y_range=(0, 1.02),
         lines=lines,
         at=at,
-        height=300,
+        height=figures.SEAT,
     )
+    for label in figure.layout["annotations"]:  # where the curve is far above
+        label.update(x=0.99, xanchor="right", bgcolor="rgba(0,0,0,0)")
     return Panel(
         f"{accuracy_at(run, at):.0%} are right in context"
         if run.finished and at is not None
@@ -69,7 +64,7 @@ def accuracy(run: Run, view: View) -> Panel:
         "repeating the character just read, a single layer on the same task, and the best "
         "predictor, which knows how sequences are drawn and infers their triggers. Without an "
         "induction head the curve stays near the lower ones.",
-        figure.update_layout(margin=MARGIN | {"t": 10}, showlegend=False),
+        figures.seated(figure.update_layout(showlegend=False)),
         data=pd.DataFrame({"step": x, "accuracy": mean_of(curve)}),
     )
 
@@ -90,7 +85,7 @@ def doing(run: Run, view: View) -> Panel:
         "share of attention",
         y_range=(0, 1.02),
         at=step(run, view),
-        height=300,
+        height=figures.SEAT,
     )
     for trace in figure.data:
         name = trace.get("name")
@@ -106,7 +101,7 @@ def doing(run: Run, view: View) -> Panel:
         "character show their attention on it. Heads that come to find what followed a trigger "
         "show their attention on that, beyond what even attention has. Of the others you see "
         "the larger of the two, paler. A head that learns nothing stays low.",
-        seat(figure).update_layout(showlegend=True),
+        figures.seated(figure),
         data=pd.DataFrame({"step": x} | {curve.name: curve.mean() for curve in series}),
     )
 
@@ -144,7 +139,7 @@ def needed(run: Run, view: View) -> Panel:
         y_range=(0, 1.05),
         lines=[("all heads", whole, "trained")],
         text="value" if len(heads) < 5 else "none",
-        height=300,
+        height=figures.SEAT,
     )
     worst = heads[int(np.argmin(left))]
     return Panel(
@@ -153,7 +148,7 @@ def needed(run: Run, view: View) -> Panel:
         "it always says and takes away what it says of this sequence. The bar is the accuracy "
         "that is left, with one standard error; the colours are those of what the heads do. A "
         "head that is not needed leaves the bar at the line.",
-        figure.update_layout(margin=MARGIN),
+        figures.seated(figure),
         data=pd.DataFrame({"head": [head.name for head in heads], "accuracy": left}),
     )
 
@@ -164,7 +159,7 @@ def counting(run: Run, view: View) -> Panel:
     alone, model = attends(run)
     shown = {"one layer": ("layer 4", alone)} if alone else {}
     shown |= {"this model" if alone else "one layer": ("trained", model)}
-    figure = Figure(layout=layout(300, MARGIN, barmode="group", bargap=0.3))
+    figure = Figure(layout=layout(figures.SEAT, barmode="group", bargap=0.3))
     for name, (kind, found) in shown.items():
         values = [found[side] for side in SIDES.values()]
         texts = [f"{value:.0%}" for value in values]
@@ -185,7 +180,7 @@ def counting(run: Run, view: View) -> Panel:
         f"{seen['guess']:.0%} of the time. The bars show how often the models are right where "
         "this guess is, and where it is not, after the training. Without a head that finds the "
         "previous character the second bar stays near zero.",
-        figure.update_layout(legend={"orientation": "h"} | LEGEND | {"yanchor": "bottom"}),
+        figures.seated(figure),
         data=pd.DataFrame(
             {name: [found[side] for side in SIDES.values()] for name, (_, found) in shown.items()}
         ),

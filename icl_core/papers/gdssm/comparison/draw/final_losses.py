@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure, Trace
+from icl_core.figures.stage_seat import LINES
 from icl_core.figures.style import DASHES, FAINT, PAPER, TICKS, axis, colour, layout
 from icl_core.papers.gdssm.comparison import load_run
 from icl_core.papers.gdssm.comparison.draw import style
@@ -17,6 +19,8 @@ from icl_core.papers.gdssm.shared.sequence_models import training_end as ends_of
 from icl_core.papers.gdssm.shared.sequence_models.style import marker
 from icl_core.papers.gdssm.shared.sequence_models.training_end import NEAR, levels
 
+NAMES = 66  # pixels above the plot, for the names of the reference lines
+
 
 def ends(run: Run, view: Any) -> Panel:
     """The loss of every model at the end, every seed a dot."""
@@ -26,7 +30,7 @@ def ends(run: Run, view: Any) -> Panel:
         f"{_blocks(run)} blocks. Models on or left of the grey line match one step of gradient "
         f"descent (mean over seeds within {percent(NEAR - 1)}). A model that learned nothing "
         "from its prompt lies at predicting zero. If a training had not come to its end, this "
-        f"stands under the name. All are evaluated on the same {train.TEST_SET[1]:,} fresh "
+        f"stands beside its dots. All are evaluated on the same {train.TEST_SET[1]:,} fresh "
         "tasks; those of the curves are others, so that their lines lie a little elsewhere. "
         f"{beside_the_paper(run)}" + style.outside_range_sentence(run, run["evaluated/loss"]),
         _rows(run),
@@ -44,35 +48,40 @@ def _rows(run: Run) -> Figure:
     found, shown = entries(run), style.limits(run, run["evaluated/loss"])
     rows = len(found)
     dots = [_dots(run, each, shown[1]) for each in found]
-    figure = Figure(dots, layout(120 + 40 * rows, {"t": 70}, showlegend=False))
+    figure = Figure(dots, layout(120 + 40 * rows, showlegend=False))
     _lines(run, figure)
     for each in style.diverged(run):
         here = {"x": 1, "xref": "paper", "xanchor": "right", "yanchor": "middle", "bgcolor": PAPER}
         figure.add_annotation(text="diverged", showarrow=False, y=each.place, **here)
-    ticks = [
-        _coloured(each.model) + _ending_text(ends_of.end(run, each.curve).word) for each in found
-    ]
+    for each in found:
+        ending = ends_of.end(run, each.curve).word
+        if ending not in (ends_of.FLAT, ends_of.LOST):  # a training that decides nothing
+            figure.add_annotation(**_ending(each, ending, shown))
+    ticks = [_keyed(each.model) for each in found]
     figure.update_xaxes(axis("loss at the query", range=list(shown), showgrid=False))
-    return figure.update_yaxes(
-        axis(range=[rows - 0.5, -0.5], tickvals=list(range(rows)), ticktext=ticks)
-    )
+    figure.update_yaxes(axis(range=[rows - 0.5, -0.5], tickvals=list(range(rows)), ticktext=ticks))
+    figure = figures.seated(figure)
+    return figure.update_layout(margin={"t": NAMES})
 
 
-def _coloured(model: Model) -> str:
-    """A model's name in its colour, by which its curve is known."""
+def _keyed(model: Model) -> str:
+    """A model's name beside its symbol in the colour by which its curve is known."""
     name = (
         model.short.replace(" transformer", " transf.")
         .removesuffix(" layer")
         .removesuffix(" layers")
     )
-    return f'<span style="color:{colour(model.colour)}">{name}</span>'
+    return f'{name} <span style="color:{colour(model.colour)}">{LINES[model.dash][0]}</span>'
 
 
-def _ending_text(ending: str) -> str:
-    """How a training ended that decides nothing, as a second line under a name."""
-    if ending in (ends_of.FLAT, ends_of.LOST):
-        return ""
-    return f'<br><span style="font-size:11px;color:{FAINT}">{ending}</span>'
+def _ending(each: Entry, ending: str, limits: tuple[float, float]) -> dict[str, Any]:
+    """How a training ended, beside its dots: at their left if they are in the right half."""
+    seen = np.minimum(each.losses[np.isfinite(each.losses)], limits[1])
+    is_right = seen.mean() > sum(limits) / 2
+    side = {"xanchor": "right", "xshift": -9} if is_right else {"xanchor": "left", "xshift": 9}
+    where = {"x": float(seen.min() if is_right else seen.max()), "y": each.place}
+    look = {"font": {"size": TICKS, "color": FAINT}, "bgcolor": PAPER, "showarrow": False}
+    return {"text": ending, **where, **side, **look}
 
 
 def _lines(run: Run, figure: Figure) -> None:

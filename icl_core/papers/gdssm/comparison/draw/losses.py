@@ -70,14 +70,15 @@ def _falling(
         Curve(each.label, x, mean_of(rows), each.colour, each.dash) for each, rows in losses.items()
     ]
     lowest = min([levels[2], *(rows[np.isfinite(rows)].min() for rows in losses.values())])
-    return figures.curves(
+    figure = figures.curves(
         [*single, *series] or [Curve("none yet", x, np.full(len(x), np.nan))],
         "training step",
         "loss at the query",
         y_range=(0.92 * lowest, 1.12 * levels[0]),
         lines=style.lines(*levels),
         height=460,
-    ).update_layout(showlegend=legend)
+    )
+    return figures.seated(figure.update_layout(showlegend=legend), figures.HALF)
 
 
 def _when(x: np.ndarray, losses: dict[Model, np.ndarray], lost: Model) -> str:

@@ -44,9 +44,7 @@ def _map(index: int, title: Callable[[Held], str], caption: str, run: Run, view:
     found = held(run, view)
     matrix = list(found.maps.values())[index]
     figure = figures.small_map(matrix, (None, None), found.axes, found.names[0], found.limit)
-    return Panel(
-        title(found), caption, figure.update_layout(margin={"t": 12})
-    )  # room for the scale's upper end
+    return Panel(title(found), caption, figure)
 
 
 def _after(found: Held) -> str:
@@ -86,6 +84,7 @@ def along(run: Run, view: Any) -> Panel:
         "state",
         x_range=(-top, top),
         y_range=(-top, top),
+        height=figures.SEAT,
     )
     dots = figures.dots(shown, "trained").update(
         marker={"size": 7, "color": figures.colour("trained")}
@@ -94,7 +93,9 @@ def along(run: Run, view: Any) -> Panel:
         f"The state is {percent(float(away))} off the gradient after {run.config.N} pairs",
         f"Each dot is one of {exact.shape[1]} prompts, after some number of pairs. If the layer "
         "adds up the gradient, all dots lie on the line; before training they lie anywhere.",
-        figure.add_trace(dots).update_layout(showlegend=True, hovermode="closest"),
+        figures.seated(
+            figure.add_trace(dots).update_layout(showlegend=True, hovermode="closest"), figures.WIDE
+        ),
     )
 
 
@@ -127,12 +128,14 @@ def weights(run: Run, view: Any) -> Panel:
 def loss(run: Run, view: Any) -> Panel:
     """The loss over training, with its distance from the construction at the step shown."""
     panel = training.loss(run, view)
+    assert panel.figure is not None
+    figure = figures.seated(panel.figure)
     if not run.finished:
-        return panel
+        return replace(panel, figure=figure)
     away = above(run, view)[0]
     is_grafted = bool(in_title(run, view))
     title = f"Trained: {compared(away)} the construction" if is_grafted else _title(away)
-    return replace(panel, title=title)
+    return replace(panel, title=title, figure=figure)
 
 
 def above(run: Run, view: Any) -> tuple[float, float]:
@@ -161,4 +164,5 @@ def line(run: Run, view: Any) -> Panel:
     for trace in panel.figure.data:  # one row of names
         trace.update(showlegend=trace["name"] in ("trained", "constructed"))
     title = panel.title.split(", least")[0].replace("Trained fits slope", "Slope")
-    return replace(panel, title=title, caption=f"{panel.caption} Dotted is least squares.")
+    caption = f"{panel.caption} Dotted is least squares."
+    return replace(panel, title=title, caption=caption, figure=figures.seated(panel.figure))

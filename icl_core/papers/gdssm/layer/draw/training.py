@@ -40,7 +40,7 @@ def loss(run: Run, view: Any) -> Panel:
         y_range=limits,
         lines=lines,
         at=_at(run, view),
-        height=300,
+        height=figures.SEAT,
     )
     if len(found) > 1:
         settle(figure)

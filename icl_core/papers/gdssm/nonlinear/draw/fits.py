@@ -141,7 +141,7 @@ def features(run: Run, view: Any) -> Panel:
         "products. So we take their two leading directions, turned towards sin x and cos x: they "
         "should cover the dotted waves. R² is 1 if they do and 0 if they hold nothing of a wave. "
         "A linear embedding can only draw straight lines.",
-        _waves(waves, run.config.features),
+        _waves(waves, run.config.features, variant(view.features_of).colour),
         data=pd.DataFrame(
             {
                 "x": GRID,
@@ -153,10 +153,11 @@ def features(run: Run, view: Any) -> Panel:
     )
 
 
-def _waves(waves: Learned, count: int) -> Figure:
+def _waves(waves: Learned, count: int, kind: str) -> Figure:
+    """The directions in the colour of their model, `kind`, over `count` single features."""
     series = [
-        Curve("nearest to sin x", GRID, waves.fitted[:, 0], "trained"),
-        Curve("nearest to cos x", GRID, waves.fitted[:, 1], "layer 2"),
+        Curve("nearest to sin x", GRID, waves.fitted[:, 0], kind),
+        Curve("nearest to cos x", GRID, waves.fitted[:, 1], kind, "dash"),
         Curve("sin x", GRID, np.sin(GRID), "floor"),
         Curve("cos x", GRID, np.cos(GRID), "floor", "dashdot"),
     ]

@@ -184,15 +184,20 @@ def _level(figure: Figure, run: Run, but: str = "") -> None:
     figure.update_layout(showlegend=True, legend=legend(1.02))
 
 
-def training(run: Run, view: Any) -> Panel:
-    """The loss of every model over its training; also of a run that is still going."""
+def training(run: Run, view: Any, but: Sequence[str] = ()) -> Panel:
+    """The loss of every model, of all `but` some, over its training; also of a run that is still
+    going."""
     x = np.asarray(run.tensors.get("curve/step", [0]))
     ids = run.names("variants") if "names/variants" in run.tensors else []
     losses = {
         id: np.reshape(run.tensors.get(f"curve/{id}", []), (run.config.seeds, -1)) for id in ids
     }
     rows = {variant(id): padded(row, len(x)) for id, row in losses.items()}
-    series = [Curve(each.label, x, row, each.colour, each.dash) for each, row in rows.items()]
+    series = [
+        Curve(each.label, x, row, each.colour, each.dash)
+        for each, row in rows.items()
+        if each.id not in but
+    ]
     lines = [
         ("gradient descent", float(each), "gradient descent")
         for each in run.tensors.get("baseline/ideal", ())
@@ -201,7 +206,7 @@ def training(run: Run, view: Any) -> Panel:
     series = series or [Curve("none yet", x, x + np.nan)]
     at = run.step(view) if run.snapshot_steps else None
     figure = figures.curves(
-        series, "training step", "loss", log_y=True, lines=lines, at=at, height=240
+        series, "training step", "loss", log_y=True, lines=lines, at=at, height=figures.SEAT
     )
     return Panel(
         _title(run, {each.id: mean_of(row) for each, row in rows.items()}),

@@ -2,6 +2,7 @@
 losses."""
 
 from dataclasses import replace
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from icl_core.papers.gdssm.shared.load_run import percent, row_of
 
 BENT, STRAIGHT = "mlp gate", "linear gate"  # the two that are set against each other
 EVERY = 4  # of the grid's points
+UNDER = 12  # letters that fit under a bar
 
 
 def fit(run: Run, view: Any) -> Panel:
@@ -36,15 +38,16 @@ def fit(run: Run, view: Any) -> Panel:
         id: number_text(float(np.sqrt(np.mean((found[id] - found["truth"]) ** 2))), 2)
         for id in (BENT, STRAIGHT)
     }
-    figure = figures.curves(series, "x", "y", y_range=(-0.75, 0.75))
+    figure = figures.curves(series, "x", "y", y_range=(-0.75, 0.75), height=figures.SEAT)
     figure.data[-1].update(showlegend=False)  # the sine, which is the dotted one on every page
+    figure.add_trace(figures.dots(pairs, "examples").update(showlegend=False))
     return Panel(
         f"The MLP embedding is {away[BENT]} off the sine, the linear one {away[STRAIGHT]}",
         f"The {run.config.N} dots are the prompt, and every x of the curves is a query. Blue "
         "should follow the dotted sine, as gradient descent on sin x and cos x does (dashed). "
         "Behind a linear embedding, constructed layers draw a line; a gated unit bends it, mostly "
         "towards the mean of all sines.",
-        figure.add_trace(figures.dots(pairs, "examples").update(showlegend=False)),
+        figures.seated(figure, figures.HALF),
         data=pd.DataFrame(found).round(4),
     )
 
@@ -65,7 +68,8 @@ def features(run: Run, view: Any) -> Panel:
         for ours, wave in ((sine, np.sin(GRID)), (cosine, np.cos(GRID)))
     ]
     label = variant(view.features_of).label
-    return replace(panel, title=f"{label} features hold sin x (R² {r2[0]}), cos x ({r2[1]})")
+    title = f"{label} features hold sin x (R² {r2[0]}), cos x ({r2[1]})"
+    return replace(panel, title=title, figure=figures.seated(panel.figure, figures.HALF))
 
 
 def bars(run: Run, view: Any) -> Panel:
@@ -88,12 +92,14 @@ def bars(run: Run, view: Any) -> Panel:
         lines=levels,
         y_range=(0, 1.15 * max(zero, *means, *blind)),
         text="none",
+        height=figures.SEAT,
     )
-    texts = [each.label.replace(", ", ",<br>").replace(" on the", "<br>on the") for each in shown]
+    texts = ["<br>".join(wrap(each.label, UNDER)) for each in shown]
     figure.update_xaxes(tickvals=list(range(len(texts))), ticktext=texts, tickangle=0)
     for text in figure.layout["annotations"]:
         text.update(x=0.99, xanchor="right")  # where no bar is as high
-    figure.add_trace(losses.diamonds(figure.data[0]["x"], blind))
+    figure.data[0].update(showlegend=False)
+    figure.add_trace(losses.diamonds(figure.data[0]["x"], blind)).update_layout(showlegend=True)
     return Panel(
         f"The gated MLP ends at {percent(means[ids.index(BENT)] / zero)} of the loss of "
         "predicting zero",
@@ -101,7 +107,7 @@ def bars(run: Run, view: Any) -> Panel:
         "(set to zero), which shows how good it is without its examples. A model that is linear "
         "in the query's x cannot be good at sines, and an MLP on the state is linear in it too. "
         "If the embedding did not matter, all bars would be equal.",
-        figure.update_layout(margin={"t": 12}),
+        figures.seated(figure, figures.HALF),
         data=pd.DataFrame(
             {"model": [each.label for each in shown], "loss": means, "labels hidden": blind}
         ).round(5),
@@ -110,18 +116,22 @@ def bars(run: Run, view: Any) -> Panel:
 
 def training(run: Run, view: Any) -> Panel:
     """The loss of every model over its training, and at the step shown."""
-    panel = losses.training(run, view)
     if not run.finished:
-        return panel
+        panel = losses.training(run, view)
+        assert panel.figure is not None
+        return replace(panel, figure=figures.seated(panel.figure, figures.HALF))
+    beside = [id for id in run.names("variants") if variant(id).layers == "trained"]
+    panel = losses.training(run, view, beside)  # those have a drawer of their own
     assert panel.figure is not None
-    named = [variant(id).label for id in (BENT, STRAIGHT)]
-    for trace in panel.figure.data:  # the others have the colours of the bars below
-        trace.update(showlegend=trace.get("name") in named)
+    for trace in panel.figure.data:  # the panel beside names these two
+        if trace.get("name") in [variant(id).label for id in (BENT, STRAIGHT)]:
+            trace.update(showlegend=False)
     ours, theirs = (loss_at_snapshot(run, view, id) for id in (BENT, STRAIGHT))
     return replace(
         panel,
         title=f"The loss is {number_text(ours, 4)} with an MLP embedding, "
         f"{number_text(theirs, 4)} linear",
+        figure=figures.seated(panel.figure, figures.HALF),
     )
 
 

@@ -117,4 +117,4 @@ def _steps(now: np.ndarray, best: np.ndarray, top: float) -> Figure:
     figure.update_layout(
         xaxis=axis("layer", **ticks), yaxis=axis("step a", range=[-0.12 * top, 1.2 * top])
     )
-    return fitted(figure, t=8)
+    return fitted(figure)

@@ -38,6 +38,11 @@ def keeps_its_batch(config: Any) -> bool:
     return config.batches != "fresh"
 
 
+def _width(run: Run) -> int:
+    """How many pixels a key may take: of three seats in a row, or of two."""
+    return figures.THIRD if keeps_its_batch(run.config) else figures.HALF
+
+
 def now(run: Run, view: View) -> float:
     """The deepest model's log-loss on fresh prompts at the step shown, the mean over seeds."""
     if run.snapshot_at(view) == len(run.snapshot_steps) - 1:
@@ -88,7 +93,7 @@ def depth(run: Run, view: View) -> Panel:
         "given Σ⁻¹ too (“CGD with Σ⁻¹”). Dotted is the floor, the best of fixed steps with one "
         "matrix; both are drawn from the first step on. Without training the dot stays at "
         "predicting zero." + by_depth.RINGS * bool(ringed),
-        fitted(figure.add_trace(_dot(L, reached))),
+        fitted(figure.add_trace(_dot(L, reached)), _width(run)),
     )
 
 
@@ -208,7 +213,7 @@ def _triangle(run: Run, view: View, table: np.ndarray) -> Figure:
     if depth <= optimiser.WRITTEN:
         figure.data[0].update(text=_texts(shown), texttemplate="%{text}", textfont={"size": 14})
         return figure.update_layout(coloraxis={"showscale": False}, margin={"r": 12})
-    return figure.update_layout(margin={"t": 12})  # for the bar's upper number
+    return figure
 
 
 def _texts(table: np.ndarray) -> list[list[str]]:
@@ -239,6 +244,7 @@ def path(run: Run, view: View) -> Panel:
     ]
     corners = window([each.points() for each in ends], tracks[0].points()[0], goal)
     own, cg = (f"{lost[name][-1]:.2g}" for name in ("trained", "CGD"))
+    figure = figures.paths(tracks, bowl, titles[0], titles[1], at=depth, corners=corners)
     return Panel(
         f"On one prompt the error is {own}, with CGD {cg}",
         "Each dot is a layer's guess at the hidden weights, from the start to the star w*, in "
@@ -247,7 +253,7 @@ def path(run: Run, view: View) -> Panel:
         "then creeps along the valley. The construction, a model with the best fixed steps put "
         "in, is drawn from the first training step on. Without training the blue path misses "
         "the star.",
-        fitted(figures.paths(tracks, bowl, titles[0], titles[1], at=depth, corners=corners)),
+        fitted(figure, _width(run)),
     )
 
 

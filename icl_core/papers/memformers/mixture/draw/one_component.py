@@ -7,6 +7,7 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve
+from icl_core.figures.style import FAINT
 from icl_core.papers.memformers.mixture import claims
 from icl_core.papers.memformers.mixture.draw.losses import ADAPTED, GATED, LINEAR, SHORT, style_of
 from icl_core.papers.memformers.mixture.settings import View, mixture_of
@@ -37,9 +38,9 @@ def comparison(run: Run, view: View) -> Panel:
     y_range = window([*(each.y for each in series), *as_printed.values(), [1.2]])
     figure = over_layers(series, "log-loss", y_range, zero, HEIGHT).add_traces(rings)
     for trace in figure.data:
-        trace.update(
-            showlegend=trace.get("name") != "prompts met" and trace.get("showlegend", True)
-        )
+        if trace.get("name") == "prompts met":
+            trace.update(showlegend=False)
+    figure.add_trace(figures.legend_line("prompts met", FAINT, "dot"))
     linear, gated = (written(end(run, f"evaluated/{each}")) for each in (LINEAR, GATED))
     return Panel(
         f"Log-loss is {linear} (linear), {gated} (Memformer)",
@@ -119,7 +120,7 @@ def picked(run: Run, view: View) -> Panel:
         "Gates learned from zero on prompts of that component (full marks) may do better, because "
         "the heads are not trained to their end. Gates that serve all three components at once "
         "(crosses) pay for it. Lower is better.",
-        fitted(figure.update_xaxes(title={"text": "the prompts' component"}), t=46),
+        fitted(figure.update_xaxes(title={"text": "the prompts' component"})),
         data=pd.DataFrame(
             {"component": names} | {name: values.mean(0) for name, *_, values in rows}
         ).round(4),

@@ -62,7 +62,10 @@ def shapes(run: Run, view: View) -> Panel:
         y_range=SEEN,
         height=HEIGHT,
     )
+    for trace in figure.data:  # the panel beside names the methods
+        trace.update(showlegend=False)
     figure.data.insert(0, _hill(at, density))
+    figure.update_layout(showlegend=True)
     often = at[density > 0.01 * density.max()]
     inside = (x >= often[0]) & (x <= often[-1])
     worst = max(float(each[inside].max(initial=0.0)) for each in left.values())

@@ -9,7 +9,7 @@ import numpy as np
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import references
 from icl_core.figures.line_plots import make_room_for_labels
-from icl_core.figures.style import FAINT, INK, PAPER, TICKS, axis, colour, layout, legend
+from icl_core.figures.style import FAINT, INK, PAPER, TICKS, axis, colour, layout, legend, text_on
 from icl_core.papers.memformers.shared.draw.losses import roomy, window
 
 Row = tuple[str, str, str, np.ndarray]  # name, colour, marker, logarithms [seeds, categories]
@@ -100,7 +100,7 @@ def stacks(bars: Sequence[Bar], names: Sequence[str], categories: Sequence[str])
                 textposition="inside",
                 insidetextanchor="middle",
                 textangle=turned,
-                textfont={"size": TICKS - 1},
+                textfont={"size": TICKS - 1, "color": text_on(f"layer {head + 1}")},
             )
             bar.update(constraintext="none", legendgroup=name, customdata=written_on[:, head])
             figure.add_trace(

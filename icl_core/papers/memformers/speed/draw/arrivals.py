@@ -8,7 +8,7 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import references
 from icl_core.figures.series import axis_range
-from icl_core.figures.style import PAPER, axis, colour, layout, legend
+from icl_core.figures.style import PAPER, axis, colour, layout
 from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
 from icl_core.papers.memformers.speed.crossings import (
     WITHIN,
@@ -73,7 +73,7 @@ def _panel(run: Run, view: View, coordinates: str) -> Panel:
     lines["annotations"][0].update(
         x=0.5, xanchor="center"
     )  # open marks are at small rates and at large ones
-    figure.update_layout(lines | {"legend": legend(1), "showlegend": True})
+    figure.update_layout(lines | {"showlegend": True})
     figure.update_xaxes(axis("learning rate (log scale)", showgrid=False, **axis_range(ends, True)))
     figure.update_xaxes(tickvals=rates, ticktext=[f"{rate:g}" for rate in rates])
     ticks = [each for each in TICKED if limits[0] <= each <= limits[1]]

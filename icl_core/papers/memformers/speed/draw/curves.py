@@ -45,7 +45,7 @@ def at_rate(run: Run, view: View) -> Panel:
         f"Log-loss on fresh prompts minus the floor's, in {view.coordinates} coordinates: the mean "
         "and range over seeds. A model has arrived where its line first crosses the dotted one. A "
         "rate that is too large leaves a line hovering above it.",
-        fitted(_figure(run, series)),
+        fitted(_figure(run, series).update_layout(showlegend=False)),  # as in the first panel
     )
 
 

@@ -8,7 +8,7 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import references
 from icl_core.figures.series import axis_range
-from icl_core.figures.style import PAPER, axis, colour, layout, legend
+from icl_core.figures.style import PAPER, axis, colour, layout
 from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
 from icl_core.papers.memformers.speed.crossings import Factors, at_best, at_equal
 from icl_core.papers.memformers.speed.models import CGD, LFOM, STEPPED, Timed
@@ -32,7 +32,7 @@ def worth(run: Run, view: View) -> Panel:
     seen = np.concatenate([[1.0], *kept])
     limits = (seen.min() / 1.5, max(3.0, seen.max() * 1.2))
     lines = references([("no faster", 1.0, "floor")], True, limits)
-    figure.update_layout(lines | {"legend": legend(1), "showlegend": True})
+    figure.update_layout(lines | {"showlegend": False})  # the first panel names the models
     ticks = {
         "tickvals": list(range(len(places))),
         "ticktext": places,

@@ -6,9 +6,9 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
-from icl_core.contract.figure import Trace
+from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Bowl, Curve, Track
-from icl_core.figures.style import INK
+from icl_core.figures.style import INK, axis, layout
 from icl_core.papers.memformers.shared.draw.losses import written
 from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
 from icl_core.papers.memformers.theorems import parameters
@@ -27,6 +27,7 @@ EPSILON, LEAST, ENDS = (
     1e-17,
     (1e-18, 30.0),
 )  # a float64's rounding; what is less; the axis
+SMALL = 12  # pixels of the type of the counts
 PLACES = {
     "construction": ("aΣ⁻¹", "construction"),
     "identity": ("best aI", "layer 2"),
@@ -71,7 +72,7 @@ def paths(run: Run, view: View) -> Panel:
         "smallest and the largest eigenvalue. Rings are the guesses that the tokens of the "
         "Memformer hold, read out with the queries e₁ … e_d. Were a theorem wrong, rings would "
         "leave their line.",
-        fitted(figure),
+        fitted(figure, figures.HALF),
     )
 
 
@@ -113,6 +114,9 @@ def differences(run: Run, view: View) -> Panel:
     figure.layout["annotations"][0].update(
         x=0.99, xanchor="right"
     )  # on the left it would cover the curves
+    for trace in figure.data:  # the panel beside names the methods
+        if trace.get("name") in [label for label, _ in PATHS.values()]:
+            trace.update(showlegend=False)
     largest, last = (
         max(apart(run, name) for name in rows),
         written(float(run["others/distance/other"][-1]), 1),
@@ -124,7 +128,7 @@ def differences(run: Run, view: View) -> Panel:
         f"prompt's α and γ: the median distance of its predictions from the right ones, {last} of "
         "their size after the last layer. Theorem 3.1 speaks of one prompt. If it held for all "
         "with one α and γ, that line would be at the bottom too.",
-        fitted(figure.update_xaxes(tickvals=x, ticktext=[str(each) for each in x])),
+        fitted(figure.update_xaxes(tickvals=x, ticktext=[str(each) for each in x]), figures.HALF),
         data=pd.DataFrame({"layers": x, "another prompt's": run["others/distance/other"]} | rows),
     )
 
@@ -152,7 +156,7 @@ def gradient(run: Run, view: View) -> Panel:
         "best. Elsewhere training could go on, and the line levels off: at the best multiples of "
         f"I, and a tenth away from aₗ Σ⁻¹. {_expected(run)}At random Aₗ of the same size it is "
         f"{power(float(every['random'][-1]))}.",
-        fitted(figure),
+        fitted(figure, figures.HALF),
         data=pd.DataFrame({"prompts": size} | every),
     )
 
@@ -176,19 +180,6 @@ def count(run: Run, view: View) -> Panel:
     names = sorted(numbers, key=lambda name: -numbers[name])
     kinds = ["conjugate gradient" if name == of_cgd else "trained" for name in names]
     values = [numbers[name] for name in names]
-    y_range = (0.0, 1.12 * values[0])  # with room for the number above a bar
-    figure = figures.bars(
-        names, values, "numbers", kinds=kinds, text="none", y_range=y_range, height=HEIGHT
-    )
-    for index, number in enumerate(values):
-        above = {
-            "x": index,
-            "y": number,
-            "yanchor": "bottom",
-            "showarrow": False,
-            "font": {"size": 12},
-        }
-        figure.add_annotation(text=str(number), **above)
     from_on = parameters.overtaken(learned["lfom"], run.config.layers)
     return Panel(
         f"From {from_on} prompts on LFOM uses fewer numbers",
@@ -196,6 +187,19 @@ def count(run: Run, view: View) -> Panel:
         f"conjugate gradient computes for B = {view.batch} test prompts, two for each prompt and "
         "iteration (Remark 3.3). The Memformer's numbers serve all prompts. CGD's are not "
         "learned: it computes them from each prompt.",
-        fitted(figure, b=70),
+        _rows(names, values, kinds),
         data=pd.DataFrame({"model": names, "numbers": values}),
     )
+
+
+def _rows(names: list[str], values: list[int], kinds: list[str]) -> Figure:
+    """A bar a row with its number behind it: there is no room for so many names under bars."""
+    bars = Trace("bar", orientation="h", x=values, y=names, text=[str(value) for value in values])
+    bars.update(marker={"color": [figures.colour(kind) for kind in kinds]})
+    bars.update(textposition="outside", textangle=0, textfont={"size": SMALL}, cliponaxis=False)
+    bars.update(hovertemplate="%{y}: %{x}<extra></extra>")
+    figure = Figure([bars], layout(HEIGHT, showlegend=False, bargap=0.2))
+    figure.update_xaxes(axis("numbers", range=[0, 1.08 * max(values)], showticklabels=False))
+    figure.update_yaxes(axis(type="category", autorange="reversed", showgrid=False, dtick=1))
+    figure = fitted(figure).update_layout(margin={"t": 2, "b": 20})
+    return figure.update_yaxes(tickfont={"size": SMALL})

@@ -58,7 +58,7 @@ def comparison(run: Run, view: View) -> Panel:
         "beyond it."
         + " Rings are the paper's, on the prompts that the gates were learned on; its heads move "
         "the covariates too." * bool(shown),
-        fitted(figure, b=70),
+        fitted(figure),
     )
 
 
@@ -102,7 +102,7 @@ def shares(run: Run, view: View) -> Panel:
         "Each block is a gate times σ²/σₕ²: the share of a whole step that its head takes. The "
         "gate itself is written on "
         "it. " + (SHARED if run.config.rotations == "common" else PICKED),
-        named(gates.stacked(run, [(share, found, "learned")], _variances(run), X), "head of "),
+        named(gates.stacked(run, [(share, found, "learned")], _variances(run), X), "head of"),
     )
 
 
@@ -117,5 +117,5 @@ def starts(run: Run, view: View) -> Panel:
         title="All four starts reach the same loss"
         if apart < COUNTS
         else f"Four starts end {written(apart)} apart in log-loss",
-        figure=named(panel.figure, "head of "),
+        figure=named(panel.figure.update_layout(showlegend=False)),  # as in the panel beside
     )
