@@ -59,7 +59,7 @@ def _memory(name: str, run: Run, view: View) -> Panel:
     weights = grafted.weights_shown(run, view)
     found, end = (memory_scores(name, each, task) for each in (weights, weights_at(run, last)))
     said, more = (
-        f"{_asked(name, run.config)}: {recall(found.matrix, OVER[name]):.0%} right",
+        f"{_asked(name, run.config)}: {recall(found.matrix, OVER[name]):.0%}",
         "Before it forms, you see noise.",
     )
     if name == "W_K2" and run.config.layers == 1:
@@ -67,7 +67,7 @@ def _memory(name: str, run: Run, view: View) -> Panel:
         more = "One layer makes no such copies, so this stays noise."
     if len(found.rows) == 1:
         said, more = (
-            "has no choice: there is one trigger",
+            "has no choice: one trigger",
             "With a single trigger there is nothing to confuse it with.",
         )
     panel = stage.memory(name, found, end, said, more)
