@@ -109,7 +109,7 @@ class Drawing:
         if self.seeds == MEAN_OF_SEEDS:
             return f"mean of {count} seeds"
         if FIELD in self.knobs and can_choose(view):
-            after = ", after training" if self.moving and self.is_still(run, view) else ""
+            after = ", trained" if self.moving and self.is_still(run, view) else ""
             return f"seed {seed_shown(run, view)}{after}"
         return f"seed {number_of(run)}" if self.seeds == FIRST_SEED else ""
 

@@ -67,8 +67,8 @@ def test_two_seeds_hold_the_first_alone(small):
     titles = [drawing.panel(run, View(seed_shown=number)).title for number in (1, 2, 5)]
     assert [title.partition("right")[2] for title in titles] == [
         ", seed 1",
-        ", seed 2, after training",
-        ", seed 2, after training",
+        ", seed 2, trained",
+        ", seed 2, trained",
     ]
 
 
