@@ -110,7 +110,9 @@ class Drawing:
         if self.seeds == MEAN_OF_SEEDS:
             return f"mean of {count} seeds"
         if FIELD in self.knobs and can_choose(view):
-            after = ", after training" if self.moving and self.is_still(run, view) else ""
+            is_late = self.moving and self.is_still(run, view)
+            is_late = is_late and run.snapshot_at(view) < len(run.snapshot_steps) - 1
+            after = ", trained" if is_late else ""
             return f"seed {seed_shown(run, view)}{after}"
         return f"seed {number_of(run)}" if self.seeds == FIRST_SEED else ""
 

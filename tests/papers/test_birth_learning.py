@@ -64,11 +64,12 @@ def test_two_seeds_hold_the_first_alone(small):
         assert np.allclose(second[name], alone[name], rtol=2**-11, atol=1e-7), name
     assert of_seed(run, 3) is run and of_seed(Run(SMALL, small), 2).tensors is small
     drawing = next(each for each in EXPERIMENT.drawings if each.name == "w_o2")
-    titles = [drawing.panel(run, View(seed_shown=number)).title for number in (1, 2, 5)]
+    views = (View(), View(seed_shown=5), View(seed_shown=2, snapshot=0))
+    titles = [drawing.panel(run, view).title for view in views]
     assert [title.partition("right")[2] for title in titles] == [
         ", seed 1",
-        ", seed 2, after training",
-        ", seed 2, after training",
+        ", seed 2",
+        ", seed 2, trained",
     ]
 
 

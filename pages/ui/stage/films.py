@@ -112,8 +112,10 @@ def _charts() -> dict[str, SeatedChart]:
 def _film_arguments(setting: Setting, drawing: Drawing, run: Run) -> tuple:
     """Return the arguments of the cached functions below: the name under which a film is cached,
     the run, the drawing, the view of the first snapshot, the theme, and whether the panel moves."""
-    view = panels.relevant_view(setting.experiment, drawing, view_at(setting.view, 0))
-    moves = drawing.moving and not drawing.is_still(run, view)
+    moves = drawing.moving and not drawing.is_still(run, setting.view)
+    # what does not move may say so where the clock is not at the end
+    view = setting.view if drawing.moving and not moves else view_at(setting.view, 0)
+    view = panels.relevant_view(setting.experiment, drawing, view)
     moving = moves and has_training(setting, run)
     return panels.drawing_key(setting, drawing, run, view), run, drawing, view, theme(), moving
 
