@@ -18,7 +18,9 @@ def show(setting: Setting, run: Run) -> None:
         return
     example = typed.example(run, setting.view)
     text = getattr(setting.view, typed.field) or example
-    key = f"{setting.id}:typed {typed.field}"
+    # A field of its own for each example: one that shows another example by now would report the
+    # former one as typed (see widget_events).
+    key = f"{setting.id}:typed {typed.field} {example}"
     set_widget(key, text)
     is_fixed = typed.field in lesson_rules.fixed_fields(setting.lesson, setting.preset)
     with st.container(key="typed"):
