@@ -9,9 +9,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
+from typing import Any
 
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import thumbnail_marks as marks
+from icl_core.figures.stage_seat import KEY
 from icl_core.figures.style import FAINT, GRID, INK, TO_DARK
 from icl_core.figures.thumbnail_axes import (
     LINE,
@@ -93,8 +95,11 @@ def _figure(figure: Figure, area: Area, most_points: int, title: str) -> list[st
     top += above
     inner = _inner(figure, area, top)
     plots = _plots(figure, inner)
-    below = [shape for shape in figure.layout.get("shapes", ()) if shape.get("layer") == "below"]
-    above = [shape for shape in figure.layout.get("shapes", ()) if shape.get("layer") != "below"]
+    shapes = [
+        shape for shape in figure.layout.get("shapes", ()) if shape.get("ysizemode") != "pixel"
+    ]  # a mark's line ends at the plot's edge
+    below = [shape for shape in shapes if shape.get("layer") == "below"]
+    above = [shape for shape in shapes if shape.get("layer") != "below"]
     main = plots[""]
     parts = list(keys)
     if title:
@@ -106,7 +111,7 @@ def _figure(figure: Figure, area: Area, most_points: int, title: str) -> list[st
         parts += _axes(plot)
         parts += marks.traces(plot, most_points)
     parts += [part for shape in above for part in marks.shape(shape, main)]
-    for note in figure.layout.get("annotations", ()):
+    for note in _notes(figure):
         reference = str(note.get("xref", "x")).removesuffix(" domain").removeprefix("x")
         parts += marks.annotation(note, plots.get(reference, main), inner, limits)
     return parts
@@ -167,7 +172,8 @@ def _writes_right(figure: Figure) -> bool:
 
 def _legend(figure: Figure, area: Area) -> tuple[list[str], float]:
     """Return the keys in rows, and the height above the plot that they take."""
-    shows = figure.layout.get("showlegend", len(figure.data) > 1)
+    is_keyed = any(note.get("name") == KEY for note in figure.layout.get("annotations", ()))
+    shows = is_keyed or figure.layout.get("showlegend", len(figure.data) > 1)
     named = {}
     for trace in figure.data:
         if shows and trace.get("name") and trace.get("showlegend", True):
@@ -185,9 +191,15 @@ def _legend(figure: Figure, area: Area) -> tuple[list[str], float]:
     return parts, used - area.top
 
 
+def _notes(figure: Figure) -> list[dict[str, Any]]:
+    """Return the notes of a figure, without the names that a seat of the stage has above its plot:
+    the legend has them."""
+    return [note for note in figure.layout.get("annotations", ()) if note.get("name") != KEY]
+
+
 def _above(figure: Figure) -> float:
     """Return the height that notes above the plot take."""
-    notes = figure.layout.get("annotations", ())
+    notes = _notes(figure)
     rises = [
         marks.THIN * float(note.get("yshift", 0))
         for note in notes
