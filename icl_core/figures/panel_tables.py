@@ -183,7 +183,7 @@ def _axis_title(figure: Figure, trace: Trace, side: str) -> str:
         title = figure.layout.get(f"{side}axis{end}", {}).get("title", {})
         text = title.get("text", "") if isinstance(title, Mapping) else title
         if text:
-            return _plain(text).split(";")[0].removesuffix(" (log scale)")
+            return _plain(text).split(";")[0].removesuffix(" (log scale)").removesuffix(" (log)")
     return ""
 
 

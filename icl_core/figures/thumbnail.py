@@ -13,6 +13,7 @@ from typing import Any
 
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import thumbnail_marks as marks
+from icl_core.figures.stage_seat import KEY
 from icl_core.figures.style import FAINT, GRID, INK, TO_DARK
 from icl_core.figures.thumbnail_axes import (
     LINE,
@@ -94,8 +95,11 @@ def _figure(figure: Figure, area: Area, most_points: int, title: str) -> list[st
     top += above
     inner = _inner(figure, area, top)
     plots = _plots(figure, inner)
-    below = [shape for shape in figure.layout.get("shapes", ()) if shape.get("layer") == "below"]
-    above = [shape for shape in figure.layout.get("shapes", ()) if shape.get("layer") != "below"]
+    shapes = [
+        shape for shape in figure.layout.get("shapes", ()) if shape.get("ysizemode") != "pixel"
+    ]  # a mark's line ends at the plot's edge
+    below = [shape for shape in shapes if shape.get("layer") == "below"]
+    above = [shape for shape in shapes if shape.get("layer") != "below"]
     main = plots[""]
     parts = list(keys)
     if title:
@@ -106,9 +110,16 @@ def _figure(figure: Figure, area: Area, most_points: int, title: str) -> list[st
     for plot in plots.values():
         parts += _axes(plot)
         parts += marks.traces(plot, most_points)
+<<<<<<< HEAD
     parts += [part for shape in above for part in marks.shape(shape, _plot_of(shape, plots))]
     for note in figure.layout.get("annotations", ()):
         parts += marks.annotation(note, _plot_of(note, plots), inner, limits)
+=======
+    parts += [part for shape in above for part in marks.shape(shape, main)]
+    for note in _notes(figure):
+        reference = str(note.get("xref", "x")).removesuffix(" domain").removeprefix("x")
+        parts += marks.annotation(note, plots.get(reference, main), inner, limits)
+>>>>>>> layouts
     return parts
 
 
@@ -173,7 +184,8 @@ def _writes_right(figure: Figure) -> bool:
 
 def _legend(figure: Figure, area: Area) -> tuple[list[str], float]:
     """Return the keys in rows, and the height above the plot that they take."""
-    shows = figure.layout.get("showlegend", len(figure.data) > 1)
+    is_keyed = any(note.get("name") == KEY for note in figure.layout.get("annotations", ()))
+    shows = is_keyed or figure.layout.get("showlegend", len(figure.data) > 1)
     named = {}
     for trace in figure.data:
         if shows and trace.get("name") and trace.get("showlegend", True):
@@ -191,9 +203,15 @@ def _legend(figure: Figure, area: Area) -> tuple[list[str], float]:
     return parts, used - area.top
 
 
+def _notes(figure: Figure) -> list[dict[str, Any]]:
+    """Return the notes of a figure, without the names that a seat of the stage has above its plot:
+    the legend has them."""
+    return [note for note in figure.layout.get("annotations", ()) if note.get("name") != KEY]
+
+
 def _above(figure: Figure) -> float:
     """Return the height that notes above the plot take."""
-    notes = figure.layout.get("annotations", ())
+    notes = _notes(figure)
     rises = [
         marks.THIN * float(note.get("yshift", 0))
         for note in notes

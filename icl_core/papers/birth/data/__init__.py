@@ -71,5 +71,5 @@ EXPERIMENT = Experiment(
     cost=cost,
     goes_on=lambda config: True,
     story=STORY,
-    picture=("losses",),
+    picture=("arrivals",),
 )

@@ -114,5 +114,6 @@ EXPERIMENT = Experiment(
     milestones=milestones,
     goes_on=lambda config: True,
     story=STORY,
+    picture=("doing",),
     diagram=transformer_diagram,
 )

@@ -95,5 +95,5 @@ EXPERIMENT = Experiment(
     cost=cost,
     goes_on=lambda config: goes_on(model_of(config, LINEAR, "original", rates_of(config)[0])),
     story=STORY,
-    picture=("worth",),
+    picture=("steps",),
 )

@@ -67,5 +67,5 @@ EXPERIMENT = Experiment(
     headline=headline,
     cost=cost,
     story=STORY,
-    picture=("differences",),
+    picture=("gradient",),
 )
