@@ -110,16 +110,9 @@ def _figure(figure: Figure, area: Area, most_points: int, title: str) -> list[st
     for plot in plots.values():
         parts += _axes(plot)
         parts += marks.traces(plot, most_points)
-<<<<<<< HEAD
     parts += [part for shape in above for part in marks.shape(shape, _plot_of(shape, plots))]
-    for note in figure.layout.get("annotations", ()):
-        parts += marks.annotation(note, _plot_of(note, plots), inner, limits)
-=======
-    parts += [part for shape in above for part in marks.shape(shape, main)]
     for note in _notes(figure):
-        reference = str(note.get("xref", "x")).removesuffix(" domain").removeprefix("x")
-        parts += marks.annotation(note, plots.get(reference, main), inner, limits)
->>>>>>> layouts
+        parts += marks.annotation(note, _plot_of(note, plots), inner, limits)
     return parts
 
 
