@@ -272,11 +272,17 @@ class Clock {
 
   /* Scroll to the panel that the script speaks of, or that a box of the diagram opens, once it is there. */
   revealTarget() {
-    const panel = !this.pressed && this.target?.map(panelOf).find(Boolean);
-    if (!panel) return;
+    const panels = this.pressed ? [] : (this.target ?? []).map(panelOf).filter(Boolean);
+    if (!panels.length) return;
     this.target = null;
-    const { top, bottom, height } = panel.getBoundingClientRect();
-    const page = panel.closest("[data-testid=stMain]");
+    // of several panels those that stand where the first one does: on the stage, or in the drawer
+    const place = (panel) => Boolean(panel.closest(".st-key-drawer"));
+    const boxes = panels
+      .filter((panel) => place(panel) === place(panels[0]))
+      .map((panel) => panel.getBoundingClientRect());
+    const top = Math.min(...boxes.map((box) => box.top));
+    const bottom = Math.max(...boxes.map((box) => box.bottom));
+    const page = panels[0].closest("[data-testid=stMain]");
     const isOnFirstScreen = page && bottom + page.scrollTop <= window.innerHeight;
     if (isOnFirstScreen) {
       if (page.scrollTop) page.scrollTo({ top: 0, behavior: scrolling() });
@@ -284,8 +290,8 @@ class Clock {
     }
     const free = freeHeight();
     if (top >= free.top && bottom <= free.bottom) return;
-    // A panel that does not fit begins below the line of the script.
-    const fits = height <= free.bottom - free.top;
+    // Panels that do not fit begin below the line of the script, so that it covers none of them.
+    const fits = bottom - top <= free.bottom - free.top;
     const shift = top < free.top || !fits ? top - free.top : bottom - free.bottom;
     page?.scrollBy({ top: shift, behavior: scrolling() });
   }
