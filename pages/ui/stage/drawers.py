@@ -186,13 +186,14 @@ def _sweep_panel(
 def _fields(setting: Setting, run: Run, place: str) -> list[str]:
     """Return the view's fields that stand in a drawer; for STAGE those of the drawer VIEW.
 
-    A field is left out if it moves only drawings that do not apply to the run.
+    A field is left out if it moves only drawings that do not apply to the run; in a drawer those of
+    that drawer count.
     """
     all_fields: set[str] = set()
     used_fields: set[str] = set()
     for drawing in setting.experiment.drawings:
         all_fields.update(drawing.knobs)
-        if drawing.applies(run.config):
+        if drawing.applies(run.config) and place in (STAGE, drawing.place):
             used_fields.update(drawing.knobs)
     left_out = all_fields - used_fields | {"snapshot"}
     if panels.shows_one_seed(setting, run):
