@@ -15,7 +15,7 @@ from icl_core.papers.birth.dimension.settings import View
 from icl_core.papers.birth.dimension.tuned_rates import FROM, at_widths, contour
 
 LEVELS = (0.5, 0.9)  # of theory's contours
-STRONG = 0.55  # a share whose colour is far from the background's
+STRONG = 0.7  # a share from which the background's colour is legible on the cell
 NUMBER = 0.26, 0.36  # half a number's width and height, as shares of its cell
 SEED = 1  # of the embeddings on the map
 
