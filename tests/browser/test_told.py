@@ -15,6 +15,28 @@ from icl_core.findings import gallery
 
 Window = Callable[..., Page]
 PAPERS = [name for name in registry.papers() if name != "toy"]
+PHONE, ROOM = {"width": 390, "height": 844}, {"width": 1280, "height": 720}
+
+
+# The outlined panels that the story's line lies over, with the pixels by which it does.
+COVERED = """() => {
+  const line = document.querySelector(".st-key-script").getBoundingClientRect();
+  return [...document.querySelectorAll('[class*="st-key-seat-"], [class*="st-key-panel-"]')]
+    .filter(panel => getComputedStyle(panel).outlineStyle === "solid")
+    .map(panel => [panel.className, panel.getBoundingClientRect()])
+    .map(([name, box]) => [name, Math.min(box.bottom, line.bottom) - Math.max(box.top, line.top)])
+    .filter(([, pixels]) => pixels > 2);
+}"""
+# Where the stage begins on the page, whatever part of the page is in sight.
+STAGE_TOP = """() => document.querySelector('[class*="st-key-stage-"]').getBoundingClientRect().top
+    + document.querySelector("[data-testid=stMain]").scrollTop"""
+
+
+def uncovered(tab: Page) -> None:
+    """Wait until the story's line covers no panel that it speaks of."""
+    until(
+        lambda: not tab.evaluate(COVERED), "nothing is covered", lambda: str(tab.evaluate(COVERED))
+    )
 
 
 def spoken(tab: Page) -> str:
@@ -44,7 +66,8 @@ def test_a_tour_leads_through_the_beats_of_a_paper_by_one_key(
     server: str, window: Window, paper: str
 ) -> None:
     """Of the last paper through all, of the others from the last but one experiment on: that what
-    their beats speak of is there, a test of the scripts says."""
+    their beats speak of is there, a test of the scripts says. On a phone, where the story's line
+    sticks to the window's top, it covers no panel that it speaks of."""
     found = registry.papers()[paper]
     names = found.tour or tuple(found.experiments)
     stops = [
@@ -57,10 +80,9 @@ def test_a_tour_leads_through_the_beats_of_a_paper_by_one_key(
         stops = stops[before[-1] :]
     name, first = stops[0]
     drawer = quote_plus(first.drawer)
-    tab = go(
-        window(),
-        f"{server}/{paper}?experiment={name}&beat={first.name}&tour={paper}&drawer={drawer}",
-    )
+    tab = window()
+    tab.set_viewport_size(PHONE)
+    go(tab, f"{server}/{paper}?experiment={name}&beat={first.name}&tour={paper}&drawer={drawer}")
     expect(tab.locator(".headline")).to_contain_text(".")  # now it hears keys
     for index, (_, beat) in enumerate(stops):
         reached(tab, lambda url, beat=beat: f"beat={beat.name}" in url.split("?")[-1].split("&"))
@@ -78,6 +100,7 @@ def test_a_tour_leads_through_the_beats_of_a_paper_by_one_key(
                 "outline-style", "solid"
             )
         settled(tab)
+        uncovered(tab)
         tab.keyboard.press("PageDown")
     reached(tab, f"**/?end={paper}")
     expect(tab.get_by_role("heading", name="What you have seen")).to_be_visible()
@@ -90,6 +113,30 @@ def test_a_tour_leads_through_the_beats_of_a_paper_by_one_key(
     tab.keyboard.press("PageDown")  # nothing more begins
     settled(tab)
     assert tab.url.endswith(f"/?end={paper}")
+
+
+def test_in_the_room_the_stage_stays_where_it_is_from_step_to_step(
+    server: str, window: Window
+) -> None:
+    """On a projector, in the story of a paper's first experiment: the panels move by at most 8 px,
+    and the line covers none that it speaks of."""
+    beats_of_head = registry.experiment("birth.induction").story.beats
+    tab = window()
+    tab.set_viewport_size(ROOM)
+    go(tab, f"{server}/birth?projector=1&beat={beats_of_head[0].name}")
+    expect(tab.locator(".headline")).to_contain_text(".")  # now it hears keys
+    tops = []
+    for beat in beats_of_head:
+        reached(tab, lambda url, beat=beat: f"beat={beat.name}" in url.split("?")[-1].split("&"))
+        tops.append(tab.evaluate(STAGE_TOP))
+        if beat.ask:
+            tab.keyboard.press("PageDown")  # shows the answer
+            says(tab, "The answer")
+            tops.append(tab.evaluate(STAGE_TOP))
+        settled(tab)
+        uncovered(tab)
+        tab.keyboard.press("PageDown")
+    assert max(tops) - min(tops) <= 8, tops
 
 
 def test_a_question_hides_its_answer_until_it_is_given(server: str, window: Window) -> None:

@@ -9,6 +9,7 @@ import streamlit as st
 
 from icl_core.contract.knobs import Knob
 from icl_core.jobs import move_cost
+from icl_core.jobs.estimate import estimate_seconds
 from icl_core.machine import limits
 from pages.ui.controls import auto_train, widgets
 from pages.ui.link.address import Setting
@@ -23,13 +24,15 @@ def costs(setting: Setting, shown: Mapping[str, tuple[Knob, Any, Sequence[Any]]]
     `shown` holds, by field, the knob, the preset's value and further stops. A move of a list that
     is typed costs what the setting itself costs.
     """
-    moves = {
-        field: _neighbours(widgets.stops_of(knob, [setting.chosen[field], base, *stops]), value)
-        for field, (knob, base, stops) in shown.items()
-        for value in [setting.chosen[field]]
-    }
+    moves: dict[str, list[Any]] = {}
+    for field, (knob, base, stops) in shown.items():
+        value = setting.chosen[field]
+        moves[field] = _neighbours(widgets.stops_of(knob, [value, base, *stops]), value)
     seconds = move_cost.seconds_of_moves(setting.id, setting.config, moves)
-    return {field: _cost_text(seconds[field]) for field in shown if moves[field]}
+    if not all(moves.values()):
+        typed = estimate_seconds(setting.id, setting.config)
+        seconds |= {field: typed for field in shown if not moves[field]}
+    return {field: _cost_text(seconds[field]) for field in shown}
 
 
 def _neighbours(values: Sequence[Any], value: Any) -> list[Any]:
