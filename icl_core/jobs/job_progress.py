@@ -81,7 +81,7 @@ class JobProgress(SharedProgress):
         self._look_at = self._start
         self._write_at = self._start
         self._checkpoint_at = self._start + FIRST_CHECKPOINT
-        self._preview = PreviewWriter(job.preview, runs=lambda: self.together)
+        self._preview = PreviewWriter(job.preview)
 
     def resume(self) -> Tensors | None:
         """Return the state of the last checkpoint."""
@@ -159,6 +159,7 @@ class JobProgress(SharedProgress):
             self._write_at = max(
                 now + pause, time.monotonic() + 10 * self.together * (time.monotonic() - now)
             )
+        self._preview.together = self.together
         self._preview.write(preview, self._record)
 
     def check(self) -> None:

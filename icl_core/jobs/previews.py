@@ -34,19 +34,14 @@ _FINAL = "final/"
 class PreviewWriter:
     """Writes the previews of one job, as often as they may be written.
 
-    `clock` returns seconds, `runs` how many runs the process trains at the same time: they share
-    the time that previews may take.
+    `clock` returns seconds. `together` is the number of runs that the process trains at the same
+    time: they share the time that previews may take.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        clock: Callable[[], float] = time.monotonic,
-        runs: Callable[[], int] = lambda: 1,
-    ) -> None:
+    def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self.together = 1
         self._path = path
         self._clock = clock
-        self._runs = runs
         self._due = clock() + INTERVAL
 
     def write(
@@ -69,7 +64,7 @@ class PreviewWriter:
                 written = True
         end = self._clock()
         # `took` of `took + pause` is at most SHARE
-        pause = (end - start) * self._runs() * (1 - SHARE) / SHARE
+        pause = (end - start) * self.together * (1 - SHARE) / SHARE
         self._due = max(start + INTERVAL, end + pause)
         return written
 
