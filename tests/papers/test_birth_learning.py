@@ -66,7 +66,7 @@ def test_two_seeds_hold_the_first_alone(small):
     drawing = next(each for each in EXPERIMENT.drawings if each.name == "w_o2")
     views = (View(), View(seed_shown=5), View(seed_shown=2, snapshot=0))
     titles = [drawing.panel(run, view).title for view in views]
-    assert [title.partition("right")[2] for title in titles] == [
+    assert [title.partition("%")[2] for title in titles] == [
         ", seed 1",
         ", seed 2",
         ", seed 2, trained",

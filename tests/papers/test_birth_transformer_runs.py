@@ -110,7 +110,7 @@ def test_a_head_replaced_in_the_drawer_is_the_one_of_the_table():
 def test_heads_of_the_shipped_runs_do_what_the_paper_says():
     found = shipped("one head")
     assert [head.role for head in last_heads(found)] == [PREVIOUS, INDUCTION] == roles(found)[0]
-    assert milestones(found).keys() == {"one back", "followers"}
+    assert milestones(found).keys() == {"previous", "followers"}
     four = last_heads(shipped("heads"))
     assert [head.name[0] for head in of_role(four, PREVIOUS)] == ["1"]
     assert {head.name[0] for head in of_role(four, INDUCTION)} == {"2"}

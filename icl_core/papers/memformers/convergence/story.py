@@ -44,8 +44,9 @@ def _steps(run: Run, view: View) -> str:
 
 def _all_close(run: Run, view: View) -> str:
     return (
-        f"In all {run.config.seeds} trainings each A comes within {CLOSE:.0%} of a multiple of "
-        "Σ⁻¹, the inverse covariance of the x, for equal progress in every direction."
+        f"In all {run.config.seeds} trainings, from step {_found(run):,.0f} on, each A is within "
+        f"{CLOSE:.0%} of a multiple of Σ⁻¹, the inverse covariance, for equal progress in "
+        "every direction."
     )
 
 

@@ -44,7 +44,7 @@ def headline(run: Run, view: View) -> str:
     over_cg, over_pcg, over_floor = (
         now - end(run, f"baseline/{name}") for name in ("cg", "pcg", floor_of(config)[0])
     )
-    start = "The error is" if step else "Before training the error is"
+    start = f"Step {step:,}: the error is" if step else "Before training the error is"
     if config.n < config.d:
         return (
             f"{start} {above(over_floor)} the floor. The prompt is underdetermined: {config.n} "

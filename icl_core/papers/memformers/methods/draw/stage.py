@@ -246,7 +246,7 @@ def path(run: Run, view: View) -> Panel:
     own, cg = (f"{lost[name][-1]:.2g}" for name in ("trained", "CGD"))
     figure = figures.paths(tracks, bowl, titles[0], titles[1], at=depth, corners=corners)
     return Panel(
-        f"On one prompt the error is {own}, with CGD {cg}",
+        f"One prompt's error is {own}, with CGD {cg}",
         "Each dot is a layer's guess at the hidden weights, from the start to the star w*, in "
         "the plane of two eigenvectors of Σ; rings are lines of equal error. A method that "
         "knows Σ⁻¹ heads straight for the star. Gradient descent falls down the steep side, "

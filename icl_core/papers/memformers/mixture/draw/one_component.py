@@ -81,7 +81,7 @@ def shares(run: Run, view: View) -> Panel:
     )
     sums = ", ".join(written(float(each)) for each in found.sum(1))
     return Panel(
-        f"The gates of all heads sum to {sums}",
+        f"Gates of all heads sum to {sums}",
         f"The gates of the model of {row + 1} layers, learned from zero. They cannot be right for "
         "all prompts: each comes from one component, and the same three numbers serve all. One "
         "gate at 1 and the others at 0 would be Theorem 4.1's choice for that component.",
