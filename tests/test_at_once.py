@@ -4,6 +4,7 @@ given up."""
 import os
 
 import pytest
+import streamlit as st
 from house import TOY, house
 from streamlit.testing.v1 import AppTest
 
@@ -31,7 +32,7 @@ def runs(tmp_path, monkeypatch):
         monkeypatch.setattr(spawn, "ensure_workers", lambda count=None: 0)
         monkeypatch.setattr(spawn, "warm", lambda: None)
         monkeypatch.setattr(
-            menu, "frame", lambda *of, **more: None
+            menu, "frame", lambda *of, **more: st.container()
         )  # its links need the files of pages
         yield made
 
@@ -149,7 +150,7 @@ def test_a_run_that_was_made_and_is_no_longer_kept_is_said_to_be(runs):
     worker.work(once=True, slots=1)
     runs.delete(runs.exact(TOY, key(seed=1)))
     app = visitor(seed="1")
-    assert "This run was made here, but is no longer kept" in " ".join(
+    assert "This run was made here and is no longer stored" in " ".join(
         each.value for each in app.markdown
     )
     assert waiting() == [] and "Train it here" in buttons(app)

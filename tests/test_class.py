@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import streamlit as st
 from house import TOY, house
 from streamlit.testing.v1 import AppTest
 from test_links import opened
@@ -34,7 +35,7 @@ def runs(tmp_path, monkeypatch):
     with house(tmp_path, monkeypatch) as made:
         monkeypatch.setattr(spawn, "warm", lambda: None)
         monkeypatch.setattr(
-            menu, "frame", lambda *of, **more: None
+            menu, "frame", lambda *of, **more: st.container()
         )  # its links need the files of pages
         monkeypatch.setattr("pages.ui.controls.training.ensure_workers", lambda: None)
         yield made

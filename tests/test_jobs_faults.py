@@ -218,7 +218,7 @@ def test_an_open_page_starts_the_next_worker_itself(monkeypatch):
     monkeypatch.setattr(spawn, "ensure_workers", lambda: looks.append(queue.state(key).status))
     for name in ("progress", "button", "container"):
         monkeypatch.setattr(training.st, name, MagicMock())
-    training._progress(key)
+    training._progress(training.Pending(key, ""))
     assert looks == ["interrupted"]
 
 

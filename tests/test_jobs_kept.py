@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
+import streamlit as st
 from filelock import FileLock, Timeout
 from house import TOY, house
 from test_links import opened
@@ -30,7 +31,7 @@ def runs(tmp_path, monkeypatch):
         monkeypatch.setattr(spawn, "warm", lambda: None)
         monkeypatch.setattr("pages.ui.controls.training.ensure_workers", lambda: None)
         monkeypatch.setattr(
-            menu, "frame", lambda *of, **more: None
+            menu, "frame", lambda *of, **more: st.container()
         )  # its links need the files of pages
         yield made
 

@@ -1,7 +1,9 @@
 """The page of the throw-away paper, as a server shows it."""
 
+import streamlit as st
+
 from pages.ui.look import menu
 from pages.ui.paper_page import show
 
-menu.frame = lambda *given, **more: None  # its links need the files of pages
+menu.frame = lambda *given, **more: st.container()  # its links need the files of pages
 show("toy")
