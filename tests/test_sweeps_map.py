@@ -82,7 +82,8 @@ def test_a_curve_has_a_band_where_there_are_errors_and_the_setting_on_screen():
     ]
     assert any(trace.get("fill") == "toself" for trace in panel.figure.data)
     assert list(drawn["failed"]["x"]) == [5] and drawn["runs"]["text"][1].endswith("is gone")
-    assert [shape["x0"] for shape in panel.figure.layout["shapes"]] == [4]
+    shapes = panel.figure.layout["shapes"]  # the line, and its piece up to the label
+    assert [shape["x0"] for shape in shapes] == [4, 4]
     assert panel.title == "Teacher found: from 0.2 (inputs d = 2) to 0.8 (inputs d = 8)"
 
 
