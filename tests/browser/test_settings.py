@@ -102,21 +102,22 @@ def test_a_setting_is_typed_as_a_line_and_a_preset_is_chosen_from_the_menu(
 def test_the_shared_link_shows_the_same_setting(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/toy?d=12&snapshot=2")
     tab.locator(".st-key-tools").get_by_role("button").last.click()
-    link = tab.get_by_test_id("stCode").first.inner_text().strip()
+    tab.get_by_text("Link with every setting").click()
+    code = tab.get_by_test_id("stCode").first
+    expect(code).to_be_visible()
+    link = code.inner_text().strip()
     assert "d=12" in link and "rate=0.1" in link and "version=1" in link
     again = go(window(), link)
     expect(again.get_by_role("slider", name="inputs d")).to_have_attribute("aria-valuetext", "12")
     expect(again.get_by_test_id("stAlertContentWarning")).to_have_count(0)
 
 
-def test_the_menu_leads_to_the_projector_which_hides_menu_and_sidebar(
+def test_the_bar_leads_to_the_projector_which_hides_menu_and_sidebar(
     server: str, window: Window
 ) -> None:
     tab = go(window(), f"{server}/toy")
-    tab.locator(".st-key-more button").first.click()
-    tab.get_by_text("Projector", exact=True).click()
+    tab.locator(".room .projector").click()
     reached(tab, "**projector=1*")
-    tab.keyboard.press("Escape")
     expect(tab.get_by_test_id("stSidebar")).to_be_hidden()
     expect(heading(tab, "The loss falls")).to_be_visible()
     expect(tab.locator(".st-key-header")).to_be_hidden()
