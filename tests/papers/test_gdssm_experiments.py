@@ -13,9 +13,8 @@ from icl_core.contract.knobs import knobs_of
 from icl_core.contract.settings_io import whole_numbers
 from icl_core.papers.gdssm import corrections, layer, sizes
 from icl_core.papers.gdssm.corrections.run import best_gain, best_mixed_rate, gain, mixed_second
-from icl_core.papers.gdssm.layer import ablation, symmetries
+from icl_core.papers.gdssm.layer import ablation, grafted, symmetries
 from icl_core.papers.gdssm.layer import run as layer_run
-from icl_core.papers.gdssm.layer.draw import grafts as interventions
 from icl_core.papers.gdssm.layer.draw import two_steps
 from icl_core.papers.gdssm.layer.metrics import crossing
 from icl_core.papers.gdssm.layer.settings import View
@@ -69,7 +68,7 @@ def few():
             (train, "TEST_SET"),
             (train, "WATCHED"),
             (layer_run, "SWEPT"),
-            (interventions, "TASKS"),
+            (grafted, "TASKS"),
         ):
             patch.setattr(place, name, (2**9, 2**20))
         yield

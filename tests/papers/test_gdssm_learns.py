@@ -80,7 +80,8 @@ def test_all_of_it_can_be_drawn(whole, shown):
     without_nan(learns.EXPERIMENT, run, view)
     assert learns.headline(run, view).endswith(".")
     tasks = learns.EXPERIMENT.drawings[1]
-    assert tasks.draw(run, view).title.startswith(f"At width {4 if shown == 'narrowest' else 7}, ")
+    width = 4 if shown == "narrowest" else 7
+    assert f"trainings at width {width}, " in tasks.draw(run, view).caption
     begun = {name: array for name, array in whole.items() if name.startswith("watched/")}
     half = {
         name: whole[name] for name in ("names/models", "curve/step", "curve/gd-ssm-1", "curve/s5 4")

@@ -15,9 +15,9 @@ from icl_core.runs import store
     ("experiment", "preset", "change", "says"),
     [
         ("learns", "classroom", {}, "holds the product x y"),
-        ("learns", "classroom", {}, "after 5"),
+        ("learns", "classroom", {}, "the models have 5)"),
         ("learns", "N-D", {}, "both multiplications are left"),
-        ("learns", "1-D", {}, "after 10"),
+        ("learns", "1-D", {}, "the models have 10)"),
         ("nonlinear", "figure 4B", {"N": 7}, "7 points"),
         ("corrections", "paper size", {"N": 20}, "20 examples"),
         ("sizes", "N-D", {}, "f numbers in each x and each y"),

@@ -78,7 +78,7 @@ def lengths(run: Run, view: Any) -> Panel:
     )  # fmt: skip
     right, Q = (number_text(gain(run, name, view.times), 2) for name in ("right", "Q"))
     return Panel(
-        f"At {number_text(view.times, 1)} × the best length a step gains {right}, Q as printed {Q}",
+        f"At length {number_text(view.times, 1)} a step gains {right}, Q as printed {Q}",
         "A prediction is linear in its rate, so its gain is a parabola. The top is at the best "
         "length. At twice the best length the gain is zero; that is what the missing ½ in A.1 "
         "does. A length below zero is the sign of eq. 13, β = −η/N, where the state adds up +y "

@@ -54,11 +54,10 @@ def headline(run: Run, view: View) -> str:
         return f"{step}: the loss is that of {whose}, to within {percent(COUNTS)}."
     if away < 0:
         return f"{step}: the loss is {percent(-away)} below that of {whose}."
-    gain, one = 1 - away / zero, run.config.layers == 1
+    gain, who = 1 - away / zero, "layer is" if run.config.layers == 1 else "layers are"
     if gain <= 0:
-        return f"{step}: the {'layer is' if one else 'layers are'} no better than predicting zero."
-    has = "layer has" if one else "layers have"
-    return f"{step}: the {has} closed {gain:.1%} of the way from predicting zero to {whose}."
+        return f"{step}: the {who} no better than predicting zero."
+    return f"{step}: the {who} {gain:.1%} of the way from predicting zero to {whose}."
 
 
 def _left(run: Run, view: View) -> str:

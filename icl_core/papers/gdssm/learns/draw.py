@@ -60,9 +60,9 @@ def by_tasks(run: Run, view: Any) -> Panel:
     series = [Curve(_label(each), x, y, each.colour, each.dash) for each, y in seen.items()]
     shown = settings_of(run.config)[place]
     return Panel(
-        f"At width {shown.hidden}, {_left(x, rows, zero / one)}",
-        f"The same trainings at {shown.hidden / shown.base:.2g} × (2f + N + 1), "
-        f"{SHOWN[view.shown]}, against the fresh tasks that each model has seen. Look for "
+        _left(x, rows, zero / one),
+        f"The same trainings at width {shown.hidden}, {shown.hidden / shown.base:.2g} × (2f + N + "
+        f"1), {SHOWN[view.shown]}, against the fresh tasks that each model has seen. Look for "
         "plateaus: a model that finds the products falls suddenly. One that stays level to the "
         "end may only need more tasks; the paper trains on up to 19 million.",
         _figure(
@@ -138,9 +138,9 @@ def _left(x: np.ndarray, rows: dict[Model, np.ndarray], zero: float) -> str:
     left = [x[mean_of(y) < 0.9 * zero] for y in rows.values()]
     first = [float(at[0]) for at in left if len(at)]
     if not first:
-        return "no model beats predicting zero"
+        return "No model beats predicting zero"
     tasks = f"{min(first):,.0f}" if min(first) < 1e6 else f"{min(first) / 1e6:.3g} million"
-    return f"{len(first)} of {len(rows)} beat predicting zero, the first after {tasks} tasks"
+    return f"{len(first)} of {len(rows)} beat predicting zero, first at {tasks} tasks"
 
 
 def _own(run: Run) -> str:

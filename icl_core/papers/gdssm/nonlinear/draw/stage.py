@@ -42,7 +42,7 @@ def fit(run: Run, view: Any) -> Panel:
     figure.data[-1].update(showlegend=False)  # the sine, which is the dotted one on every page
     figure.add_trace(figures.dots(pairs, "examples").update(showlegend=False))
     return Panel(
-        f"The MLP embedding is {away[BENT]} off the sine, the linear one {away[STRAIGHT]}",
+        f"The MLP embedding is {away[BENT]} off the sine, the linear {away[STRAIGHT]}",
         f"The {run.config.N} dots are the prompt, and every x of the curves is a query. Blue "
         "should follow the dotted sine, as gradient descent on sin x and cos x does (dashed). "
         "Behind a linear embedding, constructed layers draw a line; a gated unit bends it, mostly "
@@ -101,8 +101,7 @@ def bars(run: Run, view: Any) -> Panel:
     figure.data[0].update(showlegend=False)
     figure.add_trace(losses.diamonds(figure.data[0]["x"], blind)).update_layout(showlegend=True)
     return Panel(
-        f"The gated MLP ends at {percent(means[ids.index(BENT)] / zero)} of the loss of "
-        "predicting zero",
+        f"The gated MLP ends at {percent(means[ids.index(BENT)] / zero)} of predicting zero's loss",
         "A bar is a model's loss. The diamond is its loss with the labels in its prompt hidden "
         "(set to zero), which shows how good it is without its examples. A model that is linear "
         "in the query's x cannot be good at sines, and an MLP on the state is linear in it too. "
