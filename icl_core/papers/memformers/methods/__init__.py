@@ -44,7 +44,7 @@ def headline(run: Run, view: View) -> str:
     over_cg, over_pcg, over_floor = (
         now - end(run, f"baseline/{name}") for name in ("cg", "pcg", floor_of(config)[0])
     )
-    start = f"Step {step:,}: the error is" if step else "Before training the error is"
+    start = f"Step {step:,}: error" if step else "Before training the error is"
     if config.n < config.d:
         return (
             f"{start} {above(over_floor)} the floor. The prompt is underdetermined: {config.n} "
@@ -55,7 +55,7 @@ def headline(run: Run, view: View) -> str:
     informed = f"{above(over_pcg)} CGD given Σ⁻¹"
     if VARIANTS[config.variant].moves_covariates:
         return f"{start} {compared(over_cg)} CGD's, and {informed}."
-    return f"{start} {compared(over_cg)} CGD's, {informed}, and {above(over_floor)} the floor."
+    return f"{start} {compared(over_cg)} CGD's, {informed}, {above(over_floor)} the floor."
 
 
 def cost(config: Config) -> float:
