@@ -101,7 +101,7 @@ def bars(run: Run, view: Any) -> Panel:
     figure.data[0].update(showlegend=False)
     figure.add_trace(losses.diamonds(figure.data[0]["x"], blind)).update_layout(showlegend=True)
     return Panel(
-        f"The gated MLP ends at {percent(means[ids.index(BENT)] / zero)} of predicting zero's loss",
+        f"The gated MLP ends at {percent(means[ids.index(BENT)] / zero)} of the loss at zero",
         "A bar is a model's loss. The diamond is its loss with the labels in its prompt hidden "
         "(set to zero), which shows how good it is without its examples. A model that is linear "
         "in the query's x cannot be good at sines, and an MLP on the state is linear in it too. "
