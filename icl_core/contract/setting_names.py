@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from icl_core.contract.knobs import knobs_of
+from icl_core.contract.knobs import knobs_of, main_knobs
 
 LONGEST = 110  # characters of a file's name without its ending
 _NOT_IN_A_NAME = re.compile(r"[^\w.+-]+")
@@ -15,7 +15,7 @@ def named_fields(config: Any, base: Any) -> list[str]:
     out."""
     fields = knobs_of(type(config))
     differing = [name for name in fields if getattr(config, name) != getattr(base, name)]
-    names = dict.fromkeys([*getattr(type(config), "MAIN", ()), *differing])
+    names = dict.fromkeys([*main_knobs(type(config)), *differing])
     return [
         name
         for name in names

@@ -19,15 +19,16 @@ _HELP = "What the next stop of this knob costs: at once, a few seconds, or a pre
 
 
 def costs(setting: Setting, shown: Mapping[str, tuple[Knob, Any, Sequence[Any]]]) -> dict[str, str]:
-    """Return, by field, what a move to the dearer of a knob's two neighbouring values costs.
+    """Return, by field, in words what the dearest single move of a knob costs.
 
-    `shown` holds, by field, the knob, the preset's value and further stops. A move of a list that
-    is typed costs what the setting itself costs.
+    `shown` holds, by field, the knob, the preset's value and further stops. A list that is typed,
+    and a number with too many stops for a slider, costs what the setting itself costs.
     """
     moves: dict[str, list[Any]] = {}
     for field, (knob, base, stops) in shown.items():
         value = setting.chosen[field]
-        moves[field] = _neighbours(widgets.stops_of(knob, [value, base, *stops]), value)
+        values = widgets.stops_of(knob, [value, base, *stops])
+        moves[field] = _moves(knob, values, value)
     seconds = move_cost.seconds_of_moves(setting.id, setting.config, moves)
     if not all(moves.values()):
         typed = estimate_seconds(setting.id, setting.config)
@@ -35,11 +36,12 @@ def costs(setting: Setting, shown: Mapping[str, tuple[Knob, Any, Sequence[Any]]]
     return {field: _cost_text(seconds[field]) for field in shown}
 
 
-def _neighbours(values: Sequence[Any], value: Any) -> list[Any]:
-    """Return the values beside `value`: of a slider the next ones, of a choice all others."""
-    if value not in values:
-        return []
-    index = values.index(value)
+def _moves(knob: Knob, values: Sequence[Any], value: Any) -> list[Any]:
+    """Return the values to which one move leads from `value`: a slider's neighbours, or all other
+    options of a choice; none where the value is typed."""
+    if knob.kind != "slider":
+        return [other for other in values if other != value]
+    index = values.index(value) if value in values else 0
     return [*values[max(0, index - 1) : index], *values[index + 1 : index + 2]]
 
 
@@ -63,7 +65,7 @@ def changed_text(knob: Knob, value: Any, base: Any) -> str:
 def show(
     changed: str, cost: str | None = None, values: Sequence[Any] = (), ready: Sequence[Any] = ()
 ) -> None:
-    """Draw the notes of a knob over the right end of its label, and marks under its slider.
+    """Draw the notes of a knob under its right end, and marks under its slider.
 
     changed  the preset's value in words, empty if it is the knob's
     cost     what a move costs, if it is said
