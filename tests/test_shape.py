@@ -203,3 +203,12 @@ def test_no_page_imports_upwards():
         for other in imports(MODULES[name]):
             if other in rooms and rooms[other] != room:
                 assert height[rooms[other]] < height[room], f"{name} imports {other}"
+
+
+def test_pages_and_exports_draw_the_seed_that_the_view_shows():
+    """`Drawing.draw` takes a run of one seed: who has a view of several asks `Drawing.panel`. A
+    card of the gallery shows the first seed."""
+    files = [*(ROOT / "pages").rglob("*.py"), *(ROOT / "icl_core/findings").rglob("*.py")]
+    for path in files:
+        if path.name != "gallery.py":
+            assert "drawing.draw(" not in path.read_text(encoding="utf-8"), path

@@ -82,7 +82,7 @@ class OpenedRun:
         Raises `KeyError` for an unknown name, and `CannotDraw` where there is nothing to draw.
         """
         drawings = {drawing.name: drawing for drawing in self.experiment.drawings}
-        return drawings[name].draw(self.run, self.view(step, **fields))
+        return drawings[name].panel(self.run, self.view(step, **fields))
 
 
 def open_run(path: str | Path) -> OpenedRun:

@@ -145,7 +145,7 @@ def source_of(setting: Setting, drawing: Drawing, run: Run) -> Source:
 
     def draw_whole() -> Panel:
         with every_cell():
-            return drawing.draw(run, setting.view)
+            return drawing.panel(run, setting.view)
 
     return Source(stem, draw_whole)
 

@@ -8,9 +8,10 @@ import numpy as np
 import torch
 
 from icl_core.contract.experiment import Progress, Tensors, compact, names
-from icl_core.contract.seeds import SHOWN, model_of_seed, other_seeds
+from icl_core.contract.seeds import SHOWN, model_of_seed
 from icl_core.papers.birth.shared import baselines
 from icl_core.papers.birth.shared.model import Weights
+from icl_core.papers.birth.shared.seeds import seed_models
 from icl_core.papers.birth.shared.sequence import example, read, typed
 from icl_core.papers.birth.shared.settings import Config
 from icl_core.papers.birth.shared.train import (
@@ -70,7 +71,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
         **_curves(config, results),
         **compacted(of_first_seed),
         **_readings(config, of_first_seed),
-        **_other_seeds(config, results),
+        **seed_models(results, config.seeds, ("final/", "frozen/")),
         **_seeds(config).stack_all(results, "evaluated"),
         **_opposites(config, results),
         **_baselines(config, results),
@@ -166,19 +167,6 @@ def completed(config: Config, tensors: Tensors) -> dict[str, np.ndarray]:
     number = int(tensors[SHOWN][0])
     weights, _ = begun(_one_seed(config, number - 1))
     return frozen_of(weights)
-
-
-def _other_seeds(config: Config, results: phases.Made) -> dict[str, np.ndarray]:
-    """Return the last matrices and the embeddings of all seeds but the first."""
-    models = {
-        index + 1: {
-            name: array
-            for name, array in results[f"seed {index}"].items()
-            if name.startswith(("final/", "frozen/"))
-        }
-        for index in range(1, config.seeds)
-    }
-    return other_seeds(models)
 
 
 def _readings(config: Config, first: Tensors) -> dict[str, np.ndarray]:

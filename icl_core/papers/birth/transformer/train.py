@@ -9,13 +9,14 @@ import torch
 from torch import Tensor
 
 from icl_core.contract.experiment import Progress, Tensors, names
-from icl_core.contract.seeds import model_of_seed, other_seeds
+from icl_core.contract.seeds import model_of_seed
 from icl_core.machine import device
 from icl_core.papers.birth.shared import baselines
 from icl_core.papers.birth.shared.full.head_scores import head_names, look
 from icl_core.papers.birth.shared.full.probes import recalls
 from icl_core.papers.birth.shared.full.settings import EVALUATIONS, Config
 from icl_core.papers.birth.shared.full.train import begun, problem
+from icl_core.papers.birth.shared.seeds import seed_models
 from icl_core.papers.birth.shared.train import EVALUATED, WATCHED, held_out, task_of
 from icl_core.papers.birth.transformer.measurements import attending, example_readings, head_effects
 from icl_core.training import loop, phases
@@ -66,7 +67,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     return {
         **_all_curves(config, results),
         **of_first_seed,
-        **_other_seeds(config, results),
+        **seed_models(results, config.seeds, ("final/", "heads/")),
         **_seeds(config).stack_all(results, "evaluated"),
         **_baselines(config, results),
     }
@@ -102,19 +103,6 @@ def _preview(config: Config, results: phases.Made) -> Tensors:
     }
     steps = {"curve/step": np.array(loop.evaluations(config.steps, *EVALUATIONS))}
     return {**steps, **shown, **last, **model_of_seed(int(name.split()[1]) + 1)}
-
-
-def _other_seeds(config: Config, results: phases.Made) -> dict[str, np.ndarray]:
-    """Return what the stage shows of all seeds but the first, after the training."""
-    models = {
-        index + 1: {
-            name: array
-            for name, array in results[f"seed {index}"].items()
-            if name.startswith(("final/", "heads/"))
-        }
-        for index in range(1, config.seeds)
-    }
-    return other_seeds(models)
 
 
 def _seeds(config: Config) -> RunGrid:
