@@ -67,19 +67,19 @@ def of_seed(run: Run, number: int) -> Run:
     Where snapshots of other seeds are not kept, the run that is returned has the last one alone.
     """
     prefix = f"seed/{number}/"
-    own = {
+    model = {
         name.removeprefix(prefix): array
         for name, array in run.tensors.items()
         if name.startswith(prefix)
     }
-    if not own:
+    if not model:
         return run
     common = {
         name: array for name, array in run.tensors.items() if name.split("/")[0] not in PER_SNAPSHOT
     }
     last = {"snapshot/step": np.asarray(run.snapshot_steps[-1:], np.int64)}
     tensors = {**common, **last, **model_of_seed(number)}
-    for name, array in own.items():
+    for name, array in model.items():
         is_float = np.issubdtype(array.dtype, np.floating)
         tensors[name] = array.astype(np.float32) if is_float else array
     return replace(run, tensors=tensors, digest=f"{run.digest} seed {number}")

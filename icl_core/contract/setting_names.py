@@ -30,8 +30,8 @@ def setting_line(config: Any, base: Any) -> str:
     for name in named_fields(config, base):
         knob = fields[name]
         value = getattr(config, name)
-        said = knob.options.get(value, "") if knob.kind == "choice" else knob.said(value)
-        parts.append(f"{knob.symbol} = {said or value}")
+        label = knob.options.get(value, "") if knob.kind == "choice" else knob.said(value)
+        parts.append(f"{knob.symbol} = {label or value}")
     return ", ".join(parts)
 
 

@@ -7,6 +7,9 @@ from typing import Any
 
 from icl_core.contract.run import Run
 
+# What stands in place of a part of a model, in words, by the name that views use.
+IN_PLACE = {"constructed": "its construction", "initial": "its initial value", "zero": "zero"}
+
 
 @dataclass(frozen=True)
 class Typed:
@@ -54,8 +57,8 @@ class Replacements:
 def in_words(parts: Sequence[Replaced]) -> str:
     """Return what is replaced, and by what: "W_K¹ and W_O² replaced by zero"."""
     groups: dict[str, list[str]] = {}
-    for each in parts:
-        groups.setdefault(each.by, []).append(each.part)
+    for replaced in parts:
+        groups.setdefault(replaced.by, []).append(replaced.part)
     return ", ".join(f"{_listed(names)} replaced by {by}" for by, names in groups.items())
 
 

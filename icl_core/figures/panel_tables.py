@@ -50,13 +50,13 @@ def tables(panel: Panel) -> list[Table]:
     named lines, points and bars of the figure.
     """
     frame = panel.data if panel.data is not None else panel.table
-    found = [_of_frame(DATA, frame)] if frame is not None else []
+    results = [_of_frame(DATA, frame)] if frame is not None else []
     if panel.figure is not None:
-        lines = None if found else _lines(panel.figure)
+        lines = None if results else _lines(panel.figure)
         if lines is not None:
-            found.append(_of_frame(LINES, lines))
-        found += _maps(panel.figure)
-    return found
+            results.append(_of_frame(LINES, lines))
+        results += _maps(panel.figure)
+    return results
 
 
 def csv_bytes(panel_tables: Sequence[Table], stem: str) -> bytes:
@@ -106,15 +106,15 @@ def _array(column: pd.Series) -> np.ndarray:
 def _maps(figure: Figure) -> list[Table]:
     """Return the maps of a figure, each with the title above it or, if there is none, a number."""
     traces = [trace for trace in figure.data if trace["type"] == "heatmap"]
-    found: list[Table] = []
+    results: list[Table] = []
     for index, trace in enumerate(traces):
         title = _MEASURED.split(_title_above(figure, trace))[0]
         if not title:
             title = MAP if len(traces) == 1 else f"{MAP} {index + 1}"
-        if any(file_part(title) == file_part(table.name) for table in found):
+        if any(file_part(title) == file_part(table.name) for table in results):
             title = f"{title} {index + 1}"
-        found.append(_map(figure, trace, title))
-    return found
+        results.append(_map(figure, trace, title))
+    return results
 
 
 def _map(figure: Figure, trace: Trace, title: str) -> Table:

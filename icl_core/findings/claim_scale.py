@@ -8,10 +8,11 @@ from html import escape
 
 from icl_core.contract.claims import Claim
 
-LOG_FROM = (
-    30.0  # the ratio of the largest to the smallest number from which the axis is logarithmic
-)
+# From this ratio of the largest to the smallest number on, the axis is logarithmic.
+LOG_FROM = 30.0
 PADDING = 0.08  # of the axis, on either side of what must be seen
+# How a measured number stands to its claim, in words.
+WORDS = {"kept": "as expected", "failed": "not as expected", "open": "not decided"}
 LEAST_SHADED = 0.25  # the share of the axis that a range without an end has at least
 
 
@@ -121,9 +122,6 @@ def scale_html(claim: Claim, points: Sequence[Point], bound_label: str) -> str:
     measured = ", ".join(f"{point.label} ({WORDS[point.kind]})" for point in points)
     text = f"{claim.label}: measured {measured}; {bound_label}"
     return f'<div class="scale" role="img" aria-label="{escape(text)}">{"".join(parts)}</div>'
-
-
-WORDS = {"kept": "as expected", "failed": "not as expected", "open": "not decided"}
 
 
 def _percent(share: float) -> str:

@@ -19,11 +19,11 @@ def ready_values(experiment_id: str, config: Any) -> dict[str, list[Any]]:
 
     The values are ascending, and hold the config's own if its run exists.
     """
-    wanted = stored_settings(config)
+    settings = stored_settings(config)
     by_stored_name = {knob.was or name: name for name, knob in knobs_of(type(config)).items()}
     ready: dict[str, set[Any]] = {name: set() for name in by_stored_name.values()}
     for run in store.default().every(experiment_id):
-        differing = [name for name in by_stored_name if run.config.get(name) != wanted.get(name)]
+        differing = [name for name in by_stored_name if run.config.get(name) != settings.get(name)]
         if len(differing) > 1:
             continue
         for name in differing or by_stored_name:
@@ -33,8 +33,10 @@ def ready_values(experiment_id: str, config: Any) -> dict[str, list[Any]]:
 
 def _ascending(field: str, values: set[Any]) -> list[Any]:
     """Return the values in order; a run of several seeds holds every smaller number of them."""
-    known = values - {None}  # a file leaves out a field that was added later
-    return list(range(1, max(known) + 1)) if field == "seeds" and known else sorted(known)
+    present = values - {None}  # a file leaves out a field that was added later
+    if field == "seeds" and present:
+        return list(range(1, max(present) + 1))
+    return sorted(present)
 
 
 def seconds_of_moves(
@@ -57,6 +59,6 @@ def seconds_of_moves(
                 configs.append((field, moved))
     times = estimates(experiment_id, [moved for _, moved in configs], alone=True) if configs else []
     for (field, _), time in zip(configs, times, strict=True):
-        known = seconds[field]
-        seconds[field] = None if time is None or known is None else max(known, time)
+        dearest = seconds[field]
+        seconds[field] = None if time is None or dearest is None else max(dearest, time)
     return seconds

@@ -7,6 +7,7 @@ const SETTLE = 800; // milliseconds until new charts have found their size
 const PATIENCE = 6000; // milliseconds until Streamlit's charts have left `window.Plotly`
 const DELAY = 60; // milliseconds without a change of the page after which the charts are looked at
 const SPEEDS = [1, 2, 0.5];
+const SMALLEST_TYPE = 0.75; // of the headline in one line, as a share of its usual type
 const INPUTS = "input, textarea, select, [contenteditable], [role=slider], [role=listbox], [role=combobox]";
 
 const stage = (window.iclStage ??= { panels: new Map() });
@@ -61,6 +62,7 @@ class Clock {
       [window, "wheel", () => (this.drawerOpens = false), true],
       [window, "scroll", () => this.draw(), true],
       [window, "resize", () => this.draw()],
+      [window, "resize", () => this.fitHeadline()],
       [window, "icl-panel", () => this.draw()],
       [window, "popstate", () => this.back()],
       [window, "icl-reach", (event) => this.reach(event.detail)],
@@ -103,6 +105,17 @@ class Clock {
     if (!window.Plotly) this.plainTimer ??= window.setTimeout(() => this.becomePlain(), PATIENCE);
     if (isOtherBeat) this.playTo(data.at);
     else this.show(follows ? data.at : this.index);
+  }
+
+  /* Keep the headline in a line of one height, so that the stage does not move with its words: a long one has smaller
+     type, and a very long one two lines of small type. A phone's headline takes the lines that it needs. */
+  fitHeadline() {
+    const { style, classList } = this.headline;
+    style.fontSize = "";
+    classList.remove("two-lines");
+    const share = this.headline.clientWidth / Math.max(1, this.headline.scrollWidth);
+    if (share < SMALLEST_TYPE) classList.add("two-lines");
+    else if (share < 1) style.fontSize = `${1.25 * share}rem`;
   }
 
   /* Play to a snapshot, from the start if it lies behind; show it at once to a visitor who wants no motion. */
@@ -236,6 +249,7 @@ class Clock {
     this.track.setAttribute("aria-valuetext", `step ${this.data.steps[this.index]} of ${this.data.steps[last]}`);
     this.output.textContent = `${this.data.steps[this.index]} of ${this.data.steps[last]}`;
     this.headline.textContent = this.data.headlines[this.index];
+    this.fitHeadline();
     this.draw();
   }
 

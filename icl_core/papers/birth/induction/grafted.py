@@ -7,7 +7,7 @@ from functools import lru_cache
 import torch
 
 from icl_core.contract.experiment import CannotDraw, Run
-from icl_core.contract.visitor import Replaced
+from icl_core.contract.visitor import IN_PLACE, Replaced
 from icl_core.papers.birth.induction.beside_construction import compare
 from icl_core.papers.birth.induction.load_run import weights_at
 from icl_core.papers.birth.induction.settings import Config, View
@@ -20,7 +20,6 @@ from icl_core.papers.birth.shared.train import held_out, task_of
 FIELDS = {name: f"graft_{name}" for name in NAMES}
 GRAFTS = (*FIELDS.values(), "strength")  # the view's fields
 PANELS = {"W_K1": "w_k1", "W_K2": "w_k2", "W_O2": "w_o2"}  # of the stage
-WORDS = {"constructed": "its construction", "initial": "its initial value", "zero": "zero"}
 POSITIONS = 2**14  # held-out positions on which a model is evaluated
 MOST = 200  # results kept of each kind
 _FACTORS: dict[tuple[str, int, str], float] = {}
@@ -31,15 +30,17 @@ _EVALUATIONS: dict[Hashable, dict[str, float]] = {}
 def wanted(config: Config, view: View) -> dict[str, str]:
     """Return what the view puts in place of each matrix that the model has and the view
     replaces."""
-    has = {"W_K1": config.layers == 2, "W_F": config.feed_forward}
-    asked = {name: getattr(view, field) for name, field in FIELDS.items() if has.get(name, True)}
-    return {name: part for name, part in asked.items() if part != "trained"}
+    is_there = {"W_K1": config.layers == 2, "W_F": config.feed_forward}
+    parts = {
+        name: getattr(view, field) for name, field in FIELDS.items() if is_there.get(name, True)
+    }
+    return {name: part for name, part in parts.items() if part != "trained"}
 
 
 def replaced(config: Config, view: View) -> list[Replaced]:
     """Return what the view replaces, for the page."""
     return [
-        Replaced(NAMES[name], WORDS[part], PANELS.get(name, ""))
+        Replaced(NAMES[name], IN_PLACE[part], PANELS.get(name, ""))
         for name, part in wanted(config, view).items()
     ]
 
@@ -47,21 +48,25 @@ def replaced(config: Config, view: View) -> list[Replaced]:
 def graft(run: Run, trained: Weights, view: View) -> tuple[Weights, dict[str, str]]:
     """Return the weights at the view's snapshot after the replacements that the view asks for, and
     a phrase for each. `CannotDraw` where there is no initial value."""
-    parts, said = {}, {}
+    parts: dict[str, torch.Tensor] = {}
+    phrases: dict[str, str] = {}
     for name, part in wanted(run.config, view).items():
         if part == "zero":
-            parts[name], said[name] = torch.zeros_like(trained[name]), "zero"
+            parts[name] = torch.zeros_like(trained[name])
+            phrases[name] = "zero"
         elif part == "initial":
             if not run.config.trains:
                 raise CannotDraw("matrices that were given have no initial value")
             if f"snapshot/{name}" not in run.tensors:
                 raise CannotDraw("of its seeds a run keeps the initial values of the first alone")
-            parts[name], said[name] = torch.tensor(run.snapshot(name, 0)), "initial value"
+            parts[name] = torch.tensor(run.snapshot(name, 0))
+            phrases[name] = "initial value"
         else:
             fitted, matrix = _construction(run, run.snapshot_at(view), name, trained)
             factor = fitted * view.strength
-            parts[name], said[name] = factor * matrix, f"construction × {factor:.3g}"
-    return trained.with_(**parts), said
+            parts[name] = factor * matrix
+            phrases[name] = f"construction × {factor:.3g}"
+    return trained.with_(**parts), phrases
 
 
 def weights_shown(run: Run, view: View) -> Weights:
@@ -76,13 +81,15 @@ def _construction(
     that of all snapshots. Both are kept: the clock asks for them at every snapshot."""
     key = run.digest, snapshot, name
     matrix_key = run.digest, name
-    factor, matrix = _FACTORS.get(key), _CONSTRUCTED.get(matrix_key)
+    factor = _FACTORS.get(key)
+    matrix = _CONSTRUCTED.get(matrix_key)
     if factor is None or matrix is None:
-        found = compare(name, trained, run.config)
-        factor, matrix = found.aligned.factor, found.matrix
-        for kept, most in ((_FACTORS, 10 * MOST), (_CONSTRUCTED, 12)):
-            if len(kept) >= most:
-                kept.clear()  # another visitor's thread may do so at any time
+        comparison = compare(name, trained, run.config)
+        factor = comparison.aligned.factor
+        matrix = comparison.matrix
+        for cache, most in ((_FACTORS, 10 * MOST), (_CONSTRUCTED, 12)):
+            if len(cache) >= most:
+                cache.clear()  # another visitor's thread may do so at any time
         _FACTORS[key] = factor
         _CONSTRUCTED[matrix_key] = matrix
     return factor, matrix
@@ -106,14 +113,14 @@ def achieved(run: Run, view: View) -> dict[str, float]:
     """Return what the model achieves on held-out sequences after the view's replacements; kept, as
     a page asks for it again and again."""
     key = _key(run, view)
-    found = _EVALUATIONS.get(key)
-    if found is None:
+    evaluation = _EVALUATIONS.get(key)
+    if evaluation is None:
         if len(_EVALUATIONS) >= MOST:
             _EVALUATIONS.clear()
         batch = _held_out(task_of(run.config), POSITIONS // run.config.T)
-        found = evaluate(weights_shown(run, view), batch, run.config.layers)
-        _EVALUATIONS[key] = found
-    return dict(found)
+        evaluation = evaluate(weights_shown(run, view), batch, run.config.layers)
+        _EVALUATIONS[key] = evaluation
+    return dict(evaluation)
 
 
 def _key(run: Run, view: View) -> Hashable:

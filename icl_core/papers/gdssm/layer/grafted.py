@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.visitor import Replaced, in_words
+from icl_core.contract.visitor import IN_PLACE, Replaced, in_words
 from icl_core.papers.gdssm.layer import ablation
 from icl_core.papers.gdssm.layer.draw.weights_parts import Part, parts
 from icl_core.papers.gdssm.shared import any_layer as models
@@ -15,7 +15,6 @@ from icl_core.papers.gdssm.shared.load_run import constructed_of, row_of, traine
 from icl_core.papers.gdssm.shared.task import Tasks
 
 GRAFTS = tuple(field for fields in ablation.FIELDS.values() for field in fields.values())
-WORDS = {"constructed": "its construction", "initial": "its initial value", "zero": "zero"}
 PANEL = "weights"  # of the stage
 TASKS = (2**12, 2**19)  # held-out tasks at most, and numbers of x at most: an answer in 0.3 s
 MOST = 200  # losses kept
@@ -24,10 +23,10 @@ _LOSSES: dict[Hashable, float] = {}
 
 def wanted(config: Any, view: Any) -> dict[str, str]:
     """Return what the view puts in place of each part that the model has and the view replaces."""
-    asked = {name: getattr(view, field) for name, field in ablation.fields_of(config).items()}
+    parts = {name: getattr(view, field) for name, field in ablation.fields_of(config).items()}
     return {
         name: how
-        for name, how in asked.items()
+        for name, how in parts.items()
         if how != "trained" and (name != "skip" or config.skip)
     }
 
@@ -40,7 +39,7 @@ def as_trained(view: Any) -> Any:
 def replaced(config: Any, view: Any) -> list[Replaced]:
     """Return what the view replaces, for the page."""
     return [
-        Replaced(ablation.SIGNS.get(name, name), WORDS[how], PANEL)
+        Replaced(ablation.SIGNS.get(name, name), IN_PLACE[how], PANEL)
         for name, how in wanted(config, view).items()
     ]
 
@@ -51,8 +50,8 @@ def model_shown(run: Run, view: Any) -> Model:
     trained = trained_at(run, run.snapshot_at(view), row)
     if not wanted(run.config, view):
         return trained
-    start, built = trained_at(run, 0, row), constructed_of(run)
-    return ablation.graft(trained, start, built, view, run.config)[0]
+    start = trained_at(run, 0, row)
+    return ablation.graft(trained, start, constructed_of(run), view, run.config)[0]
 
 
 def weight_parts(run: Run, view: Any) -> list[Part]:
@@ -66,13 +65,13 @@ def loss(run: Run, view: Any) -> float:
     """Return the loss of the model shown on held-out tasks; kept, as a page asks for it again and
     again."""
     key = _key(run, view)
-    found = _LOSSES.get(key)
-    if found is None:
+    known_loss = _LOSSES.get(key)
+    if known_loss is None:
         if len(_LOSSES) >= MOST:
             _LOSSES.clear()  # another visitor's thread may do so at any time
-        found = float(models.losses(model_shown(run, view), held_out(run))[0])
-        _LOSSES[key] = found
-    return found
+        known_loss = float(models.losses(model_shown(run, view), held_out(run))[0])
+        _LOSSES[key] = known_loss
+    return known_loss
 
 
 def is_known(run: Run, view: Any) -> bool:
