@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from icl_core.jobs import queue
 from icl_core.jobs.queue import JobState
 from pages.ui.controls.training import describe
 
@@ -38,5 +39,6 @@ from pages.ui.controls.training import describe
         ),
     ],
 )
-def test_a_job_is_told_in_one_line(state: dict, said: str) -> None:
+def test_a_job_is_told_in_one_line(state: dict, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue, "states", list)  # nothing else is running
     assert describe(JobState("key", "toy.walk", {}, **state)) == said

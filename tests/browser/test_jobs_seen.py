@@ -96,7 +96,7 @@ def test_a_setting_of_seconds_trains_when_its_slider_is_released(
     expect(tab.get_by_text("Trained here: about")).to_be_visible()  # nobody has pressed a button
     step(tab, "inputs d", "ArrowRight")
     reached(tab, "**d=21*")
-    expect(tab.locator(".says").get_by_text("inputs d = 21 (preset 8)")).to_be_visible()
+    expect(tab.locator(".st-key-knob-d .notes")).to_contain_text("preset 8")
     expect(tab.get_by_text("Trained here: about")).to_be_visible()
     expect(tab.locator(".st-key-current .stPlotlyChart").first).to_be_visible()
 
@@ -186,7 +186,8 @@ def test_a_diverging_run_says_so_and_can_be_run_again(server: str, window: Windo
     tab = go(window(), f"{server}/toy?rate=10.0&seed=5&at_once=false")
     train(tab)
     expect(tab.get_by_text("The training failed: it diverged at step")).to_be_visible()
-    expect(tab.get_by_role("button", name="Run again")).to_be_visible()
+    main = tab.get_by_test_id("stMain")
+    expect(main.get_by_role("button", name="Run again")).to_be_visible()
     expect(heading(tab, "The loss falls")).to_be_visible()
 
 
@@ -195,7 +196,7 @@ def test_a_run_made_here_is_listed_and_can_be_deleted(server: str, window: Windo
     train(tab)
     expect(tab.get_by_text("Trained here: about")).to_be_visible()
     runs = go(window(), f"{server}/runs")
-    row = runs.locator("[class*=st-key-run-]").filter(has_text="first seed 6")
+    row = runs.locator("[class*=st-key-run-]").filter(has_text="first seed = 6")
     expect(row.get_by_role("button", name="Download")).to_be_visible()
     row.get_by_role("button", name="Delete").click()
     expect(row).to_have_count(0)

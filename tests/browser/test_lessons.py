@@ -11,6 +11,7 @@ from icl_core import registry
 from icl_core.runs import store
 
 Window = Callable[..., Page]
+PRESETS = '[data-testid=stSidebar] [class*="st-key-"][class*="-presets"]'
 LESSONS = registry.lessons()
 HIDDEN, SHOWN = "hidden", "visible"
 
@@ -36,7 +37,7 @@ def test_a_lesson_opens_from_its_page_with_less_on_it(
     reached(tab, f"**/{paper.name}?*lesson={name}*")
     expect(tab.get_by_test_id("stSidebar").get_by_text(lesson.title)).to_be_visible()
     expect(tab.get_by_test_id("stAlert")).to_have_count(0)
-    expect(tab.locator(".st-key-main-knobs")).to_have_count(0)
+    expect(tab.locator(PRESETS)).to_have_count(0)
     expect(tab.get_by_role("combobox", name="Experiment")).to_have_count(0)
     expect(tab.get_by_role("button", name="Try", exact=True)).to_have_count(0)
 
@@ -47,7 +48,7 @@ def test_an_exercise_is_checked_and_kept(server: str, window: Window) -> None:
     expect(tab.get_by_test_id("stAlert")).to_have_count(0)
     first = tab.get_by_test_id("stSidebar").locator(".st-key-exercise-numbers")
     enter(tab, 3, "3*128*128")
-    expect(first).to_contain_text("Enter the result as a number, such as 1,250 or 0.5.")
+    expect(first).to_contain_text("Enter the result as a number: 1,250 or 0.5, for instance.")
     enter(tab, 3, "128")
     expect(first).to_contain_text("Not yet: 128. Count the boxes")
     enter(tab, 3, "49 152")
@@ -70,7 +71,7 @@ def test_an_exercise_is_checked_and_kept(server: str, window: Window) -> None:
     expect(sidebar.get_by_text("Right: 49,152.")).to_have_count(0)
     tab.get_by_role("button", name="Leave the lesson").click()
     reached(tab, lambda url: "lesson" not in url)
-    expect(tab.locator(".st-key-main-knobs")).to_be_visible()
+    expect(tab.locator(PRESETS)).to_be_visible()
 
 
 def test_a_prediction_comes_before_what_it_is_about(server: str, window: Window) -> None:

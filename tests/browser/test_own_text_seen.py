@@ -10,6 +10,7 @@ TEXT = "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich, Str
 
 def test_a_text_becomes_the_task(server: str, window: Callable[..., Page]) -> None:
     tab = go(window(), f"{server}/birth?T=32&d=16&batch=16&steps=10&layers=1")
+    tab.get_by_test_id("stSidebar").get_by_text("The task", exact=True).click()
     tab.get_by_role("button", name="Text: Tiny Shakespeare").click()
     file = tab.get_by_test_id("stFileUploader").locator("input[type=file]")
     file.set_input_files({"name": "notes.txt", "mimeType": "text/plain", "buffer": b"abc\xe4def"})

@@ -29,6 +29,11 @@ COVERED = """() => {
 }"""
 
 
+# Where the stage begins on the page, whatever part of the page is in sight.
+STAGE_TOP = """() => document.querySelector('[class*="st-key-stage-"]').getBoundingClientRect().top
+    + document.querySelector("[data-testid=stMain]").scrollTop"""
+
+
 def uncovered(tab: Page) -> None:
     """Wait until the story's line covers no panel that it speaks of."""
     until(
@@ -112,15 +117,17 @@ def test_a_tour_leads_through_the_beats_of_a_paper_by_one_key(
     assert tab.url.endswith(f"/?end={paper}")
 
 
-def test_in_the_room_the_line_covers_no_panel_that_it_speaks_of(
+def test_in_the_room_the_stage_stays_where_it_is_from_step_to_step(
     server: str, window: Window
 ) -> None:
-    """On a projector, in the story of a paper's first experiment."""
+    """On a projector, in the story of a paper's first experiment: the panels move by at most 8 px,
+    and the line covers none that it speaks of."""
     beats_of_head = registry.experiment("birth.induction").story.beats
     tab = window()
     tab.set_viewport_size(ROOM)
     go(tab, f"{server}/birth?projector=1&beat={beats_of_head[0].name}")
     expect(tab.locator(".headline")).to_contain_text(".")  # now it hears keys
+    tops: list[float] = []
     for beat in beats_of_head:
         reached(tab, lambda url, beat=beat: f"beat={beat.name}" in url.split("?")[-1].split("&"))
         if beat.ask:
@@ -128,7 +135,9 @@ def test_in_the_room_the_line_covers_no_panel_that_it_speaks_of(
             says(tab, "The answer")
             settled(tab)
         uncovered(tab)
+        tops.append(tab.evaluate(STAGE_TOP))
         tab.keyboard.press("PageDown")
+    assert max(tops) - min(tops) <= 8, tops
 
 
 def test_a_question_hides_its_answer_until_it_is_given(server: str, window: Window) -> None:
