@@ -19,7 +19,8 @@ CHARTS = """() =>
     const shown = axes.map(([name, axis]) => [name, plot.layout[name]?.ticktext, ends(axis)]);
     return {film, snapshot, kept: Boolean(plot.iclMine), data: JSON.stringify(plot.data),
       axes: JSON.stringify(shown),
-        said: plot.closest('[data-testid=stPlotlyChart]').ariaLabel,
+      name: plot.closest('[data-testid=stPlotlyChart]').ariaLabel,
+      title: plot.closest('[class*=st-key-seat-]').querySelector('[data-title]').textContent,
         texts: JSON.stringify((plot.layout?.annotations ?? []).map(({text}) => text))}; })"""
 
 
@@ -30,6 +31,12 @@ def opened(tab: Page) -> Page:
 
 
 def charts(tab: Page) -> list[dict[str, Any]]:
+    """The charts, once a screen reader calls each by the finding that its title tells."""
+
+    def named() -> bool:
+        return all(each["name"] == each["title"] != "" for each in tab.evaluate(CHARTS))
+
+    until(named, "every figure is named by its finding")
     return tab.evaluate(CHARTS)
 
 

@@ -4,7 +4,7 @@
 const TOOLS = ".modebar-btn, [data-testid=stElementToolbarButton] button";
 
 const nameFigures = () => {
-  for (const title of document.querySelectorAll("[data-title]")) {
+  for (const title of document.querySelectorAll(".seat-title [data-title]")) {
     const seat = title.closest('[class*="st-key-seat-"]');
     const figure = seat?.querySelector("[data-testid=stPlotlyChart]");
     const name = title.textContent.trim();
