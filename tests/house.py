@@ -3,10 +3,11 @@ they start."""
 
 import gc
 import os
+import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -17,7 +18,7 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from icl_core.machine import device  # noqa: E402
-from icl_core.runs import store  # noqa: E402
+from icl_core.runs import database, store  # noqa: E402
 
 _pace = cache(device.pace)  # of this machine, measured once and not in every store
 TOY = "toy.walk"
@@ -44,6 +45,22 @@ def house(folder: Path, monkeypatch) -> Iterator[store.Store]:
     finally:
         store.default().close()
         store.default.cache_clear()
+
+
+def change(statement: str, *values: object) -> None:
+    """Change the database of the queue by hand."""
+    with database.transaction() as connection:
+        connection.execute(statement, values)
+
+
+def others_may_change() -> bool:
+    """Whether another process could change the queue now: it cannot within a transaction."""
+    with closing(sqlite3.connect(database.path(), timeout=0, isolation_level=None)) as other:
+        try:
+            other.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            return False
+        return True
 
 
 def wait_for(condition: Callable[[], object], what: str, seconds: float = 90) -> None:

@@ -27,7 +27,7 @@ from icl_core.jobs.terminal import Failed
 from icl_core.machine import device, limits
 from icl_core.papers.birth.shared import own_matrices, text_counts
 from icl_core.papers.gdssm.shared import compiled
-from icl_core.runs import documents, store
+from icl_core.runs import database, documents, store
 from pages.ui.look.escape import escape_markdown
 
 CONFIG = registry.experiment(TOY).config
@@ -247,7 +247,10 @@ REQUEST = st.fixed_dictionaries(
     request=REQUEST | JSON,
     state=st.dictionaries(st.sampled_from(["status", "step", "message", "loss"]), JSON) | JSON,
 )
-def test_any_file_of_a_job_is_read_or_set_aside(request, state):
+def test_any_file_that_an_earlier_version_has_left_of_a_job_is_taken_over_or_left_out(
+    request, state
+):
+    database.path().unlink(missing_ok=True)
     base = {"experiment": TOY, "version": 1, "config": {}, "asked": 1}
     folder = Job("0" * 20).folder
     folder.mkdir(parents=True, exist_ok=True)

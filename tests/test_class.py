@@ -1,7 +1,6 @@
 """A class on one server: visitors take turns, ask for so much, end what is theirs; and a server
 that only shows."""
 
-import os
 import random
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -9,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import streamlit as st
-from house import TOY, house
+from house import TOY, change, house
 from streamlit.testing.v1 import AppTest
 from test_links import opened
 
@@ -19,8 +18,7 @@ from icl_core.jobs import queue, spawn, turns, worker
 from icl_core.jobs.folder import Job, hold_lock
 from icl_core.machine import limits
 from icl_core.papers.birth.shared.text_counts import count
-from icl_core.runs import documents, owners
-from icl_core.runs.header import key_of_record
+from icl_core.runs import database, documents, owners
 from icl_core.sweeps.setting_grid import parse
 from icl_core.sweeps.sweep import MISSING, Sweep
 from pages.ui.link import visitors
@@ -122,19 +120,6 @@ def test_what_two_ask_for_comes_with_the_first_turn_and_goes_on_for_the_other(ru
     assert queue.cancel(keys[7]) and queue.state(keys[7]).ended  # at the machine
 
 
-def test_jobs_of_before_go_first_and_damaged_turns_are_none(runs) -> None:
-    (key,) = ask("a", 1)
-    old = {name: Job(key).request()[name] for name in ("experiment", "version", "config", "asked")}
-    others = [{**old, "config": {**old["config"], "seed": seed}} for seed in (5, 6, 7)]
-    for request, damage in zip(others, ({}, {"turn": -1}, {"visitor": 3}), strict=True):
-        Job(key_of_record(request)).enqueue({**request, **damage})
-    assert [(job.key, job.visitor, job.turn) for job in queue.states()] == [
-        (key_of_record(others[0]), "", 0),
-        (key, "a", 1),
-    ]
-    assert ask("b", 2) and order() == ["", "a", "b"]
-
-
 def test_a_visitor_has_so_many_runs_in_the_queue(runs, monkeypatch) -> None:
     monkeypatch.setenv("ICL_MAX_QUEUED", "2")
     keys = ask("a", 1, 2)
@@ -212,8 +197,11 @@ def test_a_name_cannot_leave_the_folder_and_what_is_old_is_forgotten(runs, monke
     monkeypatch.setattr(owners, "MOST", 10)
     for number in range(30):
         owners.add(f"{number:02}", "a")
-        os.utime(runs.local / "owners" / f"{number:02}", (1e9 + number, 1e9 + number))
-    assert owners.owners_of("29") == {"a"} and len(list((runs.local / "owners").iterdir())) <= 10
+        change("UPDATE owners SET added = ? WHERE item = ?", 1e9 + number, f"{number:02}")
+    assert (
+        owners.owners_of("29") == {"a"}
+        and database.rows("SELECT count(DISTINCT item) FROM owners")[0][0] <= 10
+    )
 
 
 def files(folder) -> dict:

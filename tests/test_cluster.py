@@ -72,7 +72,7 @@ class Machines:
 
     def has(self, name: str, key: str) -> bool:
         """Whether the worker has the job in hand."""
-        return any((self.folder / name).glob(f"*/*/icl/jobs/{key}/state.json"))
+        return any((self.folder / name).glob(f"*/*/icl/jobs/{key}"))
 
     def _start(self, *what: str, **env: str) -> subprocess.Popen:
         # as `dask scheduler` and `dask worker` do
@@ -259,7 +259,7 @@ def test_the_command_line_hands_its_runs_to_the_scheduler_that_it_names(monkeypa
 
 
 def test_a_parcel_holds_files_and_leads_nowhere_else(tmp_path, monkeypatch):
-    files = {"jobs/key/state.json": b"{}", "nothing": b""}
+    files = {"jobs/key/live.safetensors": b"{}", "nothing": b""}
     assert transfer.unpack(transfer.pack(files)) == files
     with pytest.raises(Damaged, match="expected a parcel"):
         transfer.unpack(b"no parcel")

@@ -3,22 +3,21 @@ is the same."""
 
 import dataclasses
 import os
-import shutil
 import signal
 import subprocess
 import sys
 
 import numpy as np
 import pytest
-from house import EXTRA, ROOT, SOON, TOY, house, wait_for
+from house import EXTRA, ROOT, SOON, TOY, change, house, wait_for
 
 from icl_core import registry
 from icl_core.contract.experiment import Cancelled, Diverged
-from icl_core.jobs import queue, spawn, train, worker
+from icl_core.jobs import queue, spawn, table, train, worker
 from icl_core.jobs.folder import Job, hold_lock
 from icl_core.jobs.job_progress import JobProgress
 from icl_core.jobs.phase_helper import Stopped
-from icl_core.runs import store
+from icl_core.runs import database, store
 from icl_core.runs.file import pack, read, read_record
 from tests.recorder import Recorder
 
@@ -79,8 +78,6 @@ def test_a_job_is_trained_and_its_metrics_are_kept(runs):
     assert sorted(path.name for path in Job(key).folder.iterdir()) == [
         "ends",
         "lock",
-        "request.json",
-        "state.json",
     ]
 
 
@@ -178,14 +175,6 @@ def test_a_worker_starts_no_more_than_its_slots(monkeypatch):
     queue.submit(TOY, config())
     worker.work(once=True, slots=1)
     assert counts == [1]
-
-
-def test_files_of_a_job_that_say_nothing_break_no_list():
-    key, lost = queue.submit(TOY, config()), queue.submit(TOY, config(seed=1))
-    (Job(key).folder / "state.json").write_text('{"step": 3}')
-    (Job(lost).folder / "request.json").write_text("{}")
-    assert [(known.key, known.status) for known in queue.states()] == [(key, "queued")]
-    assert queue.state(lost) is None
 
 
 def test_a_queued_job_can_be_cancelled_and_asked_for_again():
@@ -312,14 +301,14 @@ def test_the_thread_count_of_the_checkpoint_is_used_again():
         first.report(5, 20, 0.1, dict, lambda: {"x": np.array(1.0)})
     again = JobProgress(Job(key), identity, threads=1, stopped=never, has_lease=always)
     assert again.threads == 2 and again.first_step == 5 and again.resume()["x"] == 1.0
-    for change in ({"version": 2}, {"device": "another"}):
+    for other in ({"version": 2}, {"device": "another"}):
         assert (
             JobProgress(
-                Job(key), {**identity, **change}, threads=1, stopped=never, has_lease=always
+                Job(key), {**identity, **other}, threads=1, stopped=never, has_lease=always
             ).resume()
             is None
         )
-    Job(key).cancel.touch()
+    table.write_cancel(key, "cancelled")
     with pytest.raises(Cancelled):
         again.report(6, 20, 0.1, dict, dict)
 
@@ -357,11 +346,11 @@ def test_a_job_is_given_up_when_the_last_that_watched_it_leaves(runs):
     queue.unwatch(key, "a")
     assert queue.state(key).status == "queued"
     queue.unwatch(key, "b")
-    assert queue.state(key).status == "left" and worker.work(once=True, slots=1) == 0
+    assert queue.state(key).left and worker.work(once=True, slots=1) == 0
     queue.submit(TOY, config())
     queue.watch(key, "a")
     worker.work(once=True, slots=1)
-    assert queue.state(key).status == "done" and not Job(key).watched.exists()
+    assert queue.state(key).status == "done" and database.rows("SELECT * FROM watchers") == []
     queue.unwatch(key, "a")
     assert queue.state(key).status == "done" and runs.find(TOY, config())
 
@@ -370,9 +359,9 @@ def test_a_look_of_long_ago_does_not_count():
     key = queue.submit(TOY, config())
     for who in ("a", "b"):
         queue.watch(key, who)
-    os.utime(Job(key).watched / "b", (1e9, 1e9))  # a window that was closed
+    change("UPDATE watchers SET seen = 1e9 WHERE who = 'b'")  # a window that was closed
     queue.unwatch(key, "a")
-    assert queue.state(key).status == "left"
+    assert queue.state(key).left
 
 
 def test_a_running_job_that_is_left_ends_as_that(monkeypatch):
@@ -381,7 +370,7 @@ def test_a_running_job_that_is_left_ends_as_that(monkeypatch):
         JobProgress, "report", lambda self, *of: (queue.unwatch(key, "a"), report(self, *of))
     )
     worker.work(once=True, slots=1)
-    assert queue.state(key).status == "left"
+    assert queue.state(key).left
 
 
 def test_a_run_tells_what_it_does(monkeypatch):
@@ -406,11 +395,11 @@ def test_diverged_is_told_from_a_fault():
 def test_a_look_at_many_jobs_reads_only_those_that_changed(monkeypatch):
     keys = [queue.submit(TOY, config(seed=seed)) for seed in range(12)]
     assert [known.position for known in queue.states()] == list(range(1, 13))
-    read, asked = [], queue._read_entry
-    monkeypatch.setattr(queue, "_read_entry", lambda key: read.append(key) or asked(key))
+    read, row = [], table._row
+    monkeypatch.setattr(table, "_row", lambda values: read.append(values[0]) or row(values))
     assert [known.position for known in queue.states()] == list(range(1, 13)) and not read
     queue.cancel(keys[3])
     assert [known.position for known in queue.states() if not known.ended] == list(range(1, 12))
-    assert read == [keys[3]]
-    shutil.rmtree(Job(keys[0]).folder)
+    assert set(read) == {keys[3]}
+    table.delete(keys[0])
     assert [known.key for known in queue.states()] == keys[1:]

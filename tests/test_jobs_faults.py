@@ -2,17 +2,14 @@
 waits for ever."""
 
 import errno
-import json
 import os
 import shutil
-from contextlib import contextmanager
 from types import SimpleNamespace
 from unittest.mock import MagicMock
 
 import psutil
 import pytest
-from filelock import FileLock, Timeout
-from house import TOY, house
+from house import TOY, change, house, others_may_change
 
 from icl_core import registry
 from icl_core.jobs import (
@@ -22,12 +19,14 @@ from icl_core.jobs import (
     job_progress,
     queue,
     spawn,
+    table,
     terminal,
     train,
     worker,
 )
 from icl_core.jobs.folder import Job, hold_lock
 from icl_core.jobs.terminal import watch_all
+from icl_core.runs import database
 from icl_core.runs.file import pack, read_record
 from icl_core.runs.header import key_of_record
 from pages.ui.controls import training
@@ -66,17 +65,30 @@ def often(monkeypatch):
 
 @pytest.fixture
 def fill(monkeypatch, often):
-    """From the call on, the disk takes no file whose name begins so; gives back what the states
-    said since then."""
+    """From the call on, the disk takes no file whose name begins so, no "state" or no "request";
+    gives back what the states said since then."""
     write, full, said = folder.write_whole, [], []
 
     def writes(path, content):
         if any(path.name.startswith(name) for name in full):
             no_room()
         write(path, content)
-        if full and path.name == "state.json":
-            said.append(json.loads(content).get("message", ""))
 
+    def writes_state(key, state, is_end):
+        if "state" in full:
+            no_room()
+        write_state(key, state, is_end)
+        if full:
+            said.append(state.get("message", ""))
+
+    def inserts(*row):
+        if "request" in full:
+            no_room()
+        insert(*row)
+
+    write_state, insert = table.write_state, table.insert
+    monkeypatch.setattr(table, "write_state", writes_state)
+    monkeypatch.setattr(table, "insert", inserts)
     monkeypatch.setattr(folder, "write_whole", writes)
     monkeypatch.setattr(job_progress, "write_whole", writes)
 
@@ -141,10 +153,10 @@ def test_the_curves_and_a_reserve_make_room_for_the_state(monkeypatch):
     key = queue.submit(TOY, config())
     Job(key).live.write_bytes(b"curves")
     assert folder.has_room()
-    spare, write = (Job(key).live, folder.jobs_folder() / "reserve"), folder.write_whole
+    spare, write = (Job(key).live, folder.jobs_folder() / "reserve"), table.write_state
     assert all(path.exists() for path in spare)
     full = lambda: any(path.exists() for path in spare)  # noqa: E731
-    monkeypatch.setattr(folder, "write_whole", lambda *of: no_room() if full() else write(*of))
+    monkeypatch.setattr(table, "write_state", lambda *of: no_room() if full() else write(*of))
     Job(key).write_state(status="running", message="the disk is full")
     assert Job(key).state()["message"] == "the disk is full"
 
@@ -223,68 +235,39 @@ def test_an_open_page_starts_the_next_worker_itself(monkeypatch):
 
 
 NESTED = "[" * 100_000
-ODD_REQUESTS = [
-    NESTED,
-    "[]",
-    '{"experiment": "toy.walk", "config": {}, "asked": "yesterday"}',
-    '{"experiment": "toy.walk", "config": [1], "asked": 1}',
-    '{"experiment": "toy", "config": {}, "asked": 1}',
-    '{"experiment": 3, "config": {}, "asked": 1}',
-    '{"experiment": "toy.walk", "config": {"d": {"d": {}}}, "asked": 1}',
-    '{"experiment": "toy.walk", "config": {}, "asked": 1, "version": "two"}',
-]
-ODD_STATES = [
-    NESTED,
-    '{"status": ["done"]}',
-    '{"status": "running", "step": "three"}',
-    '{"status": "running", "total": NaN}',
-    '{"status": "running", "loss": null}',
-    '{"status": "running", "pid": -1}',
-    '{"status": "failed", "message": {}}',
-    '{"status": "queued", "retry_at": []}',
-]
 
 
 @pytest.mark.parametrize(
-    ("old", "new"), [("toy.walk", "toy.galk"), ('"seed": 1', '"seed": 3'), ('n": 1', 'n": 9')]
+    ("column", "old", "new"),
+    [
+        ("experiment", "toy.walk", "toy.galk"),
+        ("config", '"seed": 1', '"seed": 3'),
+        ("version", 1, 9),
+        ("config", None, NESTED),
+        ("config", None, "[]"),
+        ("config", None, '{"d": {"d": {}}}'),
+    ],
 )
-def test_a_request_for_another_run_than_its_key_is_set_aside(runs, old, new):
+def test_a_request_for_another_run_than_its_key_is_none_and_the_rest_goes_on(column, old, new):
     """One bit, and a job would wait for ever for an experiment that is to come, or give another
     run."""
-    key = queue.submit(TOY, config(seed=1))
-    path = Job(key).folder / "request.json"
-    before = path.read_text()
-    path.write_text(before.replace(old, new))
-    assert path.read_text() != before and queue.state(key) is None and not path.exists()
-    assert (
-        queue.submit(TOY, config(seed=1)) == key
-        and train_all() == 1
-        and queue.state(key).status == "done"
-    )
-
-
-@pytest.mark.parametrize("text", ODD_REQUESTS)
-def test_an_odd_request_is_set_aside_with_a_message_and_the_rest_goes_on(runs, text):
     key, odd = queue.submit(TOY, config()), queue.submit(TOY, config(seed=1))
-    path = Job(odd).folder / "request.json"
-    path.write_text(text)
+    value = f"replace({column}, ?2, ?1)" if old is not None else "?1"
+    change(f"UPDATE jobs SET {column} = {value} WHERE key = ?3 OR ?2 = 0", new, old, odd)
     assert [known.key for known in queue.states()] == [key] and queue.state(odd) is None
-    assert not path.exists() and len(list((runs.local / "aside").iterdir())) == 1
-    assert any(f"{odd}/request.json was set aside" in message for message in runs.messages())
     assert train_all() == 1 and queue.state(key).status == "done"
-    assert (
-        queue.submit(TOY, config(seed=1)) == odd
-        and train_all() == 1
-        and queue.state(odd).status == "done"
-    )
+    assert queue.submit(TOY, config(seed=1)) == odd
+    assert train_all() == 1 and queue.state(odd).status == "done"
 
 
-@pytest.mark.parametrize("text", ODD_STATES)
-def test_an_odd_state_is_set_aside_with_a_message_and_the_job_is_queued(runs, text):
+@pytest.mark.parametrize(
+    ("status", "progress"),
+    [("running", NESTED), ("running", '{"step": 3'), ("runnimg", "{}"), ("failed", "[]")],
+)
+def test_a_job_whose_state_cannot_be_read_is_queued(status, progress):
     key = queue.submit(TOY, config())
-    (Job(key).folder / "state.json").write_text(text)
+    change("UPDATE jobs SET status = ?, progress = ?", status, progress)
     assert queue.state(key).status == "queued" and training.describe(queue.state(key)) == "Starting"
-    assert any(f"{key}/state.json was set aside" in message for message in runs.messages())
     assert train_all() == 1 and queue.state(key).status == "done"
 
 
@@ -356,10 +339,9 @@ def test_interrupt_signals_the_worker_and_no_process_that_took_over_its_number(m
 def test_a_worker_that_lost_its_lock_stops_without_writing(runs, often, monkeypatch, fails):
     key, files = queue.submit(TOY, config()), []
 
-    def look() -> dict[str, bytes]:
-        return {
-            path.name: path.read_bytes() for path in Job(key).folder.iterdir() if path.is_file()
-        }
+    def look() -> tuple[dict[str, bytes], dict]:
+        paths = [path for path in Job(key).folder.iterdir() if path.is_file()]
+        return {path.name: path.read_bytes() for path in paths}, Job(key).state()
 
     def taken_over():
         (Job(key).folder / "lock").unlink()
@@ -402,8 +384,7 @@ def test_old_jobs_are_forgotten_while_nobody_can_ask(keep_one, monkeypatch):
 
     def watched(path, **options):
         if path.name in keys:
-            with pytest.raises(Timeout):
-                FileLock(folder.jobs_folder() / "queue.lock").acquire(timeout=0)
+            assert not others_may_change()
             tried.append(path.name)
         delete(path, **options)
 
@@ -417,15 +398,12 @@ def test_a_job_asked_anew_before_the_old_are_forgotten_stays(keep_one, monkeypat
     keys = [queue.submit(TOY, config(seed=seed)) for seed in range(2)]
     for key in keys:
         queue.cancel(key)
-    lock = worker.queue_lock
 
-    @contextmanager
     def asked_just_before():
         queue.submit(TOY, config(seed=0))
-        with lock():
-            yield
+        return database.transaction()
 
-    monkeypatch.setattr(worker, "queue_lock", asked_just_before)
+    monkeypatch.setattr(worker, "database", SimpleNamespace(transaction=asked_just_before))
     worker.forget_old()
     assert queue.state(keys[0]).status == "queued"
 
@@ -436,19 +414,16 @@ def test_a_job_of_a_newer_version_waits_for_its_own_worker(monkeypatch, experime
     monkeypatch.setattr(spawn, "_start_worker", started.append)
     request = {"experiment": experiment, "version": 9, "config": {}, "asked": 1}
     newer = key_of_record(request)
-    Job(newer).enqueue(request)
+    Job(newer).enqueue({**request, "visitor": "", "turn": 0, "later": False})
     key = queue.submit(TOY, config())
     assert train_all() == 1 and train_all() == 0
     assert queue.state(newer).status == "queued" and queue.state(key).status == "done"
     assert spawn.ensure_workers(1) == 0 and not started
 
 
-def test_a_request_names_the_version_it_was_asked_for_and_one_without_counts_as_of_today():
+def test_a_request_names_the_version_it_was_asked_for():
     key = queue.submit(TOY, config())
-    request = Job(key).request()
-    assert request.pop("version") == registry.version(TOY)
-    Job(key).enqueue(request)
-    assert train_all() == 1 and queue.state(key).status == "done"
+    assert Job(key).request()["version"] == registry.version(TOY)
 
 
 def test_a_worker_whose_code_has_changed_on_disk_takes_no_job_and_ends(monkeypatch):

@@ -4,13 +4,11 @@ nobody waits."""
 import json
 import os
 import time
-from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
 import streamlit as st
-from filelock import FileLock, Timeout
-from house import TOY, house
+from house import TOY, change, house, others_may_change
 from test_links import opened
 from test_store import INFO, TENSORS
 
@@ -19,7 +17,7 @@ from icl_core.cluster import remote_job
 from icl_core.jobs import admission, batched_jobs, folder, forget, queue, spawn, train, worker
 from icl_core.jobs.folder import Job, hold_lock
 from icl_core.papers.birth.shared.text_counts import count
-from icl_core.runs import documents, owners, store
+from icl_core.runs import database, documents, owners, store
 from icl_core.runs.file import pack
 from pages.ui.controls import training
 from pages.ui.look import menu
@@ -45,10 +43,15 @@ def config(**values):
     return registry.experiment(TOY).config(**{"steps": 20, **values})
 
 
-def ended(key: str, at: float, status: str = "done") -> str:
-    Job(key).write_state(status=status)
-    os.utime(Job(key).folder / "state.json", (at, at))
+def ended(key: str, at: float, status: str = "done", left: bool = False) -> str:
+    Job(key).write_state(**({"status": "cancelled", "left": True} if left else {"status": status}))
+    change("UPDATE jobs SET changed = ? WHERE key = ?", at, key)
     return key
+
+
+def noted() -> int:
+    """Of how many items the owners are noted."""
+    return database.rows("SELECT count(DISTINCT item) FROM owners")[0][0]
 
 
 def known() -> list[str]:
@@ -61,14 +64,13 @@ def test_what_nobody_waited_for_is_forgotten_as_others_ask_though_no_worker_ends
         queue.submit(TOY, config(seed=seed), visitor="a")
         queue.unwatch(key, "page", "a")
     assert len(known()) == 2 and known()[-1] == key
-    assert len(list(folder.jobs_folder().glob("*/request.json"))) == 2
 
 
 def test_the_latest_to_end_stays_and_those_that_nobody_waited_for_go_first(keep_one):
     many = [
         ended(queue.submit(TOY, config(seed=seed), later=True), 100.0 + seed) for seed in range(3)
     ]
-    left = ended(queue.submit(TOY, config(seed=8)), 500.0, "left")
+    left = ended(queue.submit(TOY, config(seed=8)), 500.0, left=True)
     single = ended(queue.submit(TOY, config(seed=9)), 400.0)
     worker.forget_old()
     assert known() == [single] and not any(Job(key).folder.exists() for key in (*many, left))
@@ -88,8 +90,8 @@ def test_asking_forgets_neither_what_is_asked_for_nor_what_was_trained(keep_one)
 def test_a_folder_in_which_nothing_was_asked_for_goes_after_a_while(runs):
     looked, fresh = (store.key_of(TOY, config(seed=seed)) for seed in range(2))
     asked = queue.submit(TOY, config(seed=2))
-    for key in (looked, fresh, asked):
-        queue.watch(key, "page")
+    for key in (looked, fresh):
+        Job(key).folder.mkdir()
     noted, helped = (folder.jobs_folder() / name for name in ("notes", "helped"))
     noted.mkdir()
     (noted / "mine").touch()
@@ -111,22 +113,19 @@ def test_owners_of_what_is_there_are_never_forgotten(runs, monkeypatch):
     run = runs.save(TOY, config(seed=1), TENSORS, INFO).key
     owners.add(run, "a")
     text = documents.keep("text", count("to be or not"), "a")
-    for what in (job, run, text):
-        os.utime(runs.local / "owners" / what, (1e9, 1e9))
+    change("UPDATE owners SET added = 1e9")
     for number in range(30):
         owners.add(f"{number:02}", "b")
-        os.utime(runs.local / "owners" / f"{number:02}", (2e9 + number, 2e9 + number))
+        change("UPDATE owners SET added = ? WHERE item = ?", 2e9 + number, f"{number:02}")
     assert all(owners.owners_of(what) == {"a"} for what in (job, run, text))
-    assert owners.owners_of("29") == {"b"} and len(list((runs.local / "owners").iterdir())) <= 10
+    assert owners.owners_of("29") == {"b"} and noted() <= 10
 
 
 def test_whose_name_was_just_noted_is_known_whatever_the_clock_says(runs, monkeypatch):
     monkeypatch.setattr(owners, "MOST", 3)
     for number in range(3):
         owners.add(f"{number:02}", "a")
-        os.utime(
-            runs.local / "owners" / f"{number:02}", (4e9, 4e9)
-        )  # a clock that was set back since
+    change("UPDATE owners SET added = 4e9")  # a clock that was set back since
     owners.add("03", "b")
     assert owners.owners_of("03") == {"b"}
 
@@ -147,18 +146,15 @@ def test_what_ended_before_a_clock_was_set_back_goes_before_what_ends_now(keep_o
     assert known() == [now]
 
 
-@contextmanager
-def asked_just_before(lock, seed: int):
-    queue.submit(TOY, config(seed=seed), visitor="b")
-    with lock():
-        yield
+def asked_just_before():
+    queue.submit(TOY, config(seed=0), visitor="b")
+    return database.transaction()
 
 
 @pytest.mark.parametrize("where", ["check", "save"])
 def test_who_asks_for_a_run_while_it_is_given_up_gets_it_and_owns_it(runs, monkeypatch, where):
-    key, lock, save, check = (
+    key, save, check = (
         queue.submit(TOY, config(), visitor="a"),
-        train.queue_lock,
         runs.save,
         train.JobProgress.check,
     )
@@ -166,7 +162,11 @@ def test_who_asks_for_a_run_while_it_is_given_up_gets_it_and_owns_it(runs, monke
     def cancelled(*given):
         done = (save if where == "save" else check)(*given)
         queue.cancel(key, visitor="a")
-        monkeypatch.setattr(train, "queue_lock", lambda: asked_just_before(lock, 0))
+        monkeypatch.setattr(
+            train,
+            "database",
+            SimpleNamespace(transaction=asked_just_before, Unusable=database.Unusable),
+        )
         if where == "check":
             raise train.Cancelled
         return done
@@ -195,8 +195,7 @@ def test_nobody_gives_a_run_up_between_the_last_look_and_its_end(runs, monkeypat
 
     def told(job, **state):
         if state["status"] == "done":
-            with pytest.raises(Timeout):
-                FileLock(folder.jobs_folder() / "queue.lock").acquire(timeout=0)
+            assert not others_may_change()
             held_at.append(bool(runs.exact(TOY, key)))
         tell(job, **state)
 
@@ -220,8 +219,7 @@ def test_company_is_taken_by_one_worker_at_a_time(monkeypatch):
     keys, asked = [queue.submit(TOY, config(seed=seed), later=True) for seed in range(3)], []
 
     def fits(key):
-        with pytest.raises(Timeout):
-            FileLock(folder.jobs_folder() / "queue.lock").acquire(timeout=0)
+        assert not others_may_change()
         asked.append(key)
         return True
 
@@ -267,9 +265,9 @@ def test_the_page_of_runs_shows_a_run_that_is_made_here_and_comes_with_the_proje
 
 
 def test_the_page_of_runs_shows_what_a_request_says_as_text(runs, monkeypatch):
-    key = queue.submit(TOY, config())
-    monkeypatch.setattr(Job, "_is_own_request", lambda job, value: True)
-    Job(key).update_request(experiment="![x](//outside/x.png)")
+    queue.submit(TOY, config())
+    # 0: the version of a request whose key is not checked
+    change("UPDATE jobs SET version = 0, experiment = '![x](//outside/x.png)'")
     said = " ".join(each.value for each in opened("runs", "").markdown)
     assert "**!\\[x\\](" in said and "![x]" not in said
 

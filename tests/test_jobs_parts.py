@@ -15,7 +15,7 @@ import pytest
 from house import TOY, house
 
 from icl_core import registry
-from icl_core.cluster import dispatcher, transfer
+from icl_core.cluster import dispatcher, remote_job, transfer
 from icl_core.contract import settings_io
 from icl_core.jobs import (
     estimate,
@@ -26,6 +26,7 @@ from icl_core.jobs import (
     reading,
     scheduler_address,
     spawn,
+    table,
     terminal,
     train,
     turns,
@@ -35,13 +36,13 @@ from icl_core.jobs.code_version import differs
 from icl_core.jobs.estimate import FIGURES, MADE_HERE, NEAR
 from icl_core.jobs.folder import LONGEST_PAUSE, Job, hold_lock, is_put_off, jobs_folder
 from icl_core.jobs.phase_helper import SharedTrainings
+from icl_core.jobs.state import CANCELLED, ENDED, LEFT
 from icl_core.machine import device, folders
 from icl_core.runs import store
 from icl_core.runs.disk import write_whole
 from icl_core.runs.file import Damaged
 from icl_core.runs.header import stored_settings
 
-REQUEST = {"experiment": TOY, "config": {"d": 1, "name": "x", "many": [1, 2.5]}, "asked": 1}
 NOW = 1_000_000.0
 STEPS_BACK = """
 import os
@@ -73,41 +74,13 @@ def config(**values):
     return registry.experiment(TOY).config(**{"steps": 20, **values})
 
 
-@pytest.mark.parametrize(
-    "part",
-    [
-        {"experiment": "toy"},
-        {"experiment": "a.b.c"},
-        {"experiment": 3},
-        {"asked": "1"},
-        {"asked": 2**64},
-        {"version": None},
-        {"later": 1},
-        {"visitor": 7},
-        {"turn": -1},
-        {"turn": math.nan},
-        {"config": []},
-        {"config": {"d": {}}},
-        {"config": {"d": [1, [2]]}},
-        {"config": {"a": 1, "d": [{}]}},
-    ],
-    ids=str,
-)
-def test_a_request_of_another_form_is_none(part):
-    assert reading.is_request(REQUEST) and not reading.is_request({**REQUEST, **part})
-    assert reading.is_request(
-        {**REQUEST, "version": 2, "later": True, "visitor": "a", "turn": 0, "asked": -(2**63)}
-    )
-    assert not any(map(reading.is_request, ([], None, {}, {"experiment": TOY, "asked": 1})))
-
-
 @pytest.mark.parametrize("value", [-1, math.nan, math.inf, "1", None, 2**64, [1]], ids=str)
-@pytest.mark.parametrize("name", reading._NUMBERS)
+@pytest.mark.parametrize("name", remote_job._NUMBERS)
 def test_a_count_of_a_state_is_a_number_from_zero_on(name, value):
-    assert reading.is_state({"status": "running", name: 0}) and reading.is_state(
+    assert remote_job._is_state({"status": "running", name: 0}) and remote_job._is_state(
         {"status": "running", name: 1.5}
     )
-    assert not reading.is_state({"status": "running", name: value})
+    assert not remote_job._is_state({"status": "running", name: value})
 
 
 @pytest.mark.parametrize(
@@ -115,7 +88,7 @@ def test_a_count_of_a_state_is_a_number_from_zero_on(name, value):
     [
         *(
             ({"status": status}, True)
-            for status in ("queued", "interrupted", "running", "done", "failed", "left")
+            for status in ("queued", "interrupted", "running", "done", "failed", "cancelled")
         ),
         ({"status": "cancelled", "loss": math.nan, "seconds_left": math.inf}, True),
         ({"status": "running", "seconds_left": None, "message": "", "phase": "a"}, True),
@@ -130,24 +103,22 @@ def test_a_count_of_a_state_is_a_number_from_zero_on(name, value):
     ids=str,
 )
 def test_a_state_says_how_far_a_job_is(told, fits):
-    assert reading.is_state(told) == fits
+    assert remote_job._is_state(told) == fits
 
 
-def test_a_file_that_does_not_fit_is_set_aside_under_the_name_of_its_job(runs, tmp_path):
+def test_a_file_that_does_not_fit_is_set_aside(runs, tmp_path):
+    def is_ours(value):
+        return isinstance(value, dict)
+
     path = tmp_path / "key" / "state.json"
-    assert reading.read_json(path, reading.is_state, "a state") is None and runs.messages() == []
+    assert reading.read_json(path, is_ours, "a state") is None and runs.messages() == []
     write_whole(path, b'{"status": "queued"}')
-    assert (
-        reading.read_json(path, reading.is_state, "a state") == {"status": "queued"}
-        and path.exists()
-    )
+    assert reading.read_json(path, is_ours, "a state") == {"status": "queued"} and path.exists()
     path.write_bytes(b"{")
-    assert reading.read_json(path, reading.is_state, "a state") is None and not path.exists()
+    assert reading.read_json(path, is_ours, "a state") is None and not path.exists()
     (aside,) = (runs.local / "aside").iterdir()
     assert (
-        aside.name.startswith("key-state-")
-        and aside.suffix == ".json"
-        and aside.read_bytes() == b"{"
+        aside.name.startswith("state-") and aside.suffix == ".json" and aside.read_bytes() == b"{"
     )
     assert runs.messages() == [
         f"{path} was set aside in {aside.parent}: expected a state, got something else."
@@ -169,7 +140,7 @@ def test_a_job_is_put_off_until_its_time_but_no_longer_than_any_pause(now, secon
 def test_a_job_is_due_when_it_was_asked_for_and_has_not_ended():
     key = queue.submit(TOY, config())
     assert Job(key).is_due() and not Job("0" * 20).is_due()
-    for status in reading.ENDED:
+    for status in ENDED:
         Job(key).write_state(status=status)
         assert not Job(key).is_due()
 
@@ -217,21 +188,19 @@ def test_why_nothing_could_be_written_is_said_in_words(monkeypatch, number, free
 
 
 def test_who_is_asked_to_end_is_told_as_what():
-    job = Job(queue.submit(TOY, config()))
-    assert job.cancel_status() == ""
-    for status in reading.CANCELLED:
-        job.request_cancel(status)
-        assert job.cancel_status() == status
-    job.cancel.write_bytes(b"\xff half")
-    assert job.cancel_status() == reading.CANCELLED[0]
+    key = queue.submit(TOY, config())
+    assert table.cancel_request(key) == ""
+    for status in (CANCELLED, LEFT):
+        table.write_cancel(key, status)
+        assert table.cancel_request(key) == status
 
 
 def test_what_has_ended_stays_as_it_ended_and_what_nobody_asked_for_stays_unknown():
     key = queue.submit(TOY, config())
-    for status in reading.ENDED:
+    for status in ENDED:
         Job(key).write_state(status=status)
         assert queue.cancel(key) and queue.state(key).status == status
-    assert queue.cancel("0" * 20) and not Job("0" * 20).folder.joinpath("state.json").exists()
+    assert queue.cancel("0" * 20) and queue.state("0" * 20) is None
     assert [known.key for known in queue.states()] == [key]
 
 
@@ -246,16 +215,17 @@ def test_a_lock_is_held_by_one_and_told_to_all():
 
 
 def test_asking_changes_a_number_and_a_reserve_shows_that_there_is_room():
-    assert folder.request_counter() == 0
+    assert table.request_count() == 0
     queue.submit(TOY, config())
-    os.utime(jobs_folder() / folder.WAKE_FILE, ns=(5, 5))
-    assert folder.request_counter() == 5
+    first = table.request_count()
+    queue.submit(TOY, config(seed=1))
+    assert 0 < first < table.request_count()
     assert folder.has_room() and (jobs_folder() / "reserve").stat().st_size == 2**16
 
 
 def job(visitor="", turn=1, later=False, status="queued"):
     return SimpleNamespace(
-        visitor=visitor, turn=turn, later=later, status=status, ended=status in reading.ENDED
+        visitor=visitor, turn=turn, later=later, status=status, ended=status in ENDED
     )
 
 
@@ -617,7 +587,7 @@ def test_a_terminal_waits_for_a_run_and_shows_how_far_it_is(bar, monkeypatch):
     ("told", "said"),
     [
         ({"status": "cancelled", "message": ""}, "the training was cancelled"),
-        ({"status": "left", "message": ""}, "the training was cancelled"),
+        ({"status": "cancelled", "left": True}, "the training was cancelled"),
         ({"status": "failed", "message": "it diverged"}, "the training failed: it diverged"),
     ],
 )
@@ -720,7 +690,7 @@ def test_a_run_goes_on_from_the_ends_of_one_that_differs_in_its_steps_alone():
 
 
 def test_a_parcel_is_laid_out_where_it_belongs_or_not_at_all(runs):
-    files = {"jobs/a/state.json": b"{}", "x": b""}
+    files = {"jobs/a/live.safetensors": b"{}", "x": b""}
     placed = transfer.lay_out(transfer.unpack(transfer.pack(files)))
     assert {
         path.relative_to(store.default().local).as_posix(): path.read_bytes() for path in placed

@@ -150,15 +150,15 @@ def test_its_preview_is_the_checkpoints_model(monkeypatch):
 
 def test_what_is_kept_of_cancelled_jobs_is_bounded(monkeypatch):
     key = stopped_at(7, monkeypatch)
-    forget.forget_kept({key: "cancelled"})
+    forget.forget_ended(["cancelled"])
     assert Job(key).checkpoint.exists()
     monkeypatch.setattr(forget, "LARGEST_KEPT", Job(key).training_size() - 1)
-    forget.forget_kept({key: "cancelled"})
+    forget.forget_ended(["cancelled"])
     assert Job(key).training_size() == 0 and not queue.state(key).kept
 
 
 def test_a_job_that_everybody_left_keeps_nothing():
     key = queue.submit(TOY, config())
     Job(key).checkpoint.write_bytes(b"a checkpoint")
-    queue.cancel(key, status="left")
+    queue.cancel(key, "left")
     assert not queue.state(key).kept and not Job(key).checkpoint.exists()

@@ -10,18 +10,18 @@ from types import SimpleNamespace
 import diskcache
 import numpy as np
 import pytest
-from house import TOY, house
+from house import TOY, change, house
 from test_store import INFO, TENSORS
 
 from icl_core import registry
 from icl_core.contract.knobs import BadSetting
 from icl_core.machine import device
-from icl_core.runs import bytes_disk, documents, owners, room
+from icl_core.runs import database, documents, local, owners, run_index
 from icl_core.runs.atlas import Mapped, pack_atlas
-from icl_core.runs.cache import RunCache
 from icl_core.runs.disk import write_whole
 from icl_core.runs.file import Damaged, _seal, canonical, pack, read, unpack
 from icl_core.runs.header import key_of_record, stored_settings
+from icl_core.runs.run_index import RunCache
 
 RECORD = {
     "experiment": TOY,
@@ -128,13 +128,13 @@ def test_a_file_without_what_names_a_run_is_none(missing):
 def pauses(monkeypatch):
     """How long a creation waited, without waiting."""
     waited = []
-    monkeypatch.setattr(bytes_disk.time, "sleep", waited.append)
+    monkeypatch.setattr(run_index.time, "sleep", waited.append)
     return waited
 
 
 def failing(monkeypatch, times, problem):
     """The cache cannot be opened that many times."""
-    opened, tried = bytes_disk.Index, []
+    opened, tried = run_index.Index, []
 
     def opens(*given, **options):
         tried.append(options)
@@ -142,7 +142,7 @@ def failing(monkeypatch, times, problem):
             raise sqlite3.OperationalError(problem)
         return opened(*given, **options)
 
-    monkeypatch.setattr(bytes_disk, "Index", opens)
+    monkeypatch.setattr(run_index, "Index", opens)
     return tried
 
 
@@ -150,9 +150,9 @@ def test_a_cache_that_others_create_is_tried_ten_times_with_ever_longer_pauses(
     tmp_path, monkeypatch, pauses
 ):
     tried = failing(monkeypatch, 9, "database is locked")
-    bytes_disk.create(tmp_path / "runs", 1000).close()
+    run_index.create(tmp_path / "runs", 1000).close()
     assert len(tried) == 10 and pauses == [0.05 * 2**n for n in range(9)]
-    assert tried[-1]["disk"] is bytes_disk.BytesDisk and tried[-1]["size_limit"] == 1000
+    assert tried[-1]["disk"] is run_index.BytesDisk and tried[-1]["size_limit"] == 1000
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_a_cache_that_stays_locked_is_given_up_and_another_fault_at_once(
 ):
     tried = failing(monkeypatch, 99, problem)
     with pytest.raises(sqlite3.OperationalError, match=problem):
-        bytes_disk.create(tmp_path / "runs", 1000)
+        run_index.create(tmp_path / "runs", 1000)
     assert len(tried) == tries and len(pauses) == tries - 1
 
 
@@ -265,20 +265,20 @@ def test_the_least_size_is_that_of_the_largest_run_that_is_greater_in_nothing(ru
     headers = runs.headers(TOY)
     for header in headers:
         header.path.unlink()
-    assert room.least_size(headers, stored_settings(config(d=6))) == 0  # gone meanwhile
+    assert local.least_size(headers, stored_settings(config(d=6))) == 0  # gone meanwhile
 
 
 def test_of_those_who_asked_the_oldest_are_forgotten_a_tenth_at_a_time(runs, monkeypatch):
     monkeypatch.setattr(owners, "MOST", 20)
     for number in range(21):
         owners.add(f"{number:02}", "a")
-        os.utime(runs.local / "owners" / f"{number:02}", (number, number))
+        change("UPDATE owners SET added = ? WHERE item = ?", number, f"{number:02}")
     assert owners.owners_of("00") == owners.owners_of("02") == set() and owners.owners_of("03") == {
         "a"
     }
-    assert (
-        len(list((runs.local / "owners").iterdir())) == 18
-    )  # so that not every one that comes makes room
+    assert database.rows("SELECT count(*) FROM owners") == [
+        (18,)
+    ]  # so that not every one that comes makes room
 
 
 def test_so_much_room_is_said_to_be_missing():

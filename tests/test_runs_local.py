@@ -18,7 +18,7 @@ from house import ROOT, TOY, house
 from test_store import INFO, TENSORS
 
 from icl_core import registry
-from icl_core.runs import bytes_disk, store
+from icl_core.runs import run_index, store
 
 
 @pytest.fixture
@@ -230,7 +230,7 @@ def as_before(runs) -> Path:
     """The index as an earlier version left it, which mapped its journal."""
     runs.close()
     folder = runs.local / "runs"
-    with closing(diskcache.Cache(str(folder), disk=bytes_disk.BytesDisk)) as earlier:
+    with closing(diskcache.Cache(str(folder), disk=run_index.BytesDisk)) as earlier:
         assert earlier._sql("PRAGMA journal_mode").fetchone() == ("wal",)
     return folder
 
@@ -253,8 +253,8 @@ def test_processes_that_open_an_index_together_do_not_wait_for_each_other(runs, 
     folder = as_before(runs) if before else runs.local / "runs"
     code = (
         "import sys; from pathlib import Path; from icl_core.runs import "
-        "bytes_disk\nsys.stdin.read(1)\n"
-        f"for _ in range(20): bytes_disk.create(Path({str(folder)!r}), 10**6).close()\n"
+        "run_index\nsys.stdin.read(1)\n"
+        f"for _ in range(20): run_index.create(Path({str(folder)!r}), 10**6).close()\n"
     )
     opening = [
         subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, cwd=ROOT)

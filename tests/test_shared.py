@@ -10,7 +10,7 @@ from house import TOY, house, wait_for
 
 from icl_core import registry
 from icl_core.contract.experiment import Cancelled
-from icl_core.jobs import job_progress, queue, worker
+from icl_core.jobs import job_progress, queue, table, worker
 from icl_core.jobs.folder import Job, hold_lock
 from icl_core.jobs.job_progress import JobProgress
 from icl_core.jobs.phase_helper import (
@@ -168,6 +168,7 @@ def test_a_helper_writes_nothing_for_a_job_that_is_forgotten(job, what):
     assert helping.take(["a"])
     helping._checkpoint_at = 0.0
     shutil.rmtree(job.folder)
+    table.delete(job.key)
     with pytest.raises(Cancelled):
         if what == "give":
             helping.give("a", {})

@@ -17,10 +17,9 @@ from house import ROOT, TOY, house
 
 from icl_core import registry
 from icl_core.contract import knobs
-from icl_core.runs import room, store
-from icl_core.runs.bytes_disk import BytesDisk, Refused
-from icl_core.runs.cache import RunCache
+from icl_core.runs import local, store
 from icl_core.runs.file import pack
+from icl_core.runs.run_index import BytesDisk, Refused, RunCache
 
 TENSORS = {
     "curve/loss": np.array([[1.0, 0.5, np.nan]], np.float32),
@@ -202,13 +201,13 @@ def test_runs_used_in_a_future_that_never_came_go_before_new_ones(tmp_path, conf
     [("1000", 1000), ("2GiB", 2**31), ("1.5 kB", 1500), ("3M", 3 * 10**6), ("5B", 5)],
 )
 def test_sizes_are_read(text, size):
-    assert room.size_limit(text) == size
+    assert local.size_limit(text) == size
 
 
 @pytest.mark.parametrize("text", ["much", "-1", "9" * 400, "9" * 30 + "TiB", "99999999999TiB"])
 def test_a_size_that_is_none_is_refused(text):
     with pytest.raises(ValueError, match=r"ICL_CACHE_LIMIT must be .*, got '.{1,45}$"):
-        room.size_limit(text)
+        local.size_limit(text)
 
 
 def test_the_cache_belongs_to_its_owner_alone(runs, config):

@@ -13,9 +13,9 @@ from distributed import Client, KilledWorker
 
 from icl_core.cluster import remote_worker
 from icl_core.cluster.remote_job import RemoteJob, Worker, WorkerLost
-from icl_core.jobs import queue, scheduler_address
+from icl_core.jobs import queue, scheduler_address, table
 from icl_core.jobs.code_version import SourceWatch, code, differs
-from icl_core.jobs.folder import Job, has_room, hold_lock, request_counter
+from icl_core.jobs.folder import Job, has_room, hold_lock
 from icl_core.jobs.scheduler_address import ClusterStatus
 from icl_core.jobs.worker import IDLE, forget_old
 
@@ -55,7 +55,7 @@ class WorkerPool:
             while self._client.status == "running":
                 # when the code changes, the next process imports the new one
                 ending = self._stopped() or self._source.changed()
-                requests = request_counter()
+                requests = table.request_count()
                 ready = [] if ending else _ready_jobs()
                 idle = time.monotonic() - busy_at
                 if ending and (not self._jobs or (self._stopped() and idle > ENDING)):
@@ -172,7 +172,11 @@ class WorkerPool:
         """Wait until a worker is free or the counter of requests is no longer `requests`, for TICK
         at most: a job can become ready without a request."""
         end = time.monotonic() + TICK
-        while time.monotonic() < end and request_counter() == requests and not self._woken.is_set():
+        while (
+            time.monotonic() < end
+            and table.request_count() == requests
+            and not self._woken.is_set()
+        ):
             await asyncio.sleep(0.05)
         self._woken.clear()
 

@@ -9,22 +9,36 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 from distributed import Client, Future, Queue
 
 from icl_core.cluster import remote_worker, transfer
 from icl_core.contract.knobs import BadSetting
-from icl_core.jobs import warm_start
-from icl_core.jobs.folder import Job, queue_lock
-from icl_core.jobs.reading import CANCELLED, is_state
+from icl_core.jobs import table, warm_start
+from icl_core.jobs.folder import Job
+from icl_core.jobs.state import CANCELLED, STATUSES
 from icl_core.jobs.train import State, postponed_state, write_cancelled
-from icl_core.runs import store
+from icl_core.runs import database, store
 from icl_core.runs.disk import write_whole
 from icl_core.runs.file import IDENTITY, Damaged, unpack
 from icl_core.runs.header import info_of, key_of_record
 
 LOOK = 0.2  # seconds between two looks for a request to cancel
+_NUMBERS = (  # fields of a state that are finite and not negative
+    "step",
+    "total",
+    "phase_step",
+    "phase_steps",
+    "spare",
+    "seconds",
+    "first_step",
+    "deaths",
+    "tries",
+    "retry_at",
+    "together",
+)
 LONGEST_QUEUE = 2  # parcels in a queue: then its worker waits until one is read
 
 
@@ -69,6 +83,7 @@ class RemoteJob:
         order = {
             "key": self.job.key,
             "request": self._request,
+            "state": self.job.state(),
             "process": self.worker.process,
             "code": code,
         }
@@ -108,7 +123,7 @@ class RemoteJob:
                 if stopped() or not self._has_lease():
                     await self._send_command(remote_worker.STOP)
                 else:
-                    await self._send_command(self.job.cancel_status())
+                    await self._send_command(table.cancel_request(self.job.key))
         finally:
             report.cancel()
             end.cancel()
@@ -153,7 +168,7 @@ class RemoteJob:
         """Return the state that the worker sent, with this process in place of its own, and without
         trainings for helpers, of which there are none here."""
         state = json.loads(content)
-        if not is_state(state):
+        if not _is_state(state):
             raise Damaged("expected the state of a job")
         state["spare"] = 0
         if state["status"] == "running":
@@ -172,7 +187,7 @@ class RemoteJob:
             self._write_report(outcome)
         if last is None:
             return
-        if last["status"] in CANCELLED:
+        if last["status"] == CANCELLED:
             return write_cancelled(self.job, self._has_lease)
         with suppress(OSError):  # the job counts as interrupted, and continues when there is room
             self.job.write_state(**last)
@@ -180,8 +195,8 @@ class RemoteJob:
     def _save_run(self, last: State, outcome: transfer.Files) -> State | None:
         """Save a run, and write the state `last`, that it is done. Return the last state if it
         could not be written or is another one, else None. Raises `Damaged` for another run."""
-        if status := self.job.cancel_status():
-            return {"status": status}
+        if table.cancel_request(self.job.key):
+            return {"status": CANCELLED}
         record, tensors = unpack(outcome.pop(transfer.RUN, b""))
         if key_of_record(record) != self.job.key:
             raise Damaged(f"expected the run {self.job.key}, got {key_of_record(record)}")
@@ -197,12 +212,26 @@ class RemoteJob:
         for name, content in outcome.items():
             if name.startswith("ends/") and self._belongs_to_job(content):
                 warm_start.write_end(self.job.ends / os.path.basename(name), content)
-        # The lock of the queue: meanwhile nobody cancels the job or requests it again.
-        with suppress(OSError), queue_lock():  # the caller tries to write the state again
-            if status := self.job.cancel_status():
+        # One transaction: meanwhile nobody cancels the job or requests it again.
+        with suppress(OSError), database.transaction():  # the caller tries to write the state again
+            if table.cancel_request(self.job.key):
                 store.default().discard(header)
-                return {"status": status}
+                return {"status": CANCELLED}
             if self._has_lease():
                 self.job.write_state(**last)
             return None
         return last
+
+
+def _is_state(value: Any) -> bool:
+    """Return whether `value`, from another machine, is the state of a job."""
+    if not isinstance(value, dict) or value.get("status") not in STATUSES:
+        return False
+    numbers = [value.get(name, 0) for name in _NUMBERS]
+    return (
+        all(isinstance(value.get(name, ""), str) for name in ("message", "phase"))
+        and all(type(number) in (int, float) and 0 <= number < 2**63 for number in numbers)
+        and isinstance(value.get("kept", False), bool)
+        and type(value.get("loss", 0.0)) in (int, float)
+        and type(value.get("seconds_left") or 0.0) in (int, float)
+    )

@@ -15,21 +15,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from distributed import Queue, get_client, get_worker
 
 from icl_core.cluster import transfer
+from icl_core.jobs import table
 from icl_core.jobs.code_version import code, differs
 from icl_core.jobs.faults import GpuLost
 from icl_core.jobs.folder import Job
 from icl_core.jobs.phase_helper import THREADS
-from icl_core.jobs.reading import CANCELLED
+from icl_core.jobs.state import CANCELLED, LEFT
 from icl_core.jobs.train import train_job
 from icl_core.runs import store
 
 LOOK = 0.2  # seconds between two looks for files that have changed
 SILENCE = 60.0  # seconds after which a training whose reports nobody reads is stopped
-STOP = "stop"  # the command to stop at a checkpoint; the others are CANCELLED
+STOP = "stop"  # the command to stop at a checkpoint; the others: CANCELLED, LEFT
 PROCESS = uuid.uuid4().hex  # of this process: another one may have its address later
 _code = code()
 _training = threading.Lock()
@@ -50,8 +52,8 @@ def introduce() -> str:
 
 
 def command(job_id: str, what: str) -> None:
-    """Have the training with that id stop at a checkpoint (STOP) or end as cancelled (one of
-    CANCELLED)."""
+    """Have the training with that id stop at a checkpoint (STOP) or be cancelled (CANCELLED
+    or LEFT)."""
     _commands[job_id] = what
 
 
@@ -59,9 +61,9 @@ def train(job_id: str, order: str, payload: bytes) -> bytes:
     """Train a job; return a parcel with its last state, its run if it is done, else its checkpoint.
 
     `job_id` is the name of this attempt at the job: files that change go into the Dask queue of
-    that name, as a parcel each. `order` is JSON: the job's `key` and `request`, the `process` that
-    is meant, and the `code` that is expected. `payload` is a parcel from `transfer.collect`. Raises
-    `Moved` or `Refused`.
+    that name, as a parcel each. `order` is JSON: the job's `key`, `request` and `state`, the
+    `process` that is meant, and the `code` that is expected. `payload` is a parcel from
+    `transfer.collect`. Raises `Moved` or `Refused`.
     """
     expected = json.loads(order)
     if expected["process"] != PROCESS:
@@ -74,7 +76,7 @@ def train(job_id: str, order: str, payload: bytes) -> bytes:
         _set_up()
         job = Job(expected["key"])
         queue = Queue(job_id, client=get_client())
-        with _unpacked(job, expected["request"], payload):
+        with _unpacked(job, expected["request"], expected["state"], payload):
             with _reported(job, queue, job_id):
                 try:
                     train_job(
@@ -102,10 +104,11 @@ def _set_up() -> None:
 
 
 @contextmanager
-def _unpacked(job: Job, request: dict, payload: bytes) -> Iterator[None]:
-    """Put the job's files into the store of this process, and delete everything of it
+def _unpacked(job: Job, request: dict, state: dict, payload: bytes) -> Iterator[None]:
+    """Put the job and its files into the store of this process, and delete everything of it
     afterwards."""
     job.enqueue(request)
+    job.write_state(**state)
     paths = transfer.lay_out(transfer.unpack(payload))
     try:
         yield
@@ -115,14 +118,15 @@ def _unpacked(job: Job, request: dict, payload: bytes) -> Iterator[None]:
         for path in paths:
             path.unlink(missing_ok=True)
         shutil.rmtree(job.folder, ignore_errors=True)
+        table.delete(job.key)
 
 
 def _has_lease(job: Job, job_id: str) -> bool:
     """Return True: no other process works in this store. As this is asked often, a command to
     cancel is obeyed here."""
-    if _commands.get(job_id) in CANCELLED:
+    if _commands.get(job_id) in (CANCELLED, LEFT):
         with suppress(OSError):  # it is tried again at the next report
-            job.request_cancel(_commands[job_id])
+            table.write_cancel(job.key, _commands[job_id])
     return True
 
 
@@ -133,7 +137,7 @@ def _reported(job: Job, queue: Queue, job_id: str) -> Iterator[None]:
     ended = threading.Event()
 
     def report() -> None:
-        stamps: dict[str, tuple[int, int]] = {}
+        stamps: dict[str, Any] = {}
         while not ended.wait(LOOK):
             if files := _changed_files(job, stamps):
                 try:
@@ -152,10 +156,15 @@ def _reported(job: Job, queue: Queue, job_id: str) -> Iterator[None]:
         _commands.pop(job_id, None)
 
 
-def _changed_files(job: Job, stamps: dict[str, tuple[int, int]]) -> transfer.Files:
-    """Return the files of the job that have changed since their `stamps`, which are updated."""
+def _changed_files(job: Job, stamps: dict[str, Any]) -> transfer.Files:
+    """Return the state and the files of the job that have changed since their `stamps`, which are
+    updated."""
     files: transfer.Files = {}
-    for name in (transfer.STATE, transfer.LIVE, transfer.PREVIEW, transfer.CHECKPOINT):
+    state = job.state()
+    if stamps.get(transfer.STATE) != state:
+        files[transfer.STATE] = json.dumps(state).encode()
+        stamps[transfer.STATE] = state
+    for name in (transfer.LIVE, transfer.PREVIEW, transfer.CHECKPOINT):
         try:
             path = job.folder / name
             status = path.stat()

@@ -20,7 +20,7 @@ from icl_core.runs.disk import write_whole
 from icl_core.runs.file import Damaged
 
 Files = dict[str, bytes]
-STATE = "state.json"
+STATE = "state.json"  # the row of the job, of which there is no file
 LIVE = "live.safetensors"
 PREVIEW = "preview.safetensors"
 CHECKPOINT = "checkpoint.safetensors"
@@ -46,16 +46,15 @@ def collect(job: Job) -> Files:
     root = store.default().local
     files: Files = {}
     for path in _needed_paths(job):
-        with suppress(OSError):  # a job that has not begun has no state and no checkpoint
+        with suppress(OSError):  # a job that has not begun has no checkpoint
             files[path.relative_to(root).as_posix()] = path.read_bytes()
     return files
 
 
 def _needed_paths(job: Job) -> Iterator[Path]:
-    """Yield the state and the checkpoint, the documents that the settings name, and the final
+    """Yield the checkpoint, the documents that the settings name, and the final
     states of the runs that this one can continue from."""
     request = job.request() or {}
-    yield job.folder / STATE
     yield job.checkpoint
     for document in documents.all_documents():
         if documents.is_used_by(request["config"], document):

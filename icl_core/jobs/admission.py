@@ -12,7 +12,7 @@ from icl_core import registry
 from icl_core.contract.settings_io import from_stored
 from icl_core.jobs import queue
 from icl_core.jobs.folder import Job, hold_lock
-from icl_core.jobs.reading import WAITING
+from icl_core.jobs.state import WAITING
 
 WAITS = "it needs more memory than is left beside what is in training"
 
@@ -34,7 +34,7 @@ def fits(key: str) -> bool:
 
 def write_memory_wait(state: queue.JobState) -> None:
     """Write into the job's state that it waits for memory, though a worker is free. The caller
-    holds the queue's lock; the job may have been cancelled or begun since `state` was read. Raises
+    is within a transaction; the job may have been cancelled or begun since `state` was read. Raises
     `OSError`."""
     job = Job(state.key)
     stored = job.state()

@@ -18,9 +18,10 @@ from icl_core import registry
 from icl_core.contract.experiment import Tensors
 from icl_core.contract.settings_io import from_stored
 from icl_core.jobs import admission, queue
-from icl_core.jobs.folder import Job, hold_lock, queue_lock
+from icl_core.jobs.folder import Job, hold_lock
 from icl_core.jobs.train import BegunJob, State, begin_job, finish_job, run_and_record, train_job
 from icl_core.machine import malloc
+from icl_core.runs import database
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +64,7 @@ def batch_with(first: HeldJob, slots: int) -> list[HeldJob]:
         if len(batch) + 1 >= min(most, share):
             break
         try:
-            with queue_lock():  # two workers that looked at once would both find memory
+            with database.transaction():  # two workers that looked at once would both find memory
                 if not admission.fits(key):
                     break  # nor do the others, which are of the same shape
                 if held := take_job(key):

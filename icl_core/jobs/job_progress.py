@@ -14,6 +14,7 @@ import psutil
 
 from icl_core.contract.experiment import Cancelled, NextTraining, Tensors
 from icl_core.contract.progress import LazyTensors
+from icl_core.jobs import table
 from icl_core.jobs.folder import Job, write_problem
 from icl_core.jobs.phase_helper import (
     CHECKPOINT,
@@ -24,7 +25,7 @@ from icl_core.jobs.phase_helper import (
     Stopped,
 )
 from icl_core.jobs.previews import PreviewWriter
-from icl_core.jobs.reading import CANCELLED
+from icl_core.jobs.state import CANCELLED
 from icl_core.runs import store
 from icl_core.runs.disk import write_whole
 from icl_core.runs.file import Damaged, pack, read
@@ -135,7 +136,7 @@ class JobProgress(SharedProgress):
         now = time.monotonic()
         stopped = self._stopped()
         if stopped or now >= min(self._look_at, self._checkpoint_at, self._write_at):
-            if self.job.cancel_status() == CANCELLED[0] and done and self._has_lease():
+            if table.cancel_request(self.job.key) == CANCELLED and done and self._has_lease():
                 self._save_checkpoint(state())  # a visitor may want it to go on
                 self._preview.write(preview, self._record, at_once=True)
                 self.write_state()
@@ -166,7 +167,7 @@ class JobProgress(SharedProgress):
         """Raise `Cancelled` if the job is to be cancelled, `LeaseLost` if its lock is gone."""
         if not self._has_lease():
             raise LeaseLost
-        if self.job.cancel_status():
+        if table.cancel_request(self.job.key):
             raise Cancelled("the run was cancelled")
 
     def seconds(self) -> float:

@@ -23,7 +23,7 @@ from icl_core import registry
 from icl_core.contract.experiment import Cancelled, NextTraining, Tensors
 from icl_core.contract.progress import LazyTensors
 from icl_core.contract.settings_io import from_stored
-from icl_core.jobs import faults
+from icl_core.jobs import faults, table
 from icl_core.jobs.folder import Job, hold_lock
 from icl_core.jobs.warm_start import EndStates
 from icl_core.machine import malloc
@@ -281,7 +281,7 @@ class HelperProgress(SharedProgress):
     def _check(self) -> None:
         """Raise `Cancelled` if the job is to be cancelled or was forgotten. Called before every
         write: a folder that was deleted must not come back."""
-        if self.job.cancel_status() or self.job.request() is None:
+        if table.cancel_request(self.job.key) or self.job.request() is None:
             raise Cancelled
 
 

@@ -10,8 +10,10 @@ from pathlib import Path
 
 from icl_core.contract.knobs import BadSetting
 from icl_core.jobs import queue, scheduler_address
-from icl_core.jobs.folder import has_room, hold_lock, jobs_folder, queue_lock
+from icl_core.jobs.folder import has_room, hold_lock, jobs_folder
 from icl_core.machine import folders, limits
+from icl_core.runs import database
+from icl_core.runs.disk import private_folder
 
 STARTED = "started"  # a file that is touched whenever a worker is started
 _STARTING = 4.0  # seconds in which a worker that was started may not have taken its slot yet
@@ -44,7 +46,7 @@ def ensure_workers(count: int | None = None) -> int:
     if not waiting or not os.access(jobs_folder(), os.W_OK):
         return 0
     count = _slots(count)
-    with queue_lock():
+    with database.transaction():
         stamp = jobs_folder() / STARTED
         if stamp.exists() and 0 <= time.time() - stamp.stat().st_mtime < _STARTING:
             return 0
@@ -65,7 +67,9 @@ def warm() -> None:
     if limits.read_only():
         return
     count = _slots()
-    with suppress(OSError), queue_lock():  # a worker is then started for the first request
+    # if it cannot be done now, a worker is started for the first request
+    with suppress(OSError), database.transaction():
+        private_folder(jobs_folder())
         if not os.access(jobs_folder(), os.W_OK) or not has_room():
             return
         if not any(map(_is_taken, range(count))):

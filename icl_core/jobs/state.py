@@ -1,20 +1,24 @@
-"""The state of a job as pages and the command line see it; `queue` makes it from a job's files."""
+"""The state of a job as pages and the command line see it; `queue` makes it from a job's row."""
 
 import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from icl_core.jobs.reading import ENDED
+WAITING = ("queued", "interrupted")
+CANCELLED = "cancelled"
+ENDED = ("done", "failed", CANCELLED)
+LEFT = "left"  # how a job is cancelled of which nobody watches any more; by a visitor: CANCELLED
+STATUSES = (*WAITING, "running", *ENDED)  # as they are written
 
 
 @dataclass(frozen=True)
 class JobState:
-    """Status and progress of a job. The fields of its state file have the same names here."""
+    """Status and progress of a job. What its worker writes has the same names here."""
 
     key: str
     experiment: str
     config: dict[str, Any] = field(hash=False)
-    status: str  # queued, running, interrupted, cancelling, done, failed, cancelled or left
+    status: str  # queued, running, interrupted, cancelling, done, failed or cancelled
     position: int = 0  # in the queue, counted from 1; 0 once it runs
     step: int = 0
     total: int = 0
@@ -27,6 +31,7 @@ class JobState:
     seconds: float = 0.0  # of training so far
     seconds_left: float | None = None
     message: str = ""
+    left: bool = False  # it was cancelled because nobody watched it any more
     kept: bool = False  # it has ended, and its checkpoint stays for the next request
     pid: int = 0  # of its worker, while it runs
     born: float = 0.0  # when that process started: its pid may be another one's by now
@@ -38,5 +43,5 @@ class JobState:
 
     @property
     def ended(self) -> bool:
-        """Whether the job is done, failed, cancelled or left."""
+        """Whether the job is done, failed or cancelled."""
         return self.status in ENDED

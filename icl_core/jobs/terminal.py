@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from icl_core.jobs import queue, scheduler_address, spawn
 from icl_core.jobs.folder import write_problem
-from icl_core.jobs.reading import CANCELLED, WAITING
+from icl_core.jobs.state import CANCELLED, WAITING
 from icl_core.runs import store
 from icl_core.runs.store import Header
 
@@ -65,7 +65,7 @@ def _watch(key: str, experiment_id: str) -> None:
             bar.refresh()
             time.sleep(_PAUSE)
     if state is not None and state.status != "done":
-        end = "was cancelled" if state.status in CANCELLED else "failed: "
+        end = "was cancelled" if state.status == CANCELLED else "failed: "
         raise Failed(f"the training {end}{state.message}")
 
 

@@ -16,14 +16,14 @@ from icl_core.contract.experiment import Cancelled, Diverged, Experiment, Run, T
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.settings_io import from_stored
 from icl_core.findings import findings
-from icl_core.jobs import faults
+from icl_core.jobs import faults, table
 from icl_core.jobs.code_version import PACKAGES
 from icl_core.jobs.estimate import machine_pace
-from icl_core.jobs.folder import LONGEST_PAUSE, Job, queue_lock, write_problem
+from icl_core.jobs.folder import LONGEST_PAUSE, Job, write_problem
 from icl_core.jobs.job_progress import JobProgress, LeaseLost
 from icl_core.jobs.phase_helper import THREADS, Stopped, identity_of
 from icl_core.machine import malloc
-from icl_core.runs import store
+from icl_core.runs import database, store
 
 DEATHS = 3  # workers killed without progress between them before the job counts as failed
 FIRST_PAUSE = 15.0  # seconds until a run without room is saved again; doubled every time
@@ -68,7 +68,7 @@ def run_and_record(
     error = ""
     try:
         last = work()
-    except LeaseLost:
+    except (LeaseLost, database.Unusable):  # the next worker continues
         return
     except Stopped:
         last = {**job.state(), "status": "interrupted", "seconds_left": None, "deaths": 0}
@@ -95,10 +95,10 @@ def run_and_record(
 
 def write_cancelled(job: Job, has_lease: Callable[[], bool]) -> None:
     """Write that a job was cancelled, or that it is queued if it was requested again meanwhile."""
-    with suppress(OSError), queue_lock():  # else the next worker finds it cancelled
+    with suppress(OSError), database.transaction():  # else the next worker finds it cancelled
         if has_lease():
-            status = job.cancel_status()
-            job.write_state(**(job.cancelled_state(status) if status else {"status": "queued"}))
+            how = table.cancel_request(job.key)
+            job.write_state(**(job.cancelled_state(how) if how else {"status": "queued"}))
 
 
 def begin_job(
@@ -148,8 +148,8 @@ def finish_job(begun: BegunJob, tensors: Tensors) -> State | None:
         "loss": progress.loss,
         "seconds": info["seconds"],
     }
-    # The lock of the queue: meanwhile nobody cancels the job or requests it again.
-    with suppress(OSError), queue_lock():  # the caller tries to write the state again
+    # One transaction: meanwhile nobody cancels the job or requests it again.
+    with suppress(OSError), database.transaction():  # the caller tries to write the state again
         try:
             progress.check()
         except Cancelled:

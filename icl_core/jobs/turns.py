@@ -10,7 +10,7 @@ else, and a job never falls behind those that its visitor requests afterwards. J
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from icl_core.jobs.reading import WAITING
+from icl_core.jobs.state import WAITING
 
 
 class Job(Protocol):

@@ -101,7 +101,10 @@ def has_end(experiment_id: str, config: Any) -> bool:
     longer one continues from."""
     job = Job(store.key_of(experiment_id, config))
     goes_on = registry.experiment(experiment_id).goes_on(config)
-    return goes_on and job.state()["status"] == "done" and any(job.ends.glob("*.safetensors"))
+    with suppress(OSError):  # the database cannot be read now
+        is_done = job.state()["status"] == "done"
+        return goes_on and is_done and any(job.ends.glob("*.safetensors"))
+    return False
 
 
 def _folder(experiment_id: str, config: Any) -> Path:

@@ -13,15 +13,17 @@ from contextlib import ExitStack, contextmanager, suppress
 import psutil
 
 from icl_core import registry
-from icl_core.jobs import admission, forget, queue, spawn
+from icl_core.jobs import admission, forget, queue, spawn, table
 from icl_core.jobs.batched_jobs import batch_with, take_job, train_together
 from icl_core.jobs.code_version import SourceWatch
 from icl_core.jobs.estimate import measure_pace
 from icl_core.jobs.faults import GpuLost
-from icl_core.jobs.folder import Job, has_room, hold_lock, queue_lock, request_counter
+from icl_core.jobs.folder import Job, has_room, hold_lock
 from icl_core.jobs.phase_helper import assist
+from icl_core.jobs.state import ENDED
 from icl_core.jobs.train import train_job
 from icl_core.machine import limits
+from icl_core.runs import database
 
 IDLE = 5.0  # seconds without a job after which a worker ends
 
@@ -53,7 +55,7 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
         # without its GPU this process is of no more use; the next worker continues
         stack.enter_context(suppress(GpuLost))
         while not stopped() and not source.changed():
-            requests = request_counter()
+            requests = table.request_count()
             if count := _work_one(stopped, slots):
                 taken += count
                 idle_since = time.monotonic()
@@ -89,7 +91,7 @@ def _wait_for_request(requests: int, stopped: Callable[[], bool]) -> None:
     """Wait until the counter of requests is no longer `requests`, for a second at most: a job can
     become ready without a request."""
     end = time.monotonic() + 1.0
-    while time.monotonic() < end and request_counter() == requests and not stopped():
+    while time.monotonic() < end and table.request_count() == requests and not stopped():
         time.sleep(0.05)
 
 
@@ -128,8 +130,8 @@ def _work_one(stopped: Callable[[], bool], slots: int) -> int:
     """Train the first job that is ready, with those of its batch; return how many jobs that is."""
     for state in filter(queue.is_ready, queue.states()):
         first = None
-        # The lock of the queue: two workers that looked at once would both find memory.
-        with suppress(OSError), queue_lock():  # on a full disk the job waits
+        # One transaction: two workers that looked at once would both find memory.
+        with suppress(OSError), database.transaction():  # on a full disk the job waits
             if not admission.fits(state.key):
                 admission.write_memory_wait(state)
                 return 0
@@ -178,8 +180,6 @@ def _assist_one(stopped: Callable[[], bool]) -> bool:
 
 def forget_old() -> None:
     """Delete all but the latest jobs that have ended."""
-    with suppress(OSError), queue_lock():  # the next worker does it
-        ended = {state.key: state.status for state in queue.states() if state.ended}
-        forget.forget_ended(ended)
-        forget.forget_kept(ended)
+    with suppress(OSError), database.transaction():  # the next worker does it
+        forget.forget_ended(ENDED)
         forget.forget_unrequested()

@@ -73,6 +73,17 @@ def delete_drafts(folder: Path) -> None:
                 path.unlink()
 
 
+def move_aside(path: Path, folder: Path) -> Path | None:
+    """Move a damaged file into `folder`, under a name of its own; return where it is now.
+
+    None if it was not moved: another process was quicker, or it is not allowed.
+    """
+    with suppress(OSError):
+        target = private_folder(folder) / f"{path.stem}-{time.time_ns()}{path.suffix}"
+        return path.rename(target)
+    return None
+
+
 def unwritable(folder: Path) -> Path | None:
     """Return the part of `folder`'s path that prevents writing into it; None if nothing does."""
     existing = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))

@@ -14,7 +14,7 @@ from typing import Any
 from icl_core import registry
 from icl_core.contract.knobs import DIGEST, BadSetting
 from icl_core.machine import limits
-from icl_core.runs import owners, room, store
+from icl_core.runs import local, owners, store
 from icl_core.runs.disk import unwritable, write_note, write_whole
 
 SHARE = 4  # all documents may take 1 / SHARE of the cache's limit
@@ -108,7 +108,7 @@ def _check_room(size: int, visitor: str) -> None:
         theirs = [
             document.size for document in documents if visitor in owners.owners_of(document.digest)
         ]
-        limit = room.size_limit(os.environ.get(limits.GIVEN) or GIVEN, limits.GIVEN)
+        limit = local.size_limit(os.environ.get(limits.GIVEN) or GIVEN, limits.GIVEN)
         _check(f"your {names}", [*theirs, size], limit)
 
 

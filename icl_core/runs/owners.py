@@ -1,7 +1,5 @@
 """The visitors who asked for a run, or gave a text or matrices.
 
-    <cache>/owners/<key or digest>/<visitor>
-
 Only they, and whoever is at the machine, can delete it. A visitor is a name of letters, digits and
 hyphens; the command line's is empty. In the functions, `item` is the key of a run or the digest of
 a document.
@@ -9,36 +7,31 @@ a document.
 
 import os
 import re
-import shutil
 import time
 from contextlib import suppress
-from pathlib import Path
 
 from icl_core import registry
 from icl_core.contract.knobs import BadSetting
 from icl_core.machine.folders import cache_folder
-from icl_core.runs.disk import private_folder
+from icl_core.runs import database
 
 MOST = 4000  # items whose owners are noted; beyond it those of deleted items are forgotten
-_COMMAND_LINE = "here"  # the file of the visitor whose name is empty
 _RECENT = 60.0  # seconds
 _NAME = re.compile(r"[0-9A-Za-z-]{1,64}")
 
 
 def add(item: str, visitor: str) -> None:
     """Note that `visitor` wants the item. Raises `OSError`, and `ValueError` for a bad name."""
-    folder = private_folder(_folder(item))
-    (folder / _checked(visitor or _COMMAND_LINE)).touch(mode=0o600)
-    with suppress(OSError):  # another process makes room too
-        _make_room(folder.parent, item)
+    row = (_checked(item), visitor and _checked(visitor), time.time())
+    with database.transaction() as connection:
+        connection.execute("INSERT OR REPLACE INTO owners VALUES (?, ?, ?)", row)
+        _make_room(item)
 
 
 def owners_of(item: str) -> set[str]:
     """Return the visitors who want the item."""
-    with suppress(OSError):
-        names = os.listdir(_folder(item))
-        return {"" if name == _COMMAND_LINE else name for name in names}
-    return set()
+    found = database.look("SELECT visitor FROM owners WHERE item = ?", _checked(item))
+    return {visitor for (visitor,) in found}
 
 
 def is_allowed(item: str, visitor: str | None) -> bool:
@@ -60,21 +53,21 @@ def other_owners(item: str, visitor: str | None) -> set[str]:
 
 
 def remove(item: str, visitor: str | None) -> None:
-    """Note that `visitor` no longer wants the item.
+    """Note that `visitor` no longer wants the item. Raises `OSError`.
 
     Call it once a job has ended: while it cannot be ended, the visitor must be able to try again.
     """
     if visitor is not None:
-        (_folder(item) / _checked(visitor or _COMMAND_LINE)).unlink(missing_ok=True)
+        values = (_checked(item), visitor and _checked(visitor))
+        with database.transaction() as connection:
+            connection.execute("DELETE FROM owners WHERE item = ? AND visitor = ?", values)
 
 
 def remove_all(item: str) -> None:
-    """Note that nobody wants the item any more: it is deleted, or computed anew."""
-    shutil.rmtree(_folder(item), ignore_errors=True)
-
-
-def _folder(item: str) -> Path:
-    return cache_folder() / "owners" / _checked(item)
+    """Note that nobody wants the item any more: it is deleted, or computed anew. Raises
+    `OSError`."""
+    with database.transaction() as connection:
+        connection.execute("DELETE FROM owners WHERE item = ?", (_checked(item),))
 
 
 def _checked(name: str) -> str:
@@ -83,25 +76,30 @@ def _checked(name: str) -> str:
     return name
 
 
-def _make_room(folder: Path, spared: str) -> None:
+def _make_room(spared: str) -> None:
     """Forget the owners of the items that were deleted longest ago, if there are too many."""
-    items = os.listdir(folder)
-    if len(items) <= MOST:
+    count = database.rows("SELECT count(DISTINCT item) FROM owners")[0][0]
+    if count <= MOST:
         return
-    deleted = set(items) - _stored_items() - {spared}
-    times = {folder / item: (folder / item).stat().st_mtime for item in deleted}
+    stored = _stored_items() | {spared}
     # an item that somebody is asking for just now is not stored yet
-    settled = [path for path, changed in times.items() if abs(time.time() - changed) > _RECENT]
-    settled.sort(key=times.__getitem__)
-    for path in settled[: len(items) - MOST + MOST // 10]:
-        shutil.rmtree(path, ignore_errors=True)
+    now = time.time()
+    oldest_first = database.rows(
+        "SELECT item, max(added) AS last FROM owners GROUP BY item ORDER BY last"
+    )
+    deleted = [
+        item for item, added in oldest_first if abs(now - added) > _RECENT and item not in stored
+    ]
+    for item in deleted[: count - MOST + MOST // 10]:
+        remove_all(item)
 
 
 def _stored_items() -> set[str]:
-    """Return the runs, jobs and documents that exist, by the names of their files and folders."""
-    folders = [cache_folder() / "runs", cache_folder() / "jobs"]
+    """Return the runs, jobs and documents that exist, by their keys and the names of their
+    files."""
+    folders = [cache_folder() / "runs"]
     folders += [kind.path_of("*").parent for kind in registry.document_kinds().values()]
-    items: set[str] = set()
+    items = {key for (key,) in database.rows("SELECT key FROM jobs")}
     for folder in folders:
         with suppress(FileNotFoundError):
             items |= {re.split(r"[-.]", name)[0] for name in os.listdir(folder)}

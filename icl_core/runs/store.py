@@ -18,7 +18,7 @@ from icl_core.contract.experiment import Run, Tensors
 from icl_core.contract.knobs import BadSetting, NotHere
 from icl_core.machine import limits
 from icl_core.machine.folders import ARTIFACTS, cache_folder
-from icl_core.runs import owners, room
+from icl_core.runs import database, owners
 from icl_core.runs.atlas import ORIGIN, Atlases
 from icl_core.runs.disk import write_shipped
 from icl_core.runs.file import Damaged, pack, read, read_record
@@ -34,7 +34,7 @@ from icl_core.runs.header import (
     stored_settings,
     typed_config,
 )
-from icl_core.runs.local import LocalRuns
+from icl_core.runs.local import LocalRuns, least_size, size_limit, too_large
 from icl_core.runs.shared_tensors import names_in_common
 
 _ORIGINS = ("shipped", "local", ORIGIN)  # the preferred first
@@ -58,17 +58,17 @@ class Store:
         A server that is told to store nothing does not say that it cannot.
         """
         unwritable = "" if limits.read_only() else self._made.unwritable()
-        return [unwritable, *self._messages] if unwritable else list(self._messages)
+        return [*filter(None, (unwritable, database.message())), *self._messages]
 
     def check_room(self, size: int) -> None:
         """Raise `BadSetting` if a run of `size` bytes can never fit `ICL_CACHE_LIMIT`."""
-        if refusal := room.too_large(size, self.limit):
+        if refusal := too_large(size, self.limit):
             raise BadSetting(refusal)
 
     def least_size(self, experiment_id: str, config: Any) -> int:
         """Return the bytes that a run of `config` takes at least, by the stored runs; 0 if none
         is comparable."""
-        return room.least_size(self.headers(experiment_id), stored_settings(config))
+        return least_size(self.headers(experiment_id), stored_settings(config))
 
     def find(self, experiment_id: str, config: Any) -> Header | None:
         """Return the run of `config`.
@@ -299,7 +299,7 @@ def default() -> Store:
     `ICL_ARTIFACTS` and `ICL_CACHE_DIR` name its folders, `ICL_CACHE_LIMIT` its size.
     """
     shipped = Path(os.environ.get("ICL_ARTIFACTS") or ARTIFACTS)
-    limit = room.size_limit(os.environ.get("ICL_CACHE_LIMIT") or "2GiB")
+    limit = size_limit(os.environ.get("ICL_CACHE_LIMIT") or "2GiB")
     return Store(shipped, cache_folder(), limit)
 
 

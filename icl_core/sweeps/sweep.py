@@ -14,7 +14,7 @@ from icl_core import registry
 from icl_core.contract.knobs import BadSetting
 from icl_core.jobs import queue, turns
 from icl_core.jobs.estimate import estimates
-from icl_core.jobs.reading import CANCELLED, WAITING
+from icl_core.jobs.state import CANCELLED, WAITING
 from icl_core.machine import limits
 from icl_core.runs import owners, store
 from icl_core.runs.file import canonical
@@ -188,7 +188,7 @@ class Sweep:
             return Outcome(cell, MISSING)
         if job.status == "done":
             return Outcome(cell, MISSING, GONE, job=job)
-        if job.status in CANCELLED:
+        if job.status == CANCELLED:
             status = MISSING
         elif job.status == "failed":
             status = FAILED

@@ -47,7 +47,7 @@ def _watch(sweep: Sweep, workers: int | None) -> SweepStatus:
             bar.n = status.counts[DONE]
             bar.set_postfix_str(_postfix(status))
             if status.ended:
-                if not any(job.status == "left" for job in jobs):
+                if not any(job.left for job in jobs):
                     return status
                 # somebody else had begun a run of this sweep and has left it
                 sweep.ask()

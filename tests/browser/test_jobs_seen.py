@@ -2,7 +2,9 @@
 another server."""
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from subprocess import Popen
 
@@ -17,12 +19,20 @@ Window = Callable[..., Page]
 SLOW = "toy?steps=1000000"  # minutes, longer than any test needs
 
 
+@contextmanager
+def queue_of(environment: dict[str, str]) -> Iterator[sqlite3.Connection]:
+    """The queue of the servers, as it is now."""
+    path = Path(environment["ICL_CACHE_DIR"]) / "queue.db"
+    with closing(sqlite3.connect(path, timeout=30, isolation_level=None)) as connection:
+        yield connection
+
+
 @pytest.fixture(autouse=True)
 def nothing_is_left(environment: dict[str, str]) -> Iterator[None]:
     """Give up what a test has left in training: the next one would wait for it."""
     yield
-    for request in Path(environment["ICL_CACHE_DIR"]).rglob("request.json"):
-        (request.parent / "cancel").touch()
+    with queue_of(environment) as connection:
+        connection.execute("UPDATE jobs SET cancel = 'cancelled' WHERE status = 'running'")
 
 
 def test_a_run_trains_to_its_figures(server: str, window: Window) -> None:
@@ -155,11 +165,10 @@ def test_another_server_finds_the_job_and_the_runs_page_cancels_it(
 
 def worker(environment: dict[str, str]) -> psutil.Process:
     """The process that trains."""
-    states = [
-        json.loads(path.read_text())
-        for path in Path(environment["ICL_CACHE_DIR"]).rglob("state.json")
-    ]
-    return psutil.Process(next(state["pid"] for state in states if state["status"] == "running"))
+    with queue_of(environment) as connection:
+        running = "SELECT progress FROM jobs WHERE status = 'running'"
+        (progress,) = connection.execute(running).fetchone()
+    return psutil.Process(json.loads(progress)["pid"])
 
 
 def test_a_training_outlives_its_server(

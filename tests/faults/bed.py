@@ -19,7 +19,7 @@ from random import Random
 from typing import Any
 
 from icl_core import registry
-from icl_core.jobs import code_version, estimate, job_progress, listing, queue, spawn, train, worker
+from icl_core.jobs import code_version, estimate, job_progress, queue, spawn, table, train, worker
 from icl_core.machine import device
 from icl_core.runs import store
 from tests.house import TOY
@@ -111,7 +111,7 @@ class Bed:
             os.setgid(self.user)
             os.setuid(self.user)
         store.default.cache_clear()
-        listing._cache.clear()
+        table._last_look = table._Look()
         queue._placed_states.clear()
 
     def sleep(self, longest: float) -> float:

@@ -1,7 +1,7 @@
 """Jobs that are cancelled at every stage, or left, or asked for again at the same moment."""
 
 from icl_core.jobs import queue
-from icl_core.jobs.reading import CANCELLED
+from icl_core.jobs.state import CANCELLED, LEFT
 from icl_core.runs import store
 from tests.faults.audit import finish
 from tests.faults.bed import ASKED, FINISHED, Bed, Wrong, key, submit
@@ -13,17 +13,17 @@ def _cancelled(bed: Bed) -> str:
     """Given up means that there is no run of it, and too late that there is one."""
     bed.act(submit, ASKED[0])
     worker = Halted(bed, stage := bed.chance.choice(list(STAGES)))
-    status = bed.chance.choice(CANCELLED)
-    bed.act(queue.cancel, key(ASKED[0]), status)
+    how = bed.chance.choice([CANCELLED, LEFT])
+    bed.act(queue.cancel, key(ASKED[0]), how)
     again = bed.chance.random() < 0.3
     if again:
         bed.act(submit, ASKED[0])
     worker.go_on()
     worker.end()
     told = bed.act(_told)
-    if told not in (("queued", False), ("done", True), *([] if again else [(status, False)])):
+    if told not in (("queued", False), ("done", True), *([] if again else [(CANCELLED, False)])):
         raise Wrong(
-            f"after {status} at {stage} the job is {told[0]} and its run "
+            f"after {how} at {stage} the job is {told[0]} and its run "
             f"{'there' if told[1] else 'away'}"
         )
     return finish(bed, ASKED[:1], FINISHED)

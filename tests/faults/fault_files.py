@@ -10,16 +10,14 @@ from tests.faults.bed import ASKED, FINISHED, Bed, key, submit
 from tests.faults.stages import Halted
 
 JOB = f"jobs/{key(ASKED[0])}"
-OTHER = f"jobs/{key(ASKED[1])}"
 # Of each kind the files, and those of the same kind that it may be swapped with.
 KINDS: dict[str, tuple[str, str]] = {
     "run": (f"runs/{key(FINISHED[0])}-*.safetensors", f"runs/{key(FINISHED[1])}-*.safetensors"),
-    "request": (f"{JOB}/request.json", f"{OTHER}/request.json"),
-    "state": (f"{JOB}/state.json", f"jobs/{key(FINISHED[0])}/state.json"),
+    "queue": ("queue.db*", f"runs/{key(FINISHED[1])}-*.safetensors"),
     "checkpoint": (f"{JOB}/checkpoint.safetensors", f"runs/{key(FINISHED[1])}-*.safetensors"),
-    "lock": (f"{JOB}/lock", f"{OTHER}/request.json"),
-    "database": ("runs/cache.db*", f"{JOB}/request.json"),
-    "any other file": (f"{JOB}/**/*", f"{OTHER}/request.json"),
+    "lock": (f"{JOB}/lock", f"runs/{key(FINISHED[1])}-*.safetensors"),
+    "index of runs": ("runs/cache.db*", "queue.db"),
+    "any other file": (f"{JOB}/**/*", "queue.db"),
 }
 
 
@@ -52,11 +50,13 @@ def _into(path: Path, content: bytes) -> None:
         file.truncate()
 
 
+ASIDE = {"run": "*.safetensors", "queue": "queue*"}  # where what is damaged is set aside
 WAYS: tuple[Callable[[Bed, Path, Path], None], ...] = (_flip, _cut, _nest, _swap)
 
 
 def _damaged(kind: str, bed: Bed) -> str:
-    """By design, a run whose own file is damaged is set aside and can be made anew."""
+    """By design, a run whose own file is damaged is set aside and can be made anew, and a job that
+    cannot be read in a damaged queue must be asked for again."""
     for seed in ASKED[:2]:
         bed.act(submit, seed)
     worker = Halted(
@@ -72,9 +72,7 @@ def _damaged(kind: str, bed: Bed) -> str:
         worker.go_on()
         worker.end()
     outcome = finish(bed, ASKED[:2] if kind != "run" else (*ASKED[:2], *FINISHED), left)
-    return (
-        GIVEN_UP if kind == "run" and any((bed.cache / "aside").glob("*.safetensors")) else outcome
-    )
+    return GIVEN_UP if kind in ASIDE and any((bed.cache / "aside").glob(ASIDE[kind])) else outcome
 
 
 def _inject(kind: str, bed: Bed) -> None:

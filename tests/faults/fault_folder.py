@@ -76,7 +76,7 @@ def _removed(bed: Bed) -> str:
         "jobs",
         f"jobs/{key(ASKED[0])}",
         f"jobs/{key(ASKED[0])}/lock",
-        "owners",
+        "queue.db",
     ]
     part = bed.chance.choice(parts)
     path = bed.cache / part

@@ -44,7 +44,7 @@ HERE = (
         "estimate",
         "faults",
         "folder",
-        "listing",
+        "table",
         "job_progress",
         "queue",
     ),

@@ -55,7 +55,7 @@ def begin(setting: Setting, key: str) -> None:
     if limits.read_only() or not is_on():
         return
     job = queue.state(key)
-    if job is not None and job.status != "left":
+    if job is not None and not job.left:
         return
     seconds = estimate_seconds(setting.id, setting.config)
     if seconds is None or seconds >= LONGEST:

@@ -1,0 +1,194 @@
+"""The table of jobs and that of who watches them: every read and every change of a row.
+
+What a row means is said by `folder.Job` for one job and by `queue` for all.
+"""
+
+import json
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from icl_core.jobs.state import STATUSES
+from icl_core.runs import database
+from icl_core.runs.header import key_of_record
+
+_FIELDS = "key, experiment, version, config, asked, visitor, turn, later, status, progress, changed"
+_ORDER = "later, turn, asked, key"  # of the queue
+
+
+@dataclass(frozen=True)
+class Row:
+    """A job: what was requested, and what its worker wrote last."""
+
+    key: str
+    request: dict[str, Any]  # experiment, version, config, asked, visitor, turn, later
+    state: dict[str, Any]  # the status, and the progress that was written with it
+    changed: float  # when the state was written last, in seconds since 1970
+
+
+def find(key: str) -> Row | None:
+    """Return the row of a job, or None if it was not requested. Raises `OSError`."""
+    found = database.rows(f"SELECT {_FIELDS} FROM jobs WHERE key = ?", key)
+    return _row(found[0]) if found else None
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What a look at all jobs has found, and the state of the database then."""
+
+    at: tuple[Any, ...] = ()
+    rows: tuple[Row, ...] = ()
+    values: dict[str, tuple] = field(default_factory=dict)  # by key: the columns that were read
+
+
+_last_look = _Look()  # replaced as a whole: several threads look
+
+
+def all_rows() -> list[Row]:
+    """Return all jobs in the order of the queue. A row that has not changed since the last call is
+    the same object as then."""
+    global _last_look
+    before = _last_look
+    at = (database.path(), database.identity(), database.count("jobs"))
+    if at == before.at:
+        return list(before.rows)
+    known = {row.key: row for row in before.rows}
+    rows: list[Row] = []
+    columns: dict[str, tuple] = {}
+    for values in database.look(f"SELECT {_FIELDS} FROM jobs ORDER BY {_ORDER}"):
+        row = known.get(values[0]) if before.values.get(values[0]) == values else _row(values)
+        if row is not None:
+            rows.append(row)
+            columns[row.key] = values
+    # what is counted within a transaction may not come to be, and the number be another's then
+    if at[2] and not database.in_transaction():
+        _last_look = _Look(at, tuple(rows), columns)
+    return rows
+
+
+def insert(key: str, request: dict[str, Any], state: dict[str, Any]) -> None:
+    """Add a job, or replace the one of this key. Raises `OSError`."""
+    fields = [request[name] for name in ("asked", "visitor", "turn", "later")]
+    with database.transaction() as connection:
+        connection.execute(
+            f"INSERT OR REPLACE INTO jobs ({_FIELDS}, cancel) VALUES (?{', ?' * 10}, '')",
+            (
+                key,
+                request["experiment"],
+                request["version"],
+                json.dumps(request["config"]),
+                *fields,
+                *_written(state),
+            ),
+        )
+        connection.execute("UPDATE counters SET number = number + 1 WHERE name = 'requests'")
+
+
+def move(key: str, **place: Any) -> None:
+    """Change the place in the queue: `later`, `turn`, `visitor`. Raises `OSError`."""
+    with database.transaction() as connection:
+        for column, value in place.items():
+            connection.execute(f"UPDATE jobs SET {column} = ? WHERE key = ?", (value, key))
+
+
+def write_state(key: str, state: dict[str, Any], is_end: bool) -> None:
+    """Write the state of a job; at its end nobody watches it or asks to cancel it any more. Raises
+    `OSError`."""
+    with database.transaction() as connection:
+        connection.execute(
+            "UPDATE jobs SET status = ?, progress = ?, changed = ? WHERE key = ?",
+            (*_written(state), key),
+        )
+        if is_end:
+            connection.execute("UPDATE jobs SET cancel = '' WHERE key = ?", (key,))
+            connection.execute("DELETE FROM watchers WHERE key = ?", (key,))
+
+
+def write_cancel(key: str, how: str) -> None:
+    """Ask for a job to be cancelled, by a visitor (CANCELLED) or as LEFT; "" takes that back.
+    Raises `OSError`."""
+    with database.transaction() as connection:
+        connection.execute("UPDATE jobs SET cancel = ? WHERE key = ?", (how, key))
+
+
+def cancel_request(key: str) -> str:
+    """Return how a job is to be cancelled; "" if it is not."""
+    found = database.look("SELECT cancel FROM jobs WHERE key = ?", key)
+    return found[0][0] if found else ""
+
+
+def delete(key: str) -> None:
+    """Delete a job. Raises `OSError`."""
+    with database.transaction() as connection:
+        connection.execute("DELETE FROM jobs WHERE key = ?", (key,))
+        connection.execute("DELETE FROM watchers WHERE key = ?", (key,))
+
+
+def see(key: str, who: str, pause: float) -> None:
+    """Note that `who` watches a job, unless that was noted less than `pause` seconds ago. Raises
+    `OSError`."""
+    now = time.time()
+    seen = database.look("SELECT seen FROM watchers WHERE key = ? AND who = ?", key, who)
+    if not seen or not 0 <= now - seen[0][0] < pause:
+        with database.transaction() as connection:
+            connection.execute("INSERT OR REPLACE INTO watchers VALUES (?, ?, ?)", (key, who, now))
+
+
+def leave(key: str, who: str) -> list[float]:
+    """Note that `who` watches a job no more; return when each of the others has looked last.
+    Raises `OSError`."""
+    with database.transaction() as connection:
+        connection.execute("DELETE FROM watchers WHERE key = ? AND who = ?", (key, who))
+        return [seen for (seen,) in database.rows("SELECT seen FROM watchers WHERE key = ?", key)]
+
+
+def delete_lost_watchers(before: float) -> None:
+    """Delete who watches a job that there is not, and has looked last before a time. Raises
+    `OSError`."""
+    with database.transaction() as connection:
+        connection.execute(
+            "DELETE FROM watchers WHERE seen < ? AND key NOT IN (SELECT key FROM jobs)", (before,)
+        )
+
+
+def request_count() -> int:
+    """Return a number that changes with every request; 0 before the first."""
+    return database.count("requests")
+
+
+def _written(state: dict[str, Any]) -> tuple[str, str, float]:
+    """Return the columns status, progress and changed."""
+    progress = {name: value for name, value in state.items() if name != "status"}
+    return state["status"], json.dumps(progress), time.time()
+
+
+def _row(values: tuple) -> Row | None:
+    """Return the row of these columns; None if it does not request the run of its key: the key is a
+    hash of the request, so a bit that has changed on the disk is noticed."""
+    key, experiment, version, config, asked, visitor, turn, later, status, progress, changed = (
+        values
+    )
+    try:
+        request = {
+            "experiment": experiment,
+            "version": version,
+            "config": json.loads(config),
+            "asked": asked,
+            "visitor": visitor,
+            "turn": turn,
+            "later": bool(later),
+        }
+        if version and key_of_record(request) != key:  # 0: of a version that did not note it
+            return None
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    return Row(key, request, _state(status, progress), changed)
+
+
+def _state(status: str, progress: str) -> dict[str, Any]:
+    """Return a state; one that cannot be read is that of a job that waits."""
+    with suppress(ValueError, TypeError, RecursionError):
+        if status in STATUSES:
+            return {**json.loads(progress), "status": status}
+    return {"status": "queued"}

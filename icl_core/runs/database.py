@@ -1,0 +1,381 @@
+"""The database of pages and workers: the queue of jobs, who watches them, who owns a run.
+
+    <cache>/queue.db
+
+One file of SQLite. Every change is a transaction that is on the disk when it returns: after a kill
+or a power cut it has happened, or it has not. A connection is opened for each of them and closed at
+its end, so that no thread and no child process shares one. A file that is damaged is moved to
+`<cache>/aside`, and what can still be read of it goes into a new one. Called by `icl_core.jobs`,
+`owners` and the store.
+"""
+
+import errno
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import psutil
+from filelock import FileLock
+
+from icl_core.machine import limits
+from icl_core.machine.folders import cache_folder
+from icl_core.runs import earlier_form
+from icl_core.runs.disk import file_identity, private_folder
+from icl_core.runs.tables import TABLES, TRIGGERS, VERSION
+
+PATIENCE = 30.0  # seconds to wait for another process
+# File systems of other machines: their locks cannot be relied upon.
+_NETWORK = (
+    *("nfs", "cifs", "smb", "afs", "afpfs", "ncpfs", "davfs", "lustre", "gpfs", "beegfs", "ceph"),
+    *("fuse.sshfs", "fuse.gluster", "fuse.davfs"),
+)
+_LINK = "{} must be a file, got a link"
+_FAULTS = (sqlite3.Error, UnicodeDecodeError)  # the latter: a name in a damaged schema
+_set_aside_as: dict[Path, Path] = {}  # where a database is that this process has set aside last
+_taken_over: set[Path] = set()  # databases that hold what an earlier version has left
+_creating = threading.Lock()
+_thread = threading.local()
+
+
+class Unusable(OSError):
+    """The database cannot be used; the message says why."""
+
+
+def path() -> Path:
+    """Return the file of the database."""
+    return cache_folder() / "queue.db"
+
+
+def refusal() -> str:
+    """Return why the database cannot be used in this folder, a sentence for the visitor; empty if
+    it can, or if there is none yet."""
+    if sentence := _network_refusal():
+        return sentence
+    with suppress(OSError, *_FAULTS):
+        if path().exists() and (version := _version()) > VERSION:
+            return _version_refusal(version)
+    return ""
+
+
+def _network_refusal() -> str:
+    file_system = _file_system(cache_folder().resolve())
+    if not file_system.startswith(_NETWORK):
+        return ""
+    return (
+        f"Nothing can be trained here: {cache_folder()} is on a network drive ({file_system}), "
+        "where processes cannot rely on each other's locks; ICL_CACHE_DIR names a folder on a disk "
+        "of this machine."
+    )
+
+
+def _version_refusal(version: int) -> str:
+    return (
+        f"Nothing can be trained here: {path()} is of a newer version of this dashboard (form "
+        f"{version}; this one knows {VERSION}). Start that version, or name another folder by "
+        "ICL_CACHE_DIR."
+    )
+
+
+def rows(statement: str, *values: Any) -> list[tuple]:
+    """Return the rows of a statement that changes nothing; within a transaction its own changes are
+    seen.
+
+    There are none if there is no database. Raises `OSError` if it cannot be read now.
+    """
+    connection = getattr(_thread, "connection", None)
+    if connection is not None:
+        return connection.execute(statement, values).fetchall()
+    if not path().exists() and not earlier_form.exists():
+        return []
+    return _repaired(lambda: _read(statement, values))
+
+
+def look(statement: str, *values: Any) -> list[tuple]:
+    """Return the rows of a statement as `rows` does, but none if the database cannot be read now:
+    for what is looked at again and again."""
+    try:
+        return rows(statement, *values)
+    except OSError:
+        return []
+
+
+@contextmanager
+def transaction() -> Iterator[sqlite3.Connection]:
+    """Change the database within a `with`: all of it or, after an exception, nothing. Meanwhile no
+    other process changes it. A transaction within a transaction is a part of it.
+
+    Raises `OSError` if it cannot be written, with a sentence that says why, and `BadSetting` for a
+    server that is told to store nothing.
+    """
+    if in_transaction():
+        yield _thread.connection
+        return
+    connection = _repaired(_begin)
+    is_damaged = False
+    afterwards: list[Callable[[], None]] = []
+    try:
+        _thread.connection = connection
+        _thread.afterwards = afterwards
+        yield connection
+        connection.execute("COMMIT")
+    except _FAULTS as problem:
+        is_damaged = _is_damage(problem)
+        raise _fault(problem) from problem
+    finally:
+        _thread.connection = None
+        connection.close()  # what is not committed has not happened
+        if is_damaged:
+            with suppress(OSError):
+                _set_aside()
+    for act in afterwards:
+        with suppress(OSError):  # the change itself is on the disk
+            act()
+
+
+def after_commit(act: Callable[[], None]) -> None:
+    """Call `act` once the transaction is on the disk; at once if there is none. What deletes a file
+    that the database still needs if the transaction fails is called so."""
+    if in_transaction():
+        _thread.afterwards.append(act)
+    else:
+        act()
+
+
+def in_transaction() -> bool:
+    """Return whether this thread is within a transaction."""
+    return getattr(_thread, "connection", None) is not None
+
+
+def identity() -> tuple[int, int] | None:
+    """Return what distinguishes the file from a later one in its place."""
+    return file_identity(path())
+
+
+def count(name: str) -> int:
+    """Return a counter: see `tables`."""
+    found = look("SELECT number FROM counters WHERE name = ?", name)
+    return found[0][0] if found else 0
+
+
+def _read(statement: str, values: tuple) -> list[tuple]:
+    if path().is_symlink():
+        raise Unusable(_LINK.format(path()))
+    version = 0
+    if path().exists():
+        with closing(_connect()) as connection:
+            version = _version_of(connection)
+            if version == VERSION and (path() in _taken_over or limits.read_only()):
+                return connection.execute(statement, values).fetchall()
+    if version > VERSION:
+        raise Unusable(_version_refusal(version))
+    if limits.read_only():
+        return []
+    with transaction() as connection:  # makes the tables, with what an earlier version has left
+        return connection.execute(statement, values).fetchall()
+
+
+def _begin() -> sqlite3.Connection:
+    """Return a connection that has begun to write, with all tables."""
+    limits.check_writable()
+    if sentence := _network_refusal():
+        raise Unusable(sentence)
+    _create()
+    connection = _connect()
+    try:
+        _make_durable(connection)
+        connection.execute("BEGIN IMMEDIATE")
+        version = _version_of(connection)
+        if version > VERSION:
+            raise Unusable(_version_refusal(version))
+        if version == 0:
+            _make_tables(connection, {})
+        connection.execute(f"SELECT 1 FROM {', '.join(TABLES)} LIMIT 0")  # they are all there
+        if path() not in _taken_over:
+            _take_over(connection)
+        return connection
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _make_tables(connection: sqlite3.Connection, kept: dict[str, list[dict[str, Any]]]) -> None:
+    """Make the tables, with the rows that are `kept` of a damaged database."""
+    for statement in (*TABLES.values(), *TRIGGERS):
+        connection.execute(statement)
+    connection.execute("INSERT INTO counters VALUES ('jobs', 1), ('requests', 1)")
+    _insert(connection, kept)
+    connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _take_over(connection: sqlite3.Connection) -> None:
+    """Move what an earlier version has left into the tables, once a process: another server may be
+    of that version still."""
+    if earlier_form.exists():
+        _insert(connection, earlier_form.read())
+        connection.execute("COMMIT")
+        earlier_form.delete()  # all of it is on the disk now
+        connection.execute("BEGIN IMMEDIATE")
+    _taken_over.add(path())
+
+
+def _insert(connection: sqlite3.Connection, tables: dict[str, list[dict[str, Any]]]) -> None:
+    """Add rows to the tables of these names, where there is none of their key yet."""
+    for table, table_rows in tables.items():
+        for row in table_rows:
+            names = ", ".join(row)
+            places = ", ".join(f":{name}" for name in row)
+            connection.execute(f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({places})", row)
+
+
+def _create() -> None:
+    """Create an empty file for its owner alone, if there is none. Raises `Unusable` for a link.
+
+    To open and close a database by other means than SQLite takes away the locks that this process
+    holds: so a file that exists is not opened, and nobody connects meanwhile.
+    """
+    private_folder(path().parent)
+    if path().is_symlink():
+        raise Unusable(_LINK.format(path()))
+    with _creating, suppress(FileExistsError):
+        os.close(os.open(path(), os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+
+
+def _connect() -> sqlite3.Connection:
+    # A database that may not be written is read all the same.
+    mode = "rw" if os.access(path(), os.W_OK) else "ro"
+    with _creating:
+        uri = f"{path().resolve().as_uri()}?mode={mode}"
+        connection = sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None)
+    connection.text_factory = _text
+    return connection
+
+
+def _text(content: bytes) -> str:
+    """Return a text, whatever was damaged of it: one byte must not make a row unreadable."""
+    return content.decode(errors="replace")
+
+
+def _make_durable(connection: sqlite3.Connection) -> None:
+    """Have every change of this connection on the disk when it is committed."""
+    # Nothing is mapped into memory, as a write-ahead log would be: a process is killed by SIGBUS
+    # where a file that it has mapped is cut short.
+    connection.execute("PRAGMA journal_mode = TRUNCATE").fetchall()
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA fullfsync = 1")  # macOS writes through its disk's cache only so
+
+
+def _version() -> int:
+    with closing(_connect()) as connection:
+        return _version_of(connection)
+
+
+def _version_of(connection: sqlite3.Connection) -> int:
+    """Return the version of the tables; 0 if there are none yet."""
+    return connection.execute("PRAGMA user_version").fetchone()[0]
+
+
+def _repaired(act: Callable[[], Any]) -> Any:
+    """Return what `act` returns; if the database is damaged, set it aside and try once more. Raises
+    `OSError`."""
+    try:
+        return act()
+    except _FAULTS as problem:
+        if not _is_damage(problem) or limits.read_only():
+            raise _fault(problem) from problem
+    _set_aside()
+    try:
+        return act()
+    except _FAULTS as problem:
+        raise _fault(problem) from problem
+
+
+def _is_damage(problem: Exception) -> bool:
+    if isinstance(problem, UnicodeDecodeError):
+        return True
+    name = getattr(problem, "sqlite_errorname", "") or ""
+    # SQLITE_ERROR: a table is missing, or the schema makes no sense
+    return name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")) or name == "SQLITE_ERROR"
+
+
+def _set_aside() -> None:
+    """Move a damaged database away, and begin a new one with the rows that can still be read.
+    Raises `OSError`."""
+    with FileLock(cache_folder() / "queue.lock", timeout=PATIENCE, mode=0o600):
+        if _is_sound():  # another process was quicker
+            return
+        kept = {table: _readable_rows(table) for table in ("jobs", "watchers", "owners")}
+        folder = private_folder(cache_folder() / "aside")
+        stamp = time.time_ns()
+        # The database last: SQLite would take a journal beside it for that of the next one.
+        for file in sorted(path().parent.glob("queue.db*"), reverse=True):
+            suffix = file.name.removeprefix("queue")
+            file.rename(folder / f"queue-{stamp}{suffix}")
+        _set_aside_as[path()] = folder / f"queue-{stamp}.db"
+        _create()
+        with closing(_connect()) as connection:
+            _make_durable(connection)
+            connection.execute("BEGIN IMMEDIATE")
+            if _version_of(connection) == 0:
+                _make_tables(connection, kept)
+            connection.execute("COMMIT")
+
+
+def message() -> str:
+    """Return a sentence for the visitor if this process has set the database aside; else ""."""
+    aside = _set_aside_as.get(path())
+    if aside is None:
+        return ""
+    return (
+        f"{path()} was damaged and set aside as {aside}; jobs that could not be read must be asked "
+        "for again."
+    )
+
+
+def _is_sound() -> bool:
+    try:
+        with closing(_connect()) as connection:
+            if connection.execute("PRAGMA quick_check").fetchall() != [("ok",)]:
+                return False
+            made = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+            return made >= TABLES.keys() if _version_of(connection) else not made
+    except _FAULTS as problem:  # one that is busy is not damaged
+        return not _is_damage(problem)
+
+
+def _readable_rows(table: str) -> list[dict[str, Any]]:
+    """Return the rows of a table in a damaged database, up to the first that cannot be read."""
+    found: list[dict[str, Any]] = []
+    with suppress(*_FAULTS), closing(_connect()) as connection:
+        cursor = connection.execute(f"SELECT * FROM {table}")
+        names = [column[0] for column in cursor.description]
+        for row in cursor:
+            found.append(dict(zip(names, row, strict=True)))
+    return found
+
+
+def _fault(problem: Exception) -> OSError:
+    """Return the exception for a database that could not be written."""
+    name = getattr(problem, "sqlite_errorname", "") or ""
+    if name == "SQLITE_FULL":
+        return OSError(errno.ENOSPC, "the disk is full")
+    if name.startswith("SQLITE_BUSY"):
+        return Unusable(f"another process has kept {path()} locked for {PATIENCE:.0f} s")
+    return Unusable(f"{path()} could not be written: {problem}")
+
+
+@lru_cache(maxsize=8)
+def _file_system(folder: Path) -> str:
+    """Return the type of the file system that a folder is on, "" if it is not known."""
+    found = ("", "")
+    with suppress(OSError):
+        for partition in psutil.disk_partitions(all=True):
+            is_inside = folder.is_relative_to(partition.mountpoint)
+            if is_inside and len(partition.mountpoint) >= len(found[0]):
+                found = partition.mountpoint, partition.fstype
+    return found[1].lower()
