@@ -144,6 +144,7 @@ def test_looking_makes_no_file(runs):
         pytest.param(lambda path: _overwrite(path, 0, b"\0" * 100), id="its head"),
         pytest.param(lambda path: _overwrite(path, 4096, b"\xff" * 4096), id="a page"),
         pytest.param(lambda path: _drop_table(path), id="a table is missing"),
+        pytest.param(lambda path: _rename_column(path), id="a column has another name"),
     ],
 )
 def test_a_damaged_one_is_set_aside_with_a_sentence_and_all_goes_on(runs, damage):
@@ -166,6 +167,11 @@ def _overwrite(path, start: int, content: bytes) -> None:
 def _drop_table(path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("DROP TABLE owners")
+
+
+def _rename_column(path) -> None:
+    content = path.read_bytes().replace(b"experiment TEXT", b"axperiment TEXT")
+    path.write_bytes(content)
 
 
 def test_what_can_still_be_read_of_a_damaged_one_is_kept():

@@ -47,6 +47,10 @@ class Unusable(OSError):
     """The database cannot be used; the message says why."""
 
 
+class Damaged(sqlite3.DatabaseError):
+    """The database is not as it was made."""
+
+
 def path() -> Path:
     """Return the file of the database."""
     return cache_folder() / "queue.db"
@@ -195,7 +199,8 @@ def _begin() -> sqlite3.Connection:
             raise Unusable(_version_refusal(version))
         if version == 0:
             _make_tables(connection, {})
-        connection.execute(f"SELECT 1 FROM {', '.join(TABLES)} LIMIT 0")  # they are all there
+        if not _has_tables(connection):
+            raise Damaged("its tables are not as they were made")
         if path() not in _taken_over:
             _take_over(connection)
         return connection
@@ -296,7 +301,7 @@ def _repaired(act: Callable[[], Any]) -> Any:
 
 
 def _is_damage(problem: Exception) -> bool:
-    if isinstance(problem, UnicodeDecodeError):
+    if isinstance(problem, (Damaged, UnicodeDecodeError)):
         return True
     name = getattr(problem, "sqlite_errorname", "") or ""
     # SQLITE_ERROR: a table is missing, or the schema makes no sense
@@ -342,20 +347,30 @@ def _is_sound() -> bool:
         with closing(_connect()) as connection:
             if connection.execute("PRAGMA quick_check").fetchall() != [("ok",)]:
                 return False
-            made = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-            return made >= TABLES.keys() if _version_of(connection) else not made
+            return _version_of(connection) == 0 or _has_tables(connection)
     except _FAULTS as problem:  # one that is busy is not damaged
         return not _is_damage(problem)
 
 
+def _has_tables(connection: sqlite3.Connection) -> bool:
+    """Return whether tables and triggers are as they were made, to the letter: a damaged byte may
+    be in the name of a column."""
+    made = {statement for (statement,) in connection.execute("SELECT sql FROM sqlite_master")}
+    return made >= {*TABLES.values(), *TRIGGERS}
+
+
 def _readable_rows(table: str) -> list[dict[str, Any]]:
     """Return the rows of a table in a damaged database, up to the first that cannot be read."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute(TABLES[table])
+        # not of the damaged one, whose names may be damaged
+        description = connection.execute(f"SELECT * FROM {table}").description
+    names = [column[0] for column in description]
     found: list[dict[str, Any]] = []
     with suppress(*_FAULTS), closing(_connect()) as connection:
-        cursor = connection.execute(f"SELECT * FROM {table}")
-        names = [column[0] for column in cursor.description]
-        for row in cursor:
-            found.append(dict(zip(names, row, strict=True)))
+        for row in connection.execute(f"SELECT * FROM {table}"):
+            if len(row) == len(names):
+                found.append(dict(zip(names, row, strict=True)))
     return found
 
 

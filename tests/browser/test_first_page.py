@@ -22,6 +22,7 @@ def test_the_film_stands_in_the_first_screen_and_the_doors_begin(
     assert len(film) == 2 and max(bottom for _, bottom in film) < 900
     first = doors[:3]  # the throw-away paper's stands below
     assert max(top for top, _ in first) < 700
+    assert max(bottom for _, bottom in film) <= min(top for top, _ in first)
     assert len({tuple(door) for door in first}) == 1  # side by side, equally high
     expect(tab.locator(".bars li")).to_have_count(len(doors))
 

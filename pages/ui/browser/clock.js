@@ -155,8 +155,10 @@ class Clock {
       tick.type = "button";
       tick.textContent = text;
       tick.style.left = `${(100 * this.place(step)) / last}%`;
-      tick.title = `Go to step ${Math.round(step)}`;
-      tick.setAttribute("aria-label", `${text}, step ${Math.round(step)}`);
+      const shown = this.data.steps[this.reachedAt(step)];
+      const place = shown === step ? `step ${step}` : `step ${shown}, the first shown from ${Math.round(step)} on`;
+      tick.title = `Go to ${place}`;
+      tick.setAttribute("aria-label", `${text}, ${place}`);
       tick.onclick = () => this.move(this.reachedAt(step));
       return tick;
     });

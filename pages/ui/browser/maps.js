@@ -65,7 +65,17 @@ const replace = (plot, { film, whole, frames }, index) => {
   frame.traces.forEach((trace, place) => Object.assign(data[trace], frame.data[place]));
   const { width, height } = plot.layout; // those of its box
   plot.iclFilm = film;
-  return window.Plotly.react(plot, data, { ...layout, ...frame.layout, width, height });
+  const drawn = window.Plotly.react(plot, data, { ...layout, ...frame.layout, width, height });
+  return drawn.then(() => rememberRanges(plot));
+};
+
+/* Have a double click, and the button that resets the axes, show the whole of the figure that is in the chart now:
+   plotly.js remembers the ranges of the first one. */
+const rememberRanges = ({ _fullLayout: layout }) => {
+  for (const name of Object.keys(layout).filter((key) => /^[xy]axis\d*$/.test(key))) {
+    const axis = layout[name];
+    if (axis._rangeInitial0 !== undefined) [axis._rangeInitial0, axis._rangeInitial1] = axis.range;
+  }
 };
 
 /* When a chart changes its size, Streamlit draws the figure that the server sent last. Have the clock replace it again,

@@ -68,7 +68,7 @@ def tools(setting: Setting, header: Header | None) -> None:
 
 def _exports(setting: Setting, header: Header) -> None:
     st.markdown(
-        "**Export** the run. Numbers and pictures of each figure are under Data, in Numbers and in "
+        "**Export** the run. The numbers of each figure are in the drawer Numbers, its pictures in "
         "its toolbar."
     )
     config = settings_io.from_stored(setting.experiment.config, header.config)
