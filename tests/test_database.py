@@ -1,6 +1,7 @@
 """The database of the queue: several processes change it at once, and whatever happens to its file
 is said in a sentence."""
 
+import hashlib
 import json
 import multiprocessing
 import os
@@ -20,7 +21,7 @@ from icl_core import registry
 from icl_core.contract.knobs import BadSetting
 from icl_core.jobs import queue, table
 from icl_core.jobs.folder import Job, jobs_folder
-from icl_core.runs import database, owners, store
+from icl_core.runs import database, disk, owners, store, tables
 
 TAKERS = 4
 JOBS = 60
@@ -193,7 +194,7 @@ def test_one_of_a_newer_version_is_left_alone_with_a_sentence(runs):
 
 
 def test_a_network_drive_is_refused_with_a_sentence(runs, monkeypatch):
-    monkeypatch.setattr(database, "_file_system", lambda folder: "nfs4")
+    monkeypatch.setattr(database, "file_system", lambda folder: "nfs4")
     with pytest.raises(OSError, match=r"is on a network drive \(nfs4\)"):
         queue.submit(TOY, config())
     assert "ICL_CACHE_DIR names a folder on a disk of this machine" in runs.messages()[0]
@@ -205,10 +206,10 @@ def test_the_file_system_of_a_folder_is_that_of_the_deepest_mount(monkeypatch, t
             self.mountpoint, self.fstype = str(mountpoint), fstype
 
     mounts = [Mount("/", "ext4"), Mount(tmp_path, "NFS4"), Mount(tmp_path / "x", "tmpfs")]
-    monkeypatch.setattr(database.psutil, "disk_partitions", lambda all: mounts)
-    database._file_system.cache_clear()
-    found = [database._file_system(folder) for folder in (tmp_path / "a", tmp_path / "x" / "b")]
-    database._file_system.cache_clear()
+    monkeypatch.setattr(disk.psutil, "disk_partitions", lambda all: mounts)
+    disk.file_system.cache_clear()
+    found = [disk.file_system(folder) for folder in (tmp_path / "a", tmp_path / "x" / "b")]
+    disk.file_system.cache_clear()
     assert found == ["nfs4", "tmpfs"]
 
 
@@ -276,6 +277,12 @@ def test_a_read_only_server_reads_it_and_changes_nothing(monkeypatch):
     with pytest.raises(BadSetting, match="read-only"):
         queue.submit(TOY, config(seed=1))
     assert (database.path().read_bytes(), database.path().stat().st_mtime_ns) == before
+
+
+def test_the_tables_change_only_with_their_version():
+    statements = "".join((*tables.TABLES.values(), *tables.TRIGGERS))
+    digest = hashlib.sha256(statements.encode()).hexdigest()[:12]
+    assert (tables.VERSION, digest) == (1, "7ee075a61dd7")
 
 
 def test_who_watches_is_noted_once_a_while(monkeypatch):
@@ -348,7 +355,7 @@ def test_odd_names_among_what_an_earlier_version_has_left_cost_nothing(runs):
 
 def test_what_an_earlier_version_adds_later_is_taken_over_by_the_next_process(runs):
     key = queue.submit(TOY, config())
-    database._taken_over.clear()  # as in a process that begins
+    database._migrated_paths.clear()  # as in a process that begins
     request = {"experiment": TOY, "version": registry.version(TOY), "asked": 9}
     settings = [store.stored_settings(config(seed=seed)) for seed in (0, 1)]
     for config_values in settings:

@@ -16,17 +16,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import psutil
 from filelock import FileLock
 
 from icl_core.machine import limits
 from icl_core.machine.folders import cache_folder
 from icl_core.runs import earlier_form
-from icl_core.runs.disk import file_identity, private_folder
+from icl_core.runs.disk import file_identity, file_system, private_folder
 from icl_core.runs.tables import TABLES, TRIGGERS, VERSION
 
 PATIENCE = 30.0  # seconds to wait for another process
@@ -37,8 +35,8 @@ _NETWORK = (
 )
 _LINK = "{} must be a file, got a link"
 _FAULTS = (sqlite3.Error, UnicodeDecodeError)  # the latter: a name in a damaged schema
-_set_aside_as: dict[Path, Path] = {}  # where a database is that this process has set aside last
-_taken_over: set[Path] = set()  # databases that hold what an earlier version has left
+_asides: dict[Path, Path] = {}  # by database: where this process has moved a damaged one
+_migrated_paths: set[Path] = set()  # of databases that hold what an earlier version has left
 _creating = threading.Lock()
 _thread = threading.local()
 
@@ -68,11 +66,11 @@ def refusal() -> str:
 
 
 def _network_refusal() -> str:
-    file_system = _file_system(cache_folder().resolve())
-    if not file_system.startswith(_NETWORK):
+    kind = file_system(cache_folder().resolve())
+    if not kind.startswith(_NETWORK):
         return ""
     return (
-        f"Nothing can be trained here: {cache_folder()} is on a network drive ({file_system}), "
+        f"Nothing can be trained here: {cache_folder()} is on a network drive ({kind}), "
         "where processes cannot rely on each other's locks; ICL_CACHE_DIR names a folder on a disk "
         "of this machine."
     )
@@ -92,9 +90,8 @@ def rows(statement: str, *values: Any) -> list[tuple]:
 
     There are none if there is no database. Raises `OSError` if it cannot be read now.
     """
-    connection = getattr(_thread, "connection", None)
-    if connection is not None:
-        return connection.execute(statement, values).fetchall()
+    if in_transaction():
+        return _thread.connection.execute(statement, values).fetchall()
     if not path().exists() and not earlier_form.exists():
         return []
     return _repaired(lambda: _read(statement, values))
@@ -135,7 +132,7 @@ def transaction() -> Iterator[sqlite3.Connection]:
         _thread.connection = None
         connection.close()  # what is not committed has not happened
         if is_damaged:
-            with suppress(OSError):
+            with suppress(OSError, *_FAULTS):  # the next one tries again
                 _set_aside()
     for act in afterwards:
         with suppress(OSError):  # the change itself is on the disk
@@ -174,7 +171,7 @@ def _read(statement: str, values: tuple) -> list[tuple]:
     if path().exists():
         with closing(_connect()) as connection:
             version = _version_of(connection)
-            if version == VERSION and (path() in _taken_over or limits.read_only()):
+            if version == VERSION and (path() in _migrated_paths or limits.read_only()):
                 return connection.execute(statement, values).fetchall()
     if version > VERSION:
         raise Unusable(_version_refusal(version))
@@ -201,7 +198,7 @@ def _begin() -> sqlite3.Connection:
             _make_tables(connection, {})
         if not _has_tables(connection):
             raise Damaged("its tables are not as they were made")
-        if path() not in _taken_over:
+        if path() not in _migrated_paths:
             _take_over(connection)
         return connection
     except BaseException:
@@ -209,12 +206,14 @@ def _begin() -> sqlite3.Connection:
         raise
 
 
-def _make_tables(connection: sqlite3.Connection, kept: dict[str, list[dict[str, Any]]]) -> None:
-    """Make the tables, with the rows that are `kept` of a damaged database."""
+def _make_tables(
+    connection: sqlite3.Connection, rescued_rows: dict[str, list[dict[str, Any]]]
+) -> None:
+    """Make the tables, with the rows of a damaged database that could be read."""
     for statement in (*TABLES.values(), *TRIGGERS):
         connection.execute(statement)
     connection.execute("INSERT INTO counters VALUES ('jobs', 1), ('requests', 1)")
-    _insert(connection, kept)
+    _insert(connection, rescued_rows)
     connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
@@ -226,7 +225,7 @@ def _take_over(connection: sqlite3.Connection) -> None:
         connection.execute("COMMIT")
         earlier_form.delete()  # all of it is on the disk now
         connection.execute("BEGIN IMMEDIATE")
-    _taken_over.add(path())
+    _migrated_paths.add(path())
 
 
 def _insert(connection: sqlite3.Connection, tables: dict[str, list[dict[str, Any]]]) -> None:
@@ -252,6 +251,7 @@ def _create() -> None:
 
 
 def _connect() -> sqlite3.Connection:
+    """Return a connection to the file, which must be there."""
     # A database that may not be written is read all the same.
     mode = "rw" if os.access(path(), os.W_OK) else "ro"
     with _creating:
@@ -293,14 +293,15 @@ def _repaired(act: Callable[[], Any]) -> Any:
     except _FAULTS as problem:
         if not _is_damage(problem) or limits.read_only():
             raise _fault(problem) from problem
-    _set_aside()
     try:
+        _set_aside()
         return act()
     except _FAULTS as problem:
         raise _fault(problem) from problem
 
 
 def _is_damage(problem: Exception) -> bool:
+    """Return whether an exception says that the file is damaged."""
     if isinstance(problem, (Damaged, UnicodeDecodeError)):
         return True
     name = getattr(problem, "sqlite_errorname", "") or ""
@@ -314,26 +315,26 @@ def _set_aside() -> None:
     with FileLock(cache_folder() / "queue.lock", timeout=PATIENCE, mode=0o600):
         if _is_sound():  # another process was quicker
             return
-        kept = {table: _readable_rows(table) for table in ("jobs", "watchers", "owners")}
+        rescued_rows = {table: _readable_rows(table) for table in ("jobs", "watchers", "owners")}
         folder = private_folder(cache_folder() / "aside")
         stamp = time.time_ns()
         # The database last: SQLite would take a journal beside it for that of the next one.
         for file in sorted(path().parent.glob("queue.db*"), reverse=True):
             suffix = file.name.removeprefix("queue")
             file.rename(folder / f"queue-{stamp}{suffix}")
-        _set_aside_as[path()] = folder / f"queue-{stamp}.db"
+        _asides[path()] = folder / f"queue-{stamp}.db"
         _create()
         with closing(_connect()) as connection:
             _make_durable(connection)
             connection.execute("BEGIN IMMEDIATE")
             if _version_of(connection) == 0:
-                _make_tables(connection, kept)
+                _make_tables(connection, rescued_rows)
             connection.execute("COMMIT")
 
 
 def message() -> str:
     """Return a sentence for the visitor if this process has set the database aside; else ""."""
-    aside = _set_aside_as.get(path())
+    aside = _asides.get(path())
     if aside is None:
         return ""
     return (
@@ -343,6 +344,7 @@ def message() -> str:
 
 
 def _is_sound() -> bool:
+    """Return whether the database is whole, looked through from its first page to its last."""
     try:
         with closing(_connect()) as connection:
             if connection.execute("PRAGMA quick_check").fetchall() != [("ok",)]:
@@ -355,8 +357,8 @@ def _is_sound() -> bool:
 def _has_tables(connection: sqlite3.Connection) -> bool:
     """Return whether tables and triggers are as they were made, to the letter: a damaged byte may
     be in the name of a column."""
-    made = {statement for (statement,) in connection.execute("SELECT sql FROM sqlite_master")}
-    return made >= {*TABLES.values(), *TRIGGERS}
+    statements = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")}
+    return statements >= {*TABLES.values(), *TRIGGERS}
 
 
 def _readable_rows(table: str) -> list[dict[str, Any]]:
@@ -366,12 +368,12 @@ def _readable_rows(table: str) -> list[dict[str, Any]]:
         # not of the damaged one, whose names may be damaged
         description = connection.execute(f"SELECT * FROM {table}").description
     names = [column[0] for column in description]
-    found: list[dict[str, Any]] = []
+    readable_rows: list[dict[str, Any]] = []
     with suppress(*_FAULTS), closing(_connect()) as connection:
         for row in connection.execute(f"SELECT * FROM {table}"):
             if len(row) == len(names):
-                found.append(dict(zip(names, row, strict=True)))
-    return found
+                readable_rows.append(dict(zip(names, row, strict=True)))
+    return readable_rows
 
 
 def _fault(problem: Exception) -> OSError:
@@ -382,15 +384,3 @@ def _fault(problem: Exception) -> OSError:
     if name.startswith("SQLITE_BUSY"):
         return Unusable(f"another process has kept {path()} locked for {PATIENCE:.0f} s")
     return Unusable(f"{path()} could not be written: {problem}")
-
-
-@lru_cache(maxsize=8)
-def _file_system(folder: Path) -> str:
-    """Return the type of the file system that a folder is on, "" if it is not known."""
-    found = ("", "")
-    with suppress(OSError):
-        for partition in psutil.disk_partitions(all=True):
-            is_inside = folder.is_relative_to(partition.mountpoint)
-            if is_inside and len(partition.mountpoint) >= len(found[0]):
-                found = partition.mountpoint, partition.fstype
-    return found[1].lower()

@@ -5,6 +5,7 @@ import re
 import threading
 import time
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 import psutil
@@ -101,6 +102,20 @@ def file_identity(path: Path) -> tuple[int, int] | None:
         status = path.stat()
         return status.st_dev, status.st_ino
     return None
+
+
+@lru_cache(maxsize=8)
+def file_system(folder: Path) -> str:
+    """Return the type of the file system that a folder is on, "" if it is not known."""
+    mount_point = ""
+    kind = ""
+    with suppress(OSError):
+        for partition in psutil.disk_partitions(all=True):
+            is_inside = folder.is_relative_to(partition.mountpoint)
+            if is_inside and len(partition.mountpoint) >= len(mount_point):
+                mount_point = partition.mountpoint
+                kind = partition.fstype
+    return kind.lower()
 
 
 def _sync_folder(folder: Path) -> None:
