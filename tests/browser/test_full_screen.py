@@ -87,9 +87,6 @@ def test_a_map_keeps_its_size_when_the_window_changes_twice(server: str, window:
     until(lambda: plot.evaluate(SIZE) == before, "it is what it was")
 
 
-@pytest.mark.parametrize(
-    "page", ["birth", "memformers", "gdssm", "birth?drawer=All+curves", "gdssm?drawer=All+curves"]
-)
 def test_what_explains_a_panel_can_be_pointed_at(server: str, window: Window) -> None:
     tab = window()
     tab.set_viewport_size({"width": 1366, "height": 768})
@@ -98,6 +95,9 @@ def test_what_explains_a_panel_can_be_pointed_at(server: str, window: Window) ->
         mark.hover()  # only if nothing else would receive it
 
 
+@pytest.mark.parametrize(
+    "page", ["birth", "memformers", "gdssm", "birth?drawer=All+curves", "gdssm?drawer=All+curves"]
+)
 def test_the_tools_of_a_chart_cover_nothing_that_is_drawn(
     server: str, window: Window, page: str
 ) -> None:
