@@ -35,9 +35,9 @@ def main(arguments: Sequence[str] | None = None, program: str = "python -m icl_c
     `arguments` are those of the process if they are left out.
     """
     options = _parser(program).parse_args(arguments)
-    if getattr(options, "scheduler", None):
-        scheduler_address.choose_scheduler(options.scheduler)
     try:
+        if getattr(options, "scheduler", None):
+            scheduler_address.choose_scheduler(options.scheduler)
         return options.command(options)
     except (BadSetting, CannotDraw) as problem:
         print(problem, file=sys.stderr)

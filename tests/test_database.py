@@ -5,6 +5,7 @@ import hashlib
 import json
 import multiprocessing
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -282,7 +283,29 @@ def test_a_read_only_server_reads_it_and_changes_nothing(monkeypatch):
 def test_the_tables_change_only_with_their_version():
     statements = "".join((*tables.TABLES.values(), *tables.TRIGGERS))
     digest = hashlib.sha256(statements.encode()).hexdigest()[:12]
-    assert (tables.VERSION, digest) == (1, "7ee075a61dd7")
+    assert (tables.VERSION, digest) == (2, "2ecad439d5ed")
+
+
+def test_the_tables_of_the_version_before_are_taken_over_with_their_rows(runs, monkeypatch):
+    key = queue.submit(TOY, config(), visitor="a")
+    queue.watch(key, "page")
+    older = dict(tables.TABLES)
+    column = re.search(r"environment TEXT[^,]*, ", older["jobs"])[0]
+    older["jobs"] = older["jobs"].replace(column, "")
+    with closing(sqlite3.connect(database.path())) as connection:
+        names = [row[1] for row in connection.execute("PRAGMA table_info(jobs)")]
+        names.remove("environment")
+        rows = connection.execute(f"SELECT {', '.join(names)} FROM jobs").fetchall()
+        connection.execute("DROP TABLE jobs")
+        for statement in (older["jobs"], *tables.TRIGGERS):
+            connection.execute(statement)
+        connection.executemany(f"INSERT INTO jobs VALUES (?{', ?' * (len(names) - 1)})", rows)
+        connection.execute("PRAGMA user_version = 1")
+        connection.commit()
+    (state,) = queue.states()
+    assert (state.key, state.status, state.environment) == (key, "queued", {})
+    assert owners.owners_of(key) == {"a"} and table.leave(key, "nobody") != []
+    assert database.message() == "" and not (runs.local / "aside").exists()
 
 
 def test_who_watches_is_noted_once_a_while(monkeypatch):

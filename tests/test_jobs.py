@@ -259,9 +259,12 @@ def test_a_warm_worker_takes_what_is_asked_for_and_ends_with_its_server(runs, mo
     server = popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     with monkeypatch.context() as patch:
         patch.setattr(spawn.os, "getpid", lambda: server.pid)
-        patch.setattr(
-            spawn.subprocess, "Popen", lambda *given, **more: started.append(popen(*given, **more))
-        )
+
+        def start(*arguments, **options):
+            started.append(popen(*arguments, **options))
+            return started[-1]
+
+        patch.setattr(spawn.subprocess, "Popen", start)
         spawn.warm()
         wait_for(lambda: spawn._is_taken(0), "the worker to take its slot")
         spawn.warm()

@@ -166,7 +166,7 @@ def test_a_run_that_finds_no_room_waits_with_its_checkpoint_and_is_tried_later_a
 ):
     key = queue.submit(TOY, config())
     started, now = [], [1e9]
-    monkeypatch.setattr(spawn, "_start_worker", started.append)
+    monkeypatch.setattr(spawn, "_start_worker", lambda *of: started.append(of) or os.getpid())
     for module in (folder, train):
         monkeypatch.setattr(module.time, "time", lambda: now[0])
     with monkeypatch.context() as patch:
@@ -202,11 +202,11 @@ def test_a_database_that_fails_on_a_full_disk_is_told_as_that(monkeypatch, free,
 
 def test_no_worker_starts_where_no_file_can_be_written(fill, monkeypatch):
     key, started = queue.submit(TOY, config()), []
-    monkeypatch.setattr(spawn, "_start_worker", started.append)
+    monkeypatch.setattr(spawn, "_start_worker", lambda *of: started.append(of) or os.getpid())
     fill("reserve", "state", "checkpoint", "live")
     assert spawn.ensure_workers(1) == 0 and train_all() == 0 and not started
     fill("nothing")
-    assert spawn.ensure_workers(1) == 1 and started == [1]
+    assert spawn.ensure_workers(1) == 1 and started == [(1, {})]
     assert train_all() == 1 and queue.state(key).status == "done"
 
 
@@ -411,10 +411,11 @@ def test_a_job_asked_anew_before_the_old_are_forgotten_stays(keep_one, monkeypat
 @pytest.mark.parametrize("experiment", [TOY, "toy.yet_to_come"])
 def test_a_job_of_a_newer_version_waits_for_its_own_worker(monkeypatch, experiment):
     started = []
-    monkeypatch.setattr(spawn, "_start_worker", started.append)
+    monkeypatch.setattr(spawn, "_start_worker", lambda *of: started.append(of) or os.getpid())
     request = {"experiment": experiment, "version": 9, "config": {}, "asked": 1}
     newer = key_of_record(request)
-    Job(newer).enqueue({**request, "visitor": "", "turn": 0, "later": False})
+    place = {"visitor": "", "turn": 0, "later": False}
+    Job(newer).enqueue({**request, "environment": {}, **place})
     key = queue.submit(TOY, config())
     assert train_all() == 1 and train_all() == 0
     assert queue.state(newer).status == "queued" and queue.state(key).status == "done"

@@ -3,6 +3,7 @@ after a run."""
 
 from contextlib import ExitStack
 
+import psutil
 import pytest
 from house import TOY, house
 
@@ -94,7 +95,11 @@ def test_workers_keep_few_compiled_products(monkeypatch):
     """With oneDNN's own 1,024 a worker of birth.dimension grew to 20 GB, as every batch has another
     number of rows."""
     started = []
-    monkeypatch.setattr(spawn.subprocess, "Popen", lambda command, env, **more: started.append(env))
+    monkeypatch.setattr(
+        spawn.subprocess,
+        "Popen",
+        lambda command, env, **more: started.append(env) or psutil.Process(),
+    )
     spawn.jobs_folder().mkdir(parents=True)
-    spawn._start_worker(1)
+    spawn._start_worker(1, {})
     assert started[0]["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == started[0]["LRU_CACHE_CAPACITY"] == "64"

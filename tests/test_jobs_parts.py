@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import psutil
 import pytest
 from house import TOY, house
 
@@ -26,6 +27,7 @@ from icl_core.jobs import (
     reading,
     scheduler_address,
     spawn,
+    starts,
     table,
     terminal,
     train,
@@ -422,7 +424,9 @@ def started(monkeypatch):
     """The commands of the workers that would have been started."""
     commands = []
     monkeypatch.setattr(
-        spawn.subprocess, "Popen", lambda command, **options: commands.append((command, options))
+        spawn.subprocess,
+        "Popen",
+        lambda command, **options: commands.append((command, options)) or psutil.Process(),
     )
     return commands
 
@@ -437,7 +441,7 @@ def test_a_worker_is_started_apart_from_the_page_and_with_a_log_that_begins_anew
     for content, left in ((None, b""), (b"x" * 10, b"x" * 10), (b"x" * 11, b"")):
         if content:
             log.write_bytes(content)
-        spawn._start_worker(3, "--server", "7")
+        spawn._start_worker(3, {}, "--server", "7")
         assert log.read_bytes() == left
     command, options = started[0]
     expected = [sys.executable, "-P", "-m", "icl_core", "work", "--slots", "3", "--server", "7"]
@@ -459,7 +463,7 @@ def test_so_many_workers_are_started_as_jobs_wait_and_slots_are_free_and_not_twi
         # a free worker, which trains nothing, will see one job by itself
         assert spawn.ensure_workers(4) == 2 == len(started)
     assert spawn.ensure_workers(4) == 0  # these may not have taken their slots yet
-    os.utime(jobs_folder() / spawn.STARTED, (0, 0))
+    starts.come_up()
     assert (
         spawn.ensure_workers(2) == 2
         and spawn.trainings(7) == 7

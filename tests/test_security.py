@@ -16,6 +16,7 @@ import tomllib
 from contextlib import suppress
 
 import numpy as np
+import psutil
 import pytest
 from fuzz import EVIL, is_ours
 from house import ROOT, TOY, change, house
@@ -276,11 +277,11 @@ def fill_by_use(runs) -> str:
 
 
 def test_the_log_of_workers_is_for_its_owner_alone(runs, monkeypatch):
-    monkeypatch.setattr(spawn.subprocess, "Popen", lambda *_, **__: None)
+    monkeypatch.setattr(spawn.subprocess, "Popen", lambda *_, **__: psutil.Process())
     queue.submit(TOY, registry.experiment(TOY).config(steps=20))
     before = os.umask(0)
     try:
-        spawn._start_worker(1)
+        spawn._start_worker(1, {})
         assert stat.S_IMODE((runs.local / "jobs" / "workers.log").stat().st_mode) == 0o600
     finally:
         os.umask(before)

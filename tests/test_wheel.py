@@ -8,6 +8,7 @@ from configparser import ConfigParser
 from email import message_from_bytes
 from pathlib import Path
 
+import psutil
 import pytest
 from house import ROOT
 from streamlit.web.cli import main_run
@@ -120,12 +121,14 @@ def test_workers_of_an_installed_dashboard_are_given_no_folder_to_import_from(
     tmp_path, monkeypatch
 ):
     started = []
-    monkeypatch.setattr(spawn.subprocess, "Popen", lambda command, **more: started.append(more))
+    monkeypatch.setattr(
+        spawn.subprocess, "Popen", lambda _, **more: started.append(more) or psutil.Process()
+    )
     monkeypatch.setattr(folders, "HOME", tmp_path / "icl_dashboard")
     monkeypatch.setenv("ICL_CACHE_DIR", str(tmp_path))
     monkeypatch.delenv("PYTHONPATH", raising=False)
     spawn.jobs_folder().mkdir(exist_ok=True)
-    spawn._start_worker(1)
+    spawn._start_worker(1, {})
     assert started[0]["env"]["PYTHONPATH"] == ""
 
 

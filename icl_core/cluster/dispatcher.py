@@ -20,7 +20,7 @@ from pathlib import Path
 
 import psutil
 
-from icl_core.jobs import scheduler_address, worker
+from icl_core.jobs import scheduler_address, starts, worker
 from icl_core.jobs.folder import hold_lock, jobs_folder
 from icl_core.jobs.scheduler_address import ClusterStatus
 from icl_core.runs.disk import private_folder
@@ -58,6 +58,7 @@ def dispatch(server: int | None = None) -> None:
     the pid `server` has ended. SIGTERM and Ctrl-C stop every job at a checkpoint. Does nothing if
     another process does this already."""
     private_folder(jobs_folder())
+    starts.come_up()
     with hold_lock(scheduler_address.lock_path()) as has_lease:
         if has_lease:
             asyncio.run(_serve(_signals(), lambda: _lives(server)))

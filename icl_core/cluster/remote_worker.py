@@ -20,7 +20,7 @@ from typing import Any
 from distributed import Queue, get_client, get_worker
 
 from icl_core.cluster import transfer
-from icl_core.jobs import table
+from icl_core.jobs import environment, table
 from icl_core.jobs.code_version import code, differs
 from icl_core.jobs.faults import GpuLost
 from icl_core.jobs.folder import Job
@@ -76,7 +76,11 @@ def train(job_id: str, order: str, payload: bytes) -> bytes:
         _set_up()
         job = Job(expected["key"])
         queue = Queue(job_id, client=get_client())
-        with _unpacked(job, expected["request"], expected["state"], payload):
+        request = expected["request"]
+        with (
+            _variables_set(request["environment"]),
+            _unpacked(job, request, expected["state"], payload),
+        ):
             with _reported(job, queue, job_id):
                 try:
                     train_job(
@@ -101,6 +105,21 @@ def _set_up() -> None:
     store.default.cache_clear()
     device.set_threads(THREADS)
     measure_pace()
+
+
+@contextmanager
+def _variables_set(variables: environment.Environment) -> Iterator[None]:
+    """Have the environment variables of the request in this process, in place of those that it was
+    started with; but the device, and what is kept there, is this machine's."""
+    names = set(environment.NAMES) - {"ICL_DEVICE", "ICL_CACHE_LIMIT"}
+    before = {name: os.environ.pop(name) for name in names if name in os.environ}
+    os.environ |= {name: value for name, value in variables.items() if name in names}
+    try:
+        yield
+    finally:
+        for name in names:
+            os.environ.pop(name, None)
+        os.environ |= before
 
 
 @contextmanager

@@ -51,7 +51,7 @@ def estimated_memory(job: Job) -> int:
     try:
         config = registry.experiment(request["experiment"]).config
         return device.estimated(lambda: from_stored(config, request["config"]))
-    except (KeyError, ValueError, TypeError):
+    except Exception:  # of an experiment, too, that cannot be imported
         return 0
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from icl_core import registry
 from icl_core.contract.experiment import Tensors
 from icl_core.contract.settings_io import from_stored
-from icl_core.jobs import admission, queue
+from icl_core.jobs import admission, environment, queue
 from icl_core.jobs.folder import Job, hold_lock
 from icl_core.jobs.train import BegunJob, State, begin_job, finish_job, run_and_record, train_job
 from icl_core.machine import malloc
@@ -52,7 +52,12 @@ def batch_with(first: HeldJob, slots: int) -> list[HeldJob]:
     `slots`. A run that was requested alone is never batched: nobody waits for others' runs.
     """
     states = queue.states()
-    waiting = [state for state in states if state.key != first.job.key and queue.is_ready(state)]
+    variables = environment.current()
+    waiting = [
+        state
+        for state in states
+        if state.key != first.job.key and queue.is_ready(state) and state.environment == variables
+    ]
     shape, most = _shape(first.job)
     keys: list[str] = []
     if most > 1:

@@ -57,8 +57,8 @@ class Job:
         self.ends = self.folder / "ends"
 
     def request(self) -> dict[str, Any] | None:
-        """Return the request, or None if there is none: experiment, version, config, asked (time in
-        ns), visitor, turn, later."""
+        """Return the request, or None if there is none: experiment, version, config, environment,
+        asked (time in ns), visitor, turn, later."""
         row = table.find(self.key)
         return row.request if row else None
 

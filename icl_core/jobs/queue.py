@@ -18,7 +18,7 @@ from icl_core import registry
 from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.settings_io import from_stored
-from icl_core.jobs import forget, scheduler_address, table, turns
+from icl_core.jobs import environment, forget, scheduler_address, table, turns
 from icl_core.jobs.estimate import estimate_seconds
 from icl_core.jobs.folder import FULL, Job, disk_full, hold_lock, is_put_off
 from icl_core.jobs.state import CANCELLED, LEFT, WAITING, JobState
@@ -48,6 +48,9 @@ def submit(experiment_id: str, config: Any, later: bool = False, visitor: str = 
     values = store.stored_settings(config)
     key = store.key_of(experiment_id, values)
     store.default().check_room(store.default().least_size(experiment_id, values))
+    environment.check()
+    if address := scheduler_address.scheduler():
+        scheduler_address.check(address)
     if visitor:
         limits.check_length(estimate_seconds(experiment_id, config))
     version = registry.version(experiment_id)
@@ -65,8 +68,14 @@ def submit(experiment_id: str, config: Any, later: bool = False, visitor: str = 
                 limits.check_queued(turns.count_jobs(visitor, all_states))
             owners.remove_all(key)
             owners.add(key, visitor)
-            settings = {"experiment": experiment_id, "version": version, "config": values}
-            Job(key).enqueue({**settings, "asked": time.time_ns(), **place})
+            request = {
+                "experiment": experiment_id,
+                "version": version,
+                "config": values,
+                "environment": environment.current(),
+                "asked": time.time_ns(),
+            }
+            Job(key).enqueue({**request, **place})
         elif job_state is not None and not job_state.ended:
             owners.add(key, visitor)
             table.write_cancel(key, "")

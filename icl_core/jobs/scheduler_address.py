@@ -12,10 +12,14 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+from icl_core.contract.knobs import BadSetting
 from icl_core.jobs.folder import jobs_folder
 from icl_core.jobs.reading import read_json
 from icl_core.runs.disk import write_whole
+
+_SCHEMES = ("tcp", "tls", "ws", "wss", "ucx")  # the protocols of Dask between machines
 
 
 @dataclass(frozen=True)
@@ -33,8 +37,25 @@ def scheduler() -> str:
 
 
 def choose_scheduler(address: str) -> None:
-    """Have this process, and those that it starts, hand trainings to the scheduler at `address`."""
+    """Have this process, and those that it starts, hand trainings to the scheduler at `address`.
+    Raises `BadSetting` for what is no address."""
+    check(address.strip())
     os.environ["ICL_SCHEDULER"] = address
+
+
+def check(address: str) -> None:
+    """Raise `BadSetting` if there can never be a scheduler at `address`; whether there is one now
+    is found out by the dispatcher, which waits for it."""
+    try:
+        parts = urlsplit(address if "://" in address else f"tcp://{address}")
+        is_address = parts.scheme in _SCHEMES and bool(parts.hostname) and bool(parts.port)
+    except ValueError:  # no such port, or an unclosed bracket
+        is_address = False
+    if not is_address or not address.isprintable() or " " in address:
+        raise BadSetting(
+            "ICL_SCHEDULER and --scheduler must be an address like tcp://HOST:8786, got "
+            f"{address!r:.80}"
+        )
 
 
 def lock_path() -> Path:

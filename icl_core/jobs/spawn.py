@@ -4,19 +4,19 @@ command line at every look at a job, and by workers."""
 import os
 import subprocess
 import sys
-import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from icl_core.contract.knobs import BadSetting
-from icl_core.jobs import queue, scheduler_address
-from icl_core.jobs.folder import has_room, hold_lock, jobs_folder
+from icl_core.jobs import environment, queue, scheduler_address, starts
+from icl_core.jobs.environment import Environment
+from icl_core.jobs.folder import Job, has_room, hold_lock, jobs_folder
+from icl_core.jobs.state import WAITING, JobState
 from icl_core.machine import folders, limits
 from icl_core.runs import database
 from icl_core.runs.disk import private_folder
 
-STARTED = "started"  # a file that is touched whenever a worker is started
-_STARTING = 4.0  # seconds in which a worker that was started may not have taken its slot yet
 _LONGEST_LOG = 2**20  # bytes
 _WORTH = 5.0  # seconds that a run must still take for another worker to be started for it
 # glibc gives large tensors back and asks for fresh pages at every step: a step of Mamba on 256 × 3
@@ -33,32 +33,54 @@ def ensure_workers(count: int | None = None) -> int:
     """Start workers for the jobs that wait, up to `count` at once (by default as many as the device
     serves); with a scheduler, the one process that hands the jobs to it.
 
-    Returns the number started: none if none could write a file, or for jobs that may not be taken
-    now. Cheap enough to be called at every look at a job. Raises `BadSetting` for a count below 1.
+    Each has the environment variables of the request that it is started for. Jobs that wait fail
+    if workers were started several times and none came up. Returns the number started: none if none
+    could write a file, or for jobs that may not be taken now. Cheap enough to be called at every
+    look at a job. Raises `BadSetting` for a count below 1.
     """
     check_count(count)
     if limits.read_only():
         return 0
     states = queue.states()
-    waiting = sum(map(queue.is_ready, states)) + sum(map(_spare_trainings, states))
+    environments = _wanted_environments(states)
     # a worker may train several jobs as one
     training = len({state.pid for state in states if state.status == "running"})
-    if not waiting or not os.access(jobs_folder(), os.W_OK):
+    if not environments or not os.access(jobs_folder(), os.W_OK):
         return 0
     count = _slots(count)
     with database.transaction():
-        stamp = jobs_folder() / STARTED
-        if stamp.exists() and 0 <= time.time() - stamp.stat().st_mtime < _STARTING:
+        if starts.read().are_coming():
             return 0
         taken = sum(map(_is_taken, range(count)))
-        idle = max(0, taken - training)  # these will see the jobs by themselves
-        started = max(0, min(count - taken, waiting - idle))
+        # These will see the jobs by themselves; one with other variables ends, and leaves its slot.
+        idle = max(0, taken - training)
+        started = max(0, min(count - taken, len(environments) - idle))
         if not started or not has_room():
             return 0
-        for _ in range(started):
-            _start_worker(count)
-        stamp.touch(mode=0o600)
+        if problem := starts.failure():
+            _fail_waiting(states, problem)
+            return 0
+        _start_workers(count, environments[:started])
     return started
+
+
+def _wanted_environments(states: Sequence[JobState]) -> list[Environment]:
+    """Return the variables of each worker that could begin a training now, in the order of the
+    queue."""
+    environments = [state.environment for state in states if queue.is_ready(state)]
+    for state in states:
+        environments += _spare_trainings(state) * [state.environment]
+    return environments
+
+
+def _fail_waiting(states: Sequence[JobState], problem: str) -> None:
+    """Write into the jobs that wait why nobody trains them."""
+    for state in filter(queue.is_ready, states):
+        job = Job(state.key)
+        with hold_lock(job.folder / "lock") as has_lease:
+            if has_lease and job.state()["status"] in (*WAITING, "running"):
+                kept = job.checkpoint.exists()
+                job.write_state(status="failed", message=problem, kept=kept)
 
 
 def warm() -> None:
@@ -73,8 +95,7 @@ def warm() -> None:
         if not os.access(jobs_folder(), os.W_OK) or not has_room():
             return
         if not any(map(_is_taken, range(count))):
-            _start_worker(count, "--server", str(os.getpid()))
-            (jobs_folder() / STARTED).touch(mode=0o600)
+            _start_workers(count, [environment.current()], "--server", str(os.getpid()))
 
 
 def trainings(count: int | None = None) -> int:
@@ -103,7 +124,7 @@ def check_count(count: int | None) -> None:
         raise BadSetting(f"the number of workers must be at least 1, got {count}")
 
 
-def _spare_trainings(state: queue.JobState) -> int:
+def _spare_trainings(state: JobState) -> int:
     """Return how many more workers a running job can use: none if it ends before they could
     begin."""
     if state.status != "running" or (state.seconds_left or 0) <= _WORTH:
@@ -124,20 +145,41 @@ def _is_taken(slot: int) -> bool:
         return not has_lease
 
 
-def _start_worker(count: int, *options: str) -> None:
-    log = jobs_folder() / "workers.log"
+def are_all_taken(slots: int) -> bool:
+    """Return whether each of the slots has its worker."""
+    return all(map(_is_taken, range(slots)))
+
+
+def _start_workers(count: int, environments: Sequence[Environment], *options: str) -> None:
+    """Start a worker with each of these variables, and note it."""
+    pids: list[int] = []
+    problem = ""
+    try:
+        for variables in environments:
+            pids.append(_start_worker(count, variables, *options))
+    except OSError as error:  # no process can be started, say
+        problem = str(error)
+    starts.note(pids, "" if pids else problem)
+
+
+def _start_worker(count: int, variables: Environment, *options: str) -> int:
+    """Start a worker in one of `count` slots with these of the variables `environment.NAMES` and
+    all others of this process; return its pid."""
+    log = starts.log_path()
     is_new = not log.exists() or log.stat().st_size > _LONGEST_LOG
     log.touch(mode=0o600)
     # an installed icl_core is found without help; its folder must not come before Python's own
     repository = None if folders.is_installed() else str(folders.LIBRARY)
     python_path = os.pathsep.join(filter(None, [repository, os.environ.get("PYTHONPATH")]))
+    others = {name: os.environ[name] for name in os.environ if name not in environment.NAMES}
     with log.open("wb" if is_new else "ab") as output:
-        subprocess.Popen(
+        process = subprocess.Popen(
             # -P: a numpy.py in the folder that one stands in must not be imported
             [sys.executable, "-P", "-m", "icl_core", "work", "--slots", str(count), *options],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,  # Ctrl-C at the server must not reach it
-            env={**_REUSED, **_FEW_SHAPES, **os.environ, "PYTHONPATH": python_path},
+            env={**_REUSED, **_FEW_SHAPES, **others, **variables, "PYTHONPATH": python_path},
         )
+    return process.pid

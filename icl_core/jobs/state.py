@@ -37,6 +37,8 @@ class JobState:
     born: float = 0.0  # when that process started: its pid may be another one's by now
     version: int = 0  # of the experiment, as the requester knows it; 0 is the current one
     retry_at: float = 0.0  # seconds since 1970 before which no worker may take it
+    # the variables of `environment.NAMES` that its worker must have
+    environment: dict[str, str] = field(default_factory=dict, hash=False)
     visitor: str = ""  # whose turn it takes; "" is the command line
     turn: int = 0
     later: bool = False  # queued behind all jobs that are not

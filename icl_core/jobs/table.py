@@ -9,11 +9,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from icl_core.jobs.environment import of_request
 from icl_core.jobs.state import STATUSES
 from icl_core.runs import database
 from icl_core.runs.header import key_of_record
 
-_FIELDS = "key, experiment, version, config, asked, visitor, turn, later, status, progress, changed"
+_FIELDS = (
+    "key, experiment, version, config, environment, asked, visitor, turn, later, "
+    "status, progress, changed"
+)
 _ORDER = "later, turn, asked, key"  # of the queue
 
 
@@ -22,7 +26,7 @@ class Row:
     """A job: what was requested, and what its worker wrote last."""
 
     key: str
-    request: dict[str, Any]  # experiment, version, config, asked, visitor, turn, later
+    request: dict[str, Any]  # experiment, version, config, environment, asked, visitor, turn, later
     state: dict[str, Any]  # the status, and the progress that was written with it
     changed: float  # when the state was written last, in seconds since 1970
 
@@ -72,12 +76,13 @@ def insert(key: str, request: dict[str, Any], state: dict[str, Any]) -> None:
     fields = [request[name] for name in ("asked", "visitor", "turn", "later")]
     with database.transaction() as connection:
         connection.execute(
-            f"INSERT OR REPLACE INTO jobs ({_FIELDS}, cancel) VALUES (?{', ?' * 10}, '')",
+            f"INSERT OR REPLACE INTO jobs ({_FIELDS}, cancel) VALUES (?{', ?' * 11}, '')",
             (
                 key,
                 request["experiment"],
                 request["version"],
                 json.dumps(request["config"]),
+                json.dumps(request["environment"]),
                 *fields,
                 *_written(state),
             ),
@@ -166,24 +171,25 @@ def _written(state: dict[str, Any]) -> tuple[str, str, float]:
 def _row(values: tuple) -> Row | None:
     """Return the row of these columns; None if it does not request the run of its key: the key is a
     hash of the request, so a bit that has changed on the disk is noticed."""
-    key, experiment, version, config, asked, visitor, turn, later, status, progress, changed = (
-        values
-    )
+    columns = dict(zip(_FIELDS.split(", "), values, strict=True))
+    key = columns["key"]
     try:
         request = {
-            "experiment": experiment,
-            "version": version,
-            "config": json.loads(config),
-            "asked": asked,
-            "visitor": visitor,
-            "turn": turn,
-            "later": bool(later),
+            "experiment": columns["experiment"],
+            "version": columns["version"],
+            "config": json.loads(columns["config"]),
+            "environment": of_request(json.loads(columns["environment"])),
+            "asked": columns["asked"],
+            "visitor": columns["visitor"],
+            "turn": columns["turn"],
+            "later": bool(columns["later"]),
         }
-        if version and key_of_record(request) != key:  # 0: of a version that did not note it
+        # 0: of a version that did not note it
+        if request["version"] and key_of_record(request) != key:
             return None
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
-    return Row(key, request, _state(status, progress), changed)
+    return Row(key, request, _state(columns["status"], columns["progress"]), columns["changed"])
 
 
 def _state(status: str, progress: str) -> dict[str, Any]:

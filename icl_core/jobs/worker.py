@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 import psutil
 
 from icl_core import registry
-from icl_core.jobs import admission, forget, queue, spawn, table
+from icl_core.jobs import admission, environment, forget, queue, spawn, starts, table
 from icl_core.jobs.batched_jobs import batch_with, take_job, train_together
 from icl_core.jobs.code_version import SourceWatch
 from icl_core.jobs.estimate import measure_pace
@@ -34,13 +34,16 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
 
     With `once` it takes one job at most, with those of its batch, and does not wait. `server` is
     the pid of a process for whose requests it waits with everything imported, and with which it
-    ends. It does nothing if all `slots` have their worker already, and ends when the code on disk
-    changes: the next worker imports the new code. Raises `BadSetting` for less than one slot.
+    ends. It does nothing if all `slots` have their worker already. It ends when the code on disk
+    changes, as the next worker imports the new code, and when a job waits for a worker with other
+    environment variables (`environment`), which it starts. Raises `BadSetting` for less than one
+    slot.
     """
     spawn.check_count(slots)
     if limits.read_only():
         return 0
     taken = 0
+    leaves = False
     source = SourceWatch()
     if slots is None:
         from icl_core.machine import device  # imports torch
@@ -48,14 +51,19 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
         slots = device.workers()
     with ExitStack() as stack:
         if not _take_slot(stack, slots):
+            starts.come_up()
             return 0
         stopped = stack.enter_context(_signals())
         server_lives = _prepare(server)
+        starts.come_up()
         idle_since = time.monotonic()
         # without its GPU this process is of no more use; the next worker continues
         stack.enter_context(suppress(GpuLost))
         while not stopped() and not source.changed():
             requests = table.request_count()
+            if _must_leave(slots):
+                leaves = True
+                break
             if count := _work_one(stopped, slots):
                 taken += count
                 idle_since = time.monotonic()
@@ -67,7 +75,20 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
                 _wait_for_request(requests, stopped)
             if once or (time.monotonic() - idle_since > IDLE and not server_lives()):
                 break
+    if leaves:
+        with suppress(OSError):  # a page that looks at the queue starts it, too
+            spawn.ensure_workers(slots)
     return taken
+
+
+def _must_leave(slots: int) -> bool:
+    """Return whether this worker must end for one with the environment variables of a job that
+    waits: the first one is such a job and no slot is free, or there is no other."""
+    ready = [state.environment for state in queue.states() if queue.is_ready(state)]
+    others = [variables for variables in ready if variables != environment.current()]
+    if not others:
+        return False
+    return len(others) == len(ready) or (ready[0] == others[0] and spawn.are_all_taken(slots))
 
 
 def _prepare(server: int | None) -> Callable[[], bool]:
@@ -128,7 +149,7 @@ def _signals() -> Iterator[Callable[[], bool]]:
 
 def _work_one(stopped: Callable[[], bool], slots: int) -> int:
     """Train the first job that is ready, with those of its batch; return how many jobs that is."""
-    for state in filter(queue.is_ready, queue.states()):
+    for state in filter(_is_ready_here, queue.states()):
         first = None
         # One transaction: two workers that looked at once would both find memory.
         with suppress(OSError), database.transaction():  # on a full disk the job waits
@@ -156,6 +177,11 @@ def _work_one(stopped: Callable[[], bool], slots: int) -> int:
     return 0
 
 
+def _is_ready_here(state: queue.JobState) -> bool:
+    """Return whether this worker may take the job now: it has the variables of the request."""
+    return queue.is_ready(state) and state.environment == environment.current()
+
+
 def _release_memory() -> None:
     """Give what a run has freed back to the system: the next one may be another worker's."""
     from icl_core.machine import device  # imports torch
@@ -170,10 +196,15 @@ def _assist_one(stopped: Callable[[], bool]) -> bool:
     def is_needed() -> bool:
         return any(map(queue.is_ready, queue.states()))
 
+    variables = environment.current()
+
     running = [
         state
         for state in queue.states()
-        if state.status == "running" and state.spare and admission.fits(state.key)
+        if state.status == "running"
+        and state.spare
+        and state.environment == variables
+        and admission.fits(state.key)
     ]
     return any(assist(Job(state.key), stopped, is_needed) for state in running)
 

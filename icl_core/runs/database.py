@@ -25,7 +25,7 @@ from icl_core.machine import limits
 from icl_core.machine.folders import cache_folder
 from icl_core.runs import earlier_form
 from icl_core.runs.disk import file_identity, file_system, private_folder
-from icl_core.runs.tables import TABLES, TRIGGERS, VERSION
+from icl_core.runs.tables import KEPT, TABLES, TRIGGERS, VERSION
 
 PATIENCE = 30.0  # seconds to wait for another process
 # File systems of other machines: their locks cannot be relied upon.
@@ -194,8 +194,8 @@ def _begin() -> sqlite3.Connection:
         version = _version_of(connection)
         if version > VERSION:
             raise Unusable(_version_refusal(version))
-        if version == 0:
-            _make_tables(connection, {})
+        if version < VERSION:
+            _make_tables(connection, _older_rows(connection, version))
         if not _has_tables(connection):
             raise Damaged("its tables are not as they were made")
         if path() not in _migrated_paths:
@@ -207,14 +207,28 @@ def _begin() -> sqlite3.Connection:
 
 
 def _make_tables(
-    connection: sqlite3.Connection, rescued_rows: dict[str, list[dict[str, Any]]]
+    connection: sqlite3.Connection, former_rows: dict[str, list[dict[str, Any]]]
 ) -> None:
-    """Make the tables, with the rows of a damaged database that could be read."""
+    """Make the tables, with the rows of an older or a damaged database."""
     for statement in (*TABLES.values(), *TRIGGERS):
         connection.execute(statement)
     connection.execute("INSERT INTO counters VALUES ('jobs', 1), ('requests', 1)")
-    _insert(connection, rescued_rows)
+    _insert(connection, former_rows)
     connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _older_rows(connection: sqlite3.Connection, version: int) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of the tables of an older version, by name, and drop these tables; none for
+    version 0, which has no tables."""
+    older_rows: dict[str, list[dict[str, Any]]] = {}
+    if version:
+        for table in KEPT:
+            cursor = connection.execute(f"SELECT * FROM {table}")
+            names = [column[0] for column in cursor.description]
+            older_rows[table] = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        for table in TABLES:
+            connection.execute(f"DROP TABLE IF EXISTS {table}")
+    return older_rows
 
 
 def _take_over(connection: sqlite3.Connection) -> None:
@@ -315,7 +329,7 @@ def _set_aside() -> None:
     with FileLock(cache_folder() / "queue.lock", timeout=PATIENCE, mode=0o600):
         if _is_sound():  # another process was quicker
             return
-        rescued_rows = {table: _readable_rows(table) for table in ("jobs", "watchers", "owners")}
+        rescued_rows = {table: _readable_rows(table) for table in KEPT}
         folder = private_folder(cache_folder() / "aside")
         stamp = time.time_ns()
         # The database last: SQLite would take a journal beside it for that of the next one.

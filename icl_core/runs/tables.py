@@ -4,13 +4,15 @@ SQLite keeps the statements as they are written here, and a database whose state
 as damaged: with a change of any of them `VERSION` must rise.
 """
 
-VERSION = 1
+VERSION = 2
 TABLES = {
     "jobs": "CREATE TABLE jobs ("
     "key TEXT PRIMARY KEY, "  # of the run that the job makes
     "experiment TEXT NOT NULL, "
     "version INTEGER NOT NULL, "  # of the experiment
     "config TEXT NOT NULL, "  # the settings as JSON
+    # JSON, see `jobs.environment`; version 1 had none
+    "environment TEXT NOT NULL DEFAULT '{}', "
     "asked INTEGER NOT NULL, "  # nanoseconds since 1970
     "visitor TEXT NOT NULL, "  # whose turn it takes
     "turn INTEGER NOT NULL, "
@@ -32,6 +34,7 @@ TABLES = {
     # "jobs" counts the changes of the table of that name, "requests" those that workers wait for
     "counters": "CREATE TABLE counters (name TEXT PRIMARY KEY, number INTEGER NOT NULL)",
 }
+KEPT = ("jobs", "watchers", "owners")  # whose rows a new version takes over
 TRIGGERS = tuple(
     f"CREATE TRIGGER jobs_{change} AFTER {change} ON jobs BEGIN "
     "UPDATE counters SET number = number + 1 WHERE name = 'jobs'; END"

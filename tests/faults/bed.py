@@ -63,7 +63,7 @@ def prepare() -> None:
     job_progress.LOOK = 0.002
     train.FIRST_PAUSE = 0.0
     code_version.source_mtimes = dict  # nobody changes the code meanwhile
-    spawn._start_worker = lambda *given: None  # a worker is begun by the case itself
+    spawn._start_workers = lambda *given: None  # a worker is begun by the case itself
     # or every process would copy all pages of this one when it looks for garbage
     device.keep_imports()
 

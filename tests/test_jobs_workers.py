@@ -1,0 +1,214 @@
+"""Workers that cannot come up, and workers with other environment variables than a request."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+from house import TOY, house, wait_for
+
+from icl_core import registry
+from icl_core.contract.knobs import BadSetting
+from icl_core.jobs import environment, queue, scheduler_address, spawn, starts, worker
+from icl_core.jobs.folder import Job, hold_lock, jobs_folder
+from icl_core.machine import device
+
+
+@pytest.fixture(autouse=True)
+def runs(tmp_path, monkeypatch):
+    for name in environment.NAMES:
+        monkeypatch.delenv(name, raising=False)
+    with house(tmp_path, monkeypatch) as store:
+        device.current_device.cache_clear()
+        yield store
+        device.current_device.cache_clear()
+
+
+def config(**settings):
+    return registry.experiment(TOY).config(**settings)
+
+
+@pytest.fixture
+def pids(monkeypatch):
+    """The processes that are started in place of workers: this one at first, which never comes
+    up; a test puts others here."""
+    pids = [os.getpid()]
+    monkeypatch.setattr(spawn, "_start_worker", lambda count, variables, *options: pids[-1])
+    return pids
+
+
+def dead_process() -> int:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def test_a_worker_that_is_coming_up_is_waited_for_and_one_that_is_up_is_not(pids, monkeypatch):
+    queue.submit(TOY, config())
+    assert [spawn.ensure_workers(1) for _ in range(4)] == [1, 0, 0, 0]
+    assert starts.read().tries == 1
+    now = time.time()
+    monkeypatch.setattr(starts.time, "time", lambda: now + starts.LONGEST)
+    assert not starts.read().are_coming()  # it lives and hangs
+    assert spawn.ensure_workers(1) == 1 and starts.read().tries == 2
+    starts.come_up()
+    assert starts.read().tries == 0 and not starts.read().are_coming()
+
+
+def test_the_job_fails_with_the_end_of_the_log_where_no_worker_comes_up(pids):
+    key = queue.submit(TOY, config())
+    later = queue.submit(TOY, config(seed=1))
+    Job(later).checkpoint.write_bytes(b"what was trained")
+    pids.append(dead_process())
+    for _ in range(starts.TRIES):
+        assert spawn.ensure_workers(1) == 1 and queue.state(key).status == "queued"
+        with starts.log_path().open("ab") as log:
+            log.write(b"Traceback\n  File\nImportError: no module \x1b[1mtorch\n\n")
+    assert spawn.ensure_workers(1) == 0
+    state = queue.state(key)
+    assert state.status == "failed" and "3 have ended at once" in state.message
+    assert state.message.endswith("ImportError: no module �[1mtorch")
+    assert queue.state(later).kept and Job(later).checkpoint.exists()
+    queue.submit(TOY, config())  # asked for again, it is tried again
+    assert spawn.ensure_workers(1) == 1
+
+
+def test_the_job_fails_with_the_reason_where_no_process_can_be_started(monkeypatch):
+    key = queue.submit(TOY, config())
+
+    def refused(*arguments, **options):
+        raise BlockingIOError("Resource temporarily unavailable")
+
+    monkeypatch.setattr(spawn.subprocess, "Popen", refused)
+    for _ in range(starts.TRIES + 1):
+        spawn.ensure_workers(1)
+    message = "no worker can be started: Resource temporarily unavailable"
+    assert (queue.state(key).status, queue.state(key).message) == ("failed", message)
+
+
+def test_a_real_worker_that_dies_at_its_imports_fails_the_job(tmp_path, monkeypatch):
+    (tmp_path / "sitecustomize.py").write_text("raise SystemExit('nothing works here')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    key = queue.submit(TOY, config())
+    wait_for(lambda: spawn.ensure_workers(1) or queue.state(key).ended, "the job to fail")
+    wait_for(lambda: not spawn.ensure_workers(1) and queue.state(key).ended, "the job to fail")
+    assert "nothing works here" in queue.state(key).message
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", b'{"tries": "3"}', json.dumps(None).encode(), b"[[[["]
+)
+def test_a_damaged_note_of_starts_counts_as_none(content):
+    jobs_folder().mkdir(parents=True)
+    (jobs_folder() / "started.json").write_bytes(content)
+    assert starts.read() == starts.Starts()
+
+
+def test_another_process_with_the_pid_of_a_worker_is_not_taken_for_it():
+    jobs_folder().mkdir(parents=True)
+    starts.note([os.getpid()])
+    path = jobs_folder() / "started.json"
+    record = json.loads(path.read_bytes())
+    assert starts.read().are_coming()
+    record["processes"] = [[os.getpid(), psutil.Process().create_time() - 100]]
+    path.write_text(json.dumps(record))
+    assert not starts.read().are_coming()
+
+
+def test_a_request_carries_the_variables_of_who_made_it(monkeypatch):
+    monkeypatch.setenv("ICL_PRECISION", "highest")
+    monkeypatch.setenv("ICL_COMPILE", "")
+    key = queue.submit(TOY, config())
+    monkeypatch.delenv("ICL_PRECISION")
+    assert queue.state(key).environment == {"ICL_PRECISION": "highest"}
+
+
+def test_what_is_no_variable_of_a_request_starts_no_process_with_it():
+    assert environment.of_request({"LD_PRELOAD": "/x.so", "ICL_DEVICE": 3}) == {}
+    assert environment.of_request(["ICL_DEVICE"]) == {}
+    assert environment.of_request({"ICL_DEVICE": "cpu"}) == {"ICL_DEVICE": "cpu"}
+
+
+@pytest.mark.parametrize("name", ["ICL_DEVICE", "ICL_PRECISION"])
+def test_a_request_for_what_there_is_not_is_refused_to_its_requester(monkeypatch, name):
+    monkeypatch.setenv(name, "best")
+    device.current_device.cache_clear()
+    with pytest.raises(BadSetting, match=f"{name} must .*, got 'best'"):
+        queue.submit(TOY, config())
+    assert queue.states() == []
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["foo", "tcp://", "tcp://host", "http://host:80", "host:port", "a b:1", "[::1:3", ":3"],
+)
+def test_what_can_never_be_a_scheduler_is_refused_before_anything_waits_for_it(
+    address, monkeypatch
+):
+    refusal = re.escape(f"an address like tcp://HOST:8786, got {address!r}")
+    with pytest.raises(BadSetting, match=refusal):
+        scheduler_address.choose_scheduler(address)
+    monkeypatch.setenv("ICL_SCHEDULER", address)
+    with pytest.raises(BadSetting, match=refusal):
+        queue.submit(TOY, config())
+    assert queue.states() == []
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "here:8786", "tls://[::1]:1", "ws://a:2"])
+def test_what_may_be_a_scheduler_is_not(address):
+    scheduler_address.check(address)
+
+
+def test_a_worker_leaves_jobs_of_other_variables_and_ends_for_the_first_of_the_queue(monkeypatch):
+    own = queue.submit(TOY, config())
+    monkeypatch.setenv("ICL_PRECISION", "highest")
+    other = queue.submit(TOY, config(seed=1))
+    monkeypatch.delenv("ICL_PRECISION")
+    started = []
+    monkeypatch.setattr(
+        spawn,
+        "_start_worker",
+        lambda count, variables, *options: started.append(variables) or os.getpid(),
+    )
+    assert worker.work(slots=1) == 1  # it ends at once, not after some idle seconds
+    assert queue.state(own).status == "done" and queue.state(other).status == "queued"
+    assert started == [{"ICL_PRECISION": "highest"}]
+    starts.come_up()
+    # where a slot is free for another worker, it goes on with its own
+    own = queue.submit(TOY, config(seed=2))
+    with hold_lock(spawn.slot_lock(1)):
+        assert worker.work(slots=2) == 0
+    assert worker.work(slots=2, once=True) == 1
+    assert queue.state(own).status == "done" and queue.state(other).status == "queued"
+
+
+def test_runs_of_one_sweep_with_other_variables_are_not_trained_together(monkeypatch):
+    keys = [queue.submit(TOY, config(seed=0), later=True)]
+    monkeypatch.setenv("ICL_PRECISION", "highest")
+    keys.append(queue.submit(TOY, config(seed=1), later=True))
+    assert worker.work(slots=1, once=True) == 0  # the first is another worker's
+    monkeypatch.delenv("ICL_PRECISION")
+    assert worker.work(slots=2, once=True) == 1
+    assert [queue.state(key).status for key in keys] == ["done", "queued"]
+
+
+def test_a_worker_is_started_with_the_variables_of_the_request_and_not_with_its_starters(
+    monkeypatch,
+):
+    monkeypatch.setenv("ICL_PRECISION", "highest")
+    queue.submit(TOY, config())
+    for name, value in (("ICL_PRECISION", "medium"), ("ICL_COMPILE", "1"), ("OTHER", "stays")):
+        monkeypatch.setenv(name, value)
+    started = []
+    monkeypatch.setattr(
+        spawn.subprocess,
+        "Popen",
+        lambda command, env, **options: started.append(env) or psutil.Process(),
+    )
+    assert spawn.ensure_workers(1) == 1
+    assert environment.of_request(started[0]) == {"ICL_PRECISION": "highest"}
+    assert started[0]["OTHER"] == "stays"
