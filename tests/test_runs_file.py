@@ -1,10 +1,12 @@
 """The file of a run, and writing that survives."""
 
+import errno
 import hashlib
 import os
 import stat
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -128,3 +130,25 @@ def test_a_run_without_tensors_is_a_run(tmp_path):
     path = tmp_path / "run.safetensors"
     path.write_bytes(pack({}, RECORD))
     assert read_record(path)["experiment"] == TOY and read(path)[1] == {}
+
+
+@pytest.mark.parametrize(
+    ("error", "is_told"),
+    [(errno.EINVAL, False), (errno.ENOTSUP, False), (errno.EOPNOTSUPP, False), (errno.EIO, True)],
+)
+def test_a_folder_that_cannot_be_synced_is_written_to_unless_its_disk_fails(
+    error, is_told, tmp_path, monkeypatch
+):
+    fsync = os.fsync
+
+    def refused(descriptor):
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(error, os.strerror(error))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", refused)
+    expected = pytest.raises(OSError, match=os.strerror(error)) if is_told else nullcontext()
+    with expected:
+        write_whole(tmp_path / "a" / "x", b"content")
+    if not is_told:
+        assert (tmp_path / "a" / "x").read_bytes() == b"content"

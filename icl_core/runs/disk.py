@@ -1,5 +1,6 @@
 """Writes that survive a kill or a power cut: whole files, synced, readable by their owner alone."""
 
+import errno
 import os
 import re
 import threading
@@ -11,6 +12,9 @@ from pathlib import Path
 import psutil
 
 _DRAFT = re.compile(r"\..+\.(\d+)-\d+")  # .<name>.<process>-<thread>
+# What file systems answer that cannot sync a folder, such as CIFS, sshfs and shared folders of
+# virtual machines; a name in it is then on the disk when they write it.
+_NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)
 _OLD_DRAFT = 3600.0  # seconds after which a draft belongs to no running write
 
 
@@ -124,5 +128,8 @@ def _sync_folder(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    except OSError as problem:
+        if problem.errno not in _NO_FOLDER_SYNC:
+            raise
     finally:
         os.close(descriptor)
