@@ -60,7 +60,7 @@ def refusal() -> str:
     if sentence := _network_refusal():
         return sentence
     with suppress(OSError, *_FAULTS):
-        if path().exists() and (version := _version()) > VERSION:
+        if identity() and (version := _version()) > VERSION:
             return _version_refusal(version)
     return ""
 
@@ -92,7 +92,7 @@ def rows(statement: str, *values: Any) -> list[tuple]:
     """
     if in_transaction():
         return _thread.connection.execute(statement, values).fetchall()
-    if not path().exists() and not earlier_form.exists():
+    if identity() is None and not earlier_form.exists():
         return []
     return _repaired(lambda: _read(statement, values))
 
@@ -168,7 +168,7 @@ def _read(statement: str, values: tuple) -> list[tuple]:
     if path().is_symlink():
         raise Unusable(_LINK.format(path()))
     version = 0
-    if path().exists():
+    if identity():
         with closing(_connect()) as connection:
             version = _version_of(connection)
             if version == VERSION and (path() in _migrated_paths or limits.read_only()):

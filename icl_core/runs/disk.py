@@ -97,6 +97,14 @@ def unwritable(folder: Path) -> Path | None:
     return existing
 
 
+def files_of(folder: Path, pattern: str) -> list[Path]:
+    """Return the files of a folder whose path within it matches, in any order; none if there is no
+    such folder or it may not be looked into, as another user's: `unwritable` says so."""
+    with suppress(OSError):
+        return list(folder.glob(pattern))
+    return []
+
+
 def file_identity(path: Path) -> tuple[int, int] | None:
     """Return device and inode, which distinguish a file from a later one of the same name.
 

@@ -15,7 +15,7 @@ from icl_core import registry
 from icl_core.contract.knobs import DIGEST, BadSetting
 from icl_core.machine import limits
 from icl_core.runs import local, owners, store
-from icl_core.runs.disk import unwritable, write_note, write_whole
+from icl_core.runs.disk import files_of, unwritable, write_note, write_whole
 
 SHARE = 4  # all documents may take 1 / SHARE of the cache's limit
 MOST_OF_A_NAME = 60  # characters
@@ -126,7 +126,7 @@ def all_documents() -> list[Document]:
     documents = []
     for of, kind in registry.document_kinds().items():
         pattern = kind.path_of("*")
-        for path in pattern.parent.glob(pattern.name):
+        for path in files_of(pattern.parent, pattern.name):
             if not DIGEST.fullmatch(path.stem):
                 continue
             with suppress(OSError):  # deleted meanwhile

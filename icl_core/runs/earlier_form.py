@@ -6,6 +6,7 @@ owners of runs and documents. It is taken over once, when the database is made, 
 """
 
 import json
+import os
 import re
 import shutil
 import time
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from icl_core.machine.folders import cache_folder
+from icl_core.runs.disk import files_of
 
 _NAME = re.compile(r"[0-9A-Za-z-]{1,64}")  # of an item and of a visitor
 _COMMAND_LINE = "here"  # the file of the visitor whose name is empty
@@ -24,7 +26,7 @@ _FILES = ("request.json", "state.json", "cancel", "watched")
 
 def exists() -> bool:
     """Return whether an earlier version has left something."""
-    return any(_job_folders()) or (cache_folder() / "owners").is_dir()
+    return any(_job_folders()) or os.path.isdir(cache_folder() / "owners")
 
 
 def read() -> dict[str, list[dict[str, Any]]]:
@@ -40,7 +42,7 @@ def read() -> dict[str, list[dict[str, Any]]]:
             "visitor": "" if path.name == _COMMAND_LINE else path.name,
             "added": time.time(),
         }
-        for path in (cache_folder() / "owners").glob("*/*")
+        for path in files_of(cache_folder() / "owners", "*/*")
         if _NAME.fullmatch(path.parent.name) and _NAME.fullmatch(path.name)
     ]
     return {"jobs": jobs, "owners": owners}
@@ -57,8 +59,8 @@ def delete() -> None:
 
 
 def _job_folders() -> list[Path]:
-    folders = [path.parent for path in (cache_folder() / "jobs").glob("*/request.json")]
-    return [folder for folder in folders if _NAME.fullmatch(folder.name)]
+    requests = files_of(cache_folder() / "jobs", "*/request.json")
+    return [path.parent for path in requests if _NAME.fullmatch(path.parent.name)]
 
 
 def _job_row(folder: Path) -> dict[str, Any]:
