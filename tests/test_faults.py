@@ -1,6 +1,9 @@
 """A machine whose memory runs out, or whose GPU is lost: the job says so, its checkpoint stays,
 others go on."""
 
+import errno
+import os
+
 import numpy as np
 import pytest
 import torch
@@ -82,6 +85,12 @@ def real(make) -> BaseException:
         ),
         (real(lambda: torch.ones(2) @ torch.ones(3)), ""),
         (ValueError("CUDA error"), ""),
+        (OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)), MEMORY),
+        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), ""),
+        (ImportError("libtorch.so: failed to map segment from shared object"), MEMORY),
+        (ImportError("no module named torch"), ""),
+        (RuntimeError("could not create a primitive"), MEMORY),
+        (RuntimeError("can't start new thread"), MEMORY),
     ],
 )
 def test_faults_of_a_machine_are_told_from_those_of_an_experiment(problem, expected):

@@ -35,8 +35,8 @@ class NotHere(BadSetting):
 
 
 class TooLarge(NotHere):
-    """This computer has too little memory for the setting. A stored run of it is not damaged; a
-    computer with more memory can use it."""
+    """This computer has too little memory to train the setting. A stored run of it is shown all the
+    same."""
 
 
 @dataclass(frozen=True)

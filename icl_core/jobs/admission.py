@@ -28,7 +28,7 @@ def fits(key: str) -> bool:
     for state in queue.states():
         if _is_in_training(state, key):
             job = Job(state.key)
-            used += estimated_memory(job) * _count_trainings(job)
+            used += (estimated_memory(job) + device.WORKER) * _count_trainings(job)
     return not used or used + estimated_memory(Job(key)) <= device.memory()
 
 

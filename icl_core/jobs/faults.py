@@ -1,16 +1,24 @@
 """Recognise faults of the machine: a run's memory runs out, or its GPU fails. Called by `train`,
 `phase_helper` and the cluster."""
 
+import errno
 import re
+import sys
 from bisect import bisect_right
 from dataclasses import replace
 from typing import Any
 
 from icl_core.contract.knobs import knobs_of
+from icl_core.machine import containers
 
 MEMORY = "memory"
 GPU = "GPU"
-_OUT_OF_MEMORY = ("DefaultCPUAllocator", "out of memory", "ALLOC_FAILED")
+_OUT_OF_MEMORY = (
+    *("DefaultCPUAllocator", "out of memory", "ALLOC_FAILED"),
+    "could not create a primitive",  # of oneDNN, which makes a program for each shape
+    "can't start new thread",
+)
+_NOT_MAPPED = "failed to map segment"  # of a shared library: the address space is too small
 _ALLOCATION = re.compile(r"allocate ([\d.]+) (\w+)")  # as torch and numpy say it
 _LONGEST = 200  # characters of a message
 
@@ -22,17 +30,19 @@ class GpuLost(Exception):
 def fault_kind(problem: BaseException) -> str:
     """Return MEMORY if memory ran out, on a GPU or a CPU; GPU if a kernel failed, after which the
     process can compute nothing any more; "" for every other exception."""
-    import torch
-
     text = str(problem)
     of_torch = isinstance(problem, RuntimeError)
-    if isinstance(problem, (MemoryError, torch.OutOfMemoryError)):
+    if isinstance(problem, MemoryError) or getattr(problem, "errno", None) == errno.ENOMEM:
+        return MEMORY
+    if isinstance(problem, ImportError) and _NOT_MAPPED in text:
         return MEMORY
     if of_torch and any(words in text for words in _OUT_OF_MEMORY):
         return MEMORY
-    if isinstance(problem, torch.AcceleratorError) or (of_torch and "CUDA error" in text):
-        return GPU
-    return ""
+    torch = sys.modules.get("torch")  # what is not imported, or could not be, raises nothing
+    if isinstance(problem, getattr(torch, "OutOfMemoryError", ())):
+        return MEMORY
+    is_accelerators = isinstance(problem, getattr(torch, "AcceleratorError", ()))
+    return GPU if is_accelerators or (of_torch and "CUDA error" in text) else ""
 
 
 def first_line(problem: BaseException) -> str:
@@ -62,6 +72,20 @@ def memory_message(config: Any, error: str) -> str:
     return (
         f"the memory of {device.describe()} ran out: {expected}{asked}{_size(free)} are free now; "
         f"{advice}"
+    )
+
+
+def server_memory_message(problem: BaseException) -> str:
+    """Return a sentence on a page that could not be drawn for want of memory."""
+    bounds: list[str] = []
+    if (limit := containers.memory_limit()) is not None:
+        bounds.append(f"{_size(limit)} of memory in this container")
+    if (limit := containers.address_space()) is not None:
+        bounds.append(f"{_size(limit)} of address space (ulimit -v)")
+    may_use = f" It may use {' and '.join(bounds)}." if bounds else ""
+    return (
+        f"The memory of this server has run out: {first_line(problem)}.{may_use} The dashboard and "
+        "one worker need about 0.6 GiB of memory, and an address space of 3 GiB each."
     )
 
 

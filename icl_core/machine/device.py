@@ -13,7 +13,7 @@ import psutil
 import torch
 
 from icl_core.contract.knobs import BadSetting, TooLarge
-from icl_core.machine import malloc
+from icl_core.machine import containers, malloc
 
 # "medium", the default on a CPU, lets torch compute a float32 product in two bfloat16 parts where
 # that is faster. On CPUs without bfloat16 tiles the error stays that of float32
@@ -21,8 +21,14 @@ from icl_core.machine import malloc
 # bits of precision, which changes results; "highest" is the default there.
 PRECISIONS = ("medium", "high", "highest")
 
+# What processes hold before they train anything, measured on x86-64 Linux, in bytes.
+WORKER = 280 * 2**20  # of memory: a worker
+HELD = 270 * 2**20 + WORKER  # a server and a worker
+SMALL_RUN = 100 * 2**20  # a run of classroom size
+ADDRESSES = 700 * 2**20  # of address space: a worker
+
 _chosen = ""  # the device that `choose` has set
-# Collects the estimates of `check_memory` while `estimated` runs.
+# Collects the estimates of `check_memory` within `no_memory_check`.
 _estimates: ContextVar[list[int] | None] = ContextVar("estimates", default=None)
 
 
@@ -110,12 +116,17 @@ def prepare() -> None:
 
 def workers() -> int:
     """Return how many trainings may run at once: one for each GPU, or for the single one that
-    `ICL_DEVICE` names; without GPUs, one for each core."""
+    `ICL_DEVICE` names; without GPUs, one for each core that this process may use, as far as memory
+    allows."""
     if current_device().type == "cuda":
         return 1 if os.environ.get("ICL_DEVICE") else max(1, torch.cuda.device_count())
+    cores = os.cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):  # the cores that this process may use; Linux only
-        return max(1, len(os.sched_getaffinity(0)))
-    return os.cpu_count() or 1
+        cores = len(os.sched_getaffinity(0))
+    if (limit := containers.core_limit()) is not None:
+        cores = min(cores, int(limit))
+    more = int((_share_of_memory() - HELD) // (WORKER + SMALL_RUN))
+    return max(1, min(cores, 1 + more))
 
 
 def precision() -> str:
@@ -158,21 +169,30 @@ def exact() -> Iterator[None]:
 
 
 def memory() -> int:
-    """Return how many bytes a run may use: nine tenths of the device's memory.
+    """Return how many bytes a run may use: nine tenths of the device's memory, on a CPU without
+    what a server and a worker hold.
 
     It is a share of the total, not of the free memory, so that the settings that can be chosen do
     not depend on what else is running.
     """
     if current_device().type == "cuda":
         return int(0.9 * torch.cuda.get_device_properties(current_device()).total_memory)
+    left = _share_of_memory() - HELD
+    if (limit := containers.address_space()) is not None:
+        left = min(left, int(0.9 * limit) - ADDRESSES)
+    return max(0, left)
+
+
+def _share_of_memory() -> int:
     return int(0.9 * _installed())
 
 
 @cache
 def _installed() -> int:
-    """Return the bytes of memory of this machine; cached, since every setting is checked against
-    it."""
-    return psutil.virtual_memory().total
+    """Return the bytes of memory of this machine or, if that is less, of this container; cached,
+    since every setting is checked against it."""
+    total = psutil.virtual_memory().total
+    return min(total, containers.memory_limit() or total)
 
 
 def keep_imports() -> None:
@@ -193,17 +213,28 @@ def release() -> int:
         torch.cuda.empty_cache()
         return torch.cuda.mem_get_info(current_device())[0]
     malloc.trim()
-    return psutil.virtual_memory().available
+    available = psutil.virtual_memory().available
+    left = containers.memory_left()
+    return available if left is None else min(available, left)
 
 
 def estimated(make: Callable[[], object]) -> int:
     """Return the largest estimate, in bytes, given to `check_memory` while `make` creates settings;
-    0 if there is none. `check_memory` refuses nothing meanwhile."""
-    estimates = [0]
+    0 if there is none."""
+    with no_memory_check() as estimates:
+        make()
+    return max(estimates, default=0)
+
+
+@contextmanager
+def no_memory_check() -> Iterator[list[int]]:
+    """Refuse no settings for want of memory in this context: settings of presets, and of runs that
+    are there, are shown where they could not be trained. Yields the list of the estimates, in
+    bytes, which fills."""
+    estimates: list[int] = []
     token = _estimates.set(estimates)
     try:
-        make()
-        return max(estimates)
+        yield estimates
     finally:
         _estimates.reset(token)
 

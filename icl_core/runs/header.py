@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from icl_core import registry
 from icl_core.contract import settings_io
-from icl_core.contract.knobs import BadSetting, NotHere, TooLarge, knobs_of
+from icl_core.contract.knobs import BadSetting, NotHere, knobs_of
 from icl_core.contract.settings_io import from_stored
 from icl_core.runs.file import IDENTITY, Damaged, Record, canonical, read_record
 from icl_core.runs.shared_tensors import SharedTensors
@@ -66,7 +66,14 @@ class Header:
 
     @cached_property
     def _typed(self) -> Any:
-        return from_stored(registry.experiment(self.experiment).config, self.config)
+        return self._read_config()
+
+    def _read_config(self) -> Any:
+        experiment = registry.experiment(self.experiment)
+        from icl_core.machine import device  # imports torch
+
+        with device.no_memory_check():  # the run is there: nothing is trained
+            return from_stored(experiment.config, self.config)
 
     @cached_property
     def _names_documents(self) -> bool:
@@ -86,7 +93,7 @@ def typed_config(header: Header) -> Any:
     try:
         if not header._names_documents:
             return header._typed
-        return from_stored(registry.experiment(header.experiment).config, header.config)
+        return header._read_config()
     except NotHere:
         raise
     except (TypeError, BadSetting) as problem:
@@ -243,9 +250,6 @@ class Headers:
             return header
         try:
             typed_config(header)
-        except TooLarge as problem:  # not damaged: a computer with more memory can show it
-            self._report(f"The run {header.path.name} is not shown: {problem}.")
-            return None
         except NotHere:  # once the text is given again, the run is shown again
             return None
         except Damaged as problem:

@@ -6,7 +6,7 @@ from contextlib import suppress
 import streamlit as st
 
 from icl_core import registry
-from icl_core.contract import knobs, settings_io
+from icl_core.contract import knobs
 from icl_core.contract.experiment import Paper, Run
 from icl_core.contract.lesson import EXPERIMENTS, PRESETS, SETTINGS, TRAIN
 from icl_core.findings import findings
@@ -14,7 +14,7 @@ from icl_core.findings.findings import Summary
 from icl_core.jobs import spawn
 from icl_core.machine import limits
 from icl_core.runs import store
-from icl_core.runs.header import Header
+from icl_core.runs.header import Header, typed_config
 from pages.ui.claims import verdicts
 from pages.ui.controls import auto_train, sharing, sidebar, train_longer, training, uploads, widgets
 from pages.ui.controls.training import Pending
@@ -22,6 +22,7 @@ from pages.ui.link import address, kept_answers, lesson_rules, same_tab_links
 from pages.ui.link.address import Setting
 from pages.ui.look import formats, menu
 from pages.ui.look.escape import escape_markdown
+from pages.ui.look.memory_words import say_if_memory_ends
 from pages.ui.look.sized_cache import keep_by_size
 from pages.ui.stage import drawers, stage
 from pages.ui.story import glossary, lesson
@@ -33,6 +34,7 @@ _ORIGINS = {
 }
 
 
+@say_if_memory_ends
 def show(name: str) -> None:
     """Draw the page of the paper called `name`."""
     tools = menu.frame(menu.short_title(name), has_stage=True)
@@ -242,7 +244,7 @@ def _pending(setting: Setting, exact: Header | None, shown: Header | None) -> Pe
 
 def _differences(setting: Setting, shown: Header) -> str:
     """Return, in words, the settings of the run on screen that are not the address's."""
-    nearest = settings_io.from_stored(setting.experiment.config, shown.config)
+    nearest = typed_config(shown)
     differences = []
     for field, knob in knobs.knobs_of(setting.experiment.config).items():
         value = getattr(nearest, field)

@@ -8,10 +8,11 @@ from urllib.parse import urlencode
 import segno
 import streamlit as st
 
-from icl_core.contract import knobs, settings_io
+from icl_core.contract import knobs
 from icl_core.contract.experiment import STAGE
 from icl_core.contract.setting_names import file_stem
 from icl_core.runs import store
+from icl_core.runs.header import typed_config
 from icl_core.runs.store import Header
 from pages.ui.link import address, visitors
 from pages.ui.link.address import Setting
@@ -71,7 +72,7 @@ def _exports(setting: Setting, header: Header) -> None:
         "**Export** the run. The numbers of each figure are in the drawer Numbers, its pictures in "
         "its toolbar."
     )
-    config = settings_io.from_stored(setting.experiment.config, header.config)
+    config = typed_config(header)
     stem = file_stem(setting.id, config, setting.preset.config)
     name = f"{stem}-{header.digest[:8]}.safetensors"
     content = partial(store.default().content, header)

@@ -14,6 +14,7 @@ from pages.ui.link import same_tab_links
 from pages.ui.look import menu
 from pages.ui.look.chart import show_chart
 from pages.ui.look.escape import escape_markdown
+from pages.ui.look.memory_words import say_if_memory_ends
 from pages.ui.look.style import is_dark
 from pages.ui.story import tour
 
@@ -23,6 +24,7 @@ This is **in-context learning**. Here you train small models that do it, and loo
 """
 
 
+@say_if_memory_ends
 def show() -> None:
     """Draw the front page, or the end of the tour that its address names."""
     if tour.stops(st.query_params.get(tour.END, "")):

@@ -18,6 +18,7 @@ from icl_core.contract import knobs, settings_io
 from icl_core.contract.experiment import Experiment, Paper, Preset
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.lesson import Lesson
+from icl_core.runs import store
 from pages.ui.link import lesson_rules, pending_address
 
 # A step of the address has fewer digits: Python refuses to read a very long number.
@@ -318,9 +319,17 @@ def _config(
     id: str, experiment: Experiment, preset: Preset, chosen: dict[str, Any]
 ) -> tuple[Any, str]:
     """Return the config of the `chosen` values and "", or the last valid config and the reason why
-    they are refused."""
+    they are refused. Settings that are too large to be trained here are refused unless their run is
+    there."""
     try:
         config = experiment.config(**chosen)
+    except knobs.TooLarge as error:
+        from icl_core.machine import device  # imports torch
+
+        with device.no_memory_check():
+            config = experiment.config(**chosen)
+        if store.default().find(id, config) is None:
+            return _last_valid(id, preset), str(error)
     except BadSetting as error:
         return _last_valid(id, preset), str(error)
     st.session_state[f"good:{id}"] = config

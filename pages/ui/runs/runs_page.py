@@ -19,9 +19,11 @@ from pages.ui.controls import training
 from pages.ui.link import address, same_tab_links, visitors
 from pages.ui.look import formats, menu
 from pages.ui.look.escape import escape_markdown
+from pages.ui.look.memory_words import say_if_memory_ends
 from pages.ui.runs import given_documents
 
 
+@say_if_memory_ends
 def show() -> None:
     """Draw the page of runs."""
     menu.frame("Runs")

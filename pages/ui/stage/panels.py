@@ -16,6 +16,7 @@ from icl_core.contract.seeds import FIELD, can_choose
 from icl_core.contract.setting_names import file_stem
 from icl_core.figures import panel_tables
 from icl_core.figures.downsample import every_cell
+from icl_core.jobs import faults
 from pages.ui.link.address import Setting
 from pages.ui.look import room
 from pages.ui.look.chart import show_chart
@@ -119,10 +120,13 @@ def report_faults(setting: Setting, part: str) -> Iterator[None]:
     except Exception as fault:
         logging.getLogger(__name__).exception("%s: %s was not drawn", setting.id, part)
         with st.container(key=f"fault-{part}"):
-            st.error(
-                f"A fault of the program, not of your setting: {type(fault).__name__}. The log "
-                "says where."
-            )
+            if faults.fault_kind(fault) == faults.MEMORY:
+                st.error(escape_markdown(faults.server_memory_message(fault)))
+            else:
+                st.error(
+                    f"A fault of the program, not of your setting: {type(fault).__name__}. The log "
+                    "says where."
+                )
 
 
 @dataclass(frozen=True)
