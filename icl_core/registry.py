@@ -16,6 +16,7 @@ from icl_core.contract.document import DocumentKind
 from icl_core.contract.experiment import Experiment, Paper
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.lesson import Lesson
+from icl_core.contract.suggestion import nearest
 
 _log = logging.getLogger(__name__)
 
@@ -28,7 +29,7 @@ def papers() -> dict[str, Paper]:
     imported, hence no torch. `ICL_PAPERS` may name one more folder of papers, to try a paper before
     it is moved in.
     """
-    extra = os.environ.get("ICL_PAPERS")
+    extra = os.path.expanduser(os.environ.get("ICL_PAPERS", ""))
     if extra and extra not in _papers.__path__:
         _papers.__path__.append(extra)
     by_name: dict[str, Paper] = {}
@@ -108,6 +109,15 @@ def imported(experiment_id: str) -> bool:
 
 
 def _unknown(experiment_id: str) -> BadSetting:
-    return BadSetting(
-        f"there is no experiment {experiment_id!r:.80}; there are {', '.join(experiment_ids())}"
-    )
+    """Return the refusal of an experiment that does not exist: it names the one that is most like
+    it, or else all."""
+    ids = {each.partition(".")[2]: each for each in experiment_ids()}  # typed without the paper
+    ids |= {each: each for each in experiment_ids()}
+    typed = experiment_id
+    paper_name, _, name = experiment_id.partition(".")
+    if paper_name in papers():  # the paper's name, which is right, makes no experiment likely
+        typed = name
+        ids = {each: f"{paper_name}.{each}" for each in papers()[paper_name].experiments}
+    near = ids.get(nearest(typed, ids))
+    hint = f" (did you mean {near!r}?)" if near else f"; there are {', '.join(experiment_ids())}"
+    return BadSetting(f"there is no experiment {experiment_id!r:.80}{hint}")

@@ -44,13 +44,19 @@ class Sample:
         ("rate", float("nan"), "rate must be a number from 0.001 to 1.0, got nan"),
         ("rate", 2, "rate must be a number from 0.001 to 1.0, got 2"),
         ("law", "none", "law must be one of uniform, bigram, got 'none'"),
+        (
+            "law",
+            "Bigramm",
+            "law must be one of uniform, bigram, got 'Bigramm' (did you mean 'bigram'?)",
+        ),
         ("words", "abcdef", "words must be text of at most 5 characters, got 'abcdef'"),
         ("on", 1, "on must be true or false, got 1"),
     ],
 )
 def test_a_value_out_of_range_names_field_range_and_value(field, value, expected):
-    with pytest.raises(BadSetting, match="^" + expected.replace("(", r"\(") + "$"):
+    with pytest.raises(BadSetting) as refused:
         Sample(**{field: value})
+    assert str(refused.value) == expected
 
 
 def test_a_refused_combination():
@@ -107,7 +113,8 @@ def test_a_line_of_settings_says_what_differs_and_is_read_back():
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("d=96, rte=0.2", "no setting 'rte'; did you mean 'rate'"),
+        ("d=96, rte=0.2", r"no setting 'rte' \(did you mean 'rate'\?\)"),
+        ("d=96, colour=red", "no setting 'colour'; the settings are d, rate"),
         ("d=96 d=8", "name d once, got it twice"),
         ("96 d=8", "must be like 'd=8, rate=0.1', got '96'"),
     ],

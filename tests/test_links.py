@@ -102,7 +102,9 @@ def at(app: AppTest) -> int:
             ["pairs must be whole numbers from 1 to 80, got '0'"],
         ),
         ("gdssm", "experiment=none", ["experiment must be one of"]),
+        ("gdssm", "experiment=layr", ["got 'layr' (did you mean 'layer'?). You see layer."]),
         ("gdssm", "colour=red", ["no setting 'colour'"]),
+        ("gdssm", "step=0&recurrance=full", ["'recurrance' (did you mean 'recurrence'?)."]),
     ],
 )
 def test_what_is_out_of_range_is_named_once_and_all_is_drawn(

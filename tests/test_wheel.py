@@ -110,6 +110,9 @@ def test_the_cache_is_where_it_is_named_else_in_the_repository_or_with_the_users
 ):
     monkeypatch.setenv("ICL_CACHE_DIR", str(tmp_path))
     assert folders.cache_folder() == tmp_path
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("ICL_CACHE_DIR", "~/runs")
+    assert folders.cache_folder() == tmp_path / "runs"
     monkeypatch.delenv("ICL_CACHE_DIR")
     assert folders.cache_folder() == ROOT / "artifacts" / "cache"
     monkeypatch.setattr(folders, "HOME", tmp_path / "icl_dashboard")

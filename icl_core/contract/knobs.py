@@ -15,11 +15,13 @@ fields that a visitor moves first.
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 from typing import Any, TypeVar, dataclass_transform
+
+from icl_core.contract.suggestion import did_you_mean
 
 T = TypeVar("T", bound=type)
 DIGEST = re.compile(r"[0-9a-f]{16}")  # names a visitor's document, which is stored under it
@@ -37,6 +39,13 @@ class NotHere(BadSetting):
 class TooLarge(NotHere):
     """This computer has too little memory to train the setting. A stored run of it is shown all the
     same."""
+
+
+def unknown_name(what: str, typed: Any, names: Iterable[str]) -> BadSetting:
+    """Return the refusal of a value `typed` that is none of the `names` that `what` may have."""
+    known = list(names)
+    hint = did_you_mean(typed, known) if isinstance(typed, str) else ""
+    return BadSetting(f"{what} must be one of {', '.join(known)}, got {typed!r:.80}{hint}")
 
 
 @dataclass(frozen=True)
@@ -113,9 +122,7 @@ class Knob:
                 raise BadSetting(f"{name} must be true or false, got {value!r:.80}")
         elif self.kind == "choice":
             if not isinstance(value, str) or value not in self.options:
-                raise BadSetting(
-                    f"{name} must be one of {', '.join(self.options)}, got {value!r:.80}"
-                )
+                raise unknown_name(name, value, self.options)
         elif self.kind == "document":
             if value != self.default and not (isinstance(value, str) and DIGEST.fullmatch(value)):
                 raise BadSetting(

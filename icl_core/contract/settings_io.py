@@ -1,13 +1,13 @@
 """Settings as texts and in files: the texts of an address or a command line, lists of numbers that
 a visitor types, the fields that a file stores, and the difference between two settings."""
 
-import difflib
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from icl_core.contract.knobs import BadSetting, Knob, knobs_of, values
+from icl_core.contract.suggestion import did_you_mean
 
 # Another seed shows the same thing again: such a run is nearer than one with any other difference.
 _SEED_WEIGHT = 0.01
@@ -46,9 +46,7 @@ def parse(settings_class: type, raw: Mapping[str, str], base: Any = None) -> Any
     raw = {current_name(knobs, name): text for name, text in raw.items()}
     unknown = [name for name in raw if name not in knobs]
     if unknown:
-        raise BadSetting(
-            f"there is no setting {unknown[0]!r:.80}; the settings are {', '.join(knobs)}"
-        )
+        raise no_setting(unknown[0], knobs)
     named = {name: knobs[name].parse(name, text) for name, text in raw.items()}
     if base is not None:
         others = values(base)
@@ -76,6 +74,14 @@ def current_name(knobs: Mapping[str, Knob], name: str) -> str:
     if name in knobs:
         return name
     return next((field for field, knob in knobs.items() if knob.was == name), name)
+
+
+def no_setting(typed: str, names: Iterable[str], which: str = "the settings are") -> BadSetting:
+    """Return the refusal of a field that does not exist: it names the one that is most like it, or
+    else all `names`, which it calls `which`."""
+    known = list(names)
+    hint = did_you_mean(typed, known) or f"; {which} {', '.join(known)}"
+    return BadSetting(f"there is no setting {typed!r:.80}{hint}")
 
 
 def differences(config: Any, other: Any) -> list[str]:
@@ -115,11 +121,7 @@ def from_line(settings_class: type, line: str) -> dict[str, str]:
     for typed, text in zip(parts[::2], parts[1::2], strict=True):
         name = current_name(knobs, typed)
         if name not in knobs:
-            near = difflib.get_close_matches(typed, knobs, 1, 0.5)
-            hint = (
-                f"; did you mean {near[0]!r}" if near else f"; the settings are {', '.join(knobs)}"
-            )
-            raise BadSetting(f"there is no setting {typed!r:.80}{hint}")
+            raise no_setting(typed, knobs)
         if name in texts:
             raise BadSetting(f"a line of settings must name {name} once, got it twice")
         texts[name] = text.strip(_BETWEEN)

@@ -31,12 +31,12 @@ def is_installed() -> bool:
 def cache_folder() -> Path:
     """Return the folder for files created on this computer: local runs, jobs, documents.
 
-    `ICL_CACHE_DIR` names it; else it is artifacts/cache in the repository, and the system's folder
-    for the user's data if the dashboard is installed.
+    `ICL_CACHE_DIR` names it, in which a leading `~` is the user's home; else it is artifacts/cache
+    in the repository, and the system's folder for the user's data if the dashboard is installed.
     """
     named = os.environ.get("ICL_CACHE_DIR")
     if named:
-        return Path(named)
+        return Path(os.path.expanduser(named))
     if is_installed():
         return platformdirs.user_data_path("icl-dashboard", appauthor=False)
     return ARTIFACTS / "cache"

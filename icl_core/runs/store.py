@@ -298,7 +298,7 @@ def default() -> Store:
 
     `ICL_ARTIFACTS` and `ICL_CACHE_DIR` name its folders, `ICL_CACHE_LIMIT` its size.
     """
-    shipped = Path(os.environ.get("ICL_ARTIFACTS") or ARTIFACTS)
+    shipped = Path(os.path.expanduser(os.environ.get("ICL_ARTIFACTS") or ARTIFACTS))
     limit = size_limit(os.environ.get("ICL_CACHE_LIMIT") or "2GiB")
     return Store(shipped, cache_folder(), limit)
 

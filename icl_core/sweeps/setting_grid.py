@@ -10,7 +10,7 @@ from typing import Any
 
 from icl_core import registry
 from icl_core.contract.knobs import BadSetting, Knob, knobs_of
-from icl_core.contract.settings_io import current_name
+from icl_core.contract.settings_io import current_name, no_setting
 
 MOST_AXES = 4
 MOST_CELLS = 400
@@ -121,10 +121,7 @@ def _axis(word: str, knobs: Mapping[str, Knob]) -> Axis:
             f"a sweep must be over knobs other than {' and '.join(REPEATS)}, got {field}"
         )
     if field not in knobs:
-        raise BadSetting(
-            f"there is no setting {name!r:.80}; those that can be swept are "
-            f"{', '.join(can_sweep(knobs))}"
-        )
+        raise no_setting(name, can_sweep(knobs), "those that can be swept are")
     knob = knobs[field]
     if knob.kind not in SWEPT:
         raise BadSetting(

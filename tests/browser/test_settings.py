@@ -86,7 +86,7 @@ def test_a_setting_is_typed_as_a_line_and_a_preset_is_chosen_from_the_menu(
     line = tab.get_by_role("textbox", name="Setting as text")
     line.fill("d=11, sedes=2")
     line.press("Enter")
-    expect(tab.get_by_text("There is no setting 'sedes'; did you mean 'seeds'.")).to_be_visible()
+    expect(tab.get_by_text("There is no setting 'sedes' (did you mean 'seeds'?).")).to_be_visible()
     expect(line).to_have_value("d=11, sedes=2")
     line.fill("d=11, seeds=2")
     line.press("Enter")

@@ -250,9 +250,7 @@ def _pick(field: str, names: tuple[str, ...], warnings: list[str]) -> str:
     name = st.query_params.get(field, names[0])
     if name in names:
         return name
-    warnings.append(
-        f"{field} must be one of {', '.join(names)}, got {name!r:.80}. You see {names[0]}."
-    )
+    warnings.append(f"{knobs.unknown_name(field, name, names)}. You see {names[0]}.")
     return names[0]
 
 
@@ -281,9 +279,8 @@ def _parse(
     values: dict[str, Any] = {}
     for field, text in texts.items():
         if field not in all_knobs:
-            warnings.append(
-                f"There is no setting {field!r:.80}; the settings are {', '.join(all_knobs)}."
-            )
+            sentence = str(settings_io.no_setting(field, all_knobs))
+            warnings.append(f"{sentence[:1].upper()}{sentence[1:]}.")
             continue
         try:
             value = all_knobs[field].parse(field, text)
