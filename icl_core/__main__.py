@@ -2,7 +2,14 @@
 
 import sys
 
-from icl_core.cli import main
+from icl_core.command import guard
+
+
+def _main() -> int:
+    from icl_core.cli import main
+
+    return main()
+
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(guard.run(_main))

@@ -14,11 +14,13 @@ from icl_core import registry
 from icl_core.contract import knobs
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.run import Tensors, thinned
+from icl_core.contract.suggestion import did_you_mean
 from icl_core.findings import findings, gallery
 from icl_core.findings.findings import Finding
 from icl_core.jobs import queue
-from icl_core.jobs.terminal import watch_all
+from icl_core.jobs.terminal import INTERRUPTED, watch_all
 from icl_core.runs import store
+from icl_core.runs.disk import unwritable
 from icl_core.runs.file import Damaged
 from icl_core.runs.store import Header
 from icl_core.sweeps import atlas
@@ -48,13 +50,19 @@ def build_runs(
 
     `ids` are experiments, all if the list is empty; `presets` are names, all if it is None.
     Returns what the runs measured, and a sentence for each run that could not be built. Raises
-    `BadSetting` for an unknown experiment or preset. Ctrl-C stops the trainings at a checkpoint.
+    `BadSetting` for an unknown experiment or preset, and if artifacts/ cannot be written. Ctrl-C
+    stops the trainings at a checkpoint and raises `KeyboardInterrupt` with a sentence.
     """
     ids = ids or registry.experiment_ids()
     wanted = [run for experiment_id in ids for run in wanted_runs(experiment_id)]
     chosen = [run for run in wanted if presets is None or set(presets) & set(run.presets)]
     if presets is not None and not chosen:
-        raise BadSetting(f"--preset must name a shipped preset, got {', '.join(presets)!r:.80}")
+        shipped = [name for run in wanted for name in run.presets]
+        hint = did_you_mean(presets[0], shipped)
+        raise BadSetting(
+            f"--preset must name a shipped preset, got {', '.join(presets)!r:.80}{hint}"
+        )
+    check_writable()
     failures = _train([run for run in chosen if not _exists_whole(run)], workers)
     problems = list(failures.values())
     measured = []
@@ -75,6 +83,16 @@ def build_runs(
             measured += findings.of_atlas(experiment_id, store.default())
         problems += gallery.write(ids)
     return measured, problems
+
+
+def check_writable() -> None:
+    """Raise `BadSetting` unless what is shipped can be written: before anything is trained for
+    it."""
+    folder = store.default().shipped
+    if (obstacle := unwritable(folder)) is not None:
+        raise BadSetting(
+            f"{obstacle} must be a folder that this user may write to; ICL_ARTIFACTS names another"
+        )
 
 
 def _build_atlas(experiment_id: str, workers: int | None) -> list[str]:
@@ -127,16 +145,20 @@ def _exists_whole(run: WantedRun) -> bool:
 
 
 def _train(missing: list[WantedRun], workers: int | None) -> dict[str, str]:
-    """Train the missing runs; return a sentence for each that failed, by key."""
-    keys = [queue.submit(run.experiment, run.config) for run in missing]
+    """Train the missing runs; return a sentence for each that failed or was refused, by key."""
+    failures = {}
+    keys: list[str] = []
     try:
+        for run in missing:
+            try:
+                keys.append(queue.submit(run.experiment, run.config))
+            except BadSetting as problem:  # it can never be kept here: train the others
+                failures[run.key] = f"{run}: {problem}"
         watch_all(keys, workers)
     except KeyboardInterrupt:
-        for key in keys:
-            queue.interrupt(key)
-        print("interrupted; the same command goes on from here", file=sys.stderr)
-        raise
-    failures = {}
+        for run in missing:
+            queue.interrupt(run.key)
+        raise KeyboardInterrupt(INTERRUPTED) from None
     for run in missing:
         state = queue.state(run.key)
         if state is not None and state.status != "done":

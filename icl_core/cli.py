@@ -2,39 +2,42 @@
 
 list · show, run, sweep, figure EXPERIMENT · a command for each kind of document FILE · claims ·
 build · gallery · work
+
+The commands are in `icl_core.command`, whose README says what they print.
 """
 
 import argparse
-import json
+import platform
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from pathlib import Path
+import tomllib
+from collections.abc import Sequence
+from importlib import metadata
 from typing import Any
 
-from icl_core import registry
-from icl_core.contract import knobs, settings_io
-from icl_core.contract.experiment import CannotDraw, Experiment, Preset
+from icl_core.command import collect, explain, figure, keep, train
+from icl_core.command.experiment_options import Command
+from icl_core.command.guard import BAD_VALUE, DONE, EXIT_CODES, FAILED
+from icl_core.contract.experiment import CannotDraw
 from icl_core.contract.knobs import BadSetting
-from icl_core.findings import claims_table, findings
+from icl_core.contract.suggestion import did_you_mean
 from icl_core.jobs import scheduler_address
-from icl_core.jobs.terminal import Failed, train_or_load
-from icl_core.runs import documents, store
+from icl_core.jobs.terminal import Failed
+from icl_core.machine import folders
 
-FAILED = 1  # exit codes; 0 is success
-BAD_VALUE = 2
-INTERRUPTED = 130
-
-AddCommand = Callable[[str, Callable[[argparse.Namespace], int], str], argparse.ArgumentParser]
+NAME = "icl-dashboard"  # of the package
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "python -m icl_core") -> int:
-    """Run one command of `program` and return its exit code.
+    """Carry out one command of `program` and return its exit code, one of `guard.EXIT_CODES`.
 
-    The code is 0 for success, 1 if a training or a claim failed, 2 for bad values, 130 for Ctrl-C.
-    `arguments` are those of the process if they are left out.
+    `arguments` are those of the process if they are left out. Called within `guard.run`, which
+    takes what ends a command from outside. Raises `SystemExit`, as argparse does, for words that
+    are no command and after `--help` and `--version`.
     """
-    options = _parser(program).parse_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    parser, commands = _parsers(program)
+    _check_names(words, parser, commands)
+    options = parser.parse_args(words)
     try:
         if getattr(options, "scheduler", None):
             scheduler_address.choose_scheduler(options.scheduler)
@@ -45,41 +48,63 @@ def main(arguments: Sequence[str] | None = None, program: str = "python -m icl_c
     except Failed as problem:
         print(problem, file=sys.stderr)
         return FAILED
-    except KeyboardInterrupt:
-        return INTERRUPTED
 
 
-def _parser(program: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=program, description="Train, draw and check the experiments."
+class Parser(argparse.ArgumentParser):
+    """A parser that knows its options, so that a mistyped one can be answered."""
+
+    def __init__(self, **more: Any) -> None:
+        self.options: list[str] = []  # first, as argparse adds --help at once
+        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **more)
+
+    def add_argument(self, *names: Any, **more: Any) -> argparse.Action:
+        """Add an argument as argparse does, and note the option strings."""
+        action = super().add_argument(*names, **more)
+        self.options.extend(action.option_strings)
+        return action
+
+
+class _Version(argparse.Action):
+    """Print the versions, which are looked up only then, and end."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **more: Any) -> None:
+        super().__init__(option_strings, dest, nargs=0, **more)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        print(version_line())
+        parser.exit()
+
+
+def version_line() -> str:
+    """Return the version of the dashboard, of Python and of torch, which is not imported."""
+    if folders.is_installed():
+        version = metadata.version(NAME)
+    else:
+        project = tomllib.loads((folders.LIBRARY / "pyproject.toml").read_text(encoding="utf-8"))
+        version = project["project"]["version"]
+    torch = metadata.version("torch")
+    return f"{NAME} {version} (Python {platform.python_version()}, torch {torch})"
+
+
+def _parsers(program: str) -> tuple[Parser, dict[str, Parser]]:
+    """Return the parser, and those of its commands by name."""
+    alone = "; alone it opens the dashboard" if program == "icl" else ""
+    parser = Parser(
+        prog=program,
+        description=f"Train, draw and check the experiments{alone}.",
+        epilog=EXIT_CODES,
     )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    parser.add_argument("--version", action=_Version, help="print the version and end")
+    subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands: dict[str, Parser] = {}
 
-    def add(
-        name: str, command: Callable[[argparse.Namespace], int], about: str
-    ) -> argparse.ArgumentParser:
-        command_parser = commands.add_parser(name, help=about, description=about)
-        command_parser.set_defaults(command=command)
-        return command_parser
+    def add(name: str, command: Command, about: str) -> Parser:
+        commands[name] = subparsers.add_parser(name, help=about, description=f"{about}.")
+        commands[name].set_defaults(command=command)
+        return commands[name]
 
-    add("list", _list, "list the papers and their experiments")
-    show = add("show", _show, "explain an experiment, its settings and presets")
-    show.add_argument("experiment")
-    _add_experiment_commands(add)
-    for name, kind in registry.document_kinds().items():
-        keep = add(name, partial(_keep, name), kind.command)
-        keep.add_argument("file", type=Path, help=kind.file)
-    claims = add("claims", _claims, "list what the papers claim and what was measured")
-    claims.add_argument("--json", action="store_true", help="print a JSON list")
-    build = add("build", _build, "make the shipped runs; goes on where it was interrupted")
-    build.add_argument("experiment", nargs="*")
-    build.add_argument(
-        "--preset", action="append", metavar="NAME", help="only presets of this name"
-    )
-    build.add_argument("--jobs", type=int, metavar="N", help="trainings at once")
-    _add_scheduler(build)
-    gallery = add("gallery", _gallery, "draw the gallery's pictures of the shipped runs anew")
-    gallery.add_argument("experiment", nargs="*")
+    for module in (explain, train, figure, keep, collect):
+        module.add_commands(add)
     work = add("work", _work, "train what was asked for; started by the dashboard when needed")
     work.add_argument("--once", action="store_true", help="one job at most")
     work.add_argument(
@@ -88,210 +113,29 @@ def _parser(program: str) -> argparse.ArgumentParser:
     work.add_argument(
         "--slots", type=int, metavar="N", help="do nothing if N workers are there already"
     )
-    return parser
+    return parser, commands
 
 
-def _add_experiment_commands(add: AddCommand) -> None:
-    """Add the commands that take an experiment and its settings."""
-    run = add("run", _run, "train one setting, or load it, and print its metrics")
-    _add_setting(run)
-    run.add_argument("--json", action="store_true", help="print the metrics as a JSON list")
-    sweep = add(
-        "sweep",
-        _sweep,
-        "train a grid of settings and print their metrics; goes on where it was interrupted",
-    )
-    _add_setting(sweep)
-    sweep.add_argument(
-        "--over", nargs="+", action="extend", required=True, metavar="NAME=VALUE,…", help="the grid"
-    )
-    sweep.add_argument("--seeds", type=int, metavar="N", help="seeds of every run")
-    sweep.add_argument("--jobs", type=int, metavar="N", help="trainings at once")
-    sweep.add_argument("--json", action="store_true", help="print a JSON list of the cells")
-    figure = add("figure", _figure, "draw a run into a file")
-    _add_setting(figure)
-    figure.add_argument(
-        "--view", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help="what is shown"
-    )
-    figure.add_argument("--drawing", metavar="NAME", help="only this drawing")
-    figure.add_argument(
-        "--out", required=True, type=Path, metavar="FILE", help="ends in .html or .json"
-    )
-
-
-def _add_setting(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("experiment", help="paper.name, as in `list`")
-    parser.add_argument(
-        "--preset", metavar="NAME", help="start from this preset, else from the first"
-    )
-    parser.add_argument(
-        "--set",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="NAME=VALUE",
-        help="change settings",
-    )
-    _add_scheduler(parser)
-
-
-def _add_scheduler(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--scheduler", metavar="tcp://HOST:PORT", help="train on the workers of this Dask scheduler"
-    )
-
-
-def _list(options: argparse.Namespace) -> int:
-    for paper_name, paper in registry.papers().items():
-        print(f"{paper.title} ({paper.authors}, {paper.year})")
-        for name, version in paper.experiments.items():
-            title = registry.experiment(f"{paper_name}.{name}").title
-            print(f"  {paper_name}.{name:<24} {title} (version {version})")
-    return 0
-
-
-def _show(options: argparse.Namespace) -> int:
-    experiment = registry.experiment(options.experiment)
-    paper_name = options.experiment.partition(".")[0]
-    print(f"{experiment.title}\n\n{experiment.about.strip()}\n")
-    print("Settings (--set) and their defaults:")
-    _print_knobs(experiment.config)
-    print("\nView (--view):")
-    _print_knobs(experiment.view)
-    print("\nPresets (--preset):")
-    for preset in experiment.presets:
-        print(f"  {preset.name:<16} {preset.title}. {preset.about}")
-    print("\nDrawings (--drawing): " + ", ".join(drawing.name for drawing in experiment.drawings))
-    print("\nGlossary:")
-    for code, symbol, meaning in registry.papers()[paper_name].glossary:
-        print(f"  {code:<16} {symbol:<12} {meaning}")
-    return 0
-
-
-def _print_knobs(settings_class: type) -> None:
-    for name, knob in knobs.knobs_of(settings_class).items():
-        print(f"  {name}={knob.default!s:<12} {knob.label}: {knob.reach}. {knob.help}".rstrip())
-
-
-def _run(options: argparse.Namespace) -> int:
-    _, _, config = _experiment_and_config(options)
-    header = train_or_load(options.experiment, config)
-    _print_findings(findings.of_run(header), options.json)
-    return 0
-
-
-def _sweep(options: argparse.Namespace) -> int:
-    from icl_core.sweeps import setting_grid, sweep, terminal
-
-    _, _, base = _experiment_and_config(options)
-    grid = setting_grid.parse(options.experiment, options.over, base, options.seeds)
-    status = terminal.carry_out(sweep.Sweep(grid), options.jobs)
-    if options.json:
-        print(_json([terminal.row(outcome) for outcome in status.outcomes]))
-    else:
-        print(terminal.table(status))
-    return 0 if status.counts[sweep.DONE] == len(status.outcomes) else FAILED
-
-
-def _figure(options: argparse.Namespace) -> int:
-    from icl_core.findings import export
-
-    if options.out.suffix not in (".html", ".json"):
-        raise BadSetting(f"--out must end in .html or .json, got {str(options.out)!r:.80}")
-    experiment, preset, config = _experiment_and_config(options)
-    names = [drawing.name for drawing in experiment.drawings]
-    if options.drawing not in (None, *names):
-        raise BadSetting(
-            f"--drawing must be one of {', '.join(names)}, got {options.drawing!r:.80}"
-        )
-    default_view = experiment.view(**preset.view)
-    view = settings_io.parse(experiment.view, _pairs(options.view), default_view)
-    header = train_or_load(options.experiment, config)
-    run = store.default().load(header)
-    if run is None:
-        raise Failed("\n".join(store.default().messages()) or f"the run {header.key} is gone")
-    panels = {
-        drawing.name: drawing.panel(run, view)
-        for drawing in experiment.drawings
-        if options.drawing in (None, drawing.name) and drawing.applies(run.config)
-    }
-    write = export.json_text if options.out.suffix == ".json" else export.html_text
-    page = write(experiment.title, experiment.headline(run, view), panels)
-    try:
-        options.out.write_text(page, encoding="utf-8")
-    except OSError as problem:
-        raise BadSetting(
-            f"--out must be a file that can be written, got {problem!s:.200}"
-        ) from problem
-    return 0
-
-
-def _experiment_and_config(options: argparse.Namespace) -> tuple[Experiment, Preset, Any]:
-    """Return the experiment, the preset and the config that the options name."""
-    experiment = registry.experiment(options.experiment)
-    presets = {preset.name: preset for preset in experiment.presets}
-    if options.preset is None:
-        preset = experiment.presets[0]
-    elif options.preset in presets:
-        preset = presets[options.preset]
-    else:
-        raise BadSetting(
-            f"--preset must be one of {', '.join(presets)}, got {options.preset!r:.80}"
-        )
-    config = settings_io.parse(experiment.config, _pairs(options.set), preset.config)
-    return experiment, preset, config
-
-
-def _pairs(words: list[str]) -> dict[str, str]:
-    """Return the values of words like "NAME=VALUE" by name."""
+def _check_names(words: list[str], parser: Parser, commands: dict[str, Parser]) -> None:
+    """End with the likely name where a word is no command, or no option of its command."""
+    current = parser
     for word in words:
-        if "=" not in word:
-            raise BadSetting(f"a setting must be written NAME=VALUE, got {word!r:.80}")
-    return dict(word.split("=", 1) for word in words)
-
-
-def _keep(kind: str, options: argparse.Namespace) -> int:
-    print("\n".join(documents.keep_file(kind, options.file)))
-    return 0
-
-
-def _claims(options: argparse.Namespace) -> int:
-    _print_findings(findings.collect(store.default()), options.json)
-    return 0
-
-
-def _build(options: argparse.Namespace) -> int:
-    from icl_core import build
-
-    if options.jobs is not None and options.jobs < 1:
-        raise BadSetting(f"--jobs must be at least 1, got {options.jobs}")
-    built, problems = build.build_runs(options.experiment, options.preset, options.jobs)
-    _print_findings(built)
-    for problem in problems:
-        print(problem, file=sys.stderr)
-    return FAILED if problems else 0
-
-
-def _gallery(options: argparse.Namespace) -> int:
-    from icl_core.findings import gallery
-
-    problems = gallery.write(options.experiment or registry.experiment_ids())
-    for problem in problems:
-        print(problem, file=sys.stderr)
-    return FAILED if problems else 0
-
-
-def _print_findings(measured: Iterable[findings.Finding], as_json: bool = False) -> None:
-    rows = [finding.row() for finding in measured]
-    print(_json(rows) if as_json else claims_table.table(rows))
-
-
-def _json(rows: list[dict[str, Any]]) -> str:
-    return json.dumps(rows, indent=1, ensure_ascii=False)
+        if current is parser and not word.startswith("-"):
+            if word not in commands:
+                known = f"; the commands are {', '.join(commands)}"
+                hint = did_you_mean(word, commands) or known
+                parser.error(f"there is no command {word!r:.80}{hint}")
+            current = commands[word]
+        elif word.startswith("--") and word != "--":
+            name = word.partition("=")[0]
+            if not any(option.startswith(name) for option in current.options):
+                known = f"; the options are {', '.join(current.options)}"
+                hint = did_you_mean(name, current.options) or known
+                current.error(f"there is no option {name!r:.80}{hint}")
 
 
 def _work(options: argparse.Namespace) -> int:
     from icl_core.cluster import dispatcher
 
     dispatcher.work(options.once, options.slots, options.server)
-    return 0
+    return DONE

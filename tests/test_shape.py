@@ -126,6 +126,7 @@ LAYERS = (
     ("jobs",),
     ("cluster", "sweeps"),
     ("build",),
+    ("command",),
     ("cli", "__main__"),
 )
 

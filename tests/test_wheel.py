@@ -75,7 +75,7 @@ import sys
 from icl_core.jobs import code_version
 from icl_core.machine import folders
 from icl_dashboard import launch
-print(folders.HOME, folders.cache_folder(), launch.HOME, code_version.code()["icl_core"])
+print(folders.HOME, folders.cache_folder(), launch.__file__, code_version.code()["icl_core"])
 assert not {"torch", "streamlit"} & sys.modules.keys()
 """
 
@@ -89,7 +89,7 @@ def test_an_installed_dashboard_finds_its_home_and_is_the_same_code(wheel, tmp_p
     command = [sys.executable, "-c", INSTALLED]
     printed = subprocess.check_output(command, cwd=tmp_path, env=environment, text=True).split()
     home, cache, launched, digest = printed
-    assert home == launched == str(site / "icl_dashboard")
+    assert home == str(site / "icl_dashboard") and launched == f"{home}/launch.py"
     assert Path(cache).is_relative_to(tmp_path) and not Path(cache).is_relative_to(site)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(code_version, "_folders", lambda: [ROOT / "icl_core"])

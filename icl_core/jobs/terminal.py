@@ -16,6 +16,9 @@ from icl_core.runs import store
 from icl_core.runs.store import Header
 
 _PAUSE = 0.2  # seconds between looks
+CANCELLED_HERE = "cancelled; the same command goes on from the last checkpoint"
+GOES_ON = "the training goes on for others who asked for it"
+INTERRUPTED = "interrupted; the same command goes on from here"
 
 
 class Failed(Exception):
@@ -23,23 +26,19 @@ class Failed(Exception):
 
 
 def train_or_load(experiment_id: str, config: Any) -> Header:
-    """Return the run of `config`, trained if need be with a progress bar on stderr. Ctrl-C cancels
-    the training. Raises `Failed`."""
+    """Return the run of `config`, trained if need be with a progress bar on stderr. Raises
+    `Failed`; Ctrl-C cancels the training and raises `KeyboardInterrupt` with a sentence."""
     header = store.default().find(experiment_id, config)
     if header is not None:
         return header
+    key = store.key_of(experiment_id, config)
     try:
-        key = queue.submit(experiment_id, config)
-    except OSError as problem:
-        raise Failed(f"the training cannot start: {write_problem(problem)}") from problem
-    try:
+        _submit(experiment_id, config)
         _watch(key, experiment_id)
     except KeyboardInterrupt:
-        if queue.cancel(key, visitor=""):
-            print("cancelled", file=sys.stderr)
-        else:
-            print("it goes on for others who asked for it", file=sys.stderr)
-        raise
+        is_cancelled = queue.cancel(key, visitor="")
+        end = CANCELLED_HERE if is_cancelled else GOES_ON
+        raise KeyboardInterrupt(end) from None
     header = store.default().find(experiment_id, config)
     if header is None:
         raise Failed(
@@ -47,6 +46,13 @@ def train_or_load(experiment_id: str, config: Any) -> Header:
             or "the run was made but is no longer in the cache"
         )
     return header
+
+
+def _submit(experiment_id: str, config: Any) -> None:
+    try:
+        queue.submit(experiment_id, config)
+    except OSError as problem:
+        raise Failed(f"the training cannot start: {write_problem(problem)}") from problem
 
 
 def _watch(key: str, experiment_id: str) -> None:

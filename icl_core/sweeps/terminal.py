@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from icl_core.jobs import spawn
 from icl_core.jobs.folder import write_problem
-from icl_core.jobs.terminal import Failed, print_obstacle
+from icl_core.jobs.terminal import INTERRUPTED, Failed, print_obstacle
 from icl_core.sweeps.sweep import DONE, FAILED, RUNNING, Outcome, Sweep, SweepStatus
 
 PAUSE = 1.0  # seconds between looks: runs take longer, and looking costs the trainings time
@@ -18,8 +18,8 @@ PAUSE = 1.0  # seconds between looks: runs take longer, and looking costs the tr
 def carry_out(sweep: Sweep, workers: int | None) -> SweepStatus:
     """Make all runs that are missing, `workers` at a time, and return what has become of them.
 
-    Raises `Failed` where nothing can be written. Ctrl-C stops the trainings at checkpoints; the
-    same sweep goes on from there.
+    Raises `Failed` where nothing can be written. Ctrl-C stops the trainings at checkpoints and
+    raises `KeyboardInterrupt` with a sentence; the same sweep goes on from there.
     """
     spawn.check_count(workers)
     try:
@@ -29,8 +29,7 @@ def carry_out(sweep: Sweep, workers: int | None) -> SweepStatus:
         raise Failed(f"the sweep cannot start: {write_problem(problem)}") from problem
     except KeyboardInterrupt:
         sweep.interrupt()
-        print("interrupted; the same command goes on from here", file=sys.stderr)
-        raise
+        raise KeyboardInterrupt(INTERRUPTED) from None
 
 
 def _watch(sweep: Sweep, workers: int | None) -> SweepStatus:

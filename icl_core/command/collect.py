@@ -1,0 +1,53 @@
+"""The commands over all runs: `claims`, and `build` and `gallery`, which make what is shipped."""
+
+import argparse
+
+from icl_core import registry
+from icl_core.command.experiment_options import AddCommand, add_json, add_scheduler
+from icl_core.command.guard import DONE, FAILED
+from icl_core.command.printing import print_findings, print_problems
+from icl_core.contract.knobs import BadSetting
+from icl_core.findings import findings
+from icl_core.runs import store
+
+
+def add_commands(add: AddCommand) -> None:
+    """Add `claims`, `build` and `gallery`."""
+    claims = add("claims", _claims, "list what the papers claim and what was measured")
+    add_json(claims, "the claims")
+    build = add("build", _build, "make the shipped runs; goes on where it was interrupted")
+    build.add_argument("experiment", nargs="*", help="all if none is named")
+    build.add_argument(
+        "--preset", action="append", metavar="NAME", help="only presets of this name"
+    )
+    build.add_argument("--jobs", type=int, metavar="N", help="trainings at once")
+    add_scheduler(build)
+    add_json(build, "the metrics")
+    gallery = add("gallery", _gallery, "draw the gallery's pictures of the shipped runs anew")
+    gallery.add_argument("experiment", nargs="*", help="all if none is named")
+
+
+def _claims(options: argparse.Namespace) -> int:
+    print_findings(findings.collect(store.default()), options.json)
+    return DONE
+
+
+def _build(options: argparse.Namespace) -> int:
+    from icl_core import build
+
+    if options.jobs is not None and options.jobs < 1:
+        raise BadSetting(f"--jobs must be at least 1, got {options.jobs}")
+    built, problems = build.build_runs(options.experiment, options.preset, options.jobs)
+    print_findings(built, options.json)
+    print_problems(problems)
+    return FAILED if problems else DONE
+
+
+def _gallery(options: argparse.Namespace) -> int:
+    from icl_core import build
+    from icl_core.findings import gallery
+
+    build.check_writable()
+    problems = gallery.write(options.experiment or registry.experiment_ids())
+    print_problems(problems)
+    return FAILED if problems else DONE

@@ -1,0 +1,101 @@
+"""Guard a command of the terminal: its standard streams, and what ends it from outside.
+
+A command is imported within its guard, as the first imports take a second. So this module imports
+nothing of the project.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TextIO
+
+DONE = 0  # exit codes
+FAILED = 1
+BAD_VALUE = 2
+INTERRUPTED = 130
+CLOSED_PIPE = 141  # as of a program that SIGPIPE has ended
+EXIT_CODES = f"""exit codes:
+  {DONE}    everything was done
+  {FAILED}    something was not: a training failed, a panel could not be drawn, a file not written
+  {BAD_VALUE}    the command or a value in it is wrong; nothing was begun
+  {INTERRUPTED}  Ctrl-C
+  {CLOSED_PIPE}  whoever reads the output has closed it, as `head` does"""
+
+
+def run(command: Callable[[], int]) -> int:
+    """Carry out a command and return its exit code, or that of what has ended it, which one line on
+    stderr names.
+
+    A character that a stream's encoding lacks is escaped, and a stream that is closed takes
+    whatever is written. An interruption says the message of its `KeyboardInterrupt`, if it has one.
+    """
+    _prepare_streams()
+    try:
+        code = _exit_code(command)
+    except KeyboardInterrupt as interruption:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one must not end in a traceback
+        code = INTERRUPTED
+        _say(str(interruption) or "interrupted")
+    except BrokenPipeError:
+        code = CLOSED_PIPE
+    except OSError as problem:
+        code = FAILED
+        _say(f"the command could not go on: {problem}")
+    return _flush(code)
+
+
+def _exit_code(command: Callable[[], int]) -> int:
+    """Return the code with which the command ends, in whatever way. Raises what ends it from
+    outside."""
+    try:
+        return command()
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            _say(end.code)
+            return FAILED
+        return end.code or DONE
+
+
+def _prepare_streams() -> None:
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:  # closed; the next file that is opened would take its place
+            os.open(os.devnull, os.O_RDWR)
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            null = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+            setattr(sys, name, null)
+        elif hasattr(stream, "reconfigure"):  # a notebook's or a test's may lack it
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _say(sentence: str) -> None:
+    with suppress(OSError):  # nobody can be told
+        print(sentence, file=sys.stderr)
+
+
+def _flush(code: int) -> int:
+    """Write what is left in the streams and return the code, or that of a failure to write it."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            code = CLOSED_PIPE
+            _discard(stream)
+        except OSError as problem:
+            _discard(stream)
+            if code == DONE:
+                code = FAILED
+                _say(f"the output could not be written: {problem.strerror}")
+    return code
+
+
+def _discard(stream: TextIO) -> None:
+    """Let what is left in a stream vanish: Python writes it as it ends, and would fail once
+    more."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,0 +1,53 @@
+"""The commands that train: `run` and `sweep`."""
+
+import argparse
+
+from icl_core.command.experiment_options import (
+    AddCommand,
+    add_json,
+    add_setting,
+    experiment_and_config,
+)
+from icl_core.command.guard import DONE, FAILED
+from icl_core.command.printing import print_findings, print_json
+from icl_core.findings import findings
+from icl_core.jobs.terminal import train_or_load
+
+
+def add_commands(add: AddCommand) -> None:
+    """Add `run` and `sweep`."""
+    run = add("run", _run, "train one setting, or load it, and print its metrics")
+    add_setting(run)
+    add_json(run, "the metrics")
+    sweep = add(
+        "sweep",
+        _sweep,
+        "train a grid of settings and print their metrics; goes on where it was interrupted",
+    )
+    add_setting(sweep)
+    sweep.add_argument(
+        "--over", nargs="+", action="extend", required=True, metavar="NAME=VALUE,…", help="the grid"
+    )
+    sweep.add_argument("--seeds", type=int, metavar="N", help="seeds of every run")
+    sweep.add_argument("--jobs", type=int, metavar="N", help="trainings at once")
+    add_json(sweep, "the cells of the grid")
+
+
+def _run(options: argparse.Namespace) -> int:
+    _, _, config = experiment_and_config(options)
+    header = train_or_load(options.experiment, config)
+    print_findings(findings.of_run(header), options.json)
+    return DONE
+
+
+def _sweep(options: argparse.Namespace) -> int:
+    from icl_core.sweeps import setting_grid, sweep, terminal
+
+    _, _, base = experiment_and_config(options)
+    grid = setting_grid.parse(options.experiment, options.over, base, options.seeds)
+    status = terminal.carry_out(sweep.Sweep(grid), options.jobs)
+    if options.json:
+        print_json([terminal.row(outcome) for outcome in status.outcomes])
+    else:
+        print(terminal.table(status))
+    return DONE if status.counts[sweep.DONE] == len(status.outcomes) else FAILED
