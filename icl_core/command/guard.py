@@ -9,7 +9,6 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TextIO
 
 DONE = 0  # exit codes
 FAILED = 1
@@ -32,18 +31,23 @@ def run(command: Callable[[], int]) -> int:
     whatever is written. An interruption says the message of its `KeyboardInterrupt`, if it has one.
     """
     _prepare_streams()
+    end = ""
     try:
         code = _exit_code(command)
+        sys.stdout.flush()
     except KeyboardInterrupt as interruption:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one must not end in a traceback
         code = INTERRUPTED
-        _say(str(interruption) or "interrupted")
+        end = str(interruption) or "interrupted"
     except BrokenPipeError:
         code = CLOSED_PIPE
     except OSError as problem:
         code = FAILED
-        _say(f"the command could not go on: {problem}")
-    return _flush(code)
+        end = f"the command could not go on: {problem}"
+        if problem.strerror and problem.filename is None:  # no file: a stream
+            end = f"the output could not be written: {problem.strerror}"
+    _say(end)
+    return code
 
 
 def _exit_code(command: Callable[[], int]) -> int:
@@ -74,28 +78,14 @@ def _prepare_streams() -> None:
 
 
 def _say(sentence: str) -> None:
+    """Print a sentence on stderr, if there is one, and let vanish what a stream cannot write:
+    Python would try once more as it ends, and fail."""
     with suppress(OSError):  # nobody can be told
-        print(sentence, file=sys.stderr)
-
-
-def _flush(code: int) -> int:
-    """Write what is left in the streams and return the code, or that of a failure to write it."""
+        if sentence:
+            print(sentence, file=sys.stderr)
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except BrokenPipeError:
-            code = CLOSED_PIPE
-            _discard(stream)
-        except OSError as problem:
-            _discard(stream)
-            if code == DONE:
-                code = FAILED
-                _say(f"the output could not be written: {problem.strerror}")
-    return code
-
-
-def _discard(stream: TextIO) -> None:
-    """Let what is left in a stream vanish: Python writes it as it ends, and would fail once
-    more."""
-    with suppress(OSError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        except OSError:
+            with suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
