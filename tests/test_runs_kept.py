@@ -16,7 +16,7 @@ from test_store import INFO, TENSORS
 from icl_core import registry
 from icl_core.contract.knobs import BadSetting
 from icl_core.machine import device
-from icl_core.runs import database, documents, local, owners, run_index
+from icl_core.runs import database, documents, owners, run_index
 from icl_core.runs.atlas import Mapped, pack_atlas
 from icl_core.runs.disk import write_whole
 from icl_core.runs.file import Damaged, _seal, canonical, pack, read, unpack
@@ -254,18 +254,6 @@ def test_what_an_atlas_keeps_in_half_precision_comes_in_single_and_cannot_be_wri
     assert run["final/W"].dtype == np.float32 and run["final/a"].dtype == halves["final/a"].dtype
     np.testing.assert_array_equal(run["final/W"], halves["final/W"])
     assert not run["final/W"].flags.writeable and not run["final/a"].flags.writeable
-
-
-def test_the_least_size_is_that_of_the_largest_run_that_is_greater_in_nothing(runs):
-    sizes = [
-        runs.ship(TOY, config(d=d, seed=d), {"x": np.zeros(1000 * d)}, INFO).path.stat().st_size
-        for d in (4, 5, 6)
-    ]
-    assert runs.least_size(TOY, config(d=5)) == sizes[1] and runs.least_size(TOY, config(d=3)) == 0
-    headers = runs.headers(TOY)
-    for header in headers:
-        header.path.unlink()
-    assert local.least_size(headers, stored_settings(config(d=6))) == 0  # gone meanwhile
 
 
 def test_of_those_who_asked_the_oldest_are_forgotten_a_tenth_at_a_time(runs, monkeypatch):

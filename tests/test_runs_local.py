@@ -195,10 +195,12 @@ def test_a_run_that_is_known_not_to_fit_can_be_refused_before_it_is_trained(tmp_
     runs = store.Store(tmp_path / "artifacts", tmp_path / "cache", limit=100_000)
     small = dataclasses.replace(configs[0], d=4)
     assert runs.least_size(TOY, small) == 0
-    size = runs.ship(TOY, small, {"x": np.zeros(20_000)}, INFO).path.stat().st_size
+    runs.ship(TOY, small, {"x": np.zeros(20_000)}, INFO)
     larger, smaller = dataclasses.replace(small, d=5, seed=9), dataclasses.replace(small, d=3)
-    assert runs.least_size(TOY, larger) == size and runs.least_size(TOY, smaller) == 0
-    with pytest.raises(ValueError, match=f"must fit ICL_CACHE_LIMIT, 100000 bytes, got {size}"):
+    assert runs.least_size(TOY, larger) == 160_000
+    assert runs.least_size(TOY, smaller) == 160_000 * 9 // 16  # the square of 3 / 4
+    refusal = "must fit ICL_CACHE_LIMIT, 100,000 bytes, got one of 160,000 bytes or more"
+    with pytest.raises(ValueError, match=refusal):
         runs.check_room(runs.least_size(TOY, larger))
     runs.check_room(100_000)
 

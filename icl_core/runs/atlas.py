@@ -15,7 +15,7 @@ import numpy as np
 
 from icl_core import registry
 from icl_core.contract.run import Tensors, thinned
-from icl_core.runs.file import Damaged, Record, digest, pack, read, read_record
+from icl_core.runs.file import Damaged, Record, digest, pack, read, read_record, tensor_sizes
 from icl_core.runs.header import (
     Header,
     header_of,
@@ -24,6 +24,7 @@ from icl_core.runs.header import (
     shipped_info,
     stamp,
 )
+from icl_core.runs.least_size import Parts, parts_of
 
 ORIGIN = "atlas"  # the `Header.origin` of its runs
 SNAPSHOTS = 5  # that a run keeps
@@ -137,6 +138,14 @@ class Atlases:
             return None
         return {name: _single_precision(array) for name, array in tensors.items()}
 
+    def parts(self, header: Header) -> Parts:
+        """Return the bytes of a run's thinned tensors by what they depend on; none if the file is
+        damaged or gone."""
+        try:
+            return _read_parts(header.path, stamp(header.path)).get(header.key, {})
+        except (OSError, Damaged):
+            return {}
+
     def _read_headers(self, experiment_id: str) -> tuple[Header | None, Mapping[str, Header]]:
         path = self.path(experiment_id)
         try:
@@ -167,6 +176,17 @@ def _read_cells(
         about = {name: value for name, value in cell.items() if name != "at"}
         headers[key] = header_of(about, key, ORIGIN, path)
     return header_of(record, key_of_record(record), ORIGIN, path), headers
+
+
+@lru_cache(maxsize=32)
+def _read_parts(path: Path, file_stamp: tuple[int, int]) -> dict[str, Parts]:
+    """Return the parts of an atlas's runs by key."""
+    pool = tensor_sizes(path)
+    parts = {}
+    for cell in read_record(path)["cells"]:
+        sizes = {name: pool[pool_name] for name, pool_name in cell["at"].items()}
+        parts[key_of_record(cell)] = parts_of(sizes, cell["config"].get("seeds", 1))
+    return parts
 
 
 @lru_cache(maxsize=4)

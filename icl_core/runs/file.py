@@ -106,6 +106,27 @@ def read_record(path: Path) -> Record:
         return _parse_record(file.read(length), size)
 
 
+def tensor_sizes(path: Path) -> dict[str, tuple[tuple[int, ...], int]]:
+    """Return the shape and the bytes of each tensor in a file. Only the file's header is read, and
+    it is not checked.
+
+    Raises `Damaged`, and `OSError` if the file cannot be read.
+    """
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        header = file.read(min(length, _LONGEST_HEADER))
+    try:
+        entries = json.loads(header)
+        entries.pop("__metadata__", None)
+        sizes = {}
+        for name, entry in entries.items():
+            begin, end = entry["data_offsets"]
+            sizes[name] = (tuple(entry["shape"]), end - begin)
+        return sizes
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
+        raise Damaged(f"expected the header of a run, got {problem!r:.200}") from problem
+
+
 def read(path: Path, read_shared: ReadShared | None = None) -> tuple[Record, dict[str, np.ndarray]]:
     """Return the record and the tensors of a file; see `unpack`.
 

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Protocol
@@ -13,7 +13,15 @@ from icl_core import registry
 from icl_core.contract import settings_io
 from icl_core.contract.knobs import BadSetting, NotHere, knobs_of
 from icl_core.contract.settings_io import from_stored
-from icl_core.runs.file import IDENTITY, Damaged, Record, canonical, read_record
+from icl_core.runs.file import (
+    IDENTITY,
+    Damaged,
+    Record,
+    canonical,
+    read_record,
+    tensor_sizes,
+)
+from icl_core.runs.least_size import Parts, parts_of
 from icl_core.runs.shared_tensors import SharedTensors
 
 # What a record holds beside the circumstances; `form` is a number in files that were written
@@ -216,6 +224,15 @@ class Headers:
             return None
         return self._valid(seen[1]) if seen[1] else None
 
+    def parts(self, header: Header) -> Parts:
+        """Return the bytes of a whole run's tensors, shared ones among them, by what they depend
+        on; none if it is gone."""
+        try:
+            shared = self.shared_tensors(header.experiment).folder
+            return _read_parts(header.path, stamp(header.path), shared)
+        except (OSError, Damaged):
+            return {}
+
     def set_aside(self, path: Path, key: str, origin: str, problem: Damaged) -> None:
         """Move a damaged local file away; leave a damaged shipped file, and remember it."""
         if origin == "local":
@@ -256,6 +273,18 @@ class Headers:
             self.set_aside(header.path, header.key, header.origin, problem)
             return None
         return header
+
+
+@lru_cache(maxsize=4096)
+def _read_parts(path: Path, file_stamp: tuple[int, int], shared_folder: Path) -> Parts:
+    """Return the parts of a run: of the tensors in its file and of those shared ones that it
+    names."""
+    shared = SharedTensors(shared_folder)
+    record = read_record(path)
+    sizes = tensor_sizes(path)
+    for tensor, name in record.get("shared", {}).items():
+        (sizes[tensor],) = tensor_sizes(shared.path(name)).values()
+    return parts_of(sizes, record["config"].get("seeds", 1))
 
 
 def stamp(path: Path) -> tuple[int, int]:

@@ -6,10 +6,9 @@ A lost or damaged index is rebuilt from the files; damaged files are set aside.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from filelock import FileLock
@@ -179,37 +178,7 @@ def too_large(size: int, limit: int) -> str:
     """Return why a run of at least `size` bytes can never be stored; empty if it can."""
     if size <= limit:
         return ""
-    return f"a run must fit ICL_CACHE_LIMIT, {limit} bytes, got {size}; raise the limit"
-
-
-def least_size(headers: Iterable[Header], config: Mapping[str, Any]) -> int:
-    """Return the bytes that a run of `config` takes at least.
-
-    This is the size of the largest run among `headers` of which no setting is greater, 0 if there
-    is none.
-    """
-    smaller = (header for header in headers if _is_no_greater(header.config, config))
-    return max(map(_file_size, smaller), default=0)
-
-
-def _file_size(header: Header) -> int:
-    with suppress(OSError):  # deleted meanwhile
-        return header.path.stat().st_size
-    return 0
-
-
-def _is_no_greater(config: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Return whether no number of `config` is greater than in `other` and all else is equal.
-
-    The number of the first seed is not compared.
-    """
-    if config.keys() != other.keys():
-        return False
-    for name, value in config.items():
-        if name == "seed":
-            continue
-        is_number = type(value) in (int, float)
-        fits = value <= other[name] if is_number else value == other[name]
-        if not fits:
-            return False
-    return True
+    return (
+        f"a run must fit ICL_CACHE_LIMIT, {limit:,} bytes, got one of {size:,} bytes or more; "
+        "raise the limit"
+    )

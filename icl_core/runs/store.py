@@ -15,7 +15,7 @@ from typing import Any
 from icl_core import registry
 from icl_core.contract import settings_io
 from icl_core.contract.experiment import Run, Tensors
-from icl_core.contract.knobs import BadSetting, NotHere
+from icl_core.contract.knobs import BadSetting, NotHere, knobs_of
 from icl_core.machine import limits
 from icl_core.machine.folders import ARTIFACTS, cache_folder
 from icl_core.runs import database, owners
@@ -34,7 +34,8 @@ from icl_core.runs.header import (
     stored_settings,
     typed_config,
 )
-from icl_core.runs.local import LocalRuns, least_size, size_limit, too_large
+from icl_core.runs.least_size import least_size
+from icl_core.runs.local import LocalRuns, size_limit, too_large
 from icl_core.runs.shared_tensors import names_in_common
 
 _ORIGINS = ("shipped", "local", ORIGIN)  # the preferred first
@@ -61,14 +62,26 @@ class Store:
         return [*filter(None, (unwritable, database.message())), *self._messages]
 
     def check_room(self, size: int) -> None:
-        """Raise `BadSetting` if a run of `size` bytes can never fit `ICL_CACHE_LIMIT`."""
+        """Raise `BadSetting` if a run of at least `size` bytes can never fit `ICL_CACHE_LIMIT`."""
         if refusal := too_large(size, self.limit):
             raise BadSetting(refusal)
 
     def least_size(self, experiment_id: str, config: Any) -> int:
         """Return the bytes that a run of `config` takes at least, by the stored runs; 0 if none
-        is comparable."""
-        return least_size(self.headers(experiment_id), stored_settings(config))
+        is comparable. Imports the experiment."""
+        knobs = knobs_of(registry.experiment(experiment_id).config)
+        # an earlier run lacks what was added since; its default computes the same
+        defaults = {knob.was or name: knob.default for name, knob in knobs.items()}
+        whole = self.headers(experiment_id)
+        thinned = self.atlases.headers(experiment_id).values()
+        known = [
+            *((header, self._headers.parts(header)) for header in whole),
+            *((header, self.atlases.parts(header)) for header in thinned),
+        ]
+        return least_size(
+            (({**defaults, **header.config}, parts) for header, parts in known),
+            {**defaults, **stored_settings(config)},
+        )
 
     def find(self, experiment_id: str, config: Any) -> Header | None:
         """Return the run of `config`.

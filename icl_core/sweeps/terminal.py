@@ -100,6 +100,7 @@ def _aligned(lines: Sequence[Sequence[str]]) -> list[str]:
     columns = len(lines[0])
     full = [line for line in lines if len(line) == columns]
     widths = [max(len(line[index]) for line in full) for index in range(columns)]
+    widths.append(0)  # of a status behind the last column, where no run has measured anything
     return [
         "  ".join(f"{word:<{width}}" for word, width in zip(line, widths, strict=False)).rstrip()
         for line in lines
