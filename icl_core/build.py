@@ -18,7 +18,7 @@ from icl_core.contract.suggestion import did_you_mean
 from icl_core.findings import findings, gallery
 from icl_core.findings.findings import Finding
 from icl_core.jobs import queue
-from icl_core.jobs.terminal import INTERRUPTED, watch_all
+from icl_core.jobs.terminal import INTERRUPTED, interruptible, watch_all
 from icl_core.runs import store
 from icl_core.runs.disk import unwritable
 from icl_core.runs.file import Damaged
@@ -148,17 +148,18 @@ def _train(missing: list[WantedRun], workers: int | None) -> dict[str, str]:
     """Train the missing runs; return a sentence for each that failed or was refused, by key."""
     failures = {}
     keys: list[str] = []
-    try:
-        for run in missing:
-            try:
-                keys.append(queue.submit(run.experiment, run.config))
-            except BadSetting as problem:  # it can never be kept here: train the others
-                failures[run.key] = f"{run}: {problem}"
-        watch_all(keys, workers)
-    except KeyboardInterrupt:
-        for run in missing:
-            queue.interrupt(run.key)
-        raise KeyboardInterrupt(INTERRUPTED) from None
+    with interruptible():
+        try:
+            for run in missing:
+                try:
+                    keys.append(queue.submit(run.experiment, run.config))
+                except BadSetting as problem:  # it can never be kept here: train the others
+                    failures[run.key] = f"{run}: {problem}"
+            watch_all(keys, workers)
+        except KeyboardInterrupt:
+            for run in missing:
+                queue.interrupt(run.key)
+            raise KeyboardInterrupt(INTERRUPTED) from None
     for run in missing:
         state = queue.state(run.key)
         if state is not None and state.status != "done":

@@ -2,6 +2,10 @@
 
 A command is imported within its guard, as the first imports take a second. So this module imports
 nothing of the project.
+
+Ctrl-C ends a command at once, with one line and no traceback: a `KeyboardInterrupt` that is raised
+within an import or a destructor may be lost. What has to be tidied first, such as a training that
+is asked for, is done within `icl_core.jobs.terminal.interruptible`.
 """
 
 import os
@@ -9,6 +13,7 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 DONE = 0  # exit codes
 FAILED = 1
@@ -28,15 +33,16 @@ def run(command: Callable[[], int]) -> int:
     stderr names.
 
     A character that a stream's encoding lacks is escaped, and a stream that is closed takes
-    whatever is written. An interruption says the message of its `KeyboardInterrupt`, if it has one.
+    whatever is written. A `KeyboardInterrupt` says its message.
     """
     _prepare_streams()
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored
+        signal.signal(signal.SIGINT, _end_at_once)
     end = ""
     try:
         code = _exit_code(command)
         sys.stdout.flush()
     except KeyboardInterrupt as interruption:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one must not end in a traceback
         code = INTERRUPTED
         end = str(interruption) or "interrupted"
     except BrokenPipeError:
@@ -48,6 +54,12 @@ def run(command: Callable[[], int]) -> int:
             end = f"the output could not be written: {problem.strerror}"
     _say(end)
     return code
+
+
+def _end_at_once(*_: Any) -> None:
+    with suppress(OSError):
+        os.write(2, b"interrupted\n")
+    os._exit(INTERRUPTED)
 
 
 def _exit_code(command: Callable[[], int]) -> int:

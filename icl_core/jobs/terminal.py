@@ -3,8 +3,11 @@ of the shipped runs and sweeps."""
 
 import math
 import os
+import signal
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tqdm import tqdm
@@ -32,13 +35,13 @@ def train_or_load(experiment_id: str, config: Any) -> Header:
     if header is not None:
         return header
     key = store.key_of(experiment_id, config)
-    try:
-        _submit(experiment_id, config)
-        _watch(key, experiment_id)
-    except KeyboardInterrupt:
-        is_cancelled = queue.cancel(key, visitor="")
-        end = CANCELLED_HERE if is_cancelled else GOES_ON
-        raise KeyboardInterrupt(end) from None
+    with interruptible():
+        try:
+            _submit(experiment_id, config)
+            _watch(key, experiment_id)
+        except KeyboardInterrupt:
+            is_cancelled = queue.cancel(key, visitor="")
+            raise KeyboardInterrupt(CANCELLED_HERE if is_cancelled else GOES_ON) from None
     header = store.default().find(experiment_id, config)
     if header is None:
         raise Failed(
@@ -46,6 +49,21 @@ def train_or_load(experiment_id: str, config: Any) -> Header:
             or "the run was made but is no longer in the cache"
         )
     return header
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C raise `KeyboardInterrupt`, for what has to be tidied, where it would end the
+    command at once (`icl_core.command.guard`)."""
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is signal.SIG_IGN:  # as in a shell's background
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def _submit(experiment_id: str, config: Any) -> None:

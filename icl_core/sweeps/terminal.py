@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from icl_core.jobs import spawn
 from icl_core.jobs.folder import write_problem
-from icl_core.jobs.terminal import INTERRUPTED, Failed, print_obstacle
+from icl_core.jobs.terminal import INTERRUPTED, Failed, interruptible, print_obstacle
 from icl_core.sweeps.sweep import DONE, FAILED, RUNNING, Outcome, Sweep, SweepStatus
 
 PAUSE = 1.0  # seconds between looks: runs take longer, and looking costs the trainings time
@@ -22,14 +22,15 @@ def carry_out(sweep: Sweep, workers: int | None) -> SweepStatus:
     raises `KeyboardInterrupt` with a sentence; the same sweep goes on from there.
     """
     spawn.check_count(workers)
-    try:
-        sweep.ask()
-        return _watch(sweep, workers)
-    except OSError as problem:
-        raise Failed(f"the sweep cannot start: {write_problem(problem)}") from problem
-    except KeyboardInterrupt:
-        sweep.interrupt()
-        raise KeyboardInterrupt(INTERRUPTED) from None
+    with interruptible():
+        try:
+            sweep.ask()
+            return _watch(sweep, workers)
+        except OSError as problem:
+            raise Failed(f"the sweep cannot start: {write_problem(problem)}") from problem
+        except KeyboardInterrupt:
+            sweep.interrupt()
+            raise KeyboardInterrupt(INTERRUPTED) from None
 
 
 def _watch(sweep: Sweep, workers: int | None) -> SweepStatus:
