@@ -14,7 +14,7 @@ from house import EXTRA, ROOT, TOY, house, wait_for
 from icl_core import build, registry
 from icl_core.cli import main
 from icl_core.findings import findings
-from icl_core.jobs import queue, spawn, worker
+from icl_core.jobs import queue, spawn, terminal, worker
 
 FAST = ["--set", "steps=20", "d=3"]
 
@@ -332,15 +332,19 @@ def test_equal_presets_share_a_run_and_what_is_not_shipped_has_none(changed):
 
 
 @pytest.mark.parametrize(
-    ("command", "after"),
+    ("command", "after", "said"),
     [
-        (["run"], "cancelled"),
-        (["build", "--jobs", "1"], "interrupted"),
-        (["sweep", "--over", "rate=0.1,0.2", "--jobs", "1"], "interrupted"),
+        (["run"], "cancelled", terminal.CANCELLED_HERE),
+        (["build", "--jobs", "1"], "interrupted", terminal.INTERRUPTED),
+        (
+            ["sweep", "--over", "rate=0.1,0.2", "--jobs", "1"],
+            "interrupted",
+            terminal.INTERRUPTED,
+        ),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
-def test_ctrl_c_cancels_a_run_and_interrupts_a_build_or_sweep(tmp_path, command, after):
+def test_ctrl_c_cancels_a_run_and_interrupts_a_build_or_sweep(tmp_path, command, after, said):
     """In processes of their own, workers and all."""
     papers = tmp_path / "papers"
     shutil.copytree(EXTRA / "toy", papers / "long", ignore=shutil.ignore_patterns("__pycache__"))
@@ -352,13 +356,16 @@ def test_ctrl_c_cancels_a_run_and_interrupts_a_build_or_sweep(tmp_path, command,
     # Ctrl-C
     heed = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)  # noqa: E731
     environment = {**os.environ, "ICL_PAPERS": str(papers)}
-    process = subprocess.Popen(arguments, cwd=ROOT, env=environment, preexec_fn=heed)
+    process = subprocess.Popen(
+        arguments, cwd=ROOT, env=environment, preexec_fn=heed, text=True, stderr=subprocess.PIPE
+    )
     wait_for(
         lambda: any(known.status == "running" and known.step > 3 for known in queue.states()),
         "a running job",
     )
     process.send_signal(signal.SIGINT)
-    assert process.wait(90) == 130
+    _, error = process.communicate(timeout=90)
+    assert (process.returncode, error) == (130, f"{said}\n")
     wait_for(lambda: after in [known.status for known in queue.states()], "the job to end")
     for known in queue.states():
         queue.cancel(known.key)
