@@ -8,6 +8,7 @@ The commands are in `icl_core.command`, whose README says what they print.
 
 import argparse
 import platform
+import re
 import sys
 import tomllib
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ from icl_core.jobs.terminal import Failed
 from icl_core.machine import folders
 
 NAME = "icl-dashboard"  # of the package
+OPTION = re.compile("--?[a-zA-Z]")  # what begins like an option, and not like a negative number
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "python -m icl_core") -> int:
@@ -88,11 +90,12 @@ def version_line() -> str:
 
 def _parsers(program: str) -> tuple[Parser, dict[str, Parser]]:
     """Return the parser, and those of its commands by name."""
+    codes = (f"  {code:<4} {meaning}" for code, meaning in EXIT_CODES.items())
     alone = "; alone it opens the dashboard" if program == "icl" else ""
     parser = Parser(
         prog=program,
         description=f"Train, draw and check the experiments{alone}.",
-        epilog=EXIT_CODES,
+        epilog="\n".join(["exit codes:", *codes]),
     )
     parser.add_argument("--version", action=_Version, help="print the version and end")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -126,7 +129,7 @@ def _check_names(words: list[str], parser: Parser, commands: dict[str, Parser]) 
                 hint = did_you_mean(word, commands) or known
                 parser.error(f"there is no command {word!r:.80}{hint}")
             current = commands[word]
-        elif word.startswith("--") and word != "--":
+        elif OPTION.match(word):
             name = word.partition("=")[0]
             if not any(option.startswith(name) for option in current.options):
                 known = f"; the options are {', '.join(current.options)}"

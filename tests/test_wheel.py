@@ -142,6 +142,7 @@ def test_workers_of_an_installed_dashboard_are_given_no_folder_to_import_from(
         (["--server.port", "8502"], "dashboard"),
         (["claims", "--json"], "command"),
         (["--help"], "command"),
+        (["--version"], "command"),
     ],
     ids=" ".join,
 )

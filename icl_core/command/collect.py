@@ -48,6 +48,8 @@ def _gallery(options: argparse.Namespace) -> int:
     from icl_core.findings import gallery
 
     build.check_writable()
-    problems = gallery.write(options.experiment or registry.experiment_ids())
-    print_problems(problems)
+    ids = options.experiment or registry.experiment_ids()
+    problems = gallery.write(ids)
+    missing = [each for each in ids if not gallery.can_draw(each)]
+    print_problems([*problems, *(f"{each} has no shipped run to draw" for each in missing)])
     return FAILED if problems else DONE

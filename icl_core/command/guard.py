@@ -20,12 +20,13 @@ FAILED = 1
 BAD_VALUE = 2
 INTERRUPTED = 130
 CLOSED_PIPE = 141  # as of a program that SIGPIPE has ended
-EXIT_CODES = f"""exit codes:
-  {DONE}    everything was done
-  {FAILED}    something was not: a training failed, a panel could not be drawn, a file not written
-  {BAD_VALUE}    the command or a value in it is wrong; nothing was begun
-  {INTERRUPTED}  Ctrl-C
-  {CLOSED_PIPE}  whoever reads the output has closed it, as `head` does"""
+EXIT_CODES = {
+    DONE: "everything was done",
+    FAILED: "something was not: a training failed, a panel could not be drawn, a file not written",
+    BAD_VALUE: "the command or a value in it is wrong; nothing was begun",
+    INTERRUPTED: "Ctrl-C",
+    CLOSED_PIPE: "whoever reads the output has closed it, as `head` does",
+}
 
 
 def run(command: Callable[[], int]) -> int:

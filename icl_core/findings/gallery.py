@@ -65,6 +65,12 @@ def card(experiment_id: str) -> Card | None:
     return None
 
 
+def can_draw(experiment_id: str) -> bool:
+    """Return whether there is the run that an experiment's card shows."""
+    first = registry.experiment(experiment_id).presets[0]
+    return store.default().preset(experiment_id, first.name) is not None
+
+
 def write(experiment_ids: Iterable[str]) -> list[str]:
     """Draw the cards of experiments whose first preset has a shipped run; return a sentence for
     each that failed."""
