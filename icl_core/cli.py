@@ -18,7 +18,6 @@ from typing import Any
 from icl_core.command import collect, explain, figure, keep, train
 from icl_core.command.experiment_options import Command
 from icl_core.command.guard import BAD_VALUE, DONE, EXIT_CODES, FAILED
-from icl_core.contract.experiment import CannotDraw
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.suggestion import did_you_mean
 from icl_core.jobs import scheduler_address
@@ -44,7 +43,7 @@ def main(arguments: Sequence[str] | None = None, program: str = "python -m icl_c
         if getattr(options, "scheduler", None):
             scheduler_address.choose_scheduler(options.scheduler)
         return options.command(options)
-    except (BadSetting, CannotDraw) as problem:
+    except BadSetting as problem:
         print(problem, file=sys.stderr)
         return BAD_VALUE
     except Failed as problem:
