@@ -19,6 +19,7 @@ from test_own_matrices import given as matrices
 
 from icl_core import build, cli, registry
 from icl_core.cluster import dispatcher
+from icl_core.command import figure, train
 from icl_core.contract.document import digest_of
 from icl_core.contract.knobs import BadSetting, NotHere, knobs_of
 from icl_core.jobs import queue
@@ -43,7 +44,8 @@ def runs(tmp_path, monkeypatch):
     def asked(*_, **__):
         raise Failed("it was asked for")
 
-    monkeypatch.setattr(cli, "train_or_load", asked)
+    monkeypatch.setattr(train, "train_or_load", asked)
+    monkeypatch.setattr(figure, "train_or_load", asked)
     monkeypatch.setattr("icl_core.sweeps.terminal.carry_out", asked)
     monkeypatch.setattr(build, "build_runs", asked)
     monkeypatch.setattr(dispatcher, "work", lambda *_: None)

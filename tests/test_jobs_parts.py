@@ -618,22 +618,19 @@ def test_a_run_that_is_there_is_not_asked_for_and_one_that_is_not_is_trained(
         terminal.train_or_load(TOY, config())
 
 
-def test_a_terminal_that_is_interrupted_gives_its_run_up_unless_others_want_it(
-    bar, monkeypatch, capsys
-):
+def test_a_terminal_that_is_interrupted_gives_its_run_up_unless_others_want_it(bar, monkeypatch):
     def interrupted(*of):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(spawn, "ensure_workers", interrupted)
-    for visitor, status in (("", "cancelled"), ("a", "queued")):
+    ends = (("", "cancelled", "^cancelled; "), ("a", "queued", "goes on for others who asked"))
+    for visitor, status, said in ends:
         if visitor:
             key = queue.submit(TOY, config(), visitor=visitor)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt, match=said):
             terminal.train_or_load(TOY, config())
         key = store.key_of(TOY, config())
         assert queue.state(key).status == status
-    said = capsys.readouterr().err
-    assert said == "cancelled\nit goes on for others who asked for it\n"
 
 
 def test_what_differs_is_said_in_order_and_what_is_missing_as_nothing():
