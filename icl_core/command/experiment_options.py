@@ -43,8 +43,13 @@ def add_json(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def experiment_and_config(options: argparse.Namespace) -> tuple[Experiment, Preset, Any]:
-    """Return the experiment, the preset and the config that the options name. Raises
-    `BadSetting`."""
+    """Return the experiment, the preset and the config that the options name.
+
+    A config that is too large to be trained here is refused when it is asked for: its run may be
+    here. Raises `BadSetting`.
+    """
+    from icl_core.machine import device  # imports torch
+
     experiment = registry.experiment(options.experiment)
     presets = {preset.name: preset for preset in experiment.presets}
     if options.preset is None:
@@ -53,7 +58,8 @@ def experiment_and_config(options: argparse.Namespace) -> tuple[Experiment, Pres
         preset = presets[options.preset]
     else:
         raise unknown_name("--preset", options.preset, presets)
-    config = settings_io.parse(experiment.config, pairs(options.set), preset.config)
+    with device.no_memory_check():
+        config = settings_io.parse(experiment.config, pairs(options.set), preset.config)
     return experiment, preset, config
 
 
