@@ -16,6 +16,7 @@ projector. A figure that only one drawing has is built there of traces, with the
 
 from icl_core.figures.attention_maps import Predictions, attention, attention_pair
 from icl_core.figures.axis_scale import Scale
+from icl_core.figures.character_labels import visible_characters
 from icl_core.figures.drawn_paths import Bowl, Track, contours, paths
 from icl_core.figures.heatmaps import heatmap, maps, triple
 from icl_core.figures.line_plots import bars, curves, references, spectrum
@@ -32,7 +33,6 @@ from icl_core.figures.style import (
     largest_magnitude,
     number_text,
     themed,
-    visible_characters,
 )
 from icl_core.figures.sweep_plots import Expected, GridCell, swept_curve, swept_map
 

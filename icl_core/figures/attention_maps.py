@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from icl_core.contract.figure import Figure, Trace
+from icl_core.figures.character_labels import visible_characters
 from icl_core.figures.map_grid import (
     AXIS,
     BAR,
@@ -21,7 +22,7 @@ from icl_core.figures.map_grid import (
     subplots,
 )
 from icl_core.figures.outlines import Box, legend_entries, outlines
-from icl_core.figures.style import COLOURS, MONO, PAPER, axis, layout, visible_characters
+from icl_core.figures.style import COLOURS, MONO, PAPER, axis, layout
 
 WRITTEN = 48  # the longest sequence of which every token is written on the axes
 LETTERS = 100  # the longest sequence of which every token is written above the bars

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from icl_core.contract.figure import Figure, Trace
+from icl_core.figures.character_labels import label_width
 from icl_core.figures.style import (
     FAINT,
     MONO,
@@ -177,7 +178,7 @@ def map_axes(subplot: Subplot, rows: Side, columns: Side, down: int, across: int
 def frame(figure: Figure, subplot: Subplot, rows: Side, columns: Side, most: int) -> None:
     """Add the axes of a map, with at most `most` labels along its longer side, and its title."""
     longer = max(len(rows[0]), len(columns[0]))
-    letters = max(map(len, columns[1]))
+    letters = max(map(label_width, columns[1]))
     down = max(2, most * len(rows[0]) // longer)
     across = max(2, 2 * most * len(columns[0]) // longer // (1 + letters))
     figure.update_layout(map_axes(subplot, rows, columns, down, across))

@@ -15,6 +15,7 @@ import pandas as pd
 from icl_core.contract.experiment import Panel
 from icl_core.contract.figure import Figure, Trace
 from icl_core.contract.setting_names import file_part
+from icl_core.figures.character_labels import ISOLATES, unisolated
 
 DATA, LINES, MAP = "data", "lines", "map"  # names of tables whose figure gives them none
 NEAR = 0.02  # how far the title of a map may be from the middle of its upper edge, in shares
@@ -88,6 +89,9 @@ def npz_bytes(panel_tables: Sequence[Table], about: str = "") -> bytes:
 
 
 def _of_frame(name: str, frame: pd.DataFrame) -> Table:
+    frame = frame.replace(f"[{ISOLATES}]", "", regex=True).rename(
+        columns=lambda title: unisolated(str(title))
+    )
     arrays: dict[str, np.ndarray] = {}
     for index, column in enumerate(map(str, frame.columns)):
         key = f"{name}.{file_part(column)}"
@@ -135,7 +139,7 @@ def _labels(trace: Trace, side: str, count: int) -> list[str]:
     labels = trace.get(side)
     if labels is None:
         return [str(index + 1) for index in range(count)]
-    return [html.unescape(str(label)) for label in labels]
+    return [_plain_label(str(label)) for label in labels]
 
 
 def _lines(figure: Figure) -> pd.DataFrame | None:
@@ -202,7 +206,12 @@ def _title_above(figure: Figure, trace: Trace) -> str:
 
 def _plain(text: str) -> str:
     """Return a text of a figure without its tags."""
-    return html.unescape(_TAG.sub(" ", text)).strip()
+    return _plain_label(_TAG.sub(" ", text)).strip()
+
+
+def _plain_label(label: str) -> str:
+    """Return a label without the marks that figures and sentences need."""
+    return html.unescape(unisolated(label))
 
 
 def _plain_all(values: np.ndarray) -> Any:

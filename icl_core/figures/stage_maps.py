@@ -14,6 +14,7 @@ from icl_core.figures.attention_maps import (
     side_of,
     tokens_held,
 )
+from icl_core.figures.character_labels import label_width, visible_characters
 from icl_core.figures.downsample import block_means_of, block_of
 from icl_core.figures.heatmaps import cell_numbers
 from icl_core.figures.map_grid import (
@@ -36,7 +37,6 @@ from icl_core.figures.style import (
     TICKS,
     colourscale,
     layout,
-    visible_characters,
 )
 
 Labels = Sequence[str] | None  # None: positions from 1
@@ -80,7 +80,7 @@ def small_map(
     matrix, rows, columns = block_means_of(matrix, rows, columns)
     row_labels = _block_labels(rows)
     column_labels = _block_labels(columns)
-    across = min(MOST, PLOT // (8 * (1 + max(map(len, column_labels)))))
+    across = min(MOST, PLOT // (8 * (1 + max(map(label_width, column_labels)))))
     figure = Figure(layout=layout(300, MARGIN, coloraxis=scale, showlegend=False))
     hover = f"{titles[0]} %{{y}}<br>{titles[1]} %{{x}}<br>{value} %{{z:.3g}}"
     trace = heat_trace(matrix, rows, columns, hover, Subplot(), "coloraxis")
@@ -117,7 +117,7 @@ def small_attention(
     figure.add_trace(link_map(trace, *tokens_held(tokens)))
     figure.add_shapes(outlines(boxes, side / len(names), Subplot()))
     most = MOST if side == PLOT else int(side // LABEL)
-    letters = max(map(len, characters))
+    letters = max(map(label_width, characters))
     # a window may give a large map less room than it asks for
     across = max(2, 2 * (most if letters == 1 else most // 2) // (1 + letters))
     row_side = (names, characters, "query")
@@ -215,7 +215,7 @@ def small_maps(
         figure.add_trace(link_map(trace, row_links, column_links))
         if written:
             figure.add_trace(cell_numbers(matrix, (rows, columns), limit, WRITTEN, subplot))
-        across = max(2, LETTERS // len(matrices) // (1 + max(map(len, columns))))
+        across = max(2, LETTERS // len(matrices) // (1 + max(map(label_width, columns))))
         row_side = (rows, rows, titles[0]) if index == 0 else (rows, [""] * len(rows), "")
         column_side = (columns, columns, titles[1])
         figure.update_layout(map_axes(subplot, row_side, column_side, MOST, across))

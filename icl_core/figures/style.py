@@ -136,11 +136,6 @@ def note(text: str, x: float, y: float, **more: Any) -> dict[str, Any]:
     } | more
 
 
-def visible_characters(chars: Sequence[str]) -> list[str]:
-    """Return characters as axes show them: a space as ␣, a newline as ↵, a tab as ⇥."""
-    return [char.translate({32: "␣", 10: "↵", 9: "⇥"}) for char in chars]
-
-
 def number_text(value: float, places: int = 3) -> str:
     """Return a number with a minus sign for titles; a dash if it is not finite."""
     if not np.isfinite(value):

@@ -5,7 +5,7 @@ from typing import Any
 
 from icl_core.contract.knobs import NotHere
 from icl_core.contract.story import Example, Task
-from icl_core.figures.style import visible_characters
+from icl_core.figures.character_labels import visible_characters
 from icl_core.papers.birth.shared.sequence import on_stage, typed
 from icl_core.papers.birth.shared.train import task_of
 

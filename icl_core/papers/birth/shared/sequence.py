@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from icl_core.contract.experiment import CannotDraw
+from icl_core.figures.character_labels import typed_characters, visible_characters
 from icl_core.papers.birth.shared import model
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.task import Task, masks, sample
@@ -128,17 +129,17 @@ def example(task: Task) -> tuple[str, str]:
 
 
 def encode(task: Task, text: str, what: str) -> list[int]:
-    """The tokens of a text, ↵ and ␣ read as newline and space; `CannotDraw` names a character that
-    is none."""
-    text = text.replace("↵", "\n").replace("␣", " ")
-    unknown = [character for character in text if character not in task.characters]
+    """The tokens of a text as a visitor types it (`typed_characters`); `CannotDraw` names a
+    character that is none."""
+    characters = typed_characters(text, task.characters)
+    unknown = [character for character in characters if character not in task.characters]
     if unknown:
-        known = "".join(sorted(task.characters)).replace("\n", "↵").replace(" ", "␣")
+        known = "".join(visible_characters(sorted(task.characters)))
         raise CannotDraw(
             f"{what} must be made of the vocabulary's {task.N} characters {known}, got "
-            f"{unknown[0]!r}"
+            f"'{visible_characters(unknown)[0]}'"
         )
-    return [task.characters.index(character) for character in text]
+    return [task.characters.index(character) for character in characters]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ import numpy as np
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.visitor import Typed
-from icl_core.figures import Predictions, visible_characters
+from icl_core.figures import Predictions
+from icl_core.figures.character_labels import typed_form
 from icl_core.figures.downsample import block_means_of
 from icl_core.papers.birth.shared import head_maps
 from icl_core.papers.birth.shared import sequence as sequences
@@ -24,7 +25,7 @@ from icl_core.papers.birth.shared.train import task_of
 def _example(run: Run, view: Any) -> str:
     """The text that the stage shows to a visitor who has typed none."""
     text, _ = sequences.on_stage(task_of(run.config))
-    return "".join(visible_characters(text))
+    return typed_form(text)
 
 
 TYPED = Typed(

@@ -9,6 +9,7 @@ import numpy as np
 
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures.attention_maps import legend_below
+from icl_core.figures.character_labels import visible_characters
 from icl_core.figures.style import (
     COLOURS,
     FAINT,
@@ -20,7 +21,6 @@ from icl_core.figures.style import (
     axis,
     colour,
     layout,
-    visible_characters,
 )
 from icl_core.papers.birth.shared.superposition import (
     CHARACTER,

@@ -6,9 +6,7 @@ A visitor's text is counted at once. Only the counts are kept, by their digest, 
 
 import json
 import math
-import unicodedata
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -18,15 +16,15 @@ import numpy as np
 
 from icl_core.contract.document import DocumentKind, digest_of
 from icl_core.contract.knobs import BadSetting, NotHere
+from icl_core.figures.character_labels import visible_characters
 from icl_core.machine.folders import cache_folder, read_regular_file
+from icl_core.papers.birth.shared import text_file
+from icl_core.papers.birth.shared.text_characters import characters_of
+from icl_core.papers.birth.shared.unicode_tables import CODE_POINTS
 
 LARGEST = 5 * 2**20  # bytes of a text
 MOST, LEAST = 256, 4  # different characters
 _FREQUENT = 8  # characters that are named
-_CODES = 0x110000  # of Unicode
-# controls, format characters, what stands for nothing
-_INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-_NAMES = {"\t": "tab", "\r": "carriage return", "\0": "null character", "\ufeff": "byte order mark"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +39,8 @@ class TextCounts:
 
     invisible   how often each invisible character occurs, by its name
     rare        how often each character beyond the MOST frequent occurs
-    blanks      how many blanks of other kinds count as a space
+    blanks      how often each other blank occurs that counts as a space, by its name
+    line_ends   how often each other line end occurs that counts as a newline, by its name
     """
 
     characters: tuple[str, ...]
@@ -49,7 +48,8 @@ class TextCounts:
     bigram: np.ndarray
     invisible: Mapping[str, int] = field(default_factory=dict)
     rare: Mapping[str, int] = field(default_factory=dict)
-    blanks: int = 0
+    blanks: Mapping[str, int] = field(default_factory=dict)
+    line_ends: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def length(self) -> int:
@@ -79,95 +79,51 @@ def read(content: bytes) -> TextCounts:
     `BadSetting` says what was expected and what came.
     """
     KIND.check_size(len(content))
-    if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-        raise BadSetting("a text must be in UTF-8, got UTF-16: save it as UTF-8")
-    try:
-        text = content.decode()
-    except UnicodeDecodeError as problem:
-        byte = content[problem.start]
-        line = content.count(b"\n", 0, problem.start) + 1
-        raise BadSetting(
-            f"a text must be in UTF-8, got the byte 0x{byte:02X} in line {line}, which cannot "
-            "stand there: save it as UTF-8"
-        ) from problem
-    return count(text)
+    return count(text_file.decode(content))
 
 
 def count(text: str) -> TextCounts:
-    """Return the counts of a text, its accents put together with their letters.
+    """Return the counts of a text's characters, as `characters_of` gives them.
 
     `BadSetting` says so if it has fewer than LEAST different characters.
     """
-    codes = np.frombuffer(unicodedata.normalize("NFC", text).encode("utf-32-le"), np.uint32)
-    occurrences = np.bincount(codes, minlength=_CODES)
-    visible: dict[str, int] = {}
-    invisible: dict[str, int] = {}
-    blanks: dict[str, int] = {}  # other than the space
-    for code in occurrences.nonzero()[0]:
-        character = chr(code)
-        category = unicodedata.category(character)
-        if category in _INVISIBLE and character != "\n":
-            counts = invisible
-        elif category == "Zs" and character != " ":
-            counts = blanks
-        else:
-            counts = visible
-        counts[character] = int(occurrences[code])
-    if blanks:
-        visible[" "] = visible.get(" ", 0) + sum(blanks.values())
-    _check_variety(visible, invisible)
+    found = characters_of(text)
+    occurrences = np.bincount(found.codes[found.counted], minlength=CODE_POINTS)
+    visible = {chr(code): int(occurrences[code]) for code in np.flatnonzero(occurrences)}
+    _check_variety(visible, is_empty=not text)
     by_frequency = sorted(visible, key=lambda character: (-visible[character], character))
     characters = tuple(sorted(by_frequency[:MOST]))
-    rare = {character: visible[character] for character in by_frequency[MOST:]}
     return TextCounts(
         characters,
         np.array([visible[character] for character in characters]),
-        _count_pairs(codes, characters, rare, blanks),
-        _named(invisible),
-        rare,
-        sum(blanks.values()),
+        _count_pairs(found.codes, characters),
+        found.left_out,
+        {character: visible[character] for character in by_frequency[MOST:]},
+        found.blanks,
+        found.line_ends,
     )
 
 
-def _check_variety(visible: Mapping[str, int], invisible: Mapping[str, int]) -> None:
+def _check_variety(visible: Mapping[str, int], is_empty: bool) -> None:
     if len(visible) >= LEAST:
         return
     if visible:
-        got = f"{len(visible)}: " + " ".join(map(repr, sorted(visible)))
-    elif invisible:
-        got = "none that can be seen"
+        labels = visible_characters(sorted(visible))
+        got = f"{len(visible)}: " + " ".join(f"'{label}'" for label in labels)
     else:
-        got = "an empty one"
+        got = "an empty one" if is_empty else "none that can be seen"
     raise BadSetting(f"a text must have at least {LEAST} different characters, got {got}")
 
 
-def _count_pairs(
-    codes: np.ndarray, characters: Sequence[str], rare: Collection[str], blanks: Collection[str]
-) -> np.ndarray:
-    """Return how often each of N `characters` follows each in a text of `codes`, [N, N].
-
-    The text's invisible characters are as if they were not there. A rare character separates its
-    neighbours. `blanks` count as spaces.
-    """
+def _count_pairs(codes: np.ndarray, characters: Sequence[str]) -> np.ndarray:
+    """Return how often each of N `characters` directly follows each in a text, [N, N]."""
     N = len(characters)
-    index = np.full(_CODES, -1, np.int32)  # by code; -1: invisible
+    index = np.full(CODE_POINTS, N)  # by code; N: none of them
     index[[ord(character) for character in characters]] = np.arange(N)
-    index[[ord(character) for character in rare]] = N
-    index[[ord(character) for character in blanks]] = index[ord(" ")]
     indices = index[codes]
-    indices = indices[indices >= 0]
-    pairs = indices[:-1].astype(np.int64) * (N + 1) + indices[1:]
+    pairs = indices[:-1] * (N + 1) + indices[1:]
     counts = np.bincount(pairs, minlength=(N + 1) ** 2).reshape(N + 1, N + 1)
-    return counts[:-1, :-1].copy()  # (N, N), without the rare ones
-
-
-def _named(invisible: Mapping[str, int]) -> dict[str, int]:
-    """Return the counts of invisible characters by their names, the most frequent first."""
-    named: dict[str, int] = {}
-    for character, occurrences in invisible.items():
-        name = unicodedata.name(character, f"U+{ord(character):04X}").lower()
-        named[_NAMES.get(character, name)] = occurrences
-    return dict(sorted(named.items(), key=lambda item: -item[1]))
+    return counts[:-1, :-1].copy()  # (N, N), without the others
 
 
 def describe(counts: TextCounts) -> list[str]:
@@ -188,18 +144,20 @@ def describe(counts: TextCounts) -> list[str]:
             f"{MOST + len(counts.rare):,}. Left out: the {len(counts.rare):,} rarest, "
             f"{percent(share)} of the text: {shown_characters(list(counts.rare), _FREQUENT)}."
         )
-    if counts.invisible:
-        named = [f"{name} × {occurrences:,}" for name, occurrences in counts.invisible.items()]
-        sentences.append(f"Left out, as they cannot be seen: {_first_few(named, ', ')}.")
-    if counts.blanks:
-        sentences.append(f"Counted as a space: other blanks × {counts.blanks:,}.")
+    for what, named in (
+        ("Left out, as they cannot be seen", counts.invisible),
+        ("Counted as a space", counts.blanks),
+        ("Counted as a newline", counts.line_ends),
+    ):
+        if named:
+            each = [f"{name} × {occurrences:,}" for name, occurrences in named.items()]
+            sentences.append(f"{what}: {_first_few(each, ', ')}.")
     return sentences
 
 
 def shown_characters(characters: Sequence[str], most: int = MOST) -> str:
-    """Return the first `most` characters for a sentence, space and newline as ␣ and ↵."""
-    signs = {" ": "␣", "\n": "↵"}
-    return _first_few([signs.get(character, character) for character in characters], " ", most)
+    """Return the labels of the first `most` characters for a sentence."""
+    return _first_few(visible_characters(characters), " ", most)
 
 
 def percent(share: float) -> str:

@@ -6,7 +6,7 @@ import torch
 
 from icl_core.contract.experiment import Run
 from icl_core.contract.seeds import setting_of
-from icl_core.figures import visible_characters
+from icl_core.figures.character_labels import typed_form
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.sequence import Reading, Shown, example, typed
 from icl_core.papers.birth.shared.sequence import read as read_whole
@@ -56,7 +56,7 @@ def shown(run: Run, view: View) -> Shown:
 
 def stage_text(run: Run, view: View) -> str:
     """The sequence on stage while the visitor has typed none."""
-    return "".join(visible_characters(shown(run, replace(view, sequence="")).characters))
+    return typed_form(shown(run, replace(view, sequence="")).characters)
 
 
 def read(weights: Weights, sequence: Shown, setup: str) -> Reading:

@@ -13,7 +13,7 @@ from torch import Tensor
 from icl_core.contract.experiment import Run
 from icl_core.contract.explanation import Explanation, Map, Term
 from icl_core.figures.attention_maps import positions
-from icl_core.figures.style import visible_characters
+from icl_core.figures.character_labels import visible_characters
 from icl_core.papers.birth.shared.explanations import attended
 from icl_core.papers.birth.shared.full.head_scores import head_names
 from icl_core.papers.birth.shared.full.model import Weights, attend, layers_of

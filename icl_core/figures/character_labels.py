@@ -1,0 +1,62 @@
+"""How characters of a text are shown and typed. Different characters have different labels."""
+
+import re
+from collections.abc import Collection, Sequence
+
+_SIGNS = {" ": "␣", "\n": "↵", "\t": "⇥"}
+_CHARACTERS = {sign: character for character, sign in _SIGNS.items()}
+# Where Unicode has letters that run from right to left, and room for more of them.
+_RIGHT_TO_LEFT = re.compile(
+    "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001efff]"
+)
+ISOLATES = "\u2068\u2069"  # begin and end of a text with a direction of its own
+
+
+def visible_characters(characters: Sequence[str]) -> list[str]:
+    """Return the label of each character: a space as ␣, a newline as ↵, a tab as ⇥; these signs
+    themselves as \\␣, \\↵ and \\⇥.
+
+    A letter that runs from right to left stands between U+2068 and U+2069, so that it turns around
+    nothing of what stands beside it. No title, axis or sentence need know that.
+    """
+    return [_isolated(_label(character)) for character in characters]
+
+
+def label_width(label: str) -> int:
+    """Return how many characters of a label can be seen."""
+    return len(unisolated(label))
+
+
+def unisolated(text: str) -> str:
+    """Return a text without the marks around letters that run from right to left."""
+    return text.translate(dict.fromkeys(map(ord, ISOLATES)))
+
+
+def typed_form(characters: Sequence[str]) -> str:
+    """Return a sequence of characters as a visitor types it."""
+    return "".join(map(_label, characters))
+
+
+def typed_characters(text: str, vocabulary: Collection[str]) -> list[str]:
+    """Return the characters that a visitor has typed: ␣ is a space, and \\␣ is ␣ itself where the
+    vocabulary has it; ↵ and ⇥ alike."""
+    signs = "".join(sign for sign in _CHARACTERS if sign in vocabulary)
+    pieces = re.findall(rf"\\[{signs}]|.", text, re.DOTALL) if signs else list(text)
+    return [_typed(piece, vocabulary) for piece in pieces]
+
+
+def _typed(piece: str, vocabulary: Collection[str]) -> str:
+    """Return the character that a sign stands for, or that a backslash is before."""
+    character = _CHARACTERS.get(piece, piece[-1])
+    is_only_a_sign = piece in vocabulary and character not in vocabulary
+    return piece if is_only_a_sign else character
+
+
+def _label(character: str) -> str:
+    if character in _CHARACTERS:
+        return f"\\{character}"
+    return _SIGNS.get(character, character)
+
+
+def _isolated(label: str) -> str:
+    return label.join(ISOLATES) if _RIGHT_TO_LEFT.search(label) else label

@@ -1,0 +1,140 @@
+"""From a file's bytes to its text in UTF-8; what is another encoding or no text is refused by name.
+
+HZ and UTF-7 are not recognised: both are plain ASCII, which source code can look like.
+"""
+
+import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
+from collections import Counter
+
+from icl_core.contract.knobs import BadSetting
+from icl_core.papers.birth.shared.unicode_tables import CONTROLS, pattern
+
+_MOST_CONTROLS = 0.01  # as a share of the text
+_NAMED = 3  # control characters
+_EXPORT = "save its text as a .txt file in UTF-8, or paste it"
+_UNPACK = "unpack it first"
+_CHOOSE = "choose a file of text"
+_FORMATS = (  # how a file begins, what it is, what to do
+    (rb"%PDF-", "a PDF", _EXPORT),
+    (rb"\{\\rtf", "an RTF document", _EXPORT),
+    (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a document of an older Office", _EXPORT),
+    (rb"PK\x03\x04.*?word/document\.xml", "a Word document", _EXPORT),
+    (rb"PK\x03\x04.{26}mimetypeapplication/", "an OpenDocument or EPUB document", _EXPORT),
+    (rb"PK\x03\x04.*?xl/workbook", "an Excel workbook", _EXPORT),
+    (rb"PK\x03\x04", "a ZIP archive", _UNPACK),
+    (rb"\x1f\x8b", "a gzip archive", _UNPACK),
+    (rb"BZh[1-9]1AY&SY", "a bzip2 archive", _UNPACK),
+    (rb"\xfd7zXZ\x00", "an xz archive", _UNPACK),
+    (rb"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", _UNPACK),
+    (rb"Rar!\x1a\x07", "a RAR archive", _UNPACK),
+    (rb"\x28\xb5\x2f\xfd", "a Zstandard archive", _UNPACK),
+    (rb"\x89PNG\r\n\x1a\n", "a PNG picture", _CHOOSE),
+    (rb"\xff\xd8\xff", "a JPEG picture", _CHOOSE),
+    (rb"GIF8[79]a", "a GIF picture", _CHOOSE),
+    (rb"RIFF.{4}WEBP", "a WebP picture", _CHOOSE),
+    (rb"II\*\x00|MM\x00\*", "a TIFF picture", _CHOOSE),
+    (rb"SQLite format 3\x00", "an SQLite database", _CHOOSE),
+)
+_BEGINNINGS = [(re.compile(start, re.DOTALL), name, advice) for start, name, advice in _FORMATS]
+_MARKS = (  # UTF-32's begins with UTF-16's
+    (BOM_UTF32_LE, "UTF-32"),
+    (BOM_UTF32_BE, "UTF-32"),
+    (BOM_UTF16_LE, "UTF-16"),
+    (BOM_UTF16_BE, "UTF-16"),
+)
+_WIDE = ("UTF-32LE", "UTF-32BE", "UTF-16LE", "UTF-16BE")
+_CONTROL = re.compile(pattern(CONTROLS))
+
+
+def decode(content: bytes) -> str:
+    """Return the text of a file's bytes. `BadSetting` says what was expected and what came."""
+    for start, name, advice in _BEGINNINGS:
+        if start.match(content):
+            raise BadSetting(f"a text must be plain text in UTF-8, got {name}: {advice}")
+    for mark, name in _MARKS:
+        if content.startswith(mark):
+            raise _in_another_encoding(name)
+    if b"\0" in content:
+        _refuse_nulls(content)
+    if b"\x1b$" in content:
+        raise _in_another_encoding("ISO-2022")
+    if b"\x1b(" in content:
+        line = _line(content, content.index(b"\x1b("))
+        raise BadSetting(
+            f"a text must be in UTF-8, got ESC ( in line {line}, which chooses another character "
+            "set, as ISO-2022 and output for a terminal do: save it as UTF-8 without such codes"
+        )
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as problem:
+        byte = content[problem.start]
+        raise BadSetting(
+            f"a text must be in UTF-8, got the byte 0x{byte:02X} in line "
+            f"{_line(content, problem.start)}, which cannot stand there: save it as UTF-8"
+        ) from problem
+    _check_controls(text, content)
+    return text
+
+
+def _in_another_encoding(name: str) -> BadSetting:
+    return BadSetting(f"a text must be in UTF-8, got {name}: save it as UTF-8")
+
+
+def _line(content: bytes, position: int) -> int:
+    """Return the number of the line of a position, from 1."""
+    return content.count(b"\n", 0, position) + 1
+
+
+def _refuse_nulls(content: bytes) -> None:
+    name = _wide_encoding(content)
+    if name:
+        raise _in_another_encoding(f"what looks like {name}")
+    count = content.count(0)
+    first = _line(content, content.index(0))
+    raise BadSetting(
+        f"a text must have no null characters, got {count:,}, the first in line {first}: "
+        "such a file is damaged or no text"
+    )
+
+
+def _check_controls(text: str, content: bytes) -> None:
+    """Refuse more control characters than a text has; tab and line ends are none."""
+    controls = _CONTROL.findall(text)
+    if len(controls) <= _MOST_CONTROLS * len(text):
+        return
+    name = _wide_encoding(content)
+    if name:
+        raise _in_another_encoding(f"what looks like {name}")
+    named = [
+        f"U+{ord(character):04X} × {count:,}"
+        for character, count in Counter(controls).most_common(_NAMED)
+    ]
+    raise BadSetting(
+        f"a text must have at most {_MOST_CONTROLS:.0%} control characters, got "
+        f"{len(controls) / len(text):.0%}: {', '.join(named)}"
+    )
+
+
+def _wide_encoding(content: bytes) -> str:
+    """Return the encoding of several bytes a character that a file without a mark is in; empty if
+    it is in none."""
+    for name in _WIDE:
+        if _is_in(content, name):
+            return name
+    return ""
+
+
+def _is_in(content: bytes, encoding: str) -> bool:
+    """Return whether bytes are a text in an encoding: they can be read, none is a control
+    character, and the high bytes of UTF-16, which say the script, differ less than the low ones."""
+    try:
+        text = content.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    if _CONTROL.search(text):
+        return False
+    if encoding.startswith("UTF-32"):
+        return True
+    even, odd = len(set(content[::2])), len(set(content[1::2]))
+    return odd < even if encoding.endswith("LE") else even < odd
