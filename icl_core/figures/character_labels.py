@@ -1,6 +1,7 @@
 """How characters of a text are shown and typed. Different characters have different labels."""
 
 import re
+import unicodedata
 from collections.abc import Collection, Sequence
 
 _SIGNS = {" ": "␣", "\n": "↵", "\t": "⇥"}
@@ -14,12 +15,12 @@ ISOLATES = "\u2068\u2069"  # begin and end of a text with a direction of its own
 
 def visible_characters(characters: Sequence[str]) -> list[str]:
     """Return the label of each character: a space as ␣, a newline as ↵, a tab as ⇥; these signs
-    themselves as \\␣, \\↵ and \\⇥.
+    themselves as \\␣, \\↵ and \\⇥; an accent that has no letter above ◌.
 
     A letter that runs from right to left stands between U+2068 and U+2069, so that it turns around
     nothing of what stands beside it. No title, axis or sentence need know that.
     """
-    return [_isolated(_label(character)) for character in characters]
+    return [_isolated(_on_a_circle(_label(character))) for character in characters]
 
 
 def label_width(label: str) -> int:
@@ -56,6 +57,10 @@ def _label(character: str) -> str:
     if character in _CHARACTERS:
         return f"\\{character}"
     return _SIGNS.get(character, character)
+
+
+def _on_a_circle(label: str) -> str:
+    return f"◌{label}" if label and unicodedata.combining(label[0]) else label
 
 
 def _isolated(label: str) -> str:

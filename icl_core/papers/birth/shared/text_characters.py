@@ -111,8 +111,8 @@ def _named(occurrences: np.ndarray, table: np.ndarray) -> dict[str, int]:
     named: dict[str, int] = {}
     for code in np.flatnonzero(occurrences * table):
         character = chr(code)
-        name = unicodedata.name(character, f"U+{code:04X}").lower()
-        named[_NAMES.get(character, name)] = int(occurrences[code])
+        name = _NAMES.get(character) or unicodedata.name(character, "").lower()
+        named[name or f"U+{code:04X}"] = int(occurrences[code])
     return _by_number(named)
 
 

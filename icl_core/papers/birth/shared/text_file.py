@@ -11,6 +11,7 @@ from icl_core.contract.knobs import BadSetting
 from icl_core.papers.birth.shared.unicode_tables import CONTROLS, pattern
 
 _MOST_CONTROLS = 0.01  # as a share of the text
+_ALPHABET = 0.25  # share of them from which a file may be UTF-16: high bytes of an alphabet
 _NAMED = 3  # control characters
 _EXPORT = "save its text as a .txt file in UTF-8, or paste it"
 _UNPACK = "unpack it first"
@@ -101,9 +102,10 @@ def _refuse_nulls(content: bytes) -> None:
 def _check_controls(text: str, content: bytes) -> None:
     """Refuse more control characters than a text has; tab and line ends are none."""
     controls = _CONTROL.findall(text)
-    if len(controls) <= _MOST_CONTROLS * len(text):
+    share = len(controls) / max(1, len(text))
+    if share <= _MOST_CONTROLS:
         return
-    name = _wide_encoding(content)
+    name = _wide_encoding(content) if share >= _ALPHABET else ""
     if name:
         raise _in_another_encoding(f"what looks like {name}")
     named = [
@@ -112,7 +114,7 @@ def _check_controls(text: str, content: bytes) -> None:
     ]
     raise BadSetting(
         f"a text must have at most {_MOST_CONTROLS:.0%} control characters, got "
-        f"{len(controls) / len(text):.0%}: {', '.join(named)}"
+        f"{share:.0%}: {', '.join(named)}"
     )
 
 

@@ -1,0 +1,237 @@
+"""Texts as visitors give them, files of `inputs/texts`: what is counted, with a digest that is the
+same with every Python, and what is refused. And the counts of any text, by a slow way."""
+
+import re
+import unicodedata
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fuzz import tries
+from hypothesis import given
+from hypothesis import strategies as st
+
+from icl_core.contract.knobs import BadSetting
+from icl_core.figures.character_labels import (
+    label_width,
+    typed_characters,
+    typed_form,
+    unisolated,
+    visible_characters,
+)
+from icl_core.papers.birth.shared import unicode_tables
+from icl_core.papers.birth.shared.text_counts import count, describe, read
+
+FILES = Path(__file__).parent / "inputs" / "texts"
+README = (FILES / "README.md").read_text()
+SAVE = "save it as UTF-8"
+EXPORT = "save its text as a .txt file in UTF-8, or paste it"
+UNPACK = "unpack it first"
+CHOOSE = "choose a file of text"
+COUNTED = {  # digest, different characters
+    "257_letters.txt": ("5a2e7b20b7ade78e", 256),
+    "arabic_percent_order.txt": ("bffe3b78e3bd48dd", 6),
+    "dna.fasta": ("9fe33f7e70b47996", 16),
+    "emoji_vs16.txt": ("3fb129a0306085ba", 7),
+    "end_of_ayah.txt": ("5454847daba058e0", 8),
+    "formfeed_nel_ls.txt": ("54f3a0db01e6433e", 9),
+    "four.txt": ("153dbaa3611435d5", 4),
+    "hangul_filler_cgj_braille_blank.txt": ("4074bf70baddb932", 6),
+    "hangul_nfd.txt": ("ad968f1e283a99e8", 9),
+    "hz.txt": ("abcd94fc3b226261", 13),
+    "kirat_rai.txt": ("68cc8438361d34fd", 7),
+    "later_marks.txt": ("229e1f01386a82d2", 11),
+    "line_ends.txt": ("bcea5ffa991ae55a", 13),
+    "lone_cr.txt": ("26abaff350c2d01d", 7),
+    "nfd.txt": ("c107a00432c2e0e9", 5),
+    "nonchars.txt": ("86d01f3def0bf725", 7),
+    "one_bell.log": ("2486a49c82b3aed4", 18),
+    "private_and_unassigned.txt": ("cdac2d5d6740490d", 9),
+    "real_symbols_as_labels.txt": ("12768b14eefad12f", 6),
+    "scripts.txt": ("399d74bc9a46c792", 256),
+    "server.log": ("9132a149c45d9c4f", 49),
+    "signs_typed.txt": ("155689c23f80b7c4", 10),
+    "soft_hyphen_joiners.txt": ("8b8ba3046effabf8", 12),
+    "source.txt": ("ad52fd8866927b55", 54),
+    "table.tsv": ("a744242e1b616bef", 28),
+    "tabs.tsv": ("34ab461aaf9062e6", 10),
+    "tulu_tigalari.txt": ("dd928c4db1549b59", 9),
+    "utf7.txt": ("f1f95dabcbbc091c", 14),
+    "vietnamese_nfd.txt": ("e992bfefa1f1d5f6", 15),
+}
+REFUSED = {
+    "bzip2.bin": f"plain text in UTF-8, got a bzip2 archive: {UNPACK}",
+    "colours.log": "at most 1% control characters, got 8%: U+001B × 6",
+    "cp1252.txt": f"in UTF-8, got the byte 0x96 in line 1, which cannot stand there: {SAVE}",
+    "docx.bin": f"plain text in UTF-8, got a Word document: {EXPORT}",
+    "double_encoded.txt": "at most 1% control characters, got 13%: U+0080 × 2, U+0083 × 1",
+    "gif.bin": f"plain text in UTF-8, got a GIF picture: {CHOOSE}",
+    "gzip.bin": f"plain text in UTF-8, got a gzip archive: {UNPACK}",
+    "iso2022jp.txt": f"in UTF-8, got ISO-2022: {SAVE}",
+    "iso2022kr.txt": f"in UTF-8, got ISO-2022: {SAVE}",
+    "jpeg.bin": f"plain text in UTF-8, got a JPEG picture: {CHOOSE}",
+    "odt.bin": f"plain text in UTF-8, got an OpenDocument or EPUB document: {EXPORT}",
+    "one_null.log": "no null characters, got 1, the first in line 2: such a file is damaged or no "
+    "text",
+    "pdf_head.txt": f"plain text in UTF-8, got a PDF: {EXPORT}",
+    "png.bin": f"plain text in UTF-8, got a PNG picture: {CHOOSE}",
+    "rtf.txt": f"plain text in UTF-8, got an RTF document: {EXPORT}",
+    "surrogate.txt": f"in UTF-8, got the byte 0xED in line 1, which cannot stand there: {SAVE}",
+    "terminal.log": "in UTF-8, got ESC ( in line 1, which chooses another character set, as "
+    f"ISO-2022 and output for a terminal do: {SAVE} without such codes",
+    "utf16_bom.txt": f"in UTF-8, got UTF-16: {SAVE}",
+    "utf16_cyrillic_no_space.txt": f"in UTF-8, got what looks like UTF-16LE: {SAVE}",
+    "utf16be_no_bom.txt": f"in UTF-8, got what looks like UTF-16BE: {SAVE}",
+    "utf16le_no_bom_cyrillic.txt": f"in UTF-8, got what looks like UTF-16LE: {SAVE}",
+    "utf32be_no_bom.txt": f"in UTF-8, got what looks like UTF-32BE: {SAVE}",
+    "utf32le.txt": f"in UTF-8, got UTF-32: {SAVE}",
+    "xz.bin": f"plain text in UTF-8, got an xz archive: {UNPACK}",
+    "zip.bin": f"plain text in UTF-8, got a ZIP archive: {UNPACK}",
+}
+SAID = {  # after how many and which are most frequent
+    "emoji_vs16.txt": ["Left out, as they cannot be seen: variation selector-16 × 3."],
+    "formfeed_nel_ls.txt": [
+        "Counted as a newline: form feed × 1, next line × 1, line separator × 1."
+    ],
+    "hangul_filler_cgj_braille_blank.txt": [
+        "Left out, as they cannot be seen: combining grapheme joiner × 1, hangul filler × 1.",
+        "Counted as a space: braille pattern blank × 1.",
+    ],
+    "line_ends.txt": [
+        "Counted as a newline: carriage return × 2, carriage return with line feed × 1, vertical "
+        "tab × 1, paragraph separator × 1."
+    ],
+    "nonchars.txt": [
+        "Left out, as they cannot be seen: interlinear annotation anchor × 1, U+FFFE × 1, "
+        "U+1FFFF × 1."
+    ],
+    "one_bell.log": ["Left out, as they cannot be seen: U+0007 × 1."],
+    "server.log": ["Counted as a newline: carriage return with line feed × 60."],
+    "tabs.tsv": ["Counted as a space: tab × 2."],
+}
+
+
+def test_every_file_is_in_one_table_and_in_the_readme():
+    names = {path.name for path in FILES.iterdir()} - {"README.md"}
+    assert names == COUNTED.keys() | REFUSED.keys() and not COUNTED.keys() & REFUSED.keys()
+    assert names == set(re.findall(r"`([\w.]+\.\w+)`", README))
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_a_text_is_counted(name):
+    counts = read((FILES / name).read_bytes())
+    assert (counts.digest, len(counts.characters)) == COUNTED[name]
+    if name in SAID:
+        assert describe(counts)[1:] == SAID[name]
+    labels = visible_characters(counts.characters)
+    assert len(set(labels)) == len(labels) and all(label.strip() for label in labels)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_text_in_utf8_is_named(name):
+    with pytest.raises(BadSetting, match=re.escape(REFUSED[name]) + "$"):
+        read((FILES / name).read_bytes())
+
+
+IGNORED = "\u00ad\u034f\u061c\u115f\u180e\u200d\u200e\u2060\u3164\ufe0f\ufeff\U000e0041"
+BLANKS = "\t \u00a0\u1680\u2003\u202f\u2800\u3000"
+ENDS = ("\n", "\r\n", "\r", "\v", "\f", "\x85", "\u2028", "\u2029")
+SEPARATORS = "\0\a\x1b\x7f\x9f\ufffe\ufff9\U0010ffff"
+LETTERS = "abcdeéñßxاבक่각ﬁ🙂\u0301\u0323\u1100\u1161\u11a8\u06dd\ue000\u0378"
+PIECES = st.lists(
+    st.sampled_from([*LETTERS, *BLANKS, *ENDS, *SEPARATORS, *IGNORED]), max_size=60
+).map("".join)
+
+
+def slow(text: str) -> tuple[Counter, Counter]:
+    """How often each character occurs and each pair, one after the other."""
+    text = "".join(character for character in text if character not in IGNORED)
+    for end in ENDS[1:]:
+        text = text.replace(end, "\n")
+    for blank in BLANKS:
+        text = text.replace(blank, " ")
+    characters: Counter = Counter()
+    pairs: Counter = Counter()
+    for part in re.split(f"[{SEPARATORS}]", unicodedata.normalize("NFC", text)):
+        characters.update(part)
+        pairs.update(pairwise(part))
+    return characters, pairs
+
+
+@tries(150)
+@given(PIECES.map(lambda text: "wxyz" + text))
+def test_counts_are_those_of_a_slow_count(text):
+    counts = count(text)
+    characters, pairs = slow(text)
+    assert dict(zip(counts.characters, counts.unigram.tolist(), strict=True)) == characters
+    for i, j in np.argwhere(counts.bigram):
+        assert counts.bigram[i, j] == pairs.pop((counts.characters[i], counts.characters[j]))
+    assert not pairs
+
+
+@tries(60)
+@given(PIECES.map(lambda text: "wxyz" + text), st.data())
+def test_the_digest_does_not_depend_on_how_a_text_is_written(text, data):
+    lines = text.replace("\r", "\n")
+    digest = count(lines).digest
+    end = data.draw(st.sampled_from(ENDS))
+    blank = data.draw(st.sampled_from(BLANKS))
+    ignored = data.draw(st.sampled_from(IGNORED))
+    place = data.draw(st.integers(0, len(lines)))
+    assert count(lines.replace("\n", end)).digest == digest
+    assert count(lines.replace(" ", blank)).digest == digest
+    assert count(unicodedata.normalize("NFD", lines)).digest == digest
+    assert count(lines[:place] + ignored + lines[place:]).digest == digest
+
+
+def test_what_can_be_seen_does_not_depend_on_the_python():
+    core = Path(unicode_tables.__file__).parents[3]
+    for path in core.rglob("*.py"):
+        assert "unicodedata.category" not in path.read_text(), path
+        assert "from unicodedata" not in path.read_text(), path
+
+
+@pytest.mark.skipif(unicodedata.unidata_version != "14.0.0", reason="another Unicode than 14.0")
+def test_the_tables_are_those_of_unicode_14():
+    categories = np.array([unicodedata.category(chr(code)) for code in range(0x110000)])
+    unassigned = unicode_tables.members(unicode_tables.UNASSIGNED_IN_14)
+    assert np.array_equal(unassigned, categories == "Cn")
+    ends = unicode_tables.members(unicode_tables.LINE_ENDS) | (np.arange(0x110000) == 10)
+    controls = unicode_tables.members(unicode_tables.CONTROLS)
+    blanks = unicode_tables.members(unicode_tables.BLANKS)
+    assert set(np.flatnonzero((categories == "Cc") & ~controls & ~ends)) == {9}
+    assert set(np.flatnonzero(blanks != (categories == "Zs"))) == {9, 0x20, 0x2800}
+    left_out = unicode_tables.members(unicode_tables.IGNORABLE) | unicode_tables.members(
+        unicode_tables.SEPARATING
+    )
+    drawn = {0x600, 0x601, 0x602, 0x603, 0x604, 0x605, 0x6DD, 0x70F, 0x890, 0x891, 0x8E2}
+    assert set(np.flatnonzero((categories == "Cf") & ~left_out)) == drawn | {0x110BD, 0x110CD}
+
+
+@tries(100)
+@given(st.lists(st.characters(), min_size=2, max_size=9, unique=True))
+def test_different_characters_have_different_labels(characters):
+    labels = visible_characters(characters)
+    assert len(set(labels)) == len(characters)
+    assert len(set(map(unisolated, labels))) == len(characters)
+
+
+def test_a_letter_from_right_to_left_turns_nothing_around():
+    assert visible_characters(["a", "ا", "ש", "\u0651"]) == ["a", "⁨ا⁩", "⁨ש⁩", "⁨◌\u0651⁩"]
+    assert label_width("⁨ا⁩") == 1
+    counts = read((FILES / "arabic_percent_order.txt").read_bytes())
+    assert "Most frequent: ⁨ا⁩ 33%, ⁨ل⁩ 25%, ⁨ي⁩ 17%" in describe(counts)[0]
+
+
+@pytest.mark.parametrize("vocabulary", ["ab ", "ab␣", "ab ␣\n↵", "ab\\"])
+def test_what_is_typed_is_read_back(vocabulary):
+    assert typed_characters(typed_form(vocabulary), vocabulary) == list(vocabulary)
+
+
+def test_a_sign_is_a_space_unless_only_the_sign_is_in_the_vocabulary():
+    assert typed_characters("a␣b↵", "ab \n") == list("a b\n")
+    assert typed_characters("a␣b", "ab␣") == list("a␣b")
+    assert typed_characters("a␣\\␣", "a ␣") == list("a ␣")
+    assert typed_characters("a\\␣", "a \\") == list("a\\ ")
