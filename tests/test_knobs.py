@@ -103,11 +103,11 @@ def test_parse_keeps_the_base():
 def test_a_line_of_settings_says_what_differs_and_is_read_back():
     base = values(Sample())
     sample = Sample(d=16, rate=0.5, words="1, 2", on=True)
-    line = to_line(values(sample), base)
+    line = to_line(Sample, values(sample), base)
     assert line == "d=16; rate=0.5; words=1, 2; on=true"
     assert parse(Sample, from_line(Sample, line)) == sample
     assert from_line(Sample, "d = 16,rate=0.5 words=1, 2 ;on=true") == from_line(Sample, line)
-    assert to_line(base, base) == "" and from_line(Sample, " ") == {}
+    assert to_line(Sample, base, base) == "" and from_line(Sample, " ") == {}
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,8 @@ from icl_core.papers.birth.shared import text_counts
 from icl_core.papers.birth.shared.text_counts import LARGEST, count, describe, load, read
 from icl_core.papers.birth.shared.train import task_of
 from icl_core.runs import documents, header, store
+from pages.ui.controls.settings_line import LABEL
+from pages.ui.link import address
 
 GERMAN = (
     "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich, Straße für Straße.\n" * 20
@@ -222,6 +224,41 @@ def test_a_link_whose_text_is_not_here_says_so_and_offers_the_other(here):
     next(each for each in app.button if each.label == "Take Tiny Shakespeare instead").click()
     app.run()
     assert not app.warning and "text" not in app.query_params and app.query_params["d"] == "64"
+
+
+TINY = "T=32&d=16&batch=16&steps=10&layers=1&at_once=false"
+
+
+def test_a_link_that_names_only_a_text_has_the_N_and_K_that_choosing_it_gives(here):
+    few = documents.keep("text", count("abcd" * 9))
+    app = opened("birth", f"text={few}&{TINY}")
+    assert not app.exception and not app.error and not app.warning
+    line = next(each for each in app.text_input if each.label == LABEL)
+    assert {"K=2", f"text={few}", "N=4"} <= set(line.value.split("; "))
+    many = documents.keep("text", count("".join(map(chr, range(0x4E00, 0x4E00 + 99))) * 2))
+    app = opened("birth", f"text={many}&K=7&{TINY}")
+    line = next(each for each in app.text_input if each.label == LABEL)
+    assert {"K=7", f"text={many}", "N=99"} <= set(line.value.split("; "))
+
+
+def test_the_preset_s_N_is_kept_beside_a_text(here):
+    digest = documents.keep("text", count("".join(map(chr, range(0x4E00, 0x4E00 + 99))) * 2))
+    app = opened("birth", f"text={digest}&{TINY}")
+    line = next(each for each in app.text_input if each.label == LABEL)
+    line.input(line.value.replace("N=99", "N=65")).run()
+    assert app.query_params["N"] == "65"
+    line = next(each for each in app.text_input if each.label == LABEL)
+    assert f"text={digest}; N=65" in line.value
+    line.input(f"text={digest}").run()
+    assert app.query_params["N"] == "99"
+    line = next(each for each in app.text_input if each.label == LABEL)
+    line.input("").run()
+    assert not {"text", "N", "K"} & set(app.query_params)
+    config = registry.experiment("birth.induction").config(text=digest, N=65)
+    fields = address.run_fields("birth.induction", config)
+    assert fields["text"] == digest and fields["N"] == "65"
+    constructed = registry.experiment("birth.constructed").config(text=digest, N=65)
+    assert address.run_fields("birth.constructed", constructed)["N"] == "65"
 
 
 def test_counts_have_one_form():

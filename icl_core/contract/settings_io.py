@@ -4,6 +4,7 @@ a visitor types, the fields that a file stores, and the difference between two s
 import math
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from icl_core.contract.knobs import BadSetting, Knob, knobs_of, values
@@ -52,20 +53,31 @@ def parse(settings_class: type, raw: Mapping[str, str], base: Any = None) -> Any
         others = values(base)
     else:
         others = {name: knob.default for name, knob in knobs.items()}
-    return settings_class(**_with_documents(knobs, others, named))
+    return settings_class(**with_documents(settings_class, others, named))
 
 
-def _with_documents(
-    knobs: Mapping[str, Knob], others: Mapping[str, Any], named: Mapping[str, Any]
+def with_documents(
+    settings_class: type, others: Mapping[str, Any], named: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return all fields: the `named` ones, those that the named documents set (the last document
-    wins), and the `others`."""
+    wins), and the `others`. Raises `BadSetting` for a document that is not here."""
     fields = {**others, **named}
-    for name, knob in knobs.items():
+    for name, knob in knobs_of(settings_class).items():
         if name in named and fields[name] and knob.kind == "document" and knob.fit:
             knob.check(name, fields[name])
             fitted = knob.fit(fields)
             fields |= {field: value for field, value in fitted.items() if field not in named}
+    return fields
+
+
+def fitted_fields(settings_class: type, values: Mapping[str, Any]) -> set[str]:
+    """Return the fields that the documents among `values` set where they are not named."""
+    fields: set[str] = set()
+    for name, knob in knobs_of(settings_class).items():
+        if knob.kind == "document" and knob.fit and values[name]:
+            with suppress(BadSetting):  # it is not here, and sets nothing
+                knob.check(name, values[name])
+                fields |= knob.fit(values).keys()
     return fields
 
 
@@ -95,12 +107,14 @@ def differences(config: Any, other: Any) -> list[str]:
     ]
 
 
-def to_line(values: Mapping[str, Any], base: Mapping[str, Any]) -> str:
-    """Return the fields in which `values` differ from `base` as one line: "d=96; K=3; seeds=3".
+def to_line(settings_class: type, values: Mapping[str, Any], base: Mapping[str, Any]) -> str:
+    """Return the fields in which `values` differ from `base`, and those that a document would set,
+    as one line: "d=96; K=3; seeds=3".
 
     The line is empty where nothing differs; `from_line` reads it back.
     """
-    changed = [field for field in values if values[field] != base[field]]
+    fitted = fitted_fields(settings_class, values)
+    changed = [field for field in values if values[field] != base[field] or field in fitted]
     return "; ".join(f"{field}={_field_text(values[field])}" for field in changed)
 
 

@@ -13,7 +13,6 @@ from icl_core.contract.claims import VERDICTS
 from icl_core.contract.experiment import Preset
 from icl_core.findings.claim_scale import Point, scale_html
 from icl_core.findings.findings import Finding, Summary, verdict_rank
-from icl_core.runs import store
 from icl_core.runs.atlas import ORIGIN as ATLAS
 from icl_core.runs.header import Header
 from pages.ui.claims import verdicts
@@ -148,10 +147,7 @@ def _own_run_link(header: Header) -> str:
     """Return HTML that names a run made here: a link that writes its settings out."""
     paper, _, name = header.experiment.partition(".")
     label = f"a run made here, {header.key[:6]}"
-    fields = {
-        field: address.value_text(value)
-        for field, value in store.stored_settings(header.config).items()
-    }
+    fields = address.run_fields(header.experiment, header.config)
     return _link(paper, label, experiment=name, **fields)
 
 

@@ -18,7 +18,8 @@ _REFUSED = "refused line"  # in the session: experiment, the line shown, the lin
 def show(setting: Setting) -> None:
     """Draw the line; a line that cannot be read stays as it was typed, with the reason below."""
     names = knobs.knobs_of(setting.experiment.config)
-    line = settings_io.to_line(setting.chosen, knobs.values(setting.preset.config))
+    base = knobs.values(setting.preset.config)
+    line = settings_io.to_line(setting.experiment.config, setting.chosen, base)
     refused_id, shown_line, typed, reason = st.session_state.get(_REFUSED, ("", "", "", ""))
     is_refused = refused_id == setting.id and shown_line == line
     value = typed if is_refused else line
@@ -49,12 +50,13 @@ def _changed(key: str, setting: Setting, line: str) -> None:
     typed = st.session_state[key]
     base = knobs.values(setting.preset.config)
     try:
-        values = _values(setting.experiment.config, typed)
+        named = _values(setting.experiment.config, typed)
+        values = settings_io.with_documents(setting.experiment.config, base, named)
     except BadSetting as problem:
         st.session_state[_REFUSED] = setting.id, line, typed, str(problem)
         return
     st.session_state.pop(_REFUSED, None)
-    address.write_all({field: (values.get(field, base[field]), base[field]) for field in base})
+    address.write_all({field: (values[field], base[field]) for field in base})
 
 
 def _values(settings_class: type, typed: str) -> dict[str, Any]:

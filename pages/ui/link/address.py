@@ -19,6 +19,7 @@ from icl_core.contract.experiment import Experiment, Paper, Preset
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.lesson import Lesson
 from icl_core.runs import store
+from icl_core.runs.header import stored_settings
 from pages.ui.link import lesson_rules, pending_address
 
 # A step of the address has fewer digits: Python refuses to read a very long number.
@@ -107,7 +108,7 @@ def read(paper: Paper) -> Setting:
     values = lesson_rules.apply_lesson(lesson, preset, values, warnings)
 
     view = _view(experiment, preset, values, warnings)
-    chosen = {**knobs.values(preset.config), **_fields_of(experiment.config, values)}
+    chosen = _chosen(experiment, preset, values)
     config, refused = _config(id, experiment, preset, chosen)
     st.session_state["id"] = id
     st.session_state["unread"] = unread
@@ -173,8 +174,10 @@ def write(field: str, value: Any, base: Any) -> None:
 def write_all(fields: Mapping[str, tuple[Any, Any]]) -> None:
     """Put several values into the address at once, each given with the preset's.
 
-    Every change of the address is a step for the browser's Back: this is one.
+    Every change of the address is a step for the browser's Back: this is one. A preset's value is
+    left out, unless a document in the address would set another in its place.
     """
+    fitted = _fitted_fields({field: value for field, (value, _) in fields.items()})
     former = st.session_state.get("former", {})
     drop = {
         "version",
@@ -182,8 +185,25 @@ def write_all(fields: Mapping[str, tuple[Any, Any]]) -> None:
         *(former.get(field) for field in fields),
         *fields,
     }
-    put = {field: value_text(value) for field, (value, base) in fields.items() if value != base}
+    put = {
+        field: value_text(value)
+        for field, (value, base) in fields.items()
+        if value != base or field in fitted
+    }
     pending_address.change(put, drop=drop)
+
+
+def _fitted_fields(changes: Mapping[str, Any]) -> set[str]:
+    """Return the fields that the documents of the address would set after `changes` to it."""
+    if "id" not in st.session_state:
+        return set()
+    config = registry.experiment(st.session_state["id"]).config
+    values = {field: knob.default for field, knob in knobs.knobs_of(config).items()}
+    query = pending_address.current_query()
+    for field, knob in knobs.knobs_of(config).items():
+        if knob.kind == "document":
+            values[field] = changes.get(field, query.get(field, ""))
+    return settings_io.fitted_fields(config, values)
 
 
 def go(**fields: str) -> None:
@@ -217,8 +237,11 @@ def differing_fields(setting: Setting) -> dict[str, str]:
     base = base_view(setting.experiment, setting.preset)
     for settings, preset in ((setting.config, setting.preset.config), (setting.view, base)):
         preset_values = knobs.values(preset)
-        for field, value in knobs.values(settings).items():
-            if value != preset_values[field] and field != "snapshot":  # the address says a step
+        values = knobs.values(settings)
+        fitted = settings_io.fitted_fields(type(settings), values)
+        for field, value in values.items():
+            is_said = value != preset_values[field] or field in fitted
+            if is_said and field != "snapshot":  # the address says a step
                 fields[field] = value_text(value)
     return fields | _linked_fields()
 
@@ -243,6 +266,17 @@ def all_fields(setting: Setting) -> dict[str, str]:
         if field != "snapshot":  # the address says it as a step
             fields[field] = value_text(value)
     return fields | _linked_fields()
+
+
+def run_fields(experiment_id: str, config: Any) -> dict[str, str]:
+    """Return the fields of a link to the settings of a run, those of `config` as files store
+    them."""
+    settings_class = registry.experiment(experiment_id).config
+    defaults = {field: knob.default for field, knob in knobs.knobs_of(settings_class).items()}
+    stored = stored_settings(config)
+    fitted = settings_io.fitted_fields(settings_class, {**defaults, **stored})
+    omitted = {field: defaults[field] for field in fitted - stored.keys()}
+    return {field: value_text(value) for field, value in {**stored, **omitted}.items()}
 
 
 def _pick(field: str, names: tuple[str, ...], warnings: list[str]) -> str:
@@ -310,6 +344,17 @@ def _view(
         except BadSetting as error:
             warnings.append(f"{error}. The preset's value is used.")
     return view
+
+
+def _chosen(experiment: Experiment, preset: Preset, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of all fields of the config: those of the address, those that its documents
+    set, and the preset's."""
+    base = knobs.values(preset.config)
+    named = _fields_of(experiment.config, values)
+    try:
+        return settings_io.with_documents(experiment.config, base, named)
+    except BadSetting:  # a document is not here: the config says so
+        return {**base, **named}
 
 
 def _config(

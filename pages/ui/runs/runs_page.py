@@ -159,7 +159,5 @@ def _about(header: store.Header) -> str:
 def _open(experiment_id: str, config: Any) -> None:
     """Draw a link to a page with these settings."""
     paper, name = experiment_id.split(".")
-    fields = {
-        field: address.value_text(value) for field, value in store.stored_settings(config).items()
-    }
+    fields = address.run_fields(experiment_id, config)
     menu.link(paper, "Open", {"experiment": name, **fields})
