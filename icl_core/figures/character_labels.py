@@ -10,15 +10,18 @@ _CHARACTERS = {sign: character for character, sign in _SIGNS.items()}
 _RIGHT_TO_LEFT = re.compile(
     "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001efff]"
 )
-ISOLATES = "\u2068\u2069"  # begin and end of a text with a direction of its own
+# Before and after a text with a direction of its own. The first of them is a letter from left to
+# right that cannot be seen: a cell of a table takes its direction from its first letter.
+_BEFORE, _AFTER = "\u200e\u2068", "\u2069"
+MARKS = _BEFORE + _AFTER
 
 
 def visible_characters(characters: Sequence[str]) -> list[str]:
     """Return the label of each character: a space as ␣, a newline as ↵, a tab as ⇥; these signs
     themselves as \\␣, \\↵ and \\⇥; an accent that has no letter above ◌.
 
-    A letter that runs from right to left stands between U+2068 and U+2069, so that it turns around
-    nothing of what stands beside it. No title, axis or sentence need know that.
+    A letter that runs from right to left stands between marks that isolate it, so that it turns
+    around nothing of what stands beside it. No title, axis or sentence need know that.
     """
     return [_isolated(_on_a_circle(_label(character))) for character in characters]
 
@@ -30,7 +33,7 @@ def label_width(label: str) -> int:
 
 def unisolated(text: str) -> str:
     """Return a text without the marks around letters that run from right to left."""
-    return text.translate(dict.fromkeys(map(ord, ISOLATES)))
+    return text.translate(dict.fromkeys(map(ord, MARKS)))
 
 
 def typed_form(characters: Sequence[str]) -> str:
@@ -64,4 +67,4 @@ def _on_a_circle(label: str) -> str:
 
 
 def _isolated(label: str) -> str:
-    return label.join(ISOLATES) if _RIGHT_TO_LEFT.search(label) else label
+    return f"{_BEFORE}{label}{_AFTER}" if _RIGHT_TO_LEFT.search(label) else label

@@ -15,7 +15,7 @@ import pandas as pd
 from icl_core.contract.experiment import Panel
 from icl_core.contract.figure import Figure, Trace
 from icl_core.contract.setting_names import file_part
-from icl_core.figures.character_labels import ISOLATES, unisolated
+from icl_core.figures.character_labels import MARKS, unisolated
 
 DATA, LINES, MAP = "data", "lines", "map"  # names of tables whose figure gives them none
 NEAR = 0.02  # how far the title of a map may be from the middle of its upper edge, in shares
@@ -89,7 +89,7 @@ def npz_bytes(panel_tables: Sequence[Table], about: str = "") -> bytes:
 
 
 def _of_frame(name: str, frame: pd.DataFrame) -> Table:
-    frame = frame.replace(f"[{ISOLATES}]", "", regex=True).rename(
+    frame = frame.replace(f"[{MARKS}]", "", regex=True).rename(
         columns=lambda title: unisolated(str(title))
     )
     arrays: dict[str, np.ndarray] = {}

@@ -78,8 +78,8 @@ def small_map(
     columns = distinct_names(labels[1], width)
     scale = diverging(limit) | {"showscale": True, "colorbar": _bar(value, [-limit, 0, limit])}
     matrix, rows, columns = block_means_of(matrix, rows, columns)
-    row_labels = _block_labels(rows)
-    column_labels = _block_labels(columns)
+    row_labels = _block_labels(rows, block)
+    column_labels = _block_labels(columns, block)
     across = min(MOST, PLOT // (8 * (1 + max(map(label_width, column_labels)))))
     figure = Figure(layout=layout(300, MARGIN, coloraxis=scale, showlegend=False))
     hover = f"{titles[0]} %{{y}}<br>{titles[1]} %{{x}}<br>{value} %{{z:.3g}}"
@@ -92,9 +92,9 @@ def small_map(
     )
 
 
-def _block_labels(names: Sequence[str]) -> Sequence[str]:
-    """Return the labels of blocks named "first–last": the last of each."""
-    return [name.split("–")[-1] for name in names] if "–" in names[0] else names
+def _block_labels(names: Sequence[str], block: int) -> Sequence[str]:
+    """Return the labels of blocks named "first–last": the last of each, which may be a dash."""
+    return names if block == 1 else [name[name.find("–", 1) + 1 :] for name in names]
 
 
 def small_attention(
