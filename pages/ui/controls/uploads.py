@@ -30,7 +30,9 @@ def draw(setting: Setting, field: str, knob: Knob, value: str, locked: bool) -> 
         ):
             content, file_name = _ask(kind, key)
             if content is not None:
-                _offer_use(setting, field, knob, value, content, file_name)
+                # of a file that the browser refuses the server hears nothing: see page.css
+                with st.container(key=f"{key}:of {'file' if file_name else 'paste'}"):
+                    _offer_use(setting, field, knob, value, content, file_name)
             st.caption(kind.instructions)
             _back(setting, field, knob, value)
     elif not locked:
