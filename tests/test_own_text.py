@@ -111,6 +111,15 @@ def test_counts_are_kept_by_their_digest_and_the_text_is_not(here):
     assert documents.keep("text", count(GERMAN.replace("\n", "\r\n"))) == digest
 
 
+def test_counts_that_were_kept_before_are_loaded(here):
+    """A variation selector was a character once."""
+    unigram = np.array([9, 9, 9, 8])
+    bigram = np.diag([8, 8, 8], 1)
+    former = text_counts.TextCounts(("\n", "a", "❤", "\ufe0f"), unigram, bigram)
+    digest = documents.keep("text", former)
+    assert load(digest).characters == former.characters
+
+
 @pytest.mark.parametrize("damage", [b"", b"{}", None, b'{"characters":["a"]}'])
 def test_damaged_counts_are_said_to_be_and_are_whole_again_with_the_text(here, damage):
     digest = documents.keep("text", count(GERMAN))

@@ -10,10 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fuzz import tries
+from house import house
 from hypothesis import given
 from hypothesis import strategies as st
+from recorder import Recorder
 
+from icl_core import registry
+from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.contract.knobs import BadSetting
+from icl_core.contract.settings_io import parse
 from icl_core.figures.character_labels import (
     label_width,
     typed_characters,
@@ -23,6 +28,7 @@ from icl_core.figures.character_labels import (
 )
 from icl_core.papers.birth.shared import unicode_tables
 from icl_core.papers.birth.shared.text_counts import count, describe, read
+from icl_core.runs import documents
 
 FILES = Path(__file__).parent / "inputs" / "texts"
 README = (FILES / "README.md").read_text()
@@ -243,3 +249,54 @@ def test_a_sign_is_a_space_unless_only_the_sign_is_in_the_vocabulary():
     assert typed_characters("a␣b", "ab␣") == list("a␣b")
     assert typed_characters("a␣\\␣", "a ␣") == list("a ␣")
     assert typed_characters("a\\␣", "a \\") == list("a\\ ")
+
+
+HEBREW = "שלום לכל האנשים בעולם הזה ושלום גם לך\n" * 9
+BARE = re.compile("(?<![\u2068◌])[\u0590-\u08ff]")
+SMALL = {"d": "16", "T": "32", "batch": "16", "steps": "10", "N": "9"}
+
+
+def strings_of(value):
+    """Every string in dictionaries, lists and arrays."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from strings_of(each)
+    elif isinstance(value, list | tuple) or (
+        isinstance(value, np.ndarray) and value.dtype.kind in "OU"
+    ):
+        for each in value:
+            yield from strings_of(each)
+
+
+def texts_of(panel):
+    """Every text of a panel, those of its figure and its tables too."""
+    yield from (panel.title, panel.caption, panel.note)
+    if panel.figure is not None:
+        yield from strings_of(panel.figure.plotly().to_plotly_json())
+    for table in (panel.table, panel.data):
+        if table is not None:
+            yield from map(str, [*table.columns, *table.to_numpy().ravel()])
+
+
+@pytest.mark.parametrize("name", ["induction", "transformer"])
+def test_no_panel_shows_a_letter_from_right_to_left_without_isolating_it(
+    name, tmp_path, monkeypatch
+):
+    with house(tmp_path, monkeypatch):
+        experiment = registry.experiment(f"birth.{name}")
+        given_text = {"text": documents.keep("text", count(HEBREW))}
+        config = parse(experiment.config, SMALL | given_text)
+        run = Run(config, experiment.run(config, Recorder()))
+        seen = ""
+        for drawing in experiment.drawings:
+            if drawing.applies(config):
+                try:
+                    panel = drawing.draw(run, experiment.view())
+                except CannotDraw:
+                    continue
+                for text in texts_of(panel):
+                    assert not BARE.search(text), (drawing.name, text)
+                    seen += text
+        assert seen.count("ל") > 100

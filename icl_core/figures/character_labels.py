@@ -23,7 +23,13 @@ def visible_characters(characters: Sequence[str]) -> list[str]:
     A letter that runs from right to left stands between marks that isolate it, so that it turns
     around nothing of what stands beside it. No title, axis or sentence need know that.
     """
-    return [_isolated(_on_a_circle(_label(character))) for character in characters]
+    return [isolated(_on_a_circle(_label(character))) for character in characters]
+
+
+def isolated(text: str) -> str:
+    """Return a text from outside for a sentence: between marks, if anything in it runs from right
+    to left."""
+    return f"{_BEFORE}{text}{_AFTER}" if _RIGHT_TO_LEFT.search(text) else text
 
 
 def label_width(label: str) -> int:
@@ -64,7 +70,3 @@ def _label(character: str) -> str:
 
 def _on_a_circle(label: str) -> str:
     return f"◌{label}" if label and unicodedata.combining(label[0]) else label
-
-
-def _isolated(label: str) -> str:
-    return f"{_BEFORE}{label}{_AFTER}" if _RIGHT_TO_LEFT.search(label) else label

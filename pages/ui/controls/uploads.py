@@ -9,6 +9,7 @@ from icl_core import registry
 from icl_core.contract import knobs
 from icl_core.contract.document import DocumentKind
 from icl_core.contract.knobs import BadSetting, Knob, NotHere
+from icl_core.figures.character_labels import isolated
 from icl_core.machine import limits
 from icl_core.runs import documents
 from pages.ui.link import address, visitors
@@ -21,7 +22,7 @@ def draw(setting: Setting, field: str, knob: Knob, value: str, locked: bool) -> 
     kind = registry.document_kinds()[knob.of]
     name = knob.options[""]
     if value:
-        name = escape_markdown(documents.name_of(knob.of, value)) or "your own"
+        name = isolated(escape_markdown(documents.name_of(knob.of, value))) or "your own"
     label = f"{knob.label[:1].upper()}{knob.label[1:]}: {name}"
     key = f"{setting.id}:{field}"
     if not limits.read_only():

@@ -9,6 +9,7 @@ import streamlit as st
 
 from icl_core import registry
 from icl_core.contract.knobs import BadSetting, NotHere
+from icl_core.figures.character_labels import isolated
 from icl_core.jobs import queue
 from icl_core.runs import documents
 from icl_core.runs.documents import Document
@@ -45,7 +46,7 @@ def _document(document: Document, users: list[str], in_training: bool) -> None:
     size = formats.exact_size(document.size)
     summary = _summary(document.of, document.digest, document.given)
     name = documents.name_of(document.of, document.digest)
-    named = f"{title}, {escape_markdown(name)}" if name else title
+    named = f"{title}, {isolated(escape_markdown(name))}" if name else title
     lines = [
         f"**{named}** · {escape_markdown(summary)}",
         f"{size} · {date:%Y-%m-%d %H:%M} UTC · digest {document.digest}",

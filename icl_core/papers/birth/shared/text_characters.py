@@ -19,7 +19,6 @@ import numpy as np
 
 from icl_core.papers.birth.shared.unicode_tables import (
     BLANKS,
-    CODE_POINTS,
     IGNORABLE,
     LINE_ENDS,
     SEPARATING,
@@ -72,9 +71,9 @@ def characters_of(text: str) -> Characters:
     what is no character separates its neighbours.
     """
     codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
-    occurrences = np.bincount(codes, minlength=CODE_POINTS)
-    left_out = _named(occurrences, _members(IGNORABLE) | _members(SEPARATING))
-    blanks = _named(occurrences, _members(BLANKS))
+    occurrences = np.bincount(codes)
+    left_out = _named(occurrences, IGNORABLE, SEPARATING)
+    blanks = _named(occurrences, BLANKS)
     codes, line_ends = _with_one_line_end(codes[~_members(IGNORABLE)[codes]])
     codes = np.where(_members(BLANKS)[codes], np.uint32(SPACE), codes)
     codes = _composed(codes)
@@ -87,11 +86,10 @@ def _with_one_line_end(codes: np.ndarray) -> tuple[np.ndarray, Mapping[str, int]
     pairs = np.zeros(len(codes), bool)  # carriage returns of which a line feed follows
     pairs[:-1] = (codes[:-1] == _RETURN) & (codes[1:] == NEWLINE)
     codes = codes[~pairs]
-    ends = _members(LINE_ENDS)
-    named = _named(np.bincount(codes, minlength=CODE_POINTS), ends)
+    named = _named(np.bincount(codes), LINE_ENDS)
     if pairs.any():
         named = _by_number({_CRLF: int(pairs.sum()), **named})
-    return np.where(ends[codes], np.uint32(NEWLINE), codes), named
+    return np.where(_members(LINE_ENDS)[codes], np.uint32(NEWLINE), codes), named
 
 
 def _composed(codes: np.ndarray) -> np.ndarray:
@@ -106,10 +104,12 @@ def _composed(codes: np.ndarray) -> np.ndarray:
     return np.frombuffer("".join(pieces).encode("utf-32-le"), np.uint32)
 
 
-def _named(occurrences: np.ndarray, table: np.ndarray) -> dict[str, int]:
-    """Return how often each character of a table occurs, by its name, the most frequent first."""
+def _named(occurrences: np.ndarray, *tables: str) -> dict[str, int]:
+    """Return how often each character of the tables occurs, by its name, the most frequent
+    first."""
     named: dict[str, int] = {}
-    for code in np.flatnonzero(occurrences * table):
+    codes = np.flatnonzero(occurrences)
+    for code in codes[np.any([_members(table)[codes] for table in tables], axis=0)]:
         character = chr(code)
         name = _NAMES.get(character) or unicodedata.name(character, "").lower()
         named[name or f"U+{code:04X}"] = int(occurrences[code])

@@ -88,7 +88,7 @@ def count(text: str) -> TextCounts:
     `BadSetting` says so if it has fewer than LEAST different characters.
     """
     found = characters_of(text)
-    occurrences = np.bincount(found.codes[found.counted], minlength=CODE_POINTS)
+    occurrences = np.bincount(found.codes[found.counted])
     visible = {chr(code): int(occurrences[code]) for code in np.flatnonzero(occurrences)}
     _check_variety(visible, is_empty=not text)
     by_frequency = sorted(visible, key=lambda character: (-visible[character], character))
