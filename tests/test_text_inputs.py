@@ -27,6 +27,8 @@ from icl_core.figures.character_labels import (
     visible_characters,
 )
 from icl_core.papers.birth.shared import unicode_tables
+from icl_core.papers.birth.shared.sequence import encode
+from icl_core.papers.birth.shared.task import count_text, make_task
 from icl_core.papers.birth.shared.text_counts import count, describe, read
 from icl_core.runs import documents
 
@@ -242,6 +244,16 @@ def test_a_letter_from_right_to_left_turns_nothing_around():
 @pytest.mark.parametrize("vocabulary", ["ab ", "ab␣", "ab ␣\n↵", "ab\\"])
 def test_what_is_typed_is_read_back(vocabulary):
     assert typed_characters(typed_form(vocabulary), vocabulary) == list(vocabulary)
+
+
+def test_a_sequence_is_read_as_a_text_is_counted():
+    task = make_task(N=7, K=2, counts=count_text("abé❤ \nabé❤ x\n" * 9))
+    tokens = encode(task, "abé❤ \n", "the sequence")
+    assert encode(task, "a\u00adbe\u0301❤\ufe0f\u00a0\r\n", "the sequence") == tokens
+    assert encode(task, "abé❤␣↵", "the sequence") == tokens
+    for text, got in (("a\0", r"'\\x00'"), ("a\ud800", r"'\\ud800'"), ("aö", "'ö'")):
+        with pytest.raises(CannotDraw, match=f"7 characters ↵␣abxé❤, got {got}"):
+            encode(task, text, "the sequence")
 
 
 def test_a_sign_is_a_space_unless_only_the_sign_is_in_the_vocabulary():

@@ -11,6 +11,7 @@ from icl_core.figures.character_labels import typed_characters, visible_characte
 from icl_core.papers.birth.shared import model
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.task import Task, masks, sample
+from icl_core.papers.birth.shared.text_characters import as_counted
 
 
 @dataclass(frozen=True)
@@ -129,15 +130,16 @@ def example(task: Task) -> tuple[str, str]:
 
 
 def encode(task: Task, text: str, what: str) -> list[int]:
-    """The tokens of a text as a visitor types it (`typed_characters`); `CannotDraw` names a
-    character that is none."""
-    characters = typed_characters(text, task.characters)
+    """The tokens of a text as a visitor types it (`as_counted`, `typed_characters`); `CannotDraw`
+    names a character that is none."""
+    characters = typed_characters(as_counted(text), task.characters)
     unknown = [character for character in characters if character not in task.characters]
     if unknown:
         known = "".join(visible_characters(sorted(task.characters)))
+        label = visible_characters(unknown)[0]
+        got = f"'{label}'" if unknown[0].isprintable() else repr(unknown[0])
         raise CannotDraw(
-            f"{what} must be made of the vocabulary's {task.N} characters {known}, got "
-            f"'{visible_characters(unknown)[0]}'"
+            f"{what} must be made of the vocabulary's {task.N} characters {known}, got {got}"
         )
     return [task.characters.index(character) for character in characters]
 

@@ -70,7 +70,7 @@ def characters_of(text: str) -> Characters:
     such as a soft hyphen or a joiner, is as if it were not there; any other control character and
     what is no character separates its neighbours.
     """
-    codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
     occurrences = np.bincount(codes)
     left_out = _named(occurrences, IGNORABLE, SEPARATING)
     blanks = _named(occurrences, BLANKS)
@@ -78,6 +78,12 @@ def characters_of(text: str) -> Characters:
     codes = np.where(_members(BLANKS)[codes], np.uint32(SPACE), codes)
     codes = _composed(codes)
     return Characters(codes, ~_members(SEPARATING)[codes], left_out, blanks, line_ends)
+
+
+def as_counted(text: str) -> str:
+    """Return a text that was typed as it would be counted, so that its characters can be found
+    among those of a counted text; what separates is left in."""
+    return _text_of(characters_of(text).codes)
 
 
 def _with_one_line_end(codes: np.ndarray) -> tuple[np.ndarray, Mapping[str, int]]:
@@ -94,14 +100,18 @@ def _with_one_line_end(codes: np.ndarray) -> tuple[np.ndarray, Mapping[str, int]
 
 def _composed(codes: np.ndarray) -> np.ndarray:
     """Return code points in the NFC of Unicode 14.0."""
-    text = codes.tobytes().decode("utf-32-le")
+    text = _text_of(codes)
     later = _members(UNASSIGNED_IN_14)[codes]
     bounds = [0, *(np.flatnonzero(np.diff(later)) + 1).tolist(), len(text)]
     pieces = [text[start:end] for start, end in pairwise(bounds)]
     is_later = bool(later[:1].any())  # so is every second piece from here
     for index in range(int(is_later), len(pieces), 2):
         pieces[index] = unicodedata.normalize("NFC", pieces[index])
-    return np.frombuffer("".join(pieces).encode("utf-32-le"), np.uint32)
+    return np.frombuffer("".join(pieces).encode("utf-32-le", "surrogatepass"), np.uint32)
+
+
+def _text_of(codes: np.ndarray) -> str:
+    return codes.tobytes().decode("utf-32-le", "surrogatepass")
 
 
 def _named(occurrences: np.ndarray, *tables: str) -> dict[str, int]:
