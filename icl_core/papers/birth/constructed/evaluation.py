@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from icl_core.papers.birth.shared.accuracy import hits
 from icl_core.papers.birth.shared.cross_talk import interference
 from icl_core.papers.birth.shared.gradient import evaluate, share
 from icl_core.papers.birth.shared.model import Weights, attend, forward
@@ -76,7 +77,7 @@ def readings(weights: Weights, batch: Batch) -> Float[np.ndarray, "read 2"]:
     found = []
     for name in READ:
         logits = torch.cat([part[name] for part in parts])
-        right = logits.argmax(-1) == batch.targets
+        right = hits(logits, batch.targets)
         loss = -logits.log_softmax(-1).gather(-1, batch.targets[..., None])[..., 0]
         found.append([share(right, batch.in_context)[0], share(loss, batch.global_)[0]])
     return np.array(found, np.float32)

@@ -12,6 +12,7 @@ from torch import Tensor
 from icl_core.contract.experiment import Run
 from icl_core.papers.birth.induction.load_run import weights_at
 from icl_core.papers.birth.induction.settings import Config
+from icl_core.papers.birth.shared.accuracy import hits
 from icl_core.papers.birth.shared.baselines import best_in_context
 from icl_core.papers.birth.shared.behaviour import following
 from icl_core.papers.birth.shared.gradient import share
@@ -32,6 +33,7 @@ class Looked(NamedTuple):
 
     batch: Batch
     guess: Int[Tensor, "batch T"]  # the likeliest next token
+    right: Float[Tensor, "batch T"]  # how often it is what follows (`hits`)
     previous: Float[Tensor, "batch T"]  # layer 1's mass on the position before
     followers: Float[
         Tensor, "batch T"
@@ -45,7 +47,8 @@ class Looked(NamedTuple):
 def look(weights: Weights, task: Task, layers: int) -> Looked:
     """Run the model over held-out sequences."""
     batch = held_out(task, SEQUENCES, "cpu")
-    parts = [_looked(weights, tokens, layers) for tokens in batch.inputs.split(AT_ONCE)]
+    chunks = zip(batch.inputs.split(AT_ONCE), batch.targets.split(AT_ONCE), strict=True)
+    parts = [_looked(weights, tokens, targets, layers) for tokens, targets in chunks]
     return Looked(batch, *(torch.cat(each) for each in zip(*parts, strict=True)))
 
 
@@ -56,21 +59,26 @@ def at_snapshot(run: Run, snapshot: int) -> Looked:
 
 
 @lru_cache(maxsize=2)  # the same at every snapshot
-def best_guess(run: Run) -> Int[Tensor, "batch T"]:
-    """What the best predictor takes for the likeliest next token on the same sequences."""
+def best_right(run: Run) -> Float[Tensor, "batch T"]:
+    """How often what the best predictor takes for the likeliest is what follows, on the same
+    sequences."""
     task = task_of(run.config)
-    inputs = held_out(task, SEQUENCES, "cpu").inputs
-    return torch.cat([best_in_context(task, tokens).argmax(-1) for tokens in inputs.split(AT_ONCE)])
+    batch = held_out(task, SEQUENCES, "cpu")
+    chunks = zip(batch.inputs.split(AT_ONCE), batch.targets.split(AT_ONCE), strict=True)
+    return torch.cat([hits(best_in_context(task, tokens), targets) for tokens, targets in chunks])
 
 
-def _looked(weights: Weights, tokens: Int[Tensor, "batch T"], layers: int) -> tuple[Tensor, ...]:
+def _looked(
+    weights: Weights, tokens: Int[Tensor, "batch T"], targets: Int[Tensor, "batch T"], layers: int
+) -> tuple[Tensor, ...]:
     logits, first, second = forward(weights, tokens, layers)
     follows = following(tokens)
     previous = torch.full(tokens.shape, math.nan)
     if first is not None:
         previous[:, 1:] = first.diagonal(-1, 1, 2)
     uniform = follows.float().sum(2) / torch.arange(1, tokens.shape[1] + 1)
-    return logits.argmax(-1), previous, (second * follows).sum(2), uniform
+    guess, right = logits.argmax(-1), hits(logits, targets)
+    return guess, right, previous, (second * follows).sum(2), uniform
 
 
 def errors_by_first(found: Looked) -> dict[str, tuple[float, float]]:
@@ -79,7 +87,7 @@ def errors_by_first(found: Looked) -> dict[str, tuple[float, float]]:
     there is none."""
     inputs, inside = found.batch.inputs, found.batch.in_context
     first = 1 + (inputs[:, :, None] == inputs[:, None, :]).int().argmax(2)  # (batch, T)
-    wrong, T, shares, start = found.guess != found.batch.targets, inputs.shape[1], {}, 0
+    wrong, T, shares, start = 1 - found.right, inputs.shape[1], {}, 0
     for end in ENDS:
         if start < T:
             where = inside & (first > start) & (first <= end)

@@ -10,6 +10,7 @@ from torch import Tensor
 from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.papers.birth.induction.beside_construction import align, causal
 from icl_core.papers.birth.induction.load_run import weights_at
+from icl_core.papers.birth.shared.accuracy import hits
 from icl_core.papers.birth.shared.construction import construct
 from icl_core.papers.birth.shared.gradient import share
 from icl_core.papers.birth.shared.model import Weights, forward
@@ -39,7 +40,7 @@ def kept(run: Run, snapshot: int) -> dict[str, Kept]:
     trained, task = weights_at(run, snapshot), task_of(run.config)
     batch = held_out(task, max(AT_ONCE, POSITIONS // run.config.T), "cpu")
     own = logits_of(trained, batch)
-    right = share(own.argmax(-1) == batch.targets, batch.in_context)[0]
+    right = share(hits(own, batch.targets), batch.in_context)[0]
     if not right:
         raise CannotDraw(
             "no prediction in context is right at this step: there is no accuracy to keep"
@@ -83,7 +84,7 @@ def logits_of(weights: Weights, batch: Batch) -> Float[Tensor, "batch T N"]:
 
 
 def _compared(own: Tensor, other: Tensor, batch: Batch, right: float) -> Kept:
-    accuracy, error = share(other.argmax(-1) == batch.targets, batch.in_context)
+    accuracy, error = share(hits(other, batch.targets), batch.in_context)
     mine, theirs = (each[batch.in_context].double() for each in (own, other))
     crossed = float((mine * theirs).sum()) ** 2
     whole = float(mine.square().sum() * theirs.square().sum())

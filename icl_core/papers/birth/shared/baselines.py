@@ -5,6 +5,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from icl_core.papers.birth.shared.accuracy import hits
 from icl_core.papers.birth.shared.gradient import share
 from icl_core.papers.birth.shared.task import Batch, Task
 
@@ -66,13 +67,9 @@ def accuracies(task: Task, batch: Batch) -> dict[str, float]:
     repeating the token just read, as an output may equal its trigger, and such a sequence repeats
     it to the end. With suffix _new where target and input differ, as `gradient.evaluate` names
     them."""
-    guesses = torch.cat(
-        [best_in_context(task, inputs).argmax(-1) for inputs in batch.inputs.split(AT_ONCE)]
-    )
-    right, repeats = (
-        guesses.to(batch.targets.device) == batch.targets,
-        batch.inputs == batch.targets,
-    )
+    parts = zip(batch.inputs.split(AT_ONCE), batch.targets.cpu().split(AT_ONCE), strict=True)
+    right = torch.cat([hits(best_in_context(task, inputs), targets) for inputs, targets in parts])
+    right, repeats = right.to(batch.targets.device), batch.inputs == batch.targets
     best, best_new = (
         share(right, where)[0] for where in (batch.in_context, batch.in_context & ~repeats)
     )

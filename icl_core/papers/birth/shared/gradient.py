@@ -21,6 +21,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from icl_core.papers.birth.shared.accuracy import hits
 from icl_core.papers.birth.shared.chunks import (
     Chunk,
     counted_positions,
@@ -80,7 +81,7 @@ def chunk_gradient(
     dh, sums = torch.zeros_like(h), {}
     losses, hits = (
         torch.zeros(part.queries.shape, dtype=h.dtype, device=h.device),
-        torch.zeros_like(part.valid),
+        torch.zeros(part.queries.shape, dtype=h.dtype, device=h.device),
     )
     for at in query_blocks(part):
         found = block_gradient(tables, h[at[0]], dh[at[0]], part.block(*at), train)
@@ -104,8 +105,7 @@ def block_gradient(
     hq, q, hk, A, c, logits = layer2(tables, h, block.queries)
     log_p = logits.log_softmax(-1)
     told = log_p.gather(1, target)
-    # a hit: no log-probability exceeds the target's; ten times as fast as comparing with argmax
-    found = {"losses": -told.view(b, -1), "hits": (told == log_p.amax(1, keepdim=True)).view(b, -1)}
+    found = {"losses": -told.view(b, -1), "hits": hits(log_p, target[:, 0]).view(b, -1)}
     if not train:
         return found
     dl = log_p.exp_().scatter_add_(
@@ -172,11 +172,11 @@ def _gathered(
     parts: Iterable[Chunk],
     counted: Tensor,
     dtype: torch.dtype,
-) -> tuple[dict[str, Tensor], Float[Tensor, "batch T"], Bool[Tensor, "batch T"]]:
+) -> tuple[dict[str, Tensor], Float[Tensor, "batch T"], Float[Tensor, "batch T"]]:
     """The sums of all chunks, and each loss and hit at its place; `work` gives a chunk's."""
     total: dict[str, Tensor] = {}
     loss = torch.zeros_like(counted, dtype=dtype)  # (batch, T)
-    right = torch.zeros_like(counted)  # (batch, T)
+    right = torch.zeros_like(loss)  # (batch, T)
     for part in parts:
         sums, losses, hits = work(part)
         loss[part.rows[:, None], part.queries] = losses

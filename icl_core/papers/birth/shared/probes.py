@@ -12,10 +12,11 @@ keys too; `W_K1_early_rows` and `_late_rows` ask early and late queries among al
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from icl_core.figures import visible_characters
+from icl_core.papers.birth.shared.accuracy import hits
 from icl_core.papers.birth.shared.memories import memory, memory_tokens
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.task import Task
@@ -34,11 +35,11 @@ class Scores(NamedTuple):
     column_kind: str
 
 
-def recalled(S: Float[Tensor, "*m n n"], over: str) -> Bool[Tensor, "*m n"]:
+def recalled(S: Float[Tensor, "*m n n"], over: str) -> Float[Tensor, "*m n"]:
     """Return for each pair i whether its reading S[i, i] is the largest, `over` the "keys" of its
-    row or the "queries" of its column. `S` is one memory's readings or those of several."""
-    best = S.argmax(-1 if over == "keys" else -2)  # (*m, n)
-    return best == torch.arange(S.shape[-1], device=S.device)
+    row or the "queries" of its column: 1, 0, or between them where several are (`hits`). `S` is one
+    memory's readings or those of several."""
+    return hits(S if over == "keys" else S.mT, torch.arange(S.shape[-1], device=S.device))
 
 
 def recall(S: Float[Tensor, "n n"], over: str, weight: Float[Tensor, "n"] | None = None) -> float:

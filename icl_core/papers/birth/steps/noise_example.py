@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from icl_core.papers.birth.shared.accuracy import hits
 from icl_core.papers.birth.shared.model import Weights
 
 KNOWN = ("exact", "batch", "one")  # how many inputs: infinitely many, a batch, one a character
@@ -32,8 +33,8 @@ class Step(NamedTuple):
     @property
     def accuracy(self) -> float:
         """Over all characters at all positions."""
-        logits = self.tokens[:, :, None] + self.places[:, None]  # [k, y, t]
-        return float((logits.argmax(0) == torch.arange(len(self.tokens))[:, None]).double().mean())
+        logits = self.tokens.T[:, None] + self.places.T  # [y, t, k]
+        return float(hits(logits, torch.arange(len(self.tokens))[:, None]).double().mean())
 
 
 def step(weights: Weights, known: str, batch: int, generator: torch.Generator) -> Step:

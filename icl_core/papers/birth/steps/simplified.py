@@ -19,6 +19,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from icl_core.papers.birth.shared.accuracy import hits
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.steps.law import Drawn
 
@@ -133,11 +134,11 @@ def measures(weights: Weights, drawn: Drawn) -> Mapping[str, float]:
     occurrence on; layer 1's on t − 1."""
     found = tables(weights)
     logits, attention = forward(found, drawn.tokens)
-    guess, first = logits.argmax(1), drawn.first[:, None]
+    first = drawn.first[:, None]
     later = torch.arange(drawn.tokens.shape[1]) >= first
     return {
-        "accuracy": float((guess == drawn.answers).double().mean()),
-        "trigger": float((guess == drawn.tokens[:, -1]).double().mean()),
+        "accuracy": float(hits(logits, drawn.answers).double().mean()),
+        "trigger": float(hits(logits, drawn.tokens[:, -1]).double().mean()),
         "on_output": float(attention.gather(1, first + 1).mean()),
         "from_trigger": float((attention * later).sum(1).mean()),
         "previous": float(back(found.looks).diagonal(-1).mean()),
@@ -164,8 +165,8 @@ def with_positions(weights: Weights, drawn: Drawn) -> dict[str, float]:
     found = {}
     for name, (says, at, matches, match_at) in parts.items():
         made = Tables(torch.cat([says, at], 1), torch.cat([matches, match_at], 1), bare.looks)
-        guess = forward(made, drawn.tokens, PLACED)[0].argmax(1)
-        found[name] = float((guess == drawn.answers).double().mean())
+        logits, _ = forward(made, drawn.tokens, PLACED)
+        found[name] = float(hits(logits, drawn.answers).double().mean())
     return found
 
 

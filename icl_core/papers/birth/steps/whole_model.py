@@ -3,6 +3,7 @@ each."""
 
 import torch
 
+from icl_core.papers.birth.shared.accuracy import hits
 from icl_core.papers.birth.shared.behaviour import average, on_followers, on_previous
 from icl_core.papers.birth.shared.model import Weights, forward
 from icl_core.papers.birth.shared.task import Task
@@ -18,10 +19,10 @@ def measures(weights: Weights, task: Task) -> dict[str, float]:
     batch = held_out(task, SEQUENCES, "cpu")
     logits, first, second = forward(weights, batch.inputs)
     assert first is not None
-    inside, guess = batch.in_context, logits.argmax(-1)
+    inside = batch.in_context
     return {
-        "accuracy": float((guess == batch.targets)[inside].double().mean()),
-        "trigger": float((guess == batch.inputs)[inside].double().mean()),
+        "accuracy": float(hits(logits, batch.targets)[inside].double().mean()),
+        "trigger": float(hits(logits, batch.inputs)[inside].double().mean()),
         "on_output": float(average(on_followers(second, batch.inputs), inside)),
         "from_trigger": float("nan"),
         "previous": float(average(on_previous(first))),

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
+from icl_core.papers.birth.shared.accuracy import hits
 from icl_core.papers.birth.shared.full.gradient import chunk_of
 from icl_core.papers.birth.shared.full.head_scores import evaluate, passes
 from icl_core.papers.birth.shared.full.model import Change, Weights, forward
@@ -121,15 +122,16 @@ class Bench:
 
     @torch.no_grad()
     def _patched(self, which: list[tuple[int, int]]) -> dict[str, float]:
-        clean, twin, guesses, losses = self.clean, self.corrupted, [], []
+        clean, twin, right, as_twin, losses = self.clean, self.corrupted, [], [], []
         for rows in torch.arange(len(clean.inputs)).split(chunk_of(clean)):
             change = replacing(which, self.other[:, rows])
             logits = forward(self.weights, clean.inputs[rows], self.heads, change).logits
-            guesses.append(logits.argmax(-1))
+            right.append(hits(logits, clean.targets[rows]))
+            as_twin.append(hits(logits, twin.targets[rows]))
             losses.append(F.cross_entropy(logits.mT, clean.targets[rows], reduction="none"))
-        guess, loss = torch.cat(guesses), torch.cat(losses)
-        accuracy, error = share(guess == clean.targets, clean.in_context)
-        other, _ = share(guess == twin.targets, clean.in_context)
+        loss = torch.cat(losses)
+        accuracy, error = share(torch.cat(right), clean.in_context)
+        other, _ = share(torch.cat(as_twin), clean.in_context)
         return dict(
             zip(MEASURES, (accuracy, error, share(loss, clean.global_)[0], other), strict=True)
         )

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from icl_core.contract.experiment import names
+from icl_core.papers.birth.shared.accuracy import hits
 from icl_core.papers.birth.shared.baselines import unusual
 from icl_core.papers.birth.shared.behaviour import by_position, on_previous
 from icl_core.papers.birth.shared.full.head_scores import head_names, passes
@@ -110,20 +111,21 @@ def attending(config: Config, weights: Weights) -> dict[str, np.ndarray]:
     where the guess is, where it is not; how often it names the likeliest bigram. And
     `position/previous` [heads, T], the mass on t - 1 at every position."""
     task = task_of(config)
-    batch, guesses, masses = held_out(task, WATCHED), [], []
-    for _, _, found in passes(weights, batch, config.heads):
+    batch, guesses, right, masses = held_out(task, WATCHED), [], [], []
+    for _, part, found in passes(weights, batch, config.heads):
         guesses.append(found.logits.argmax(-1))
+        right.append(hits(found.logits, part.targets))
         masses.append(on_previous(torch.cat(found.attention, 1)))
     return {
-        "attends/values": _compared(task, batch, torch.cat(guesses)),
+        "attends/values": _compared(task, batch, torch.cat(guesses), torch.cat(right)),
         "names/attends": names(ATTENDS),
         "position/previous": by_position(torch.cat(masses)).cpu().numpy().astype(np.float32),
     }
 
 
-def _compared(task: Task, batch: Batch, model: Tensor) -> np.ndarray:
+def _compared(task: Task, batch: Batch, model: Tensor, right: Tensor) -> np.ndarray:
     guess = unusual(task, batch.inputs).argmax(-1).to(model.device)
-    hit, right, inside = guess == batch.targets, model == batch.targets, batch.in_context
+    hit, inside = guess == batch.targets, batch.in_context
     bigram = task.bigram.argmax(1).to(model.device)[batch.inputs]
     found = {
         "guess": share(hit, inside),

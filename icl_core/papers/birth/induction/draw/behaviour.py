@@ -51,11 +51,11 @@ def copying(run: Run, view: View) -> Panel:
     rows = []
     for name, (low, high) in RANGES.items():
         where = batch.in_context & (likely > low) & (likely <= high)
-        for who, guess in (
-            ("model", found.guess),
-            ("best predictor", attention_scores.best_guess(run)),
+        for who, right in (
+            ("model", found.right),
+            ("best predictor", attention_scores.best_right(run)),
         ):
-            rows.append((name, who, *share(guess == batch.targets, where), int(where.sum())))
+            rows.append((name, who, *share(right, where), int(where.sum())))
     data = pd.DataFrame(rows, columns=["bigram", "who", "right", "standard error", "positions"])
     labels = [f"{name}" if who == "model" else f"{name}: best" for name, who, *_ in rows]
     kinds = ["trained" if who == "model" else figures.colour("seed") for _, who, *_ in rows]

@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
+from icl_core.papers.birth.shared.accuracy import hits
 from icl_core.papers.birth.shared.full.model import Weights, forward
 from icl_core.papers.birth.shared.task import Batch
 
@@ -35,7 +36,7 @@ def loss_and_gradient(
     """
     counted = batch.in_context if positions == "in_context" else torch.ones_like(batch.in_context)
     count, total = max(1, int(counted.sum())), {}
-    losses, hits = [], []
+    losses, right = [], []
     for rows in torch.arange(len(counted)).split(chunk or chunk_of(batch)):
         leaves = {name: weights[name].detach().requires_grad_() for name in train}
         inputs, targets = batch.inputs[rows], batch.targets[rows]
@@ -51,8 +52,8 @@ def loss_and_gradient(
             slope = torch.zeros_like(leaves[name]) if slope is None else slope
             total[name] = total[name].add_(slope) if name in total else slope
         losses.append(loss.detach())
-        hits.append(logits.detach().argmax(-1) == targets)
-    return total, _measures(torch.cat(losses), torch.cat(hits), batch, counted)
+        right.append(hits(logits.detach(), targets))
+    return total, _measures(torch.cat(losses), torch.cat(right), batch, counted)
 
 
 def chunk_of(batch: Batch) -> int:
@@ -62,7 +63,7 @@ def chunk_of(batch: Batch) -> int:
 
 def _measures(
     loss: Float[Tensor, "batch T"],
-    right: Bool[Tensor, "batch T"],
+    right: Float[Tensor, "batch T"],
     batch: Batch,
     counted: Bool[Tensor, "batch T"],
 ) -> dict[str, float]:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from icl_core.papers.birth.shared.accuracy import hits
 from icl_core.papers.birth.shared.behaviour import Behaviour, Measures, measure, summary
 from icl_core.papers.birth.shared.full.gradient import chunk_of
 from icl_core.papers.birth.shared.full.model import Change, Pass, Weights, forward, layers_of
@@ -55,7 +56,7 @@ def look(weights: Weights, batch: Batch, heads: int) -> tuple[dict[str, float], 
 
 def _loss_and_hits(found: Pass, part: Batch) -> tuple[Tensor, Tensor]:
     loss = F.cross_entropy(found.logits.mT, part.targets, reduction="none")
-    return loss, found.logits.argmax(-1) == part.targets
+    return loss, hits(found.logits, part.targets)
 
 
 def _achieved(batch: Batch, outcomes: list[tuple[Tensor, Tensor]]) -> dict[str, float]:

@@ -1,0 +1,22 @@
+"""What counts as right: the rule of every accuracy and every recall that is a share."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+
+def hits(scores: Float[Tensor, "*rows n"], target: Int[Tensor, "*#rows"]) -> Float[Tensor, "*rows"]:
+    """Return how often a guess among the largest scores of each row is its `target`.
+
+    It is 1 where the target's score is larger than all others, 1 / m where it is one of m that are
+    largest, else 0. So equal scores give 1 / n, the share that chance gets right.
+    """
+    at = target.expand(scores.shape[:-1]).unsqueeze(-1)
+    own = scores.gather(-1, at)  # (*rows, 1)
+    # several times as fast as comparing with argmax
+    lead = own - scores.scatter(-1, at, -torch.inf).amax(-1, keepdim=True)
+    right = (lead > 0).to(scores.dtype)
+    if not lead.all():
+        tied = lead == 0
+        right[tied] = 1 / (scores == own).sum(-1, keepdim=True)[tied].to(scores.dtype)
+    return right.squeeze(-1)
