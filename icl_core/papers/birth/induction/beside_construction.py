@@ -95,9 +95,9 @@ def compare(name: str, weights: Weights, config: Any) -> Comparison:
 
 
 def rank(matrix: Tensor) -> int:
-    """How many singular directions hold 99 % of the matrix's square."""
-    energy = torch.linalg.svdvals(matrix).square().cumsum(0)
-    return int((energy < 0.99 * energy[-1]).sum()) + 1
+    """How many singular directions hold 99 % of the matrix's square; none of a zero matrix."""
+    energy = torch.linalg.svdvals(matrix).double().square().cumsum(0)
+    return int((energy < 0.99 * energy[-1]).sum()) + 1 if energy[-1] > 0 else 0
 
 
 def wrong(name: str, found: Scores) -> list[tuple[str, str, str, float]]:

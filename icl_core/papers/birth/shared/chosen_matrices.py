@@ -28,19 +28,22 @@ def check(config: Any) -> None:
 
 def _fit(chosen: Mapping[str, Any]) -> dict[str, Any]:
     """The fields to set where matrices are chosen: the sizes that they have, the loss that trains
-    such, and no more triggers than the sizes allow."""
-    digest = chosen["matrices"]
-    sizes = (
-        own_matrices.load(digest).fields
-        if digest
-        else {name: chosen[name] for name in own_matrices.DECIDED}
-    )
-    positions = (
-        "all" if sizes["feed_forward"] else "in_context"
-    )  # only the first trains W_F's bigrams
-    return {**sizes, "positions": positions, "K": own_text.fitting_K({**chosen, **sizes})}
+    such, the task that they were trained on if it is known, and no more triggers than the sizes
+    allow."""
+    fitted = {name: chosen[name] for name in own_matrices.DECIDED}
+    if chosen["matrices"]:
+        matrices = own_matrices.load(chosen["matrices"])
+        fitted = {**matrices.fields, **matrices.task}
+        if not own_text.is_here(fitted.get("text", "")):
+            del fitted["text"]
+    # only the first trains W_F's bigrams
+    positions = "all" if fitted["feed_forward"] else "in_context"
+    return {**fitted, "positions": positions, "K": own_text.fitting_K({**chosen, **fitted})}
 
 
 def _about(chosen: Mapping[str, Any]) -> str:
-    """What matrices of a visitor's there are."""
-    return own_matrices.describe(own_matrices.load(chosen["matrices"]))[0]
+    """What matrices of a visitor's there are, and whether they are asked what they were trained
+    on."""
+    matrices = own_matrices.load(chosen["matrices"])
+    sentence = own_matrices.describe(matrices)[0]
+    return f"{sentence} {own_matrices.other_task(matrices, chosen)}".rstrip()

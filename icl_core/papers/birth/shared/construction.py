@@ -4,6 +4,8 @@ cross-talk."""
 import math
 from collections.abc import Collection
 
+import torch
+
 from icl_core.papers.birth.shared.cross_talk import least_cross_talk, noise, without_cross_talk
 from icl_core.papers.birth.shared.memories import memory, superposition
 from icl_core.papers.birth.shared.model import TRAINED, Weights
@@ -33,6 +35,8 @@ def construct(
                   pair read as one, and everything that shares the streams as little as possible
                   (not W_F)
     cleaned       the matrices that `cross_talk` is said of; that of the others is kept
+
+    A matrix that single precision cannot hold, of vectors so short, is zero.
     Raises `ValueError` for an unknown `cross_talk`.
     """
     if cross_talk not in CROSS_TALK:
@@ -50,4 +54,6 @@ def construct(
         else:
             W = superposition(stored)
         made[name] = scale[name] * W
+        if not made[name].isfinite().all():
+            made[name] = torch.zeros_like(W)
     return weights.with_(**made)

@@ -38,12 +38,18 @@ def least_cross_talk(
     V, U = stored.V.double(), stored.U.double()
 
     def whitened(X: Tensor, moments: Tensor) -> Float[Tensor, "d n"]:
+        if not moments.any():  # of zero vectors
+            return torch.zeros_like(X.T)
         eye = torch.eye(len(moments), dtype=moments.dtype, device=moments.device)
         return torch.linalg.solve(moments + ridge * moments.diagonal().mean() * eye, X.T)
 
     v, u = whitened(V, v_noise), whitened(U, u_noise)
     readings = (V @ v) * (U @ u)  # [i, j]: what pair i reads of v_j u_j^T
-    amount = torch.linalg.solve(readings, readings.new_ones(len(V)))
+    ones = readings.new_ones(len(V))
+    if int(torch.linalg.matrix_rank(readings)) == len(V):
+        amount = torch.linalg.solve(readings, ones)
+    else:  # as of two equal vectors: the smallest amounts that come nearest
+        amount = torch.linalg.pinv(readings) @ ones
     return ((v * amount) @ u.T).to(stored.V.dtype)
 
 

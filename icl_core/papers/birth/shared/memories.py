@@ -64,6 +64,9 @@ def log_bigram(task: Task) -> Float[Tensor, "N N"]:
 
 def superposition(stored: Memory) -> Float[Tensor, "d d"]:
     """The sum of outer products target_ji v_j u_i^T, divided by the mean squared norms so that a
-    reading is about its target whatever the embeddings' scale."""
+    reading is about its target whatever the embeddings' scale; zero if there is nothing to store:
+    where all v or all u are zero."""
     norms = stored.V.square().sum(1).mean() * stored.U.square().sum(1).mean()
-    return stored.V.T @ stored.target @ stored.U / norms
+    if not 0 < norms < torch.inf and norms.dtype != torch.float64:  # beyond single precision
+        return superposition(Memory(*(each.double() for each in stored))).to(stored.V.dtype)
+    return stored.V.T @ stored.target @ stored.U / norms.where(norms > 0, 1.0)

@@ -13,14 +13,16 @@ The file has, in float16, bfloat16, float32 or float64:
 
 Matrices act on columns, and the score of a query x and a key y is x^T W_K y / sqrt d. Row i of W_E
 and of W_U stands for the i-th of the N most frequent characters of the text, in the order of
-Unicode. The file of a trained run has the same matrices under final/ and frozen/, and is taken too.
+Unicode. The file of a trained run has the same matrices under final/ and frozen/, and is taken too,
+with the task that the run was trained on.
 
-Matrices are kept in float32, by the digest of the file's bytes, as
+Matrices are kept in float32 and in C order, by the digest of the file's bytes, as
 <cache>/matrices/<digest>.safetensors. No torch.
 """
 
+import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,8 @@ from safetensors.numpy import save
 
 from icl_core.contract.document import DocumentKind, digest_of
 from icl_core.contract.knobs import BadSetting, NotHere
+from icl_core.contract.printable import printable
+from icl_core.figures.number_text import power_of_ten, significant
 from icl_core.machine.folders import cache_folder, read_regular_file
 
 LARGEST = 64 * 2**20  # bytes of a file
@@ -48,17 +52,27 @@ SHAPES = {
 OPTIONAL = ("W_K1", "W_F")
 SIZES = {"N": (4, 256), "T": (32, 256), "d": (16, 512)}  # smallest and largest
 DECIDED = ("N", "T", "d", "layers", "feed_forward")  # settings of a config
+# the settings of a run's task; of one whose text is Tiny Shakespeare, a file leaves out `text`
+TASK = {"triggers": str, "K": int, "outputs": str, "no_repeat": bool, "text": str}
+LARGEST_PRODUCT = 34  # exponent of ten of what a model may compute; float32 ends at 38
 _DTYPES = {"F16": "<f2", "BF16": "<u2", "F32": "<f4", "F64": "<f8"}
 _ALLOWED_DTYPES = "float16, bfloat16, float32 or float64"
 _RUN_FOLDERS = ("final", "frozen")  # of a run's file
+_KEPT_TASK, _RUN_RECORD = "task", "run"  # metadata of a file that is kept, and of a run's
+_LONGEST_SETTING = 20  # characters of a setting of a task
 _FEW = 8  # names in a sentence
 
 
 @dataclass(frozen=True, eq=False)
 class Matrices:
-    """Matrices by name, in float32; `left_out` names what else was in a file just read."""
+    """Matrices by name, in float32.
+
+    task      the settings of the task that they were trained on, those of TASK, if the file said so
+    left_out  what else was in a file just read
+    """
 
     named: Mapping[str, np.ndarray]
+    task: Mapping[str, Any] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
 
     @property
@@ -75,8 +89,9 @@ class Matrices:
 
     @cached_property
     def content(self) -> bytes:
-        """The bytes of the file that is kept; equal matrices have equal bytes."""
-        return save(dict(self.named))
+        """The bytes of the file that is kept; equal matrices of equal tasks have equal bytes."""
+        metadata = {_KEPT_TASK: json.dumps(self.task, sort_keys=True)} if self.task else None
+        return save(dict(self.named), metadata)
 
     @cached_property
     def digest(self) -> str:
@@ -95,7 +110,7 @@ def read(content: bytes) -> Matrices:
     except SafetensorError as problem:
         got = f"{len(content):,} bytes that are none" if content else "an empty file"
         raise BadSetting(
-            f"matrices must be a whole safetensors file, got {got} ({problem!s:.120})"
+            f"matrices must be a whole safetensors file, got {got} ({printable(problem):.120})"
         ) from problem
     names_in_file = _names_in_file(parts)
     missing = [name for name in SHAPES if name not in names_in_file and name not in OPTIONAL]
@@ -107,7 +122,8 @@ def read(content: bytes) -> Matrices:
     matrix_parts = {name: parts[names_in_file[name]] for name in SHAPES if name in names_in_file}
     _check_shapes({name: tuple(part["shape"]) for name, part in matrix_parts.items()})
     arrays = {name: _float32(name, part) for name, part in matrix_parts.items()}
-    return Matrices(arrays, _left_out(parts, names_in_file.values()))
+    _check_products(arrays)
+    return Matrices(arrays, _task(content), _left_out(parts, names_in_file.values()))
 
 
 def _names_in_file(parts: Iterable[str]) -> dict[str, str]:
@@ -117,7 +133,8 @@ def _names_in_file(parts: Iterable[str]) -> dict[str, str]:
         folder, _, rest = name.rpartition("/")
         short = rest if folder in _RUN_FOLDERS else name
         if short in names:
-            raise BadSetting(f"{short} must be there once, got {names[short]} and {name}")
+            got = _first_few([names[short], name], " and ")
+            raise BadSetting(f"{printable(short):.80} must be there once, got {got}")
         if short in SHAPES:
             names[short] = name
     return names
@@ -175,6 +192,43 @@ def _float32(name: str, part: Mapping[str, Any]) -> np.ndarray:
     return array
 
 
+def _check_products(named: Mapping[str, np.ndarray]) -> None:
+    """Refuse matrices of which single precision cannot hold what the model computes.
+
+    The bound is the product of the matrices' norms along the longest path to a logit or a score.
+    """
+    sizes = {name: float(np.linalg.norm(each.astype(np.float64))) for name, each in named.items()}
+    stream = (1 + sizes["W_E"] + sizes["P"]) * (1 + sizes["R1"])
+    written = (1 + sizes["V2"]) * (1 + sizes["W_O2"]) * (1 + sizes.get("W_F", 0.0))
+    scores = stream**2 * (1 + max(sizes["W_K2"], sizes.get("W_K1", 0.0)))
+    largest = max(scores, stream * written * (1 + sizes["W_U"]))
+    if largest > 10.0**LARGEST_PRODUCT:
+        raise BadSetting(
+            f"what a model computes must stay below {power_of_ten(LARGEST_PRODUCT)} to be measured "
+            f"in single precision, got matrices whose scores or logits may reach "
+            f"{significant(largest, 2)}"
+        )
+
+
+def _task(content: bytes) -> dict[str, Any]:
+    """Return the settings of the task that a file's header names: a run's, or one kept here; none
+    if it names none."""
+    try:
+        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        metadata = header.get("__metadata__", {})
+        if _KEPT_TASK in metadata:
+            settings = json.loads(metadata[_KEPT_TASK])
+        else:
+            settings = {"text": ""} | json.loads(metadata[_RUN_RECORD])["config"]
+        return {
+            name: settings[name]
+            for name, kind in TASK.items()
+            if type(settings[name]) is kind and len(str(settings[name])) <= _LONGEST_SETTING
+        }
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}  # no run of a task: the setting's own is asked
+
+
 def describe(matrices: Matrices) -> list[str]:
     """Return what was read of a file and what was not, in sentences for whoever gave it."""
     fields = matrices.fields
@@ -190,13 +244,32 @@ def describe(matrices: Matrices) -> list[str]:
     ]
     if matrices.left_out:
         sentences.append(f"Not read: {_first_few(matrices.left_out)}.")
+    if matrices.task:
+        said = {name: value for name, value in matrices.task.items() if value}
+        sentences.append(f"Trained with {_task_words(said)}; the page asks the same.")
+    else:
+        sentences.append(
+            "The file does not say on what task they were trained: K, triggers, outputs and text "
+            "are the page's."
+        )
     return sentences
 
 
-def _first_few(names: Iterable[str]) -> str:
-    shown = [f"{name:.40}" for name in names]
+def _task_words(task: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {printable(value) or 'none'}" for name, value in task.items())
+
+
+def other_task(matrices: Matrices, chosen: Mapping[str, Any]) -> str:
+    """Return a sentence if the `chosen` settings ask for another task than the matrices were
+    trained on, else an empty text."""
+    differs = {name: value for name, value in matrices.task.items() if chosen[name] != value}
+    return f"Trained with {_task_words(differs)}; here they are asked otherwise." * bool(differs)
+
+
+def _first_few(names: Iterable[str], between: str = ", ") -> str:
+    shown = [f"{printable(name):.40}" for name in names]
     more = f" and {len(shown) - _FEW} more" if len(shown) > _FEW else ""
-    return ", ".join(shown[:_FEW]) + more
+    return between.join(shown[:_FEW]) + more
 
 
 def path_of(digest: str) -> Path:
@@ -254,6 +327,7 @@ KIND = DocumentKind(
     f"{' and '.join(f'`{name}`' for name in OPTIONAL)}: then the model has one layer, or no "
     "feed-forward layer. `R1` is W_O¹ W_V¹, `V2` is W_V². Matrices act on columns; a query x "
     "scores a key y by xᵀ W_K y / √d. Row i of `W_E` and `W_U` is the i-th of the N most frequent "
-    "characters of the text, in Unicode's order. The file of a run, under ⋯, is taken too. The "
-    "matrices are kept on this computer.",
+    "characters of the text, in Unicode's order. The file of a run, under ⋯, is taken too, with "
+    "its task. Save arrays in C order (`np.ascontiguousarray`): safetensors 0.8.0 scrambles those "
+    "in Fortran order (its issue 825). The matrices are kept on this computer.",
 )

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from icl_core.contract.knobs import BadSetting, document, slider
+from icl_core.contract.knobs import BadSetting, NotHere, document, slider
 from icl_core.papers.birth.shared import text_counts
 from icl_core.papers.birth.shared.task import RARE_FROM
 
@@ -38,6 +38,14 @@ def alphabet(config: Any) -> int:
     """How many different characters the text of a config has; `NotHere` if its counts are not on
     this computer."""
     return len(text_counts.load(config.text).characters) if config.text else ALPHABET
+
+
+def is_here(digest: str) -> bool:
+    """Return whether a text's counts are on this computer, as those of Tiny Shakespeare are."""
+    try:
+        return not digest or bool(text_counts.load(digest))
+    except NotHere:
+        return False
 
 
 def check(config: Any) -> None:
