@@ -19,6 +19,7 @@ from icl_core.command import collect, explain, figure, keep, train
 from icl_core.command.experiment_options import Command
 from icl_core.command.guard import BAD_VALUE, DONE, EXIT_CODES, FAILED
 from icl_core.contract.knobs import BadSetting
+from icl_core.contract.printable import printable_lines
 from icl_core.contract.suggestion import did_you_mean
 from icl_core.jobs import scheduler_address
 from icl_core.jobs.terminal import Failed
@@ -44,10 +45,10 @@ def main(arguments: Sequence[str] | None = None, program: str = "python -m icl_c
             scheduler_address.choose_scheduler(options.scheduler)
         return options.command(options)
     except BadSetting as problem:
-        print(problem, file=sys.stderr)
+        print(printable_lines(problem), file=sys.stderr)
         return BAD_VALUE
     except Failed as problem:
-        print(problem, file=sys.stderr)
+        print(printable_lines(problem), file=sys.stderr)
         return FAILED
 
 

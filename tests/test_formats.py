@@ -17,7 +17,7 @@ from pages.ui.look import formats
         (12_345.0, 4, False, "1.234e+04"),
         (2e6, 3, True, "2e+06"),
         (1e-7, 3, True, "1e−07"),
-        (math.nan, 3, True, "nan"),
+        (math.nan, 3, True, "–"),
     ],
 )
 def test_a_number_has_its_significant_digits(value: float, digits: int, grouped: bool, text: str):

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import psutil
 
+from icl_core.contract.printable import printable_lines
 from icl_core.jobs import scheduler_address, starts, worker
 from icl_core.jobs.folder import hold_lock, jobs_folder
 from icl_core.jobs.scheduler_address import ClusterStatus
@@ -93,7 +94,7 @@ async def _serve(stopped: Callable[[], bool], server_lives: Callable[[], bool]) 
 def _write_obstacle(message: str) -> None:
     """Write into the status why nothing can be trained; print it if it is new."""
     if scheduler_address.read_status().message != message:
-        print(message, file=sys.stderr)
+        print(printable_lines(message), file=sys.stderr)
     scheduler_address.write_status(ClusterStatus(message=message))
 
 

@@ -13,6 +13,7 @@ from distributed import Client, KilledWorker
 
 from icl_core.cluster import remote_worker
 from icl_core.cluster.remote_job import RemoteJob, Worker, WorkerLost
+from icl_core.contract.printable import printable_lines
 from icl_core.jobs import queue, scheduler_address, table
 from icl_core.jobs.code_version import SourceWatch, code, differs
 from icl_core.jobs.folder import Job, has_room, hold_lock
@@ -121,7 +122,7 @@ class WorkerPool:
     def _refuse(self, address: str, problem: str) -> None:
         message = f"the worker {address} is refused: {problem.splitlines()[0]}"
         if message not in self._printed:
-            print(message, file=sys.stderr, flush=True)
+            print(printable_lines(message), file=sys.stderr, flush=True)
         self._printed.add(message)
         self._processes.pop(address, None)
         self._refused[address] = time.monotonic() + AGAIN, message

@@ -9,6 +9,7 @@ from icl_core import registry
 from icl_core.command.experiment_options import AddCommand, add_json
 from icl_core.command.guard import DONE
 from icl_core.command.printing import print_json
+from icl_core.contract.printable import printable_lines
 from icl_core.runs import documents
 
 
@@ -27,7 +28,7 @@ def _keep(kind: str, options: argparse.Namespace) -> int:
         if options.json:
             print_json({"kind": kind, "digest": digest, "sentences": sentences})
         else:
-            print("\n".join([*sentences, setting]))
+            print(printable_lines("\n".join([*sentences, setting])))
         sys.stdout.flush()
     except OSError:  # it is kept: without its digest nobody could use it
         print(setting, file=sys.stderr)

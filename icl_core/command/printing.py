@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from icl_core.contract.printable import printable_lines
 from icl_core.findings import claims_table
 from icl_core.findings.findings import Finding
 
@@ -13,7 +14,7 @@ from icl_core.findings.findings import Finding
 def print_problems(problems: Iterable[str]) -> None:
     """Print each sentence on stderr."""
     for problem in problems:
-        print(problem, file=sys.stderr)
+        print(printable_lines(problem), file=sys.stderr)
 
 
 def print_findings(measured: Iterable[Finding], as_json: bool) -> None:
@@ -22,7 +23,7 @@ def print_findings(measured: Iterable[Finding], as_json: bool) -> None:
     if as_json:
         print_json(rows)
     else:
-        print(claims_table.table(rows))
+        print(printable_lines(claims_table.table(rows)))
 
 
 def print_json(value: Any) -> None:
@@ -33,7 +34,8 @@ def print_json(value: Any) -> None:
     """
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     is_utf_8 = encoding.lower().replace("_", "-") in ("utf-8", "utf8")
-    print(json.dumps(_finite(value), indent=1, ensure_ascii=not is_utf_8, allow_nan=False))
+    text = json.dumps(_finite(value), indent=1, ensure_ascii=not is_utf_8, allow_nan=False)
+    print(printable_lines(text))
 
 
 def _finite(value: Any) -> Any:

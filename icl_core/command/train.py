@@ -10,6 +10,7 @@ from icl_core.command.experiment_options import (
 )
 from icl_core.command.guard import DONE, FAILED
 from icl_core.command.printing import print_findings, print_json
+from icl_core.contract.printable import printable_lines
 from icl_core.findings import findings
 from icl_core.jobs.terminal import train_or_load
 
@@ -49,5 +50,5 @@ def _sweep(options: argparse.Namespace) -> int:
     if options.json:
         print_json([terminal.row(outcome) for outcome in status.outcomes])
     else:
-        print(terminal.table(status))
+        print(printable_lines(terminal.table(status)))
     return DONE if status.counts[sweep.DONE] == len(status.outcomes) else FAILED

@@ -18,6 +18,7 @@ from icl_core.contract.claims import Claim, Metric
 from icl_core.contract.diagram import Diagram
 from icl_core.contract.explanation import Map
 from icl_core.contract.figure import Figure
+from icl_core.contract.finite import check_texts, finite_headline
 from icl_core.contract.lesson import Lesson
 from icl_core.contract.progress import Cancelled, Diverged, NextTraining, Progress  # noqa: F401
 from icl_core.contract.run import CannotDraw, Run, Tensors, compact, names  # noqa: F401
@@ -44,6 +45,12 @@ class Panel:
     table: pd.DataFrame | None = None
     data: pd.DataFrame | None = None
     note: str = ""
+
+    @property
+    def texts(self) -> list[str]:
+        """Its texts, and those in the cells of its table."""
+        cells = [] if self.table is None else self.table.to_numpy().flat
+        return [self.title, self.caption, self.note, *(each for each in cells if type(each) is str)]
 
 
 STAGE = "stage"
@@ -86,8 +93,9 @@ class Drawing:
 
     def panel(self, run: Run, view: Any) -> Panel:
         """Return the panel of the seed that the view shows; its title says whose number it states
-        where there are several seeds."""
+        where there are several seeds. Raises `CannotDraw`, also for a number that is not finite."""
         panel = self.draw(self._of_seed(run, view), view)
+        check_texts(panel.texts)
         whose = self._whose(run, view)
         return replace(panel, title=f"{panel.title}, {whose}") if whose else panel
 
@@ -255,6 +263,9 @@ class Experiment:
     preview: Callable[[Any, Tensors], Tensors] = lambda config, tensors: {}
     typed: Typed | None = None
     replaced: Replacements | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "headline", finite_headline(self.headline))
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from icl_core.figures.character_labels import visible_characters
 from icl_core.figures.drawn_paths import Bowl, Track, contours, paths
 from icl_core.figures.heatmaps import heatmap, maps, triple
 from icl_core.figures.line_plots import bars, curves, references, spectrum
-from icl_core.figures.number_text import significant
+from icl_core.figures.number_text import number_text, significant
 from icl_core.figures.series import Curve, dots, legend_line, mean_of
 from icl_core.figures.stage_maps import small_attention, small_map, small_maps
 from icl_core.figures.stage_seat import HALF, THIRD, WIDE, seated
@@ -31,7 +31,6 @@ from icl_core.figures.style import (
     colour,
     enlarged,
     largest_magnitude,
-    number_text,
     themed,
 )
 from icl_core.figures.sweep_plots import Expected, GridCell, swept_curve, swept_map

@@ -20,7 +20,8 @@ from icl_core.figures.map_grid import (
     row_identities,
     subplots,
 )
-from icl_core.figures.style import LINE, PAPER, largest_magnitude, layout, number_text
+from icl_core.figures.number_text import number_text
+from icl_core.figures.style import LINE, PAPER, largest_magnitude, layout
 
 Labels = Sequence[str] | None  # None: positions from 1
 WIDE = 900  # pixels of width of a row of maps

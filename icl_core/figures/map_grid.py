@@ -8,6 +8,7 @@ import numpy as np
 
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures.character_labels import label_width
+from icl_core.figures.number_text import significant
 from icl_core.figures.style import (
     FAINT,
     MONO,
@@ -239,7 +240,7 @@ def diverging(
 ) -> dict[str, Any]:
     """Return the colour axis of weights and scores, from -limit to limit with grey at zero; without
     a title it has no colour bar."""
-    ticks = [-limit, 0.0, limit], [f"\N{MINUS SIGN}{limit:.3g}", "0", f"{limit:.3g}"]
+    ticks = [-limit, 0.0, limit], [significant(-limit), "0", significant(limit)]
     shown = {"colorbar": _bar(title, ticks, y, x)} if title else {"showscale": False}
     return {"colorscale": colourscale(NEGATIVE_TO_POSITIVE), "cmin": -limit, "cmax": limit, **shown}
 

@@ -27,6 +27,7 @@ from icl_core.figures.map_grid import (
     map_axes,
     row_identities,
 )
+from icl_core.figures.number_text import UNIT, power_of_ten, unit_of
 from icl_core.figures.outlines import Box, outlines
 from icl_core.figures.style import (
     COLOURS,
@@ -169,11 +170,12 @@ def _predictions(rows: Sequence[str], predictions: Predictions, side: float) -> 
 
 
 def _bar(title: str, ticks: Sequence[float]) -> dict[str, Any]:
-    """Return a colour bar at the right."""
-    texts = [
-        (f"{tick:,.0f}" if abs(tick) >= 1000 else f"{tick:.3g}").replace("-", "\N{MINUS SIGN}")
-        for tick in ticks
-    ]
+    """Return a colour bar at the right, whose ticks are in units of a power of ten if they are very
+    small or large: there is room for six letters."""
+    unit = unit_of(np.array(ticks)) or (3 if max(ticks) >= 1e4 else 0)
+    if unit:
+        title += UNIT.format(power_of_ten(unit))
+    texts = [_tick(tick / 10.0**unit) for tick in ticks]
     text = {
         "title": {"text": title, "side": "right", "font": {"size": TICKS}},
         "tickfont": {"size": TICKS},
@@ -182,6 +184,11 @@ def _bar(title: str, ticks: Sequence[float]) -> dict[str, Any]:
     length = {"lenmode": "fraction", "len": 1, "y": 1, "yanchor": "top"}  # that of the map
     texts_outside = {"ticklabeloverflow": "allow"}  # the upper one is half above the bar
     return {**where, **length, **texts_outside, **text, "tickvals": list(ticks), "ticktext": texts}
+
+
+def _tick(value: float) -> str:
+    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return text.replace("-", "\N{MINUS SIGN}")
 
 
 def small_maps(

@@ -136,13 +136,6 @@ def note(text: str, x: float, y: float, **more: Any) -> dict[str, Any]:
     } | more
 
 
-def number_text(value: float, places: int = 3) -> str:
-    """Return a number with a minus sign for titles; a dash if it is not finite."""
-    if not np.isfinite(value):
-        return "–"
-    return f"{np.round(value, places) + 0.0:.{places}f}".replace("-", "\N{MINUS SIGN}")
-
-
 def colourscale(colours: Sequence[str]) -> list[list[Any]]:
     """Return colours at equal distances from 0 to 1, as plotly.js reads them."""
     return [[index / (len(colours) - 1), colour] for index, colour in enumerate(colours)]

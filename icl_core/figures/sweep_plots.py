@@ -10,7 +10,7 @@ import numpy as np
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures.axis_scale import Scale
 from icl_core.figures.line_plots import curves
-from icl_core.figures.number_text import power_of_ten, significant, unit_of
+from icl_core.figures.number_text import UNIT, power_of_ten, significant, unit_of
 from icl_core.figures.series import Curve
 from icl_core.figures.style import (
     FAINT,
@@ -28,7 +28,6 @@ WRITTEN = 9  # the longest row or column whose numbers are written
 # The share of the range above which a cell is so dark that its number has the background's colour.
 STRONG = 0.55
 LETTER = 7.2 / 280  # the width of a digit as a share of the width of a narrow map
-_UNIT = ", in units\N{NO-BREAK SPACE}of\N{NO-BREAK SPACE}{}"  # never broken before the unit
 LINE_OF = 40  # letters in a line of the colour bar's title, on a narrow map
 HIT = 26  # pixels of the square around a run's place that can be clicked
 
@@ -174,7 +173,7 @@ def _colour_axis(
         high += 0.5
     texts = [significant((10**tick if by_factors else tick) / 10.0**unit) for tick in ticks]
     if unit:
-        name += _UNIT.format(power_of_ten(unit))
+        name += UNIT.format(power_of_ten(unit))
     if by_factors:
         name += " (log scale)"
     title = {"text": "<br>".join(textwrap.wrap(name, LINE_OF)), "side": "top", "font": {"size": 14}}

@@ -34,7 +34,7 @@ def html_text(title: str, headline: str, panels: Mapping[str, Panel]) -> str:
             )
             plotly_is_inlined = True
         if panel.table is not None:
-            parts.append(panel.table.to_html(index=False, border=0))
+            parts.append(panel.table.to_html(index=False, border=0, na_rep="–"))
         if panel.note:
             parts.append(f"<p>{html.escape(panel.note)}</p>")
     return _PAGE.format(

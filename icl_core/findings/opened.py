@@ -15,6 +15,7 @@ from typing import Any
 from icl_core import registry
 from icl_core.contract.experiment import Experiment, Panel, Run
 from icl_core.contract.knobs import knobs_of
+from icl_core.contract.printable import printable_lines
 from icl_core.findings import findings
 from icl_core.findings.claims_table import bound_text
 from icl_core.runs.file import Damaged, read
@@ -57,7 +58,7 @@ class OpenedRun:
         settings = ", ".join(f"{name} = {value}" for name, value in self.header.config.items())
         view = self.view(step, **fields)
         lines = [title, settings, "", self.experiment.headline(self.run, view), ""]
-        return "\n".join([*lines, *self._measured()])
+        return printable_lines("\n".join([*lines, *self._measured()]))
 
     def _measured(self) -> list[str]:
         """Return a line for each claim: its name, what was measured, what was expected, the

@@ -12,6 +12,7 @@ from typing import Any
 
 from tqdm import tqdm
 
+from icl_core.contract.printable import printable_lines
 from icl_core.jobs import queue, scheduler_address, spawn
 from icl_core.jobs.folder import write_problem
 from icl_core.jobs.state import CANCELLED, WAITING
@@ -98,7 +99,7 @@ def print_obstacle(states: list[queue.JobState], printed: set[str]) -> None:
     the messages in `printed`, to which the new ones are added. Prints also if no bar is drawn."""
     waits = {state.message for state in states if state.status in WAITING and state.message}
     for message in sorted({*waits, *scheduler_address.read_status().refused} - printed):
-        tqdm.write(message, file=sys.stderr)
+        tqdm.write(printable_lines(message), file=sys.stderr)
         printed.add(message)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from icl_core import registry
 from icl_core.contract.knobs import DIGEST, BadSetting
+from icl_core.contract.printable import printable
 from icl_core.machine import limits
 from icl_core.runs import local, owners, store
 from icl_core.runs.disk import files_of, unwritable, write_note, write_whole
@@ -64,10 +65,11 @@ def keep(of: str, document: Any, visitor: str = "", name: str = "") -> str:
 
 
 def name_of(of: str, digest: str) -> str:
-    """Return the name of the file that a document came from; empty if it is not known."""
+    """Return the name of the file that a document came from, as it can be shown; empty if it is
+    not known."""
     try:
         path = _name_file(registry.document_kinds()[of].path_of(digest))
-        return path.read_text(encoding="utf-8")[:MOST_OF_A_NAME]
+        return printable(path.read_text(encoding="utf-8")[:MOST_OF_A_NAME])
     except (OSError, ValueError):
         return ""
 

@@ -18,6 +18,8 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from icl_core.contract.printable import printable
+
 Record = dict[str, Any]
 ReadShared = Callable[[str], np.ndarray]  # the name of a shared tensor to the tensor
 
@@ -181,6 +183,6 @@ def _parse_record(header: bytes, size: int) -> Record:
     if not {*IDENTITY, "digest"} <= set(record) or not isinstance(record["config"], dict):
         raise Damaged(
             f"expected a run's {', '.join(IDENTITY)} in the metadata, got "
-            f"{', '.join(sorted(record))}"
+            f"{printable(', '.join(sorted(record))):.200}"
         )
     return record

@@ -8,6 +8,7 @@ import torch
 
 from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.contract.visitor import IN_PLACE, Replaced
+from icl_core.figures import significant
 from icl_core.papers.birth.induction.beside_construction import compare
 from icl_core.papers.birth.induction.load_run import weights_at
 from icl_core.papers.birth.induction.settings import Config, View
@@ -65,7 +66,7 @@ def graft(run: Run, trained: Weights, view: View) -> tuple[Weights, dict[str, st
             fitted, matrix = _construction(run, run.snapshot_at(view), name, trained)
             factor = fitted * view.strength
             parts[name] = factor * matrix
-            phrases[name] = f"construction × {factor:.3g}"
+            phrases[name] = f"construction × {significant(factor)}"
     return trained.with_(**parts), phrases
 
 

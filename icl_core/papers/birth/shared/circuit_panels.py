@@ -133,10 +133,10 @@ def _leads(gaps: Mapping[str, float], letters: list[str]) -> str:
         sum(gaps.values()),
         *(pick(gaps, key=lambda name: gaps[name]) for pick in (max, min)),
     )
-    sentence = (
-        f"'{letters[0]}' {'beats' if lead > 0 else 'loses to'} '{letters[1]}' by "
-        f"{number_text(abs(lead), 1)}"
-    )
+    sentence = f"'{letters[0]}' and '{letters[1]}' are level"
+    if lead:
+        verb = "beats" if lead > 0 else "loses to"
+        sentence = f"'{letters[0]}' {verb} '{letters[1]}' by {number_text(abs(lead), 1)}"
     reasons = []
     if gaps[most] >= 0.05:
         reasons.append(f"{_route(most)} adds {number_text(gaps[most], 1)}")

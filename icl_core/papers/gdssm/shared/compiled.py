@@ -4,6 +4,7 @@ model; sums are rounded otherwise."""
 
 import os
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
@@ -21,8 +22,22 @@ def wanted() -> bool:
 def compile_function(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
     """The function as one program for each shape it meets, where that is wanted. What was compiled
     before is dropped: a training needs one model at a time, and torch refuses more than a few
-    programs of one function."""
+    programs of one function. The result raises `BadSetting` where nothing can be compiled."""
     if not wanted():
         return function
+    from torch._dynamo.exc import BackendCompilerFailed  # whose import takes seconds
+
     torch.compiler.reset()
-    return torch.compile(function, dynamic=False)
+    program = torch.compile(function, dynamic=False)
+
+    def run(*arguments: Any) -> torch.Tensor:
+        try:
+            return program(*arguments)
+        except BackendCompilerFailed as problem:
+            why = str(problem).partition("\n")[0]
+            raise BadSetting(
+                "ICL_COMPILE must be 0 where no step can be compiled, as without a C++ compiler "
+                f"such as g++; got 1, and torch says: {why:.200}"
+            ) from problem
+
+    return run

@@ -5,6 +5,7 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
+from icl_core.figures import number_text
 from icl_core.papers.birth.induction.grafted import achieved, graft
 from icl_core.papers.birth.induction.load_run import at_step, origin, weights_at
 from icl_core.papers.birth.induction.settings import View
@@ -41,7 +42,8 @@ def _title(before: dict[str, float], after: dict[str, float], said: dict[str, st
         return f"Nothing replaced: accuracy {before['accuracy']:.1%}"
     what = ", ".join(f"{NAMES[name]} → {phrase}" for name, phrase in said.items())
     said_too = (
-        f", loss elsewhere {before['global_loss']:.1f} → {after['global_loss']:.1f} nats"
+        f", loss elsewhere {number_text(before['global_loss'], 1)} → "
+        f"{number_text(after['global_loss'], 1)} nats"
         if "W_F" in said
         else ""
     )
@@ -51,7 +53,7 @@ def _title(before: dict[str, float], after: dict[str, float], said: dict[str, st
 def _losses(before: dict[str, float], after: dict[str, float]) -> str:
     """In nats, where the context tells the next character and where bigrams do."""
     inside, elsewhere = (
-        f"{before[name]:.3f}" + f" → {after[name]:.3f}" * (after[name] != before[name])
+        number_text(before[name]) + f" → {number_text(after[name])}" * (after[name] != before[name])
         for name in ("in_context_loss", "global_loss")
     )
     return (

@@ -58,10 +58,11 @@ def _maps(found: Comparison, view: View) -> Maps:
 def _margin(found: Comparison, own: str) -> str:
     if not found.recall or not found.margin or not np.isfinite(found.margin[0]):
         return ""  # W_F stores no pairs, and a single pair has no wrong answer
+    margins = [figures.significant(margin) for margin in found.margin]
     return (
         f"Pairs right: {own} {found.recall[0]:.0%}, constructed {found.recall[1]:.0%}. Mean margin "
-        f"of the right answer over the best wrong one: {own} {found.margin[0]:.3g}, constructed "
-        f"{found.margin[1]:.3g}. "
+        f"of the right answer over the best wrong one: {own} {margins[0]}, constructed "
+        f"{margins[1]}. "
     )
 
 
@@ -73,8 +74,8 @@ def _alignment(found: Comparison, view: View) -> str:
         )
     return (
         "A softmax does not see a constant added to all that it compares, so that is removed from "
-        f"both. The construction is scaled by one factor, {found.aligned.factor:.3g}, fitted by "
-        "least squares."
+        f"both. The construction is scaled by one factor, "
+        f"{figures.significant(found.aligned.factor)}, fitted by least squares."
     )
 
 

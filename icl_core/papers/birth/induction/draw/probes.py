@@ -5,6 +5,7 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
+from icl_core.figures import number_text
 from icl_core.papers.birth.induction.metrics import accuracy_at
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.draw import KINDS, NAMES
@@ -38,7 +39,8 @@ def _bigrams(run: Run) -> str:
     """How far W_F is from the bigrams, where there is one."""
     if f"{RECALL}kl_W_F" not in run.tensors:
         return ""
-    return f" W_F, asked alone, is {float(run[f'{RECALL}kl_W_F'][0, 0]):.2f} nats from the bigrams."
+    nats = number_text(float(run[f"{RECALL}kl_W_F"][0, 0]), 2)
+    return f" W_F, asked alone, is {nats} nats from the bigrams."
 
 
 def _table(run: Run) -> pd.DataFrame:
