@@ -246,11 +246,11 @@ def describe(matrices: Matrices) -> list[str]:
         sentences.append(f"Not read: {_first_few(matrices.left_out)}.")
     if matrices.task:
         said = {name: value for name, value in matrices.task.items() if value}
-        sentences.append(f"Trained with {_task_words(said)}; the page asks the same.")
+        sentences.append(f"Trained with {_task_words(said)}; they are asked the same.")
     else:
         sentences.append(
             "The file does not say on what task they were trained: K, triggers, outputs and text "
-            "are the page's."
+            "are those of the setting."
         )
     return sentences
 

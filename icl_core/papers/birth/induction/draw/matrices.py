@@ -35,8 +35,8 @@ def draw(run: Run, view: View) -> Panel:
         ),
         table=pd.DataFrame(wrong(name, read), columns=WRONG) if view.wrong else None,
         data=data.reset_index(names=read.row_kind),
-        note=f"{_margin(found, heads[0])}{rank(weights[name])} of {run.config.d} singular "
-        "directions hold 99% of the matrix.",
+        note=f"{_margin(found, heads[0])}{_zeros(found, heads)}{rank(weights[name])} of "
+        f"{run.config.d} singular directions hold 99% of the matrix.",
     )
 
 
@@ -64,6 +64,13 @@ def _margin(found: Comparison, own: str) -> str:
         f"of the right answer over the best wrong one: {own} {margins[0]}, constructed "
         f"{margins[1]}. "
     )
+
+
+def _zeros(found: Comparison, heads: tuple[str, ...]) -> str:
+    """Which of the maps have nothing to show."""
+    readings = (found.trained, found.constructed)
+    zeros = [head for head, each in zip(heads, readings, strict=False) if not each.matrix.any()]
+    return f"Nothing but zeros: {' and '.join(zeros)}. " if zeros else ""
 
 
 def _alignment(found: Comparison, view: View) -> str:

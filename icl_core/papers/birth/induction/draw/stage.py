@@ -65,6 +65,8 @@ def _memory(name: str, run: Run, view: View) -> Panel:
     if name == "W_K2" and run.config.layers == 1:
         found = found._replace(column_kind="key")
         more = "One layer makes no such copies, so this stays noise."
+    if not found.matrix.any():
+        said, more = "reads nothing but zeros", "There is nothing to see: every cell is zero."
     if len(found.rows) == 1:
         said, more = (
             "has no choice: one trigger",

@@ -1,0 +1,306 @@
+"""Own matrices of every awkward form: each number that is measured, drawn or said is finite, or a
+sentence stands in its place; and what each file of `tests/inputs/matrices` must give."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from fuzz import tries
+from hypothesis import given
+from hypothesis import strategies as st
+from recorder import Recorder
+from safetensors.numpy import load as load_arrays
+from safetensors.numpy import save
+
+from icl_core import cli, registry
+from icl_core.contract.experiment import CannotDraw, Metric, Panel, Run
+from icl_core.contract.finite import is_finite
+from icl_core.contract.knobs import BadSetting, knobs_of
+from icl_core.contract.printable import printable
+from icl_core.papers.birth.induction import attention_scores, grafted, placeholders
+from icl_core.papers.birth.induction import train as induction
+from icl_core.papers.birth.shared import own_matrices, train
+from icl_core.papers.birth.shared.accuracy import hits
+from icl_core.papers.birth.shared.own_matrices import OPTIONAL, SHAPES, describe, other_task, read
+from icl_core.runs import documents, file
+from tests.inputs.matrices import make
+
+INPUTS = Path(make.__file__).parent
+EXPERIMENT = registry.experiment("birth.induction")
+REFUSED = "what a model computes must stay below 10³⁴"
+# right in context; recall of W_O2, of W_K2, of W_K1
+EXPECTED = {
+    "ordinary": (0.403, 1 / 4, 1 / 4, 1 / 31),
+    "zero_W_U": (1 / 4, 1 / 4, 1 / 4, 1 / 31),
+    "equal_rows_W_U": (1 / 4, 1 / 4, 1 / 4, 1 / 31),
+    "zero_P": (0.486, 1 / 4, 1 / 4, 1 / 31),
+    "zero_R1": (0.470, 1 / 4, 1 / 4, 1 / 31),
+    "zero_V2": (0.359, 1 / 4, 1 / 4, 1 / 31),
+    "two_equal_rows_W_E": (0.413, 1 / 4, 1 / 4, 1 / 31),
+    "times_1e4": (0.229, 1 / 4, 1 / 4, 1 / 31),
+    "times_1e-9": (1 / 4, 1 / 4, 1 / 4, 1 / 31),
+    "subnormal": (1 / 4, 1 / 4, 1 / 4, 1 / 31),
+    "escape_in_name": (0.403, 1 / 4, 1 / 4, 1 / 31),
+    "of_a_run": (0.027, 1 / 4, 1.0, 1 / 31),
+}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """An empty cache."""
+    monkeypatch.setenv("ICL_CACHE_DIR", str(tmp_path))
+
+
+def config_of(content: bytes, K: int = 2) -> Any:
+    """The config that choosing the matrices of a file gives."""
+    digest = documents.keep("matrices", read(content))
+    chosen = {**vars(EXPERIMENT.config(K=K)), "matrices": digest}
+    fit = knobs_of(EXPERIMENT.config)["matrices"].fit
+    assert fit
+    return EXPERIMENT.config(**{**chosen, **fit(chosen)})
+
+
+def measured(config: Any) -> Run:
+    """The run of a config, computed here."""
+    return Run(config, EXPERIMENT.run(config, Recorder()), digest=config.matrices)
+
+
+def content_of(name: str) -> bytes:
+    return (INPUTS / f"{name}.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_each_file_gives_what_its_folder_says(name):
+    run = measured(config_of(content_of(name)))
+    recalls = [float(run[f"curve/recall_{each}"][0, 0]) for each in ("W_O2", "W_K2", "W_K1")]
+    found = [float(run["evaluated/accuracy"][0]), *recalls]
+    assert found == pytest.approx(EXPECTED[name], abs=1e-3)
+    hold_finite(run, EXPERIMENT.view())
+
+
+def test_what_single_precision_cannot_hold_is_refused_before_anything_is_shown():
+    with pytest.raises(BadSetting, match=f"{REFUSED} to be measured in single precision, got"):
+        read(content_of("times_1e7"))
+
+
+def test_the_files_are_those_that_the_script_writes_and_the_folder_names():
+    assert {path.stem: path.read_bytes() for path in INPUTS.glob("*.safetensors")} == {
+        name: bytes(content) for name, content in make.contents().items()
+    }
+    assert make.contents().keys() == {*EXPECTED, "times_1e7"}
+    text = (INPUTS / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"`(\w[\w-]*)`", text)) >= make.contents().keys()
+
+
+# --- one rule of what is right
+
+
+@pytest.mark.parametrize("count", [2, 4, 65])
+def test_equal_scores_are_right_one_time_in_n(count):
+    scores = torch.full((3, 5, count), -1.5)
+    assert torch.equal(hits(scores, torch.arange(5) % count), torch.full((3, 5), 1 / count))
+
+
+def test_a_score_above_all_others_is_right_and_one_of_several_is_right_as_often_as_it_is_guessed():
+    scores = torch.tensor([[2.0, 1, 0, 2], [2, 1, 0, 2], [2, 1, 0, 2], [0, 3, 0, 0]])
+    assert hits(scores, torch.tensor([0, 1, 3, 1])).tolist() == [0.5, 0, 0.5, 1]
+    random = torch.randn(50, 7, generator=torch.Generator().manual_seed(0))
+    asked = torch.arange(50) % 7
+    assert torch.equal(hits(random, asked), (random.argmax(-1) == asked).float())
+    assert hits(torch.full((1, 3), torch.nan), torch.zeros(1).long()).tolist() == [0]
+
+
+# --- finite, or a sentence
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """Every text in a figure."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from texts_in(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from texts_in(inner)
+
+
+def hold_panel(name: str, panel: Panel) -> None:
+    texts = panel.texts
+    if panel.figure is not None:
+        bars = list(texts_in(panel.figure.layout.get("coloraxis", {})))
+        assert all(len(text) <= 11 for text in bars if re.search(r"\d", text) and " " not in text)
+        texts += [*texts_in(panel.figure.data), *texts_in(panel.figure.layout)]
+        for trace in panel.figure.data:
+            if trace["type"] == "heatmap":
+                assert np.isfinite(trace["z"]).any(), name
+                assert not np.isinf(trace["z"]).any(), name
+    assert all(is_finite(text) for text in texts), name
+    if panel.data is not None:
+        numbers = panel.data.select_dtypes("number").to_numpy(float)
+        assert not np.isinf(numbers).any(), name
+
+
+def hold_metric(metric: Metric) -> None:
+    assert metric.value is not None and np.isfinite(metric.value), metric
+    assert metric.error is None or np.isfinite(metric.error), metric
+
+
+def hold_finite(run: Run, view: Any) -> None:
+    """All that a page or a command says of a run is finite, or `CannotDraw` with a sentence."""
+    for name, array in run.tensors.items():
+        assert array.dtype.kind != "f" or not np.isinf(array).any(), name
+    for metric in EXPERIMENT.metrics(run):
+        hold_metric(metric)
+    assert is_finite(EXPERIMENT.headline(run, view))
+    for drawing in EXPERIMENT.drawings:
+        if not drawing.applies(run.config):
+            continue
+        try:
+            panel, maps = drawing.panel(run, view), drawing.explained(run, view)
+        except CannotDraw as problem:
+            assert len(str(problem)) > 20
+            continue
+        hold_panel(drawing.name, panel)
+        for shown in maps:
+            explained = shown.explain(*shown.strongest)
+            numbers = [explained.value, explained.total, *(each.value for each in explained.beside)]
+            assert np.isfinite(numbers).all(), drawing.name
+
+
+FORMS = {
+    "as it is": lambda array: array,
+    "zero": lambda array: 0 * array,
+    "equal rows": lambda array: np.ones_like(array) * array[0],
+    "equal rows in pairs": lambda array: array[np.arange(len(array)) // 2],
+    "rank one": lambda array: np.outer(array[:, 0], array[0]),
+    "one row": lambda array: array * (np.arange(len(array)) == 1)[:, None],
+    "mixed scales": lambda array: array * 10.0 ** (np.arange(len(array)) % 9 - 4)[:, None],
+}
+SCALES = st.sampled_from([0, 0, 0, -45, -39, -20, -9, -4, 4, 9, 18, 30])
+SIZES = st.fixed_dictionaries(
+    {"N": st.sampled_from([4, 5, 20]), "T": st.just(32), "d": st.sampled_from([16, 17])}
+)
+VIEWS = st.fixed_dictionaries(
+    {},
+    optional={
+        "memory": st.sampled_from(["W_K1", "W_K2", "W_O2", "W_F"]),
+        "read": st.sampled_from(["W_K1", "W_K2", "W_O2", "W_F"]),
+        "raw": st.booleans(),
+        "wrong": st.booleans(),
+        **{
+            f"graft_{name}": st.sampled_from(["zero", "constructed"])
+            for name in ("W_K1", "W_K2", "W_O2", "W_F")
+        },
+    },
+)
+
+
+RECIPES = st.fixed_dictionaries(
+    {"sizes": SIZES, "overall": st.sampled_from([0, 0, -12, 3, 4]), "seed": st.integers(0, 9)},
+    optional={name: st.tuples(st.sampled_from(list(FORMS)), SCALES) for name in SHAPES},
+)
+
+
+def matrices_of(recipe: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Matrices of which a recipe names the form and the scale, a power of ten; the others are
+    Gaussian, or left out if they may be."""
+    normal = np.random.default_rng(recipe["seed"]).normal
+    result = {}
+    for name, letters in SHAPES.items():
+        if name in OPTIONAL and name not in recipe:
+            continue
+        form, scale = recipe.get(name, ("as it is", 0))
+        sizes = [recipe["sizes"][letter] for letter in letters]
+        array = FORMS[form](normal(0, recipe["sizes"]["d"] ** -0.5, sizes))
+        result[name] = (array * 10.0 ** (scale + recipe["overall"])).astype(np.float32)
+    return result
+
+
+@pytest.fixture
+def few_sequences(monkeypatch):
+    """What is measured is measured on a few sequences, which take a tenth of the time."""
+    for module, name, count in (
+        (train, "EVALUATED", 32),
+        (train, "WATCHED", 16),
+        (induction, "EVALUATED", 32),
+        (attention_scores, "SEQUENCES", 16),
+        (grafted, "POSITIONS", 512),
+        (placeholders, "POSITIONS", 512),
+    ):
+        monkeypatch.setattr(module, name, count)
+
+
+@tries(12)
+@given(recipe=RECIPES, fields=VIEWS, K=st.integers(1, 2))
+def test_all_that_is_said_of_any_matrices_is_finite_or_a_sentence(recipe, fields, K, few_sequences):
+    try:
+        config = config_of(save(matrices_of(recipe)), K)
+    except BadSetting as problem:
+        assert str(problem).startswith(REFUSED)
+        return
+    hold_finite(measured(config), EXPERIMENT.view(**fields))
+
+
+def test_a_number_that_is_not_finite_is_a_sentence_wherever_it_is_written(monkeypatch):
+    run, view = Run(None, {}), None
+    said = EXPERIMENT.__class__(
+        **{**vars(EXPERIMENT), "headline": lambda run, view: f"{np.nan:.0%} are right."}
+    )
+    assert said.headline(run, view).startswith("Not every number here is finite")
+    for text in ("nan% right", "a loss of -inf nats", "(inf)", "a → nan"):
+        assert not is_finite(text)
+    for text in ("inference", "a nanometre", "x.inf_", "banana", "infinite"):
+        assert is_finite(text)
+
+
+# --- names, tasks and order in memory
+
+
+def test_no_name_out_of_a_file_reaches_a_terminal_raw(capsys):
+    assert cli.main(["matrices", str(INPUTS / "escape_in_name.safetensors")]) == 0
+    shown = capsys.readouterr().out
+    assert r"Not read: a\u001b]0;title\u0007\u000ab\u202ec." in shown
+    assert printable(shown.replace("\n", "")) == shown.replace("\n", "")
+    assert cli.main(["matrices", str(INPUTS / "\x1b[31mnone")]) == 2
+    assert "\x1b" not in capsys.readouterr().err
+
+
+def test_the_file_of_a_run_brings_its_task_and_of_another_it_is_said_that_the_setting_decides():
+    config = config_of(content_of("of_a_run"), K=2)
+    assert {name: getattr(config, name) for name in make.TASK} == make.TASK
+    found = read(content_of("of_a_run"))
+    assert describe(found)[-1] == (
+        "Trained with triggers = fixed, K = 1, outputs = bigram, no_repeat = True; they are "
+        "asked the same."
+    )
+    assert read(found.content).digest == found.digest and read(found.content).task == found.task
+    assert not other_task(found, vars(config))
+    assert other_task(found, {**vars(config), "K": 2}) == (
+        "Trained with K = 1; here they are asked otherwise."
+    )
+    assert describe(read(content_of("ordinary")))[-1] == (
+        "The file does not say on what task they were trained: K, triggers, outputs and text are "
+        "those of the setting."
+    )
+
+
+def test_a_header_that_holds_no_task_is_passed_over():
+    for record in ("", "[]", "{}", '{"config": {"K": "1"}}', '{"config": []}', "[" * 9999):
+        assert read(save(make.ordinary(), {"run": record})).task == {}
+
+
+def test_own_writes_are_in_c_order_whatever_the_order_in_memory(tmp_path):
+    """safetensors 0.8.0 writes the buffer of an array in Fortran order as if it were in C order."""
+    found = read(content_of("ordinary"))
+    assert all(array.flags.c_contiguous for array in found.named.values())
+    wanted = np.arange(6.0).reshape(2, 3)
+    record = {"experiment": "toy.walk", "version": 1, "config": {}}
+    _, tensors = file.unpack(file.pack({"a": np.asfortranarray(wanted)}, record))
+    assert np.array_equal(tensors["a"], wanted)
+    assert np.array_equal(load_arrays(found.content)["P"], found.named["P"])
+    assert "np.ascontiguousarray" in own_matrices.KIND.instructions
