@@ -16,7 +16,7 @@ from recorder import Recorder
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save
 
-from icl_core import cli, registry
+from icl_core import cli, figures, registry
 from icl_core.contract.experiment import CannotDraw, Metric, Panel, Run
 from icl_core.contract.finite import is_finite
 from icl_core.contract.knobs import BadSetting, knobs_of
@@ -256,6 +256,20 @@ def test_a_number_that_is_not_finite_is_a_sentence_wherever_it_is_written(monkey
         assert not is_finite(text)
     for text in ("inference", "a nanometre", "x.inf_", "banana", "infinite"):
         assert is_finite(text)
+
+
+@pytest.mark.parametrize("limit", [10.0**exponent for exponent in range(-9, 10)])
+def test_a_colour_bar_has_short_ticks_at_any_scale(limit):
+    matrix = np.array([[limit, -limit], [0.0, limit / 3]])
+    names = (["a", "b"], ["a", "b"])
+    seat = figures.small_map(matrix, names, ("row", "column"), "score", limit)
+    wide = figures.heatmap(matrix, *names, "score")
+    for figure, longest in ((seat, 6), (wide, 7)):
+        bar = figure.layout["coloraxis"]["colorbar"]
+        assert all(len(text) <= longest for text in bar["ticktext"])
+        assert len(set(bar["ticktext"])) == 3
+    has_unit = seat.layout["coloraxis"]["colorbar"]["title"]["text"] != "score"
+    assert has_unit == (limit < 0.01 or limit >= 1e4)
 
 
 # --- names, tasks and order in memory

@@ -20,6 +20,8 @@ from pages.ui.look.escape import escape_markdown
         ("http://a :bug: www.b", "http\\:\u2060//a \\:\u2060bug\\: www\u2060.b"),
         ("pairs x:y, as 0.5:1", r"pairs x\:y, as 0.5\:1"),  # may be copied
         ("a\n\n# b\n=", r"a \# b ="),
+        ("a\x1b[31mb\u202ec\x9b\U000e0001", r"a\\u001b\[31mb\\u202ec\\u009b\\udb40\\udc01"),
+        ("é Ж 文 🙂 \u2068א\u2069", "é Ж 文 🙂 \u2068א\u2069"),  # letters, and isolates around them
     ],
 )
 def test_no_markup_stays(text, shown):
