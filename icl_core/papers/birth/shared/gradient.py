@@ -21,7 +21,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from icl_core.papers.birth.shared.accuracy import hits
+from icl_core.papers.birth.shared.accuracy import hits_beside
 from icl_core.papers.birth.shared.chunks import (
     Chunk,
     counted_positions,
@@ -105,12 +105,11 @@ def block_gradient(
     hq, q, hk, A, c, logits = layer2(tables, h, block.queries)
     log_p = logits.log_softmax(-1)
     told = log_p.gather(1, target)
-    found = {"losses": -told.view(b, -1), "hits": hits(log_p, target[:, 0]).view(b, -1)}
+    others = log_p.scatter_(1, target, -torch.inf)
+    found = {"losses": -told.view(b, -1), "hits": hits_beside(told, others).view(b, -1)}
     if not train:
         return found
-    dl = log_p.exp_().scatter_add_(
-        1, target, -log_p.new_ones(target.shape)
-    )  # (b m, N): p - 1[target]
+    dl = others.exp_().scatter_(1, target, told.exp() - 1)  # (b m, N): p - 1[target]
     dl *= block.valid.reshape(-1, 1)
     found["c"] = dl.T @ c.view(-1, d)
     if "W_F" in train:
