@@ -124,7 +124,8 @@ def test_errors_that_name_likely_bigrams_are_told_from_others():
     guess[0, 4], guess[0, 8], guess[0, 12] = likely, likely, unlikely  # of three errors
     followers = torch.zeros(1, 32)
     followers[0, 8] = 0.9
-    found = attention_scores.Looked(batch, guess, followers, followers, followers)
+    right = (guess == batch.targets).float()
+    found = attention_scores.Looked(batch, guess, right, followers, followers, followers)
     assert attention_scores.on_bigrams(found, task) == pytest.approx((2 / 3, 1 / 3))
 
 
