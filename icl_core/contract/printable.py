@@ -1,10 +1,11 @@
 """Names from a file, an address or the network, as a terminal and a page can show them."""
 
-import unicodedata
-
-# of control and format characters, what joins letters and what isolates a text of another direction
-_HARMLESS = frozenset("\u200c\u200d\u2068\u2069")
-_ESCAPED = ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")  # categories of Unicode
+# Of what Python does not call printable: the blanks, what joins letters, and what isolates a text of
+# another direction.
+_HARMLESS = frozenset(
+    "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+    "\u200c\u200d\u200e\u2068\u2069"
+)
 
 
 def printable(text: object) -> str:
@@ -23,7 +24,7 @@ def printable_lines(text: object) -> str:
 
 
 def _is_escaped(character: str) -> bool:
-    return unicodedata.category(character) in _ESCAPED and character not in _HARMLESS
+    return not character.isprintable() and character not in _HARMLESS
 
 
 def _code(character: str) -> str:

@@ -16,7 +16,7 @@ GPU = "GPU"
 _OUT_OF_MEMORY = (
     *("DefaultCPUAllocator", "out of memory", "ALLOC_FAILED"),
     "could not create a primitive",  # of oneDNN, which makes a program for each shape
-    "can't start new thread",
+    "start new thread",
 )
 _NOT_MAPPED = "failed to map segment"  # of a shared library: the address space is too small
 _ALLOCATION = re.compile(r"allocate ([\d.]+) (\w+)")  # as torch and numpy say it
