@@ -123,7 +123,7 @@ def test_groups_that_are_not_written_as_expected_bound_nothing(machine, groups):
 
 def test_a_run_may_take_what_the_container_leaves_it(machine):
     machine("0::/", V2.format(root="/"), {"memory.max": str(GIB)})
-    assert device.memory() == int(0.9 * GIB) - device.HELD
+    assert device.memory() == int(0.9 * GIB) - containers.HELD
     with pytest.raises(TooLarge, match=r"0\.4 GiB; got an estimated 2\.0 GiB"):
         device.check_memory(2 * GIB, "batch 512")
 

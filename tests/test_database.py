@@ -286,9 +286,8 @@ def test_the_tables_change_only_with_their_version():
     assert (tables.VERSION, digest) == (2, "2ecad439d5ed")
 
 
-def test_the_tables_of_the_version_before_are_taken_over_with_their_rows(runs, monkeypatch):
-    key = queue.submit(TOY, config(), visitor="a")
-    queue.watch(key, "page")
+def as_of_version_1() -> None:
+    """Turn the database into one of version 1, with the same rows."""
     older = dict(tables.TABLES)
     column = re.search(r"environment TEXT[^,]*, ", older["jobs"])[0]
     older["jobs"] = older["jobs"].replace(column, "")
@@ -302,10 +301,31 @@ def test_the_tables_of_the_version_before_are_taken_over_with_their_rows(runs, m
         connection.executemany(f"INSERT INTO jobs VALUES (?{', ?' * (len(names) - 1)})", rows)
         connection.execute("PRAGMA user_version = 1")
         connection.commit()
+
+
+def test_the_tables_of_the_version_before_are_taken_over_with_their_rows(runs):
+    key = queue.submit(TOY, config(), visitor="a")
+    queue.watch(key, "page")
+    as_of_version_1()
     (state,) = queue.states()
     assert (state.key, state.status, state.environment) == (key, "queued", {})
     assert owners.owners_of(key) == {"a"} and table.leave(key, "nobody") != []
     assert database.message() == "" and not (runs.local / "aside").exists()
+
+
+def test_of_a_damaged_database_of_the_version_before_jobs_are_rescued(runs):
+    key = queue.submit(TOY, config())
+    as_of_version_1()
+    with closing(sqlite3.connect(database.path())) as connection:
+        find = "SELECT rootpage FROM sqlite_master WHERE name = 'counters'"
+        (page,) = connection.execute(find).fetchone()
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+    content = bytearray(database.path().read_bytes())
+    content[(page - 1) * size] = 0xFF  # what kind of page it is
+    database.path().write_bytes(content)
+    database._migrated_paths.clear()
+    assert [(state.key, state.environment) for state in queue.states()] == [(key, {})]
+    assert "set aside" in database.message()
 
 
 def test_who_watches_is_noted_once_a_while(monkeypatch):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from house import TOY, house
+from streamlit.testing.v1 import AppTest
 
 from icl_core import registry
 from icl_core.contract.experiment import Run
@@ -240,3 +241,24 @@ def test_a_gpu_without_room_says_so_and_its_metrics_are_exact():
     with device.exact():
         product = (x.cuda() @ x.cuda()).cpu()
     assert torch.allclose(product, (x.double() @ x.double()).float(), atol=1e-3)
+
+
+def page_without_memory():
+    import streamlit as st
+
+    from pages.ui.look.memory_fault import say_if_memory_ends
+
+    @st.fragment
+    @say_if_memory_ends
+    def part(problem):
+        raise problem
+
+    part(MemoryError("nothing is left"))
+    part(ValueError("a fault"))
+
+
+def test_a_fragment_of_a_page_says_that_memory_has_run_out_and_nothing_else():
+    app = AppTest.from_function(page_without_memory, default_timeout=60).run()
+    (error,) = app.error
+    assert error.value.startswith("The memory of this server has run out: nothing is left.")
+    assert [fault.value for fault in app.exception] == ["a fault"]

@@ -462,8 +462,8 @@ def test_so_many_workers_are_started_as_jobs_wait_and_slots_are_free_and_not_twi
     with hold_lock(spawn.slot_lock(0)):
         # a free worker, which trains nothing, will see one job by itself
         assert spawn.ensure_workers(4) == 2 == len(started)
-    assert spawn.ensure_workers(4) == 0  # these may not have taken their slots yet
-    starts.come_up()
+        assert spawn.ensure_workers(4) == 0  # these have not taken their slots yet
+    starts.note_up()
     assert (
         spawn.ensure_workers(2) == 2
         and spawn.trainings(7) == 7

@@ -13,14 +13,14 @@ from house import TOY, house, wait_for
 
 from icl_core import registry
 from icl_core.contract.knobs import BadSetting
-from icl_core.jobs import environment, queue, scheduler_address, spawn, starts, worker
+from icl_core.jobs import environment, queue, scheduler_address, spawn, starts, table, worker
 from icl_core.jobs.folder import Job, hold_lock, jobs_folder
 from icl_core.machine import device
 
 
 @pytest.fixture(autouse=True)
 def runs(tmp_path, monkeypatch):
-    for name in environment.NAMES:
+    for name in ("ICL_DEVICE", "ICL_CACHE_LIMIT", *environment.COMPUTING):
         monkeypatch.delenv(name, raising=False)
     with house(tmp_path, monkeypatch) as store:
         device.current_device.cache_clear()
@@ -47,50 +47,95 @@ def dead_process() -> int:
     return process.pid
 
 
-def test_a_worker_that_is_coming_up_is_waited_for_and_one_that_is_up_is_not(pids, monkeypatch):
+@pytest.fixture
+def at_once(monkeypatch):
+    """No pause after a worker that did not come up."""
+    monkeypatch.setattr(starts, "PAUSES", (0.0, 0.0, 0.0))
+
+
+def test_a_worker_that_is_coming_up_is_waited_for_and_one_that_hangs_is_not(pids, monkeypatch):
     queue.submit(TOY, config())
     assert [spawn.ensure_workers(1) for _ in range(4)] == [1, 0, 0, 0]
-    assert starts.read().tries == 1
+    assert (starts.look().failures, starts.look().coming) == (0, 1)
     now = time.time()
     monkeypatch.setattr(starts.time, "time", lambda: now + starts.LONGEST)
-    assert not starts.read().are_coming()  # it lives and hangs
-    assert spawn.ensure_workers(1) == 1 and starts.read().tries == 2
-    starts.come_up()
-    assert starts.read().tries == 0 and not starts.read().are_coming()
+    assert (starts.look().failures, starts.look().coming) == (1, 0)  # it lives and hangs
+    assert spawn.ensure_workers(1) == 1
+    starts.note_up()
+    assert (starts.look().failures, starts.look().coming) == (0, 0)
 
 
-def test_the_job_fails_with_the_end_of_the_log_where_no_worker_comes_up(pids):
+def test_while_one_worker_imports_another_is_started_for_another_job(pids):
+    queue.submit(TOY, config())
+    assert spawn.ensure_workers(2) == 1
+    queue.submit(TOY, config(seed=1))
+    assert spawn.ensure_workers(2) == 1  # beside the one that comes
+    assert spawn.ensure_workers(2) == 0 and starts.look().coming == 2
+
+
+def test_of_two_that_come_up_together_both_are_known_to_be_up(monkeypatch):
+    children = [subprocess.Popen([sys.executable, "-c", "input()"], stdin=-1) for _ in range(2)]
+    jobs_folder().mkdir(parents=True)
+    starts.note_start([child.pid for child in children])
+    for child in children:
+        with monkeypatch.context() as patch:
+            patch.setattr(starts.os, "getpid", lambda child=child: child.pid)
+            starts.note_up()
+    assert starts.look().processes == ()
+    for child in children:
+        child.communicate(b"\n")
+
+
+def test_after_a_failure_the_next_start_waits_longer_each_time(pids, monkeypatch):
     key = queue.submit(TOY, config())
-    later = queue.submit(TOY, config(seed=1))
-    Job(later).checkpoint.write_bytes(b"what was trained")
     pids.append(dead_process())
-    for _ in range(starts.TRIES):
+    now = time.time()
+    monkeypatch.setattr(starts.time, "time", lambda: now)
+    begun = []
+    for second in range(30):
+        now = now + 1
+        if spawn.ensure_workers(1):
+            begun.append(second)
+    assert begun == [0, 4, 20] and queue.state(key).status == "failed"
+
+
+def test_the_job_fails_with_the_end_of_the_log_where_no_worker_comes_up(pids, at_once, monkeypatch):
+    key = queue.submit(TOY, config())
+    kept = queue.submit(TOY, config(seed=1))
+    Job(kept).checkpoint.write_bytes(b"what was trained")
+    monkeypatch.setenv("ICL_PRECISION", "highest")
+    other = queue.submit(TOY, config(seed=2))
+    pids.append(dead_process())
+    for _ in range(starts.MOST_FAILURES):
         assert spawn.ensure_workers(1) == 1 and queue.state(key).status == "queued"
         with starts.log_path().open("ab") as log:
             log.write(b"Traceback\n  File\nImportError: no module \x1b[1mtorch\n\n")
     assert spawn.ensure_workers(1) == 0
     state = queue.state(key)
-    assert state.status == "failed" and "3 have ended at once" in state.message
-    assert state.message.endswith("ImportError: no module �[1mtorch")
-    assert queue.state(later).kept and Job(later).checkpoint.exists()
+    assert state.status == "failed" and "3 ended before they could train" in state.message
+    assert state.message.endswith("ImportError: no module \\u001b[1mtorch")
+    assert queue.state(kept).kept and Job(kept).checkpoint.exists()
+    assert queue.state(other).status == "queued"  # a worker with its variables was not tried
+    monkeypatch.delenv("ICL_PRECISION")
+    queue.cancel(other)
     queue.submit(TOY, config())  # asked for again, it is tried again
     assert spawn.ensure_workers(1) == 1
 
 
-def test_the_job_fails_with_the_reason_where_no_process_can_be_started(monkeypatch):
+def test_the_job_fails_with_the_reason_where_no_process_can_be_started(at_once, monkeypatch):
     key = queue.submit(TOY, config())
 
     def refused(*arguments, **options):
         raise BlockingIOError("Resource temporarily unavailable")
 
     monkeypatch.setattr(spawn.subprocess, "Popen", refused)
-    for _ in range(starts.TRIES + 1):
+    for _ in range(starts.MOST_FAILURES + 1):
         spawn.ensure_workers(1)
     message = "no worker can be started: Resource temporarily unavailable"
     assert (queue.state(key).status, queue.state(key).message) == ("failed", message)
 
 
-def test_a_real_worker_that_dies_at_its_imports_fails_the_job(tmp_path, monkeypatch):
+def test_a_real_worker_that_dies_at_its_imports_fails_the_job(tmp_path, at_once, monkeypatch):
     (tmp_path / "sitecustomize.py").write_text("raise SystemExit('nothing works here')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     key = queue.submit(TOY, config())
@@ -105,18 +150,18 @@ def test_a_real_worker_that_dies_at_its_imports_fails_the_job(tmp_path, monkeypa
 def test_a_damaged_note_of_starts_counts_as_none(content):
     jobs_folder().mkdir(parents=True)
     (jobs_folder() / "started.json").write_bytes(content)
-    assert starts.read() == starts.Starts()
+    assert starts.look() == starts.Starts()
 
 
 def test_another_process_with_the_pid_of_a_worker_is_not_taken_for_it():
     jobs_folder().mkdir(parents=True)
-    starts.note([os.getpid()])
+    starts.note_start([os.getpid()])
     path = jobs_folder() / "started.json"
     record = json.loads(path.read_bytes())
-    assert starts.read().are_coming()
-    record["processes"] = [[os.getpid(), psutil.Process().create_time() - 100]]
+    assert starts.look().coming == 1
+    record["processes"][0]["born"] -= 100
     path.write_text(json.dumps(record))
-    assert not starts.read().are_coming()
+    assert starts.look().coming == 0
 
 
 def test_a_request_carries_the_variables_of_who_made_it(monkeypatch):
@@ -124,7 +169,8 @@ def test_a_request_carries_the_variables_of_who_made_it(monkeypatch):
     monkeypatch.setenv("ICL_COMPILE", "")
     key = queue.submit(TOY, config())
     monkeypatch.delenv("ICL_PRECISION")
-    assert queue.state(key).environment == {"ICL_PRECISION": "highest"}
+    names = {name: queue.state(key).environment.get(name) for name in environment.COMPUTING}
+    assert names == {"ICL_PRECISION": "highest", "ICL_COMPILE": None}
 
 
 def test_what_is_no_variable_of_a_request_starts_no_process_with_it():
@@ -163,27 +209,61 @@ def test_what_may_be_a_scheduler_is_not(address):
     scheduler_address.check(address)
 
 
-def test_a_worker_leaves_jobs_of_other_variables_and_ends_for_the_first_of_the_queue(monkeypatch):
-    own = queue.submit(TOY, config())
+def test_the_last_who_asks_for_a_job_that_waits_decides_its_variables(monkeypatch):
+    key = queue.submit(TOY, config())
     monkeypatch.setenv("ICL_PRECISION", "highest")
-    other = queue.submit(TOY, config(seed=1))
-    monkeypatch.delenv("ICL_PRECISION")
+    queue.submit(TOY, config())
+    assert queue.state(key).environment["ICL_PRECISION"] == "highest"
+
+
+def test_no_worker_is_started_with_folders_that_a_request_names(started, monkeypatch):
+    """They hold code; who asked starts the worker."""
+    monkeypatch.setenv("ICL_PAPERS", "/elsewhere")
+    variables = environment.current()
+    monkeypatch.undo()
+    key = queue.submit(TOY, config())
+    table.write_environment(key, variables)
+    assert spawn.ensure_workers(1) == 0 and not started
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """The variables of each worker that was started, in whose place nothing runs."""
     started = []
     monkeypatch.setattr(
         spawn,
         "_start_worker",
         lambda count, variables, *options: started.append(variables) or os.getpid(),
     )
+    return started
+
+
+def test_a_worker_ends_for_one_with_other_variables_if_no_slot_is_free(started, monkeypatch):
+    own = queue.submit(TOY, config())
+    monkeypatch.setenv("ICL_PRECISION", "highest")
+    other = queue.submit(TOY, config(seed=1))
+    monkeypatch.delenv("ICL_PRECISION")
     assert worker.work(slots=1) == 1  # it ends at once, not after some idle seconds
     assert queue.state(own).status == "done" and queue.state(other).status == "queued"
-    assert started == [{"ICL_PRECISION": "highest"}]
-    starts.come_up()
+    assert [variables.get("ICL_PRECISION") for variables in started] == ["highest"]
+    starts.note_up()
     # where a slot is free for another worker, it goes on with its own
     own = queue.submit(TOY, config(seed=2))
-    with hold_lock(spawn.slot_lock(1)):
-        assert worker.work(slots=2) == 0
     assert worker.work(slots=2, once=True) == 1
     assert queue.state(own).status == "done" and queue.state(other).status == "queued"
+
+
+def test_an_idle_worker_serves_only_jobs_with_its_variables(started, monkeypatch):
+    monkeypatch.setenv("ICL_PRECISION", "highest")
+    jobs_folder().mkdir(parents=True)
+    starts.note_slot(0)  # as a worker does
+    with hold_lock(spawn.slot_lock(0)):
+        queue.submit(TOY, config())
+        assert spawn.ensure_workers(2) == 0
+        monkeypatch.delenv("ICL_PRECISION")
+        queue.submit(TOY, config(seed=1))
+        assert spawn.ensure_workers(2) == 1
+    assert [variables.get("ICL_PRECISION") for variables in started] == [None]
 
 
 def test_runs_of_one_sweep_with_other_variables_are_not_trained_together(monkeypatch):
@@ -210,5 +290,5 @@ def test_a_worker_is_started_with_the_variables_of_the_request_and_not_with_its_
         lambda command, env, **options: started.append(env) or psutil.Process(),
     )
     assert spawn.ensure_workers(1) == 1
-    assert environment.of_request(started[0]) == {"ICL_PRECISION": "highest"}
+    assert started[0]["ICL_PRECISION"] == "highest" and "ICL_COMPILE" not in started[0]
     assert started[0]["OTHER"] == "stays"

@@ -59,7 +59,7 @@ def dispatch(server: int | None = None) -> None:
     the pid `server` has ended. SIGTERM and Ctrl-C stop every job at a checkpoint. Does nothing if
     another process does this already."""
     private_folder(jobs_folder())
-    starts.come_up()
+    starts.note_up()
     with hold_lock(scheduler_address.lock_path()) as has_lease:
         if has_lease:
             asyncio.run(_serve(_signals(), lambda: _lives(server)))

@@ -109,15 +109,14 @@ def _set_up() -> None:
 
 @contextmanager
 def _variables_set(variables: environment.Environment) -> Iterator[None]:
-    """Have the environment variables of the request in this process, in place of those that it was
-    started with; but the device, and what is kept there, is this machine's."""
-    names = set(environment.NAMES) - {"ICL_DEVICE", "ICL_CACHE_LIMIT"}
-    before = {name: os.environ.pop(name) for name in names if name in os.environ}
-    os.environ |= {name: value for name, value in variables.items() if name in names}
+    """Have the variables COMPUTING of the request in this process, in place of those that it was
+    started with; the device, and what is kept, are this machine's."""
+    before = {name: os.environ.pop(name) for name in environment.COMPUTING if name in os.environ}
+    os.environ |= {name: variables[name] for name in environment.COMPUTING if name in variables}
     try:
         yield
     finally:
-        for name in names:
+        for name in environment.COMPUTING:
             os.environ.pop(name, None)
         os.environ |= before
 

@@ -1,7 +1,7 @@
 """Names from a file, an address or the network, as a terminal and a page can show them."""
 
-# Of what Python does not call printable: the blanks, what joins letters, and what isolates a text of
-# another direction.
+# Of what Python does not call printable: the blanks, what joins letters, and what isolates a text
+# of another direction.
 _HARMLESS = frozenset(
     "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
     "\u200c\u200d\u200e\u2068\u2069"

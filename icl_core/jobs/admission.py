@@ -13,6 +13,7 @@ from icl_core.contract.settings_io import from_stored
 from icl_core.jobs import queue
 from icl_core.jobs.folder import Job, hold_lock
 from icl_core.jobs.state import WAITING
+from icl_core.machine import containers
 
 WAITS = "it needs more memory than is left beside what is in training"
 
@@ -28,7 +29,7 @@ def fits(key: str) -> bool:
     for state in queue.states():
         if _is_in_training(state, key):
             job = Job(state.key)
-            used += (estimated_memory(job) + device.WORKER) * _count_trainings(job)
+            used += (estimated_memory(job) + containers.WORKER) * _count_trainings(job)
     return not used or used + estimated_memory(Job(key)) <= device.memory()
 
 

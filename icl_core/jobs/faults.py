@@ -85,7 +85,9 @@ def server_memory_message(problem: BaseException) -> str:
     may_use = f" It may use {' and '.join(bounds)}." if bounds else ""
     return (
         f"The memory of this server has run out: {first_line(problem)}.{may_use} The dashboard and "
-        "one worker need about 0.6 GiB of memory, and an address space of 3 GiB each."
+        f"one worker hold about {containers.HELD / 2**30:.1f} GiB of memory; the dashboard takes "
+        f"up to {_size(containers.SERVER_ADDRESSES)} of address space, a worker "
+        f"{containers.WORKER_ADDRESSES / 2**30:.1f} GiB."
     )
 
 

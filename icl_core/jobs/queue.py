@@ -48,9 +48,10 @@ def submit(experiment_id: str, config: Any, later: bool = False, visitor: str = 
     values = store.stored_settings(config)
     key = store.key_of(experiment_id, values)
     store.default().check_room(store.default().least_size(experiment_id, values))
-    environment.check()
     if address := scheduler_address.scheduler():
         scheduler_address.check(address)
+    else:
+        environment.check()  # the device of another machine is not known here
     if visitor:
         limits.check_length(estimate_seconds(experiment_id, config))
     version = registry.version(experiment_id)
@@ -79,6 +80,8 @@ def submit(experiment_id: str, config: Any, later: bool = False, visitor: str = 
         elif job_state is not None and not job_state.ended:
             owners.add(key, visitor)
             table.write_cancel(key, "")
+            if job_state.status in WAITING:
+                table.write_environment(key, environment.current())
             is_earlier = (later, turn) < (job_state.later, job_state.turn)
             if job_state.status in WAITING and is_earlier:
                 table.move(key, **place)  # the first turn of all who requested it counts

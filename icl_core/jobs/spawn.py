@@ -36,46 +36,61 @@ def ensure_workers(count: int | None = None) -> int:
     Each has the environment variables of the request that it is started for. Jobs that wait fail
     if workers were started several times and none came up. Returns the number started: none if none
     could write a file, or for jobs that may not be taken now. Cheap enough to be called at every
-    look at a job. Raises `BadSetting` for a count below 1.
+    look at a job. Raises `BadSetting` for a count below 1, and `OSError` if the database cannot be
+    written.
     """
     check_count(count)
     if limits.read_only():
         return 0
     states = queue.states()
-    environments = _wanted_environments(states)
-    # a worker may train several jobs as one
-    training = len({state.pid for state in states if state.status == "running"})
-    if not environments or not os.access(jobs_folder(), os.W_OK):
+    if not _wanted_environments(states) or not os.access(jobs_folder(), os.W_OK):
         return 0
     count = _slots(count)
     with database.transaction():
-        if starts.read().are_coming():
+        known = starts.look()
+        taken = list(filter(_is_taken, range(count)))
+        environments = _unmet_environments(states, taken)
+        started = min(count - len(taken), len(environments)) - known.coming
+        if started < 1 or known.must_pause() or not has_room():
             return 0
-        taken = sum(map(_is_taken, range(count)))
-        # These will see the jobs by themselves; one with other variables ends, and leaves its slot.
-        idle = max(0, taken - training)
-        started = max(0, min(count - taken, len(environments) - idle))
-        if not started or not has_room():
+        # of those that come nobody knows yet for which job
+        environments = environments[known.coming :][:started]
+        if problem := starts.failure(known):
+            _fail_waiting(states, environments, problem)
             return 0
-        if problem := starts.failure():
-            _fail_waiting(states, problem)
-            return 0
-        _start_workers(count, environments[:started])
-    return started
+        _start_workers(count, environments)
+    return len(environments)
 
 
 def _wanted_environments(states: Sequence[JobState]) -> list[Environment]:
     """Return the variables of each worker that could begin a training now, in the order of the
-    queue."""
+    queue, of those that this process can start."""
     environments = [state.environment for state in states if queue.is_ready(state)]
     for state in states:
         environments += _spare_trainings(state) * [state.environment]
-    return environments
+    return list(filter(environment.can_start, environments))
 
 
-def _fail_waiting(states: Sequence[JobState], problem: str) -> None:
-    """Write into the jobs that wait why nobody trains them."""
+def _unmet_environments(states: Sequence[JobState], taken: Sequence[int]) -> list[Environment]:
+    """Return the variables that are wanted without those of idle workers, who hold one of the
+    `taken` slots and will see the jobs by themselves. A worker that has not said yet who it is
+    counts as one that this process has started."""
+    training = {state.pid for state in states if state.status == "running"}
+    unmet = _wanted_environments(states)
+    for slot in taken:
+        pid, variables = starts.holder(slot) or (0, environment.current())
+        if pid not in training and variables in unmet:
+            unmet.remove(variables)
+    return unmet
+
+
+def _fail_waiting(
+    states: Sequence[JobState], environments: Sequence[Environment], problem: str
+) -> None:
+    """Write into the jobs that wait for workers with these variables why nobody trains them."""
     for state in filter(queue.is_ready, states):
+        if state.environment not in environments:
+            continue
         job = Job(state.key)
         with hold_lock(job.folder / "lock") as has_lease:
             if has_lease and job.state()["status"] in (*WAITING, "running"):
@@ -159,7 +174,7 @@ def _start_workers(count: int, environments: Sequence[Environment], *options: st
             pids.append(_start_worker(count, variables, *options))
     except OSError as error:  # no process can be started, say
         problem = str(error)
-    starts.note(pids, "" if pids else problem)
+    starts.note_start(pids, problem)
 
 
 def _start_worker(count: int, variables: Environment, *options: str) -> int:

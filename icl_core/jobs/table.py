@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from icl_core.jobs.environment import of_request
+from icl_core.jobs.environment import Environment, of_request
 from icl_core.jobs.state import STATUSES
 from icl_core.runs import database
 from icl_core.runs.header import key_of_record
@@ -95,6 +95,15 @@ def move(key: str, **place: Any) -> None:
     with database.transaction() as connection:
         for column, value in place.items():
             connection.execute(f"UPDATE jobs SET {column} = ? WHERE key = ?", (value, key))
+
+
+def write_environment(key: str, variables: Environment) -> None:
+    """Write the environment variables that the worker of a job that waits must have. Raises
+    `OSError`."""
+    with database.transaction() as connection:
+        connection.execute(
+            "UPDATE jobs SET environment = ? WHERE key = ?", (json.dumps(variables), key)
+        )
 
 
 def write_state(key: str, state: dict[str, Any], is_end: bool) -> None:

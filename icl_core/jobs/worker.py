@@ -18,9 +18,9 @@ from icl_core.jobs.batched_jobs import batch_with, take_job, train_together
 from icl_core.jobs.code_version import SourceWatch
 from icl_core.jobs.estimate import measure_pace
 from icl_core.jobs.faults import GpuLost
-from icl_core.jobs.folder import Job, has_room, hold_lock
+from icl_core.jobs.folder import Job, has_room, hold_lock, is_put_off
 from icl_core.jobs.phase_helper import assist
-from icl_core.jobs.state import ENDED
+from icl_core.jobs.state import ENDED, WAITING
 from icl_core.jobs.train import train_job
 from icl_core.machine import limits
 from icl_core.runs import database
@@ -51,11 +51,11 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
         slots = device.workers()
     with ExitStack() as stack:
         if not _take_slot(stack, slots):
-            starts.come_up()
+            starts.note_up()
             return 0
         stopped = stack.enter_context(_signals())
         server_lives = _prepare(server)
-        starts.come_up()
+        starts.note_up()
         idle_since = time.monotonic()
         # without its GPU this process is of no more use; the next worker continues
         stack.enter_context(suppress(GpuLost))
@@ -83,12 +83,20 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
 
 def _must_leave(slots: int) -> bool:
     """Return whether this worker must end for one with the environment variables of a job that
-    waits: the first one is such a job and no slot is free, or there is no other."""
-    ready = [state.environment for state in queue.states() if queue.is_ready(state)]
-    others = [variables for variables in ready if variables != environment.current()]
-    if not others:
-        return False
-    return len(others) == len(ready) or (ready[0] == others[0] and spawn.are_all_taken(slots))
+    waits: there is no other job, or that one is the first, no slot is free, and this worker can
+    start the other one. A job of experiments that are unknown here is such a job, too."""
+    own = environment.current()
+    waiting = [
+        state.environment
+        for state in queue.states()
+        if state.status in WAITING
+        and not is_put_off(state.retry_at)
+        and (queue.is_ready(state) or state.environment != own)
+    ]
+    if own not in waiting:
+        return bool(waiting) and spawn.are_all_taken(slots)
+    is_first = waiting[0] == own
+    return not is_first and environment.can_start(waiting[0]) and spawn.are_all_taken(slots)
 
 
 def _prepare(server: int | None) -> Callable[[], bool]:
@@ -120,6 +128,7 @@ def _take_slot(stack: ExitStack, slots: int) -> bool:
     """Hold the lock of a free slot until the stack is closed; return whether there was one."""
     for slot in range(slots):
         if stack.enter_context(hold_lock(spawn.slot_lock(slot))):
+            starts.note_slot(slot)
             if slots > 1:
                 from icl_core.machine import device  # imports torch
 

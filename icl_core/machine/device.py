@@ -21,11 +21,7 @@ from icl_core.machine import containers, malloc
 # bits of precision, which changes results; "highest" is the default there.
 PRECISIONS = ("medium", "high", "highest")
 
-# What processes hold before they train anything, measured on x86-64 Linux, in bytes.
-WORKER = 280 * 2**20  # of memory: a worker
-HELD = 270 * 2**20 + WORKER  # a server and a worker
-SMALL_RUN = 100 * 2**20  # a run of classroom size
-ADDRESSES = 700 * 2**20  # of address space: a worker
+SMALL_RUN = 100 * 2**20  # bytes of memory of a run of classroom size
 
 _chosen = ""  # the device that `choose` has set
 # Collects the estimates of `check_memory` within `no_memory_check`.
@@ -125,7 +121,7 @@ def workers() -> int:
         cores = len(os.sched_getaffinity(0))
     if (limit := containers.core_limit()) is not None:
         cores = min(cores, int(limit))
-    more = int((_share_of_memory() - HELD) // (WORKER + SMALL_RUN))
+    more = int((_share_of_memory() - containers.HELD) // (containers.WORKER + SMALL_RUN))
     return max(1, min(cores, 1 + more))
 
 
@@ -177,9 +173,9 @@ def memory() -> int:
     """
     if current_device().type == "cuda":
         return int(0.9 * torch.cuda.get_device_properties(current_device()).total_memory)
-    left = _share_of_memory() - HELD
+    left = _share_of_memory() - containers.HELD
     if (limit := containers.address_space()) is not None:
-        left = min(left, int(0.9 * limit) - ADDRESSES)
+        left = min(left, limit - containers.WORKER_ADDRESSES)
     return max(0, left)
 
 

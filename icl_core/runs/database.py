@@ -23,9 +23,9 @@ from filelock import FileLock
 
 from icl_core.machine import limits
 from icl_core.machine.folders import cache_folder
-from icl_core.runs import earlier_form
+from icl_core.runs import earlier_form, former_rows
 from icl_core.runs.disk import file_identity, file_system, private_folder
-from icl_core.runs.tables import KEPT, TABLES, TRIGGERS, VERSION
+from icl_core.runs.tables import TABLES, TRIGGERS, VERSION
 
 PATIENCE = 30.0  # seconds to wait for another process
 # File systems of other machines: their locks cannot be relied upon.
@@ -195,7 +195,7 @@ def _begin() -> sqlite3.Connection:
         if version > VERSION:
             raise Unusable(_version_refusal(version))
         if version < VERSION:
-            _make_tables(connection, _older_rows(connection, version))
+            _make_tables(connection, former_rows.take(connection, version))
         if not _has_tables(connection):
             raise Damaged("its tables are not as they were made")
         if path() not in _migrated_paths:
@@ -207,28 +207,14 @@ def _begin() -> sqlite3.Connection:
 
 
 def _make_tables(
-    connection: sqlite3.Connection, former_rows: dict[str, list[dict[str, Any]]]
+    connection: sqlite3.Connection, rows_before: dict[str, list[dict[str, Any]]]
 ) -> None:
     """Make the tables, with the rows of an older or a damaged database."""
     for statement in (*TABLES.values(), *TRIGGERS):
         connection.execute(statement)
     connection.execute("INSERT INTO counters VALUES ('jobs', 1), ('requests', 1)")
-    _insert(connection, former_rows)
+    _insert(connection, rows_before)
     connection.execute(f"PRAGMA user_version = {VERSION}")
-
-
-def _older_rows(connection: sqlite3.Connection, version: int) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of the tables of an older version, by name, and drop these tables; none for
-    version 0, which has no tables."""
-    older_rows: dict[str, list[dict[str, Any]]] = {}
-    if version:
-        for table in KEPT:
-            cursor = connection.execute(f"SELECT * FROM {table}")
-            names = [column[0] for column in cursor.description]
-            older_rows[table] = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-        for table in TABLES:
-            connection.execute(f"DROP TABLE IF EXISTS {table}")
-    return older_rows
 
 
 def _take_over(connection: sqlite3.Connection) -> None:
@@ -329,7 +315,7 @@ def _set_aside() -> None:
     with FileLock(cache_folder() / "queue.lock", timeout=PATIENCE, mode=0o600):
         if _is_sound():  # another process was quicker
             return
-        rescued_rows = {table: _readable_rows(table) for table in KEPT}
+        rescued_rows = former_rows.readable(_connect)
         folder = private_folder(cache_folder() / "aside")
         stamp = time.time_ns()
         # The database last: SQLite would take a journal beside it for that of the next one.
@@ -373,21 +359,6 @@ def _has_tables(connection: sqlite3.Connection) -> bool:
     be in the name of a column."""
     statements = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")}
     return statements >= {*TABLES.values(), *TRIGGERS}
-
-
-def _readable_rows(table: str) -> list[dict[str, Any]]:
-    """Return the rows of a table in a damaged database, up to the first that cannot be read."""
-    with closing(sqlite3.connect(":memory:")) as connection:
-        connection.execute(TABLES[table])
-        # not of the damaged one, whose names may be damaged
-        description = connection.execute(f"SELECT * FROM {table}").description
-    names = [column[0] for column in description]
-    readable_rows: list[dict[str, Any]] = []
-    with suppress(*_FAULTS), closing(_connect()) as connection:
-        for row in connection.execute(f"SELECT * FROM {table}"):
-            if len(row) == len(names):
-                readable_rows.append(dict(zip(names, row, strict=True)))
-    return readable_rows
 
 
 def _fault(problem: Exception) -> OSError:

@@ -35,6 +35,8 @@ TABLES = {
     "counters": "CREATE TABLE counters (name TEXT PRIMARY KEY, number INTEGER NOT NULL)",
 }
 KEPT = ("jobs", "watchers", "owners")  # whose rows a new version takes over
+# By version: the columns of each table that it has added, at the place that they have in TABLES.
+ADDED = {2: {"jobs": ("environment",)}}
 TRIGGERS = tuple(
     f"CREATE TRIGGER jobs_{change} AFTER {change} ON jobs BEGIN "
     "UPDATE counters SET number = number + 1 WHERE name = 'jobs'; END"

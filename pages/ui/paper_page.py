@@ -22,7 +22,7 @@ from pages.ui.link import address, kept_answers, lesson_rules, same_tab_links
 from pages.ui.link.address import Setting
 from pages.ui.look import formats, menu
 from pages.ui.look.escape import escape_markdown
-from pages.ui.look.memory_words import say_if_memory_ends
+from pages.ui.look.memory_fault import say_if_memory_ends
 from pages.ui.look.sized_cache import keep_by_size
 from pages.ui.stage import drawers, stage
 from pages.ui.story import glossary, lesson

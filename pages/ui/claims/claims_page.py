@@ -12,7 +12,7 @@ from pages.ui.claims import evidence, verdicts
 from pages.ui.link import same_tab_links
 from pages.ui.look import menu
 from pages.ui.look.escape import escape_markdown
-from pages.ui.look.memory_words import say_if_memory_ends
+from pages.ui.look.memory_fault import say_if_memory_ends
 
 
 @say_if_memory_ends

@@ -21,6 +21,7 @@ from pages.ui.link.address import Setting
 from pages.ui.link.widget_events import set_widget, widget_arguments
 from pages.ui.look import formats
 from pages.ui.look.escape import escape_markdown
+from pages.ui.look.memory_fault import say_if_memory_ends
 
 SWEEP = "Sweep"  # the drawer
 METRIC = "metric"  # in the address
@@ -49,6 +50,7 @@ def show(setting: Setting, show_panel: ShowPanel) -> None:
         result(setting, grid, running, show_panel)
 
 
+@say_if_memory_ends
 def _result(setting: Setting, grid: Grid, running: bool, show_panel: ShowPanel) -> None:
     """Draw the right half; a fragment, which runs repeatedly only if the sweep was `running` when
     the page was drawn."""

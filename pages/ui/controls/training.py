@@ -19,6 +19,7 @@ from pages.ui.link import pending_address, visitors
 from pages.ui.link.address import Setting
 from pages.ui.look import formats
 from pages.ui.look.escape import escape_markdown
+from pages.ui.look.memory_fault import say_if_memory_ends
 
 INTERVAL = 0.3  # seconds between updates of a job's state
 
@@ -180,6 +181,7 @@ def show_progress(pending: Pending) -> None:
     st.fragment(_progress, run_every=INTERVAL)(pending)
 
 
+@say_if_memory_ends
 def _progress(pending: Pending) -> None:
     job = queue.state(pending.key)
     if is_active(job):

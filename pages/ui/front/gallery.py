@@ -17,7 +17,7 @@ from icl_core.findings.gallery import Card
 from pages.ui.link import same_tab_links
 from pages.ui.look import menu
 from pages.ui.look.escape import escape_markdown
-from pages.ui.look.memory_words import say_if_memory_ends
+from pages.ui.look.memory_fault import say_if_memory_ends
 from pages.ui.look.style import is_dark
 
 CSS = (Path(__file__).parents[1] / "browser" / "gallery.css").read_text(encoding="utf-8")

@@ -12,6 +12,7 @@ from icl_core.runs import store
 from pages.ui.look import menu
 from pages.ui.look.chart import seat_chart
 from pages.ui.look.escape import escape_markdown
+from pages.ui.look.memory_fault import say_if_memory_ends
 from pages.ui.look.style import is_dark
 from pages.ui.stage import playback
 from pages.ui.story import tour
@@ -37,6 +38,7 @@ class _Film(NamedTuple):
 
 
 @st.fragment
+@say_if_memory_ends
 def show(paper: str) -> None:
     """Draw the opening of a paper, or why it cannot be shown."""
     opening = registry.papers()[paper].opening

@@ -19,7 +19,7 @@ from pages.ui.controls import training
 from pages.ui.link import address, same_tab_links, visitors
 from pages.ui.look import formats, menu
 from pages.ui.look.escape import escape_markdown
-from pages.ui.look.memory_words import say_if_memory_ends
+from pages.ui.look.memory_fault import say_if_memory_ends
 from pages.ui.runs import given_documents
 
 
@@ -70,6 +70,7 @@ def _shipped_runs(headers: Sequence[store.Header]) -> None:
 
 
 @st.fragment(run_every=1.0)
+@say_if_memory_ends
 def _jobs(listed: set[str]) -> None:
     """Draw the trainings under way; draw the page again once other runs than those `listed` below
     were made here."""

@@ -10,6 +10,7 @@ from icl_core.contract.experiment import CannotDraw, Drawing, Panel, Run
 from icl_core.jobs import queue
 from pages.ui.controls import live_model
 from pages.ui.link.address import Setting
+from pages.ui.look.memory_fault import say_if_memory_ends
 from pages.ui.look.style import Theme, theme
 from pages.ui.stage import panels
 
@@ -39,6 +40,7 @@ def show_live(
         show_former()
 
 
+@say_if_memory_ends
 def _show_curves(
     show: Callable[[Panel], None],
     show_former: Callable[[], None],

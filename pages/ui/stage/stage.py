@@ -21,6 +21,7 @@ from pages.ui.controls.training import Pending
 from pages.ui.link import address, pending_address
 from pages.ui.link.address import Setting
 from pages.ui.look.chart import seat_chart
+from pages.ui.look.memory_fault import say_if_memory_ends
 from pages.ui.stage import (
     drawers,
     films,
@@ -39,6 +40,7 @@ SEEDS_WIDTH = 96  # pixels of the choice of a seed
 
 
 @st.fragment
+@say_if_memory_ends
 def show(
     setting: Setting, run: Run, summaries: Sequence[Summary], pending: Pending | None = None
 ) -> None:
@@ -198,6 +200,7 @@ def _panels(setting: Setting, run: Run, training_key: str, goes_on: bool) -> Non
         _send_films(setting, moved, run, place)
 
 
+@say_if_memory_ends
 def _seats(
     setting: Setting, drawings: Sequence[Drawing], grid: str, run: Run, training_key: str
 ) -> None:

@@ -13,7 +13,7 @@ from icl_core.runs import store
 from pages.ui.link import address, same_tab_links
 from pages.ui.look import menu
 from pages.ui.look.escape import escape_markdown
-from pages.ui.look.memory_words import say_if_memory_ends
+from pages.ui.look.memory_fault import say_if_memory_ends
 from pages.ui.story.beats import place_query
 from pages.ui.story.lesson import aims_text
 

@@ -15,8 +15,9 @@ Arguments = ParamSpec("Arguments")
 
 
 def say_if_memory_ends(show: Callable[Arguments, None]) -> Callable[Arguments, None]:
-    """Return the function that draws a page, with the sentence in place of an exception for want of
-    memory. All others are raised."""
+    """Return the function that draws a page or a fragment of it, with the sentence in place of an
+    exception for want of memory. All others are raised. A fragment needs its own: Streamlit shows
+    its exceptions itself."""
 
     @wraps(show)
     def drawn(*arguments: Arguments.args, **options: Arguments.kwargs) -> None:
