@@ -260,5 +260,5 @@ def page_without_memory():
 def test_a_fragment_of_a_page_says_that_memory_has_run_out_and_nothing_else():
     app = AppTest.from_function(page_without_memory, default_timeout=60).run()
     (error,) = app.error
-    assert error.value.startswith("The memory of this server has run out: nothing is left.")
-    assert [fault.value for fault in app.exception] == ["a fault"]
+    assert "of this server has run out" in error.value and "nothing is left" in error.value
+    assert len(app.exception) == 1
