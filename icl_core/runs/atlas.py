@@ -9,13 +9,23 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from icl_core import registry
 from icl_core.contract.run import Tensors, thinned
-from icl_core.runs.file import Damaged, Record, digest, pack, read, read_record, tensor_sizes
+from icl_core.runs.file import (
+    Damaged,
+    Record,
+    are_names,
+    digest,
+    is_run_record,
+    pack,
+    read,
+    read_record,
+    read_record_and_sizes,
+)
 from icl_core.runs.header import (
     Header,
     header_of,
@@ -24,7 +34,9 @@ from icl_core.runs.header import (
     shipped_info,
     stamp,
 )
-from icl_core.runs.least_size import Parts, parts_of
+from icl_core.runs.least_size import COUNTS, Parts, parts_of
+
+T = TypeVar("T")
 
 ORIGIN = "atlas"  # the `Header.origin` of its runs
 SNAPSHOTS = 5  # that a run keeps
@@ -127,8 +139,8 @@ class Atlases:
         """
         try:
             record, pool = _read_content(header.path, stamp(header.path))
-            cell = next(cell for cell in record["cells"] if key_of_record(cell) == header.key)
-            tensors = {name: pool[pool_name] for name, pool_name in cell["at"].items()}
+            cell = next(cell for cell in _cells(record) if key_of_record(cell) == header.key)
+            tensors = _from_pool(pool, cell)
         except Damaged as problem:
             self._report(f"{header.path} is ignored: {problem}.")
             return None
@@ -169,24 +181,48 @@ def _read_cells(
     record = read_record(path)
     if record["experiment"] != experiment_id:
         raise Damaged(f"expected the atlas of {experiment_id}, got that of {record['experiment']}")
-    cells = record.pop("cells")
+    cells = _cells(record)
     headers = {}
     for cell in cells:
         key = key_of_record(cell)
         about = {name: value for name, value in cell.items() if name != "at"}
         headers[key] = header_of(about, key, ORIGIN, path)
-    return header_of(record, key_of_record(record), ORIGIN, path), headers
+    whole = {name: value for name, value in record.items() if name != "cells"}
+    return header_of(whole, key_of_record(whole), ORIGIN, path), headers
 
 
 @lru_cache(maxsize=32)
 def _read_parts(path: Path, file_stamp: tuple[int, int]) -> dict[str, Parts]:
-    """Return the parts of an atlas's runs by key."""
-    pool = tensor_sizes(path)
-    parts = {}
-    for cell in read_record(path)["cells"]:
-        sizes = {name: pool[pool_name] for name, pool_name in cell["at"].items()}
-        parts[key_of_record(cell)] = parts_of(sizes, cell["config"].get("seeds", 1))
-    return parts
+    """Return the parts of an atlas's runs by key. Raises `Damaged` and `OSError`."""
+    record, pool = read_record_and_sizes(path)
+    return {
+        key_of_record(cell): parts_of(_from_pool(pool, cell), cell["config"].get("seeds", 1))
+        for cell in _cells(record)
+    }
+
+
+def _cells(record: Record) -> list[Record]:
+    """Return the runs that the record of an atlas lists; raises `Damaged` if it is none."""
+    cells = record.get("cells")
+    if not isinstance(cells, list) or not all(map(_is_cell, cells)):
+        raise Damaged("expected the runs of an atlas in the metadata, got none or others")
+    return cells
+
+
+def _is_cell(value: Any) -> bool:
+    return (
+        is_run_record(value)
+        and are_names(value.get("at"))
+        and all(type(value["config"].get(name, 1)) is int for name in COUNTS)
+    )
+
+
+def _from_pool(pool: Mapping[str, T], cell: Record) -> dict[str, T]:
+    """Return what the pool has of each tensor of a run; raises `Damaged` if one is not in it."""
+    names = cell["at"]
+    if not set(names.values()) <= pool.keys():
+        raise Damaged("expected all tensors of an atlas's runs, got a file without some")
+    return {name: pool[pool_name] for name, pool_name in names.items()}
 
 
 @lru_cache(maxsize=4)

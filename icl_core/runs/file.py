@@ -21,12 +21,16 @@ from safetensors.numpy import load, save
 from icl_core.contract.printable import printable
 
 Record = dict[str, Any]
+Entries = dict[str, Any]  # of a file's header: by tensor its dtype, shape and offsets
+TensorSizes = dict[str, tuple[tuple[int, ...], int]]  # the shape and the bytes of each tensor
 ReadShared = Callable[[str], np.ndarray]  # the name of a shared tensor to the tensor
 
 IDENTITY = ("experiment", "version", "config")
+_METADATA_ENTRY = "__metadata__"  # in a header, beside the tensors
 _METADATA_KEY = "run"
 _INTEGERS = (f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 _DTYPES = ("float16", "float32", "float64", *_INTEGERS, "bool")
+_NOT_OF_THIS_FORM = (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError)
 _LONGEST_HEADER = 16 * 2**20  # bytes; a file that states a longer header is not one of ours
 
 
@@ -98,35 +102,26 @@ def read_record(path: Path) -> Record:
 
     Raises `Damaged`, and `OSError` if the file cannot be read.
     """
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        if length > min(size, _LONGEST_HEADER):
-            raise Damaged(
-                f"expected a safetensors file, got {size} bytes with a header of {length}"
-            )
-        return _parse_record(file.read(length), size)
+    return _record_in(_read_entries(path))
 
 
-def tensor_sizes(path: Path) -> dict[str, tuple[tuple[int, ...], int]]:
-    """Return the shape and the bytes of each tensor in a file. Only the file's header is read, and
-    it is not checked.
+def read_record_and_sizes(path: Path) -> tuple[Record, TensorSizes]:
+    """Return the record of a file, and the shape and the bytes of each tensor in it. Only the
+    file's header is read.
 
     Raises `Damaged`, and `OSError` if the file cannot be read.
     """
-    with path.open("rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        header = file.read(min(length, _LONGEST_HEADER))
-    try:
-        entries = json.loads(header)
-        entries.pop("__metadata__", None)
-        sizes = {}
-        for name, entry in entries.items():
-            begin, end = entry["data_offsets"]
-            sizes[name] = (tuple(entry["shape"]), end - begin)
-        return sizes
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
-        raise Damaged(f"expected the header of a run, got {problem!r:.200}") from problem
+    entries = _read_entries(path)
+    return _record_in(entries), _sizes_in(entries)
+
+
+def tensor_sizes(path: Path) -> TensorSizes:
+    """Return the shape and the bytes of each tensor in a file, which needs no record. Only the
+    file's header is read.
+
+    Raises `Damaged`, and `OSError` if the file cannot be read.
+    """
+    return _sizes_in(_read_entries(path))
 
 
 def read(path: Path, read_shared: ReadShared | None = None) -> tuple[Record, dict[str, np.ndarray]]:
@@ -146,7 +141,7 @@ def unpack(
     the file leaves out, by its name among the shared ones. Raises `Damaged`.
     """
     header = content[8 : 8 + int.from_bytes(content[:8], "little")]
-    record = _parse_record(header, len(content))
+    record = _record_in(_parse_entries(header, len(content)))
     try:
         tensors = load(content)
     except (SafetensorError, KeyError, TypeError, ValueError) as problem:
@@ -167,22 +162,85 @@ def unpack(
     return record, tensors
 
 
-def _parse_record(header: bytes, size: int) -> Record:
-    """Return the record in the header of a file of `size` bytes; raises `Damaged`."""
+def _read_entries(path: Path) -> Entries:
+    """Return the entries in the header of a file; raises `Damaged` and `OSError`."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if length > min(size, _LONGEST_HEADER):
+            raise Damaged(
+                f"expected a safetensors file, got {size} bytes with a header of {length}"
+            )
+        return _parse_entries(file.read(length), size)
+
+
+def _parse_entries(header: bytes, size: int) -> Entries:
+    """Return the entries in the header of a file of `size` bytes, those of its tensors and the
+    metadata; raises `Damaged`."""
     try:
         entries = json.loads(header)
-        record = json.loads(entries.pop("__metadata__")[_METADATA_KEY])
-        if record.pop("seal") != _seal(record):
-            raise Damaged("expected the metadata that were written, got others: their hash differs")
-        ends = [entry["data_offsets"][1] for entry in entries.values()]
+        ends = [
+            entry["data_offsets"][1] for name, entry in entries.items() if name != _METADATA_ENTRY
+        ]
         expected_size = 8 + len(header) + max(ends, default=0)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
+    except _NOT_OF_THIS_FORM as problem:
         raise Damaged(f"expected the header of a run, got {problem!r:.200}") from problem
     if size != expected_size:
         raise Damaged(f"expected {expected_size} bytes, got {size}")
-    if not {*IDENTITY, "digest"} <= set(record) or not isinstance(record["config"], dict):
+    return entries
+
+
+def _record_in(entries: Entries) -> Record:
+    """Return the record in the entries of a header; raises `Damaged`."""
+    try:
+        record = json.loads(entries[_METADATA_ENTRY][_METADATA_KEY])
+        if record.pop("seal") != _seal(record):
+            raise Damaged("expected the metadata that were written, got others: their hash differs")
+    except _NOT_OF_THIS_FORM as problem:
+        raise Damaged(f"expected the header of a run, got {problem!r:.200}") from problem
+    if not is_run_record(record):
         raise Damaged(
             f"expected a run's {', '.join(IDENTITY)} in the metadata, got "
             f"{printable(', '.join(sorted(record))):.200}"
         )
     return record
+
+
+def is_run_record(value: Any) -> bool:
+    """Return whether a value has what the record of every run has, each of its type."""
+    if not isinstance(value, dict) or not {*IDENTITY, "digest"} <= set(value):
+        return False
+    return (
+        isinstance(value["experiment"], str)
+        and isinstance(value["config"], dict)
+        and are_names(value.get("shared", {}))
+    )
+
+
+def are_names(value: Any) -> bool:
+    """Return whether a value gives the stored name of each of some tensors."""
+    return isinstance(value, dict) and all(isinstance(name, str) for name in value.values())
+
+
+def _sizes_in(entries: Entries) -> TensorSizes:
+    """Return the shape and the bytes of each tensor in the entries of a header; raises `Damaged`
+    unless they are whole numbers."""
+    sizes = {}
+    for name, entry in entries.items():
+        if name == _METADATA_ENTRY:
+            continue
+        shape = entry.get("shape")
+        offsets = entry["data_offsets"]
+        if not (_are_counts(shape) and _are_counts(offsets) and len(offsets) == 2):
+            raise Damaged(
+                "expected a shape and two offsets of whole numbers, got "
+                f"{shape!r:.80} and {offsets!r:.80}"
+            )
+        begin, end = offsets
+        sizes[name] = (tuple(shape), max(end - begin, 0))
+    return sizes
+
+
+def _are_counts(value: Any) -> bool:
+    """Return whether a value is a list of whole numbers from 0."""
+    return isinstance(value, list) and all(type(each) is int and each >= 0 for each in value)

@@ -19,7 +19,7 @@ from icl_core.runs.file import (
     Record,
     canonical,
     read_record,
-    tensor_sizes,
+    read_record_and_sizes,
 )
 from icl_core.runs.least_size import Parts, parts_of
 from icl_core.runs.shared_tensors import SharedTensors
@@ -226,7 +226,7 @@ class Headers:
 
     def parts(self, header: Header) -> Parts:
         """Return the bytes of a whole run's tensors, shared ones among them, by what they depend
-        on; none if it is gone."""
+        on; none if one of its files is damaged or gone."""
         try:
             shared = self.shared_tensors(header.experiment).folder
             return _read_parts(header.path, stamp(header.path), shared)
@@ -278,12 +278,11 @@ class Headers:
 @lru_cache(maxsize=4096)
 def _read_parts(path: Path, file_stamp: tuple[int, int], shared_folder: Path) -> Parts:
     """Return the parts of a run: of the tensors in its file and of those shared ones that it
-    names."""
+    names. Raises `Damaged` and `OSError`."""
     shared = SharedTensors(shared_folder)
-    record = read_record(path)
-    sizes = tensor_sizes(path)
+    record, sizes = read_record_and_sizes(path)
     for tensor, name in record.get("shared", {}).items():
-        (sizes[tensor],) = tensor_sizes(shared.path(name)).values()
+        sizes[tensor] = shared.size(name)
     return parts_of(sizes, record["config"].get("seeds", 1))
 
 

@@ -18,11 +18,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from icl_core.runs.file import TensorSizes
+
 NO_SHAPE = ("seed", "batch")  # whole numbers on which no tensor's shape depends
 COUNTS = ("steps", "seeds")  # of which each adds as much as the one before, or less
 WEIGHTS = ("final", "frozen", "seed")  # first parts of names, see `icl_core.contract.run`
-
-TensorSizes = Mapping[str, tuple[tuple[int, ...], int]]  # the shape and the bytes of each tensor
 
 
 class Part(NamedTuple):

@@ -17,7 +17,7 @@ from safetensors.numpy import load, save
 
 from icl_core.contract.run import Tensors
 from icl_core.runs.disk import write_shipped
-from icl_core.runs.file import Damaged
+from icl_core.runs.file import Damaged, tensor_sizes
 
 SMALLEST = 16 * 2**10  # bytes; smaller tensors stay in the files of their runs
 _TENSOR = "tensor"  # the name of the one tensor in its file
@@ -52,6 +52,14 @@ class SharedTensors:
                 f"expected a tensor of it in {path}, got another: the content has changed"
             )
         return array
+
+    def size(self, name: str) -> tuple[tuple[int, ...], int]:
+        """Return the shape and the bytes of the tensor called `name`, of which only the header of
+        its file is read; raises `Damaged`, and `OSError` if the file cannot be read."""
+        sizes = tensor_sizes(self.path(name))
+        if sizes.keys() != {_TENSOR}:
+            raise Damaged(f"expected one tensor in {self.path(name)}, got {len(sizes)}")
+        return sizes[_TENSOR]
 
     def write(self, array: np.ndarray) -> None:
         """Store a tensor, unless it is stored already."""
