@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from icl_core.contract.knobs import BadSetting
+from icl_core.contract.sentence import sentence
 from icl_core.jobs import queue, spawn
 from icl_core.jobs.estimate import estimate_seconds
 from icl_core.jobs.folder import write_problem
@@ -98,8 +99,7 @@ def too_long(seconds: float | None) -> str:
     try:
         limits.check_length(seconds)
     except BadSetting as problem:
-        text = str(problem)
-        return escape_markdown(f"{text[:1].upper()}{text[1:]}.")
+        return escape_markdown(sentence(str(problem)))
     return ""
 
 

@@ -18,6 +18,7 @@ from icl_core.contract import knobs, settings_io
 from icl_core.contract.experiment import Experiment, Paper, Preset
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.lesson import Lesson
+from icl_core.contract.sentence import sentence
 from icl_core.runs import store
 from icl_core.runs.header import stored_settings
 from pages.ui.link import lesson_rules, pending_address
@@ -313,8 +314,7 @@ def _parse(
     values: dict[str, Any] = {}
     for field, text in texts.items():
         if field not in all_knobs:
-            sentence = str(settings_io.no_setting(field, all_knobs))
-            warnings.append(f"{sentence[:1].upper()}{sentence[1:]}.")
+            warnings.append(sentence(str(settings_io.no_setting(field, all_knobs))))
             continue
         try:
             value = all_knobs[field].parse(field, text)

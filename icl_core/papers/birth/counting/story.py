@@ -3,6 +3,7 @@
 import numpy as np
 
 from icl_core.contract.experiment import Run
+from icl_core.contract.sentence import sentence
 from icl_core.contract.story import (
     FIRST,
     HEADLINE,
@@ -61,9 +62,7 @@ def _order(run: Run, view: View) -> str:
         f"{name} are the nearest from step {step:.0f}"
         for step, name in sorted((s, n) for s, n in found if s is not None)
     ]
-    return (
-        f"{'; '.join(told)[:1].upper()}{'; '.join(told)[1:]}." if told else "It comes to neither."
-    )
+    return sentence("; ".join(told)) if told else "It comes to neither."
 
 
 def _together(run: Run, view: View) -> int:
