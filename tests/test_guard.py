@@ -66,8 +66,34 @@ def test_a_full_device_is_said_in_a_line(text):
 
 def test_a_problem_of_a_file_is_said_in_a_line():
     code, shown, said = ended(guarded("open('/none/x')"))
-    expected = "the command could not go on: [Errno 2] No such file or directory: '/none/x'\n"
+    expected = "the command could not go on: /none/x: No such file or directory\n"
     assert (code, shown, said) == (1, "", expected)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        "OSError(28, 'it is full')",
+        "OSError('it is full')",
+        "BrokenPipeError(32, 'it is full')",
+    ],
+)
+def test_a_problem_of_something_else_is_not_called_the_output_s(problem):
+    """As of a database or a connection, which names no file."""
+    code, shown, said = ended(guarded("print('data')", f"raise {problem}"))
+    assert (code, shown, said) == (1, "data\n", "the command could not go on: it is full\n")
+
+
+def test_a_guarded_stream_is_what_it_was_otherwise():
+    lines = [
+        "sys.stdout.writelines(['a', 'b'])",
+        "print(sys.stdout.encoding, sys.stdout.isatty(), sys.stdout.fileno())",
+        "sys.stdout.flush()",
+        "sys.stdout.buffer.write(b'c')",
+        "return 0",
+    ]
+    code, shown, said = ended(guarded(*lines))
+    assert (code, shown.lower(), said) == (0, "abutf-8 false 1\nc", "")
 
 
 def test_streams_that_are_closed_end_nothing(tmp_path):

@@ -8,12 +8,13 @@ within an import or a destructor may be lost. What has to be tidied first, such 
 is asked for, is done within `icl_core.jobs.terminal.interruptible`.
 """
 
+import errno
 import os
 import signal
 import sys
-from collections.abc import Callable
-from contextlib import suppress
-from typing import Any
+from collections.abc import Callable, Iterable
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from typing import Any, cast
 
 DONE = 0  # exit codes
 FAILED = 1
@@ -22,11 +23,45 @@ INTERRUPTED = 130
 CLOSED_PIPE = 141  # as of a program that SIGPIPE has ended
 EXIT_CODES = {
     DONE: "everything was done",
-    FAILED: "something was not: a training failed, a panel could not be drawn, a file not written",
-    BAD_VALUE: "the command or a value in it is wrong; nothing was begun",
+    FAILED: "something was not: a training failed, a panel could not be drawn, a file or a folder "
+    "could not be written",
+    BAD_VALUE: "the command, a value in it or an environment variable is wrong; nothing was begun",
     INTERRUPTED: "Ctrl-C",
     CLOSED_PIPE: "whoever reads the output has closed it, as `head` does",
 }
+
+
+class OutputError(OSError):
+    """What is printed cannot be written to stdout or stderr."""
+
+
+class _Output:
+    """A standard stream whose failures to write can be told from those of files and databases."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write a text; raises `OutputError`."""
+        return self._try(lambda: self._stream.write(text))
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write texts; raises `OutputError`."""
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        """Write what was kept back; raises `OutputError`."""
+        self._try(self._stream.flush)
+
+    def _try(self, act: Callable[[], Any]) -> Any:
+        try:
+            return act()
+        except OSError as problem:
+            raise OutputError(problem.errno, problem.strerror) from problem
 
 
 def run(command: Callable[[], int]) -> int:
@@ -39,22 +74,35 @@ def run(command: Callable[[], int]) -> int:
     _prepare_streams()
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored
         signal.signal(signal.SIGINT, _end_at_once)
-    end = ""
+    stdout = cast(Any, _Output(sys.stdout))
+    stderr = cast(Any, _Output(sys.stderr))
+    with redirect_stdout(stdout), redirect_stderr(stderr):
+        code, end = _carry_out(command)
+        _say(end)
+    return code
+
+
+def _carry_out(command: Callable[[], int]) -> tuple[int, str]:
+    """Return the command's exit code and what is to be said of its end, if anything is."""
     try:
         code = _exit_code(command)
         sys.stdout.flush()
+        return code, ""
     except KeyboardInterrupt as interruption:
-        code = INTERRUPTED
-        end = str(interruption) or "interrupted"
-    except BrokenPipeError:
-        code = CLOSED_PIPE
+        return INTERRUPTED, str(interruption) or "interrupted"
+    except OutputError as problem:
+        if problem.errno == errno.EPIPE:
+            return CLOSED_PIPE, ""
+        return FAILED, f"the output could not be written: {problem.strerror or problem}"
     except OSError as problem:
-        code = FAILED
-        end = f"the command could not go on: {problem}"
-        if problem.strerror and problem.filename is None:  # no file: a stream
-            end = f"the output could not be written: {problem.strerror}"
-    _say(end)
-    return code
+        return FAILED, f"the command could not go on: {_in_words(problem)}"
+
+
+def _in_words(problem: OSError) -> str:
+    """Return what the system says of a file, without its number."""
+    if not problem.strerror:
+        return str(problem)
+    return f"{problem.filename}: {problem.strerror}" if problem.filename else problem.strerror
 
 
 def _end_at_once(*_: Any) -> None:

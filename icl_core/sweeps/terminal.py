@@ -24,13 +24,18 @@ def carry_out(sweep: Sweep, workers: int | None) -> SweepStatus:
     spawn.check_count(workers)
     with interruptible():
         try:
-            sweep.ask()
+            _ask(sweep)
             return _watch(sweep, workers)
-        except OSError as problem:
-            raise Failed(f"the sweep cannot start: {write_problem(problem)}") from problem
         except KeyboardInterrupt:
             sweep.interrupt()
             raise KeyboardInterrupt(INTERRUPTED) from None
+
+
+def _ask(sweep: Sweep) -> None:
+    try:
+        sweep.ask()
+    except OSError as problem:
+        raise Failed(f"the sweep cannot start: {write_problem(problem)}") from problem
 
 
 def _watch(sweep: Sweep, workers: int | None) -> SweepStatus:
@@ -50,7 +55,7 @@ def _watch(sweep: Sweep, workers: int | None) -> SweepStatus:
                 if not any(job.left for job in jobs):
                     return status
                 # somebody else had begun a run of this sweep and has left it
-                sweep.ask()
+                _ask(sweep)
             spawn.ensure_workers(workers)
             time.sleep(PAUSE)
 
