@@ -29,8 +29,8 @@ HEADERS = [
 DAMAGES = {
     "empty": lambda content: b"",
     "cut short": lambda content: content[:-1],
-    "another name": lambda content: (
-        content.replace(b'"0":{', b'"z":{').replace(b'"tensor":{', b'"sensor":{')
+    "another name": lambda content: content.replace(b'"0":{', b'"z":{').replace(
+        b'"tensor":{', b'"sensor":{'
     ),
     **{
         header: lambda content, header=header: len(header).to_bytes(8, "little") + header.encode()

@@ -76,6 +76,8 @@ def test_a_run_that_will_not_fit_is_refused_before_it_is_trained(runs, monkeypat
         assert main([words[0], TOY, "--set", "d=4", "seed=5", *words[1:]]) in (1, 2)
         shown = capsys.readouterr()
         assert refusal in shown.out + shown.err
+    stored = runs.headers(TOY)[0]
+    queue.submit(TOY, stored.config)  # it is there: nothing is trained, and nothing refused
     assert main(["build", TOY]) == 1
     assert capsys.readouterr().err.count(refusal) == 2  # its two presets
     assert queue.states() == [] and not (ROOT / "x.html").exists()

@@ -47,7 +47,6 @@ def submit(experiment_id: str, config: Any, later: bool = False, visitor: str = 
     config = from_stored(registry.experiment(experiment_id).config, store.stored_settings(config))
     values = store.stored_settings(config)
     key = store.key_of(experiment_id, values)
-    store.default().check_room(store.default().least_size(experiment_id, values))
     if address := scheduler_address.scheduler():
         scheduler_address.check(address)
     else:
@@ -65,6 +64,7 @@ def submit(experiment_id: str, config: Any, later: bool = False, visitor: str = 
         place = {"visitor": visitor, "turn": turn, "later": later}
         is_stored = store.default().exact(experiment_id, key) is not None
         if not is_stored and (job_state is None or job_state.ended):
+            store.default().check_room(store.default().least_size(experiment_id, values))
             if visitor:
                 limits.check_queued(turns.count_jobs(visitor, all_states))
             owners.remove_all(key)
