@@ -17,8 +17,8 @@ from icl_core.contract.run import Tensors, thinned
 from icl_core.contract.suggestion import did_you_mean
 from icl_core.findings import findings, gallery
 from icl_core.findings.findings import Finding
-from icl_core.jobs import queue
-from icl_core.jobs.terminal import INTERRUPTED, interruptible, watch_all
+from icl_core.jobs import preconditions, queue
+from icl_core.jobs.terminal import INTERRUPTED, Failed, interruptible, submit, watch_all
 from icl_core.runs import store
 from icl_core.runs.disk import unwritable
 from icl_core.runs.file import Damaged
@@ -50,8 +50,9 @@ def build_runs(
 
     `ids` are experiments, all if the list is empty; `presets` are names, all if it is None.
     Returns what the runs measured, and a sentence for each run that could not be built. Raises
-    `BadSetting` for an unknown experiment or preset, and if artifacts/ cannot be written. Ctrl-C
-    stops the trainings at a checkpoint and raises `KeyboardInterrupt` with a sentence.
+    `BadSetting` for an unknown experiment or preset and for what `preconditions.check` refuses, and
+    `Failed` if artifacts/ or the queue cannot be written. Ctrl-C stops the trainings at a
+    checkpoint and raises `KeyboardInterrupt` with a sentence.
     """
     ids = ids or registry.experiment_ids()
     wanted = [run for experiment_id in ids for run in wanted_runs(experiment_id)]
@@ -62,6 +63,7 @@ def build_runs(
         raise BadSetting(
             f"--preset must name a shipped preset, got {', '.join(presets)!r:.80}{hint}"
         )
+    preconditions.check()
     check_writable()
     failures = _train([run for run in chosen if not _exists_whole(run)], workers)
     problems = list(failures.values())
@@ -86,11 +88,11 @@ def build_runs(
 
 
 def check_writable() -> None:
-    """Raise `BadSetting` unless what is shipped can be written: before anything is trained for
+    """Raise `Failed` unless what is shipped can be written: before anything is trained for
     it."""
     folder = store.default().shipped
     if (obstacle := unwritable(folder)) is not None:
-        raise BadSetting(
+        raise Failed(
             f"{obstacle} must be a folder that this user may write to; ICL_ARTIFACTS names another"
         )
 
@@ -152,8 +154,8 @@ def _train(missing: list[WantedRun], workers: int | None) -> dict[str, str]:
         try:
             for run in missing:
                 try:
-                    keys.append(queue.submit(run.experiment, run.config))
-                except BadSetting as problem:  # it can never be kept here: train the others
+                    keys.append(submit(run.experiment, run.config))
+                except BadSetting as problem:  # a run that can never be kept here: train the others
                     failures[run.key] = f"{run}: {problem}"
             watch_all(keys, workers)
         except KeyboardInterrupt:

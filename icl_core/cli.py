@@ -123,6 +123,8 @@ def _check_names(words: list[str], parser: Parser, commands: dict[str, Parser]) 
     """End with the likely name where a word is no command, or no option of its command."""
     current = parser
     for word in words:
+        if word == "--":  # what follows is no option, as a file called -x
+            return
         if current is parser and not word.startswith("-"):
             if word not in commands:
                 known = f"; the commands are {', '.join(commands)}"

@@ -232,9 +232,78 @@ def test_a_folder_that_cannot_be_written_is_noticed_before_the_training(
     assert main(["figure", TOY, *FAST, "--out", str(tmp_path / "x.html")]) == guard.BAD_VALUE
     assert "--out must be a file that can be written" in capsys.readouterr().err
     for command in ("build", "gallery"):
-        assert main([command, TOY]) == guard.BAD_VALUE
+        assert main([command, TOY]) == guard.FAILED
         assert "must be a folder that this user may write to" in capsys.readouterr().err
     assert queue.states() == []
+
+
+def test_a_cache_that_cannot_be_written_is_one_exit_code_and_a_sentence(
+    capsys, tmp_path, monkeypatch
+):
+    """Of every command: it is not the command that is wrong."""
+    (tmp_path / "points.txt").write_text("1 2\n")
+    locked = tmp_path / "locked"
+    locked.touch()
+    monkeypatch.setenv("ICL_CACHE_DIR", str(locked))
+    store.default.cache_clear()
+    for words in (
+        ["points", str(tmp_path / "points.txt")],
+        ["run", TOY],
+        ["sweep", TOY, "--over", "d=2,3"],
+        ["figure", TOY, "--out", str(tmp_path / "x.html")],
+        ["build", TOY],
+    ):
+        assert main(words) == guard.FAILED, words
+        shown = capsys.readouterr().err
+        assert str(locked) in shown and "FILE" not in shown, words
+        assert len(shown.splitlines()) == 1, shown
+
+
+@pytest.mark.parametrize("name", ["none.txt", "folder"])
+def test_a_file_that_cannot_be_read_is_a_wrong_value(capsys, tmp_path, name):
+    (tmp_path / "folder").mkdir()
+    path = tmp_path / name
+    assert main(["text", str(path)]) == guard.BAD_VALUE
+    assert capsys.readouterr().err.startswith(
+        f"FILE must be a file that can be read, got {str(path)!r}: "
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ICL_PRECISION", "foo"),
+        ("ICL_SCHEDULER", "foo"),
+        ("ICL_READ_ONLY", "1"),
+    ],
+)
+def test_what_refuses_every_run_is_said_once_before_any_is_asked_for(
+    capsys, monkeypatch, name, value
+):
+    for words in (["build", TOY], ["sweep", TOY, "--over", "d=2,3,4"]):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, value)
+            assert main(words) == guard.BAD_VALUE, words
+        shown = capsys.readouterr()
+        assert not shown.out and shown.err.count("\n") == shown.err.count(name) == 1, shown
+        assert queue.states() == []
+
+
+def test_a_gallery_card_that_was_named_and_cannot_be_drawn_is_a_failure(capsys):
+    sentence = f"{TOY} has no shipped run to draw"
+    for names, code in (([TOY], guard.FAILED), ([], guard.DONE)):
+        assert main(["gallery", *names]) == code
+        assert sentence in capsys.readouterr().err.splitlines()
+
+
+def test_a_word_behind_two_dashes_is_no_option(capsys, tmp_path, monkeypatch):
+    (tmp_path / "-points.txt").write_text("1 2\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(["points", "--", "-points.txt"]) == guard.DONE
+    assert "--set points=" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["points", "-points.txt"])
+    assert "there is no option '-points.txt'" in capsys.readouterr().err
 
 
 def test_a_home_is_meant_by_its_sign_in_out(tmp_path, monkeypatch):

@@ -135,7 +135,7 @@ def test_damaged_counts_are_said_to_be_and_are_whole_again_with_the_text(here, d
 
 def test_where_nothing_can_be_written_a_sentence_says_so(here):
     here.write_text("a file in its place")
-    with pytest.raises(OSError, match="must be a folder that can be written to"):
+    with pytest.raises(OSError, match="must be a folder that this user may write to"):
         documents.keep("text", count(GERMAN))
 
 

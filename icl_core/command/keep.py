@@ -10,6 +10,8 @@ from icl_core.command.experiment_options import AddCommand, add_json
 from icl_core.command.guard import DONE
 from icl_core.command.printing import print_json
 from icl_core.contract.printable import printable_lines
+from icl_core.jobs.folder import write_problem
+from icl_core.jobs.terminal import Failed
 from icl_core.runs import documents
 
 
@@ -22,7 +24,12 @@ def add_commands(add: AddCommand) -> None:
 
 
 def _keep(kind: str, options: argparse.Namespace) -> int:
-    *sentences, setting = documents.keep_file(kind, options.file)
+    try:
+        *sentences, setting = documents.keep_file(kind, options.file)
+    except OSError as problem:
+        are = registry.document_kinds()[kind].are
+        reason = str(problem) if problem.errno is None else write_problem(problem)
+        raise Failed(f"{are} not kept: {reason}") from problem
     digest = setting.rpartition("=")[2]
     try:
         if options.json:

@@ -32,7 +32,7 @@ class DocumentKind:
     title        in a list: "Matrices"
     subject      of a refusal: "a text" must be at most 5 MB
     plural       "texts", which may take so much of the disk
-    are          "matrices are" kept on this computer
+    are          "matrices are" not kept: the disk is full
     this         use "these matrices"
     in_use       "These matrices are in use."
     away         "The matrices {} are not on this computer.", with the digest for the braces

@@ -38,7 +38,7 @@ def train_or_load(experiment_id: str, config: Any) -> Header:
     key = store.key_of(experiment_id, config)
     with interruptible():
         try:
-            _submit(experiment_id, config)
+            submit(experiment_id, config)
             _watch(key, experiment_id)
         except KeyboardInterrupt:
             is_cancelled = queue.cancel(key, visitor="")
@@ -67,9 +67,11 @@ def interruptible() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
 
 
-def _submit(experiment_id: str, config: Any) -> None:
+def submit(experiment_id: str, config: Any) -> str:
+    """Request a run as `queue.submit` does, and return its key. Raises `BadSetting`, and `Failed`
+    where the request cannot be written."""
     try:
-        queue.submit(experiment_id, config)
+        return queue.submit(experiment_id, config)
     except OSError as problem:
         raise Failed(f"the training cannot start: {write_problem(problem)}") from problem
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from icl_core import registry
+from icl_core.contract.document import DocumentKind
 from icl_core.contract.knobs import DIGEST, BadSetting
 from icl_core.contract.printable import printable
 from icl_core.machine import limits
@@ -53,7 +54,7 @@ def keep(of: str, document: Any, visitor: str = "", name: str = "") -> str:
     path = kind.path_of(document.digest)
     if (obstacle := unwritable(path.parent)) is not None:
         raise OSError(
-            f"{kind.are} kept on this computer: {obstacle} must be a folder that can be written to"
+            f"{obstacle} must be a folder that this user may write to; ICL_CACHE_DIR names another"
         )
     if not path.exists():
         _check_room(len(document.content), visitor)
@@ -82,21 +83,26 @@ def keep_file(of: str, path: Path) -> list[str]:
     """Store what a file holds, a document of the kind `of`.
 
     Return sentences: what the file holds, and last the setting that names it. Raises `BadSetting`
-    for a file that cannot be read or is of another kind, and where it cannot be stored.
+    for a file that cannot be read or is of another kind, and otherwise what `keep` raises.
     """
     kind = registry.document_kinds()[of]
+    document = kind.read(_content(kind, path))
+    digest = keep(of, document, name=path.name)
+    return [*kind.describe(document), f"--set {of}={digest}"]
+
+
+def _content(kind: DocumentKind, path: Path) -> bytes:
+    """Return the bytes of a file; raises `BadSetting` if it cannot be read or is too large."""
     if "\0" in str(path):  # of which Python says no more than that it is a bad value
         raise BadSetting(f"FILE must be the name of a file, got {str(path)!r:.200}")
     try:
         kind.check_size(path.stat().st_size)
         with path.open("rb") as file:
-            document = kind.read(file.read(kind.largest + 1))
-        digest = keep(of, document, name=path.name)
+            return file.read(kind.largest + 1)
     except OSError as problem:
         raise BadSetting(
-            f"FILE must be a file that can be read, and what is in it kept, got {problem!s:.200}"
+            f"FILE must be a file that can be read, got {str(path)!r:.200}: {problem.strerror}"
         ) from problem
-    return [*kind.describe(document), f"--set {of}={digest}"]
 
 
 def _check_room(size: int, visitor: str) -> None:

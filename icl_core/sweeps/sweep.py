@@ -12,7 +12,7 @@ from typing import Any
 
 from icl_core import registry
 from icl_core.contract.knobs import BadSetting
-from icl_core.jobs import queue, turns
+from icl_core.jobs import preconditions, queue, turns
 from icl_core.jobs.estimate import estimates
 from icl_core.jobs.state import CANCELLED, WAITING
 from icl_core.machine import limits
@@ -98,7 +98,8 @@ class Sweep:
         """Ask for every run that is neither stored, nor asked for, nor known to fail.
 
         Raises `OSError` if the queue cannot be written, and `BadSetting`, with nothing asked for,
-        if the runs are more than a page's `visitor` may have in the queue.
+        if none of the runs can be trained or they are more than a page's `visitor` may have in the
+        queue.
         """
         outcomes = self.look().outcomes
         missing = [
@@ -106,6 +107,8 @@ class Sweep:
             for key, outcome in zip(self._keys, outcomes, strict=True)
             if key and outcome.status == MISSING
         ]
+        if missing:
+            preconditions.check()
         if visitor:
             limits.check_queued(turns.count_jobs(visitor, queue.states()), len(missing))
         for key, cell in missing:
