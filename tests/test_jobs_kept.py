@@ -328,4 +328,4 @@ def test_a_run_that_can_never_be_kept_fails_and_is_not_tried_again(runs, monkeyp
     monkeypatch.setattr(runs._made._cache, "limit", 100)
     worker.work(once=True, slots=1)
     known = queue.state(key)
-    assert known.status == "failed" and "must fit ICL_CACHE_LIMIT, 100 bytes" in known.message
+    assert known.status == "failed" and "the limit is 100 bytes (ICL_CACHE_LIMIT)" in known.message

@@ -71,7 +71,9 @@ def test_a_run_that_will_not_fit_is_refused_before_it_is_trained(runs, monkeypat
     runs.ship(TOY, config(d=4), {"x": np.zeros(20_000)}, INFO)
     monkeypatch.setenv("ICL_CACHE_LIMIT", "100kB")
     store.default.cache_clear()
-    refusal = "a run must fit ICL_CACHE_LIMIT, 100,000 bytes, got one of 160,000 bytes or more"
+    refusal = (
+        "the run would take 160,000 bytes or more, the limit is 100,000 bytes (ICL_CACHE_LIMIT)"
+    )
     for words in (["run"], ["sweep", "--over", "rate=0.1,0.2"], ["figure", "--out", "x.html"]):
         assert main([words[0], TOY, "--set", "d=4", "seed=5", *words[1:]]) in (1, 2)
         shown = capsys.readouterr()

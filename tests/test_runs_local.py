@@ -199,7 +199,7 @@ def test_a_run_that_is_known_not_to_fit_can_be_refused_before_it_is_trained(tmp_
     larger, smaller = dataclasses.replace(small, d=5, seed=9), dataclasses.replace(small, d=3)
     assert runs.least_size(TOY, larger) == 160_000
     assert runs.least_size(TOY, smaller) == 160_000 * 9 // 16  # the square of 3 / 4
-    refusal = "must fit ICL_CACHE_LIMIT, 100,000 bytes, got one of 160,000 bytes or more"
+    refusal = r"the run would take 160,000 bytes or more, the limit is 100,000 bytes \(ICL_CACHE"
     with pytest.raises(ValueError, match=refusal):
         runs.check_room(runs.least_size(TOY, larger))
     runs.check_room(100_000)

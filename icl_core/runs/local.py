@@ -179,6 +179,5 @@ def too_large(size: int, limit: int) -> str:
     if size <= limit:
         return ""
     return (
-        f"a run must fit ICL_CACHE_LIMIT, {limit:,} bytes, got one of {size:,} bytes or more; "
-        "raise the limit"
+        f"the run would take {size:,} bytes or more, the limit is {limit:,} bytes (ICL_CACHE_LIMIT)"
     )
