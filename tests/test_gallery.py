@@ -53,7 +53,7 @@ def test_the_page_links_every_experiment():
 
 def test_the_build_draws_a_card_once_its_run_is_shipped(tmp_path, monkeypatch, capsys):
     with house(tmp_path, monkeypatch):
-        assert main(["gallery", TOY]) == 0 and gallery.card(TOY) is None  # nothing is trained
+        assert main(["gallery", TOY]) == 1 and gallery.card(TOY) is None  # nothing is trained
         assert main(["build", TOY]) == 0
         card = gallery.card(TOY)
         assert card is not None and card.picture.startswith("<svg ")
