@@ -172,7 +172,7 @@ def test_the_longest_unused_run_goes_first(tmp_path, config):
     )  # looking is no use, loading is
     small.save(TOY, third, TENSORS, INFO)
     assert [bool(small.find(TOY, one)) for one in (first, second, third)] == [True, False, True]
-    with pytest.raises(knobs.BadSetting, match="the run would take .* bytes or more"):
+    with pytest.raises(knobs.BadSetting, match=r"the run would take .* bytes or more"):
         small.save(TOY, config, {"x": np.zeros(4 * size)}, INFO)
     assert len(small.headers()) == 2
     small.close()
