@@ -344,3 +344,10 @@ def test_no_control_characters_and_no_bar_where_it_is_piped(capfd):
     shown = capfd.readouterr()
     assert shown.err == ""
     assert not [sign for sign in shown.out if not (sign.isprintable() or sign == "\n")]
+
+
+def test_of_a_stored_run_it_is_said_with_which_precision_it_was_made(capsys, monkeypatch):
+    assert main(["run", TOY, *FAST]) == 0 and capsys.readouterr().err == ""
+    monkeypatch.setenv("ICL_PRECISION", "highest")
+    assert main(["run", TOY, *FAST]) == 0
+    assert "made at precision medium" in capsys.readouterr().err

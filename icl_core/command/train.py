@@ -9,10 +9,11 @@ from icl_core.command.experiment_options import (
     experiment_and_config,
 )
 from icl_core.command.guard import DONE, FAILED
-from icl_core.command.printing import print_findings, print_json
+from icl_core.command.printing import print_findings, print_json, print_problems
 from icl_core.contract.printable import printable_lines
 from icl_core.findings import findings
 from icl_core.jobs.terminal import train_or_load
+from icl_core.runs.store import Header
 
 
 def add_commands(add: AddCommand) -> None:
@@ -37,8 +38,23 @@ def add_commands(add: AddCommand) -> None:
 def _run(options: argparse.Namespace) -> int:
     _, _, config = experiment_and_config(options)
     header = train_or_load(options.experiment, config)
+    print_problems(_other_circumstances(header))
     print_findings(findings.of_run(header), options.json)
     return DONE
+
+
+def _other_circumstances(header: Header) -> list[str]:
+    """Return a sentence if a stored run was made with another precision, or on another device, than
+    a new one would be."""
+    from icl_core.machine import device  # imports torch
+
+    made = header.info.get("precision", ""), header.info.get("device", "")
+    if not all(made) or made == (device.precision(), device.describe()):
+        return []
+    return [
+        f"This run was made at precision {made[0]} on {made[1]}; ICL_PRECISION and ICL_DEVICE hold "
+        "for new runs."
+    ]
 
 
 def _sweep(options: argparse.Namespace) -> int:

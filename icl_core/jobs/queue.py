@@ -18,7 +18,7 @@ from icl_core import registry
 from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.settings_io import from_stored
-from icl_core.jobs import environment, forget, scheduler_address, table, turns
+from icl_core.jobs import environment, forget, preconditions, scheduler_address, table, turns
 from icl_core.jobs.estimate import estimate_seconds
 from icl_core.jobs.folder import FULL, Job, disk_full, hold_lock, is_put_off
 from icl_core.jobs.state import CANCELLED, LEFT, WAITING, JobState
@@ -43,14 +43,10 @@ def submit(experiment_id: str, config: Any, later: bool = False, visitor: str = 
     `BadSetting` for settings out of range, for a run that the cache can never keep and for what a
     `visitor` of a page may not request, `OSError` if the request cannot be written.
     """
-    limits.check_writable()
+    preconditions.check()
     config = from_stored(registry.experiment(experiment_id).config, store.stored_settings(config))
     values = store.stored_settings(config)
     key = store.key_of(experiment_id, values)
-    if address := scheduler_address.scheduler():
-        scheduler_address.check(address)
-    else:
-        environment.check()  # the device of another machine is not known here
     if visitor:
         limits.check_length(estimate_seconds(experiment_id, config))
     version = registry.version(experiment_id)
