@@ -21,7 +21,9 @@ from pages.ui.look.escape import escape_markdown
         ("pairs x:y, as 0.5:1", r"pairs x\:y, as 0.5\:1"),  # may be copied
         ("a\n\n# b\n=", r"a \# b ="),
         ("a\x1b[31mb\u202ec\x9b\U000e0001", r"a\\u001b\[31mb\\u202ec\\u009b\\udb40\\udc01"),
-        ("é Ж 文 🙂 \u2068א\u2069", "é Ж 文 🙂 \u2068א\u2069"),  # letters, and isolates around them
+        ("é Ж 文 🙂 \u200e\u2068א\u2069", "é Ж 文 🙂 \u200e\u2068א\u2069"),  # letters, isolated
+        ("\u200e\u2068א \u2068\u2069", "\\\\u200e\\\\u2068א \\\\u2068\\\\u2069"),
+        ("a\u2069 \u200e\u2068א\x1b\u2069", "a\\\\u2069 \u200e\u2068א\\\\u001b\u2069"),
     ],
 )
 def test_no_markup_stays(text, shown):

@@ -14,6 +14,7 @@ from distributed import Client, KilledWorker
 from icl_core.cluster import remote_worker
 from icl_core.cluster.remote_job import RemoteJob, Worker, WorkerLost
 from icl_core.contract.printable import printable_lines
+from icl_core.figures.character_labels import shown_name
 from icl_core.jobs import queue, scheduler_address, table
 from icl_core.jobs.code_version import SourceWatch, code, differs
 from icl_core.jobs.folder import Job, has_room, hold_lock
@@ -23,6 +24,7 @@ from icl_core.jobs.worker import IDLE, forget_old
 TICK = 1.0  # seconds between looks at the cluster
 AGAIN = 60.0  # seconds after which a worker that was refused is asked again
 ENDING = 30.0  # seconds in which jobs must have stopped
+LONGEST = 500  # characters of a worker's reason
 LOST = (WorkerLost, remote_worker.Moved, KilledWorker, CancelledError, asyncio.CancelledError)
 
 
@@ -120,7 +122,7 @@ class WorkerPool:
             self._woken.set()
 
     def _refuse(self, address: str, problem: str) -> None:
-        message = f"the worker {address} is refused: {problem.splitlines()[0]}"
+        message = f"the worker {address} is refused: {shown_name(problem.splitlines()[0], LONGEST)}"
         if message not in self._printed:
             print(printable_lines(message), file=sys.stderr, flush=True)
         self._printed.add(message)

@@ -1,8 +1,10 @@
 """How characters of a text are shown and typed. Different characters have different labels."""
 
 import re
-import unicodedata
 from collections.abc import Collection, Sequence
+
+from icl_core.contract.printable import printable
+from icl_core.figures.combining_marks import COMBINING_MARKS
 
 _SIGNS = {" ": "␣", "\n": "↵", "\t": "⇥"}
 _CHARACTERS = {sign: character for character, sign in _SIGNS.items()}
@@ -18,7 +20,7 @@ MARKS = _BEFORE + _AFTER
 
 def visible_characters(characters: Sequence[str]) -> list[str]:
     """Return the label of each character: a space as ␣, a newline as ↵, a tab as ⇥; these signs
-    themselves as \\␣, \\↵ and \\⇥; an accent that has no letter above ◌.
+    themselves as \\␣, \\↵ and \\⇥; an accent or a vowel sign, which has no letter here, on ◌.
 
     A letter that runs from right to left stands between marks that isolate it, so that it turns
     around nothing of what stands beside it. No title, axis or sentence need know that.
@@ -26,9 +28,15 @@ def visible_characters(characters: Sequence[str]) -> list[str]:
     return [isolated(_on_a_circle(_label(character))) for character in characters]
 
 
+def shown_name(name: object, most: int) -> str:
+    """Return a name from outside for a sentence: the first `most` characters of what is printable
+    of it, isolated."""
+    return isolated(printable(name)[:most])
+
+
 def isolated(text: str) -> str:
-    """Return a text from outside for a sentence: between marks, if anything in it runs from right
-    to left."""
+    """Return a printable text from outside for a sentence: between marks, if anything in it runs
+    from right to left."""
     return f"{_BEFORE}{text}{_AFTER}" if _RIGHT_TO_LEFT.search(text) else text
 
 
@@ -69,4 +77,4 @@ def _label(character: str) -> str:
 
 
 def _on_a_circle(label: str) -> str:
-    return f"◌{label}" if label and unicodedata.combining(label[0]) else label
+    return f"◌{label}" if label[:1] in COMBINING_MARKS else label

@@ -18,7 +18,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from icl_core.contract.printable import printable
+from icl_core.figures.character_labels import shown_name
 
 Record = dict[str, Any]
 Entries = dict[str, Any]  # of a file's header: by tensor its dtype, shape and offsets
@@ -201,7 +201,7 @@ def _record_in(entries: Entries) -> Record:
     if not is_run_record(record):
         raise Damaged(
             f"expected a run's {', '.join(IDENTITY)} in the metadata, got "
-            f"{printable(', '.join(sorted(record))):.200}"
+            f"{shown_name(', '.join(sorted(record)), 200)}"
         )
     return record
 

@@ -9,6 +9,7 @@ from icl_core import registry
 from icl_core.contract import knobs
 from icl_core.contract.experiment import Paper, Run
 from icl_core.contract.lesson import EXPERIMENTS, PRESETS, SETTINGS, TRAIN
+from icl_core.figures.character_labels import shown_name
 from icl_core.findings import findings
 from icl_core.findings.findings import Summary
 from icl_core.jobs import spawn
@@ -156,7 +157,7 @@ def _run_line(setting: Setting, exact: Header | None, pending: Pending | None) -
         time = formats.duration(exact.info.get("seconds"))
         device = exact.info.get("device", "this machine")
         took = "; training it took" if exact.origin in _ORIGINS else ":"
-        st.caption(f"{origin}{took} {time} on {escape_markdown(device)}.")
+        st.caption(f"{origin}{took} {time} on {escape_markdown(shown_name(device, 80))}.")
         if exact.info.get("message"):
             st.warning(escape_markdown(exact.info["message"]))
         if trains:

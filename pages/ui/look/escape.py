@@ -2,7 +2,7 @@
 
 import re
 
-from icl_core.contract.printable import printable
+from icl_core.contract.printable import printable_sentence
 
 # Characters with a meaning in Markdown; an underscore within a word has none.
 _MARKUP = re.compile(r"[\\`*\[\]<>$~:#|&]|(?<![^\W_])_|_(?![^\W_])")
@@ -16,6 +16,6 @@ _WORD_JOINER = "\u2060"
 def escape_markdown(text: object) -> str:
     """Return Markdown that shows `text` as it is, in one line: nothing in it becomes an image, a
     link, a formula, a heading or a list, or moves what stands around it."""
-    line = printable(" ".join(str(text).split()))
+    line = printable_sentence(" ".join(str(text).split()))
     escaped = _MARKUP.sub(r"\\\g<0>", _LINK_LIKE.sub(_WORD_JOINER, line))
     return _LIST_OR_RULE.sub(r"\1\\\2", escaped)

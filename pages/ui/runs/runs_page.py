@@ -10,6 +10,7 @@ import streamlit as st
 from icl_core import registry
 from icl_core.contract import settings_io
 from icl_core.contract.knobs import BadSetting, NotHere
+from icl_core.figures.character_labels import isolated, shown_name
 from icl_core.jobs import queue
 from icl_core.machine import limits
 from icl_core.runs import owners, store
@@ -132,7 +133,7 @@ def _title(header: store.Header) -> str:
 
 
 def _presets(header: store.Header) -> str:
-    return ", ".join(header.info.get("presets") or ()) or _differences(header)
+    return isolated(", ".join(header.info.get("presets") or ())) or _differences(header)
 
 
 def _differences(header: store.Header) -> str:
@@ -153,7 +154,8 @@ def _about(header: store.Header) -> str:
     except OSError:
         size = "no longer there: deleted, or dropped to make room"
     minute = f"{info['date'][:16].replace('T', ' ')} UTC" if info.get("date") else ""
-    parts = [size, formats.duration(info.get("seconds")), info.get("device"), minute]
+    device = shown_name(info.get("device") or "", 80)
+    parts = [size, formats.duration(info.get("seconds")), device, minute]
     return " · ".join(str(part) for part in parts if part)
 
 

@@ -8,7 +8,8 @@ from icl_core.contract.knobs import BadSetting, choice, settings, slider, text, 
 from icl_core.machine import device
 from icl_core.papers.birth.shared import own_text
 from icl_core.papers.birth.shared.own_text import size_field, text_field
-from icl_core.papers.birth.shared.settings import TRIGGERS, memory
+from icl_core.papers.birth.shared.settings import memory
+from icl_core.papers.birth.shared.task_knobs import TRIGGERS
 
 TASK, BUILT, BESIDE = "the task", "the construction", "the trained model, repetition"
 EMBEDDINGS = {

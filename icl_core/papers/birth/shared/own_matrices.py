@@ -32,10 +32,11 @@ from safetensors import SafetensorError, deserialize
 from safetensors.numpy import save
 
 from icl_core.contract.document import DocumentKind, digest_of
-from icl_core.contract.knobs import BadSetting, NotHere
-from icl_core.contract.printable import printable
+from icl_core.contract.knobs import BadSetting, NotHere, knobs_of, values
+from icl_core.figures.character_labels import shown_name
 from icl_core.figures.number_text import power_of_ten, significant
 from icl_core.machine.folders import cache_folder, read_regular_file
+from icl_core.papers.birth.shared.task_knobs import KnownTask
 
 LARGEST = 64 * 2**20  # bytes of a file
 SHAPES = {
@@ -52,28 +53,34 @@ SHAPES = {
 OPTIONAL = ("W_K1", "W_F")
 SIZES = {"N": (4, 256), "T": (32, 256), "d": (16, 512)}  # smallest and largest
 DECIDED = ("N", "T", "d", "layers", "feed_forward")  # settings of a config
-# the settings of a run's task; of one whose text is Tiny Shakespeare, a file leaves out `text`
-TASK = {"triggers": str, "K": int, "outputs": str, "no_repeat": bool, "text": str}
 LARGEST_PRODUCT = 34  # exponent of ten of what a model may compute; float32 ends at 38
 _DTYPES = {"F16": "<f2", "BF16": "<u2", "F32": "<f4", "F64": "<f8"}
 _ALLOWED_DTYPES = "float16, bfloat16, float32 or float64"
 _RUN_FOLDERS = ("final", "frozen")  # of a run's file
+_TASK = tuple(knobs_of(KnownTask))
 _KEPT_TASK, _RUN_RECORD = "task", "run"  # metadata of a file that is kept, and of a run's
-_LONGEST_SETTING = 20  # characters of a setting of a task
 _FEW = 8  # names in a sentence
+_LONGEST_REASON = 200  # characters
+_OF_THE_SETTING = "K, triggers, outputs and text are those of the setting."
 
 
 @dataclass(frozen=True, eq=False)
 class Matrices:
     """Matrices by name, in float32.
 
-    task      the settings of the task that they were trained on, those of TASK, if the file said so
-    left_out  what else was in a file just read
+    task          the settings of the task that they were trained on, those of KnownTask, if the
+                  file said so
+
+    Of a file just read also what was not taken:
+
+    left_out      what else was in it
+    unasked_task  why the task that it names cannot be asked here; empty if it can, or names none
     """
 
     named: Mapping[str, np.ndarray]
     task: Mapping[str, Any] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
+    unasked_task: str = ""
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -110,7 +117,7 @@ def read(content: bytes) -> Matrices:
     except SafetensorError as problem:
         got = f"{len(content):,} bytes that are none" if content else "an empty file"
         raise BadSetting(
-            f"matrices must be a whole safetensors file, got {got} ({printable(problem):.120})"
+            f"matrices must be a whole safetensors file, got {got} ({shown_name(problem, 120)})"
         ) from problem
     names_in_file = _names_in_file(parts)
     missing = [name for name in SHAPES if name not in names_in_file and name not in OPTIONAL]
@@ -123,7 +130,9 @@ def read(content: bytes) -> Matrices:
     _check_shapes({name: tuple(part["shape"]) for name, part in matrix_parts.items()})
     arrays = {name: _float32(name, part) for name, part in matrix_parts.items()}
     _check_products(arrays)
-    return Matrices(arrays, _task(content), _left_out(parts, names_in_file.values()))
+    task, unasked_task = _task(content)
+    left_out = _left_out(parts, names_in_file.values())
+    return Matrices(arrays, task, left_out, unasked_task)
 
 
 def _names_in_file(parts: Iterable[str]) -> dict[str, str]:
@@ -134,7 +143,7 @@ def _names_in_file(parts: Iterable[str]) -> dict[str, str]:
         short = rest if folder in _RUN_FOLDERS else name
         if short in names:
             got = _first_few([names[short], name], " and ")
-            raise BadSetting(f"{printable(short):.80} must be there once, got {got}")
+            raise BadSetting(f"{shown_name(short, 80)} must be there once, got {got}")
         if short in SHAPES:
             names[short] = name
     return names
@@ -210,23 +219,22 @@ def _check_products(named: Mapping[str, np.ndarray]) -> None:
         )
 
 
-def _task(content: bytes) -> dict[str, Any]:
-    """Return the settings of the task that a file's header names: a run's, or one kept here; none
-    if it names none."""
+def _task(content: bytes) -> tuple[dict[str, Any], str]:
+    """Return the settings of the task that a file's header names, a run's or one kept here, and why
+    they cannot be asked here. Both are empty if it names none."""
     try:
         header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
         metadata = header.get("__metadata__", {})
         if _KEPT_TASK in metadata:
             settings = json.loads(metadata[_KEPT_TASK])
         else:
+            # a run's file leaves out a text that is Tiny Shakespeare
             settings = {"text": ""} | json.loads(metadata[_RUN_RECORD])["config"]
-        return {
-            name: settings[name]
-            for name, kind in TASK.items()
-            if type(settings[name]) is kind and len(str(settings[name])) <= _LONGEST_SETTING
-        }
+        return values(KnownTask(**{name: settings[name] for name in _TASK})), ""
+    except BadSetting as problem:
+        return {}, str(problem)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return {}  # no run of a task: the setting's own is asked
+        return {}, ""  # no run of a task: the setting's own is asked
 
 
 def describe(matrices: Matrices) -> list[str]:
@@ -246,17 +254,19 @@ def describe(matrices: Matrices) -> list[str]:
         sentences.append(f"Not read: {_first_few(matrices.left_out)}.")
     if matrices.task:
         said = {name: value for name, value in matrices.task.items() if value}
-        sentences.append(f"Trained with {_task_words(said)}; they are asked the same.")
-    else:
+        sentences.append(f"Trained with {_task_words(said)}.")
+    elif matrices.unasked_task:
         sentences.append(
-            "The file does not say on what task they were trained: K, triggers, outputs and text "
-            "are those of the setting."
+            "The task that the file names cannot be asked here "
+            f"({shown_name(matrices.unasked_task, _LONGEST_REASON)}): {_OF_THE_SETTING}"
         )
+    else:
+        sentences.append(f"The file does not say on what task they were trained: {_OF_THE_SETTING}")
     return sentences
 
 
 def _task_words(task: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} = {printable(value) or 'none'}" for name, value in task.items())
+    return ", ".join(f"{name} = {shown_name(value, 40) or 'none'}" for name, value in task.items())
 
 
 def other_task(matrices: Matrices, chosen: Mapping[str, Any]) -> str:
@@ -267,7 +277,7 @@ def other_task(matrices: Matrices, chosen: Mapping[str, Any]) -> str:
 
 
 def _first_few(names: Iterable[str], between: str = ", ") -> str:
-    shown = [f"{printable(name):.40}" for name in names]
+    shown = [shown_name(name, 40) for name in names]
     more = f" and {len(shown) - _FEW} more" if len(shown) > _FEW else ""
     return between.join(shown[:_FEW]) + more
 

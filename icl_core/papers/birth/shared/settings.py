@@ -6,24 +6,21 @@ from icl_core.contract.knobs import BadSetting, choice, settings, slider, toggle
 from icl_core.machine import device
 from icl_core.papers.birth.shared import chosen_matrices, own_text
 from icl_core.papers.birth.shared.own_text import size_field, text_field
+from icl_core.papers.birth.shared.task_knobs import (
+    TASK,
+    K_field,
+    no_repeat_field,
+    outputs_field,
+    triggers_field,
+)
 from icl_core.training import loop
 
 # groups of settings, as the page names them
-TASK = "the task"
 MODEL = "the model"
 TRAINING = "the training"
 FREEZING = "freezing"
 REPEATS = "repetition"
 
-TRIGGERS = {
-    "random": "random, new in every sequence",
-    "fixed": "the K most frequent characters",
-    "fixed rare": "the 6th to (5+K)th most frequent",
-}
-OUTPUTS = {
-    "uniform": "uniform over the vocabulary",
-    "bigram": "as often as each follows the trigger",
-}
 SCALES = {"paper": "N(0, 1/d), as the paper says", "code": "N(0, 1), as the authors' code"}
 POSITIONS = {"in_context": "in-context positions", "all": "all positions"}
 EVALUATIONS = 2, 30  # steps between evaluations at first, and how many of these
@@ -34,30 +31,13 @@ OPTIMISERS = {"adamw": "AdamW", "sgd": "SGD with momentum 0.9"}
 class TaskConfig:
     """The bigram task with triggers (Section 3)."""
 
-    triggers: str = choice(
-        "triggers",
-        TRIGGERS,
-        default="random",
-        group=TASK,
-        help="what follows a trigger must be read from the context",
-    )
-    K: int = slider("triggers per sequence, K", 1, 10, default=5, group=TASK)
-    outputs: str = choice(
-        "outputs",
-        OUTPUTS,
-        default="uniform",
-        group=TASK,
-        help="how the character that follows a trigger is drawn",
-    )
+    triggers: str = triggers_field()
+    K: int = K_field()
+    outputs: str = outputs_field()
     text: str = text_field(TASK)
     N: int = size_field(65, TASK)
     T: int = slider("sequence length, T", 32, 256, default=64, step=32, group=TASK)
-    no_repeat: bool = toggle(
-        "no output repeats its trigger",
-        default=False,
-        group=TASK,
-        help="if outputs may repeat their triggers, a sequence can get stuck on one character",
-    )
+    no_repeat: bool = no_repeat_field()
 
     @property
     def alphabet(self) -> int:
