@@ -18,6 +18,7 @@ from recorder import Recorder
 from icl_core import registry
 from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.contract.knobs import BadSetting
+from icl_core.contract.printable import printable_lines
 from icl_core.contract.settings_io import parse
 from icl_core.figures.character_labels import (
     label_width,
@@ -26,11 +27,13 @@ from icl_core.figures.character_labels import (
     unisolated,
     visible_characters,
 )
+from icl_core.figures.combining_marks import COMBINING_MARKS
 from icl_core.papers.birth.shared import unicode_tables
 from icl_core.papers.birth.shared.sequence import encode
 from icl_core.papers.birth.shared.task import count_text, make_task
 from icl_core.papers.birth.shared.text_counts import count, describe, read
 from icl_core.runs import documents
+from pages.ui.look.escape import escape_markdown
 
 FILES = Path(__file__).parent / "inputs" / "texts"
 README = (FILES / "README.md").read_text()
@@ -49,6 +52,7 @@ COUNTED = {  # digest, different characters
     "hangul_filler_cgj_braille_blank.txt": ("4074bf70baddb932", 6),
     "hangul_nfd.txt": ("ad968f1e283a99e8", 9),
     "hz.txt": ("abcd94fc3b226261", 13),
+    "hz_lines.txt": ("ef8b1a2344581a39", 35),
     "kirat_rai.txt": ("68cc8438361d34fd", 7),
     "later_marks.txt": ("229e1f01386a82d2", 11),
     "line_ends.txt": ("bcea5ffa991ae55a", 13),
@@ -71,10 +75,12 @@ COUNTED = {  # digest, different characters
 }
 REFUSED = {
     "bzip2.bin": f"plain text in UTF-8, got a bzip2 archive: {UNPACK}",
-    "colours.log": "at most 1% control characters, got 8%: U+001B × 6",
+    "colours.log": "at most 1% control characters, got 6 in 72 characters: U+001B × 6; if these "
+    "are the colours of a terminal, save it without them",
     "cp1252.txt": f"in UTF-8, got the byte 0x96 in line 1, which cannot stand there: {SAVE}",
     "docx.bin": f"plain text in UTF-8, got a Word document: {EXPORT}",
-    "double_encoded.txt": "at most 1% control characters, got 13%: U+0080 × 2, U+0083 × 1",
+    "double_encoded.txt": "at most 1% control characters, got 3 in 23 characters: U+0080 × 2, "
+    "U+0083 × 1",
     "gif.bin": f"plain text in UTF-8, got a GIF picture: {CHOOSE}",
     "gzip.bin": f"plain text in UTF-8, got a gzip archive: {UNPACK}",
     "iso2022jp.txt": f"in UTF-8, got ISO-2022: {SAVE}",
@@ -89,6 +95,7 @@ REFUSED = {
     "surrogate.txt": f"in UTF-8, got the byte 0xED in line 1, which cannot stand there: {SAVE}",
     "terminal.log": "in UTF-8, got ESC ( in line 1, which chooses another character set, as "
     f"ISO-2022 and output for a terminal do: {SAVE} without such codes",
+    "three_bells.log": "at most 1% control characters, got 3 in 223 characters: U+0007 × 3",
     "utf16_bom.txt": f"in UTF-8, got UTF-16: {SAVE}",
     "utf16_cyrillic_no_space.txt": f"in UTF-8, got what looks like UTF-16LE: {SAVE}",
     "utf16be_no_bom.txt": f"in UTF-8, got what looks like UTF-16BE: {SAVE}",
@@ -107,6 +114,10 @@ SAID = {  # after how many and which are most frequent
         "Left out, as they cannot be seen: combining grapheme joiner × 1, hangul filler × 1.",
         "Counted as a space: braille pattern blank × 1.",
     ],
+    "hz.txt": [],
+    "hz_lines.txt": [
+        "This may be HZ, an encoding of Chinese, as it has ~{…~} 3 times: if so, save it as UTF-8."
+    ],
     "line_ends.txt": [
         "Counted as a newline: carriage return × 2, carriage return with line feed × 1, vertical "
         "tab × 1, paragraph separator × 1."
@@ -116,6 +127,7 @@ SAID = {  # after how many and which are most frequent
         "U+1FFFF × 1."
     ],
     "one_bell.log": ["Left out, as they cannot be seen: U+0007 × 1."],
+    "source.txt": [],
     "server.log": ["Counted as a newline: carriage return with line feed × 60."],
     "tabs.tsv": ["Counted as a space: tab × 2."],
 }
@@ -218,6 +230,19 @@ def test_the_tables_are_those_of_unicode_14():
     assert set(np.flatnonzero((categories == "Cf") & ~left_out)) == drawn | {0x110BD, 0x110CD}
 
 
+@pytest.mark.skipif(unicodedata.unidata_version != "14.0.0", reason="another Unicode than 14.0")
+def test_the_marks_are_those_of_unicode_14():
+    marks = {chr(code) for code in range(0x110000) if unicodedata.category(chr(code))[0] == "M"}
+    assert marks == COMBINING_MARKS
+
+
+def test_a_mark_without_a_letter_stands_on_a_circle():
+    """Also one that is not moved when accents are put in order, such as a vowel sign."""
+    marks = "\u0301\u0941\u0e31\u0488\u093e"
+    assert visible_characters(marks) == [f"◌{mark}" for mark in marks]
+    assert visible_characters("\u1acf") == ["\u1acf"]  # of a later Unicode, with any Python
+
+
 @tries(100)
 @given(st.lists(st.characters(), min_size=2, max_size=9, unique=True))
 def test_different_characters_have_different_labels(characters):
@@ -234,6 +259,8 @@ def test_a_letter_from_right_to_left_turns_nothing_around():
         "\u200e\u2068◌\u0651\u2069",
     ]
     assert label_width("\u200e\u2068ا\u2069") == 1
+    sentence = f"of {' '.join(visible_characters('aاש'))}, 3%"
+    assert printable_lines(sentence) == sentence and escape_markdown(sentence) == sentence
     counts = read((FILES / "arabic_percent_order.txt").read_bytes())
     assert (
         " \u200e\u2068ا\u2069 33%, \u200e\u2068ل\u2069 25%, \u200e\u2068ي\u2069 17%"

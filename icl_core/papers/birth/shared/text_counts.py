@@ -7,7 +7,7 @@ A visitor's text is counted at once. Only the counts are kept, by their digest, 
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,7 @@ class TextCounts:
     rare        how often each character beyond the MOST frequent occurs
     blanks      how often each other blank occurs that counts as a space, by its name
     line_ends   how often each other line end occurs that counts as a newline, by its name
+    caution     a sentence on the encoding that it may be in; empty if there is no doubt
     """
 
     characters: tuple[str, ...]
@@ -50,6 +51,7 @@ class TextCounts:
     rare: Mapping[str, int] = field(default_factory=dict)
     blanks: Mapping[str, int] = field(default_factory=dict)
     line_ends: Mapping[str, int] = field(default_factory=dict)
+    caution: str = ""
 
     @property
     def length(self) -> int:
@@ -79,7 +81,8 @@ def read(content: bytes) -> TextCounts:
     `BadSetting` says what was expected and what came.
     """
     KIND.check_size(len(content))
-    return count(text_file.decode(content))
+    text = text_file.decode(content)
+    return replace(count(text), caution=text_file.caution(text))
 
 
 def count(text: str) -> TextCounts:
@@ -152,6 +155,8 @@ def describe(counts: TextCounts) -> list[str]:
         if named:
             each = [f"{name} × {occurrences:,}" for name, occurrences in named.items()]
             sentences.append(f"{what}: {_first_few(each, ', ')}.")
+    if counts.caution:
+        sentences.append(counts.caution)
     return sentences
 
 

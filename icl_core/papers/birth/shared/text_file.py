@@ -1,6 +1,7 @@
 """From a file's bytes to its text in UTF-8; what is another encoding or no text is refused by name.
 
-HZ and UTF-7 are not recognised: both are plain ASCII, which source code can look like.
+HZ and UTF-7 are plain ASCII, which source code can look like, and are not refused: of a text that
+may be HZ a sentence says so, UTF-7 is not noticed.
 """
 
 import re
@@ -46,6 +47,9 @@ _MARKS = (  # UTF-32's begins with UTF-16's
 )
 _WIDE = ("UTF-32LE", "UTF-32BE", "UTF-16LE", "UTF-16BE")
 _CONTROL = re.compile(pattern(CONTROLS))
+_ESC = "\x1b"
+_IN_HZ = re.compile("~{(?:[!-w][!-~])+?~}")  # pairs of bytes, the first a row of GB 2312
+_LEAST_IN_HZ = 2  # of such pieces, from which a text may be HZ
 
 
 def decode(content: bytes) -> str:
@@ -78,6 +82,18 @@ def decode(content: bytes) -> str:
     return text
 
 
+def caution(text: str) -> str:
+    """Return a sentence on the encoding that a text may be in all the same; empty if there is
+    none."""
+    count = len(_IN_HZ.findall(text)) if text.isascii() else 0
+    if count < _LEAST_IN_HZ:
+        return ""
+    return (
+        f"This may be HZ, an encoding of Chinese, as it has ~{{…~}} {count:,} times: if so, save "
+        "it as UTF-8."
+    )
+
+
 def _in_another_encoding(name: str) -> BadSetting:
     return BadSetting(f"a text must be in UTF-8, got {name}: save it as UTF-8")
 
@@ -108,13 +124,12 @@ def _check_controls(text: str, content: bytes) -> None:
     name = _wide_encoding(content) if share >= _ALPHABET else ""
     if name:
         raise _in_another_encoding(f"what looks like {name}")
-    named = [
-        f"U+{ord(character):04X} × {count:,}"
-        for character, count in Counter(controls).most_common(_NAMED)
-    ]
+    frequent = Counter(controls).most_common(_NAMED)
+    named = [f"U+{ord(character):04X} × {count:,}" for character, count in frequent]
+    advice = "; if these are the colours of a terminal, save it without them"
     raise BadSetting(
-        f"a text must have at most {_MOST_CONTROLS:.0%} control characters, got "
-        f"{share:.0%}: {', '.join(named)}"
+        f"a text must have at most {_MOST_CONTROLS:.0%} control characters, got {len(controls):,} "
+        f"in {len(text):,} characters: {', '.join(named)}{advice * (frequent[0][0] == _ESC)}"
     )
 
 
