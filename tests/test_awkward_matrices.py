@@ -1,6 +1,7 @@
 """Own matrices of every awkward form: each number that is measured, drawn or said is finite, or a
 sentence stands in its place; and what each file of `tests/inputs/matrices` must give."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +26,10 @@ from icl_core.papers.birth.induction import attention_scores, grafted, placehold
 from icl_core.papers.birth.induction import train as induction
 from icl_core.papers.birth.shared import own_matrices, train
 from icl_core.papers.birth.shared.accuracy import hits
+from icl_core.papers.birth.shared.gradient import evaluate, loss_and_gradient
+from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.own_matrices import OPTIONAL, SHAPES, describe, other_task, read
+from icl_core.papers.birth.shared.task import make_task, sample
 from icl_core.runs import documents, file
 from tests.inputs.matrices import make
 
@@ -42,7 +46,7 @@ EXPECTED = {
     "zero_V2": (0.359, 1 / 4, 1 / 4, 1 / 31),
     "two_equal_rows_W_E": (0.413, 1 / 4, 1 / 4, 1 / 31),
     "times_1e4": (0.229, 1 / 4, 1 / 4, 1 / 31),
-    "times_1e-9": (1 / 4, 1 / 4, 1 / 4, 1 / 31),
+    "times_1e-9": (0.435, 1 / 4, 1 / 4, 1 / 31),
     "subnormal": (1 / 4, 1 / 4, 1 / 4, 1 / 31),
     "escape_in_name": (0.403, 1 / 4, 1 / 4, 1 / 31),
     "of_a_run": (0.027, 1 / 4, 1.0, 1 / 31),
@@ -112,6 +116,17 @@ def test_a_score_above_all_others_is_right_and_one_of_several_is_right_as_often_
     asked = torch.arange(50) % 7
     assert torch.equal(hits(random, asked), (random.argmax(-1) == asked).float())
     assert hits(torch.full((1, 3), torch.nan), torch.zeros(1).long()).tolist() == [0]
+
+
+def test_how_much_is_right_does_not_depend_on_the_scale_of_the_logits():
+    matrices = read(content_of("ordinary")).named
+    weights = Weights(**{name: torch.from_numpy(array) for name, array in matrices.items()})
+    batch = sample(make_task(N=4, K=2, T=32), 256, torch.Generator().manual_seed(0))
+    small = weights.with_(W_U=weights.W_U * 2.0**-30)  # exactly, in single precision
+    for positions in ("in_context", "all"):
+        right = loss_and_gradient(weights, batch, positions)[1]["in_context_accuracy"]
+        assert loss_and_gradient(small, batch, positions)[1]["in_context_accuracy"] == right
+    assert evaluate(small, batch)["accuracy"] == evaluate(weights, batch)["accuracy"]
 
 
 # --- finite, or a sentence
@@ -289,8 +304,7 @@ def test_the_file_of_a_run_brings_its_task_and_of_another_it_is_said_that_the_se
     assert {name: getattr(config, name) for name in make.TASK} == make.TASK
     found = read(content_of("of_a_run"))
     assert describe(found)[-1] == (
-        "Trained with triggers = fixed, K = 1, outputs = bigram, no_repeat = True; they are "
-        "asked the same."
+        "Trained with triggers = fixed, K = 1, outputs = bigram, no_repeat = True."
     )
     assert read(found.content).digest == found.digest and read(found.content).task == found.task
     assert not other_task(found, vars(config))
@@ -300,6 +314,50 @@ def test_the_file_of_a_run_brings_its_task_and_of_another_it_is_said_that_the_se
     assert describe(read(content_of("ordinary")))[-1] == (
         "The file does not say on what task they were trained: K, triggers, outputs and text are "
         "those of the setting."
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "because"),
+    [
+        (
+            {"triggers": "nonsense"},
+            "triggers must be one of random, fixed, fixed rare, got 'nonsense'",
+        ),
+        ({"K": 11}, "K must be a whole number from 1 to 10, got 11"),
+        ({"K": True}, "K must be a whole number from 1 to 10, got True"),
+        ({"outputs": ["bigram"]}, "outputs must be one of uniform, bigram, got ['bigram']"),
+        ({"no_repeat": 1}, "no_repeat must be true or false, got 1"),
+        ({"text": "../x"}, "text must be a digest of 16 digits from 0 to f, or empty, got '../x'"),
+        (
+            {"triggers": "א"},
+            "\u200e\u2068triggers must be one of random, fixed, fixed rare, got 'א'\u2069",
+        ),
+    ],
+)
+@pytest.mark.parametrize("form", ["run", "task"])
+def test_a_task_that_cannot_be_asked_here_is_dropped_with_a_sentence(changed, because, form):
+    task = {**make.TASK, "text": "", **changed}
+    record = json.dumps({"config": task} if form == "run" else task)
+    found = read(save(make.ordinary(), {form: record}))
+    assert found.task == {} and found.digest == read(content_of("ordinary")).digest
+    assert describe(found)[-1] == (
+        f"The task that the file names cannot be asked here ({because}): K, triggers, outputs and "
+        "text are those of the setting."
+    )
+
+
+def test_where_a_text_is_not_here_or_K_is_too_large_it_is_said_that_another_task_is_asked():
+    task = {**make.TASK, "K": 10, "text": "0123456789abcdef"}
+    content = save(make.ordinary(), {"task": json.dumps(task)})
+    found, config = read(content), config_of(content)
+    assert (config.K, config.text) == (2, "")
+    assert describe(found)[-1] == (
+        "Trained with text = 0123456789abcdef, triggers = fixed, K = 10, outputs = bigram, "
+        "no_repeat = True."
+    )
+    assert other_task(found, vars(config)) == (
+        "Trained with text = 0123456789abcdef, K = 10; here they are asked otherwise."
     )
 
 

@@ -16,7 +16,8 @@ class Learned(NamedTuple):
         np.ndarray, "steps N"
     ]  # a_ii of eq. 6, read off W; without layer norm and from zero only
     reading: Float[np.ndarray, "steps N"]  # v_i^T W u_i
-    right: Float[np.ndarray, "steps N"]  # whether each pair is recalled
+    # Whether each pair is recalled, 0 or 1: of several largest the first counts, all alike none.
+    right: Float[np.ndarray, "steps N"]
     sure: Float[np.ndarray, "steps N"]  # the probability given to each pair's own output
 
 

@@ -82,7 +82,7 @@ def normed(answers: Asked) -> Asked:
 def right(answers: Asked, V: Vectors, asked: Int[np.ndarray, "asked"]) -> Bool[np.ndarray, "asked"]:
     """Return whether the output nearest to each answer is its pair's.
 
-    This is no `probes.recalled` of the readings: an answer of zero is wrong here, pairs may be
-    asked several times or not at all, and vectors are arrays of numpy.
+    This is not the rule of `shared/accuracy.py`: an answer of zero is wrong, and of several outputs
+    that are nearest the first counts. Pairs may be asked several times or not at all.
     """
     return ((answers @ V.T).argmax(-1) == asked) & (answers != 0).any(-1)

@@ -1,4 +1,8 @@
-"""What counts as right: the rule of every accuracy and every recall that is a share."""
+"""What counts as right: the rule of the accuracies and recalls of models.
+
+The memory laboratory, whose answers may be zero, has rules of its own that say yes or no:
+`laboratory/memory.py` and `laboratory/learned_memory.py`.
+"""
 
 import torch
 from jaxtyping import Float, Int

@@ -105,11 +105,12 @@ def block_gradient(
     hq, q, hk, A, c, logits = layer2(tables, h, block.queries)
     log_p = logits.log_softmax(-1)
     told = log_p.gather(1, target)
-    others = log_p.scatter_(1, target, -torch.inf)
-    found = {"losses": -told.view(b, -1), "hits": hits_beside(told, others).view(b, -1)}
+    own = logits.gather(1, target)  # not of log_p, whose rounding makes ties of small logits
+    others = logits.scatter_(1, target, -torch.inf)
+    found = {"losses": -told.view(b, -1), "hits": hits_beside(own, others).view(b, -1)}
     if not train:
         return found
-    dl = others.exp_().scatter_(1, target, told.exp() - 1)  # (b m, N): p - 1[target]
+    dl = log_p.exp_().scatter_(1, target, told.exp() - 1)  # (b m, N): p - 1[target]
     dl *= block.valid.reshape(-1, 1)
     found["c"] = dl.T @ c.view(-1, d)
     if "W_F" in train:
