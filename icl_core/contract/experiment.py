@@ -12,12 +12,13 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from icl_core.contract.claims import Claim, Metric
 from icl_core.contract.diagram import Diagram
 from icl_core.contract.explanation import Map
-from icl_core.contract.figure import Figure
+from icl_core.contract.figure import Figure, texts_within
 from icl_core.contract.finite import check_texts, finite_headline
 from icl_core.contract.lesson import Lesson
 from icl_core.contract.progress import Cancelled, Diverged, NextTraining, Progress  # noqa: F401
@@ -48,9 +49,16 @@ class Panel:
 
     @property
     def texts(self) -> list[str]:
-        """Its texts, and those in the cells of its table."""
+        """Its texts, those of its figure's layout, and the cells of its table. A number in a cell
+        is a text only if it is infinite: NaN is written as a dash."""
+        layout = {} if self.figure is None else self.figure.layout
         cells = [] if self.table is None else self.table.to_numpy().flat
-        return [self.title, self.caption, self.note, *(each for each in cells if type(each) is str)]
+        written = [str(each) for each in cells if isinstance(each, str) or _is_infinite(each)]
+        return [self.title, self.caption, self.note, *texts_within(layout), *written]
+
+
+def _is_infinite(cell: Any) -> bool:
+    return isinstance(cell, (float, np.floating)) and bool(np.isinf(cell))
 
 
 STAGE = "stage"

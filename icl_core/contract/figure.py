@@ -6,7 +6,7 @@ experiment.
 """
 
 import base64
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -119,6 +119,20 @@ def merge(into: dict[str, Any], given: Mapping[str, Any]) -> None:
             merge(into[key], value)
         else:
             into[key] = value
+
+
+def texts_within(value: Any) -> Iterator[str]:
+    """Yield every text in dictionaries, lists and arrays, nested ones too."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from texts_within(inner)
+    elif isinstance(value, list | tuple) or (
+        isinstance(value, np.ndarray) and value.dtype.kind in "OU"
+    ):
+        for inner in value:
+            yield from texts_within(inner)
 
 
 def sendable(value: Any) -> Any:
