@@ -1,6 +1,9 @@
 """Names out of files, as a terminal and a page show them: no name turns around or moves what stands
 beside it."""
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from safetensors.numpy import save
@@ -11,6 +14,7 @@ from icl_core.figures.character_labels import shown_name
 from icl_core.papers.birth.shared.own_matrices import describe, read
 from icl_core.runs import documents, file
 from pages.ui.look.escape import escape_markdown
+from pages.ui.runs import runs_page
 from tests.inputs.matrices import make
 
 MARKED = "\u2068א\u05d0bc 123\u2069\u200e"
@@ -47,3 +51,19 @@ def test_the_name_of_a_document_holds_no_mark(tmp_path, monkeypatch):
     found = read(save(make.ordinary()))
     digest = documents.keep("matrices", found, name=f"{MARKED}.safetensors")
     assert documents.name_of("matrices", digest) == f"{printable(MARKED)}.safetensors"
+
+
+def test_what_a_runs_header_says_is_isolated():
+    info = {"device": f"א{MARKED}", "presets": ["אב"]}
+    header = SimpleNamespace(info=info, path=Path(__file__), experiment="toy.walk")
+    assert f" · \u200e\u2068א{printable(MARKED)}\u2069" in runs_page._about(header)
+    assert runs_page._title(header) == "toy.walk · \u200e\u2068אב\u2069"
+
+
+def test_a_workers_reason_is_isolated(tmp_path, monkeypatch, capsys):
+    pool = pytest.importorskip("icl_core.cluster.pool")
+    monkeypatch.setenv("ICL_CACHE_DIR", str(tmp_path))
+    workers = pool.WorkerPool(None, lambda: False, lambda: False)
+    workers._refuse("tcp://a:1", f"KeyError: {MARKED}\nmore")
+    said = f"is refused: \u200e\u2068KeyError: {printable(MARKED)}\u2069\n"
+    assert capsys.readouterr().err == f"the worker tcp://a:1 {said}"
