@@ -1,6 +1,7 @@
 """A visitor's own matrices: which are taken, which are refused and why, and what becomes of them as
 a run."""
 
+import io
 from dataclasses import replace
 from functools import partial
 
@@ -130,7 +131,7 @@ def test_matrices_are_kept_by_their_digest_and_damaged_ones_are_said_to_be(here)
 
 def test_where_nothing_can_be_written_a_sentence_says_so(here):
     here.write_text("a file in its place")
-    with pytest.raises(OSError, match="must be a folder that can be written to"):
+    with pytest.raises(OSError, match="must be a folder that this user may write to"):
         documents.keep("matrices", read(save(given())))
 
 
@@ -267,3 +268,11 @@ def test_a_link_whose_matrices_are_not_here_says_so_and_offers_the_trained_ones(
     next(each for each in app.button if each.label == "Take trained ones instead").click()
     app.run()
     assert not app.warning and not {"matrices", "d"} & set(app.query_params)
+
+
+@pytest.mark.parametrize("write", [np.save, np.savez])
+def test_of_a_file_of_numpy_the_refusal_says_how_to_save_it(write):
+    file = io.BytesIO()
+    write(file, np.ones((3, 3)))
+    with pytest.raises(BadSetting, match=r"a NumPy file .*: save the arrays with safetensors"):
+        read(file.getvalue())

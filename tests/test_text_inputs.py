@@ -339,3 +339,8 @@ def test_no_panel_shows_a_letter_from_right_to_left_without_isolating_it(
                     assert not BARE.search(text), (drawing.name, text)
                     seen += text
         assert seen.count("ל") > 100
+
+
+def test_bytes_with_nulls_that_are_no_wide_encoding_are_not_taken_for_one():
+    with pytest.raises(BadSetting, match="no null characters, got 200, the first in line 1"):
+        read(b"hello\0world\0" * 100)

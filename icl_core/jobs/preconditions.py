@@ -1,5 +1,5 @@
-"""What must hold for any run to be trained. Checked by `queue.submit`, and once before many runs are
-asked for, as each would be refused for the same reason."""
+"""What must hold for any run to be trained. Checked by `queue.submit`, and once before many runs
+are asked for, as each would be refused for the same reason."""
 
 from icl_core.jobs import environment, scheduler_address
 from icl_core.machine import limits

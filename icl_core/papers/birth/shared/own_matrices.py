@@ -116,8 +116,12 @@ def read(content: bytes) -> Matrices:
         parts = dict(deserialize(content))
     except SafetensorError as problem:
         got = f"{len(content):,} bytes that are none" if content else "an empty file"
+        reason = f" ({shown_name(problem, 120)})"
+        if content.startswith((b"PK\x03\x04", b"\x93NUMPY")):
+            got = "a NumPy file or another archive"
+            reason = ": save the arrays with safetensors.numpy.save_file"
         raise BadSetting(
-            f"matrices must be a whole safetensors file, got {got} ({shown_name(problem, 120)})"
+            f"matrices must be a whole safetensors file, got {got}{reason}"
         ) from problem
     names_in_file = _names_in_file(parts)
     missing = [name for name in SHAPES if name not in names_in_file and name not in OPTIONAL]

@@ -13,6 +13,7 @@ from icl_core.papers.birth.shared.unicode_tables import CONTROLS, pattern
 
 _MOST_CONTROLS = 0.01  # as a share of the text
 _ALPHABET = 0.25  # share of them from which a file may be UTF-16: high bytes of an alphabet
+_OF_SCRIPT = 0.9  # share of the high bytes of UTF-16 that are of one script or 0
 _NAMED = 3  # control characters
 _EXPORT = "save its text as a .txt file in UTF-8, or paste it"
 _UNPACK = "unpack it first"
@@ -144,7 +145,8 @@ def _wide_encoding(content: bytes) -> str:
 
 def _is_in(content: bytes, encoding: str) -> bool:
     """Return whether bytes are a text in an encoding: they can be read, none is a control
-    character, and the high bytes of UTF-16, which say the script, differ less than the low ones."""
+    character, and the high bytes of UTF-16, which say the script, differ less than the low ones
+    and are nearly all of two kinds: the script's, and that of spaces and line ends."""
     try:
         text = content.decode(encoding)
     except UnicodeDecodeError:
@@ -153,5 +155,8 @@ def _is_in(content: bytes, encoding: str) -> bool:
         return False
     if encoding.startswith("UTF-32"):
         return True
-    even, odd = len(set(content[::2])), len(set(content[1::2]))
-    return odd < even if encoding.endswith("LE") else even < odd
+    low, high = content[::2], content[1::2]
+    if encoding.endswith("BE"):
+        low, high = high, low
+    of_two_kinds = sum(count for _, count in Counter(high).most_common(2))
+    return len(set(high)) < len(set(low)) and of_two_kinds >= _OF_SCRIPT * len(high)
