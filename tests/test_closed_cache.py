@@ -65,7 +65,7 @@ def test_a_look_finds_nothing_and_a_request_says_why(closed):
     assert queue.state(key) is None and database.refusal() == ""
     assert store.default().find(TOY, config) is None and not warm_start.has_end(TOY, config)
     assert previews.stamp(key) == 0 and previews.read_preview(key) is None
-    assert starts.read().tries == 0 and estimate.machine_pace() is None
+    assert starts.look().failures == 0 and estimate.machine_pace() is None
     assert documents.name_of("text", "0" * 16) == "" and owners.owners_of(key) == set()
     assert spawn.ensure_workers(1) == 0 and spawn.warm() is None
     with pytest.raises(OSError, match=r"Permission denied|must be"):

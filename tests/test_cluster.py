@@ -255,6 +255,7 @@ def test_the_command_line_hands_its_runs_to_the_scheduler_that_it_names(monkeypa
         lambda *_: chosen.append(scheduler_address.scheduler()),
     )
     monkeypatch.setattr("icl_core.command.train.findings.of_run", lambda header: [])
+    monkeypatch.setattr("icl_core.command.train._other_circumstances", lambda header: [])
     main(["run", TOY, "--scheduler", "tcp://somewhere:8786"])
     assert chosen == ["tcp://somewhere:8786"]
 

@@ -9,26 +9,6 @@ from playwright.sync_api import Page, expect
 TEXT = "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich, Straße für Straße.\n" * 20
 
 
-def test_after_a_file_that_is_too_large_the_counts_of_the_one_before_are_gone(
-    server: str, window: Callable[..., Page]
-) -> None:
-    tab = go(window(), f"{server}/birth?T=32&d=16&batch=16&steps=10&layers=1&at_once=false")
-    tab.get_by_test_id("stSidebar").get_by_text("The task", exact=True).click()
-    tab.get_by_role("button", name="Text: Tiny Shakespeare").click()
-    file = tab.get_by_test_id("stFileUploader").locator("input[type=file]")
-    use = tab.get_by_role("button", name="Use this text")
-    large = {"name": "large.txt", "mimeType": "text/plain", "buffer": b"abcd " * 2**21}
-    for text in ("abcd", "abcde"):
-        content = {"name": "small.txt", "mimeType": "text/plain", "buffer": text.encode()}
-        file.set_input_files(content)
-        expect(tab.get_by_text(f"{len(text)} characters, {len(text)} different")).to_be_visible()
-        expect(use).to_be_visible()
-        file.set_input_files(large)
-        expect(tab.get_by_text("must be 5.0MB or smaller").last).to_be_visible()
-        expect(tab.get_by_text(f"{len(text)} characters, {len(text)} different")).to_be_hidden()
-        expect(use).to_be_hidden()
-
-
 def test_a_text_becomes_the_task(server: str, window: Callable[..., Page]) -> None:
     tab = go(window(), f"{server}/birth?T=32&d=16&batch=16&steps=10&layers=1")
     tab.get_by_test_id("stSidebar").get_by_text("The task", exact=True).click()

@@ -10,8 +10,8 @@ from icl_core.figures.frames import clock_frames
 from icl_core.papers.birth.constructed import EXPERIMENT as CONSTRUCTED
 from icl_core.papers.birth.induction import EXPERIMENT as INDUCTION
 from icl_core.papers.birth.shared.sequence import choose, example
-from icl_core.papers.birth.shared.settings import TRIGGERS
 from icl_core.papers.birth.shared.task import count_text, make_task
+from icl_core.papers.birth.shared.task_knobs import TRIGGERS
 from icl_core.runs import store
 
 TITLE, HEADLINE = 38, 100  # letters that stand on one line

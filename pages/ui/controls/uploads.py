@@ -31,9 +31,7 @@ def draw(setting: Setting, field: str, knob: Knob, value: str, locked: bool) -> 
         ):
             content, file_name = _ask(kind, key)
             if content is not None:
-                # of a file that the browser refuses the server hears nothing: see page.css
-                with st.container(key=f"{key}:of {'file' if file_name else 'paste'}"):
-                    _offer_use(setting, field, knob, value, content, file_name)
+                _offer_use(setting, field, knob, value, content, file_name)
             st.caption(kind.instructions)
             _back(setting, field, knob, value)
     elif not locked:
@@ -88,6 +86,8 @@ def _offer_use(
     except BadSetting as problem:
         st.warning(f"{escape_markdown(problem)}. Nothing has changed.")
         return
+    if file_name:  # the browser may have refused a later file, of which the server hears nothing
+        st.markdown(f"Of {isolated(escape_markdown(file_name))}:")
     for sentence in kind.describe(document):
         st.markdown(escape_markdown(sentence))
     if document.digest == value:
