@@ -127,15 +127,15 @@ def _check_names(words: list[str], parser: Parser, commands: dict[str, Parser]) 
             return
         if current is parser and not word.startswith("-"):
             if word not in commands:
-                known = f"; the commands are {', '.join(commands)}"
-                hint = did_you_mean(word, commands) or known
+                every_name = f"; the commands are {', '.join(commands)}"
+                hint = did_you_mean(word, commands) or every_name
                 parser.error(f"there is no command {word!r:.80}{hint}")
             current = commands[word]
         elif OPTION.match(word):
             name = word.partition("=")[0]
             if not any(option.startswith(name) for option in current.options):
-                known = f"; the options are {', '.join(current.options)}"
-                hint = did_you_mean(name, current.options) or known
+                every_name = f"; the options are {', '.join(current.options)}"
+                hint = did_you_mean(name, current.options) or every_name
                 current.error(f"there is no option {name!r:.80}{hint}")
 
 

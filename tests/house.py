@@ -17,6 +17,7 @@ os.environ.setdefault("ICL_PAPERS", str(EXTRA))
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
+from icl_core.jobs import spawn, worker  # noqa: E402
 from icl_core.machine import device  # noqa: E402
 from icl_core.runs import database, store  # noqa: E402
 
@@ -45,6 +46,18 @@ def house(folder: Path, monkeypatch) -> Iterator[store.Store]:
     finally:
         store.default().close()
         store.default.cache_clear()
+
+
+@contextmanager
+def house_that_trains(folder: Path, monkeypatch) -> Iterator[store.Store]:
+    """The same, where this process trains one job at every look: no second process, no waiting."""
+
+    def train_here(count: int | None = None) -> int:
+        return worker.work(once=True, slots=1)
+
+    with house(folder, monkeypatch) as own_store:
+        monkeypatch.setattr(spawn, "ensure_workers", train_here)
+        yield own_store
 
 
 def change(statement: str, *values: object) -> None:

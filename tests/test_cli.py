@@ -9,24 +9,20 @@ import subprocess
 import sys
 
 import pytest
-from house import EXTRA, ROOT, TOY, house, wait_for
+from house import EXTRA, ROOT, TOY, house_that_trains, wait_for
 
 from icl_core import build, registry
 from icl_core.cli import main
 from icl_core.findings import findings
-from icl_core.jobs import queue, spawn, terminal, worker
+from icl_core.jobs import queue, terminal
 
 FAST = ["--set", "steps=20", "d=3"]
 
 
 @pytest.fixture(autouse=True)
 def runs(tmp_path, monkeypatch):
-    def train_here(count=None):
-        return worker.work(once=True, slots=1)
-
-    with house(tmp_path, monkeypatch) as made:
-        monkeypatch.setattr(spawn, "ensure_workers", train_here)  # no second process, no waiting
-        yield made
+    with house_that_trains(tmp_path, monkeypatch) as own_store:
+        yield own_store
 
 
 def change(monkeypatch, **parts):

@@ -9,7 +9,7 @@ import sys
 from importlib import metadata
 
 import pytest
-from house import ROOT, TOY, house
+from house import ROOT, TOY, house_that_trains
 
 from icl_core import registry
 from icl_core.cli import main
@@ -17,7 +17,7 @@ from icl_core.command import guard
 from icl_core.command.printing import print_json
 from icl_core.contract.experiment import CannotDraw, Panel
 from icl_core.contract.suggestion import did_you_mean
-from icl_core.jobs import queue, spawn, worker
+from icl_core.jobs import queue
 from icl_core.runs import store
 
 FAST = ["--set", "steps=20", "d=3"]
@@ -25,12 +25,8 @@ FAST = ["--set", "steps=20", "d=3"]
 
 @pytest.fixture(autouse=True)
 def runs(tmp_path, monkeypatch):
-    def train_here(count=None):
-        return worker.work(once=True, slots=1)
-
-    with house(tmp_path, monkeypatch) as made:
-        monkeypatch.setattr(spawn, "ensure_workers", train_here)
-        yield made
+    with house_that_trains(tmp_path, monkeypatch) as own_store:
+        yield own_store
 
 
 @pytest.fixture

@@ -53,8 +53,8 @@ class Panel:
         is a text only if it is infinite: NaN is written as a dash."""
         layout = {} if self.figure is None else self.figure.layout
         cells = [] if self.table is None else self.table.to_numpy().flat
-        written = [str(each) for each in cells if isinstance(each, str) or _is_infinite(each)]
-        return [self.title, self.caption, self.note, *texts_within(layout), *written]
+        cell_texts = [str(cell) for cell in cells if isinstance(cell, str) or _is_infinite(cell)]
+        return [self.title, self.caption, self.note, *texts_within(layout), *cell_texts]
 
 
 def _is_infinite(cell: Any) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from icl_core.contract.run import CannotDraw, Run
+from icl_core.contract.sentence import sentence
 
 _NUMBER = re.compile(r"(?<![\w.])(nan|inf)(?![^\W\d_])")  # as Python writes them: "nan%", "-inf"
 _SENTENCE = (
@@ -38,6 +39,6 @@ def finite_headline(headline: Headline) -> Headline:
 
     def checked(run: Run, view: Any) -> str:
         text = headline(run, view)
-        return text if is_finite(text) else f"{_SENTENCE[:1].upper()}{_SENTENCE[1:]}."
+        return text if is_finite(text) else sentence(_SENTENCE)
 
     return checked

@@ -43,10 +43,10 @@ class TooLarge(NotHere):
 
 def unknown_name(what: str, typed: Any, names: Iterable[str]) -> BadSetting:
     """Return the refusal of a value `typed` that is none of the `names` that `what` may have."""
-    known = list(names)
-    hint = did_you_mean(typed, known) if isinstance(typed, str) else ""
-    has_commas = any("," in name for name in known)
-    listed = ", ".join(map(repr, known) if has_commas else known)
+    choices = list(names)
+    hint = did_you_mean(typed, choices) if isinstance(typed, str) else ""
+    has_commas = any("," in name for name in choices)
+    listed = ", ".join(map(repr, choices) if has_commas else choices)
     return BadSetting(f"{what} must be one of {listed}, got {typed!r:.80}{hint}")
 
 

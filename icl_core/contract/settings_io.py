@@ -91,8 +91,8 @@ def current_name(knobs: Mapping[str, Knob], name: str) -> str:
 def no_setting(typed: str, names: Iterable[str], which: str = "the settings are") -> BadSetting:
     """Return the refusal of a field that does not exist: it names the one that is most like it, or
     else all `names`, which it calls `which`."""
-    known = list(names)
-    hint = did_you_mean(typed, known) or f"; {which} {', '.join(known)}"
+    choices = list(names)
+    hint = did_you_mean(typed, choices) or f"; {which} {', '.join(choices)}"
     return BadSetting(f"there is no setting {typed!r:.80}{hint}")
 
 

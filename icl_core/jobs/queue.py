@@ -18,7 +18,15 @@ from icl_core import registry
 from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.settings_io import from_stored
-from icl_core.jobs import environment, forget, preconditions, scheduler_address, table, turns
+from icl_core.jobs import (
+    environment,
+    forget,
+    preconditions,
+    scheduler_address,
+    starts,
+    table,
+    turns,
+)
 from icl_core.jobs.estimate import estimate_seconds
 from icl_core.jobs.folder import FULL, Job, disk_full, hold_lock, is_put_off
 from icl_core.jobs.state import CANCELLED, LEFT, WAITING, JobState
@@ -220,9 +228,8 @@ def interrupt(key: str) -> None:
     if job_state is None:
         return
     if job_state.status == "running":
-        with suppress(psutil.Error):  # the process has ended
-            process = psutil.Process(int(job_state.pid))
-            if abs(process.create_time() - job_state.born) < 1:  # else another one has its pid
+        with suppress(psutil.Error):  # it ends by itself meanwhile
+            if process := starts.living_process(int(job_state.pid), job_state.born):
                 process.terminate()
     elif job_state.status == "queued" and owners.is_allowed(key, ""):
         cancel(key, visitor="")

@@ -47,15 +47,15 @@ def ensure_workers(count: int | None = None) -> int:
         return 0
     count = _slots(count)
     with database.transaction():
-        known = starts.look()
+        tries = starts.look()
         taken = list(filter(_is_taken, range(count)))
         environments = _unmet_environments(states, taken)
-        started = min(count - len(taken), len(environments)) - known.coming
-        if started < 1 or known.must_pause() or not has_room():
+        started = min(count - len(taken), len(environments)) - tries.coming
+        if started < 1 or tries.must_pause() or not has_room():
             return 0
         # of those that come nobody knows yet for which job
-        environments = environments[known.coming :][:started]
-        if problem := starts.failure(known):
+        environments = environments[tries.coming :][:started]
+        if problem := starts.failure(tries):
             _fail_waiting(states, environments, problem)
             return 0
         _start_workers(count, environments)

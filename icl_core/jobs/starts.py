@@ -49,7 +49,7 @@ class Process:
 
     def lives(self) -> bool:
         """Return whether the process is still there."""
-        return _lives(self.pid, self.born)
+        return living_process(self.pid, self.born) is not None
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def holder(slot: int) -> tuple[int, Environment] | None:
     """Return the pid and the variables of the worker that holds a slot; None if it has not said
     so."""
     record = read_json(_slot_path(slot), _is_holder, "who holds a slot")
-    if not record or not _lives(record["pid"], record["born"]):
+    if not record or not living_process(record["pid"], record["born"]):
         return None
     return record["pid"], environment.of_request(record["variables"])
 
@@ -180,12 +180,15 @@ def _write(starts: Starts) -> None:
     write_whole(_path(), json.dumps(asdict(starts)).encode())
 
 
-def _lives(pid: int, born: float) -> bool:
+def living_process(pid: int, born: float) -> psutil.Process | None:
+    """Return the process that began at `born`, in seconds since 1970; None if it has ended, whoever
+    has its pid now."""
     with suppress(psutil.Error):
         process = psutil.Process(pid)
-        is_same = abs(process.create_time() - born) < 1  # else another one has its pid
-        return is_same and process.status() != psutil.STATUS_ZOMBIE
-    return False
+        is_same = abs(process.create_time() - born) < 1
+        if is_same and process.status() != psutil.STATUS_ZOMBIE:
+            return process
+    return None
 
 
 def _last_line() -> str:

@@ -20,8 +20,8 @@ def take(connection: sqlite3.Connection, version: int) -> Rows:
     rows: Rows = {}
     for table in KEPT:
         names = _columns(table, version)
-        found = connection.execute(f"SELECT {', '.join(names)} FROM {table}").fetchall()
-        rows[table] = [dict(zip(names, row, strict=True)) for row in found]
+        table_rows = connection.execute(f"SELECT {', '.join(names)} FROM {table}").fetchall()
+        rows[table] = [dict(zip(names, row, strict=True)) for row in table_rows]
     for table in TABLES:
         connection.execute(f"DROP TABLE IF EXISTS {table}")
     return rows

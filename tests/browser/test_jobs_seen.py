@@ -42,6 +42,8 @@ def test_a_run_trains_to_its_figures(server: str, window: Window) -> None:
     expect(tab.locator(".st-key-current .stPlotlyChart").first).to_be_visible()
     expect(tab.get_by_role("button", name="Train it here")).to_have_count(0)
     expect(tab.get_by_text("Trained here: about")).to_be_visible()
+    # it was hidden until now, and a hidden line has no width that its type could be fitted to
+    expect(tab.locator(".headline")).to_have_css("font-size", "20px")
 
 
 def tops(tab: Page) -> list[float]:

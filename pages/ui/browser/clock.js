@@ -62,7 +62,6 @@ class Clock {
       [window, "wheel", () => (this.drawerOpens = false), true],
       [window, "scroll", () => this.draw(), true],
       [window, "resize", () => this.draw()],
-      [window, "resize", () => this.fitHeadline()],
       [window, "icl-panel", () => this.draw()],
       [window, "popstate", () => this.back()],
       [window, "icl-reach", (event) => this.reach(event.detail)],
@@ -71,6 +70,8 @@ class Clock {
     this.observer = new MutationObserver(() => this.later());
     const page = document.querySelector("[data-testid=stMain]") ?? document.body;
     this.observer.observe(page, { childList: true, subtree: true });
+    this.sizes = new ResizeObserver(() => this.fitHeadline()); // also once it is shown after a training
+    this.sizes.observe(this.headline);
   }
 
   /* Take the server's data: the snapshots of the run on screen, and where the address stands. While a rest is on its
@@ -113,6 +114,7 @@ class Clock {
     const { style, classList } = this.headline;
     style.fontSize = "";
     classList.remove("two-lines");
+    if (!this.headline.clientWidth) return; // it is hidden
     const share = this.headline.clientWidth / Math.max(1, this.headline.scrollWidth);
     if (share < SMALLEST_TYPE) classList.add("two-lines");
     else if (share < 1) style.fontSize = `${1.25 * share}rem`;
@@ -361,6 +363,7 @@ class Clock {
     this.stop();
     for (const timer of [this.openingTimer, this.laterTimer, this.plainTimer]) window.clearTimeout(timer);
     this.observer.disconnect();
+    this.sizes.disconnect();
     for (const [target, type, listener, capture] of this.listeners) target.removeEventListener(type, listener, capture);
   }
 }

@@ -175,8 +175,8 @@ def show(
         show_chart(panel.figure, f"figure {key}", panel.title, clicked=clicked)
     if panel.table is not None:
         if _has_sentences(panel.table):  # these must wrap
-            written = panel.table.where(panel.table.notna(), "–")
-            st.table(written, hide_index=True, alt=panel.title)
+            table = panel.table.where(panel.table.notna(), "–")
+            st.table(table, hide_index=True, alt=panel.title)
         else:
             st.dataframe(
                 panel.table, hide_index=True, key=f"table {key}", alt=panel.title, placeholder="–"

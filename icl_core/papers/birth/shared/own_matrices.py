@@ -257,8 +257,8 @@ def describe(matrices: Matrices) -> list[str]:
     if matrices.left_out:
         sentences.append(f"Not read: {_first_few(matrices.left_out)}.")
     if matrices.task:
-        said = {name: value for name, value in matrices.task.items() if value}
-        sentences.append(f"Trained with {_task_words(said)}.")
+        settings = {name: value for name, value in matrices.task.items() if value}
+        sentences.append(f"Trained with {_task_words(settings)}.")
     elif matrices.unasked_task:
         sentences.append(
             "The task that the file names cannot be asked here "
