@@ -17,8 +17,10 @@ from icl_core.contract.run import Tensors, thinned
 from icl_core.contract.suggestion import did_you_mean
 from icl_core.findings import findings, gallery
 from icl_core.findings.findings import Finding
-from icl_core.jobs import preconditions, queue
+from icl_core.jobs import preconditions, preset_seconds, queue
+from icl_core.jobs.preset_seconds import PresetSeconds
 from icl_core.jobs.terminal import INTERRUPTED, Failed, interruptible, submit, watch_all
+from icl_core.machine.pace import measure_pace
 from icl_core.runs import store
 from icl_core.runs.disk import unwritable
 from icl_core.runs.file import Damaged
@@ -85,6 +87,27 @@ def build_runs(
             measured += findings.of_atlas(experiment_id, store.default())
         problems += gallery.write(ids)
     return measured, problems
+
+
+def time_presets(ids: list[str], presets: list[str] | None) -> None:
+    """Measure anew how long presets take, and write it for the estimates.
+
+    `ids` are experiments, all if the list is empty; `presets` are names, all if it is None. If both
+    are all, nothing that was known is kept. Raises `BadSetting` for an unknown experiment, and
+    `Failed` if artifacts/ cannot be written.
+    """
+    from icl_core.jobs import preset_timing  # imports torch
+
+    check_writable()
+    experiments = {name: registry.experiment(name) for name in ids or registry.experiment_ids()}
+    here = measure_pace()
+    if not ids and presets is None:
+        preset_seconds.write(PresetSeconds(here, {}))
+    for experiment_id, experiment in experiments.items():
+        for preset in experiment.presets:
+            if presets is None or preset.name in presets:
+                seconds = preset_timing.time_preset(experiment_id, preset, here)
+                print(f"{experiment_id} ({preset.name}): {seconds:.3g} s", file=sys.stderr)
 
 
 def check_writable() -> None:

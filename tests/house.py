@@ -17,11 +17,11 @@ os.environ.setdefault("ICL_PAPERS", str(EXTRA))
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from icl_core.jobs import spawn, worker  # noqa: E402
-from icl_core.machine import device  # noqa: E402
+from icl_core.jobs import estimate, spawn, worker  # noqa: E402
+from icl_core.machine import pace  # noqa: E402
 from icl_core.runs import database, store  # noqa: E402
 
-_pace = cache(device.pace)  # of this machine, measured once and not in every store
+_pace = cache(pace.measure_pace)  # of this machine, measured once and not in every store
 TOY = "toy.walk"
 # A worker whose checkpoints come long before the end of a short training.
 SOON = (
@@ -34,7 +34,7 @@ SOON = (
 def house(folder: Path, monkeypatch) -> Iterator[store.Store]:
     """The default store of this process and its children, empty, under `folder`; the pace is not
     measured for it."""
-    monkeypatch.setattr(device, "pace", _pace)
+    monkeypatch.setattr(estimate, "measure_pace", _pace)
     monkeypatch.setenv("ICL_ARTIFACTS", str(folder / "artifacts"))
     monkeypatch.setenv("ICL_CACHE_DIR", str(folder / "cache"))
     store.default.cache_clear()

@@ -38,7 +38,7 @@ SOON = (
     "from icl_core.jobs import job_progress\njob_progress.FIRST_CHECKPOINT = "
     "job_progress.CHECKPOINT = 0.0\n"
 )
-TIMING = ("seconds", "pace", "date")
+TIMING = ("seconds", "date")
 
 
 wait_for = partial(

@@ -1,4 +1,4 @@
-"""The time a run takes is foretold by the runs that are known, the nearest first."""
+"""The time a run takes is estimated from the runs that are known, the nearest first."""
 
 import json
 
@@ -6,16 +6,16 @@ import pytest
 from house import TOY, house
 
 from icl_core import registry
-from icl_core.jobs.estimate import (
-    FIGURES,
-    SHIPPED_PACE,
-    estimate_seconds,
-    machine_pace,
-    measure_pace,
-)
+from icl_core.jobs import estimate, preset_seconds
+from icl_core.jobs.estimate import FIGURES, estimate_seconds, know_pace, machine_pace
 from icl_core.jobs.folder import jobs_folder
-from icl_core.machine import device
+from icl_core.jobs.preset_seconds import PresetSeconds
+from icl_core.machine import device, pace
+from icl_core.machine.pace import MOST_PRODUCTS, Pace
+from icl_core.runs import store
 from icl_core.runs.disk import write_whole
+
+PACE = Pace(0.03, 0.01)
 
 
 @pytest.fixture(autouse=True)
@@ -28,57 +28,128 @@ def config(**values):
     return registry.experiment(TOY).config(**{"steps": 20, **values})
 
 
-def keep(way, made, speed: float, **info):
-    """A run that took `speed` seconds a unit of cost."""
+def ship(**seconds_per_cost: float) -> None:
+    """Write the seconds of presets, given the seconds of a unit of cost by the preset's name."""
+    presets = {preset.name: preset.config for preset in registry.experiment(TOY).presets}
+    cost = registry.experiment(TOY).cost
+    seconds = {name: each * cost(presets[name]) for name, each in seconds_per_cost.items()}
+    preset_seconds.write(PresetSeconds(PACE, {TOY: seconds}))
+
+
+def keep(runs, made, speed: float, **info) -> None:
+    """Keep a run that took `speed` seconds a unit of cost here."""
     seconds = speed * registry.experiment(TOY).cost(made)
-    way(TOY, made, {}, {"seconds": seconds, "device": device.describe(), **info})
+    runs.save(TOY, made, {}, {"seconds": seconds, "device": device.describe(), **info})
 
 
 def speed(made) -> float:
-    """The seconds a unit of cost that are foretold."""
+    """Return the estimated seconds of a unit of cost."""
     return (estimate_seconds(TOY, made) - FIGURES) / registry.experiment(TOY).cost(made)
 
 
-def test_nothing_is_foretold_where_nothing_is_known():
+def set_pace(measured: Pace) -> None:
+    write_whole(jobs_folder() / "pace.json", json.dumps(measured._asdict()).encode())
+
+
+def preset_config(index: int = 0):
+    return registry.experiment(TOY).presets[index].config
+
+
+def test_nothing_is_estimated_where_nothing_is_known(runs):
     assert estimate_seconds(TOY, config()) is None
+    runs.ship(TOY, config(), {}, {"seconds": 9.0, "device": device.describe()})
+    assert estimate_seconds(TOY, config()) is None  # on which machine was that?
 
 
-def test_it_scales_with_cost(runs):
-    keep(runs.ship, config(), 100.0)
+def test_an_estimate_scales_with_cost(runs):
+    keep(runs, config(), 100.0)
     assert speed(config()) == pytest.approx(100) == pytest.approx(speed(config(steps=40)), rel=0.01)
 
 
 def test_the_nearest_runs_count_most(runs):
-    keep(runs.ship, config(d=2), 1.0)
-    keep(runs.ship, config(d=60), 100.0)
+    keep(runs, config(d=2), 1.0)
+    keep(runs, config(d=60), 100.0)
     assert speed(config(d=3)) < 1.1 and speed(config(d=59)) > 90
 
 
-def test_a_run_made_here_counts_more_than_a_shipped_one(runs):
-    keep(runs.ship, config(seed=1), 100.0)
-    keep(runs.save, config(seed=2), 1.0)
+def test_a_run_made_here_counts_more_than_a_preset(runs):
+    first = registry.experiment(TOY).presets[0]
+    ship(**{first.name: 100.0})
+    assert speed(config(seed=3)) == pytest.approx(100, rel=1e-3)
+    keep(runs, first.config, 1.0)
     assert speed(config(seed=3)) < 10
 
 
-def test_runs_of_this_device_come_first(runs):
-    keep(runs.ship, config(seed=1), 100.0, device="another")
-    assert speed(config(seed=2)) == pytest.approx(100)
-    keep(runs.ship, config(d=64), 2.0)
+def test_a_run_of_another_device_is_not_known(runs):
+    keep(runs, config(seed=1), 100.0, device="another")
+    assert estimate_seconds(TOY, config(seed=2)) is None
+    keep(runs, config(d=64), 2.0)
     assert speed(config(seed=2)) == pytest.approx(2)
 
 
-def test_a_machine_of_half_the_pace_takes_twice_as_long(runs):
-    keep(runs.ship, config(), 10.0)
-    assert machine_pace() is None and speed(config()) == pytest.approx(10)
-    record = json.dumps({"seconds": 2 * SHIPPED_PACE})
-    write_whole(jobs_folder() / "pace.json", record.encode())
-    assert speed(config()) == pytest.approx(20)
+def test_a_machine_of_half_the_pace_takes_twice_as_long():
+    first = registry.experiment(TOY).presets[0]
+    ship(**{first.name: 10.0})
+    assert machine_pace() is None and speed(first.config) == pytest.approx(10, rel=1e-3)
+    set_pace(Pace(2 * PACE.small, 2 * PACE.products))
+    assert speed(first.config) == pytest.approx(20, rel=1e-3)
+
+
+def test_products_and_small_operations_are_converted_apart():
+    """Ten seconds, of which 300 giga-operations at 10 ms each take three."""
+    assert PACE.converted(10.0, 300.0, PACE) == pytest.approx(10)
+    assert PACE.converted(10.0, 300.0, Pace(0.03, 0.02)) == pytest.approx(13)
+    assert PACE.converted(10.0, 300.0, Pace(0.06, 0.01)) == pytest.approx(17)
+    # more operations than the seconds can hold
+    most = 10 * (2 * MOST_PRODUCTS + 1 - MOST_PRODUCTS)
+    assert PACE.converted(10.0, 1e6, Pace(0.03, 0.02)) == pytest.approx(most)
+
+
+def test_a_pace_is_of_one_thread_and_a_warm_machine(monkeypatch):
+    """Neither the first call counts nor the slower ones."""
+    seconds = iter((9.0, 2.0, 1.0, 3.0, 9.0, 0.3, 0.2, 0.1))
+    clock = [0.0]
+
+    def work() -> None:
+        clock[0] += next(seconds)
+
+    monkeypatch.setattr(pace.time, "process_time", lambda: clock[0])
+    monkeypatch.setattr(pace, "_small_operations", lambda: work)
+    monkeypatch.setattr(pace, "_products", lambda: work)
+    threads: list[int] = []
+    monkeypatch.setattr(device, "set_threads", lambda threads_=1: threads.append(threads_))
+    measured = pace.measure_pace()
+    operations = pace.PRODUCTS * 2 * pace.ROWS * pace.WIDTH**2 / 1e9
+    assert measured == pytest.approx((1.0, 0.1 / operations)) and threads == [1]
 
 
 def test_the_pace_is_measured_once(monkeypatch):
-    assert device.pace() > 0
-    found = iter((0.1, 0.2))
-    monkeypatch.setattr(device, "pace", lambda: next(found))
-    measure_pace()
-    measure_pace()
-    assert machine_pace() == 0.1
+    paces = iter((Pace(0.1, 0.2), Pace(0.3, 0.4)))
+    monkeypatch.setattr(estimate, "measure_pace", lambda: next(paces))
+    know_pace()
+    know_pace()
+    assert machine_pace() == (0.1, 0.2)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'{"pace": {"small": 1}, "presets": {}}',
+        b'{"pace": {"small": 1, "products": 0}, "presets": {}}',
+        b'{"pace": {"small": 1, "products": 1}, "presets": {"toy.walk": {"short": "x"}}}',
+        b'{"pace": {"small": 1, "products": 1}, "presets": {"toy.walk": {"short": NaN}}}',
+        b'{"pace": {"small": 1, "products": 1}, "presets": []}',
+    ],
+)
+def test_a_file_of_seconds_that_cannot_be_read_says_nothing(content):
+    write_whole(store.default().shipped / "seconds.json", content)
+    assert preset_seconds.load() is None and estimate_seconds(TOY, config()) is None
+
+
+def test_what_is_written_is_read():
+    measured = PresetSeconds(PACE, {TOY: {"short": 1.23456}})
+    preset_seconds.write(measured)
+    assert preset_seconds.load() == PresetSeconds(PACE, {TOY: {"short": 1.235}})

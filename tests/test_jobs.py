@@ -21,7 +21,7 @@ from icl_core.runs import database, store
 from icl_core.runs.file import pack, read, read_record
 from tests.recorder import Recorder
 
-TIMING = ("seconds", "pace", "date")
+TIMING = ("seconds", "date")
 
 
 @pytest.fixture(autouse=True)

@@ -23,6 +23,7 @@ from icl_core.jobs import (
     folder,
     job_progress,
     phase_helper,
+    preset_seconds,
     queue,
     reading,
     scheduler_address,
@@ -35,11 +36,13 @@ from icl_core.jobs import (
     warm_start,
 )
 from icl_core.jobs.code_version import differs
-from icl_core.jobs.estimate import FIGURES, MADE_HERE, NEAR
+from icl_core.jobs.estimate import FIGURES, NEAR, TRAINED_HERE
 from icl_core.jobs.folder import LONGEST_PAUSE, Job, hold_lock, is_put_off, jobs_folder
 from icl_core.jobs.phase_helper import SharedTrainings
+from icl_core.jobs.preset_seconds import PresetSeconds
 from icl_core.jobs.state import CANCELLED, ENDED, LEFT
 from icl_core.machine import device, folders
+from icl_core.machine.pace import Pace
 from icl_core.runs import store
 from icl_core.runs.disk import write_whole
 from icl_core.runs.file import Damaged
@@ -265,20 +268,20 @@ def test_a_visitors_runs_are_counted_until_they_have_ended():
 
 
 def test_what_is_foretold_is_the_weighted_mean_of_the_logarithms(runs):
-    """By hand: each known run counts by the inverse square of its distance, one made here four
-    times."""
-    experiment, asked, known = (
-        registry.experiment(TOY),
-        config(d=10),
-        [(config(d=2), 3.0), (config(d=30), 50.0)],
-    )
-    for (made, seconds), keep in zip(known, (runs.ship, runs.save), strict=True):
-        keep(TOY, made, {}, {"seconds": seconds, "device": device.describe()})
+    """By hand: each known run counts by the inverse square of its distance, one trained here four
+    times as much as a preset's."""
+    experiment, asked = registry.experiment(TOY), config(d=10)
+    preset = experiment.presets[0]
+    known = [(preset.config, 3.0), (config(d=30), 50.0)]
+    preset_seconds.write(PresetSeconds(Pace(1.0, 1.0), {TOY: {preset.name: 3.0}}))
+    runs.save(TOY, config(d=30), {}, {"seconds": 50.0, "device": device.describe()})
     apart = [
         settings_io.distance(experiment.config, stored_settings(asked), stored_settings(made))
         for made, _ in known
     ]
-    weights = [each / (far + NEAR) ** 2 for each, far in zip((1.0, MADE_HERE), apart, strict=True)]
+    weights = [
+        each / (far + NEAR) ** 2 for each, far in zip((1.0, TRAINED_HERE), apart, strict=True)
+    ]
     logs = [math.log(seconds / experiment.cost(made)) for made, seconds in known]
     pace = math.exp(sum(map(lambda w, log: w * log, weights, logs)) / sum(weights))
     assert estimate.estimate_seconds(TOY, asked) == pytest.approx(
@@ -288,16 +291,25 @@ def test_what_is_foretold_is_the_weighted_mean_of_the_logarithms(runs):
 
 def test_runs_made_together_do_not_count_for_one_that_goes_alone_where_others_are_known(runs):
     kept = {"device": device.describe()}
-    runs.ship(TOY, config(seed=1), {}, {**kept, "seconds": 1.0, "together": 4})
+    runs.save(TOY, config(seed=1), {}, {**kept, "seconds": 1.0, "together": 4})
     assert estimate.estimate_seconds(TOY, config()) == pytest.approx(1.0 + FIGURES)
-    runs.ship(TOY, config(seed=2), {}, {**kept, "seconds": 9.0})
+    runs.save(TOY, config(seed=2), {}, {**kept, "seconds": 9.0})
     assert estimate.estimate_seconds(TOY, config()) == pytest.approx(9.0 + FIGURES)
     (both,) = estimate.estimates(TOY, [config()])
     assert both == pytest.approx(3.0 + FIGURES)  # the geometric mean
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{", b"[]", b"{}", b'{"seconds": "x"}', b'{"seconds": null}']
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"{}",
+        b'{"seconds": 0.1}',
+        b'{"small": "x", "products": 1}',
+        b'{"small": null, "products": 1}',
+    ],
 )
 def test_a_pace_that_cannot_be_read_is_none(content):
     write_whole(jobs_folder() / "pace.json", content)
@@ -305,8 +317,8 @@ def test_a_pace_that_cannot_be_read_is_none(content):
 
 
 def test_a_pace_is_measured_anew_after_a_day(monkeypatch):
-    paces = iter((1.0, 2.0))
-    monkeypatch.setattr(device, "pace", lambda: next(paces))
+    paces = iter((Pace(1.0, 1.0), Pace(2.0, 1.0)))
+    monkeypatch.setattr(estimate, "measure_pace", lambda: next(paces))
     path = jobs_folder() / "pace.json"
     for age, expected in ((0, 1.0), (estimate.OLD - 100, 1.0), (estimate.OLD + 100, 2.0)):
         if path.exists():
@@ -314,8 +326,8 @@ def test_a_pace_is_measured_anew_after_a_day(monkeypatch):
             monkeypatch.setattr(
                 estimate.time, "time", lambda changed=changed, age=age: changed + age
             )
-        estimate.measure_pace()
-        assert estimate.machine_pace() == expected
+        estimate.know_pace()
+        assert estimate.machine_pace() == (expected, 1.0)
 
 
 def test_a_training_is_begun_by_one_and_its_steps_are_counted_by_the_others():

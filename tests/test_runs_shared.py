@@ -14,7 +14,7 @@ from icl_core.runs.file import Damaged, read, read_record, unpack
 
 LARGE = np.arange(10_000, dtype=np.float32).reshape(100, 100)
 SMALL = np.ones(3)
-INFO = {"metrics": [], "seconds": 1.5, "pace": 0.1}
+INFO = {"metrics": [], "seconds": 1.5}
 
 
 @pytest.fixture
@@ -108,11 +108,6 @@ def test_without_a_shared_tensor_the_runs_are_ignored(runs, shared):
         f"{header.path} is ignored: expected a tensor of it in {path}, got no such file."
         for header in headers
     )
-
-
-def test_a_shipped_run_says_nothing_of_the_pace_of_the_machine(runs):
-    assert "pace" not in ship(runs, 1).info
-    assert runs.save(TOY, config(2), {"x": SMALL}, INFO).info["pace"] == 0.1
 
 
 def test_the_build_shares_tensors_and_prunes_those_of_no_run(runs, monkeypatch):

@@ -11,6 +11,7 @@ from icl_core import registry
 from icl_core.cli import main
 from icl_core.contract.knobs import BadSetting, knobs_of
 from icl_core.jobs import queue, spawn, worker
+from icl_core.machine import device
 from icl_core.runs import store
 from icl_core.sweeps import setting_grid, terminal
 from icl_core.sweeps.sweep import DONE, FAILED, MISSING, QUEUED, Sweep
@@ -208,7 +209,8 @@ def test_a_run_that_can_never_be_kept_is_a_failed_cell(runs):
 def test_it_tells_how_long_it_takes_and_can_be_cancelled(runs):
     sweep = Sweep(toy("d=2,3,4"))
     assert sweep.cost() == (3, None)  # no run tells
-    runs.ship(TOY, toy("d=9").cells[0].config, {}, {"seconds": 10.0, "metrics": []})
+    kept = {"seconds": 10.0, "metrics": [], "device": device.describe()}
+    runs.save(TOY, toy("d=9").cells[0].config, {}, kept)
     count, seconds = sweep.cost()
     assert count == 3 and 20 < seconds < 40
     sweep.ask()

@@ -21,6 +21,11 @@ def add_commands(add: AddCommand) -> None:
         "--preset", action="append", metavar="NAME", help="only presets of this name"
     )
     build.add_argument("--jobs", type=int, metavar="N", help="trainings at once")
+    build.add_argument(
+        "--time",
+        action="store_true",
+        help="build nothing: measure anew how long the presets take, for the estimates",
+    )
     add_scheduler(build)
     add_json(build, "the metrics")
     gallery = add("gallery", _gallery, "draw the gallery's pictures of the shipped runs anew")
@@ -37,6 +42,9 @@ def _build(options: argparse.Namespace) -> int:
 
     if options.jobs is not None and options.jobs < 1:
         raise BadSetting(f"--jobs must be at least 1, got {options.jobs}")
+    if options.time:
+        build.time_presets(options.experiment, options.preset)
+        return DONE
     built, problems = build.build_runs(options.experiment, options.preset, options.jobs)
     print_findings(built, options.json)
     print_problems(problems)

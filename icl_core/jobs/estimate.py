@@ -1,32 +1,46 @@
 """Estimate how long a run will take on this machine, from the runs that are known, above all those
 with like settings. Called by pages, sweeps and `queue.submit`.
 
-The cost of a run is counted in operations (`Experiment.cost`), but how many of them a second makes
-depends on the settings: small products are mostly waiting. So the seconds of an operation are those
-of the nearest runs. Seconds are of CPU time, which other processes do not stretch.
+Known are the runs of the presets, whose seconds are shipped (`preset_seconds`) and converted to the
+pace of this machine, and the runs that were trained here. The cost of a run is counted in
+operations (`Experiment.cost`), but how many of them a second makes depends on the settings: small
+products are mostly waiting. So the seconds of an operation are those of the nearest runs. Seconds
+are of processor time, which other processes do not stretch.
 """
 
 import json
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 from icl_core import registry
 from icl_core.contract import settings_io
 from icl_core.contract.experiment import Experiment
+from icl_core.jobs import preset_seconds
 from icl_core.jobs.folder import jobs_folder
 from icl_core.jobs.reading import read_json
+from icl_core.machine.pace import Pace, is_pace, measure_pace
 from icl_core.runs import store
 from icl_core.runs.disk import write_whole
-from icl_core.runs.header import Header, stored_settings, typed_config
+from icl_core.runs.header import stored_settings, typed_config
 
 FIGURES = 0.7  # seconds from the request to a worker, and from the run to its figures
-NEAR = 0.03  # a distance between settings that makes little difference
-MADE_HERE = 4.0  # weight of a run made on this machine; that of a shipped one is 1
-SHIPPED_PACE = 0.78  # CPU seconds of `device.pace`: the median over the shipped runs' trainings
+NEAR = 0.01  # a distance between settings that makes no difference
+TRAINED_HERE = 4.0  # weight of a run trained on this machine; that of a preset's is 1
 OLD = 86400.0  # seconds after which the pace of this machine is measured anew
+
+
+@dataclass(frozen=True)
+class _KnownRun:
+    """A run whose seconds on this machine are known; `settings` by field, as files hold them."""
+
+    settings: dict[str, Any] = field(hash=False)
+    cost: float
+    seconds: float
+    weight: float
 
 
 def estimate_seconds(experiment_id: str, config: Any) -> float | None:
@@ -43,43 +57,66 @@ def estimates(
     Runs of one tensor program take less time each: with `alone` they are left out, if there are
     others.
     """
+    experiment = registry.experiment(experiment_id)
+    known = [*_presets(experiment_id), *_trained_here(experiment_id, alone)]
+    return [_estimate(experiment, config, known) for config in configs]
+
+
+def _presets(experiment_id: str) -> Iterator[_KnownRun]:
+    """Yield the runs of the presets whose seconds are shipped."""
+    measured = preset_seconds.load()
+    if measured is None:
+        return
+    here = machine_pace() or measured.pace
+    seconds_by_name = measured.by_experiment.get(experiment_id, {})
+    experiment = registry.experiment(experiment_id)
+    for preset in experiment.presets:
+        if preset.name in seconds_by_name:
+            cost = _cost(experiment.cost, preset.config)
+            seconds = measured.pace.converted(seconds_by_name[preset.name], cost, here)
+            yield _KnownRun(stored_settings(preset.config), cost, seconds, 1.0)
+
+
+def _trained_here(experiment_id: str, alone: bool) -> list[_KnownRun]:
+    """Return the runs that were trained on this machine, by the device that trains now."""
+    headers = [
+        header
+        for header in store.default().headers(experiment_id)
+        if header.origin == "local" and header.info.get("seconds")
+    ]
+    if not headers:
+        return []
     from icl_core.machine import device  # imports torch
 
-    experiment = registry.experiment(experiment_id)
-    headers = [
-        header for header in store.default().headers(experiment_id) if header.info.get("seconds")
-    ]
-    same_device = [header for header in headers if header.info.get("device") == device.describe()]
-    headers = same_device or headers
+    headers = [header for header in headers if header.info.get("device") == device.describe()]
     if alone:
         headers = [header for header in headers if header.info.get("together", 1) == 1] or headers
-    pace = machine_pace()
-    logs = [math.log(_seconds_per_cost(experiment, header, pace)) for header in headers]
-    return [_estimate(experiment, config, headers, logs) for config in configs]
+    experiment = registry.experiment(experiment_id)
+    return [
+        _KnownRun(
+            header.config,
+            _cost(experiment.cost, typed_config(header)),
+            header.info["seconds"],
+            TRAINED_HERE,
+        )
+        for header in headers
+    ]
 
 
-def _estimate(
-    experiment: Experiment, config: Any, headers: Sequence[Header], logs: Sequence[float]
-) -> float | None:
+def _estimate(experiment: Experiment, config: Any, known: Sequence[_KnownRun]) -> float | None:
     """Return the cost of `config`, times the weighted geometric mean of the seconds per cost."""
-    if not headers:
+    if not known:
         return None
-    values = stored_settings(config)
-    weights = [_weight(experiment, values, header) for header in headers]
-    weighted = sum(weight * log for weight, log in zip(weights, logs, strict=True))
+    settings = stored_settings(config)
+    weights = [
+        run.weight / (settings_io.distance(experiment.config, settings, run.settings) + NEAR) ** 2
+        for run in known
+    ]
+    weighted = sum(
+        weight * math.log(run.seconds / run.cost)
+        for weight, run in zip(weights, known, strict=True)
+    )
     return FIGURES + math.exp(weighted / sum(weights)) * experiment.cost(config)
-
-
-def _weight(experiment: Experiment, values: dict[str, Any], header: Header) -> float:
-    distance = settings_io.distance(experiment.config, values, header.config) + NEAR
-    return (MADE_HERE if header.origin == "local" else 1.0) / distance**2
-
-
-def _seconds_per_cost(experiment: Experiment, header: Header, pace: float | None) -> float:
-    """Return the seconds that a unit of cost took in a run. Those of a shipped run are converted to
-    the pace of this machine, once that is measured."""
-    slower = pace / SHIPPED_PACE if pace and header.origin == "shipped" else 1.0
-    return slower * header.info["seconds"] / _cost(experiment.cost, typed_config(header))
 
 
 @lru_cache(4096)
@@ -88,30 +125,18 @@ def _cost(cost: Callable[[Any], float], config: Any) -> float:
     return cost(config)
 
 
-def machine_pace() -> float | None:
-    """Return the CPU seconds that `device.pace` took when it was last measured here; None before
-    that."""
-    record = read_json(jobs_folder() / "pace.json", _is_pace, "what a pace measured here is")
-    return float(record["seconds"]) if record else None
+def machine_pace() -> Pace | None:
+    """Return the pace of this machine as it was last measured; None before that."""
+    record = read_json(jobs_folder() / "pace.json", is_pace, "what a pace measured here is")
+    return Pace(**record) if record else None
 
 
-def _is_pace(value: Any) -> bool:
-    return (
-        isinstance(value, dict)
-        and isinstance(value.get("seconds"), (int, float))
-        and 0 < value["seconds"] < math.inf
-    )
-
-
-def measure_pace() -> None:
+def know_pace() -> None:
     """Measure the pace of this machine, unless that was done within a day."""
-    from icl_core.machine import device  # imports torch
-
     path = jobs_folder() / "pace.json"
     try:
         if path.exists() and time.time() - path.stat().st_mtime <= OLD:
             return
-        record = {"seconds": device.pace(), "device": device.describe()}
-        write_whole(path, json.dumps(record).encode())
+        write_whole(path, json.dumps(measure_pace()._asdict()).encode())
     except OSError:  # estimates then take this machine to be as fast as any other
         return

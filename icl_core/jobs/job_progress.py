@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import psutil
 
@@ -32,6 +32,17 @@ from icl_core.runs.file import Damaged, pack, read
 
 FIRST_WRITE = 0.15  # seconds between two writes of state and curves, at first
 WRITE = 0.5  # and later, if writing is fast
+
+
+RECENT = 5.0  # seconds by whose steps the time left is told
+
+
+class _Moment(NamedTuple):
+    """How many steps were timed at a moment, by the clock and by the seconds of computing."""
+
+    time: float
+    computed: float
+    steps: int
 
 
 class LeaseLost(Exception):
@@ -79,6 +90,7 @@ class JobProgress(SharedProgress):
         self._steps_not_timed = self.first_step + self.shared.steps_elsewhere()
         self._start = time.monotonic()
         self._clock_start = self._clock()
+        self._moments = [_Moment(self._start, self._clock_start, 0)]
         self._look_at = self._start
         self._write_at = self._start
         self._checkpoint_at = self._start + FIRST_CHECKPOINT
@@ -182,10 +194,8 @@ class JobProgress(SharedProgress):
     def write_state(self) -> None:
         """Write the state for the pages."""
         step = min(self._step + self.shared.steps_elsewhere(), self.total)
-        timed_steps = step - self._steps_not_timed
-        seconds_left = None
-        if timed_steps > 0:
-            seconds_left = (time.monotonic() - self._start) * (self.total - step) / timed_steps
+        seconds, computed = self._step_seconds(step - self._steps_not_timed)
+        remaining = self.total - step
         phase, first, steps = self._phase
         with suppress(OSError):  # the state before stays
             self.job.write_state(
@@ -198,7 +208,8 @@ class JobProgress(SharedProgress):
                 phase_steps=steps,
                 loss=self.loss,
                 seconds=self.seconds(),
-                seconds_left=seconds_left,
+                seconds_left=None if seconds is None else remaining * seconds,
+                least_seconds_left=None if computed is None else remaining * computed,
                 together=self.together,
                 message=self._obstacle,
                 pid=os.getpid(),
@@ -207,6 +218,23 @@ class JobProgress(SharedProgress):
                 deaths=self.deaths,
                 tries=self.tries,
             )
+
+    def _step_seconds(self, timed_steps: int) -> tuple[float | None, float | None]:
+        """Return the seconds that a step takes at the pace of the last RECENT seconds, by the clock
+        and of computing; None before the first step. `timed_steps` are those done since the
+        start, by this worker and its helpers."""
+        now = _Moment(time.monotonic(), self._clock(), timed_steps)
+        earlier = [moment for moment in self._moments if moment.steps < timed_steps]
+        if not earlier:
+            return None, None
+        old = [moment for moment in earlier if moment.time <= now.time - RECENT]
+        since = old[-1] if old else earlier[0]
+        self._moments = [moment for moment in self._moments if moment.time >= since.time]
+        if timed_steps > self._moments[-1].steps:
+            self._moments.append(now)
+        steps = timed_steps - since.steps
+        by_clock = (now.time - since.time) / steps
+        return by_clock, min((now.computed - since.computed) / steps, by_clock)
 
     def _save_checkpoint(self, state: Tensors) -> None:
         """Write a checkpoint. If that fails the one before stays, and the state says so."""

@@ -18,7 +18,6 @@ from icl_core.contract.settings_io import from_stored
 from icl_core.findings import findings
 from icl_core.jobs import faults, table
 from icl_core.jobs.code_version import PACKAGES
-from icl_core.jobs.estimate import machine_pace
 from icl_core.jobs.folder import LONGEST_PAUSE, Job, write_problem
 from icl_core.jobs.job_progress import JobProgress, LeaseLost
 from icl_core.jobs.phase_helper import THREADS, Stopped, identity_of
@@ -242,7 +241,4 @@ def _run_info(progress: JobProgress) -> dict[str, Any]:
     }
     if progress.together > 1:
         info["together"] = progress.together
-    return info | {
-        "pace": machine_pace(),
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
+    return info | {"date": datetime.now(UTC).isoformat(timespec="seconds")}

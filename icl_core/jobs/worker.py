@@ -16,7 +16,7 @@ from icl_core import registry
 from icl_core.jobs import admission, environment, forget, queue, spawn, starts, table
 from icl_core.jobs.batched_jobs import batch_with, take_job, train_together
 from icl_core.jobs.code_version import SourceWatch
-from icl_core.jobs.estimate import measure_pace
+from icl_core.jobs.estimate import know_pace
 from icl_core.jobs.faults import GpuLost
 from icl_core.jobs.folder import Job, has_room, hold_lock, is_put_off
 from icl_core.jobs.phase_helper import assist
@@ -105,7 +105,7 @@ def _prepare(server: int | None) -> Callable[[], bool]:
     from icl_core.machine import device  # imports torch
 
     device.prepare()
-    measure_pace()
+    know_pace()
     if server is None:
         return lambda: False
     for name in registry.experiment_ids():

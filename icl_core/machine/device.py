@@ -81,24 +81,10 @@ def clock() -> float:
     return times.user + times.system + times.children_user + times.children_system
 
 
-def pace() -> float:
-    """Return the seconds of computing that a fixed piece of work takes on this machine.
-
-    It has some products and many small operations, as the training of a tiny model has. Runs store
-    it, so that another machine can compute how much faster or slower it is.
-    """
-    generator = torch.Generator().manual_seed(0)
-    x = torch.randn((64, 256, 32), generator=generator).to(current_device())
-    w = torch.randn((32, 32), generator=generator).to(current_device())
-    w.requires_grad_()
-    start = clock()
-    for _ in range(20):
-        torch.tanh(x @ w).square().mean().backward()
-        for _ in range(60):
-            w.detach().mul(0.5).add_(1)
+def synchronize() -> None:
+    """Wait until a GPU has done what it was given; on a CPU nothing is ever left to do."""
     if current_device().type == "cuda":
         torch.cuda.synchronize()
-    return clock() - start
 
 
 def prepare() -> None:

@@ -31,7 +31,6 @@ from icl_core.runs.header import (
     header_of,
     key_of_record,
     new_record,
-    shipped_info,
     stamp,
 )
 from icl_core.runs.least_size import COUNTS, Parts, parts_of
@@ -96,7 +95,7 @@ def pack_atlas(
             name: _add_to_pool(array, pool, pool_names)
             for name, array in sorted(run.tensors.items())
         }
-        record = new_record(experiment_id, run.config, shipped_info(run.info))
+        record = new_record(experiment_id, run.config, run.info)
         cells.append({**record, "digest": digest(run.tensors, record), "at": at})
     about = new_record(experiment_id, base, {"metrics": list(metrics)})
     return pack(pool, {**about, "cells": cells})

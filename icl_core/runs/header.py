@@ -27,7 +27,6 @@ from icl_core.runs.shared_tensors import SharedTensors
 # What a record holds beside the circumstances; `form` is a number in files that were written
 # earlier.
 _NOT_INFO = ("experiment", "config", "digest", "shared", "form")
-_NOT_SHIPPED = ("pace",)  # circumstances that tell another computer nothing
 
 
 def stored_settings(config: Any) -> dict[str, Any]:
@@ -132,11 +131,6 @@ def key_of_record(record: Mapping[str, Any]) -> str:
 def info_of(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the circumstances in a record: all but settings and what belongs to the file."""
     return {name: value for name, value in record.items() if name not in _NOT_INFO}
-
-
-def shipped_info(info: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the circumstances that a shipped run keeps."""
-    return {name: value for name, value in info.items() if name not in _NOT_SHIPPED}
 
 
 def header_of(record: Mapping[str, Any], key: str, origin: str, path: Path) -> Header:

@@ -30,7 +30,6 @@ from icl_core.runs.header import (
     key_of,
     key_of_record,
     new_record,
-    shipped_info,
     stored_settings,
     typed_config,
 )
@@ -217,7 +216,7 @@ class Store:
         `shared` maps the tensors that are stored among the paper's shared ones to their names
         there.
         """
-        record = new_record(experiment_id, config, shipped_info(info))
+        record = new_record(experiment_id, config, info)
         if shared:
             record["shared"] = dict(shared)
         key = key_of_record(record)

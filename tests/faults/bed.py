@@ -57,7 +57,7 @@ def prepare() -> None:
     faster."""
     registry.experiment(TOY)
     device.prepare()
-    estimate.measure_pace()
+    estimate.know_pace()
     job_progress.FIRST_CHECKPOINT = job_progress.CHECKPOINT = 0.01
     job_progress.FIRST_WRITE = job_progress.WRITE = 0.01
     job_progress.LOOK = 0.002

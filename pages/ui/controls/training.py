@@ -267,6 +267,9 @@ def _describe_running(job: queue.JobState) -> str:
     else:
         step = job.step
         steps = job.total
-    left = f" · {formats.duration(job.seconds_left)} left" if job.seconds_left is not None else ""
+    left = ""
+    if job.seconds_left is not None:
+        least = job.seconds_left if job.least_seconds_left is None else job.least_seconds_left
+        left = f" · {formats.time_left(least, job.seconds_left)} left"
     loss = f" · loss {job.loss:.3g}" if math.isfinite(job.loss) else ""
     return f"{name or 'Training'}: step {step} of {steps}{loss}{left}"

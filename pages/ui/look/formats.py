@@ -39,6 +39,20 @@ def exact_size(count: int) -> str:
     return f"{count / MIB:.1f} MiB" if count >= MIB else f"{count / KIB:.1f} KiB"
 
 
+BUSY = 1.4  # times as long as on an idle machine, from which both times are told
+
+
+def time_left(least: float, seconds: float) -> str:
+    """Return the time that a training still takes: a range on a busy machine, "20 to 40 s", where
+    `least` is what it takes once nothing else runs."""
+    shortest = duration(least).removeprefix("about ")
+    longest = duration(seconds).removeprefix("about ")
+    if seconds < BUSY * least or shortest == longest:
+        return duration(seconds)
+    unit = longest.partition(" ")[2]
+    return f"{shortest.removesuffix(f' {unit}')} to {longest}"
+
+
 def duration(seconds: float | None) -> str:
     """Return an estimated time, as exact as an estimate can be: "about 9 s"; None is unknown."""
     if seconds is None:

@@ -1,0 +1,170 @@
+"""Measure how long the run of a preset takes on this machine, for `preset_seconds`. Called by the
+build and by the benchmarks.
+
+A long training is not made to its end. It is timed for a while at its start, then taken forward to
+a later step, timed again, and so on: its evaluations are rarer the longer it goes on. The steps
+between count at the mean pace of the two times beside them. What is skipped is not trained, so the
+tensors of such a run mean nothing.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from icl_core import registry
+from icl_core.contract.experiment import Experiment, NextTraining, Preset, Run, Tensors
+from icl_core.contract.progress import LazyTensors
+from icl_core.findings import findings
+from icl_core.jobs import preset_seconds
+from icl_core.jobs.preset_seconds import PresetSeconds
+from icl_core.machine import device
+from icl_core.machine.pace import Pace
+
+WHOLE = 20.0  # seconds of a training beyond which it is timed in parts
+PART = 1.0  # seconds of each part at least
+PART_OF_STEPS = 20  # a part has at least the steps before it, divided by this
+FORWARD = 2  # a training is taken forward to so many times the steps that are done
+TO_THE_END = 10  # the last part begins at the end of the training, less its steps divided by this
+
+
+def time_preset(experiment_id: str, preset: Preset, here: Pace) -> float:
+    """Measure the run of a preset on a machine of the pace `here`, write its seconds beside those
+    of the others, and return them.
+
+    They are written at the pace at which the others are known. Raises `OSError`.
+    """
+    experiment = registry.experiment(experiment_id)
+    seconds = time_run(experiment, preset.config)
+    known = preset_seconds.load() or PresetSeconds(here, {})
+    by_experiment = _still_there(known)
+    by_experiment[experiment_id][preset.name] = here.converted(
+        seconds, experiment.cost(preset.config), known.pace
+    )
+    preset_seconds.write(PresetSeconds(known.pace, by_experiment))
+    return seconds
+
+
+def _still_there(known: PresetSeconds) -> dict[str, dict[str, float]]:
+    """Return the known seconds of those presets that there still are, in their order."""
+    by_experiment: dict[str, dict[str, float]] = {}
+    for experiment_id in registry.experiment_ids():
+        seconds_by_name = known.by_experiment.get(experiment_id, {})
+        names = [preset.name for preset in registry.experiment(experiment_id).presets]
+        by_experiment[experiment_id] = {
+            name: seconds_by_name[name] for name in names if name in seconds_by_name
+        }
+    return by_experiment
+
+
+def time_run(experiment: Experiment, config: Any) -> float:
+    """Return the seconds of computing that a run of `config` and its metrics take on this
+    machine."""
+    device.set_threads(1)
+    progress = _TimedProgress()
+    while True:
+        progress.start_clock()
+        try:
+            tensors = experiment.run(config, progress)
+        except _TakenForward:
+            continue
+        findings.measure(experiment, Run(config, tensors, {}))
+        return progress.total_seconds()
+
+
+class _TakenForward(Exception):
+    """The training is to be started again at a later step."""
+
+
+class _TimedProgress:
+    """The `Progress` of a run that is timed."""
+
+    def __init__(self) -> None:
+        self._seconds = 0.0  # timed so far, and estimated of the steps that were skipped
+        self._resumed: Tensors | None = None
+        self._skipped = 0  # steps before the part that is being timed, not counted yet
+        self._pace_before = 0.0  # seconds of a step in the part before those
+        self._first = 0  # the run's step at which the training began
+        self._steps = 0  # of the training
+        self._start = 0.0  # when the clock was started
+        self._part_start: tuple[float, int] | None = None  # time and step
+
+    def start_clock(self) -> None:
+        """Count the time from here on, unless a training is taken forward first."""
+        self._start = device.clock()
+
+    def total_seconds(self) -> float:
+        """Return the seconds of the whole run, which has ended."""
+        return self._seconds + device.clock() - self._start
+
+    def resume(self) -> Tensors | None:
+        """See `Progress` in the contract."""
+        return self._resumed
+
+    def take(self, trainings: Sequence[str]) -> NextTraining:
+        """See `Progress` in the contract."""
+        return NextTraining(trainings[0])
+
+    def give(self, name: str, made: Tensors) -> None:
+        """See `Progress` in the contract."""
+
+    def earlier(self, name: str) -> Tensors:
+        """See `Progress` in the contract."""
+        return {}
+
+    def end(self, name: str, state: LazyTensors) -> None:
+        """See `Progress` in the contract."""
+
+    def enter(self, what: str, first: int = 0, steps: int = 0) -> None:
+        """See `Progress` in the contract."""
+        self._first = first
+        self._steps = steps
+        self._part_start = None
+
+    def report(
+        self,
+        done: int,
+        total: int,
+        loss: float,
+        live: LazyTensors,
+        state: LazyTensors,
+        preview: LazyTensors = dict,
+    ) -> None:
+        """See `Progress` in the contract. Raises `_TakenForward` once a part was timed."""
+        now = device.clock()
+        step = done - self._first
+        if self._part_start is None:
+            if self._resumed is not None:  # getting here again is no part of a run
+                self._start = now
+                self._resumed = None
+            self._part_start = now, step
+            return
+        start, first_step = self._part_start
+        last = self._steps - max(2, self._steps // TO_THE_END)  # where the last part begins
+        long_enough = PART if self._skipped else WHOLE
+        is_long = now - start > long_enough and (step - first_step) * PART_OF_STEPS > step
+        if step < self._steps and not (is_long and step < last):
+            return
+        pace = (now - start) / (step - first_step)
+        self._seconds += self._skipped * (self._pace_before + pace) / 2
+        self._skipped = 0
+        if step < self._steps:
+            target = min(FORWARD * step, last)
+            self._skipped = target - step
+            self._pace_before = pace
+            self._seconds += now - self._start
+            self._resumed = _at_step(state(), step, target)
+            raise _TakenForward
+
+
+def _at_step(state: Tensors, step: int, target: int) -> dict[str, np.ndarray]:
+    """Return a checkpoint at `step` of a training as if it were one at `target`; the measures of
+    the steps between are those of the last one."""
+    moved = dict(state)
+    for name, array in state.items():
+        kind, _, rest = name.partition("/")
+        if kind == "now" and rest.partition("/")[2] == "step":
+            moved[name] = np.array([target])
+        elif kind == "now" and rest.partition("/")[2].startswith("batch/"):
+            moved[name] = np.concatenate([array, np.repeat(array[-1:], target - step, axis=0)])
+    return moved
