@@ -41,8 +41,11 @@ import torch  # noqa: E402
 from streamlit.components.v2 import manifest_scanner  # noqa: E402
 from xdist.scheduler import LoadScopeScheduling  # noqa: E402
 
+from icl_core.training import batched  # noqa: E402
+
 BROWSER = "tests/browser/"
 torch.set_num_threads(1)
+batched.REPORT_INTERVAL = -1.0  # reports come at every step, whatever the clock says
 # Each page that is opened without a browser reads what every installed package says of itself: once
 # will do.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)

@@ -10,7 +10,8 @@ class Interrupted(Exception):
 
 
 class Recorder:
-    """A progress that keeps nothing, or that stops at a step with the state in hand."""
+    """A progress that keeps nothing, or that stops at the first report from a step on, with the
+    state in hand."""
 
     def __init__(self, stop=None, saved=None, earlier=()):
         self.stop, self.saved, self.reports = stop, saved, []
@@ -40,7 +41,7 @@ class Recorder:
 
     def report(self, done, total, loss, live, state, preview=dict):
         self.reports.append((done, total, loss))
-        if done == self.stop:
+        if self.stop is not None and done >= self.stop:
             self.saved = {name: np.array(array) for name, array in state().items()}
             self.seen = live()
             raise Interrupted

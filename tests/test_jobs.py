@@ -69,11 +69,7 @@ def test_a_job_is_trained_and_its_metrics_are_kept(runs):
         "toy.exact",
     ]
     assert header.info["threads"] == 1 and header.info["precision"] in ("medium", "high", "highest")
-    assert (
-        header.info["version"] == 1
-        and "torch" in header.info["packages"]
-        and header.info["pace"] > 0
-    )
+    assert header.info["version"] == 1 and "torch" in header.info["packages"]
     assert runs.load(header)["curve/loss"].shape == (1, 7)
     assert sorted(path.name for path in Job(key).folder.iterdir()) == [
         "ends",

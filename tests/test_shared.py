@@ -214,12 +214,17 @@ def test_what_is_shown_is_in_the_order_of_the_plan(job):
         taken = own_progress.take([phase.name for phase in steps[:3]])
         assert taken.name == ("b" if live else "a")
     made = {"b": {"final/w": np.ones(1)}}
-    report = phases._reporter(
-        steps, steps[2], 4, Showing(seen), made, lambda found: seen.append(list(found)) or {}, ""
+
+    def show(results):
+        seen.append(list(results))
+        return {}
+
+    reports = phases._Reports(
+        steps, [steps[2]], {}, Showing(seen), made, show, "", phases.no_preview
     )
-    report(State(step=1, curve={"step": [0]}), dict)
+    reports.report(steps[2], State(step=1, curve={"step": [0]}), dict)
     made["a"] = {"final/w": np.ones(1)}
-    report(State(step=2, curve={"step": [0]}), dict)
+    reports.report(steps[2], State(step=2, curve={"step": [0]}), dict)
     assert seen == [["a", "b", "c"]]  # nothing of "b" before "a"
 
 

@@ -263,11 +263,8 @@ class HelperProgress(SharedProgress):
         now = time.monotonic()
         if self._stopped() or now >= self._checkpoint_at:
             self._check()
-            prefix = f"now/{self._name}/"
             checkpoint = {
-                name.removeprefix(prefix): tensor
-                for name, tensor in state().items()
-                if name.startswith(prefix)
+                name: tensor for name, tensor in state().items() if name.startswith("now/")
             }
             self.shared.save_checkpoint(self._name, checkpoint)
             self._checkpoint_at = time.monotonic() + CHECKPOINT

@@ -158,13 +158,17 @@ class _TimedProgress:
 
 
 def _at_step(state: Tensors, step: int, target: int) -> dict[str, np.ndarray]:
-    """Return a checkpoint at `step` of a training as if it were one at `target`; the measures of
-    the steps between are those of the last one."""
+    """Return a checkpoint at `step` as if it were one at `target`; the measures of the steps
+    between are those of the last one. Of several trainings of one program, these are sums."""
     moved = dict(state)
     for name, array in state.items():
         kind, _, rest = name.partition("/")
-        if kind == "now" and rest.partition("/")[2] == "step":
-            moved[name] = np.array([target])
-        elif kind == "now" and rest.partition("/")[2].startswith("batch/"):
-            moved[name] = np.concatenate([array, np.repeat(array[-1:], target - step, axis=0)])
+        phase, _, tensor = rest.partition("/")
+        if kind == "now" and tensor == "step":
+            moved[name] = array * target // step
+        elif kind == "now" and tensor.startswith("batch/"):
+            own = int(state[f"now/{phase}/step"][0])
+            moved[name] = np.concatenate(
+                [array, np.repeat(array[-1:], own * target // step - own, axis=0)]
+            )
     return moved

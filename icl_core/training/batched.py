@@ -1,21 +1,26 @@
-"""Several trainings as one tensor program, whose rows are the seeds of one run, then those of the
-next.
+"""Several trainings as one tensor program, whose rows are the seeds of one training, then those of
+the next. They are runs of a sweep, or trainings of one run.
 
-A tiny training spends most of its time on the overhead of its calls, and a call on twenty runs
-takes hardly longer than a call on one. Each run keeps its own parameters, optimiser, generators and
+A tiny training spends most of its time on the overhead of its calls, and a call on twenty trainings
+takes hardly longer than a call on one. Each keeps its own parameters, optimiser, generators and
 curves. So its checkpoint is the one it would have alone, and it can go on alone or in another
 batch.
 
+Trainings of one kind have parameters of the same names. Where some are smaller, as those of a model
+of fewer layers, they are a corner of the tensor of all rows, which is zero elsewhere.
+
 Its results are bit for bit those it would have alone, too. Otherwise a run would depend on what it
 was batched with, two runs of one key would differ, and a resumed run would be a mixture that nobody
-can repeat. Libraries may sum in another order where there are more rows. So the first step of every
-batch is also computed one training at a time, and `Differs` is raised if a bit differs.
+can repeat. Libraries may sum in another order where there are more rows. So the first steps of
+every batch, and those whose numbers are powers of two, are also computed one training at a time. A
+training of which a bit differs ends with `Differs`, and is to be done alone.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,43 +31,59 @@ from icl_core.training import divergence, loop
 from icl_core.training.loop import Measures, Problem, State
 
 REPORT_INTERVAL = 0.05  # seconds; a report reads the clock and files, too slow for every step
+COMPARED = 5  # first steps that are also computed alone
 MOMENTS = ("exp_avg", "exp_avg_sq")  # Adam's, as torch names them
 Ended = State | Exception
 
 
 class Differs(Exception):
-    """On this machine a row of a batch has other digits than the same training alone."""
+    """On this machine a training has other digits in a batch than alone."""
 
 
 @dataclass(frozen=True, eq=False)
 class Member:
     """One training of a batch, with the arguments of `loop.train`.
 
-    Its optimiser is Adam, and the first axis of its parameters is its seeds.
+    Its optimiser is Adam, and the first axis of its parameters is its seeds. Members of one `kind`
+    have parameters of the same names, whose tensors are joined.
     """
 
     problem: Problem
     resumed: Tensors
     report: Callable[[State, Callable[[], dict[str, np.ndarray]]], None]
+    kind: Hashable = None
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """The members of one kind.
+
+    indices     of the members, in the order of their rows
+    parameters  of all their rows, [rows, …] by name
+    """
+
+    indices: Sequence[int]
+    parameters: dict[str, Tensor]
 
 
 @dataclass(frozen=True, eq=False)
 class Whole:
-    """The problems of several members as one.
+    """The problems of several members as one. Members are in the order of the kinds, and their rows
+    too.
 
-    gradient  as of `loop.Problem`, for all rows: gradients [rows, …] and measures [rows]
-    evaluate  as of `loop.Problem`, for all rows: measures [rows]
-    leaders   for every member, the index of the member whose generators draw its batches: itself,
-              or another that draws the same
+    gradient  as of `loop.Problem`, for all rows: for each kind the gradients [rows, …], which are
+              zero where a member's parameters are smaller, and the measures [rows] of all kinds
+    evaluate  of the step to the measures of every member, as `loop.Problem.evaluate` returns them
+    leaders   for every member, the place of the member whose generators draw its batches: its own,
+              or that of another that draws the same
     """
 
-    gradient: Callable[[int], tuple[Mapping[str, Tensor], Measures]]
-    evaluate: Callable[[int], Measures]
+    gradient: Callable[[int], tuple[Sequence[Mapping[str, Tensor]], Measures]]
+    evaluate: Callable[[int], Sequence[Measures]]
     leaders: Sequence[int]
 
 
-# of the members' indices and the parameters of all their rows, [rows, …] by name
-Join = Callable[[Sequence[int], dict[str, Tensor]], Whole]
+Join = Callable[[Sequence[Kind]], Whole]
 
 
 def train(
@@ -71,8 +92,8 @@ def train(
     """Train all members for `steps` steps and yield each one's index and outcome as it ends.
 
     The outcome is the final state, or the exception that ended the training: one raised in the
-    member's report, or `Diverged`. The other members go on. Members that were interrupted at an
-    earlier step first catch up with the others. Raises `Differs`.
+    member's report, `Diverged` or `Differs`. The other members go on. Members that were interrupted
+    at an earlier step first catch up with the others.
     """
     trainings = {index: ActiveTraining(member) for index, member in enumerate(members)}
     while trainings:
@@ -94,6 +115,7 @@ class ActiveTraining:
     """A member in training: its state, optimiser and generators."""
 
     def __init__(self, member: Member) -> None:
+        self.kind = member.kind
         self.problem = member.problem
         self.report = member.report
         self.generators = member.problem.generators  # or those of the member that draws for it
@@ -128,7 +150,9 @@ class ActiveTraining:
         The training itself does not change: the step is made on copies, and the generators are set
         back.
         """
-        generator_states = [generator.get_state() for generator in self.problem.generators]
+        generator_states = [generator.get_state() for generator in self.generators]
+        for generator, state in zip(self.problem.generators, generator_states, strict=True):
+            generator.set_state(state)
         gradient = self.problem.gradient(self.state.step)[0]
         for generator, state in zip(self.problem.generators, generator_states, strict=True):
             generator.set_state(state)
@@ -149,31 +173,52 @@ class ActiveTraining:
             parameter_state["step"].fill_(float(self.state.step))
 
 
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The trainings of one kind in a batch.
+
+    trainings   by index
+    parameters  of all rows, [rows, …] by name; those of the trainings are views of them
+    moments     by the parameter's name Adam's mean and mean square, [rows, …]
+    """
+
+    trainings: Mapping[int, ActiveTraining]
+    parameters: dict[str, Tensor]
+    moments: dict[str, list[Tensor]]
+
+
+def _rows_of(trainings: Mapping[int, ActiveTraining]) -> _Rows:
+    """Join the parameters and moments of trainings of one kind."""
+    members = list(trainings.values())
+    names = list(members[0].problem.parameters)
+    parameters = {
+        name: _join([member.problem.parameters[name] for member in members]) for name in names
+    }
+    moments: dict[str, list[Tensor]] = {}
+    for position, name in enumerate(names):
+        states = [member.optimiser.state[member.parameters[position]] for member in members]
+        moments[name] = [_join([state[moment] for state in states]) for moment in MOMENTS]
+    return _Rows(trainings, parameters, moments)
+
+
 class _Batch:
     """Trainings at the same step as one program, on tensors [rows, …] of which theirs are views."""
 
     def __init__(self, trainings: Mapping[int, ActiveTraining], join: Join) -> None:
-        self.by_index = trainings
-        self.trainings = list(trainings.values())
-        self.is_first_step = True
-        for training in self.trainings:
+        self.steps_made = 0
+        for training in trainings.values():
             training.use_own_generators()
-        first = self.trainings[0]
-        self.parameters = {
-            name: _concatenate([training.problem.parameters[name] for training in self.trainings])
-            for name in first.problem.parameters
+        by_kind: dict[Hashable, dict[int, ActiveTraining]] = {}
+        for index, training in trainings.items():
+            by_kind.setdefault(training.kind, {})[index] = training
+        self.kinds = [_rows_of(members) for members in by_kind.values()]
+        self.by_index = {
+            index: training for kind in self.kinds for index, training in kind.trainings.items()
         }
-        self.moments = [self._moments(position) for position in range(len(first.parameters))]
-        self.whole = join(list(trainings), self.parameters)
+        self.trainings = list(self.by_index.values())  # in the order of the rows
+        self.whole = join([Kind(list(kind.trainings), kind.parameters) for kind in self.kinds])
         for training, leader in zip(self.trainings, self.whole.leaders, strict=True):
             training.generators = self.trainings[leader].problem.generators
-
-    def _moments(self, position: int) -> list[Tensor]:
-        """Return Adam's mean and mean square, [rows, …], of the parameter at a position."""
-        states = [
-            training.optimiser.state[training.parameters[position]] for training in self.trainings
-        ]
-        return [_concatenate([state[name] for state in states]) for name in MOMENTS]
 
     def advance(self, steps: int, until: int, evaluate_at: set[int]) -> dict[int, Ended]:
         """Train until a training ends, or to the step `until`, at which others wait.
@@ -186,8 +231,8 @@ class _Batch:
                 if ended := self._report():
                     return ended
                 next_report = time.monotonic() + REPORT_INTERVAL
-            if step in evaluate_at:
-                self._evaluate(step)
+            if step in evaluate_at and (ended := self._evaluate(step)):
+                return ended
             if step == steps:
                 return {index: training.state for index, training in self.by_index.items()}
             if ended := self._step(step):
@@ -205,68 +250,71 @@ class _Batch:
                 ended[index] = why
         return ended
 
-    def _evaluate(self, step: int) -> None:
-        """Add an evaluation and a snapshot to every training's state."""
-        rows = self._rows(self.whole.evaluate(step))
-        for training, measures in zip(self.trainings, rows, strict=True):
-            alone = training.problem.evaluate(step) if self.is_first_step else {}
+    def _evaluate(self, step: int) -> dict[int, Ended]:
+        """Add an evaluation and a snapshot to every training's state, unless some measure other
+        digits than alone: then return `Differs` of those."""
+        by_member = self.whole.evaluate(step)
+        ended: dict[int, Ended] = {}
+        for (index, training), measures in zip(self.by_index.items(), by_member, strict=True):
+            alone = {} if self.steps_made else training.problem.evaluate(step)
             if not all(np.array_equal(alone[name], measures[name]) for name in alone):
-                raise Differs("what is measured of several runs has other digits than of one")
+                ended[index] = Differs()
+        if ended:
+            return ended
+        for training, measures in zip(self.trainings, by_member, strict=True):
             loop.record(training.state.curve, {"step": step, **measures})
             snapshot = {
                 name: tensor.cpu().numpy().copy()
                 for name, tensor in training.problem.parameters.items()
             }
             training.state.snapshots.append(snapshot)
+        return {}
 
     def _step(self, step: int) -> dict[int, Ended]:
-        """Make one step of all trainings; return `Diverged` of those that diverged in it."""
-        alone = [training.step_alone() for training in self.trainings] if self.is_first_step else []
+        """Make one step of all trainings; return `Diverged` of those that diverged in it, and
+        `Differs` of those that have other digits alone."""
+        alone: list[tuple[Mapping[str, Tensor], list[Tensor]]] = []
+        is_power_of_two = step & (step - 1) == 0
+        if self.steps_made < COMPARED or is_power_of_two:
+            alone = [training.step_alone() for training in self.trainings]
+        self.steps_made += 1
         gradients, measures = self.whole.gradient(step)
-        self._compare([gradient for gradient, _ in alone], gradients)
-        for training, row in zip(self.trainings, self._rows(measures), strict=True):
+        by_training = [
+            row
+            for kind, of_kind in zip(self.kinds, gradients, strict=True)
+            for row in by_member(of_kind, [each.seeds for each in kind.trainings.values()])
+        ]
+        rows = by_member(measures, [training.seeds for training in self.trainings])
+        for training, row in zip(self.trainings, rows, strict=True):
             loop.record(training.state.batch, row)
-        ended = self._diverged(step, gradients)
-        self._update(step, gradients)
+        ended = self._diverged(step, gradients, by_training)
+        for kind, of_kind in zip(self.kinds, gradients, strict=True):
+            _update(kind, step, of_kind)
         for training in self.trainings:
             training.state.step += 1
-        self._compare(
-            [dict(zip(self.parameters, after, strict=True)) for _, after in alone], self.parameters
-        )
-        self.is_first_step = False
+        for (index, training), (gradient, parameters), row in zip(
+            self.by_index.items(), alone, by_training, strict=bool(alone)
+        ):
+            own = training.problem.parameters
+            after = dict(zip(own, parameters, strict=True))
+            if not (_equal(gradient, _corner(training, row)) and _equal(after, own)):
+                ended[index] = Differs()
         return ended
 
-    def _update(self, step: int, gradients: Mapping[str, Tensor]) -> None:
-        """Make the step of `torch.optim.Adam` with a learning rate for every row.
-
-        These are torch's operations in torch's order, so that every digit agrees.
-        """
-        group = self.trainings[0].optimiser.param_groups[0]
-        beta_1, beta_2 = group["betas"]
-        eps = group["eps"]
-        factors: list[float] = []  # one a row
-        for training in self.trainings:
-            learning_rate = training.learning_rate * training.problem.schedule(step)
-            factor = -learning_rate / (1 - beta_1 ** (step + 1))
-            factors += [factor] * training.seeds
-        device = next(iter(self.parameters.values())).device
-        factor_by_row = torch.tensor(factors, dtype=torch.float32, device=device)  # (rows,)
-        for (name, parameter), (mean, square) in zip(
-            self.parameters.items(), self.moments, strict=True
-        ):
-            gradient = gradients[name]  # (rows, …)
-            mean.lerp_(gradient, 1 - beta_1)
-            square.mul_(beta_2).addcmul_(gradient, gradient, value=1 - beta_2)
-            divisor = (square.sqrt() / (1 - beta_2 ** (step + 1)) ** 0.5).add_(eps)
-            # (rows,) to (rows, 1, …), which broadcasts over the parameter's own axes
-            factor = factor_by_row.view(-1, *[1] * (mean.dim() - 1))
-            parameter.add_((mean * factor).div_(divisor))
-
-    def _diverged(self, step: int, gradients: Mapping[str, Tensor]) -> dict[int, Ended]:
+    def _diverged(
+        self,
+        step: int,
+        gradients: Sequence[Mapping[str, Tensor]],
+        by_training: Sequence[Mapping[str, Tensor]],
+    ) -> dict[int, Ended]:
         """Return `Diverged` of the trainings whose loss or gradient is not finite or too large."""
         losses = [training.state.batch[training.problem.loss][-1] for training in self.trainings]
         # One check of all rows first: reading every training's gradient would cost each step.
-        finite = all(bool(torch.isfinite(gradient.sum())) for gradient in gradients.values())
+        finite = all(
+            bool(torch.isfinite(gradient.sum()))
+            for of_kind in gradients
+            for gradient in of_kind.values()
+        )
         if finite and all(
             np.max(loss) <= training.problem.ceiling
             for loss, training in zip(losses, self.trainings, strict=True)
@@ -274,7 +322,7 @@ class _Batch:
             return {}
         ended: dict[int, Ended] = {}
         for (index, training), loss, row in zip(
-            self.by_index.items(), losses, self._rows(gradients), strict=True
+            self.by_index.items(), losses, by_training, strict=True
         ):
             try:
                 divergence.check(step, loss, row, training.problem.ceiling)
@@ -282,33 +330,71 @@ class _Batch:
                 ended[index] = why
         return ended
 
-    def _rows(self, values: Mapping) -> Iterator[dict]:
-        """Yield each training's part of values whose first axis is the rows, by name."""
-        start = 0
-        for training in self.trainings:
-            stop = start + training.seeds
-            yield {name: array[start:stop] for name, array in values.items()}
-            start = stop
 
-    def _compare(
-        self, alone: Sequence[Mapping[str, Tensor]], batched: Mapping[str, Tensor]
-    ) -> None:
-        """Raise `Differs` where a training's rows differ from those computed alone.
+def _update(kind: _Rows, step: int, gradients: Mapping[str, Tensor]) -> None:
+    """Make the step of `torch.optim.Adam` for the trainings of one kind, with a learning rate for
+    every row.
 
-        `alone` is empty after the first step, and then nothing is compared.
-        """
-        for tensors, row in zip(alone, self._rows(batched), strict=bool(alone)):
-            if not all(torch.equal(tensors[name], row[name]) for name in row):
-                raise Differs("a row of several runs has other digits than alone")
+    These are torch's operations in torch's order, so that every digit agrees.
+    """
+    trainings = list(kind.trainings.values())
+    group = trainings[0].optimiser.param_groups[0]
+    beta_1, beta_2 = group["betas"]
+    eps = group["eps"]
+    factors: list[float] = []  # one a row
+    for training in trainings:
+        learning_rate = training.learning_rate * training.problem.schedule(step)
+        factor = -learning_rate / (1 - beta_1 ** (step + 1))
+        factors += [factor] * training.seeds
+    device = next(iter(kind.parameters.values())).device
+    factor_by_row = torch.tensor(factors, dtype=torch.float32, device=device)  # (rows,)
+    for name, parameter in kind.parameters.items():
+        gradient = gradients[name]  # (rows, …)
+        mean, square = kind.moments[name]
+        mean.lerp_(gradient, 1 - beta_1)
+        square.mul_(beta_2).addcmul_(gradient, gradient, value=1 - beta_2)
+        divisor = (square.sqrt() / (1 - beta_2 ** (step + 1)) ** 0.5).add_(eps)
+        # (rows,) to (rows, 1, …), which broadcasts over the parameter's own axes
+        factor = factor_by_row.view(-1, *[1] * (mean.dim() - 1))
+        parameter.add_((mean * factor).div_(divisor))
 
 
-def _concatenate(parts: Sequence[Tensor]) -> Tensor:
-    """Return one tensor [rows, …] of all parts, and make each part a view of it.
+def by_member(values: Mapping[str, Any], rows: Sequence[int]) -> list[dict[str, Any]]:
+    """Return each member's part of values [rows, …], by name, given how many rows each has."""
+    starts = np.cumsum([0, *rows])
+    return [
+        {name: array[start : start + count] for name, array in values.items()}
+        for start, count in zip(starts, rows, strict=False)
+    ]
+
+
+def _corner(training: ActiveTraining, gradients: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the part of a training's gradients that its own, smaller parameters have."""
+    parameters = training.problem.parameters
+    return {
+        name: gradient[tuple(slice(length) for length in parameters[name].shape)]
+        for name, gradient in gradients.items()
+    }
+
+
+def _equal(alone: Mapping[str, Tensor], batched: Mapping[str, Tensor]) -> bool:
+    """Return whether a training's tensors agree with those computed alone, to the last bit."""
+    return all(torch.equal(alone[name], batched[name]) for name in batched)
+
+
+def _join(parts: Sequence[Tensor]) -> Tensor:
+    """Return one tensor [rows, …] of all parts, and make each part a view of it: of its rows and,
+    where it is smaller than others, of their first entries along each axis. All else is zero.
 
     A change of the whole then changes the parts in place.
     """
-    whole = torch.cat([part.detach() for part in parts])
-    views = whole.split([len(part) for part in parts])
-    for part, view in zip(parts, views, strict=True):
+    sizes = np.max([part.shape[1:] for part in parts], axis=0).astype(int).tolist()
+    whole = parts[0].new_zeros(sum(len(part) for part in parts), *sizes)
+    start = 0
+    for part in parts:
+        view = whole[start : start + len(part)]
+        view = view[tuple(slice(length) for length in part.shape)]
+        view.copy_(part.detach())
         part.data = view
+        start += len(part)
     return whole

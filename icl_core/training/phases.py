@@ -1,14 +1,16 @@
-"""A run of several trainings, one after the other or shared with other processes; a killed run goes
-on where it was."""
+"""A run of several trainings, one after the other, some as one tensor program, or shared with other
+processes; a killed run goes on where it was."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from typing import cast
 
 import numpy as np
 
 from icl_core.contract.experiment import Progress, Tensors
+from icl_core.training.batched import Differs
 from icl_core.training.loop import State
 
 Made = dict[str, dict[str, np.ndarray]]  # by the name of a phase, its results
@@ -20,6 +22,21 @@ Show = Callable[[Made], Tensors]
 def no_preview(results: Made) -> Tensors:
     """Return nothing: only the curves of such a run are drawn while it trains."""
     return {}
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """How some trainings of a run are done as one tensor program: those whose phases hold this
+    value.
+
+    train  takes the trainings that are due, by index, and yields the results of each as it ends,
+           with the digits that it has alone, or the exception that ended it. Those that end with
+           `Differs` are then done alone
+    """
+
+    train: Callable[
+        [Mapping[int, "Wanted"]], Iterable[tuple[int, dict[str, np.ndarray] | Exception]]
+    ]
 
 
 @dataclass(frozen=True)
@@ -34,6 +51,7 @@ class Phase:
     given   names of earlier phases, whose results `train` takes as its first arguments
     label   its name for people
     model   turns the state of the phase while it trains into the model as it is now, for previews
+    together  with which other phases it is trained as one program; None if it is trained alone
     """
 
     name: str
@@ -43,16 +61,22 @@ class Phase:
     given: tuple[str, ...] = ()
     label: str = ""
     model: Callable[[State], dict[str, np.ndarray]] = State.now
+    together: Together | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Wanted:
-    """A training that is due: the arguments of `phase.train`."""
+    """A training that is due.
+
+    given, resumed, report  the arguments of `phase.train`
+    forget                  forgets what was reported of it, before it begins again
+    """
 
     phase: Phase
     given: tuple[dict[str, np.ndarray], ...]
     resumed: Tensors
     report: Report
+    forget: Callable[[], None]
 
 
 def run(
@@ -81,7 +105,26 @@ def run(
             wanted = trainings.send(results)
         except StopIteration as end:
             return end.value
-        results = wanted.phase.train(*wanted.given, wanted.resumed, wanted.report)
+        results = _train(wanted)
+
+
+def _train(wanted: Sequence[Wanted]) -> list[dict[str, np.ndarray]]:
+    """Do the trainings that are due, as one program if they are several, and return the results of
+    each. Raises what ends one of them."""
+    results: dict[int, dict[str, np.ndarray]] = {}
+    together = wanted[0].phase.together
+    if together is not None and len(wanted) > 1:
+        for index, result in together.train(dict(enumerate(wanted))):
+            if isinstance(result, Differs):
+                wanted[index].forget()
+                continue
+            if isinstance(result, Exception):
+                raise result
+            results[index] = result
+    for index, each in enumerate(wanted):
+        if index not in results:
+            results[index] = each.phase.train(*each.given, each.resumed, each.report)
+    return [results[index] for index in range(len(wanted))]
 
 
 def run_together(
@@ -108,26 +151,29 @@ def run_together(
     due: dict[int, Wanted] = {}
     for index, trainings in runs.items():
         first = _next(trainings, None)
-        if isinstance(first, Wanted):
-            due[index] = first
+        if isinstance(first, list):
+            (due[index],) = first  # a run of one phase
         else:
             yield index, first
     if not due:
         return
     for index, results in train(due):
+        if isinstance(results, Differs):  # then all are trained one by one
+            raise results
         if isinstance(results, Exception):
             yield index, results
         else:  # a run of one phase has no next training
-            yield index, cast(Made | Exception, _next(runs[index], results))
+            yield index, cast(Made | Exception, _next(runs[index], [results]))
 
 
-_Trainings = Generator[Wanted, dict[str, np.ndarray] | None, Made]
+# yields the trainings that come next, several if they are one program, and is sent their results
+_Trainings = Generator[list[Wanted], list[dict[str, np.ndarray]] | None, Made]
 
 
 def _next(
-    trainings: _Trainings, results: dict[str, np.ndarray] | None
-) -> Wanted | Made | Exception:
-    """Return the next training of a run, whose last one had these results; if there is none, the
+    trainings: _Trainings, results: list[dict[str, np.ndarray]] | None
+) -> list[Wanted] | Made | Exception:
+    """Return the next trainings of a run, whose last ones had these results; if there are none, the
     results of all; or the exception that ended the run."""
     try:
         return trainings.send(results)
@@ -140,39 +186,83 @@ def _next(
 def _trainings(
     plan: Sequence[Phase], progress: Progress, show: Show, loss: str, preview: Show
 ) -> _Trainings:
-    """Yield the trainings of a plan one by one, be sent the results of each, and return all."""
+    """Yield the trainings of a plan, those of one program at once, be sent the results of each, and
+    return all."""
     checkpoint = progress.resume() or {}
     names = {phase.name for phase in plan}
     results = _unfold("phase", checkpoint, names)  # of phases that have ended
-    current = _unfold("now", checkpoint, names)  # the state of the one that was in training
-    while left := [phase for phase in plan if phase.name not in results]:
-        ready = {phase.name: phase for phase in left if results.keys() >= set(phase.given)}
-        # The one that was in training is taken up first.
-        taken = progress.take(sorted(ready, key=lambda name: name not in current))
+    current = _unfold("now", checkpoint, names)  # the state of those that were in training
+    while left := _programs(plan, results):
+        ready = {
+            name: phases
+            for name, phases in left.items()
+            if all(results.keys() >= set(phase.given) for phase in phases)
+        }
+        # What was in training is taken up first.
+        offered = sorted(ready, key=lambda name: not _is_begun(ready[name], current))
+        taken = progress.take(offered)
+        phases = ready[taken.name]
         if taken.made is not None:  # another process has trained it
-            results[taken.name] = dict(taken.made)
+            results |= _unfold("phase", taken.made, names)
             continue
-        phase = ready[taken.name]
         steps_before = _steps(phase for phase in plan if phase.name in results)
-        progress.enter(_label(plan, phase), steps_before, phase.steps)
-        report = _reporter(plan, phase, steps_before, progress, results, show, loss, preview)
-        resumed = (
-            current.get(phase.name) or dict(taken.resumed) or dict(progress.earlier(phase.name))
-        )
-        given = tuple(results[name] for name in phase.given)
-        trained = yield Wanted(phase, given, resumed, report)
-        results[phase.name] = trained or {}
-        progress.give(phase.name, results[phase.name])
+        progress.enter(_label(plan, phases), steps_before, _steps(phases))
+        begun = _unfold("now", taken.resumed, names)
+        resumed = {
+            phase.name: current.get(phase.name)
+            or begun.get(phase.name)
+            or dict(progress.earlier(phase.name))
+            for phase in phases
+        }
+        reports = _Reports(plan, phases, resumed, progress, results, show, loss, preview)
+        wanted = [
+            Wanted(
+                phase,
+                tuple(results[name] for name in phase.given),
+                resumed[phase.name],
+                partial(reports.report, phase),
+                partial(reports.forget, phase),
+            )
+            for phase in phases
+        ]
+        trained = yield wanted
+        made = {
+            phase.name: tensors or {}
+            for phase, tensors in zip(phases, trained or [{}] * len(phases), strict=True)
+        }
+        results |= made
+        progress.give(taken.name, _fold("phase", made))
     progress.enter(EVALUATING)  # what the run measures of all phases
     return {phase.name: results[phase.name] for phase in plan}
+
+
+def _programs(plan: Sequence[Phase], results: Made) -> dict[str, list[Phase]]:
+    """Return the phases without results, those that are trained as one program together, under the
+    name of the first phase of the program in the plan."""
+    programs: dict[str, list[Phase]] = {}
+    names: dict[int, str] = {}  # of programs
+    for phase in plan:
+        name = phase.name
+        if phase.together is not None:
+            name = names.setdefault(id(phase.together), phase.name)
+        if phase.name not in results:
+            programs.setdefault(name, []).append(phase)
+    return programs
+
+
+def _is_begun(phases: Sequence[Phase], current: Made) -> bool:
+    return any(phase.name in current for phase in phases)
 
 
 def _steps(phases: Iterable[Phase]) -> int:
     return sum(phase.steps for phase in phases)
 
 
-def _label(plan: Sequence[Phase], phase: Phase) -> str:
-    """Return the name for people of what is in training; empty where there is only one phase."""
+def _label(plan: Sequence[Phase], phases: Sequence[Phase]) -> str:
+    """Return the name for people of what is in training; empty where it is the whole run."""
+    if len(phases) > 1:
+        return f"{len(phases)} models at once"
+    (phase,) = phases
     return (phase.label or phase.name) if len(plan) > 1 else ""
 
 
@@ -190,44 +280,87 @@ def final(tensors: Tensors) -> dict[str, np.ndarray]:
     }
 
 
-def _reporter(
-    plan: Sequence[Phase],
-    phase: Phase,
-    steps_before: int,
-    progress: Progress,
-    results: Made,
-    show: Show,
-    loss: str,
-    preview: Show = no_preview,
-) -> Report:
-    """Return the report of one phase's training, which tells `progress` where the run is."""
-    total = _steps(plan)
+class _Reports:
+    """The reports of the trainings of one program, which tell `progress` where the run is."""
 
-    def report(state: State, save: Callable[[], dict[str, np.ndarray]]) -> None:
-        def live() -> Tensors:
-            """Return what can be drawn of the run so far."""
-            current_results = dict(results)
-            if state.curve:
-                current_results[phase.name] = phase.curves(state)
-            shown = _first_phases(plan, current_results)
-            return show(shown) if shown else {}
+    def __init__(
+        self,
+        plan: Sequence[Phase],
+        phases: Sequence[Phase],
+        resumed: Made,
+        progress: Progress,
+        results: Made,
+        show: Show,
+        loss: str,
+        preview: Show,
+    ) -> None:
+        self.plan = plan
+        self.phases = phases
+        self.progress = progress
+        self.results = results  # of the phases that have ended
+        self.show = show
+        self.loss = loss
+        self.preview = preview
+        self.total = _steps(plan)
+        self.steps_before = _steps(phase for phase in plan if phase.name in results)
+        self.states: dict[str, State] = {}  # by phase
+        self.resumed = resumed
+        self.saves: dict[str, Callable[[], Tensors]] = {}  # of each phase what makes its checkpoint
+        for phase in phases:
+            self.forget(phase)
 
-        def checkpoint() -> Tensors:
-            """Return the state of the whole run."""
-            return {**_fold("phase", results), **_fold("now", {phase.name: save()})}
-
-        def model() -> Tensors:
-            """Return the model as it is now."""
-            return preview({**results, phase.name: phase.model(state)})
-
-        last_loss = float(np.mean(state.batch[loss][-1])) if loss in state.batch else float("nan")
-        progress.report(steps_before + state.step, total, last_loss, live, checkpoint, model)
+    def report(self, phase: Phase, state: State, save: Callable[[], dict[str, np.ndarray]]) -> None:
+        """Report the state of one of the phases; see `loop.train`."""
+        self.states[phase.name] = state
+        self.saves[phase.name] = save
+        first = self.states.get(self.phases[0].name, state)
+        loss = float("nan")
+        if self.loss in first.batch:
+            loss = float(np.mean(first.batch[self.loss][-1]))
+        done = self.steps_before + sum(each.step for each in self.states.values())
+        self.progress.report(done, self.total, loss, self.live, self.checkpoint, self.model)
         if state.step == phase.steps:
-            progress.end(phase.name, save)
-            # The rest of the phase evaluates what it has trained.
-            progress.enter(": ".join(filter(None, (_label(plan, phase), EVALUATING))))
+            self.progress.end(phase.name, save)
+            # While others of the program go on, its checkpoint is this one: behind it come its last
+            # evaluation and its results.
+            self.saves[phase.name] = partial(dict, save())
+            if all(each.name in self.states for each in self.phases) and all(
+                self.states[each.name].step == each.steps for each in self.phases
+            ):
+                # What follows evaluates what has been trained.
+                label = _label(self.plan, self.phases)
+                self.progress.enter(": ".join(filter(None, (label, EVALUATING))))
 
-    return report
+    def forget(self, phase: Phase) -> None:
+        """Forget what was reported of a phase; its checkpoint is the one from which it goes on."""
+        self.states.pop(phase.name, None)
+        self.saves.pop(phase.name, None)
+        if self.resumed.get(phase.name):
+            self.saves[phase.name] = partial(dict, self.resumed[phase.name])
+
+    def live(self) -> Tensors:
+        """Return what can be drawn of the run so far."""
+        begun = {
+            phase.name: phase.curves(self.states[phase.name])
+            for phase in self.phases
+            if phase.name in self.states and self.states[phase.name].curve
+        }
+        shown = _first_phases(self.plan, {**self.results, **begun})
+        return self.show(shown) if shown else {}
+
+    def checkpoint(self) -> Tensors:
+        """Return the state of the whole run."""
+        now = {name: save() for name, save in self.saves.items()}
+        return {**_fold("phase", self.results), **_fold("now", now)}
+
+    def model(self) -> Tensors:
+        """Return the model as it is now."""
+        models = {
+            phase.name: phase.model(self.states[phase.name])
+            for phase in self.phases
+            if phase.name in self.states
+        }
+        return self.preview({**self.results, **models})
 
 
 def _first_phases(plan: Sequence[Phase], results: Made) -> Made:

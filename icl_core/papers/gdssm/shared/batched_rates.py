@@ -52,14 +52,20 @@ def train(
         for index, problem in zip(indices, problems, strict=True)
     ]
 
-    def join(which: Sequence[int], parameters: dict[str, Tensor]) -> batched.Whole:
-        whole, leader = weights[0].with_(**parameters), problems[which[0]].generators[0]
-        apart = replace(whole, runs=len(which))
-        return batched.Whole(
-            lambda step: single.gradient(apart, single.draw(config, config.batch, leader)),
-            lambda step: measure(apart),
-            [0] * len(which),
-        )
+    def join(kinds: Sequence[batched.Kind]) -> batched.Whole:
+        (rates,) = kinds
+        count = len(rates.indices)
+        leader = problems[rates.indices[0]].generators[0]
+        apart = replace(weights[0].with_(**rates.parameters), runs=count)
+
+        def gradient(step: int) -> tuple[list[dict[str, Tensor]], loop.Measures]:
+            of_rows, measures = single.gradient(apart, single.draw(config, config.batch, leader))
+            return [of_rows], measures
+
+        def evaluate(step: int) -> list[loop.Measures]:
+            return batched.by_member(measure(apart), [config.seeds] * count)
+
+        return batched.Whole(gradient, evaluate, [0] * count)
 
     ended: dict[int, loop.State] = {}
     for index, what in batched.train(members, join, config.steps, single.evaluations(config)):

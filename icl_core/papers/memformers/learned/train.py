@@ -7,7 +7,13 @@ import numpy as np
 from icl_core.contract.experiment import Progress
 from icl_core.papers.memformers.learned.settings import Config, model_of, sizes_of
 from icl_core.papers.memformers.shared.baselines import baseline_losses
-from icl_core.papers.memformers.shared.train import by_depth, every_depth, on_own_batch
+from icl_core.papers.memformers.shared.batched_trainings import at_once
+from icl_core.papers.memformers.shared.train import (
+    by_depth,
+    by_phase,
+    every_depth,
+    on_own_batch,
+)
 from icl_core.training import phases
 
 ENDLESS = "endless"
@@ -20,7 +26,8 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     [K], `baseline/cg_train` [seeds, N, K]."""
     models = {str(size): model_of(config, size) for size in sizes_of(config)}
     every = {**models, ENDLESS: model_of(config, None)}
-    plan = every_depth(every, {name: f"{name} prompts" for name in every})
+    labels = {name: f"{name} prompts" for name in every}
+    plan = at_once(every_depth(every, labels), by_phase(every))
     made = phases.run(plan, progress, partial(phases.curves, plan[0].name))
     of = partial(by_depth, made, layers=config.layers)  # [seeds, K]
     by_size = {

@@ -10,10 +10,12 @@ from icl_core.contract.experiment import Progress, Tensors, names
 from icl_core.papers.memformers.methods.first_phase import with_first_phases
 from icl_core.papers.memformers.methods.settings import Config
 from icl_core.papers.memformers.shared.baselines import baseline_losses
+from icl_core.papers.memformers.shared.batched_trainings import at_once
 from icl_core.papers.memformers.shared.load_run import preview_of
 from icl_core.papers.memformers.shared.train import (
     EVALUATED,
     by_depth,
+    by_phase,
     every_depth,
     frozen,
     on_own_batch,
@@ -44,7 +46,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """
     models = {MAIN: config, **companions(config)}
     labels = {name: VARIANTS[model.variant].name for name, model in models.items()}
-    plan = with_first_phases(every_depth(models, labels), models)
+    plan = at_once(with_first_phases(every_depth(models, labels), models), by_phase(models))
     preview = partial(_preview, config)
     results = phases.run(plan, progress, partial(_curves, config), preview=preview)
     same_prompts = {} if config.batches == "fresh" else on_own_batch(config)

@@ -40,19 +40,24 @@ def training_phase(name: str, config: Any, label: str = "") -> Phase:
 
 
 def every_depth(models: Mapping[str, Any], labels: Mapping[str, str]) -> list[Phase]:
-    """For each of `models`, by name, a training of every depth, "<name> <depth>"; the deepest
-    first: its curves are the ones to watch. `labels` are their names for people."""
+    """Return for each of `models`, by name, a training of every depth, "<name> <depth>"; the
+    deepest first: its curves are the ones to watch. `labels` are their names for people."""
+    plan: list[Phase] = []
+    for phase_name, config in by_phase(models).items():
+        layers = f"{config.layers} layers" if config.layers > 1 else "1 layer"
+        label = f"{labels[phase_name.rpartition(' ')[0]]}, {layers}"
+        plan.append(training_phase(phase_name, config, label))
+    return plan
+
+
+def by_phase(models: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the config of each training of `every_depth`, by the name of its phase."""
     depths = range(max(model.layers for model in models.values()), 0, -1)
-    models_by_depth = [
-        (name, depth, replace(model, layers=depth))
+    return {
+        f"{name} {depth}": replace(model, layers=depth)
         for depth in depths
         for name, model in models.items()
-    ]
-    depth_labels = {depth: f"{depth} layers" if depth > 1 else "1 layer" for depth in depths}
-    return [
-        training_phase(f"{name} {depth}", model, f"{labels[name]}, {depth_labels[depth]}")
-        for name, depth, model in models_by_depth
-    ]
+    }
 
 
 def by_depth(tensors: Made, name: str, layers: int, measure: str) -> np.ndarray:

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from icl_core.contract.experiment import Progress, names
+from icl_core.papers.memformers.shared.batched_trainings import at_once
 from icl_core.papers.memformers.shared.train import training_phase
 from icl_core.papers.memformers.variances.settings import Config, met_by, model_of, trained_on
 from icl_core.papers.memformers.variances.test_time import (
@@ -26,10 +27,12 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     prompts; `gate/curve` [seeds, V, steps]; `start/*` of the last unseen variance; `baseline/*`
     [K]; `curve/loss` [seeds, evaluations] of the first head."""
     heads = len(trained_on(config))
+    models = {f"head {h}": model_of(config, h) for h in range(heads)}
     plan = [
-        training_phase(f"head {h}", model_of(config, h), f"head {h + 1} of {heads}")
-        for h in range(heads)
+        training_phase(name, model, f"head {index} of {heads}")
+        for index, (name, model) in enumerate(models.items(), start=1)
     ]
+    plan = at_once(plan, models)
     made = phases.run(plan, progress, partial(phases.curves, FIRST))
     learned = [
         {key: torch.tensor(array) for key, array in phases.final(part).items()}

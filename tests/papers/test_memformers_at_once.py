@@ -1,0 +1,135 @@
+"""The trainings of one run as one program: every depth of every model has the digits that it has
+alone, whoever trains it and however often it is killed."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from icl_core import registry
+from icl_core.contract.experiment import NextTraining
+from icl_core.papers.memformers.shared import batched_trainings
+from icl_core.training import batched
+from icl_core.training.phases import Phase
+from tests.recorder import Interrupted, Recorder
+
+# experiment, preset, what is smaller, and how many programs of how many trainings there are
+RUNS = {
+    "methods": ("lfom", {"steps": 30, "layers": 3}, [6]),
+    "methods of five kinds": ("all", {"steps": 30, "layers": 2}, [8]),
+    "methods behind first phases": (
+        "all",
+        {"steps": 30, "layers": 2, "first_steps": 20},
+        [8],
+    ),
+    "variances": ("one covariance", {"steps": 30, "gate_steps": 10, "gate_prompts": 64}, [3]),
+    "learned": ("to the end", {"steps": 30, "layers": 3}, [3, 3, 3, 3]),
+}
+
+
+class Watched(Recorder):
+    """Counts the trainings of each program, and keeps what it is given by name."""
+
+    def __init__(self, stop=None, saved=None, made=None):
+        super().__init__(stop, saved)
+        self.made = made or {}
+        self.given = {}
+
+    def take(self, trainings):
+        return NextTraining(trainings[0], self.made.get(trainings[0]))
+
+    def give(self, name, made):
+        self.given[name] = {key: np.array(array) for key, array in made.items()}
+
+    @property
+    def programs(self) -> list[int]:
+        """How many trainings each program had."""
+        counts = [len({key.split("/")[1] for key in made}) for made in self.given.values()]
+        return [count for count in counts if count > 1]
+
+
+def setting(case: str):
+    preset, changes, _ = RUNS[case]
+    experiment = registry.experiment(f"memformers.{case.split()[0]}")
+    presets = {each.name: each.config for each in experiment.presets}
+    return experiment, replace(presets[preset], **changes)
+
+
+def same(one, other) -> bool:
+    return one.keys() == other.keys() and all(
+        np.asarray(one[name]).tobytes() == np.asarray(other[name]).tobytes() for name in other
+    )
+
+
+@pytest.mark.parametrize("case", RUNS)
+def test_every_training_has_the_digits_that_it_has_alone(case, monkeypatch):
+    experiment, config = setting(case)
+    progress = Watched()
+    at_once = experiment.run(config, progress)
+    assert progress.programs == RUNS[case][2]
+    monkeypatch.setattr(batched_trainings, "most", lambda config: 1)
+    alone = Watched()
+    assert same(at_once, experiment.run(config, alone)) and not alone.programs
+
+
+def test_a_program_that_is_killed_goes_on_to_the_same_digits():
+    experiment, config = setting("methods")
+    whole = experiment.run(config, Watched())
+    killed = Watched(stop=6 * 12)  # twelve steps of each
+    with pytest.raises(Interrupted):
+        experiment.run(config, killed)
+    assert same(experiment.run(config, Watched(saved=killed.saved)), whole)
+    # goes on in pieces: a training in a checkpoint may be alone in it
+    one = {name: array for name, array in killed.saved.items() if name.startswith("now/main 3/")}
+    assert same(experiment.run(config, Watched(saved=one)), whole)
+
+
+def test_a_program_may_be_another_workers():
+    experiment, config = setting("methods behind first phases")
+    first = Watched()
+    whole = experiment.run(config, first)
+    again = Watched(made=first.given)
+    assert same(experiment.run(config, again), whole) and not again.given
+
+
+def test_models_that_need_every_example_are_trained_alone():
+    _, config = setting("methods")
+    plan = [Phase("main 1", 30, lambda *given: {}), Phase("main 2", 30, lambda *given: {})]
+    configs = {phase.name: replace(config, variant="token") for phase in plan}
+    planned = batched_trainings.at_once(plan, configs)
+    assert [phase.together for phase in planned] == [None, None]
+
+
+def test_a_program_has_no_more_prompts_than_come_in_one_chunk():
+    _, config = setting("methods")
+    plan = [Phase(f"main {depth}", 30, lambda *given: {}) for depth in range(1, 8)]
+    configs = {phase.name: replace(config, d=8, batch=4000) for phase in plan}
+    assert batched_trainings.most(configs["main 1"]) == 2
+    planned = batched_trainings.at_once(plan, configs)
+    programs = [phase.together for phase in planned]
+    assert [programs.count(program) for program in dict.fromkeys(programs)] == [2, 2, 2, 1]
+
+
+def test_who_has_other_digits_is_trained_alone(monkeypatch):
+    """A library that rounds otherwise where there are more rows."""
+    experiment, config = setting("methods")
+    plain = batched_trainings.first_order.loss_and_slopes
+
+    def other_digits(table, batch):
+        loss, slopes = plain(table, batch)
+        return loss, slopes * (1 + 1e-6 * (len(table) > 1))
+
+    seen = []
+    monkeypatch.setattr(batched_trainings.first_order, "loss_and_slopes", other_digits)
+    ended = batched.train
+
+    def watched(*given):
+        for index, outcome in ended(*given):
+            seen.append(outcome)
+            yield index, outcome
+
+    monkeypatch.setattr(batched_trainings.batched, "train", watched)
+    made = experiment.run(config, Watched())
+    assert len(seen) == 6 and all(isinstance(outcome, batched.Differs) for outcome in seen)
+    monkeypatch.setattr(batched_trainings.first_order, "loss_and_slopes", plain)
+    assert same(made, experiment.run(config, Watched()))
