@@ -5,7 +5,9 @@ All heads read the same tokens. A gate scales what its head adds: w_{l+1} = w_l 
 Γ_j^{l,h} A_j^h ∇R(w_j).
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -40,6 +42,15 @@ class Adapted:
     losses: Tensor
 
 
+class Case(NamedTuple):
+    """What gates are learned for: heads, the prompts that they meet, and the gates [seeds, H] to
+    start from."""
+
+    heads: Heads
+    batch: Batch
+    start: Tensor
+
+
 def table(gates: Tensor, Gamma: Tensor, A: Tensor) -> Tensor:
     """The heads' sum as an iteration in R^d, [seeds, L d, L d]: see `first_order.Table`."""
     s, _, L, d, _ = A.shape
@@ -49,11 +60,17 @@ def table(gates: Tensor, Gamma: Tensor, A: Tensor) -> Tensor:
 
 
 def adapt(
-    heads: Heads, batch: Batch, steps: int, learn_Gamma: bool, start: Tensor, rate: float = RATE
+    heads: Heads,
+    batch: Batch,
+    steps: int,
+    learn_Gamma: bool,
+    start: Tensor,
+    rate: float = RATE,
+    cases: int = 1,
 ) -> Adapted:
     """Learn the gates, and Γ too where asked, on the prompts of one batch by Adam, on the logarithm
     of the loss: one rate then serves every scale of it. `start` [seeds, H] counts in the `unit` of
-    these prompts."""
+    these prompts. The seeds may be those of several `cases`."""
     scale = unit(heads, batch)  # [seeds, 1]
     learned = {"gates": start.clone()} | ({"Gamma": heads.Gamma.clone()} if learn_Gamma else {})
     optimiser = torch.optim.Adam(list(learned.values()), lr=rate, betas=(0.9, 0.99))
@@ -61,16 +78,67 @@ def adapt(
     for step in range(steps):
         for group in optimiser.param_groups:
             group["lr"] = rate * schedule(step)
-        leaves = several_seeds.leaves(learned)
-        made = table(leaves["gates"] * scale, leaves.get("Gamma", heads.Gamma), heads.A)
-        loss, slopes = first_order.loss_and_slopes(made.detach(), batch)
-        for name, gradient in several_seeds.gradients(
-            made, leaves, slopes / loss[:, None, None]
-        ).items():
+        loss, gradients = _gradients(learned, scale, heads, batch, cases)
+        for name, gradient in gradients.items():
             learned[name].grad = gradient
         optimiser.step()
         losses.append(loss)
     return Adapted(learned["gates"] * scale, learned.get("Gamma", heads.Gamma), torch.stack(losses))
+
+
+def adapt_all(cases: Sequence[Case], steps: int) -> list[Adapted]:
+    """Learn the gates of several cases by `adapt`, as one tensor program whose rows are the seeds
+    of one case, then those of the next.
+
+    Each case has the digits that it has alone: where the first gradient differs from that of a case
+    alone in any bit, the cases are done one by one. So they are where their prompts would not come
+    in one chunk, as those of one case do.
+    """
+    first = cases[0]
+    numbers = sum(len(case.start) for case in cases) * first.batch.S[0].numel()
+    joined = _joined(cases)
+    if numbers > first_order.CHUNK or not _has_same_digits(joined, cases):
+        return [adapt(case.heads, case.batch, steps, False, case.start) for case in cases]
+    together = adapt(joined.heads, joined.batch, steps, False, joined.start, cases=len(cases))
+    counts = [len(case.start) for case in cases]
+    return [
+        Adapted(gates, case.heads.Gamma, losses)
+        for case, gates, losses in zip(
+            cases, together.gates.split(counts), together.losses.split(counts, 1), strict=True
+        )
+    ]
+
+
+def _joined(cases: Sequence[Case]) -> Case:
+    """Return the cases as one, with the rows of all."""
+    return Case(
+        Heads(
+            torch.cat([case.heads.Gamma for case in cases]),
+            torch.cat([case.heads.A for case in cases]),
+        ),
+        Batch(
+            torch.cat([case.batch.S for case in cases]),
+            torch.cat([case.batch.target for case in cases]),
+        ),
+        torch.cat([case.start for case in cases]),
+    )
+
+
+def _has_same_digits(joined: Case, cases: Sequence[Case]) -> bool:
+    """Return whether the first gradient of the joined cases is that of each alone, bit for bit."""
+    whole = _first_gradient(joined, len(cases))
+    alone = [_first_gradient(case, 1) for case in cases]
+    return all(
+        torch.equal(tensor, torch.cat(parts))
+        for tensor, parts in zip(whole, zip(*alone, strict=True), strict=True)
+    )
+
+
+def _first_gradient(case: Case, cases: int) -> tuple[Tensor, ...]:
+    """Return the unit [rows, 1], the loss [rows] and the gates' gradient [rows, H] at the start."""
+    scale = unit(case.heads, case.batch)
+    loss, gradients = _gradients({"gates": case.start}, scale, case.heads, case.batch, cases)
+    return scale, loss, gradients["gates"]
 
 
 def unit(heads: Heads, batch: Batch) -> Tensor:
@@ -90,15 +158,40 @@ def unit(heads: Heads, batch: Batch) -> Tensor:
 def one_scalar(heads: Heads, batch: Batch, steps: int, rate: float = RATE) -> tuple[Tensor, Tensor]:
     """Each head alone with one learned scalar, [seeds, H], and the gates [seeds, H] that take the
     best of them on the batch and no other."""
-    seeds, H = heads.A.shape[:2]
-    alone = Heads(
-        heads.Gamma.flatten(0, 1)[:, None], heads.A.flatten(0, 1)[:, None]
-    )  # every head is a row of its own
+    alone = each_alone(heads, batch)
+    done = adapt(alone.heads, alone.batch, steps, False, alone.start, rate)
+    return best_scalar(done, heads.A.shape[1])
+
+
+def each_alone(heads: Heads, batch: Batch) -> Case:
+    """Return the case in which every head is a row of its own, [seeds H], with one scalar."""
+    H = heads.A.shape[1]
+    A = heads.A.flatten(0, 1)[:, None]  # (seeds H, 1, L, d, d)
+    Gamma = heads.Gamma.flatten(0, 1)[:, None]
     rows = Batch(batch.S.repeat_interleave(H, 0), batch.target.repeat_interleave(H, 0))
-    done = adapt(alone, rows, steps, False, torch.ones_like(alone.A[:, :, 0, 0, 0]), rate)
-    scalars = done.gates.view(seeds, H)
-    best = done.losses[-1].view(seeds, H).nan_to_num(nan=torch.inf).argmin(1, keepdim=True)
+    return Case(Heads(Gamma, A), rows, torch.ones_like(A[:, :, 0, 0, 0]))
+
+
+def best_scalar(done: Adapted, H: int) -> tuple[Tensor, Tensor]:
+    """Return what `one_scalar` does, of what was learned for `each_alone` of H heads."""
+    scalars = done.gates.view(-1, H)
+    best = done.losses[-1].view(-1, H).nan_to_num(nan=torch.inf).argmin(1, keepdim=True)
     return scalars, torch.zeros_like(scalars).scatter(1, best, scalars.gather(1, best))
+
+
+def _gradients(
+    learned: Mapping[str, Tensor], scale: Tensor, heads: Heads, batch: Batch, cases: int
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """Return the loss [seeds], and the gradient of its logarithm by what is `learned`: gates, in
+    units of `scale` [seeds, 1], and Γ where it is among them."""
+    leaves = several_seeds.leaves(learned)
+    gates = leaves["gates"] * scale
+    Gamma = leaves.get("Gamma", heads.Gamma)
+    # Case by case: with more rows the heads would be summed in another order.
+    parts = zip(*(tensor.chunk(cases) for tensor in (gates, Gamma, heads.A)), strict=True)
+    made = torch.cat([table(*part) for part in parts])
+    loss, slopes = first_order.loss_and_slopes(made.detach(), batch)
+    return loss, several_seeds.gradients(made, leaves, slopes / loss[:, None, None])
 
 
 def starts(heads: Heads) -> dict[str, Tensor]:

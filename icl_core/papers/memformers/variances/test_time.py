@@ -1,5 +1,6 @@
 """What is learned at test time on prompts of another variance, and what it is compared with."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from icl_core.contract.experiment import names
 from icl_core.learners import Covariance, coloured, grams
 from icl_core.machine import device
 from icl_core.papers.memformers.shared import baselines, experts, first_order, test_set, variants
-from icl_core.papers.memformers.shared.experts import Heads
+from icl_core.papers.memformers.shared.experts import Adapted, Case, Heads
 from icl_core.papers.memformers.shared.task import (
     Batch,
     covariances,
@@ -27,18 +28,41 @@ METHODS = ("gated", "scalar", "last", "even")
 
 
 def adapted(
-    config: Config, learned: list[Parameters], variance: float, index: int
+    config: Config, learned: list[Parameters], variances: Sequence[float]
+) -> list[dict[str, np.ndarray]]:
+    """Learn gates on prompts of every variance, and evaluate them and what they are compared
+    with."""
+    cases = [case_of(config, learned, variance, index) for index, variance in enumerate(variances)]
+    gated = experts.adapt_all(cases, config.gate_steps)
+    scalars = experts.adapt_all(
+        [experts.each_alone(case.heads, case.batch) for case in cases],
+        min(config.gate_steps, ONE_NUMBER),
+    )
+    return [
+        _evaluated(config, case, variance, home_of(config, index), done, scalar)
+        for index, (case, variance, done, scalar) in enumerate(
+            zip(cases, variances, gated, scalars, strict=True)
+        )
+    ]
+
+
+def case_of(config: Config, learned: list[Parameters], variance: float, index: int) -> Case:
+    """Return the heads and the prompts of one variance, the `index`-th, and where gates start."""
+    heads = heads_at(config, learned, variance, home_of(config, index))
+    return Case(heads, prompts(config, index), experts.starts(heads)[config.start])
+
+
+def _evaluated(
+    config: Config, case: Case, variance: float, home: int, done: Adapted, scalars: Adapted
 ) -> dict[str, np.ndarray]:
-    """Learn gates on prompts of one variance, the `index`-th, and evaluate them and what they are
-    compared with."""
-    home = home_of(config, index)
-    heads, batch = heads_at(config, learned, variance, home), prompts(config, index)
-    start = experts.starts(heads)
-    done = experts.adapt(heads, batch, config.gate_steps, False, start[config.start])
-    _, scalar = experts.one_scalar(heads, batch, min(config.gate_steps, ONE_NUMBER))
-    picked = torch.eye(len(learned))[home].to(start["even"]).expand_as(start["even"])
+    """Evaluate the gates of one variance, those of the `scalars` that each head has learned alone,
+    and what they are compared with."""
+    heads = case.heads
+    even = experts.starts(heads)["even"]
+    _, scalar = experts.best_scalar(scalars, heads.A.shape[1])
+    picked = torch.eye(heads.A.shape[1])[home].to(even).expand_as(even)
     constructed = picked * trained_on(config)[home] / variance
-    gates = {"gated": done.gates, "scalar": scalar, "last": constructed, "even": start["even"]}
+    gates = {"gated": done.gates, "scalar": scalar, "last": constructed, "even": even}
     losses = {
         name: evaluate(config, heads, gates[name], FEWER if name == "even" else test_set.PROMPTS)
         for name in METHODS
@@ -69,19 +93,14 @@ def from_all_starts(
 ) -> dict[str, np.ndarray]:
     """For each of `names/starts`, `start/gates` [seeds, starts, H] and `start/loss` [seeds,
     starts]: the gates learned when they begin there."""
-    heads, batch = (
-        heads_at(config, learned, variance, home_of(config, index)),
-        prompts(config, index),
-    )
-    starts = experts.starts(heads)
-    gates = [
-        experts.adapt(heads, batch, config.gate_steps, False, start).gates
-        for start in starts.values()
-    ]
+    case = case_of(config, learned, variance, index)
+    starts = experts.starts(case.heads)
+    cases = [case._replace(start=start) for start in starts.values()]
+    gates = [done.gates for done in experts.adapt_all(cases, config.gate_steps)]
     return {
         "names/starts": names(starts),
         "start/gates": torch.stack(gates, 1).cpu().numpy().astype(np.float32),
-        "start/loss": np.stack([evaluate(config, heads, each) for each in gates], 1),
+        "start/loss": np.stack([evaluate(config, case.heads, each) for each in gates], 1),
     }
 
 

@@ -39,7 +39,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
         for part in made.values()
     ]
     every, last = [*met_by(config), *trained_on(config)], len(met_by(config)) - 1
-    found = [adapted(config, learned, variance, index) for index, variance in enumerate(every)]
+    found = adapted(config, learned, every)
     return {
         **phases.curves(FIRST, made),
         **{name: np.stack([each[name] for each in found], 1) for name in found[0]},
