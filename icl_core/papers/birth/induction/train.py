@@ -57,7 +57,14 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     have a single evaluation, at step 0. Raises `Diverged` and `Cancelled`.
     """
     plan = [
-        training_phase(name, part, name == FIRST, _label(config, index), index < config.seeds)
+        training_phase(
+            name,
+            part,
+            keep=name == FIRST,
+            label=_label(config, index),
+            end=index < config.seeds,
+            watched=name != ONE_LAYER,
+        )
         for index, (name, part) in enumerate(_trainings(config).items())
     ]
     curves = partial(_curves, config)

@@ -61,21 +61,21 @@ def trained_names(config: Config, step: int) -> frozenset[str]:
 
 
 def training_phase(
-    name: str, config: Config, keep: bool, label: str, end: bool = False
+    name: str, config: Config, keep: bool, label: str, end: bool = False, watched: bool = True
 ) -> phases.Phase:
-    """One training as a part of a run, called `label` for people; `keep` its snapshots too, or
-    `end`: its last matrices alone."""
+    """Return one training as a part of a run, called `label` for people. Its results hold its
+    snapshots too (`keep`), or its last matrices alone (`end`); curves if it is `watched`."""
     return phases.Phase(
-        name, config.updates, partial(_train, config, keep, end), _curves, label=label
+        name, config.updates, partial(_train, config, keep, end, watched), _curves, label=label
     )
 
 
 def _train(
-    config: Config, keep: bool, end: bool, resumed: Tensors, report: phases.Report
+    config: Config, keep: bool, end: bool, watched: bool, resumed: Tensors, report: phases.Report
 ) -> dict[str, np.ndarray]:
     weights, generator = begun(config)
     trained = problem(config, weights, generator, _watch(config, weights))
-    at = loop.evaluations(config.updates, *EVALUATIONS)
+    at = loop.evaluations(config.updates, *EVALUATIONS) if watched else []
     state = loop.train(trained, config.updates, at, resumed, report, keep)
     measures = evaluate(
         weights, held_out(task_of(config), EVALUATED), config.layers

@@ -7,17 +7,23 @@ only says where to look does not.
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.nn import functional as F
 
 from icl_core.papers.birth.shared.accuracy import hits
-from icl_core.papers.birth.shared.full.gradient import chunk_of
-from icl_core.papers.birth.shared.full.head_scores import evaluate, passes
-from icl_core.papers.birth.shared.full.model import Change, Weights, forward
+from icl_core.papers.birth.shared.full.head_scores import achieved, loss_and_hits, passes
+from icl_core.papers.birth.shared.full.model import (
+    Change,
+    Weights,
+    after_heads,
+    attend,
+    logits_of,
+    read,
+)
 from icl_core.papers.birth.shared.gradient import share
 from icl_core.papers.birth.shared.task import Batch, Task
 
@@ -83,16 +89,42 @@ def corrupted(task: Task, batch: Batch, seed: int = 0) -> Batch:
     return Batch(tokens, batch.in_context, batch.global_, batch.triggers, drawn)
 
 
+class _Part(NamedTuple):
+    """A part of a bench's sequences, with what the model makes of it as it is.
+
+    rows     of the part
+    batch    its sequences
+    streams  [L] of [rows, T, d], the stream before each layer
+    outputs  [L] of [rows, H, T, d_H], the heads' outputs
+    """
+
+    rows: Tensor
+    batch: Batch
+    streams: list[Tensor]
+    outputs: list[Tensor]
+
+
 class Bench:
-    """Held-out sequences on which heads of one model are replaced, with all that is
-    computed once."""
+    """Held-out sequences on which heads of one model are replaced, with all that is computed once.
+
+    What a model computes before the first layer in which a head is replaced does not change, nor do
+    the outputs of this layer's other heads: both are kept.
+    """
 
     def __init__(self, weights: Weights, task: Task, batch: Batch, heads: int) -> None:
-        self.weights, self.heads, self.batch = weights, heads, batch
+        self.weights = weights
+        self.heads = heads
+        self.batch = batch
         self.mean = means(weights, batch, heads)
+        self._parts = _parts(weights, batch, heads)
         self.clean = uncorrupted(task, batch)
         if self.patches:
-            self._corrupt(task)
+            self._clean_parts = _parts(weights, self.clean, heads)
+            self.corrupted = corrupted(task, self.clean)
+            # head outputs on the corrupted sequences, (L, batch, H, T, d_H)
+            self.other = torch.cat(
+                [torch.stack(part.outputs) for part in _parts(weights, self.corrupted, heads)], 1
+            )
 
     @property
     def patches(self) -> bool:
@@ -100,41 +132,64 @@ class Bench:
         return len(self.clean.tokens) > 0
 
     @torch.no_grad()
-    def _corrupt(self, task: Task) -> None:
-        self.corrupted = corrupted(task, self.clean)
-        runs = [
-            torch.stack(found.outputs)
-            for _, _, found in passes(self.weights, self.corrupted, self.heads)
-        ]
-        self.other = torch.cat(
-            runs, 1
-        )  # head outputs on the corrupted sequences [L, batch, H, T, d_H]
-
     def measure(self, which: Iterable[tuple[int, int]], by: str) -> dict[str, float]:
-        """The `MEASURES` after the replacement `by`, one of `WAYS`, of some heads; none is the
-        model as it is."""
+        """Return the `MEASURES` after the replacement `by`, one of `WAYS`, of some heads; none is
+        the model as it is."""
         chosen = list(which)
         if by == "patch":
             return self._patched(chosen) if self.patches else dict.fromkeys(MEASURES, float("nan"))
         mean = self.mean[:, None] if by == "mean" else torch.zeros_like(self.mean)[:, None]
-        found = evaluate(self.weights, self.batch, self.heads, replacing(chosen, mean))
-        return {name: found[name] for name in MEASURES if name in found} | {"other": float("nan")}
+        outcomes = [
+            loss_and_hits(self._logits(part, chosen, mean), part.batch) for part in self._parts
+        ]
+        measured = achieved(self.batch, outcomes)
+        return {name: measured[name] for name in MEASURES if name in measured} | {
+            "other": float("nan")
+        }
 
-    @torch.no_grad()
     def _patched(self, which: list[tuple[int, int]]) -> dict[str, float]:
-        clean, twin, right, as_twin, losses = self.clean, self.corrupted, [], [], []
-        for rows in torch.arange(len(clean.inputs)).split(chunk_of(clean)):
-            change = replacing(which, self.other[:, rows])
-            logits = forward(self.weights, clean.inputs[rows], self.heads, change).logits
-            right.append(hits(logits, clean.targets[rows]))
-            as_twin.append(hits(logits, twin.targets[rows]))
-            losses.append(F.cross_entropy(logits.mT, clean.targets[rows], reduction="none"))
-        loss = torch.cat(losses)
+        """Return the MEASURES where heads say what they say of the corrupted sequences."""
+        clean = self.clean
+        losses: list[Tensor] = []
+        right: list[Tensor] = []
+        as_corrupted: list[Tensor] = []
+        for part in self._clean_parts:
+            logits = self._logits(part, which, self.other[:, part.rows])
+            loss, hit = loss_and_hits(logits, part.batch)
+            losses.append(loss)
+            right.append(hit)
+            as_corrupted.append(hits(logits, self.corrupted.targets[part.rows]))
         accuracy, error = share(torch.cat(right), clean.in_context)
-        other, _ = share(torch.cat(as_twin), clean.in_context)
-        return dict(
-            zip(MEASURES, (accuracy, error, share(loss, clean.global_)[0], other), strict=True)
-        )
+        global_loss, _ = share(torch.cat(losses), clean.global_)
+        other, _ = share(torch.cat(as_corrupted), clean.in_context)
+        return dict(zip(MEASURES, (accuracy, error, global_loss, other), strict=True))
+
+    def _logits(
+        self,
+        part: _Part,
+        which: list[tuple[int, int]],
+        by: Float[Tensor, "L batch H T d_H"],
+    ) -> Float[Tensor, "batch T N"]:
+        """Return the logits on a part with `by` in place of the outputs of some heads."""
+        change = replacing(which, by)
+        layers = len(part.streams)
+        first = min((layer for layer, _ in which), default=layers)
+        x = part.streams[first - 1]  # (batch, T, d)
+        z = part.outputs[first - 1]  # (batch, H, T, d_H)
+        for layer in range(first, layers + 1):
+            if layer > first:
+                read_by_heads = read(self.weights, x, f"attention{layer}")
+                z, _ = attend(self.weights, layer, read_by_heads, self.heads)
+            x = after_heads(self.weights, layer, x, change(layer, z))
+        return logits_of(self.weights, x)
+
+
+@torch.no_grad()
+def _parts(weights: Weights, batch: Batch, heads: int) -> list[_Part]:
+    return [
+        _Part(rows, part, made.streams, made.outputs)
+        for rows, part, made in passes(weights, batch, heads)
+    ]
 
 
 def each_alone(

@@ -147,7 +147,8 @@ def _train(
     """
     weights, generator = begun(config)
     trained = problem(config, weights, generator, _watch(config, weights))
-    evaluations = loop.evaluations(config.steps, *EVALUATIONS)
+    # the one-layer model is measured at its end alone
+    evaluations = loop.evaluations(config.steps, *EVALUATIONS) if end else []
     state = loop.train(trained, config.steps, evaluations, resumed, report, keep)
     final = {name: tensor.half().float() for name, tensor in weights.items()}
     results = {**_curves(state), **_evaluated(config, final)}

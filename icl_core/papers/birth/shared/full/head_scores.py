@@ -4,13 +4,14 @@ heads does."""
 from collections.abc import Iterator
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
 from icl_core.papers.birth.shared.accuracy import hits
 from icl_core.papers.birth.shared.behaviour import Behaviour, Measures, measure, summary
 from icl_core.papers.birth.shared.full.gradient import chunk_of
-from icl_core.papers.birth.shared.full.model import Change, Pass, Weights, forward, layers_of
+from icl_core.papers.birth.shared.full.model import Pass, Weights, forward, layers_of
 from icl_core.papers.birth.shared.gradient import share
 from icl_core.papers.birth.shared.task import Batch
 
@@ -20,26 +21,19 @@ def head_names(layers: int, heads: int) -> list[str]:
     return [f"{layer}.{head}" for layer in range(1, layers + 1) for head in range(1, heads + 1)]
 
 
-def passes(
-    weights: Weights, batch: Batch, heads: int, change: Change | None = None
-) -> Iterator[tuple[Tensor, Batch, Pass]]:
+def passes(weights: Weights, batch: Batch, heads: int) -> Iterator[tuple[Tensor, Batch, Pass]]:
     """The model run over a batch, chunk by chunk: which sequences these are, they themselves, what
     it makes of them."""
     for rows in torch.arange(len(batch.inputs)).split(chunk_of(batch)):
         part = batch.take(rows, batch.tokens.device)
-        yield rows, part, forward(weights, part.inputs, heads, change)
+        yield rows, part, forward(weights, part.inputs, heads)
 
 
 @torch.no_grad()
-def evaluate(
-    weights: Weights, batch: Batch, heads: int, change: Change | None = None
-) -> dict[str, float]:
-    """Accuracy and loss in context, accuracy_new where the target is not the input itself, global
-    loss; each with its standard error under its name with `_error`."""
-    return _achieved(
-        batch,
-        [_loss_and_hits(each, part) for _, part, each in passes(weights, batch, heads, change)],
-    )
+def evaluate(weights: Weights, batch: Batch, heads: int) -> dict[str, float]:
+    """Return `achieved` of a model on a batch."""
+    made = passes(weights, batch, heads)
+    return achieved(batch, [loss_and_hits(found.logits, part) for _, part, found in made])
 
 
 @torch.no_grad()
@@ -47,19 +41,27 @@ def look(weights: Weights, batch: Batch, heads: int) -> tuple[dict[str, float], 
     """`evaluate`, and what every head does, [layers × heads]."""
     outcomes, measures = [], []
     for _, part, found in passes(weights, batch, heads):
-        outcomes.append(_loss_and_hits(found, part))
+        outcomes.append(loss_and_hits(found.logits, part))
         measures.append(measure(torch.cat(found.attention, 1), part.inputs))
     every = Measures(*(torch.cat(each) for each in zip(*measures, strict=True)))
     assert every.previous.shape[1] == heads * layers_of(weights)
-    return _achieved(batch, outcomes), summary(every, batch.in_context, batch.global_)
+    return achieved(batch, outcomes), summary(every, batch.in_context, batch.global_)
 
 
-def _loss_and_hits(found: Pass, part: Batch) -> tuple[Tensor, Tensor]:
-    loss = F.cross_entropy(found.logits.mT, part.targets, reduction="none")
-    return loss, hits(found.logits, part.targets)
+def loss_and_hits(
+    logits: Float[Tensor, "batch T N"], part: Batch
+) -> tuple[Float[Tensor, "batch T"], Float[Tensor, "batch T"]]:
+    """Return the loss at every position, and whether the prediction is right."""
+    loss = F.cross_entropy(logits.mT, part.targets, reduction="none")
+    return loss, hits(logits, part.targets)
 
 
-def _achieved(batch: Batch, outcomes: list[tuple[Tensor, Tensor]]) -> dict[str, float]:
+def achieved(batch: Batch, outcomes: list[tuple[Tensor, Tensor]]) -> dict[str, float]:
+    """Return accuracy and loss in context, accuracy_new where the target is not the input itself,
+    and the global loss; each with its standard error under its name with `_error`.
+
+    `outcomes` are `loss_and_hits` of the batch's parts, in order.
+    """
     loss, right = (torch.cat(each) for each in zip(*outcomes, strict=True))
     found = {
         "accuracy": share(right, batch.in_context),

@@ -32,11 +32,13 @@ WIDER = 4  # the hidden layer of the feed-forward layer, times d
 
 
 class Pass(NamedTuple):
-    """What a model makes of sequences; attention maps and head outputs z, a layer each."""
+    """What a model makes of sequences; of each layer the attention maps, the head outputs z, and
+    the stream before it."""
 
     logits: Float[Tensor, "batch T N"]
     attention: list[Float[Tensor, "batch H T T"]]
     outputs: list[HeadOutputs]
+    streams: list[Float[Tensor, "batch T d"]]
 
 
 def initialise(
@@ -97,21 +99,32 @@ def forward(
     a patch. The sequences may be shorter than the T positions that the weights hold.
     """
     x = weights["W_E"][tokens] + weights["P"][: tokens.shape[1]]  # (batch, T, d)
-    maps, outputs = [], []
+    maps, outputs, streams = [], [], []
     for layer in range(1, layers_of(weights) + 1):
         z, attention = attend(weights, layer, read(weights, x, f"attention{layer}"), heads)
         z = change(layer, z) if change else z  # (batch, H, T, d/H)
-        x = (
-            x + z.transpose(1, 2).flatten(2) @ weights[f"W_O{layer}"].T
-        )  # heads side by side: (batch, T, d)
-        if f"W_in{layer}" in weights:
-            hidden = F.relu(
-                read(weights, x, f"mlp{layer}") @ weights[f"W_in{layer}"].T
-            )  # (batch, T, 4d)
-            x = x + hidden @ weights[f"W_out{layer}"].T
+        streams.append(x)
+        x = after_heads(weights, layer, x, z)
         maps.append(attention)
         outputs.append(z)
-    return Pass(read(weights, x, "out") @ weights["W_U"].T, maps, outputs)  # logits (batch, T, N)
+    return Pass(logits_of(weights, x), maps, outputs, streams)
+
+
+def after_heads(
+    weights: Weights, layer: int, x: Float[Tensor, "batch T d"], z: HeadOutputs
+) -> Float[Tensor, "batch T d"]:
+    """Return the stream after a layer whose heads have written z into the stream x before it."""
+    # heads side by side: (batch, H, T, d/H) to (batch, T, d)
+    x = x + z.transpose(1, 2).flatten(2) @ weights[f"W_O{layer}"].T
+    if f"W_in{layer}" in weights:
+        hidden = F.relu(read(weights, x, f"mlp{layer}") @ weights[f"W_in{layer}"].T)
+        x = x + hidden @ weights[f"W_out{layer}"].T  # from (batch, T, 4d)
+    return x
+
+
+def logits_of(weights: Weights, x: Float[Tensor, "batch T d"]) -> Float[Tensor, "batch T N"]:
+    """Return the logits of the next token, of the stream after the last layer."""
+    return read(weights, x, "out") @ weights["W_U"].T
 
 
 def attend(
