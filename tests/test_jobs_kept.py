@@ -16,6 +16,7 @@ from icl_core import registry
 from icl_core.cluster import remote_job
 from icl_core.jobs import admission, batched_jobs, folder, forget, queue, spawn, train, worker
 from icl_core.jobs.folder import Job, hold_lock
+from icl_core.machine import device
 from icl_core.papers.birth.shared.text_counts import count
 from icl_core.runs import database, documents, owners, store
 from icl_core.runs.file import pack
@@ -231,6 +232,24 @@ def test_company_is_taken_by_one_worker_at_a_time(monkeypatch):
         (other,) = batched_jobs.batch_with(first, 1)
         other.lock.close()
     assert asked == [other.job.key] == keys[1:2]
+
+
+@pytest.mark.parametrize(
+    ("slots", "load", "taken"), [(1, 0.0, 5), (2, 0.2, 2), (2, 1.4, 5), (4, 7.0, 5), (4, 0.0, 1)]
+)
+def test_a_batch_is_shared_among_idle_cores_alone(monkeypatch, slots, load, taken):
+    """Six jobs of one shape: on a busy machine the first worker takes all of them."""
+    keys = [queue.submit(TOY, config(seed=seed), later=True) for seed in range(6)]
+    monkeypatch.setattr(batched_jobs, "_shape", lambda job: ("alike", 20))
+    monkeypatch.setattr(device, "_cores", lambda: slots)
+    monkeypatch.setattr(device.psutil, "getloadavg", lambda: (load, 0.0, 0.0))
+    first = batched_jobs.take_job(keys[0])
+    assert first
+    with first.lock:
+        others = batched_jobs.batch_with(first, slots)
+        for other in others:
+            other.lock.close()
+    assert len(others) == taken
 
 
 @pytest.mark.parametrize("later", [False, True])

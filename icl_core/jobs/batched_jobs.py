@@ -49,8 +49,12 @@ def batch_with(first: HeldJob, slots: int) -> list[HeldJob]:
     shape.
 
     They are at most this worker's share of what waits; the rest is for the idle workers of the
-    `slots`. A run that was requested alone is never batched: nobody waits for others' runs.
+    `slots`, as far as there are idle cores for them: on a busy machine two programs of ten runs
+    take longer than one of twenty. A run that was requested alone is never batched: nobody waits
+    for others' runs.
     """
+    from icl_core.machine import device  # imports torch
+
     states = queue.states()
     variables = environment.current()
     waiting = [
@@ -63,7 +67,8 @@ def batch_with(first: HeldJob, slots: int) -> list[HeldJob]:
     if most > 1:
         keys = [state.key for state in waiting if _shape(Job(state.key))[0] == shape]
     busy = len({state.pid for state in states if state.status == "running"})
-    share = math.ceil((1 + len(waiting)) / max(1, slots - busy))
+    workers = max(1, min(slots - busy, device.idle_cores()))
+    share = math.ceil((1 + len(waiting)) / workers)
     batch: list[HeldJob] = []
     for key in keys:
         if len(batch) + 1 >= min(most, share):

@@ -102,13 +102,24 @@ def workers() -> int:
     allows."""
     if current_device().type == "cuda":
         return 1 if os.environ.get("ICL_DEVICE") else max(1, torch.cuda.device_count())
+    more = int((_share_of_memory() - containers.HELD) // (containers.WORKER + SMALL_RUN))
+    return max(1, min(_cores(), 1 + more))
+
+
+def idle_cores() -> int:
+    """Return how many cores had nothing to do over the last minute, at least one. Load that does
+    not come from this machine's container counts, too."""
+    return max(1, round(_cores() - psutil.getloadavg()[0]))
+
+
+def _cores() -> int:
+    """Return the number of cores that this process may use."""
     cores = os.cpu_count() or 1
-    if hasattr(os, "sched_getaffinity"):  # the cores that this process may use; Linux only
+    if hasattr(os, "sched_getaffinity"):  # Linux only
         cores = len(os.sched_getaffinity(0))
     if (limit := containers.core_limit()) is not None:
-        cores = min(cores, int(limit))
-    more = int((_share_of_memory() - containers.HELD) // (containers.WORKER + SMALL_RUN))
-    return max(1, min(cores, 1 + more))
+        cores = max(1, min(cores, int(limit)))
+    return cores
 
 
 def precision() -> str:

@@ -58,8 +58,9 @@ STEPS = 40
 # workers it is one
 WORKER = """
 import sys
-from icl_core import device, registry
+from icl_core import registry
 from icl_core.jobs import worker
+from icl_core.machine import device
 device.set_threads(1)
 registry.experiment(sys.argv[1])
 print("ready", flush=True)

@@ -62,7 +62,7 @@ class View:
 
 
 FASTEST = Config()
-ORDER = Config(scale="code", optimiser="sgd", learning_rate=0.3, steps=500)
+ORDER = Config(scale="code", optimiser="sgd", learning_rate=0.3, steps=300)
 BOTH = Config(
     triggers="fixed",
     feed_forward=True,
@@ -70,6 +70,7 @@ BOTH = Config(
     optimiser="sgd",
     learning_rate=1.0,
     scale="code",
+    steps=200,
 )
 FIGURE_3 = replace(ORDER, learning_rate=0.2, steps=600, freeze_until=300)
 FIGURE_4 = replace(BOTH, triggers="random", K=3, steps=600)
