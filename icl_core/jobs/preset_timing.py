@@ -21,7 +21,7 @@ from icl_core.jobs.preset_seconds import PresetSeconds
 from icl_core.machine import device
 from icl_core.machine.pace import Pace
 
-WHOLE = 20.0  # seconds of a training beyond which it is timed in parts
+WHOLE = 6.0  # seconds of a training beyond which it is timed in parts
 PART = 1.0  # seconds of each part at least
 PART_OF_STEPS = 20  # a part has at least the steps before it, divided by this
 FORWARD = 2  # a training is taken forward to so many times the steps that are done

@@ -372,7 +372,7 @@ def _first_phases(plan: Sequence[Phase], results: Made) -> Made:
     return {phase.name: results[phase.name] for phase in begun}
 
 
-def _fold(kind: str, results: Made) -> dict[str, np.ndarray]:
+def _fold(kind: str, results: Mapping[str, Tensors]) -> dict[str, np.ndarray]:
     """Return all tensors in one dictionary, as `<kind>/<phase>/<tensor>`."""
     return {
         f"{kind}/{name}/{inner}": array

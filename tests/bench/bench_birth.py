@@ -112,7 +112,12 @@ def gradient_row(pipe: Any, positions: str, sequences: int) -> Row:
         return seconds(lambda: loss_and_gradient(weights, batch, positions))
 
     times = alternated(pipe, lambda seed: (positions, seed, sequences), fast, ROUNDS[sequences])
-    return compared(f"Birth: gradient, loss on {PLACES[positions]}, {sequences} sequences", *times)
+    weights, batch = setting(positions, 0, sequences)
+    return compared(
+        f"Birth: gradient, loss on {PLACES[positions]}, {sequences} sequences",
+        *times,
+        work=lambda: loss_and_gradient(weights, batch, positions),
+    )
 
 
 def authors_row(pipe: Any) -> Row:
@@ -123,7 +128,11 @@ def authors_row(pipe: Any) -> Row:
     )
     note = "; drawing and update included"
     return compared(
-        f"Birth: training step, the authors' loop, {PAPER.batch} sequences", *times, "theirs", note
+        f"Birth: training step, the authors' loop, {PAPER.batch} sequences",
+        *times,
+        "theirs",
+        note,
+        work=step,
     )
 
 
@@ -149,6 +158,7 @@ def precision_rows() -> Iterator[Row]:
 
 def rows() -> Iterator[Row]:
     """See the head of this file."""
+    yield timing.machine_row()
     here, there = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(
         target=plain_side, args=(there,), daemon=True

@@ -66,7 +66,11 @@ def form_row(name: str, config: Config, recurrent: Callable) -> Row:
     ]
     times = by_turns(ways, ROUNDS, lambda turn: (fresh(config, turn),))
     return compared(
-        f"GD-SSM: gradient, {name}", *times, "loop", f"; the gradients agree to {gap:.0e}"
+        f"GD-SSM: gradient, {name}",
+        *times,
+        "loop",
+        f"; the gradients agree to {gap:.0e}",
+        work=lambda: gradient(weights, tasks),
     )
 
 

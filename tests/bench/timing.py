@@ -3,11 +3,15 @@
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from icl_core.training.loop import Problem
 
+PEAK_SIZE = 1024  # of the products by which the peak is measured
+OFTEN = 10_000  # calls of a tiny operation
 Row = tuple[str, str, str]  # what · a ratio, or a value with its unit · remark
 Work = Callable[..., object]
 
@@ -33,9 +37,54 @@ def by_turns(
     return [statistics.median(each) for each in zip(*times[1:], strict=True)]
 
 
-def compared(what: str, slow: float, fast: float, slow_name: str = "plain", note: str = "") -> Row:
-    """The row of a way that is so many times as fast as another."""
-    return what, f"{short(slow / fast)} ×", f"{slow_name} {said(slow)}, here {said(fast)}{note}"
+def compared(
+    what: str,
+    slow: float,
+    fast: float,
+    slow_name: str = "plain",
+    note: str = "",
+    work: Work | None = None,
+) -> Row:
+    """The row of a way that is so many times as fast as another; with `work`, the fast one, also
+    the share of the machine's peak at which its products run."""
+    share = f"; {of_peak(work, fast)}" if work else ""
+    remark = f"{slow_name} {said(slow)}, here {said(fast)}{note}{share}"
+    return what, f"{short(slow / fast)} ×", remark
+
+
+def of_peak(work: Work, seconds: float) -> str:
+    """The operations of the matrix products in `work`, which takes `seconds`, as a share of the
+    `peak`: "41% of the peak"."""
+    with FlopCounterMode(display=False) as counter:
+        work()
+    return f"{counter.get_total_flops() / seconds / peak():.0%} of the peak"
+
+
+@cache
+def peak() -> float:
+    """The operations a second of float32 products at the precision that is set, on one thread: the
+    most of some products of 1024 × 1024."""
+    left = torch.randn(PEAK_SIZE, PEAK_SIZE)
+    right = torch.randn(PEAK_SIZE, PEAK_SIZE)
+    least = min(seconds(torch.mm, left, right) for _ in range(20))
+    return 2 * PEAK_SIZE**3 / least
+
+
+def machine_row() -> Row:
+    """What this machine can do at its best, on one thread."""
+    small = torch.zeros(2)
+    overhead = min(seconds(_often, small.add_, 1) for _ in range(5)) / OFTEN
+    remark = f"float32 products of {PEAK_SIZE} × {PEAK_SIZE}; a tiny operation takes "
+    return (
+        "the peak of this machine",
+        f"{short(peak() / 1e9)} GFLOP/s",
+        (f"{remark}{short(1e6 * overhead)} µs; one thread"),
+    )
+
+
+def _often(work: Work, *arguments: object) -> None:
+    for _ in range(OFTEN):
+        work(*arguments)
 
 
 def said(count: float) -> str:

@@ -70,7 +70,6 @@ BOTH = Config(
     optimiser="sgd",
     learning_rate=1.0,
     scale="code",
-    steps=200,
 )
 FIGURE_3 = replace(ORDER, learning_rate=0.2, steps=600, freeze_until=300)
 FIGURE_4 = replace(BOTH, triggers="random", K=3, steps=600)

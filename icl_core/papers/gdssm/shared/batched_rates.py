@@ -62,7 +62,7 @@ def train(
             of_rows, measures = single.gradient(apart, single.draw(config, config.batch, leader))
             return [of_rows], measures
 
-        def evaluate(step: int) -> list[loop.Measures]:
+        def evaluate(step: int) -> Sequence[loop.Measures]:
             return batched.by_member(measure(apart), [config.seeds] * count)
 
         return batched.Whole(gradient, evaluate, [0] * count)

@@ -1,0 +1,55 @@
+"""What a visitor is told that a preset takes, beside the processor time that it takes here.
+
+Presets of the classroom; with `--all` all of them, the long trainings timed in parts
+(`icl_core.jobs.preset_timing`). No run that was trained here is known: the estimates are those of a
+fresh installation.
+"""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from unittest.mock import patch
+
+from icl_core import registry
+from icl_core.jobs import estimate, preset_timing
+from icl_core.runs import store
+from tests.bench import timing
+from tests.bench.timing import Row, said
+
+CLOSE = 1.5  # a factor
+
+
+def rows() -> Iterator[Row]:
+    """See the head of this file."""
+    with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, ICL_CACHE_DIR=folder):
+        store.default.cache_clear()
+        try:
+            estimate.know_pace()
+            yield from _presets()
+        finally:
+            store.default().close()
+            store.default.cache_clear()
+
+
+def _presets() -> Iterator[Row]:
+    ratios: list[float] = []
+    for experiment_id in registry.experiment_ids():
+        experiment = registry.experiment(experiment_id)
+        for preset in experiment.presets:
+            if preset.group != "Classroom" and not timing.thorough:
+                continue
+            estimated = estimate.estimate_seconds(experiment_id, preset.config)
+            if estimated is None:
+                yield f"{experiment_id}, {preset.title}", "unknown", "its seconds are not shipped"
+                continue
+            told = estimated - estimate.FIGURES
+            taken = preset_timing.time_run(experiment, preset.config)
+            ratios.append(told / taken)
+            what = f"{experiment_id}, {preset.title}"
+            yield what, f"{told / taken:.2f} ×", f"estimated {said(told)}, took {said(taken)}"
+    close = sum(1 / CLOSE <= ratio <= CLOSE for ratio in ratios)
+    yield (
+        f"estimates within a factor of {CLOSE}",
+        f"{close} of {len(ratios)}",
+        f"from {min(ratios):.2f} to {max(ratios):.2f} times the processor time",
+    )
