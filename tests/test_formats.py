@@ -49,6 +49,21 @@ def test_a_size_is_in_kib_or_mib():
     ]
 
 
+@pytest.mark.parametrize(
+    ("least", "seconds", "said"),
+    [
+        (10, 12, "about 12 s"),
+        (20, 41, "20 to 41 s"),
+        (80, 200, "80 s to 3 min"),
+        (600, 1500, "10 to 25 min"),
+        (0.2, 0.9, "about 1 s"),
+        (3000, 9000, "50 min to 2.5 h"),
+    ],
+)
+def test_the_time_left_is_a_range_on_a_busy_machine(least, seconds, said):
+    assert formats.time_left(least, seconds) == said
+
+
 def test_a_duration_is_as_exact_as_an_estimate():
     assert [formats.duration(seconds) for seconds in (None, 0.2, 89, 90, 5399, 5400)] == [
         "time unknown",

@@ -21,6 +21,7 @@ from icl_core.jobs.phase_helper import (
     assist,
     identity_of,
 )
+from icl_core.machine import device
 from icl_core.runs import store
 from icl_core.training import phases
 from icl_core.training.loop import State
@@ -250,6 +251,29 @@ def test_the_time_left_is_by_the_steps_that_are_made_here(job, monkeypatch):
     assert (
         told["step"] == 26_000 and 200 < told["seconds_left"] < 300
     )  # a thousand steps in ten seconds
+
+
+def test_the_time_left_is_by_the_last_five_seconds(job, monkeypatch):
+    """By the clock and, as far as the processor was free, by the seconds of computing."""
+    clock = [job_progress.time.monotonic()]
+    computed = [0.0]
+    monkeypatch.setattr(job_progress.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(device, "clock", lambda: computed[0])
+    made = own(job)
+    start = clock[0]
+    # ten steps a second for ten seconds, then one a second, of which the processor has half
+    for second in range(1, 11):
+        clock[0], computed[0] = start + second, float(second)
+        made.report(10 * second, 1000, 1.0, dict, dict)
+        made.write_state()
+    assert job.state()["seconds_left"] == pytest.approx(90)
+    assert job.state()["least_seconds_left"] == pytest.approx(90)
+    for second in range(1, 11):
+        clock[0], computed[0] = start + 10 + second, 10 + second / 2
+        made.report(100 + second, 1000, 1.0, dict, dict)
+        made.write_state()
+    assert job.state()["seconds_left"] == pytest.approx(890)
+    assert job.state()["least_seconds_left"] == pytest.approx(445)
 
 
 def test_what_a_checkpoint_holds_of_others_is_not_counted_twice(job):

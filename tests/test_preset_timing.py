@@ -1,0 +1,145 @@
+"""How long a preset takes: a short run is timed whole, a long one in parts, by a clock that the
+steps themselves move on."""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from house import TOY, house
+
+from icl_core import registry
+from icl_core.build import time_presets
+from icl_core.cli import main
+from icl_core.jobs import preset_seconds, preset_timing
+from icl_core.machine import device
+from icl_core.machine.pace import Pace
+from icl_core.training import loop, phases
+from icl_core.training.phases import Phase
+
+STEP, EVALUATION, END = 0.05, 0.2, 3.0  # seconds
+
+
+class Clock:
+    """A clock of computing that only work moves on."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def work(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    made = Clock()
+    monkeypatch.setattr(device, "clock", lambda: made.now)
+    monkeypatch.setattr(preset_timing.findings, "measure", lambda *given: made.work(END))
+    return made
+
+
+def phase(clock: Clock, name: str, steps: int) -> Phase:
+    """A training whose steps and evaluations take fixed times."""
+
+    def train(resumed, report):
+        w = torch.zeros(1)
+        generator = torch.Generator().manual_seed(0)
+
+        def gradient(step):
+            clock.work(STEP)
+            return {"w": torch.ones(1)}, {"loss": 1.0}
+
+        def evaluate(step):
+            clock.work(EVALUATION)
+            return {"away": float(w)}
+
+        problem = loop.Problem(
+            {"w": w}, gradient, evaluate, partial(torch.optim.SGD, lr=0.1), (generator,), "loss"
+        )
+        state = loop.train(problem, steps, loop.evaluations(steps, 5, 20), resumed, report)
+        clock.work(END)
+        assert len(state.batch["loss"]) == steps  # also those of the steps that were skipped
+        return state.now()
+
+    return Phase(name, steps, train)
+
+
+def experiment(clock: Clock, lengths: list[int]):
+    plan = [phase(clock, f"training {index}", steps) for index, steps in enumerate(lengths)]
+
+    def run(config, progress):
+        clock.work(1.0)  # before the first training
+        return phases.run(plan, progress, lambda results: {})
+
+    toy = registry.experiment(TOY)
+    return replace(toy, run=run)
+
+
+def whole(lengths: list[int]) -> float:
+    """The seconds of the whole run."""
+    trainings = [
+        steps * STEP + len(loop.evaluations(steps, 5, 20)) * EVALUATION + END for steps in lengths
+    ]
+    return 1.0 + sum(trainings) + END
+
+
+def test_a_short_run_is_timed_to_its_end(clock):
+    made = experiment(clock, [20, 30])
+    assert preset_timing.time_run(made, None) == pytest.approx(whole([20, 30]))
+    assert clock.now == pytest.approx(whole([20, 30]))
+
+
+@pytest.mark.parametrize("lengths", [[3000], [20, 4000, 1000]], ids=str)
+def test_a_long_run_is_timed_in_parts(clock, lengths):
+    """Evaluations are rarer the longer it goes on; only a part of the steps is made."""
+    made = experiment(clock, lengths)
+    assert preset_timing.time_run(made, None) == pytest.approx(whole(lengths), rel=0.05)
+    assert clock.now < whole(lengths) / 2.5
+
+
+def test_trainings_of_one_program_are_taken_forward_together():
+    saved = {
+        "now/a/step": np.array([10]),
+        "now/a/batch/loss": np.arange(10.0),
+        "now/b/step": np.array([10]),
+        "now/b/curve/step": np.arange(3),
+        "phase/c/step": np.array([7]),
+    }
+    moved = preset_timing._at_step(saved, 20, 50)
+    assert moved["now/a/step"] == moved["now/b/step"] == 25 and moved["phase/c/step"] == 7
+    assert len(moved["now/a/batch/loss"]) == 25 and moved["now/a/batch/loss"][-1] == 9.0
+    assert len(moved["now/b/curve/step"]) == 3
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    with house(tmp_path, monkeypatch) as made:
+        yield made
+
+
+def test_the_build_times_presets_and_keeps_those_of_others(runs, monkeypatch, capsys):
+    paces = iter((Pace(0.03, 0.01), Pace(0.06, 0.02)))
+    monkeypatch.setattr("icl_core.build.measure_pace", lambda: next(paces))
+    monkeypatch.setattr(preset_timing, "time_run", lambda *given: 10.0)
+    first, second = (preset.name for preset in registry.experiment(TOY).presets[:2])
+    gone = {TOY: {"gone": 1.0, first: 5.0}}
+    preset_seconds.write(preset_seconds.PresetSeconds(Pace(0.03, 0.01), gone))
+    time_presets([TOY], [second])
+    known = preset_seconds.load()
+    assert known and known.by_experiment[TOY] == {first: 5.0, second: 10.0}
+    assert main(["build", TOY, "--time", "--preset", first]) == 0  # a machine of half the pace
+    known = preset_seconds.load()
+    assert known and known.pace == (0.03, 0.01)
+    assert known.by_experiment[TOY] == {first: 5.0, second: 10.0}
+    assert f"{TOY} ({first}): 10 s" in capsys.readouterr().err
+
+
+def test_the_seconds_of_every_preset_are_shipped():
+    known = preset_seconds.load()
+    assert known
+    for experiment_id in registry.experiment_ids():
+        if experiment_id.startswith("toy."):
+            continue
+        names = [preset.name for preset in registry.experiment(experiment_id).presets]
+        assert set(known.by_experiment[experiment_id]) == set(names), experiment_id
