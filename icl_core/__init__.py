@@ -1,2 +1,6 @@
 """The core of the dashboard: experiments, their training and their figures. Never imports
-streamlit."""
+streamlit, and torch not before it is used."""
+
+from icl_core.machine import late_imports
+
+late_imports.postpone()

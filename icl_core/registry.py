@@ -17,6 +17,7 @@ from icl_core.contract.experiment import Experiment, Paper
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.lesson import Lesson
 from icl_core.contract.suggestion import nearest
+from icl_core.machine import device
 
 _log = logging.getLogger(__name__)
 
@@ -26,8 +27,7 @@ def papers() -> dict[str, Paper]:
     """Return all papers by folder name, in the order that they ask for.
 
     A paper that cannot be imported is left out, with a message in the log. No experiment is
-    imported, hence no torch. `ICL_PAPERS` may name one more folder of papers, to try a paper before
-    it is moved in.
+    imported. `ICL_PAPERS` may name one more folder of papers, to try a paper before it is moved in.
     """
     extra = os.path.expanduser(os.environ.get("ICL_PAPERS", ""))
     if extra and extra not in _papers.__path__:
@@ -69,14 +69,12 @@ def _value(module: str, name: str) -> Any:
 
 @cache
 def experiment(experiment_id: str) -> Experiment:
-    """Return the experiment called `paper.name`. Imports torch.
+    """Return the experiment called `paper.name`.
 
     `BadSetting` lists the experiments if there is none of this name.
     """
     if experiment_id not in experiment_ids():
         raise _unknown(experiment_id)
-    from icl_core.machine import device  # imports torch
-
     with device.no_memory_check():  # of its presets, whose runs are shown on small machines, too
         return _value(experiment_id, "EXPERIMENT")
 

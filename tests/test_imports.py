@@ -68,15 +68,94 @@ def test_pages_are_short_and_define_no_class() -> None:
         assert path.read_text().count("\n") < 60, path
 
 
-def test_the_contract_and_the_front_page_need_no_torch() -> None:
-    modules = [
-        ".".join(path.relative_to(ROOT).with_suffix("").parts)
-        for path in sorted((ROOT / "icl_core" / "contract").glob("[!_]*.py"))
-    ]
-    modules += ["icl_core.runs.store", "icl_core.figures", "icl_core.findings.findings"]
-    code = f"import sys, {', '.join(modules)}\nfrom icl_core import registry\nregistry.papers()\n"
-    code += "assert 'torch' not in sys.modules"
+# Who may import torch, and in a paper which files may not.
+WITH_TORCH = {"learners", "machine", "papers", "training"}
+WITHOUT_TORCH = {"atlas", "claims", "diagram", "lesson", "picture", "settings", "story"}
+
+
+def test_torch_is_imported_by_what_computes() -> None:
+    for path in CORE:
+        if within(imported(path), "torch"):
+            assert path.relative_to(ROOT / "icl_core").parts[0] in WITH_TORCH, path
+            assert path.stem not in WITHOUT_TORCH, path
+
+
+def alone(code: str) -> None:
+    """Run code in a process of its own, which has nothing imported."""
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+# Their cost counts the parameters of models, which torch draws.
+COUNTED = ("gdssm.comparison", "gdssm.learns")
+LOOK = """
+from icl_core.machine import late_imports
+def look(what, *libraries):
+    for library in libraries:
+        assert not late_imports.is_imported(library), f"{what} imports {library}"
+"""
+
+
+def test_no_file_needs_torch_or_pandas_to_be_imported() -> None:
+    """A file of a paper may import them at its top, but not use them there: its experiment would
+    take two seconds longer to be listed, and every page 200 MiB. If a default, a constant or a
+    decorator needs torch, make it in a function."""
+    names = [
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for path in CORE
+    ]
+    code = f"{LOOK}import importlib\nfor name in {names}:\n    importlib.import_module(name)\n"
+    code += "    look(name, 'torch', 'pandas')\n"
+    code += "from icl_core import registry\nfor name in registry.experiment_ids():\n"
+    alone(code + "    registry.experiment(name)\n    look(name, 'torch', 'pandas')")
+
+
+def test_settings_headers_claims_and_commands_need_no_torch() -> None:
+    alone(
+        f"{LOOK}COUNTED = {COUNTED}"
+        + """
+import contextlib, io
+from icl_core import cli, registry
+from icl_core.findings import findings
+from icl_core.jobs import queue
+from icl_core.runs import store
+for name in registry.experiment_ids():
+    experiment = registry.experiment(name)
+    for preset in experiment.presets:
+        store.default().find(name, preset.config)
+        experiment.goes_on(preset.config)
+        if experiment.diagram:
+            experiment.diagram(preset.config)
+        if name not in COUNTED:
+            experiment.cost(preset.config)
+        look(f"the preset {preset.name} of {name}", "torch", "pandas")
+    with contextlib.redirect_stdout(io.StringIO()):
+        cli.main(["show", name])
+    look(f"show {name}", "torch", "pandas")
+with contextlib.redirect_stdout(io.StringIO()):
+    cli.main(["list"])
+    cli.main(["claims"])
+look("claims", "torch", "pandas")
+queue.submit(name, registry.experiment(name).config())
+queue.states()
+look("the queue", "torch", "pandas")
+"""
+    )
+
+
+def test_pages_without_a_drawing_of_a_run_need_no_torch() -> None:
+    alone(
+        LOOK
+        + """
+import os
+from streamlit.testing.v1 import AppTest
+page = AppTest.from_file(f"{os.getcwd()}/app.py", default_timeout=60).run()
+look("the front page", "torch")
+for name in ("claims", "gallery", "lessons", "runs"):
+    page = page.switch_page(f"pages/{name}.py").run()
+    assert not page.exception, name
+    look(name, "torch")
+"""
+    )
 
 
 def test_statistics_import_nothing_of_the_project() -> None:

@@ -76,7 +76,7 @@ from icl_core.jobs import code_version
 from icl_core.machine import folders
 from icl_dashboard import launch
 print(folders.HOME, folders.cache_folder(), launch.__file__, code_version.code()["icl_core"])
-assert not {"torch", "streamlit"} & sys.modules.keys()
+assert not {"torch._C", "streamlit"} & sys.modules.keys()
 """
 
 

@@ -27,6 +27,7 @@ from icl_core.jobs.folder import Job
 from icl_core.jobs.phase_helper import THREADS
 from icl_core.jobs.state import CANCELLED, LEFT
 from icl_core.jobs.train import train_job
+from icl_core.machine import device
 from icl_core.runs import store
 
 LOOK = 0.2  # seconds between two looks for files that have changed
@@ -98,7 +99,6 @@ def _set_up() -> None:
     """Give this process a store of its own, in the folder that Dask deletes when the worker
     ends."""
     from icl_core.jobs.estimate import know_pace
-    from icl_core.machine import device  # imports torch
 
     home = Path(get_worker().local_directory) / "icl"
     os.environ |= {"ICL_CACHE_DIR": str(home), "ICL_ARTIFACTS": str(home / "artifacts")}

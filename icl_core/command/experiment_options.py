@@ -8,6 +8,7 @@ from icl_core import registry
 from icl_core.contract import settings_io
 from icl_core.contract.experiment import Experiment, Preset
 from icl_core.contract.knobs import BadSetting, unknown_name
+from icl_core.machine import device
 
 Command = Callable[[argparse.Namespace], int]
 AddCommand = Callable[[str, Command, str], argparse.ArgumentParser]  # name, what it does, help
@@ -48,8 +49,6 @@ def experiment_and_config(options: argparse.Namespace) -> tuple[Experiment, Pres
     A config that is too large to be trained here is refused when it is asked for: its run may be
     here. Raises `BadSetting`.
     """
-    from icl_core.machine import device  # imports torch
-
     experiment = registry.experiment(options.experiment)
     presets = {preset.name: preset for preset in experiment.presets}
     if options.preset is None:

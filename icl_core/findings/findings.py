@@ -14,6 +14,7 @@ from icl_core import registry
 from icl_core.contract.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, VERDICTS, Metric
 from icl_core.contract.experiment import Experiment, Run
 from icl_core.contract.knobs import NotHere, knobs_of
+from icl_core.machine import device
 from icl_core.runs.file import Damaged
 from icl_core.runs.store import Header, Store, typed_config
 
@@ -87,8 +88,6 @@ def measure(experiment: Experiment, run: Run) -> list[dict[str, Any]]:
 
     Raises `KeyError` for a claim that the experiment does not declare.
     """
-    from icl_core.machine import device  # imports torch
-
     with device.exact():
         metrics = experiment.metrics(run)
     return records_of(experiment, metrics, run.config)

@@ -13,7 +13,7 @@ from icl_core.contract.settings_io import from_stored
 from icl_core.jobs import queue
 from icl_core.jobs.folder import Job, hold_lock
 from icl_core.jobs.state import WAITING
-from icl_core.machine import containers
+from icl_core.machine import containers, device
 
 WAITS = "it needs more memory than is left beside what is in training"
 
@@ -21,9 +21,7 @@ WAITS = "it needs more memory than is left beside what is in training"
 def fits(key: str) -> bool:
     """Return whether this machine has memory for one more training of the job. The first job always
     fits: settings that are larger than the machine are refused when they are made."""
-    from icl_core.machine import device  # imports torch
-
-    if device.current_device().type != "cpu":
+    if device.is_gpu():
         return True
     used = 0
     for state in queue.states():
@@ -46,8 +44,6 @@ def write_memory_wait(state: queue.JobState) -> None:
 def estimated_memory(job: Job) -> int:
     """Return the estimated bytes of one training of the job; 0 for a job that cannot be trained,
     which fails with a message when it is tried."""
-    from icl_core.machine import device  # imports torch
-
     request: dict[str, Any] = job.request() or {}
     try:
         config = registry.experiment(request["experiment"]).config

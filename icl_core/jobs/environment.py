@@ -10,6 +10,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from icl_core.machine import device
+
 PLACES = ("ICL_ARTIFACTS", "ICL_PAPERS")  # folders of shipped runs, and of more papers
 COMPUTING = ("ICL_COMPILE", "ICL_PRECISION")  # of a request, also where another machine trains it
 NAMES = ("ICL_CACHE_LIMIT", "ICL_DEVICE", *COMPUTING, *PLACES)
@@ -25,9 +27,7 @@ def current() -> Environment:
 def check() -> None:
     """Raise `BadSetting` if this process names a device or a precision that there is not: the
     requester is told, and not their worker."""
-    from icl_core.machine import device  # imports torch
-
-    device.current_device()
+    device.is_gpu()
     device.precision()
 
 

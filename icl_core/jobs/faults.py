@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from icl_core.contract.knobs import knobs_of
-from icl_core.machine import containers
+from icl_core.machine import containers, device
 
 MEMORY = "memory"
 GPU = "GPU"
@@ -55,8 +55,6 @@ def memory_message(config: Any, error: str) -> str:
     """Release the memory that this process can release; return a sentence on what the run was
     estimated at, how much was requested (from `error`, the exception's first line), how much is
     free now, and which batch would fit."""
-    from icl_core.machine import device  # imports torch
-
     free = device.release()
     estimated = device.estimated(lambda: replace(config))
     allocation = _allocation(error)
@@ -94,7 +92,6 @@ def server_memory_message(problem: BaseException) -> str:
 def largest_batch(config: Any, free: int) -> int:
     """Return the largest batch below the config's that is estimated to fit into `free` bytes; 0 if
     none is."""
-    from icl_core.machine import device  # imports torch
 
     def estimated(batch: int) -> int:
         return device.estimated(lambda: replace(config, batch=batch))

@@ -268,7 +268,7 @@ class JobProgress(SharedProgress):
         another version or device."""
         if not self.job.checkpoint.exists():
             return
-        from icl_core.training import phases  # imports torch
+        from icl_core.training import phases  # after torch: it must not get its stand-in
 
         with suppress(OSError, Damaged, KeyError):  # KeyError: the file of a run in its place
             record, tensors = read(self.job.checkpoint)

@@ -26,7 +26,7 @@ from icl_core.contract.settings_io import from_stored
 from icl_core.jobs import faults, table
 from icl_core.jobs.folder import Job, hold_lock
 from icl_core.jobs.warm_start import EndStates
-from icl_core.machine import malloc
+from icl_core.machine import device, malloc
 from icl_core.runs.disk import private_folder, write_note, write_whole
 from icl_core.runs.file import Damaged, pack, read
 
@@ -47,8 +47,6 @@ class NothingLeft(Exception):
 def identity_of(request: dict[str, Any]) -> dict[str, Any]:
     """Return what the files of a job with this request must agree with on this device: experiment,
     version, config, device and precision."""
-    from icl_core.machine import device  # imports torch
-
     return {
         "experiment": request["experiment"],
         "version": registry.version(request["experiment"]),
@@ -163,8 +161,6 @@ class SharedProgress:
     taken from `SharedTrainings`, and their final states kept for longer runs."""
 
     def __init__(self, job: Job, shared: SharedTrainings, stopped: Callable[[], bool]) -> None:
-        from icl_core.machine import device  # imports torch
-
         self.job = job
         self.shared = shared
         self._stopped = stopped
@@ -290,8 +286,6 @@ def assist(job: Job, stopped: Callable[[], bool], is_needed: Callable[[], bool])
     An exception ends the help and is printed; the job's own worker meets it as well and reports it.
     Raises `GpuLost` if this process must end.
     """
-    from icl_core.machine import device  # imports torch
-
     request: dict[str, Any] = job.request() or {}
     shared = None
     progress = None

@@ -13,7 +13,7 @@ from icl_core.jobs import environment, queue, scheduler_address, starts
 from icl_core.jobs.environment import Environment
 from icl_core.jobs.folder import Job, has_room, hold_lock, jobs_folder
 from icl_core.jobs.state import WAITING, JobState
-from icl_core.machine import folders, limits
+from icl_core.machine import device, folders, limits
 from icl_core.runs import database
 from icl_core.runs.disk import private_folder
 
@@ -128,8 +128,6 @@ def where() -> str:
 def _slots(count: int | None = None) -> int:
     if scheduler_address.scheduler():
         return 1
-    from icl_core.machine import device  # imports torch
-
     return count or device.workers()
 
 

@@ -21,7 +21,7 @@ from icl_core.jobs.code_version import PACKAGES
 from icl_core.jobs.folder import LONGEST_PAUSE, Job, write_problem
 from icl_core.jobs.job_progress import JobProgress, LeaseLost
 from icl_core.jobs.phase_helper import THREADS, Stopped, identity_of
-from icl_core.machine import malloc
+from icl_core.machine import device, malloc
 from icl_core.runs import database, store
 
 DEATHS = 3  # workers killed without progress between them before the job counts as failed
@@ -115,8 +115,6 @@ def begin_job(
         )
     if store.default().exact(experiment_id, job.key):
         return None
-
-    from icl_core.machine import device  # imports torch
 
     progress = JobProgress(job, identity_of(request), THREADS, stopped, has_lease)
     _count_deaths(job, progress)

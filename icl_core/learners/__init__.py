@@ -1,7 +1,13 @@
 """In-context linear regression and its classical solvers, for many prompts at once; prompts are the
 last axis of every tensor."""
 
-from icl_core.learners.covariance import Covariance, geometric, parse_eigenvalues, rotation
+from icl_core.learners.covariance import (
+    Covariance,
+    geometric,
+    parse_eigenvalues,
+    read_eigenvalues,
+    rotation,
+)
 from icl_core.learners.linear import error_maps, expected_loss, sampled_loss, weight
 from icl_core.learners.polynomial import Polynomial, evaluate, floors
 from icl_core.learners.prompts import coloured, covariates, gram, grams
@@ -37,6 +43,7 @@ __all__ = [
     "nesterov",
     "parse_eigenvalues",
     "product",
+    "read_eigenvalues",
     "rotation",
     "sampled_loss",
     "weight",

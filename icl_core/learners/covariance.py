@@ -89,16 +89,19 @@ def geometric(d: int, condition: float, decay: float) -> Float[Tensor, "d"]:
 
 
 def parse_eigenvalues(text: str, d: int) -> Float[Tensor, "d"]:
+    """Return the eigenvalues that a visitor has typed, as `read_eigenvalues` does; float64."""
+    return torch.tensor(read_eigenvalues(text, d), dtype=torch.float64)
+
+
+def read_eigenvalues(text: str, d: int) -> list[float]:
     """Return the eigenvalues that a visitor has typed, "1, 1, 1/4, 1/16, 1": numbers or fractions
-    separated by commas or blanks; float64.
+    separated by commas or blanks. Settings call it, hence no torch.
 
     Raises `BadSetting` unless they are d numbers from 1e-6 to 1e6, none of them more than 1e6 times
     another.
     """
-    values = torch.tensor(
-        numbers("eigenvalues", text, d, d, 1 / LARGEST, LARGEST), dtype=torch.float64
-    )
-    ratio = float(values.max() / values.min())
+    values = numbers("eigenvalues", text, d, d, 1 / LARGEST, LARGEST)
+    ratio = max(values) / min(values)
     if ratio > LARGEST * (1 + 1e-9):
         raise BadSetting(
             f"the ratio of largest to smallest eigenvalue must be from 1 to {LARGEST:.0f}, got "

@@ -16,9 +16,10 @@ CHUNK = 2**19  # numbers of covariates that are in memory at a time
 
 
 def covariates(
-    d: int, n: int, prompts: int, generator: torch.Generator, dtype: torch.dtype = torch.float32
+    d: int, n: int, prompts: int, generator: torch.Generator, dtype: torch.dtype | None = None
 ) -> Float[Tensor, "d n prompts"]:
-    """Draw whitened covariates u ~ N(0, I) on the generator's device; x = Sigma^(1/2) u."""
+    """Draw whitened covariates u ~ N(0, I) on the generator's device, float32 unless told
+    otherwise; x = Sigma^(1/2) u."""
     for name, value in (("d", d), ("n", n), ("prompts", prompts)):
         if value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}")
@@ -35,7 +36,7 @@ def gram(U: Float[Tensor, "d n prompts"]) -> Grams:
 
 
 def grams(
-    d: int, n: int, prompts: int, generator: torch.Generator, dtype: torch.dtype = torch.float32
+    d: int, n: int, prompts: int, generator: torch.Generator, dtype: torch.dtype | None = None
 ) -> Grams:
     """Draw prompts and return their whitened Gram matrices.
 

@@ -1,5 +1,6 @@
 """The device of this process, a GPU or the CPU, with its threads, precision and memory."""
 
+import ctypes
 import gc
 import os
 import platform
@@ -13,7 +14,7 @@ import psutil
 import torch
 
 from icl_core.contract.knobs import BadSetting, TooLarge
-from icl_core.machine import containers, malloc
+from icl_core.machine import containers, late_imports, malloc
 
 # "medium", the default on a CPU, lets torch compute a float32 product in two bfloat16 parts where
 # that is faster. On CPUs without bfloat16 tiles the error stays that of float32
@@ -46,25 +47,51 @@ def current_device() -> torch.device:
     """Return the device of this process: that of `ICL_DEVICE` ("cpu", "cuda", "cuda:1"), else that
     of `choose`, else a GPU if there is one, else the CPU.
 
-    Raises `BadSetting` if `ICL_DEVICE` names a device that this machine lacks.
+    Imports torch. Raises `BadSetting` if `ICL_DEVICE` names a device that this machine lacks.
     """
-    default = "cuda" if torch.cuda.is_available() else "cpu"
-    name = os.environ.get("ICL_DEVICE") or _chosen or default
+    return torch.device(_name())
+
+
+def is_gpu() -> bool:
+    """Return whether the device of this process is a GPU. Imports torch only where there may be
+    one. Raises `BadSetting` as `current_device` does."""
+    if late_imports.is_imported("torch"):
+        return current_device().type == "cuda"
+    return _name().startswith("cuda")
+
+
+def _name() -> str:
+    """Return the name of the device of this process."""
+    may_ask = late_imports.is_imported("torch") or _has_driver()  # else torch finds none
+    has_gpu = may_ask and torch.cuda.is_available()
+    name = os.environ.get("ICL_DEVICE") or _chosen or ("cuda" if has_gpu else "cpu")
     devices = ["cpu"]
-    if torch.cuda.is_available():
+    if has_gpu:
         devices += ["cuda", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
     if name not in devices:
         raise BadSetting(
             f"ICL_DEVICE must name a device that is here ({', '.join(devices)}), got {name!r:.80}"
         )
-    return torch.device(name)
+    return name
+
+
+@cache
+def _has_driver() -> bool:
+    """Return whether there is a driver of GPUs: NVIDIA's library or AMD's device file."""
+    if os.path.exists("/dev/kfd"):
+        return True
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True
 
 
 @cache
 def describe() -> str:
     """Return the device's name for readers, "NVIDIA H200" or "CPU (x86_64)"; every run
     stores it."""
-    if current_device().type == "cuda":
+    if is_gpu():
         return torch.cuda.get_device_name(current_device())
     return f"CPU ({platform.machine()})"
 
@@ -75,7 +102,7 @@ def clock() -> float:
     On a CPU that is CPU time, which other processes do not lengthen; on a GPU it is wall time,
     since a process waits for the GPU.
     """
-    if current_device().type == "cuda":
+    if is_gpu():
         return time.monotonic()
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
@@ -83,13 +110,14 @@ def clock() -> float:
 
 def synchronize() -> None:
     """Wait until a GPU has done what it was given; on a CPU nothing is ever left to do."""
-    if current_device().type == "cuda":
+    if is_gpu():
         torch.cuda.synchronize()
 
 
 def prepare() -> None:
     """Make torch load now what it otherwise loads at the first optimiser and the first derivative,
-    for a second or two."""
+    without its compiler."""
+    late_imports.postpone_compiler()
     weight = torch.ones((), requires_grad=True)
     weight.square().backward()
     torch.optim.Adam([weight]).step()
@@ -100,7 +128,7 @@ def workers() -> int:
     """Return how many trainings may run at once: one for each GPU, or for the single one that
     `ICL_DEVICE` names; without GPUs, one for each core that this process may use, as far as memory
     allows."""
-    if current_device().type == "cuda":
+    if is_gpu():
         return 1 if os.environ.get("ICL_DEVICE") else max(1, torch.cuda.device_count())
     more = int((_share_of_memory() - containers.HELD) // (containers.WORKER + SMALL_RUN))
     return max(1, min(_cores(), 1 + more))
@@ -125,7 +153,7 @@ def _cores() -> int:
 def precision() -> str:
     """Return the precision of float32 products: that of `ICL_PRECISION`, else the device's default.
     Raises `BadSetting` if `ICL_PRECISION` is none of PRECISIONS."""
-    default = "highest" if current_device().type == "cuda" else "medium"
+    default = "highest" if is_gpu() else "medium"
     name = os.environ.get("ICL_PRECISION") or default
     if name not in PRECISIONS:
         raise BadSetting(f"ICL_PRECISION must be one of {', '.join(PRECISIONS)}, got {name!r:.80}")
@@ -142,7 +170,7 @@ def set_threads(threads: int = 1) -> None:
     """
     torch.set_num_threads(threads)
     torch.set_float32_matmul_precision(precision())
-    if current_device().type == "cuda":
+    if is_gpu():
         # cuBLAS is deterministic only with this.
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         torch.use_deterministic_algorithms(True, warn_only=True)
@@ -152,9 +180,11 @@ def set_threads(threads: int = 1) -> None:
 def exact() -> Iterator[None]:
     """On a GPU, compute float32 products without TF32 in this context, whatever `ICL_PRECISION` is;
     for measurements. On a CPU nothing changes."""
+    if not is_gpu():
+        yield
+        return
     before = torch.get_float32_matmul_precision()
-    if current_device().type == "cuda":
-        torch.set_float32_matmul_precision("highest")
+    torch.set_float32_matmul_precision("highest")
     try:
         yield
     finally:
@@ -168,7 +198,7 @@ def memory() -> int:
     It is a share of the total, not of the free memory, so that the settings that can be chosen do
     not depend on what else is running.
     """
-    if current_device().type == "cuda":
+    if is_gpu():
         return int(0.9 * torch.cuda.get_device_properties(current_device()).total_memory)
     left = _share_of_memory() - containers.HELD
     if (limit := containers.address_space()) is not None:
@@ -202,7 +232,7 @@ def release() -> int:
     """Return unused memory of this process to the system; return how many bytes of the device's
     memory are then free."""
     gc.collect()
-    if current_device().type == "cuda":
+    if is_gpu():
         torch.cuda.empty_cache()
         return torch.cuda.mem_get_info(current_device())[0]
     malloc.trim()

@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from icl_core.machine import device
+
 REPEATS = 3  # of each piece of work, of which the fastest counts
 ROWS, WIDTH = 2**14, 128  # of a product: the shape of most products of the largest models
 PRODUCTS = 4
@@ -54,8 +56,6 @@ def measure_pace() -> Pace:
 
     Sets the threads and the precision of this process to those of a training.
     """
-    from icl_core.machine import device  # imports torch
-
     device.set_threads(1)
     operations = PRODUCTS * 2 * ROWS * WIDTH**2 / GIGA
     return Pace(_fastest(_small_operations()), _fastest(_products()) / operations)
@@ -63,8 +63,6 @@ def measure_pace() -> Pace:
 
 def _fastest(work: Callable[[], object]) -> float:
     """Return the seconds of the fastest of REPEATS calls, after one that does not count."""
-    from icl_core.machine import device  # imports torch
-
     # finer than `device.clock`; but a process waits for its GPU
     clock = time.monotonic if device.current_device().type == "cuda" else time.process_time
     work()
@@ -83,8 +81,6 @@ def _small_operations() -> Callable[[], object]:
     through the cache, and a derivative."""
     import torch
 
-    from icl_core.machine import device
-
     generator = torch.Generator().manual_seed(0)
     x = torch.randn((64, 256, 32), generator=generator).to(device.current_device())
     w = torch.randn((32, 32), generator=generator).to(device.current_device())
@@ -102,8 +98,6 @@ def _small_operations() -> Callable[[], object]:
 def _products() -> Callable[[], object]:
     """Return PRODUCTS products of a [ROWS, WIDTH] with a [WIDTH, WIDTH] matrix."""
     import torch
-
-    from icl_core.machine import device
 
     generator = torch.Generator().manual_seed(0)
     left = torch.randn((ROWS, WIDTH), generator=generator).to(device.current_device())

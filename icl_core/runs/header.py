@@ -13,6 +13,7 @@ from icl_core import registry
 from icl_core.contract import settings_io
 from icl_core.contract.knobs import BadSetting, NotHere, knobs_of
 from icl_core.contract.settings_io import from_stored
+from icl_core.machine import device
 from icl_core.runs.file import (
     IDENTITY,
     Damaged,
@@ -77,8 +78,6 @@ class Header:
 
     def _read_config(self) -> Any:
         experiment = registry.experiment(self.experiment)
-        from icl_core.machine import device  # imports torch
-
         with device.no_memory_check():  # the run is there: nothing is trained
             return from_stored(experiment.config, self.config)
 

@@ -19,6 +19,7 @@ from icl_core.contract.experiment import Experiment, Paper, Preset
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.lesson import Lesson
 from icl_core.contract.sentence import sentence
+from icl_core.machine import device
 from icl_core.runs import store
 from icl_core.runs.header import stored_settings
 from pages.ui.link import lesson_rules, pending_address
@@ -366,8 +367,6 @@ def _config(
     try:
         config = experiment.config(**chosen)
     except knobs.TooLarge as error:
-        from icl_core.machine import device  # imports torch
-
         with device.no_memory_check():
             config = experiment.config(**chosen)
         if store.default().find(id, config) is None:

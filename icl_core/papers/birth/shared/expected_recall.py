@@ -13,6 +13,7 @@ which are taken to be independent given the first, and c_k in them is Gaussian. 
 the signal is about 1 and the cross-talk's variance about 2 / d + P / d^2.
 """
 
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -26,6 +27,7 @@ DRAWS = (
 BINS = 16  # groups of ranks, at most, that count as equally strong
 
 
+@cache
 def _normals(count: int = DRAWS, numbers: int = 4) -> Float[Tensor, "count numbers"]:
     """Normal numbers spread evenly: a Kronecker sequence through the inverse normal
     distribution."""
@@ -34,9 +36,6 @@ def _normals(count: int = DRAWS, numbers: int = 4) -> Float[Tensor, "count numbe
         root = (1 + root) ** (1 / (numbers + 1))
     steps = torch.tensor([root ** -(index + 1) for index in range(numbers)], dtype=torch.float64)
     return torch.special.ndtri((0.5 + torch.arange(1, count + 1)[:, None] * steps) % 1)
-
-
-NORMALS = _normals()
 
 
 def _chi(z: Tensor, freedom: float | Tensor) -> Tensor:
@@ -66,7 +65,7 @@ def recalled(d: int, strengths: Float[np.ndarray, "P"]) -> Float[np.ndarray, "P"
     freedom = (rest**2 / ((a4 * count).sum() - a4).clamp(min=1e-300)).clamp(
         min=1e-3
     )  # of the sum of the other c_k^2
-    u, q, more, own = NORMALS.unsqueeze(-1).unbind(1)  # (draws, 1) each
+    u, q, more, own = _normals().unsqueeze(-1).unbind(1)  # (draws, 1) each
     norm, q = _chi(u, float(d)), _chi(q, float(d))
     others = norm * rest / d * _chi(more, freedom)  # (draws, groups): C - c_i^2
     c = a2.sqrt() * norm

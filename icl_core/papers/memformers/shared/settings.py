@@ -3,9 +3,10 @@
 from typing import Any
 
 from icl_core.contract.knobs import BadSetting, choice, knobs_of, settings, slider, text
+from icl_core.learners import read_eigenvalues
 from icl_core.machine import device
 from icl_core.papers.memformers.shared import test_set
-from icl_core.papers.memformers.shared.task import BLOCKS, FEWEST, POOL, SPECTRA, eigenvalues_of
+from icl_core.papers.memformers.shared.task import BLOCKS, FEWEST, POOL, SPECTRA
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
 TASK, MODEL, TRAINING, REPEATS = "the task", "the model", "the training", "repetition"
@@ -76,6 +77,12 @@ class Task:
     )
 
 
+def check_spectrum(config: Task) -> None:
+    """Refuse eigenvalues of a visitor's own that are none; all others are by the ranges."""
+    if config.spectrum == "own":
+        read_eigenvalues(config.own, config.d)
+
+
 def task_of(config: Task) -> dict[str, Any]:
     """The fields of its task."""
     return {name: getattr(config, name) for name in knobs_of(Task)}
@@ -125,7 +132,7 @@ class Training(Task):
     def check(self) -> None:
         """Refuse a spectrum that is none, and what does not fit the memory: then say which batch
         would."""
-        eigenvalues_of(self)
+        check_spectrum(self)
         fixed, needed = memory(self, 0), memory(self, self.batch)
         fits = self.batch * (device.memory() - fixed) // max(1, needed - fixed)
         would = f" (a batch of {fits} would)" if 0 < fits < self.batch else ""

@@ -5,8 +5,7 @@ from typing import ClassVar
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import choice, settings, slider
 from icl_core.machine import device
-from icl_core.papers.memformers.shared.settings import MODEL, REPEATS, TASK, Task
-from icl_core.papers.memformers.shared.task import eigenvalues_of
+from icl_core.papers.memformers.shared.settings import MODEL, REPEATS, TASK, Task, check_spectrum
 
 AT_ONCE = 2**21  # numbers of attention held at a time
 # every method that is put into tokens: its name, and the model that it is put into
@@ -47,7 +46,7 @@ class Config(Task):
         """Refuse a spectrum that is none, and what does not fit the memory: S of the prompts four
         times, or before that of the tokens held at once some twenty registers of the size of their
         attention."""
-        eigenvalues_of(self)
+        check_spectrum(self)
         tokens = min(AT_ONCE, self.prompts * self.d * (self.n + 1) ** 2 * self.layers)
         pool, held = 4 * 2**self.pool * self.d**2, 20 * tokens
         what = (

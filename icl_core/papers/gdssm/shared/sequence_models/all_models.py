@@ -7,7 +7,7 @@ from functools import cache, partial
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, vmap
+from torch import Tensor
 
 from icl_core.machine import device
 from icl_core.papers.gdssm.shared import any_layer
@@ -66,7 +66,7 @@ def _baseline(config: Setting, model: Model) -> Learner:
     size, draw = (_plain if config.plain else _authors)(config, model)
     module, slow = (model.plain, ()) if config.plain else (model.authors, model.authors.SLOW)
     forward = module.forward if config.plain else partial(module.forward, last=True)
-    of_all_seeds = vmap(forward, (0, None))
+    of_all_seeds = torch.vmap(forward, (0, None))
 
     def initial(seeds: list[int]) -> Parameters:
         drawn = draw([torch.Generator().manual_seed(seed) for seed in seeds])
