@@ -22,7 +22,7 @@ from icl_core.jobs.folder import Job, has_room, hold_lock, is_put_off
 from icl_core.jobs.phase_helper import assist
 from icl_core.jobs.state import ENDED, WAITING
 from icl_core.jobs.train import train_job
-from icl_core.machine import limits
+from icl_core.machine import device, late_imports, limits
 from icl_core.runs import database
 
 IDLE = 5.0  # seconds without a job after which a worker ends
@@ -46,8 +46,6 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
     leaves = False
     source = SourceWatch()
     if slots is None:
-        from icl_core.machine import device  # imports torch
-
         slots = device.workers()
     with ExitStack() as stack:
         if not _take_slot(stack, slots):
@@ -72,6 +70,7 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
                 idle_since = time.monotonic()
                 _release_memory()
             elif not once:
+                know_pace()
                 _wait_for_request(requests, stopped)
             if once or (time.monotonic() - idle_since > IDLE and not server_lives()):
                 break
@@ -102,12 +101,11 @@ def _must_leave(slots: int) -> bool:
 def _prepare(server: int | None) -> Callable[[], bool]:
     """Import what trainings need; return a function that says whether the process `server` lives.
     For a server all experiments are imported now, so that its pages need not wait for that."""
-    from icl_core.machine import device  # imports torch
-
+    if server is None:  # somebody waits: the pace is measured once nobody does
+        late_imports.postpone_compiler()
+        return lambda: False
     device.prepare()
     know_pace()
-    if server is None:
-        return lambda: False
     for name in registry.experiment_ids():
         registry.experiment(name)
     device.keep_imports()
@@ -130,8 +128,6 @@ def _take_slot(stack: ExitStack, slots: int) -> bool:
         if stack.enter_context(hold_lock(spawn.slot_lock(slot))):
             starts.note_slot(slot)
             if slots > 1:
-                from icl_core.machine import device  # imports torch
-
                 device.choose(slot)
             return True
     return False
@@ -193,8 +189,6 @@ def _is_ready_here(state: queue.JobState) -> bool:
 
 def _release_memory() -> None:
     """Give what a run has freed back to the system: the next one may be another worker's."""
-    from icl_core.machine import device  # imports torch
-
     device.release()
 
 
