@@ -13,7 +13,7 @@ from icl_core.figures.character_labels import shown_name
 from icl_core.findings import findings
 from icl_core.findings.findings import Summary
 from icl_core.jobs import spawn
-from icl_core.machine import limits
+from icl_core.machine import device, late_imports, limits
 from icl_core.runs import store
 from icl_core.runs.header import Header, typed_config
 from pages.ui.claims import verdicts
@@ -217,14 +217,14 @@ def _cached_run(digest: str, header: Header) -> Run:
 
 @st.cache_resource(show_spinner=False)
 def _prepare_server() -> None:
-    """Set torch's threads and start a worker, once for a server.
+    """Set torch's threads, as soon as it is imported, and start a worker, once for a server.
 
     The time and the last digit of what a view computes must not depend on the number of cores.
     """
-    from icl_core.machine import device  # imports torch
-
-    device.set_threads(1)
+    device.precision()  # refused here and now, if it is none
     device.keep_imports()
+    late_imports.once_imported("torch", device.set_threads)
+    late_imports.once_imported("torch", device.keep_imports)
     if st.runtime.exists():
         spawn.warm()
 
