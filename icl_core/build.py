@@ -17,9 +17,10 @@ from icl_core.contract.run import Tensors, thinned
 from icl_core.contract.suggestion import did_you_mean
 from icl_core.findings import findings, gallery
 from icl_core.findings.findings import Finding
-from icl_core.jobs import preconditions, preset_seconds, queue
+from icl_core.jobs import preconditions, preset_seconds, preset_timing, queue
 from icl_core.jobs.preset_seconds import PresetSeconds
-from icl_core.jobs.terminal import INTERRUPTED, Failed, interruptible, submit, watch_all
+from icl_core.jobs.state import Failed
+from icl_core.jobs.terminal import INTERRUPTED, interruptible, submit, watch_all
 from icl_core.machine.pace import measure_pace
 from icl_core.runs import store
 from icl_core.runs.disk import unwritable
@@ -96,8 +97,6 @@ def time_presets(ids: list[str], presets: list[str] | None) -> None:
     are all, nothing that was known is kept. Raises `BadSetting` for an unknown experiment, and
     `Failed` if artifacts/ cannot be written.
     """
-    from icl_core.jobs import preset_timing  # imports torch
-
     check_writable()
     experiments = {name: registry.experiment(name) for name in ids or registry.experiment_ids()}
     here = measure_pace()

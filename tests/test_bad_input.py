@@ -19,12 +19,11 @@ from test_own_matrices import given as matrices
 
 from icl_core import build, cli, registry
 from icl_core.cluster import dispatcher
-from icl_core.command import figure, train
 from icl_core.contract.document import digest_of
 from icl_core.contract.knobs import BadSetting, NotHere, knobs_of
-from icl_core.jobs import queue
+from icl_core.jobs import queue, terminal
 from icl_core.jobs.folder import Job
-from icl_core.jobs.terminal import Failed
+from icl_core.jobs.state import Failed
 from icl_core.machine import device, limits
 from icl_core.papers.birth.shared import own_matrices, text_counts
 from icl_core.papers.gdssm.shared import compiled
@@ -44,8 +43,7 @@ def runs(tmp_path, monkeypatch):
     def asked(*_, **__):
         raise Failed("it was asked for")
 
-    monkeypatch.setattr(train, "train_or_load", asked)
-    monkeypatch.setattr(figure, "train_or_load", asked)
+    monkeypatch.setattr(terminal, "train_or_load", asked)
     monkeypatch.setattr("icl_core.sweeps.terminal.carry_out", asked)
     monkeypatch.setattr(build, "build_runs", asked)
     monkeypatch.setattr(dispatcher, "work", lambda *_: None)

@@ -251,10 +251,10 @@ def test_the_command_line_hands_its_runs_to_the_scheduler_that_it_names(monkeypa
     monkeypatch.setenv("ICL_SCHEDULER", "")
     chosen = []
     monkeypatch.setattr(
-        "icl_core.command.train.train_or_load",
+        "icl_core.jobs.terminal.train_or_load",
         lambda *_: chosen.append(scheduler_address.scheduler()),
     )
-    monkeypatch.setattr("icl_core.command.train.findings.of_run", lambda header: [])
+    monkeypatch.setattr("icl_core.findings.findings.of_run", lambda header: [])
     monkeypatch.setattr("icl_core.command.train._other_circumstances", lambda header: [])
     main(["run", TOY, "--scheduler", "tcp://somewhere:8786"])
     assert chosen == ["tcp://somewhere:8786"]

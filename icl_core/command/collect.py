@@ -7,8 +7,6 @@ from icl_core.command.experiment_options import AddCommand, add_json, add_schedu
 from icl_core.command.guard import DONE, FAILED
 from icl_core.command.printing import print_findings, print_problems
 from icl_core.contract.knobs import BadSetting
-from icl_core.findings import findings
-from icl_core.runs import store
 
 
 def add_commands(add: AddCommand) -> None:
@@ -33,6 +31,9 @@ def add_commands(add: AddCommand) -> None:
 
 
 def _claims(options: argparse.Namespace) -> int:
+    from icl_core.findings import findings
+    from icl_core.runs import store
+
     print_findings(findings.collect(store.default()), options.json)
     return DONE
 

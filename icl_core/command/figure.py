@@ -17,8 +17,7 @@ from icl_core.command.printing import print_problems
 from icl_core.contract import settings_io
 from icl_core.contract.experiment import CannotDraw, Drawing, Panel
 from icl_core.contract.knobs import BadSetting, unknown_name
-from icl_core.jobs.terminal import Failed, train_or_load
-from icl_core.runs import store
+from icl_core.jobs.state import Failed
 
 T = TypeVar("T")
 ENDINGS = (".html", ".json")
@@ -43,6 +42,8 @@ def _path(text: str) -> Path:
 
 def _figure(options: argparse.Namespace) -> int:
     from icl_core.findings import export
+    from icl_core.jobs.terminal import train_or_load
+    from icl_core.runs import store
 
     _check_out(options.out)
     experiment, preset, config = experiment_and_config(options)

@@ -10,9 +10,7 @@ from icl_core.command.experiment_options import AddCommand, add_json
 from icl_core.command.guard import DONE
 from icl_core.command.printing import print_json
 from icl_core.contract.printable import printable_lines
-from icl_core.jobs.folder import write_problem
-from icl_core.jobs.terminal import Failed
-from icl_core.runs import documents
+from icl_core.jobs.state import Failed
 
 
 def add_commands(add: AddCommand) -> None:
@@ -24,6 +22,9 @@ def add_commands(add: AddCommand) -> None:
 
 
 def _keep(kind: str, options: argparse.Namespace) -> int:
+    from icl_core.jobs.folder import write_problem
+    from icl_core.runs import documents
+
     try:
         *sentences, setting = documents.keep_file(kind, options.file)
     except OSError as problem:

@@ -4,11 +4,12 @@ import json
 import math
 import sys
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from icl_core.contract.printable import printable_lines
-from icl_core.findings import claims_table
-from icl_core.findings.findings import Finding
+
+if TYPE_CHECKING:
+    from icl_core.findings.findings import Finding
 
 
 def print_problems(problems: Iterable[str]) -> None:
@@ -17,8 +18,10 @@ def print_problems(problems: Iterable[str]) -> None:
         print(printable_lines(problem), file=sys.stderr)
 
 
-def print_findings(measured: Iterable[Finding], as_json: bool) -> None:
+def print_findings(measured: "Iterable[Finding]", as_json: bool) -> None:
     """Print what runs have measured, as a table or as JSON."""
+    from icl_core.findings import claims_table
+
     rows = [finding.row() for finding in measured]
     if as_json:
         print_json(rows)

@@ -1,6 +1,7 @@
 """The commands that train: `run` and `sweep`."""
 
 import argparse
+from typing import TYPE_CHECKING
 
 from icl_core.command.experiment_options import (
     AddCommand,
@@ -11,9 +12,10 @@ from icl_core.command.experiment_options import (
 from icl_core.command.guard import DONE, FAILED
 from icl_core.command.printing import print_findings, print_json, print_problems
 from icl_core.contract.printable import printable_lines
-from icl_core.findings import findings
-from icl_core.jobs.terminal import train_or_load
-from icl_core.runs.store import Header
+from icl_core.machine import device
+
+if TYPE_CHECKING:
+    from icl_core.runs.store import Header
 
 
 def add_commands(add: AddCommand) -> None:
@@ -36,6 +38,9 @@ def add_commands(add: AddCommand) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from icl_core.findings import findings
+    from icl_core.jobs.terminal import train_or_load
+
     _, _, config = experiment_and_config(options)
     header = train_or_load(options.experiment, config)
     print_problems(_other_circumstances(header))
@@ -43,11 +48,9 @@ def _run(options: argparse.Namespace) -> int:
     return DONE
 
 
-def _other_circumstances(header: Header) -> list[str]:
+def _other_circumstances(header: "Header") -> list[str]:
     """Return a sentence if a stored run was made with another precision, or on another device, than
     a new one would be."""
-    from icl_core.machine import device  # imports torch
-
     made = header.info.get("precision", ""), header.info.get("device", "")
     if not all(made) or made == (device.precision(), device.describe()):
         return []

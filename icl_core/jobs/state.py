@@ -11,6 +11,10 @@ LEFT = "left"  # how a job is cancelled of which nobody watches any more; by a v
 STATUSES = (*WAITING, "running", *ENDED)  # as they are written
 
 
+class Failed(Exception):
+    """What a command was to do did not come to its end; the message says why."""
+
+
 @dataclass(frozen=True)
 class JobState:
     """Status and progress of a job. What its worker writes has the same names here."""

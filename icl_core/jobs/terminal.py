@@ -15,7 +15,7 @@ from tqdm import tqdm
 from icl_core.contract.printable import printable_lines
 from icl_core.jobs import queue, scheduler_address, spawn
 from icl_core.jobs.folder import write_problem
-from icl_core.jobs.state import CANCELLED, WAITING
+from icl_core.jobs.state import CANCELLED, WAITING, Failed
 from icl_core.runs import store
 from icl_core.runs.store import Header
 
@@ -23,10 +23,6 @@ _PAUSE = 0.2  # seconds between looks
 CANCELLED_HERE = "cancelled; the same command goes on from the last checkpoint"
 GOES_ON = "the training goes on for others who asked for it"
 INTERRUPTED = "interrupted; the same command goes on from here"
-
-
-class Failed(Exception):
-    """The training did not come to its end; the message says why."""
 
 
 def train_or_load(experiment_id: str, config: Any) -> Header:

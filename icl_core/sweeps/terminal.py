@@ -9,7 +9,8 @@ from tqdm import tqdm
 
 from icl_core.jobs import spawn
 from icl_core.jobs.folder import write_problem
-from icl_core.jobs.terminal import INTERRUPTED, Failed, interruptible, print_obstacle
+from icl_core.jobs.state import Failed
+from icl_core.jobs.terminal import INTERRUPTED, interruptible, print_obstacle
 from icl_core.sweeps.sweep import DONE, FAILED, RUNNING, Outcome, Sweep, SweepStatus
 
 PAUSE = 1.0  # seconds between looks: runs take longer, and looking costs the trainings time
