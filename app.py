@@ -1,5 +1,17 @@
-"""The front page: in-context learning, the papers with a picture each, and how the claims fared."""
+"""The front page: in-context learning, the papers with a picture each, and how the claims fared.
 
-from pages.ui.front.front import show
+Streamlit's server runs this file for each visitor. When the server starts, it imports the file and
+serves `app`.
+"""
 
-show()
+if __name__ == "__main__":
+    from pages.ui.front.front import show
+
+    show()
+else:
+    from starlette.middleware import Middleware
+    from streamlit.starlette import App
+
+    from pages.ui.web_server import CompressedFiles, open_browser
+
+    app = App(__file__, lifespan=open_browser, middleware=[Middleware(CompressedFiles)])

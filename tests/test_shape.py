@@ -187,7 +187,7 @@ def test_nothing_is_long():
 
 # The rooms of pages/ui from the lowest up: an import goes to the same room or to a lower layer.
 PAGE_LAYERS = (
-    ("link", "launch"),
+    ("link", "launch", "web_server"),
     ("look",),
     ("story",),
     ("controls",),
