@@ -12,8 +12,8 @@ from torch import Tensor
 from icl_core.contract.experiment import Run
 from icl_core.papers.birth.induction.load_run import weights_at
 from icl_core.papers.birth.induction.settings import Config
+from icl_core.papers.birth.shared import baselines
 from icl_core.papers.birth.shared.accuracy import hits
-from icl_core.papers.birth.shared.baselines import best_in_context
 from icl_core.papers.birth.shared.behaviour import following
 from icl_core.papers.birth.shared.gradient import share
 from icl_core.papers.birth.shared.model import Weights, forward
@@ -64,8 +64,7 @@ def best_right(run: Run) -> Float[Tensor, "batch T"]:
     sequences."""
     task = task_of(run.config)
     batch = held_out(task, SEQUENCES, "cpu")
-    chunks = zip(batch.inputs.split(AT_ONCE), batch.targets.split(AT_ONCE), strict=True)
-    return torch.cat([hits(best_in_context(task, tokens), targets) for tokens, targets in chunks])
+    return baselines.best_hits(task, batch.inputs, batch.targets)
 
 
 def _looked(

@@ -54,6 +54,15 @@ def best_in_context(task: Task, inputs: Int[Tensor, "batch T"]) -> Float[Tensor,
     return predicted
 
 
+def best_hits(
+    task: Task, inputs: Int[Tensor, "batch T"], targets: Int[Tensor, "batch T"]
+) -> Float[Tensor, "batch T"]:
+    """How often what `best_in_context` takes for the likeliest is what follows (`hits`), on the
+    CPU."""
+    parts = zip(inputs.split(AT_ONCE), targets.cpu().split(AT_ONCE), strict=True)
+    return torch.cat([hits(best_in_context(task, tokens), follows) for tokens, follows in parts])
+
+
 def unusual(task: Task, inputs: Int[Tensor, "batch T"]) -> Float[Tensor, "batch T N"]:
     """How much more often than usual each token has come up so far: its count less what pi_u lets
     expect. The largest names a trigger's output without a look at the order of the tokens: it comes
@@ -67,9 +76,8 @@ def accuracies(task: Task, batch: Batch) -> dict[str, float]:
     repeating the token just read, as an output may equal its trigger, and such a sequence repeats
     it to the end. With suffix _new where target and input differ, as `gradient.evaluate` names
     them."""
-    parts = zip(batch.inputs.split(AT_ONCE), batch.targets.cpu().split(AT_ONCE), strict=True)
-    right = torch.cat([hits(best_in_context(task, inputs), targets) for inputs, targets in parts])
-    right, repeats = right.to(batch.targets.device), batch.inputs == batch.targets
+    right = best_hits(task, batch.inputs, batch.targets).to(batch.targets.device)
+    repeats = batch.inputs == batch.targets
     best, best_new = (
         share(right, where)[0] for where in (batch.in_context, batch.in_context & ~repeats)
     )

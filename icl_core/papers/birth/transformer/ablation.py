@@ -7,6 +7,7 @@ only says where to look does not.
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -35,13 +36,6 @@ MEASURES = (
     "global_loss",
     "other",
 )  # "other": says what follows in the corrupted one
-
-
-@torch.no_grad()
-def means(weights: Weights, batch: Batch, heads: int) -> Float[Tensor, "L H T d_H"]:
-    """The mean output of every head at every position, over the batch."""
-    total = [torch.stack(found.outputs).sum(1) for _, _, found in passes(weights, batch, heads)]
-    return torch.stack(total).sum(0) / len(batch.inputs)
 
 
 def replacing(which: Collection[tuple[int, int]], by: Float[Tensor, "L batch H T d_H"]) -> Change:
@@ -105,7 +99,8 @@ class _Part(NamedTuple):
 
 
 class Bench:
-    """Held-out sequences on which heads of one model are replaced, with all that is computed once.
+    """Held-out sequences on which heads of one model are replaced. What several measurements need
+    is computed once, when the first one needs it.
 
     What a model computes before the first layer in which a head is replaced does not change, nor do
     the outputs of this layer's other heads: both are kept.
@@ -113,23 +108,40 @@ class Bench:
 
     def __init__(self, weights: Weights, task: Task, batch: Batch, heads: int) -> None:
         self.weights = weights
+        self.task = task
         self.heads = heads
         self.batch = batch
-        self.mean = means(weights, batch, heads)
-        self._parts = _parts(weights, batch, heads)
         self.clean = uncorrupted(task, batch)
-        if self.patches:
-            self._clean_parts = _parts(weights, self.clean, heads)
-            self.corrupted = corrupted(task, self.clean)
-            # head outputs on the corrupted sequences, (L, batch, H, T, d_H)
-            self.other = torch.cat(
-                [torch.stack(part.outputs) for part in _parts(weights, self.corrupted, heads)], 1
-            )
 
     @property
     def patches(self) -> bool:
         """Whether there are sequences with which others can be corrupted."""
         return len(self.clean.tokens) > 0
+
+    @cached_property
+    def mean(self) -> Float[Tensor, "L H T d_H"]:
+        """The mean output of every head at every position, over the batch."""
+        total = [torch.stack(part.outputs).sum(1) for part in self._parts]
+        return torch.stack(total).sum(0) / len(self.batch.inputs)
+
+    @cached_property
+    def corrupted(self) -> Batch:
+        """The clean sequences with other outputs."""
+        return corrupted(self.task, self.clean)
+
+    @cached_property
+    def other(self) -> Float[Tensor, "L batch H T d_H"]:
+        """The heads' outputs on the corrupted sequences."""
+        made = _parts(self.weights, self.corrupted, self.heads)
+        return torch.cat([torch.stack(part.outputs) for part in made], 1)
+
+    @cached_property
+    def _parts(self) -> list[_Part]:
+        return _parts(self.weights, self.batch, self.heads)
+
+    @cached_property
+    def _clean_parts(self) -> list[_Part]:
+        return _parts(self.weights, self.clean, self.heads)
 
     @torch.no_grad()
     def measure(self, which: Iterable[tuple[int, int]], by: str) -> dict[str, float]:
