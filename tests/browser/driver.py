@@ -16,6 +16,14 @@ DRAWN = """() =>
       style.textContent.includes(".block-container"))"""
 SNAPSHOTS = """() => [...document.querySelectorAll('[class*="st-key-chart-"] .js-plotly-plot')]
     .map(plot => plot.layout.meta?.snapshot).filter(each => each !== undefined)"""
+# What traces look like, without how an image is scaled, which is written in two ways: by chart, of
+# those that are painted and not drawn in full.
+PAINTED = """() => Object.fromEntries([...document.querySelectorAll('[class*="st-key-chart-"]')]
+    .map(box => [box.className, box.querySelector('.js-plotly-plot')])
+    .filter(([, plot]) => plot?.iclPainted)
+    .map(([name, plot]) => [name, [...plot.querySelectorAll('.cartesianlayer .plot')].map(marks =>
+      marks.innerHTML.replace(/image-rendering: [^;]*; */g, ''))]))"""
+SHOWN = PAINTED.replace("plot?.iclPainted", "plot?.calcdata")  # of all charts
 expect.set_options(timeout=60_000)
 
 
@@ -125,3 +133,18 @@ def together(tab: Page, at: int | None = None) -> int:
 
     until(one, "every panel shows the snapshot of the clock")
     return found[0]
+
+
+def drag(tab: Page, place: int) -> None:
+    """Drag the clock to a snapshot, and hold it there."""
+    tab.get_by_role("slider", name="training step shown").evaluate(
+        "(input, at) => { input.value = at; input.dispatchEvent(new Event('input')); }", place
+    )
+
+
+def let_go(tab: Page) -> None:
+    """Let the dragged clock rest where it is; wait until all charts are drawn in full."""
+    tab.get_by_role("slider", name="training step shown").evaluate(
+        "input => input.dispatchEvent(new Event('change'))"
+    )
+    until(lambda: not tab.evaluate(PAINTED), "what was painted is drawn")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 from conftest import until
-from driver import go, settled, visit
+from driver import PAINTED, SHOWN, drag, go, let_go, settled, together, visit
 from playwright.sync_api import Page, expect
 
 from icl_core import registry
@@ -70,6 +70,22 @@ def the_stage_is_the_first_screen(tab: Page, experiment: Experiment) -> None:
     expect(tab.locator(".headline")).to_contain_text(".")
 
 
+def what_is_painted_is_what_is_drawn(tab: Page, experiment: Experiment) -> None:
+    """While the clock is dragged, traces look as they do once it rests."""
+    if not tab.locator(".clock:visible").count():
+        return
+    slider = tab.get_by_role("slider", name="training step shown")
+    for place in (1, 2):
+        drag(tab, place)
+        together(tab, place)
+    painted = tab.evaluate(PAINTED)
+    assert painted
+    let_go(tab)
+    assert painted.items() <= tab.evaluate(SHOWN).items()
+    slider.press("End")
+    settled(tab)
+
+
 def the_main_knobs_are_in_sight(tab: Page, experiment: Experiment) -> None:
     """All of them without scrolling on a laptop of 768 px; the sidebar is the same on larger
     screens, which is looked at once for each paper."""
@@ -122,6 +138,7 @@ def _fills_the_projector(boxes: list[tuple[float, float]]) -> bool:
 # In this order: each check finds the page as the one before has left it, the first at 1400 × 900.
 CHECKS = (
     the_stage_is_the_first_screen,
+    what_is_painted_is_what_is_drawn,
     the_main_knobs_are_in_sight,
     a_projector_is_filled,
     every_drawer_opens,

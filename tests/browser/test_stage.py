@@ -3,17 +3,26 @@
 from collections.abc import Callable
 
 from conftest import until
-from driver import go, reached, settled, tall, together
+from driver import PAINTED, SNAPSHOTS, drag, go, let_go, reached, settled, tall, together
 from playwright.sync_api import Page, expect
 
 Window = Callable[..., Page]
-PAINTED = """() => Object.fromEntries([...document.querySelectorAll('[class*="st-key-chart-"]')]
-    .map(box => [box.className, box.querySelector('.js-plotly-plot')]).filter(([, plot]) =>
-      plot.iclPainted)
-    .map(([name, plot]) => [name, [...plot.querySelectorAll('image')].map(image =>
-      image.href.baseVal)]))"""
 LARGEST = """name => Math.max(...document.querySelector(`.st-key-chart-${name} .js-plotly-plot`)
     .calcdata[0][0].z.flat().map(Math.abs))"""
+# `touched`: the snapshots of the charts whose traces were changed
+WATCH = """() => {
+    window.touched = [];
+    for (const plot of document.querySelectorAll('[class*="st-key-chart-"] .js-plotly-plot')) {
+        const note = () => window.touched.push(plot.layout.meta.snapshot);
+        const traces = plot.querySelector('.cartesianlayer');
+        new MutationObserver(note).observe(traces, {subtree: true, childList: true,
+          attributes: true, characterData: true});
+    }
+}"""
+HIDE = """hidden => {
+    Object.defineProperty(document, 'hidden', {get: () => hidden, configurable: true});
+    document.dispatchEvent(new Event('visibilitychange'));
+}"""
 TOP = "box => box.getBoundingClientRect().top"
 
 
@@ -28,30 +37,46 @@ def test_one_clock_moves_every_panel_and_asks_the_server_for_nothing(
     )
     go(tab, f"{server}/birth")
     last = together(tab)
-    slider = tab.get_by_role("slider", name="training step shown")
     received.clear()
     for place in (0, 3, last - 1):
-        slider.evaluate(
-            "(input, at) => { input.value = at; input.dispatchEvent(new Event('input')); }", place
-        )
+        drag(tab, place)
         together(tab, place)
     said = tab.locator(".headline").inner_text()
     assert not received  # while it is dragged
-    painted = tab.evaluate(PAINTED)
-    assert len(painted) >= 3 and all(all(pictures) and pictures for pictures in painted.values())
-    slider.evaluate("input => input.dispatchEvent(new Event('change'))")
+    assert len(tab.evaluate(PAINTED)) == 6
+    let_go(tab)
     tab.wait_for_url("**/birth?step=*")  # where the clock rests
-    until(lambda: not tab.evaluate(PAINTED), "what was painted is drawn")
-    drawn = tab.evaluate(PAINTED.replace("plot.iclPainted", "true"))
-    assert painted.items() <= drawn.items()  # the same pictures
-    slider.evaluate(
-        "(input, at) => { input.value = at; input.dispatchEvent(new Event('input')); }", last - 3
-    )
+    drag(tab, last - 3)
     tab.get_by_role("button", name="Play").click()
     tab.wait_for_url("**/birth")  # it has played to its end, which is the page's own
     assert together(tab, last) and tab.locator(".headline").inner_text() != said
     tab.go_back()
     together(tab, last - 1)
+
+
+def test_what_is_not_seen_is_not_drawn(server: str, window: Window) -> None:
+    """Panels below the window, and all panels of a page that is hidden, stand still until they are
+    seen."""
+    tab = window()
+    tab.set_viewport_size({"width": 700, "height": 500})  # one panel below the other
+    last = int(go(tab, f"{server}/birth").locator(".clock input").get_attribute("max") or 0)
+    tab.evaluate(WATCH)
+    drag(tab, 3)
+    until(lambda: 3 in tab.evaluate(SNAPSHOTS), "what is in sight moves")
+    let_go(tab)
+    reached(tab, "**/birth?step=*")
+    assert sorted(set(tab.evaluate(SNAPSHOTS))) == [3, last]
+    assert set(tab.evaluate("window.touched")) == {3}
+    tab.set_viewport_size({"width": 1400, "height": 1000})
+    together(tab, 3)  # what has come into sight follows
+    tab.evaluate(HIDE, True)
+    drag(tab, 5)
+    tab.get_by_role("button", name="Play", exact=True).click()
+    tab.wait_for_timeout(1000)  # two snapshots of a film that is seen
+    assert set(tab.evaluate(SNAPSHOTS)) == {3}
+    assert tab.locator(".clock input").input_value() == "5"
+    tab.evaluate(HIDE, False)
+    until(lambda: max(tab.evaluate(SNAPSHOTS)) > 5, "the film goes on")
 
 
 def test_keys_step_and_play(server: str, window: Window) -> None:

@@ -63,6 +63,7 @@ class Clock {
       [window, "scroll", () => this.draw(), true],
       [window, "resize", () => this.draw()],
       [window, "icl-panel", () => this.draw()],
+      [document, "visibilitychange", () => this.draw()],
       [window, "popstate", () => this.back()],
       [window, "icl-reach", (event) => this.reach(event.detail)],
     ];
@@ -197,6 +198,7 @@ class Clock {
   }
 
   tick() {
+    if (document.hidden) return; // the film goes on once it is seen
     if (this.drawing.size || covered()) return; // so a slow machine shows every snapshot, only later
     this.show(this.index + 1);
     if (this.index >= Math.min(this.until, this.data.steps.length - 1)) this.rest();
@@ -324,9 +326,9 @@ class Clock {
     }, SETTLE);
   }
 
-  /* Bring every panel in sight to the snapshot of the clock. */
+  /* Bring every panel in sight to the snapshot of the clock; the others follow when they come into sight. */
   draw() {
-    if (!this.data || !window.Plotly) return;
+    if (!this.data || !window.Plotly || document.hidden) return;
     this.playFirst();
     const panels = [...stage.panels].filter(([, panel]) => panel.run === this.data.run);
     const charts = panels.map(([name, panel]) => [name, panel, chart(name)]);

@@ -39,13 +39,11 @@ function listenToCharts() {
   }
 }
 
-const hasCellsOnly = ({ type, z, ...others }) => type === "heatmap" && isPacked(z) && !Object.keys(others).length;
-
-/* Bring a chart to a frame by painting its cells alone, while the clock moves. Returns false if more than cells
-   changes, or if that cannot be done. */
-function paint(plot, { traces, data, layout: { meta, ...others } }) {
-  if (!data.every(hasCellsOnly) || Object.keys(others).length) return false;
-  if (!paintCells(plot, traces, data.map(({ z }) => unpack(z)))) return false;
+/* Bring a chart to a frame by painting its traces and texts alone, while the clock moves. Returns false if more than
+   they changes, or if that cannot be done. */
+function paint(plot, { traces, data, layout: { meta, annotations, ...others } }) {
+  if (Object.keys(others).length || (annotations && !paintTexts(plot, annotations))) return false;
+  if (!paintTraces(plot, traces, data)) return false;
   plot.layout.meta = meta;
   return true;
 }
