@@ -180,7 +180,7 @@ class Bench:
         self,
         part: _Part,
         which: list[tuple[int, int]],
-        by: Float[Tensor, "L batch H T d_H"],
+        by: Float[Tensor, "L #batch H T d_H"],
     ) -> Float[Tensor, "batch T N"]:
         """Return the logits on a part with `by` in place of the outputs of some heads."""
         change = replacing(which, by)
