@@ -37,8 +37,8 @@ WRITE = 0.5  # and later, if writing is fast
 RECENT = 5.0  # seconds by whose steps the time left is told
 
 
-class _Moment(NamedTuple):
-    """How many steps were timed at a moment, by the clock and by the seconds of computing."""
+class _Reading(NamedTuple):
+    """How many steps were timed so far: at which time, after how many seconds of computing."""
 
     time: float
     computed: float
@@ -90,7 +90,7 @@ class JobProgress(SharedProgress):
         self._steps_not_timed = self.first_step + self.shared.steps_elsewhere()
         self._start = time.monotonic()
         self._clock_start = self._clock()
-        self._moments = [_Moment(self._start, self._clock_start, 0)]
+        self._readings = [_Reading(self._start, self._clock_start, 0)]
         self._look_at = self._start
         self._write_at = self._start
         self._checkpoint_at = self._start + FIRST_CHECKPOINT
@@ -223,15 +223,15 @@ class JobProgress(SharedProgress):
         """Return the seconds that a step takes at the pace of the last RECENT seconds, by the clock
         and of computing; None before the first step. `timed_steps` are those done since the
         start, by this worker and its helpers."""
-        now = _Moment(time.monotonic(), self._clock(), timed_steps)
-        earlier = [moment for moment in self._moments if moment.steps < timed_steps]
+        now = _Reading(time.monotonic(), self._clock(), timed_steps)
+        earlier = [reading for reading in self._readings if reading.steps < timed_steps]
         if not earlier:
             return None, None
-        old = [moment for moment in earlier if moment.time <= now.time - RECENT]
+        old = [reading for reading in earlier if reading.time <= now.time - RECENT]
         since = old[-1] if old else earlier[0]
-        self._moments = [moment for moment in self._moments if moment.time >= since.time]
-        if timed_steps > self._moments[-1].steps:
-            self._moments.append(now)
+        self._readings = [reading for reading in self._readings if reading.time >= since.time]
+        if timed_steps > self._readings[-1].steps:
+            self._readings.append(now)
         steps = timed_steps - since.steps
         by_clock = (now.time - since.time) / steps
         return by_clock, min((now.computed - since.computed) / steps, by_clock)
