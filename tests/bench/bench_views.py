@@ -27,7 +27,7 @@ ATLAS_KNOB = knobs_of(registry.experiment("birth.induction").config)["T"].label
 TRAINING_KNOB = knobs_of(registry.experiment("gdssm.layer").config)["penalty"].label
 KEYS = 3 * ["ArrowRight"] + 6 * ["ArrowLeft"]  # to both ends of the knob
 TRAININGS = 3
-# every snapshot in turn, the next one as soon as all charts show it and the browser has drawn a frame
+# every snapshot in turn, the next one as soon as all charts in sight show it, in a frame of its own
 DRAG = """async () => {
     const slider = document.querySelector('.clock input');
     const charts = [...document.querySelectorAll('[class*="st-key-chart-"] .js-plotly-plot')];
