@@ -36,7 +36,7 @@ def runs(tmp_path, monkeypatch):
 def breaks(runs, monkeypatch):
     """From the call on, step 10 of a training raises that problem, of a class and words, right
     behind a checkpoint."""
-    monkeypatch.setattr(worker, "measure_pace", lambda: None)
+    monkeypatch.setattr(worker, "know_pace", lambda: None)
     for name in ("FIRST_CHECKPOINT", "CHECKPOINT"):
         monkeypatch.setattr(job_progress, name, 0.0)
     report, planted = job_progress.JobProgress.report, []

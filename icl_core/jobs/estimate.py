@@ -86,7 +86,7 @@ def _trained_here(experiment_id: str, alone: bool) -> list[_KnownRun]:
     ]
     if not headers:
         return []
-    from icl_core.machine import device  # imports torch
+    from icl_core.machine import device
 
     headers = [header for header in headers if header.info.get("device") == device.describe()]
     if alone:

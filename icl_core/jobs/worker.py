@@ -53,6 +53,7 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
             return 0
         stopped = stack.enter_context(_signals())
         server_lives = _prepare(server)
+        knows_pace = server is not None
         starts.note_up()
         idle_since = time.monotonic()
         # without its GPU this process is of no more use; the next worker continues
@@ -70,7 +71,9 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
                 idle_since = time.monotonic()
                 _release_memory()
             elif not once:
-                know_pace()
+                if not knows_pace:
+                    know_pace()
+                    knows_pace = True
                 _wait_for_request(requests, stopped)
             if once or (time.monotonic() - idle_since > IDLE and not server_lives()):
                 break

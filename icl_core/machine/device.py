@@ -120,6 +120,7 @@ def prepare() -> None:
     late_imports.postpone_compiler()
     weight = torch.ones((), requires_grad=True)
     weight.square().backward()
+    torch.autograd.grad(weight.square()[None], weight, torch.ones(1))
     torch.optim.Adam([weight]).step()
     torch.func.jvp(torch.square, (torch.ones(()),), (torch.ones(()),))
 
