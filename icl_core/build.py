@@ -17,8 +17,7 @@ from icl_core.contract.run import Tensors, thinned
 from icl_core.contract.suggestion import did_you_mean
 from icl_core.findings import findings, gallery
 from icl_core.findings.findings import Finding
-from icl_core.jobs import preconditions, preset_seconds, preset_timing, queue
-from icl_core.jobs.preset_seconds import PresetSeconds
+from icl_core.jobs import preconditions, preset_timing, queue
 from icl_core.jobs.state import Failed
 from icl_core.jobs.terminal import INTERRUPTED, interruptible, submit, watch_all
 from icl_core.machine.pace import measure_pace
@@ -93,17 +92,19 @@ def build_runs(
 def time_presets(ids: list[str], presets: list[str] | None) -> None:
     """Measure anew how long presets take, and write it for the estimates.
 
-    `ids` are experiments, all if the list is empty; `presets` are names, all if it is None. If both
-    are all, nothing that was known is kept. Raises `BadSetting` for an unknown experiment, and
-    `Failed` if artifacts/ cannot be written.
+    `ids` are experiments, all if the list is empty; `presets` are names, all if it is None. Raises
+    `BadSetting` for an unknown experiment or preset, and `Failed` if artifacts/ cannot be written.
     """
     check_writable()
-    experiments = {name: registry.experiment(name) for name in ids or registry.experiment_ids()}
+    known = {name: registry.experiment(name).presets for name in ids or registry.experiment_ids()}
+    names = [preset.name for group in known.values() for preset in group]
+    for name in presets or ():
+        if name not in names:
+            hint = did_you_mean(name, names)
+            raise BadSetting(f"--preset must name a preset, got {name!r:.80}{hint}")
     here = measure_pace()
-    if not ids and presets is None:
-        preset_seconds.write(PresetSeconds(here, {}))
-    for experiment_id, experiment in experiments.items():
-        for preset in experiment.presets:
+    for experiment_id, group in known.items():
+        for preset in group:
             if presets is None or preset.name in presets:
                 seconds = preset_timing.time_preset(experiment_id, preset, here)
                 print(f"{experiment_id} ({preset.name}): {seconds:.3g} s", file=sys.stderr)

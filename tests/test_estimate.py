@@ -48,7 +48,7 @@ def speed(made) -> float:
 
 
 def set_pace(measured: Pace) -> None:
-    write_whole(jobs_folder() / "pace.json", json.dumps(measured._asdict()).encode())
+    write_whole(jobs_folder() / "machine_pace.json", json.dumps(measured._asdict()).encode())
 
 
 def preset_config(index: int = 0):

@@ -312,14 +312,14 @@ def test_runs_made_together_do_not_count_for_one_that_goes_alone_where_others_ar
     ],
 )
 def test_a_pace_that_cannot_be_read_is_none(content):
-    write_whole(jobs_folder() / "pace.json", content)
+    write_whole(jobs_folder() / "machine_pace.json", content)
     assert estimate.machine_pace() is None
 
 
 def test_a_pace_is_measured_anew_after_a_day(monkeypatch):
     paces = iter((Pace(1.0, 1.0), Pace(2.0, 1.0)))
     monkeypatch.setattr(estimate, "measure_pace", lambda: next(paces))
-    path = jobs_folder() / "pace.json"
+    path = jobs_folder() / "machine_pace.json"
     for age, expected in ((0, 1.0), (estimate.OLD - 100, 1.0), (estimate.OLD + 100, 2.0)):
         if path.exists():
             changed = path.stat().st_mtime

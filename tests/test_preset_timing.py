@@ -15,7 +15,7 @@ from icl_core.cli import main
 from icl_core.jobs import preset_seconds, preset_timing
 from icl_core.machine import device
 from icl_core.machine.pace import Pace
-from icl_core.training import loop, phases
+from icl_core.training import batched, loop, phases
 from icl_core.training.phases import Phase
 
 STEP, EVALUATION, END = 0.05, 0.2, 3.0  # seconds
@@ -98,6 +98,50 @@ def test_a_long_run_is_timed_in_parts(clock, lengths):
     assert clock.now < whole(lengths) / 2.5
 
 
+def test_several_trainings_of_one_program_are_timed_in_parts(clock):
+    """Every training reports; a part is counted once."""
+    steps, count = 2000, 6
+
+    def train(wanted):
+        members = []
+        for each in wanted.values():
+            problem = loop.Problem(
+                {"w": torch.zeros(1, 1)},
+                lambda step: ({"w": torch.ones(1, 1)}, {"loss": np.ones(1)}),
+                lambda step: {},
+                partial(torch.optim.Adam, lr=0.1),
+                (),
+                "loss",
+            )
+            members.append(batched.Member(problem, each.resumed, each.report))
+
+        def join(kinds):
+            (kind,) = kinds
+            rows = len(kind.indices)
+
+            def gradient(step):
+                clock.work(STEP)
+                return [{"w": torch.ones(rows, 1)}], {"loss": np.ones(rows)}
+
+            return batched.Whole(gradient, lambda step: [{}] * rows, list(range(rows)))
+
+        for index, state in batched.train(members, join, steps, []):
+            yield index, state if isinstance(state, Exception) else state.now()
+
+    together = phases.Together(train)
+    plan = [
+        Phase(f"training {index}", steps, lambda *given: {}, together=together)
+        for index in range(count)
+    ]
+
+    def run(config, progress):
+        return phases.run(plan, progress, lambda results: {})
+
+    made = replace(registry.experiment(TOY), run=run)
+    assert preset_timing.time_run(made, None) == pytest.approx(steps * STEP + END, rel=0.05)
+    assert clock.now < steps * STEP / 2
+
+
 def test_trainings_of_one_program_are_taken_forward_together():
     saved = {
         "now/a/step": np.array([10]),
@@ -130,8 +174,9 @@ def test_the_build_times_presets_and_keeps_those_of_others(runs, monkeypatch, ca
     assert known and known.by_experiment[TOY] == {first: 5.0, second: 10.0}
     assert main(["build", TOY, "--time", "--preset", first]) == 0  # a machine of half the pace
     known = preset_seconds.load()
-    assert known and known.pace == (0.03, 0.01)
-    assert known.by_experiment[TOY] == {first: 5.0, second: 10.0}
+    assert known and known.pace == (0.06, 0.02)
+    assert known.by_experiment[TOY] == {first: 10.0, second: 20.0}
+    assert main(["build", TOY, "--time", "--preset", "gone"]) == 2
     assert f"{TOY} ({first}): 10 s" in capsys.readouterr().err
 
 

@@ -141,7 +141,7 @@ def test_what_a_training_made_is_made_again_if_its_file_is_damaged(job, damage):
     assert here.begin("a")
     here.save_result("a", {"w": np.ones(1)}, 0.0)
     assert there.load_result("a") and not there.begin("a")
-    there._path("a", "safetensors").write_bytes(damage)
+    there._path("a", "made.safetensors").write_bytes(damage)
     assert there.load_result("a") is None and there.begin("a")
     there.save_result("a", {"w": np.ones(1)}, 0.0)
     assert here.load_result("a") and not here.begin("a")
@@ -253,6 +253,17 @@ def test_the_time_left_is_by_the_steps_that_are_made_here(job, monkeypatch):
     )  # a thousand steps in ten seconds
 
 
+def test_a_result_of_an_earlier_form_counts_as_none(job):
+    """Its tensors had their bare names, and it ended in `.safetensors` alone."""
+    shared = SharedTrainings(job, identity_of(job.request()))
+    assert shared.begin("a")
+    shared.save_result("a", {"phase/a/x": np.ones(1)}, 1.0)
+    (path,) = job.phases.glob("*.made.safetensors")
+    path.rename(path.with_name(path.name.replace(".made", "")))
+    shared.release()
+    assert own(job).take(["a"]).made is None
+
+
 def test_the_time_left_is_by_the_last_five_seconds(job, monkeypatch):
     """By the clock and, as far as the processor was free, by the seconds of computing."""
     clock = [job_progress.time.monotonic()]
@@ -260,6 +271,7 @@ def test_the_time_left_is_by_the_last_five_seconds(job, monkeypatch):
     monkeypatch.setattr(job_progress.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(device, "clock", lambda: computed[0])
     made = own(job)
+    made.enter("walking", 0, 1000)
     start = clock[0]
     # ten steps a second for ten seconds, then one a second, of which the processor has half
     for second in range(1, 11):

@@ -17,7 +17,7 @@ from icl_core.jobs.folder import Job
 from icl_core.jobs.job_progress import JobProgress
 from icl_core.machine import device
 from icl_core.runs.file import read
-from icl_core.training import batched, loop, several_seeds
+from icl_core.training import batched, loop, rows, several_seeds
 from tests.recorder import Recorder
 
 STEPS, AT = 40, loop.evaluations(40, 5)
@@ -77,7 +77,7 @@ def all_at_once(members: list[batched.Member], seeds: list[int]) -> dict[int, ba
 
         def evaluate(_: int):
             away = {"away": (w - TEACHER).abs().sum(1).numpy()}
-            return batched.by_member(away, [2] * len(own))
+            return rows.by_member(away, [2] * len(own))
 
         return batched.Whole(step, evaluate, leaders)
 
@@ -353,7 +353,8 @@ def test_jobs_of_one_shape_are_taken_at_once_and_each_is_a_run_of_its_own(runs, 
     assert all(kept[name].tobytes() == array.tobytes() for name, array in lone.items())
 
 
-def test_two_workers_share_what_waits(runs):
+def test_two_workers_share_what_waits(runs, monkeypatch):
+    monkeypatch.setattr(device, "idle_cores", lambda: 2)
     keys = ask(0.02, 0.1, 0.003, 0.004)
     assert worker.work(once=True, slots=2) == 2 and sorted(statuses(keys)) == [
         "done",

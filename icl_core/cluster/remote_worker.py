@@ -98,13 +98,10 @@ def train(job_id: str, order: str, payload: bytes) -> bytes:
 def _set_up() -> None:
     """Give this process a store of its own, in the folder that Dask deletes when the worker
     ends."""
-    from icl_core.jobs.estimate import know_pace
-
     home = Path(get_worker().local_directory) / "icl"
     os.environ |= {"ICL_CACHE_DIR": str(home), "ICL_ARTIFACTS": str(home / "artifacts")}
     store.default.cache_clear()
     device.set_threads(THREADS)
-    know_pace()
 
 
 @contextmanager

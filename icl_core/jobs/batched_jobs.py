@@ -22,6 +22,7 @@ from icl_core.jobs.folder import Job, hold_lock
 from icl_core.jobs.train import BegunJob, State, begin_job, finish_job, run_and_record, train_job
 from icl_core.machine import malloc
 from icl_core.runs import database
+from icl_core.training.batched import Differs
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +119,9 @@ def train_together(jobs: Sequence[HeldJob], stopped: Callable[[], bool]) -> None
     try:
         for index, result in _results(begun_jobs):
             held = jobs[index]
+            if isinstance(result, Differs):  # it is trained alone below, from the start
+                held.job.checkpoint.unlink(missing_ok=True)
+                continue
             run_and_record(held.job, held.has_lease, partial(_end, begun_jobs[index], result))
             # at once, not after the last job: it may be requested again
             remaining.pop(index).progress.shared.release()

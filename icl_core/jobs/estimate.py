@@ -127,13 +127,13 @@ def _cost(cost: Callable[[Any], float], config: Any) -> float:
 
 def machine_pace() -> Pace | None:
     """Return the pace of this machine as it was last measured; None before that."""
-    record = read_json(jobs_folder() / "pace.json", is_pace, "what a pace measured here is")
+    record = read_json(jobs_folder() / "machine_pace.json", is_pace, "what a pace measured here is")
     return Pace(**record) if record else None
 
 
 def know_pace() -> None:
     """Measure the pace of this machine, unless that was done within a day."""
-    path = jobs_folder() / "pace.json"
+    path = jobs_folder() / "machine_pace.json"
     try:
         if path.exists() and time.time() - path.stat().st_mtime <= OLD:
             return

@@ -194,9 +194,9 @@ class JobProgress(SharedProgress):
     def write_state(self) -> None:
         """Write the state for the pages."""
         step = min(self._step + self.shared.steps_elsewhere(), self.total)
+        phase, first, steps = self._phase
         seconds, computed = self._step_seconds(step - self._steps_not_timed)
         remaining = self.total - step
-        phase, first, steps = self._phase
         with suppress(OSError):  # the state before stays
             self.job.write_state(
                 status="running",
@@ -209,7 +209,8 @@ class JobProgress(SharedProgress):
                 loss=self.loss,
                 seconds=self.seconds(),
                 seconds_left=None if seconds is None else remaining * seconds,
-                least_seconds_left=None if computed is None else remaining * computed,
+                # While this worker waits for others, its computing says nothing.
+                least_seconds_left=remaining * computed if computed is not None and steps else None,
                 together=self.together,
                 message=self._obstacle,
                 pid=os.getpid(),
@@ -224,6 +225,8 @@ class JobProgress(SharedProgress):
         and of computing; None before the first step. `timed_steps` are those done since the
         start, by this worker and its helpers."""
         now = _Reading(time.monotonic(), self._clock(), timed_steps)
+        if timed_steps < self._readings[-1].steps:  # a training has begun again
+            self._readings = [now]
         earlier = [reading for reading in self._readings if reading.steps < timed_steps]
         if not earlier:
             return None, None

@@ -4,7 +4,7 @@ with the digits that one worker alone would get.
     <job>/phases/<training>.lock              held by the worker that does the training
                  <training>.step              its number of steps so far
                  <training>.part.safetensors  its checkpoint, if a helper does it
-                 <training>.safetensors       its result
+                 <training>.made.safetensors  its result
 
 `SharedTrainings` reads and writes these files. The job's own worker uses it through
 `job_progress.JobProgress`; a worker without a job of its own helps another one by `assist`.
@@ -80,7 +80,7 @@ class SharedTrainings:
 
     def load_result(self, name: str) -> Tensors | None:
         """Return the result of a training, or None if no worker has finished it."""
-        stored = self._read(self._path(name, "safetensors"))
+        stored = self._read(self._path(name, "made.safetensors"))
         if stored is None:
             return None
         record, tensors = stored
@@ -97,7 +97,7 @@ class SharedTrainings:
         has_lease = self._lease.enter_context(hold_lock(lock)) is not None
         may_train = has_lease or not os.access(lock, os.W_OK)
         # a damaged result counts as none
-        if may_train and self._read(self._path(name, "safetensors")) is None:
+        if may_train and self._read(self._path(name, "made.safetensors")) is None:
             self.write_step(name, 0)
             self._counted.add(name)
             return True
@@ -125,7 +125,7 @@ class SharedTrainings:
         release the training."""
         with suppress(OSError):  # another worker repeats it
             write_whole(
-                self._path(name, "safetensors"),
+                self._path(name, "made.safetensors"),
                 pack(tensors, {**self.identity, "seconds": seconds}),
             )
             self._path(name, "part.safetensors").unlink(missing_ok=True)

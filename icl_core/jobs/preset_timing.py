@@ -21,38 +21,39 @@ from icl_core.jobs.preset_seconds import PresetSeconds
 from icl_core.machine import device
 from icl_core.machine.pace import Pace
 
-WHOLE = 6.0  # seconds of a training beyond which it is timed in parts
-PART = 1.0  # seconds of each part at least
+WHOLE = 3.0  # seconds of a training beyond which it is timed in parts
+PART = 0.5  # seconds of each part at least
 PART_OF_STEPS = 20  # a part has at least the steps before it, divided by this
 FORWARD = 2  # a training is taken forward to so many times the steps that are done
 TO_THE_END = 10  # the last part begins at the end of the training, less its steps divided by this
 
 
 def time_preset(experiment_id: str, preset: Preset, here: Pace) -> float:
-    """Measure the run of a preset on a machine of the pace `here`, write its seconds beside those
-    of the others, and return them.
+    """Measure the run of a preset, write its seconds beside those of the others, and return them.
 
-    They are written at the pace at which the others are known. Raises `OSError`.
+    `here` is the pace of this machine, to which those of the others are converted. Raises
+    `OSError`.
     """
-    experiment = registry.experiment(experiment_id)
-    seconds = time_run(experiment, preset.config)
-    known = preset_seconds.load() or PresetSeconds(here, {})
-    by_experiment = _still_there(known)
-    by_experiment[experiment_id][preset.name] = here.converted(
-        seconds, experiment.cost(preset.config), known.pace
-    )
-    preset_seconds.write(PresetSeconds(known.pace, by_experiment))
+    seconds = time_run(registry.experiment(experiment_id), preset.config)
+    by_experiment = _known(here)
+    by_experiment[experiment_id][preset.name] = seconds
+    preset_seconds.write(PresetSeconds(here, by_experiment))
     return seconds
 
 
-def _still_there(known: PresetSeconds) -> dict[str, dict[str, float]]:
-    """Return the known seconds of those presets that there still are, in their order."""
+def _known(here: Pace) -> dict[str, dict[str, float]]:
+    """Return the seconds that are known of presets, at the pace `here`, by experiment and name."""
+    known = preset_seconds.load() or PresetSeconds(here, {})
     by_experiment: dict[str, dict[str, float]] = {}
     for experiment_id in registry.experiment_ids():
+        experiment = registry.experiment(experiment_id)
         seconds_by_name = known.by_experiment.get(experiment_id, {})
-        names = [preset.name for preset in registry.experiment(experiment_id).presets]
         by_experiment[experiment_id] = {
-            name: seconds_by_name[name] for name in names if name in seconds_by_name
+            preset.name: known.pace.converted(
+                seconds_by_name[preset.name], experiment.cost(preset.config), here
+            )
+            for preset in experiment.presets
+            if preset.name in seconds_by_name
         }
     return by_experiment
 
@@ -72,8 +73,9 @@ def time_run(experiment: Experiment, config: Any) -> float:
         return progress.total_seconds()
 
 
-class _TakenForward(Exception):
-    """The training is to be started again at a later step."""
+class _TakenForward(BaseException):
+    """The training is to be started again at a later step. No `Exception`: of several trainings of
+    one program, one that raises such a one ends alone."""
 
 
 class _TimedProgress:

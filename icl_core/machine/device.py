@@ -136,8 +136,8 @@ def workers() -> int:
 
 
 def idle_cores() -> int:
-    """Return how many cores had nothing to do over the last minute, at least one. Load that does
-    not come from this machine's container counts, too."""
+    """Return how many cores had nothing to do over the last minute, at least one. Whatever ran on
+    this machine counts, this project's own workers and other containers included."""
     return max(1, round(_cores() - psutil.getloadavg()[0]))
 
 

@@ -20,14 +20,13 @@ import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from icl_core.contract.experiment import Diverged, Tensors
-from icl_core.training import divergence, loop
+from icl_core.training import divergence, loop, rows
 from icl_core.training.loop import Measures, Problem, State
 
 REPORT_INTERVAL = 0.05  # seconds; a report reads the clock and files, too slow for every step
@@ -192,12 +191,12 @@ def _rows_of(trainings: Mapping[int, ActiveTraining]) -> _Rows:
     members = list(trainings.values())
     names = list(members[0].problem.parameters)
     parameters = {
-        name: _join([member.problem.parameters[name] for member in members]) for name in names
+        name: rows.join([member.problem.parameters[name] for member in members]) for name in names
     }
     moments: dict[str, list[Tensor]] = {}
     for position, name in enumerate(names):
         states = [member.optimiser.state[member.parameters[position]] for member in members]
-        moments[name] = [_join([state[moment] for state in states]) for moment in MOMENTS]
+        moments[name] = [rows.join([state[moment] for state in states]) for moment in MOMENTS]
     return _Rows(trainings, parameters, moments)
 
 
@@ -257,7 +256,7 @@ class _Batch:
         ended: dict[int, Ended] = {}
         for (index, training), measures in zip(self.by_index.items(), by_member, strict=True):
             alone = {} if self.steps_made else training.problem.evaluate(step)
-            if not all(np.array_equal(alone[name], measures[name]) for name in alone):
+            if alone and not rows.equal(alone, measures):
                 ended[index] = Differs()
         if ended:
             return ended
@@ -282,10 +281,10 @@ class _Batch:
         by_training = [
             row
             for kind, of_kind in zip(self.kinds, gradients, strict=True)
-            for row in by_member(of_kind, [each.seeds for each in kind.trainings.values()])
+            for row in rows.by_member(of_kind, [each.seeds for each in kind.trainings.values()])
         ]
-        rows = by_member(measures, [training.seeds for training in self.trainings])
-        for training, row in zip(self.trainings, rows, strict=True):
+        seeds = [training.seeds for training in self.trainings]
+        for training, row in zip(self.trainings, rows.by_member(measures, seeds), strict=True):
             loop.record(training.state.batch, row)
         ended = self._diverged(step, gradients, by_training)
         for kind, of_kind in zip(self.kinds, gradients, strict=True):
@@ -297,7 +296,8 @@ class _Batch:
         ):
             own = training.problem.parameters
             after = dict(zip(own, parameters, strict=True))
-            if not (_equal(gradient, _corner(training, row)) and _equal(after, own)):
+            has_same_digits = rows.equal(gradient, rows.corner(own, row)) and rows.equal(after, own)
+            if index not in ended and not has_same_digits:
                 ended[index] = Differs()
         return ended
 
@@ -357,44 +357,3 @@ def _update(kind: _Rows, step: int, gradients: Mapping[str, Tensor]) -> None:
         # (rows,) to (rows, 1, …), which broadcasts over the parameter's own axes
         factor = factor_by_row.view(-1, *[1] * (mean.dim() - 1))
         parameter.add_((mean * factor).div_(divisor))
-
-
-def by_member(values: Mapping[str, Any], rows: Sequence[int]) -> list[dict[str, Any]]:
-    """Return each member's part of values [rows, …], by name, given how many rows each has."""
-    starts = np.cumsum([0, *rows])
-    return [
-        {name: array[start : start + count] for name, array in values.items()}
-        for start, count in zip(starts, rows, strict=False)
-    ]
-
-
-def _corner(training: ActiveTraining, gradients: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the part of a training's gradients that its own, smaller parameters have."""
-    parameters = training.problem.parameters
-    return {
-        name: gradient[tuple(slice(length) for length in parameters[name].shape)]
-        for name, gradient in gradients.items()
-    }
-
-
-def _equal(alone: Mapping[str, Tensor], batched: Mapping[str, Tensor]) -> bool:
-    """Return whether a training's tensors agree with those computed alone, to the last bit."""
-    return all(torch.equal(alone[name], batched[name]) for name in batched)
-
-
-def _join(parts: Sequence[Tensor]) -> Tensor:
-    """Return one tensor [rows, …] of all parts, and make each part a view of it: of its rows and,
-    where it is smaller than others, of their first entries along each axis. All else is zero.
-
-    A change of the whole then changes the parts in place.
-    """
-    sizes = np.max([part.shape[1:] for part in parts], axis=0).astype(int).tolist()
-    whole = parts[0].new_zeros(sum(len(part) for part in parts), *sizes)
-    start = 0
-    for part in parts:
-        view = whole[start : start + len(part)]
-        view = view[tuple(slice(length) for length in part.shape)]
-        view.copy_(part.detach())
-        part.data = view
-        start += len(part)
-    return whole

@@ -158,8 +158,6 @@ def run_together(
     if not due:
         return
     for index, results in train(due):
-        if isinstance(results, Differs):  # then all are trained one by one
-            raise results
         if isinstance(results, Exception):
             yield index, results
         else:  # a run of one phase has no next training
@@ -199,7 +197,7 @@ def _trainings(
             if all(results.keys() >= set(phase.given) for phase in phases)
         }
         # What was in training is taken up first.
-        offered = sorted(ready, key=lambda name: not _is_begun(ready[name], current))
+        offered = sorted(ready, key=lambda name: not any(p.name in current for p in ready[name]))
         taken = progress.take(offered)
         phases = ready[taken.name]
         if taken.made is not None:  # another process has trained it
@@ -225,11 +223,8 @@ def _trainings(
             )
             for phase in phases
         ]
-        trained = yield wanted
-        made = {
-            phase.name: tensors or {}
-            for phase, tensors in zip(phases, trained or [{}] * len(phases), strict=True)
-        }
+        trained = cast(list[dict[str, np.ndarray]], (yield wanted))
+        made = {phase.name: tensors or {} for phase, tensors in zip(phases, trained, strict=True)}
         results |= made
         progress.give(taken.name, _fold("phase", made))
     progress.enter(EVALUATING)  # what the run measures of all phases
@@ -240,18 +235,14 @@ def _programs(plan: Sequence[Phase], results: Made) -> dict[str, list[Phase]]:
     """Return the phases without results, those that are trained as one program together, under the
     name of the first phase of the program in the plan."""
     programs: dict[str, list[Phase]] = {}
-    names: dict[int, str] = {}  # of programs
+    names: dict[Together, str] = {}
     for phase in plan:
         name = phase.name
         if phase.together is not None:
-            name = names.setdefault(id(phase.together), phase.name)
+            name = names.setdefault(phase.together, phase.name)
         if phase.name not in results:
             programs.setdefault(name, []).append(phase)
     return programs
-
-
-def _is_begun(phases: Sequence[Phase], current: Made) -> bool:
-    return any(phase.name in current for phase in phases)
 
 
 def _steps(phases: Iterable[Phase]) -> int:
@@ -280,6 +271,10 @@ def final(tensors: Tensors) -> dict[str, np.ndarray]:
     }
 
 
+class _ProgramEnded(Exception):
+    """Another training's report has ended the program."""
+
+
 class _Reports:
     """The reports of the trainings of one program, which tell `progress` where the run is."""
 
@@ -305,28 +300,35 @@ class _Reports:
         self.steps_before = _steps(phase for phase in plan if phase.name in results)
         self.states: dict[str, State] = {}  # by phase
         self.resumed = resumed
+        self.steps: dict[str, int] = {}  # made of each phase
         self.saves: dict[str, Callable[[], Tensors]] = {}  # of each phase what makes its checkpoint
+        self.has_ended = False  # a report has raised
         for phase in phases:
             self.forget(phase)
 
     def report(self, phase: Phase, state: State, save: Callable[[], dict[str, np.ndarray]]) -> None:
         """Report the state of one of the phases; see `loop.train`."""
+        if self.has_ended:
+            raise _ProgramEnded
         self.states[phase.name] = state
+        self.steps[phase.name] = state.step
         self.saves[phase.name] = save
         first = self.states.get(self.phases[0].name, state)
         loss = float("nan")
         if self.loss in first.batch:
             loss = float(np.mean(first.batch[self.loss][-1]))
-        done = self.steps_before + sum(each.step for each in self.states.values())
-        self.progress.report(done, self.total, loss, self.live, self.checkpoint, self.model)
+        done = self.steps_before + sum(self.steps.values())
+        try:
+            self.progress.report(done, self.total, loss, self.live, self.checkpoint, self.model)
+        except BaseException:
+            self.has_ended = True
+            raise
         if state.step == phase.steps:
             self.progress.end(phase.name, save)
             # While others of the program go on, its checkpoint is this one: behind it come its last
             # evaluation and its results.
             self.saves[phase.name] = partial(dict, save())
-            if all(each.name in self.states for each in self.phases) and all(
-                self.states[each.name].step == each.steps for each in self.phases
-            ):
+            if all(self.steps[each.name] == each.steps for each in self.phases):
                 # What follows evaluates what has been trained.
                 label = _label(self.plan, self.phases)
                 self.progress.enter(": ".join(filter(None, (label, EVALUATING))))
@@ -335,8 +337,10 @@ class _Reports:
         """Forget what was reported of a phase; its checkpoint is the one from which it goes on."""
         self.states.pop(phase.name, None)
         self.saves.pop(phase.name, None)
-        if self.resumed.get(phase.name):
-            self.saves[phase.name] = partial(dict, self.resumed[phase.name])
+        self.steps[phase.name] = 0
+        if checkpoint := self.resumed.get(phase.name):
+            self.saves[phase.name] = partial(dict, checkpoint)
+            self.steps[phase.name] = int(checkpoint["step"][0])
 
     def live(self) -> Tensors:
         """Return what can be drawn of the run so far."""

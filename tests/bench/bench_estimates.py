@@ -47,6 +47,8 @@ def _presets() -> Iterator[Row]:
             ratios.append(told / taken)
             what = f"{experiment_id}, {preset.title}"
             yield what, f"{told / taken:.2f} ×", f"estimated {said(told)}, took {said(taken)}"
+    if not ratios:
+        return
     close = sum(1 / CLOSE <= ratio <= CLOSE for ratio in ratios)
     yield (
         f"estimates within a factor of {CLOSE}",

@@ -5,10 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from icl_core import registry
 from icl_core.contract.experiment import NextTraining
-from icl_core.papers.memformers.shared import batched_trainings
+from icl_core.machine import device
+from icl_core.papers.memformers.shared import batched_trainings, experts
+from icl_core.papers.memformers.shared.experts import Case, Heads
+from icl_core.papers.memformers.shared.task import Batch
 from icl_core.training import batched
 from icl_core.training.phases import Phase
 from tests.recorder import Interrupted, Recorder
@@ -25,6 +29,30 @@ RUNS = {
     "variances": ("one covariance", {"steps": 30, "gate_steps": 10, "gate_prompts": 64}, [3]),
     "learned": ("to the end", {"steps": 30, "layers": 3}, [3, 3, 3, 3]),
 }
+
+
+@pytest.fixture(autouse=True)
+def as_workers_compute():
+    """At the precision of a worker: at another one libraries may round in another way."""
+    before = torch.get_float32_matmul_precision()
+    device.set_threads(1)
+    yield
+    torch.set_float32_matmul_precision(before)
+
+
+@pytest.fixture
+def outcomes(monkeypatch):
+    """What each training of a program ended with."""
+    seen = []
+    train = batched.train
+
+    def watched(*given):
+        for index, outcome in train(*given):
+            seen.append(outcome)
+            yield index, outcome
+
+    monkeypatch.setattr(batched_trainings.batched, "train", watched)
+    return seen
 
 
 class Watched(Recorder):
@@ -62,11 +90,15 @@ def same(one, other) -> bool:
 
 
 @pytest.mark.parametrize("case", RUNS)
-def test_every_training_has_the_digits_that_it_has_alone(case, monkeypatch):
+def test_every_training_has_the_digits_that_it_has_alone(case, monkeypatch, outcomes):
     experiment, config = setting(case)
     progress = Watched()
     at_once = experiment.run(config, progress)
     assert progress.programs == RUNS[case][2]
+    assert len(outcomes) == sum(RUNS[case][2])
+    # With a thousand prompts all go as one; with ten, some kernels are others.
+    apart = sum(isinstance(outcome, batched.Differs) for outcome in outcomes)
+    assert apart == 0 or (case == "learned" and apart < len(outcomes) / 2)
     monkeypatch.setattr(batched_trainings, "most", lambda config: 1)
     alone = Watched()
     assert same(at_once, experiment.run(config, alone)) and not alone.programs
@@ -110,7 +142,7 @@ def test_a_program_has_no_more_prompts_than_come_in_one_chunk():
     assert [programs.count(program) for program in dict.fromkeys(programs)] == [2, 2, 2, 1]
 
 
-def test_who_has_other_digits_is_trained_alone(monkeypatch):
+def test_who_has_other_digits_is_trained_alone(monkeypatch, outcomes):
     """A library that rounds otherwise where there are more rows."""
     experiment, config = setting("methods")
     plain = batched_trainings.first_order.loss_and_slopes
@@ -119,17 +151,53 @@ def test_who_has_other_digits_is_trained_alone(monkeypatch):
         loss, slopes = plain(table, batch)
         return loss, slopes * (1 + 1e-6 * (len(table) > 1))
 
-    seen = []
     monkeypatch.setattr(batched_trainings.first_order, "loss_and_slopes", other_digits)
-    ended = batched.train
-
-    def watched(*given):
-        for index, outcome in ended(*given):
-            seen.append(outcome)
-            yield index, outcome
-
-    monkeypatch.setattr(batched_trainings.batched, "train", watched)
     made = experiment.run(config, Watched())
-    assert len(seen) == 6 and all(isinstance(outcome, batched.Differs) for outcome in seen)
+    assert len(outcomes) == 6
+    assert all(isinstance(outcome, batched.Differs) for outcome in outcomes)
     monkeypatch.setattr(batched_trainings.first_order, "loss_and_slopes", plain)
     assert same(made, experiment.run(config, Watched()))
+
+
+def test_what_is_resumed_counts_from_the_first_report_on():
+    experiment, config = setting("methods")
+    killed = Watched(stop=6 * 12)
+    with pytest.raises(Interrupted):
+        experiment.run(config, killed)
+    again = Watched(saved=killed.saved)
+    experiment.run(config, again)
+    assert again.reports[0][0] == 6 * 12
+    steps = [done for done, _, _ in again.reports]
+    assert steps == sorted(steps) and steps[-1] == 6 * 30
+
+
+def test_a_program_that_is_stopped_is_saved_once():
+    experiment, config = setting("methods")
+    killed = Watched(stop=6 * 12)
+    with pytest.raises(Interrupted):
+        experiment.run(config, killed)
+    assert len([done for done, _, _ in killed.reports if done >= 6 * 12]) == 1
+
+
+@pytest.mark.parametrize("start", ["even", "ones", "last"])
+def test_gates_that_are_learned_at_once_are_those_learned_alone(start):
+    """On prompts of three variances, by heads of two seeds."""
+    generator = torch.Generator().manual_seed(0)
+    Gamma = torch.eye(3).repeat(2, 4, 1, 1)
+    cases = []
+    for scale in (0.5, 1.0, 3.0):
+        A = scale * torch.randn(2, 4, 3, 5, 5, generator=generator)
+        root = torch.randn(2, 5, 20, 200, generator=generator)
+        S = torch.einsum("sinp,sjnp->sijp", root, root) / 20
+        batch = Batch(S, torch.randn(2, 5, 1, 200, generator=generator))
+        heads = Heads(Gamma, 0.1 * A)
+        cases.append(Case(heads, batch, experts.starts(heads)[start]))
+    at_once = experts.adapt_all(cases, 30)
+    for case, done in zip(cases, at_once, strict=True):
+        alone = experts.adapt(case.heads, case.batch, 30, False, case.start)
+        assert torch.equal(done.gates, alone.gates) and torch.equal(done.losses, alone.losses)
+        assert torch.isfinite(done.gates).all()
+    whole = experts._joined(cases)
+    assert experts._has_same_digits(whole, cases)
+    other = whole._replace(start=whole.start + 1e-3)
+    assert not experts._has_same_digits(other, cases)

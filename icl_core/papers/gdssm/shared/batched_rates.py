@@ -11,7 +11,7 @@ from icl_core.contract.knobs import knobs_of
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import train as single
 from icl_core.papers.gdssm.shared.settings import Config
-from icl_core.training import batched, loop
+from icl_core.training import batched, loop, rows
 from icl_core.training.phases import Wanted
 
 MOST = 20  # runs at once: beyond it a run costs hardly less
@@ -63,7 +63,7 @@ def train(
             return [of_rows], measures
 
         def evaluate(step: int) -> Sequence[loop.Measures]:
-            return batched.by_member(measure(apart), [config.seeds] * count)
+            return rows.by_member(measure(apart), [config.seeds] * count)
 
         return batched.Whole(gradient, evaluate, [0] * count)
 

@@ -90,15 +90,14 @@ def adapt_all(cases: Sequence[Case], steps: int) -> list[Adapted]:
     """Learn the gates of several cases by `adapt`, as one tensor program whose rows are the seeds
     of one case, then those of the next.
 
-    Each case has the digits that it has alone: where the first gradient differs from that of a case
-    alone in any bit, the cases are done one by one. So they are where their prompts would not come
-    in one chunk, as those of one case do.
+    Where the first gradient differs in any bit from that of a case alone, the cases are done one by
+    one. So they are where they have more rows than `can_join`.
     """
-    first = cases[0]
-    numbers = sum(len(case.start) for case in cases) * first.batch.S[0].numel()
+    if not can_join(sum(len(case.start) for case in cases), cases[0].batch):
+        return _one_by_one(cases, steps)
     joined = _joined(cases)
-    if numbers > first_order.CHUNK or not _has_same_digits(joined, cases):
-        return [adapt(case.heads, case.batch, steps, False, case.start) for case in cases]
+    if not _has_same_digits(joined, cases):
+        return _one_by_one(cases, steps)
     together = adapt(joined.heads, joined.batch, steps, False, joined.start, cases=len(cases))
     counts = [len(case.start) for case in cases]
     return [
@@ -107,6 +106,16 @@ def adapt_all(cases: Sequence[Case], steps: int) -> list[Adapted]:
             cases, together.gates.split(counts), together.losses.split(counts, 1), strict=True
         )
     ]
+
+
+def can_join(rows: int, batch: Batch) -> bool:
+    """Return whether so many rows, on as many prompts as a batch has, come in one chunk: in several
+    their sums would be others than those of one case."""
+    return rows * batch.S[0].numel() <= first_order.CHUNK
+
+
+def _one_by_one(cases: Sequence[Case], steps: int) -> list[Adapted]:
+    return [adapt(case.heads, case.batch, steps, False, case.start) for case in cases]
 
 
 def _joined(cases: Sequence[Case]) -> Case:

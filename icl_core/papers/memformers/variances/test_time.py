@@ -30,9 +30,23 @@ METHODS = ("gated", "scalar", "last", "even")
 def adapted(
     config: Config, learned: list[Parameters], variances: Sequence[float]
 ) -> list[dict[str, np.ndarray]]:
-    """Learn gates on prompts of every variance, and evaluate them and what they are compared
-    with."""
-    cases = [case_of(config, learned, variance, index) for index, variance in enumerate(variances)]
+    """Learn gates on prompts of every variance, and evaluate them and what they are compared with:
+    of all variances at once, or one by one where that would take much memory."""
+    indexed = list(enumerate(variances))
+    first = prompts(config, 0)
+    rows = config.seeds * len(variances) * len(learned)
+    at_once = len(indexed) if experts.can_join(rows, first) else 1
+    results: list[dict[str, np.ndarray]] = []
+    for start in range(0, len(indexed), at_once):
+        results += _adapted(config, learned, indexed[start : start + at_once])
+    return results
+
+
+def _adapted(
+    config: Config, learned: list[Parameters], indexed: Sequence[tuple[int, float]]
+) -> list[dict[str, np.ndarray]]:
+    """Do what `adapted` does for some of the variances, each with its index."""
+    cases = [case_of(config, learned, variance, index) for index, variance in indexed]
     gated = experts.adapt_all(cases, config.gate_steps)
     scalars = experts.adapt_all(
         [experts.each_alone(case.heads, case.batch) for case in cases],
@@ -40,8 +54,8 @@ def adapted(
     )
     return [
         _evaluated(config, case, variance, home_of(config, index), done, scalar)
-        for index, (case, variance, done, scalar) in enumerate(
-            zip(cases, variances, gated, scalars, strict=True)
+        for (index, variance), case, done, scalar in zip(
+            indexed, cases, gated, scalars, strict=True
         )
     ]
 
