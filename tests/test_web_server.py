@@ -4,6 +4,8 @@ import asyncio
 import gzip
 import threading
 import webbrowser
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,12 @@ FONT = next(FILES.glob("static/media/*.woff2")).relative_to(FILES).as_posix()
 SERVER = web_server.CompressedFiles(PlainTextResponse("Streamlit's own answer"))
 
 
+def run(work: Coroutine) -> None:
+    """Run in a thread of its own: this one may have the loop of a browser's tests."""
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, work).result()
+
+
 def answer(path: str, method: str = "GET", accepted: str = "gzip, deflate, br") -> dict:
     """The server's answer: its `body`, and its headers by their names."""
     scope = {
@@ -32,7 +40,7 @@ def answer(path: str, method: str = "GET", accepted: str = "gzip, deflate, br") 
     async def send(message: dict) -> None:
         messages.append(message)
 
-    asyncio.run(SERVER(scope, None, send))  # type: ignore[arg-type]
+    run(SERVER(scope, None, send))  # type: ignore[arg-type]
     start, body = messages
     headers = {name.decode(): value.decode() for name, value in start["headers"]}
     return {**headers, "body": body["body"]}
@@ -97,7 +105,7 @@ def test_a_browser_opens_where_the_dashboard_is(
             pass
 
     before = set(threading.enumerate())
-    asyncio.run(start())
+    run(start())
     for thread in set(threading.enumerate()) - before:
         thread.join(60)
     assert addresses == opened

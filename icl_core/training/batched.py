@@ -196,7 +196,7 @@ def _rows_of(trainings: Mapping[int, ActiveTraining]) -> _Rows:
     moments: dict[str, list[Tensor]] = {}
     for position, name in enumerate(names):
         states = [member.optimiser.state[member.parameters[position]] for member in members]
-        moments[name] = [rows.join([state[moment] for state in states]) for moment in MOMENTS]
+        moments[name] = [rows.join([state[kind] for state in states]) for kind in MOMENTS]
     return _Rows(trainings, parameters, moments)
 
 
