@@ -17,10 +17,10 @@ from icl_core.contract.run import Tensors, thinned
 from icl_core.contract.suggestion import did_you_mean
 from icl_core.findings import findings, gallery
 from icl_core.findings.findings import Finding
-from icl_core.jobs import preconditions, preset_timing, queue
+from icl_core.jobs import preconditions, preset_seconds, preset_timing, queue
 from icl_core.jobs.state import Failed
 from icl_core.jobs.terminal import INTERRUPTED, interruptible, submit, watch_all
-from icl_core.machine.pace import measure_pace
+from icl_core.machine.pace import Pace, measure_pace
 from icl_core.runs import store
 from icl_core.runs.disk import unwritable
 from icl_core.runs.file import Damaged
@@ -102,12 +102,19 @@ def time_presets(ids: list[str], presets: list[str] | None) -> None:
         if name not in names:
             hint = did_you_mean(name, names)
             raise BadSetting(f"--preset must name a preset, got {name!r:.80}{hint}")
+    before = preset_seconds.load()
     here = measure_pace()
+    measured: dict[str, dict[str, float]] = {}
     for experiment_id, group in known.items():
         for preset in group:
-            if presets is None or preset.name in presets:
-                seconds = preset_timing.time_preset(experiment_id, preset, here)
-                print(f"{experiment_id} ({preset.name}): {seconds:.3g} s", file=sys.stderr)
+            if presets is not None and preset.name not in presets:
+                continue
+            seconds = preset_timing.time_run(registry.experiment(experiment_id), preset.config)
+            measured.setdefault(experiment_id, {})[preset.name] = seconds
+            # The least pace is that of the machine while nothing else ran.
+            here = Pace(*map(min, here, measure_pace()))
+            preset_timing.write_seconds(measured, here, before)
+            print(f"{experiment_id} ({preset.name}): {seconds:.3g} s", file=sys.stderr)
 
 
 def check_writable() -> None:

@@ -163,7 +163,8 @@ def runs(tmp_path, monkeypatch):
 
 
 def test_the_build_times_presets_and_keeps_those_of_others(runs, monkeypatch, capsys):
-    paces = iter((Pace(0.03, 0.01), Pace(0.06, 0.02)))
+    busy, idle, slow = Pace(0.05, 0.01), Pace(0.03, 0.012), Pace(0.06, 0.02)
+    paces = iter((busy, idle, slow, slow))
     monkeypatch.setattr("icl_core.build.measure_pace", lambda: next(paces))
     monkeypatch.setattr(preset_timing, "time_run", lambda *given: 10.0)
     first, second = (preset.name for preset in registry.experiment(TOY).presets[:2])

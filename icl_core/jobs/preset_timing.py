@@ -7,13 +7,13 @@ between count at the mean pace of the two times beside them. What is skipped is 
 tensors of such a run mean nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from icl_core import registry
-from icl_core.contract.experiment import Experiment, NextTraining, Preset, Run, Tensors
+from icl_core.contract.experiment import Experiment, NextTraining, Run, Tensors
 from icl_core.contract.progress import LazyTensors
 from icl_core.findings import findings
 from icl_core.jobs import preset_seconds
@@ -28,34 +28,28 @@ FORWARD = 2  # a training is taken forward to so many times the steps that are d
 TO_THE_END = 10  # the last part begins at the end of the training, less its steps divided by this
 
 
-def time_preset(experiment_id: str, preset: Preset, here: Pace) -> float:
-    """Measure the run of a preset, write its seconds beside those of the others, and return them.
+def write_seconds(
+    measured: Mapping[str, Mapping[str, float]], here: Pace, before: PresetSeconds | None
+) -> None:
+    """Write the seconds of presets that were measured on this machine, by experiment and name, at
+    its pace `here`; with those that were known `before` of other presets, converted to it.
 
-    `here` is the pace of this machine, to which those of the others are converted. Raises
-    `OSError`.
+    Raises `OSError`.
     """
-    seconds = time_run(registry.experiment(experiment_id), preset.config)
-    by_experiment = _known(here)
-    by_experiment[experiment_id][preset.name] = seconds
-    preset_seconds.write(PresetSeconds(here, by_experiment))
-    return seconds
-
-
-def _known(here: Pace) -> dict[str, dict[str, float]]:
-    """Return the seconds that are known of presets, at the pace `here`, by experiment and name."""
-    known = preset_seconds.load() or PresetSeconds(here, {})
+    known = before or PresetSeconds(here, {})
     by_experiment: dict[str, dict[str, float]] = {}
     for experiment_id in registry.experiment_ids():
         experiment = registry.experiment(experiment_id)
-        seconds_by_name = known.by_experiment.get(experiment_id, {})
-        by_experiment[experiment_id] = {
+        earlier = known.by_experiment.get(experiment_id, {})
+        kept = {
             preset.name: known.pace.converted(
-                seconds_by_name[preset.name], experiment.cost(preset.config), here
+                earlier[preset.name], experiment.cost(preset.config), here
             )
             for preset in experiment.presets
-            if preset.name in seconds_by_name
+            if preset.name in earlier
         }
-    return by_experiment
+        by_experiment[experiment_id] = {**kept, **measured.get(experiment_id, {})}
+    preset_seconds.write(PresetSeconds(here, by_experiment))
 
 
 def time_run(experiment: Experiment, config: Any) -> float:
