@@ -145,12 +145,29 @@ class _TimedProgress:
         self._seconds += self._skipped * (self._pace_before + pace) / 2
         self._skipped = 0
         if step < self._steps:
+            checkpoint = state()
+            if not _is_in_step(checkpoint):
+                self._part_start = now, step
+                self._seconds += now - self._start
+                self._start = now
+                return
             target = min(FORWARD * step, last)
             self._skipped = target - step
             self._pace_before = pace
             self._seconds += now - self._start
-            self._resumed = _at_step(state(), step, target)
+            self._resumed = _at_step(checkpoint, step, target)
             raise _TakenForward
+
+
+def _is_in_step(state: Tensors) -> bool:
+    """Return whether all trainings in a checkpoint that have not ended are at one step. They are
+    not where one of a program has to be done alone."""
+    steps = {
+        int(array[0])
+        for name, array in state.items()
+        if name.startswith("now/") and name.count("/") == 2 and name.endswith("/step")
+    }
+    return len(steps) == 1
 
 
 def _at_step(state: Tensors, step: int, target: int) -> dict[str, np.ndarray]:
