@@ -123,12 +123,15 @@ def test_a_pace_is_of_one_thread_and_a_warm_machine(monkeypatch):
     assert measured == pytest.approx((1.0, 0.1 / operations)) and threads == [1]
 
 
-def test_the_pace_is_measured_once(monkeypatch):
-    paces = iter((Pace(0.1, 0.2), Pace(0.3, 0.4)))
+def test_the_least_pace_is_kept(monkeypatch):
+    """A machine with other things to do is slower than it is."""
+    paces = iter((Pace(0.1, 0.2), Pace(0.3, 0.1), Pace(0.05, 0.4)))
     monkeypatch.setattr(estimate, "measure_pace", lambda: next(paces))
-    know_pace()
-    know_pace()
-    assert machine_pace() == (0.1, 0.2)
+    kept = []
+    for _ in range(3):
+        know_pace()
+        kept.append(machine_pace())
+    assert kept == [(0.1, 0.2), (0.1, 0.1), (0.05, 0.1)]
 
 
 @pytest.mark.parametrize(

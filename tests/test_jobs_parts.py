@@ -316,8 +316,8 @@ def test_a_pace_that_cannot_be_read_is_none(content):
     assert estimate.machine_pace() is None
 
 
-def test_a_pace_is_measured_anew_after_a_day(monkeypatch):
-    paces = iter((Pace(1.0, 1.0), Pace(2.0, 1.0)))
+def test_a_pace_is_forgotten_after_a_day(monkeypatch):
+    paces = iter((Pace(1.0, 1.0), Pace(3.0, 1.0), Pace(2.0, 1.0)))
     monkeypatch.setattr(estimate, "measure_pace", lambda: next(paces))
     path = jobs_folder() / "machine_pace.json"
     for age, expected in ((0, 1.0), (estimate.OLD - 100, 1.0), (estimate.OLD + 100, 2.0)):

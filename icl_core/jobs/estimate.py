@@ -30,7 +30,7 @@ from icl_core.runs.header import stored_settings, typed_config
 FIGURES = 0.7  # seconds from the request to a worker, and from the run to its figures
 NEAR = 0.01  # a distance between settings that makes no difference
 TRAINED_HERE = 4.0  # weight of a run trained on this machine; that of a preset's is 1
-OLD = 86400.0  # seconds after which the pace of this machine is measured anew
+OLD = 86400.0  # seconds after which a measured pace is forgotten
 
 
 @dataclass(frozen=True)
@@ -132,11 +132,13 @@ def machine_pace() -> Pace | None:
 
 
 def know_pace() -> None:
-    """Measure the pace of this machine, unless that was done within a day."""
+    """Measure the pace of this machine, and keep the least that was measured: a machine with other
+    things to do is slower than it is. What is older than a day is forgotten."""
     path = jobs_folder() / "machine_pace.json"
+    pace = measure_pace()
     try:
         if path.exists() and time.time() - path.stat().st_mtime <= OLD:
-            return
-        write_whole(path, json.dumps(measure_pace()._asdict()).encode())
+            pace = Pace(*map(min, pace, machine_pace() or pace))
+        write_whole(path, json.dumps(pace._asdict()).encode())
     except OSError:  # estimates then take this machine to be as fast as any other
         return
