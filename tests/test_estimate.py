@@ -106,8 +106,9 @@ def test_products_and_small_operations_are_converted_apart():
 
 
 def test_a_pace_is_of_one_thread_and_a_warm_machine(monkeypatch):
-    """Neither the first call counts nor the slower ones."""
-    seconds = iter((9.0, 2.0, 1.0, 3.0, 9.0, 0.3, 0.2, 0.1))
+    """Neither the first calls count nor the slower ones."""
+    cold = [0.01] * pace.WARM_UP
+    seconds = iter([*cold, 0.3, 0.2, 0.1, *cold, 2.0, 1.0, 3.0])
     clock = [0.0]
 
     def work() -> None:
