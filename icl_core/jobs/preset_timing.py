@@ -41,14 +41,14 @@ def write_seconds(
     for experiment_id in registry.experiment_ids():
         experiment = registry.experiment(experiment_id)
         earlier = known.by_experiment.get(experiment_id, {})
-        kept = {
+        converted = {
             preset.name: known.pace.converted(
                 earlier[preset.name], experiment.cost(preset.config), here
             )
             for preset in experiment.presets
             if preset.name in earlier
         }
-        by_experiment[experiment_id] = {**kept, **measured.get(experiment_id, {})}
+        by_experiment[experiment_id] = {**converted, **measured.get(experiment_id, {})}
     preset_seconds.write(PresetSeconds(here, by_experiment))
 
 
@@ -183,8 +183,8 @@ def _at_step(state: Tensors, step: int, target: int) -> dict[str, np.ndarray]:
         if kind == "now" and tensor == "step":
             moved[name] = array * target // step
         elif kind == "now" and tensor.startswith("batch/"):
-            own = int(state[f"now/{phase}/step"][0])
+            phase_step = int(state[f"now/{phase}/step"][0])
             moved[name] = np.concatenate(
-                [array, np.repeat(array[-1:], own * target // step - own, axis=0)]
+                [array, np.repeat(array[-1:], phase_step * target // step - phase_step, axis=0)]
             )
     return moved

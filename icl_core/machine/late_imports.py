@@ -150,8 +150,8 @@ class _LateClass(type):
     def __new__(cls, name: str, bases: tuple[type, ...], members: dict[str, Any]) -> Any:
         if not bases:
             return super().__new__(cls, name, bases, members)
-        own = tuple(base._itself() if isinstance(base, _LateClass) else base for base in bases)
-        return type(own[0])(name, own, members)
+        classes = tuple(base._itself() if isinstance(base, _LateClass) else base for base in bases)
+        return type(classes[0])(name, classes, members)
 
     def _itself(cls) -> type:
         return getattr(import_now(cls.__module__), cls.__name__)

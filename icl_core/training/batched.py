@@ -294,9 +294,10 @@ class _Batch:
         for (index, training), (gradient, parameters), row in zip(
             self.by_index.items(), alone, by_training, strict=bool(alone)
         ):
-            own = training.problem.parameters
-            after = dict(zip(own, parameters, strict=True))
-            has_same_digits = rows.equal(gradient, rows.corner(own, row)) and rows.equal(after, own)
+            batched = training.problem.parameters
+            after = dict(zip(batched, parameters, strict=True))
+            has_same_gradient = rows.equal(gradient, rows.corner(batched, row))
+            has_same_digits = has_same_gradient and rows.equal(after, batched)
             if index not in ended and not has_same_digits:
                 ended[index] = Differs()
         return ended

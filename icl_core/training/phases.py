@@ -198,14 +198,14 @@ def _trainings(
         }
         # What was in training is taken up first.
         offered = sorted(ready, key=lambda name: not any(p.name in current for p in ready[name]))
-        taken = progress.take(offered)
-        phases = ready[taken.name]
-        if taken.made is not None:  # another process has trained it
-            results |= _unfold("phase", taken.made, names)
+        next_training = progress.take(offered)
+        phases = ready[next_training.name]
+        if next_training.made is not None:  # another process has trained it
+            results |= _unfold("phase", next_training.made, names)
             continue
         steps_before = _steps(phase for phase in plan if phase.name in results)
         progress.enter(_label(plan, phases), steps_before, _steps(phases))
-        begun = _unfold("now", taken.resumed, names)
+        begun = _unfold("now", next_training.resumed, names)
         resumed = {
             phase.name: current.get(phase.name)
             or begun.get(phase.name)
@@ -224,9 +224,9 @@ def _trainings(
             for phase in phases
         ]
         trained = cast(list[dict[str, np.ndarray]], (yield wanted))
-        made = {phase.name: tensors or {} for phase, tensors in zip(phases, trained, strict=True)}
-        results |= made
-        progress.give(taken.name, _fold("phase", made))
+        ended = {phase.name: tensors or {} for phase, tensors in zip(phases, trained, strict=True)}
+        results |= ended
+        progress.give(next_training.name, _fold("phase", ended))
     progress.enter(EVALUATING)  # what the run measures of all phases
     return {phase.name: results[phase.name] for phase in plan}
 

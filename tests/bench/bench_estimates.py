@@ -42,11 +42,15 @@ def _presets() -> Iterator[Row]:
             if estimated is None:
                 yield f"{experiment_id}, {preset.title}", "unknown", "its seconds are not shipped"
                 continue
-            told = estimated - estimate.FIGURES
-            taken = preset_timing.time_run(experiment, preset.config)
-            ratios.append(told / taken)
+            estimated -= estimate.FIGURES
+            seconds = preset_timing.time_run(experiment, preset.config)
+            ratios.append(estimated / seconds)
             what = f"{experiment_id}, {preset.title}"
-            yield what, f"{told / taken:.2f} ×", f"estimated {said(told)}, took {said(taken)}"
+            yield (
+                what,
+                f"{estimated / seconds:.2f} ×",
+                f"estimated {said(estimated)}, took {said(seconds)}",
+            )
     if not ratios:
         return
     close = sum(1 / CLOSE <= ratio <= CLOSE for ratio in ratios)

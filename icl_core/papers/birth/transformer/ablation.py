@@ -132,8 +132,8 @@ class Bench:
     @cached_property
     def other(self) -> Float[Tensor, "L batch H T d_H"]:
         """The heads' outputs on the corrupted sequences."""
-        made = _parts(self.weights, self.corrupted, self.heads)
-        return torch.cat([torch.stack(part.outputs) for part in made], 1)
+        parts = _parts(self.weights, self.corrupted, self.heads)
+        return torch.cat([torch.stack(part.outputs) for part in parts], 1)
 
     @cached_property
     def _parts(self) -> list[_Part]:

@@ -224,9 +224,9 @@ def _limited(kind: _Rows, gradient: Parameters) -> Parameters:
     for _, neighbours in groupby(kind.begun, key=lambda member: member.config.layers):
         members = list(neighbours)
         stop = start + sum(member.config.seeds for member in members)
-        own = members[0].parameters
+        parameters = members[0].parameters
         # of the rows the part that the parameters of this depth have
-        corners = {name: (slice(start, stop), *_extent(own[name])) for name in gradient}
+        corners = {name: (slice(start, stop), *_extent(parameters[name])) for name in gradient}
         part = {name: tensor[corners[name]] for name, tensor in gradient.items()}
         for name, tensor in limited(part, members[0].config).items():
             clipped[name][corners[name]] = tensor

@@ -168,8 +168,8 @@ def one_scalar(heads: Heads, batch: Batch, steps: int, rate: float = RATE) -> tu
     """Each head alone with one learned scalar, [seeds, H], and the gates [seeds, H] that take the
     best of them on the batch and no other."""
     alone = each_alone(heads, batch)
-    done = adapt(alone.heads, alone.batch, steps, False, alone.start, rate)
-    return best_scalar(done, heads.A.shape[1])
+    adapted = adapt(alone.heads, alone.batch, steps, False, alone.start, rate)
+    return best_scalar(adapted, heads.A.shape[1])
 
 
 def each_alone(heads: Heads, batch: Batch) -> Case:
@@ -198,9 +198,9 @@ def _gradients(
     Gamma = leaves.get("Gamma", heads.Gamma)
     # Case by case: with more rows the heads would be summed in another order.
     parts = zip(*(tensor.chunk(cases) for tensor in (gates, Gamma, heads.A)), strict=True)
-    made = torch.cat([table(*part) for part in parts])
-    loss, slopes = first_order.loss_and_slopes(made.detach(), batch)
-    return loss, several_seeds.gradients(made, leaves, slopes / loss[:, None, None])
+    tables = torch.cat([table(*part) for part in parts])
+    loss, slopes = first_order.loss_and_slopes(tables.detach(), batch)
+    return loss, several_seeds.gradients(tables, leaves, slopes / loss[:, None, None])
 
 
 def starts(heads: Heads) -> dict[str, Tensor]:

@@ -39,10 +39,10 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
         for part in made.values()
     ]
     every, last = [*met_by(config), *trained_on(config)], len(met_by(config)) - 1
-    found = adapted(config, learned, every)
+    by_variance = adapted(config, learned, every)
     return {
         **phases.curves(FIRST, made),
-        **{name: np.stack([each[name] for each in found], 1) for name in found[0]},
+        **{name: np.stack([each[name] for each in by_variance], 1) for name in by_variance[0]},
         "own/loss": np.stack([part["evaluated/loss"] for part in made.values()], 1),
         **from_all_starts(config, learned, every[last], last),
         "names/methods": names(METHODS),

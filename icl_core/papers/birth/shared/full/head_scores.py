@@ -32,8 +32,10 @@ def passes(weights: Weights, batch: Batch, heads: int) -> Iterator[tuple[Tensor,
 @torch.no_grad()
 def evaluate(weights: Weights, batch: Batch, heads: int) -> dict[str, float]:
     """Return `achieved` of a model on a batch."""
-    made = passes(weights, batch, heads)
-    return achieved(batch, [loss_and_hits(found.logits, part) for _, part, found in made])
+    outcomes = [
+        loss_and_hits(found.logits, part) for _, part, found in passes(weights, batch, heads)
+    ]
+    return achieved(batch, outcomes)
 
 
 @torch.no_grad()
