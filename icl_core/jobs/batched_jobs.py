@@ -22,7 +22,6 @@ from icl_core.jobs.folder import Job, hold_lock
 from icl_core.jobs.train import BegunJob, State, begin_job, finish_job, run_and_record, train_job
 from icl_core.machine import malloc
 from icl_core.runs import database
-from icl_core.training.batched import Differs
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +106,8 @@ def _shape(job: Job) -> tuple[Any, int]:
 def train_together(jobs: Sequence[HeldJob], stopped: Callable[[], bool]) -> None:
     """Train jobs of one shape from their requests to their ends; the lock of each is released when
     it ends."""
+    from icl_core.training.batched import Differs  # imports torch
+
     begun_jobs: dict[int, BegunJob] = {}
     for index, held in enumerate(jobs):
         begin = partial(_begin, begun_jobs, index, held, stopped)
