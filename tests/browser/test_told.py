@@ -34,6 +34,14 @@ STAGE_TOP = """() => document.querySelector('[class*="st-key-stage-"]').getBound
     + document.querySelector("[data-testid=stMain]").scrollTop"""
 
 
+# Put something of 600 pixels above the row of drawers.
+GROW = """() => {
+  const late = document.createElement("div");
+  late.style.flex = "0 0 600px";
+  document.querySelector(".st-key-drawers").before(late);
+}"""
+
+
 def uncovered(tab: Page) -> None:
     """Wait until the story's line covers no panel that it speaks of."""
     until(
@@ -50,6 +58,12 @@ def spoken(tab: Page) -> str:
 def in_sight(part: Locator) -> bool:
     box = part.bounding_box()
     return box is not None and box["y"] >= 0 and box["y"] + box["height"] <= 900
+
+
+def place(part: Locator) -> str:
+    """Where a part stands in the window, and how far the page is scrolled."""
+    scrolled = "() => document.querySelector('[data-testid=stMain]').scrollTop"
+    return f"box {part.bounding_box()}, page scrolled by {part.page.evaluate(scrolled)}"
 
 
 def beats(tab: Page, name: str) -> None:
@@ -196,7 +210,9 @@ def test_what_a_question_is_about_is_not_given_away_before_it(server: str, windo
     tab.keyboard.press("PageDown")
     says(tab, "Which forms first?")
     diagram = tab.locator(".st-key-drawer .diagram")  # where the matrices sit
-    until(lambda: in_sight(diagram), "the diagram is in sight")
+    until(lambda: in_sight(diagram), "the diagram is in sight", lambda: place(diagram))
+    tab.evaluate(GROW)  # as when a figure above is drawn late
+    until(lambda: in_sight(diagram), "the diagram is in sight again", lambda: place(diagram))
     expect(diagram.locator("image")).to_have_count(2)  # the attention of both layers, no matrix
     tab.locator(".st-key-choices button").first.click()
     says(tab, "The answer: W_O². You chose: W_K¹. ")

@@ -25,6 +25,7 @@ class Clock {
     this.moving = false; // playing, or the track is dragged
     this.drawing = new Set(); // names of the panels that are being drawn
     this.target = null; // names of panels of which one is to be scrolled into sight
+    this.held = null; // "drawer", or names of panels: scrolled into sight, kept there while the page grows
     this.reached = null; // those that a box of the diagram has just asked for
     this.drawerOpens = false; // the last click opens a drawer
     this.pressed = false; // a pointer is down
@@ -54,12 +55,13 @@ class Clock {
 
   listen() {
     this.listeners = [
+      [window, "keydown", (event) => event.isTrusted && this.letGo(), true],
       [window, "keydown", (event) => this.key(event)],
       [window, "click", (event) => (this.drawerOpens = opensDrawer(event.target)), true],
       [window, "pointerdown", () => this.press(true), true],
       [window, "pointerup", () => this.press(false), true],
       [window, "pointercancel", () => this.press(false), true],
-      [window, "wheel", () => (this.drawerOpens = false), true],
+      [window, "wheel", () => this.letGo(), true],
       [window, "scroll", () => this.draw(), true],
       [window, "resize", () => this.draw()],
       [window, "icl-panel", () => this.draw()],
@@ -273,14 +275,22 @@ class Clock {
   /* Nothing is scrolled while a pointer is down. Who presses or scrolls does not wait for a drawer any more. */
   press(pressed) {
     this.pressed = pressed;
-    this.drawerOpens = false;
+    this.letGo();
     if (!pressed) this.later();
+  }
+
+  /* Whoever presses a key or scrolls looks where they want. */
+  letGo() {
+    this.drawerOpens = false;
+    this.held = null;
   }
 
   /* Scroll to the row of drawers when a drawer, often below the window's end, has just been opened. */
   revealDrawer() {
-    if (this.pressed || !this.drawerOpens || !document.querySelector(".st-key-drawer")) return;
+    const isWanted = this.drawerOpens || this.held === "drawer";
+    if (this.pressed || !isWanted || !document.querySelector(".st-key-drawer")) return;
     this.drawerOpens = false;
+    this.held = "drawer"; // it may still grow
     document.querySelector(".st-key-drawers").scrollIntoView({ block: "start", behavior: scrolling() });
   }
 
@@ -292,8 +302,10 @@ class Clock {
 
   /* Scroll to the panel that the script speaks of, or that a box of the diagram opens, once it is there. */
   revealTarget() {
-    const panels = this.pressed ? [] : (this.target ?? []).map(panelOf).filter(Boolean);
+    const names = this.target ?? (this.held === "drawer" ? [] : this.held) ?? [];
+    const panels = this.pressed ? [] : names.map(panelOf).filter(Boolean);
     if (!panels.length) return;
+    this.held = names;
     this.target = null;
     // of several panels those that stand where the first one does: on the stage, or in the drawer
     const place = (panel) => Boolean(panel.closest(".st-key-drawer"));
