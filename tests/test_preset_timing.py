@@ -99,6 +99,24 @@ def test_a_long_run_is_timed_in_parts(clock, lengths):
     assert clock.now < whole(lengths) / 2.5
 
 
+@pytest.mark.parametrize("steps", [20, 3000])
+def test_curves_of_skipped_trainings_need_not_fit_together(clock, steps):
+    """A run of which no step was skipped has no such excuse."""
+    made = experiment(clock, [steps])
+
+    def run(config, progress):
+        made.run(config, progress)
+        raise ValueError("curves of different lengths")
+
+    failing = replace(made, run=run)
+    if steps == 20:
+        with pytest.raises(ValueError, match="different lengths"):
+            preset_timing.time_run(failing, None)
+    else:
+        expected = whole([steps]) - END
+        assert preset_timing.time_run(failing, None) == pytest.approx(expected, rel=0.05)
+
+
 def test_several_trainings_of_one_program_are_timed_in_parts(clock):
     """Every training reports; a part is counted once."""
     steps, count = 2000, 6

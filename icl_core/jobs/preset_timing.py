@@ -65,6 +65,12 @@ def time_run(experiment: Experiment, config: Any) -> float:
         except _TakenForward:
             is_whole = False
             continue
+        except ValueError:
+            # The curves of a training that was taken forward lack some evaluations, so those of
+            # several trainings may differ in length. What puts them together is the run's end.
+            if is_whole:
+                raise
+            return progress.total_seconds()
         if is_whole:
             findings.measure(experiment, Run(config, tensors, {}))
         return progress.total_seconds()
