@@ -31,11 +31,32 @@ PAPER = Paper(
         "length": 1,
     },
     glossary=(
-        ("W_E", "w_E(k)", "embedding of character k, random and frozen"),
-        ("P", "p_t", "embedding of position t, random and frozen"),
-        ("W_U", "w_U(k)", "unembedding of character k, random and frozen"),
-        ("R1", "W_O¹ W_V¹", "what layer 1 makes of the character it attends to, random and frozen"),
-        ("V2", "W_V²", "values of layer 2, random and frozen"),
+        (
+            "W_E",
+            "w_E(k)",
+            "embedding of character k; random and frozen, but trained in the full transformer",
+        ),
+        (
+            "P",
+            "p_t",
+            "embedding of position t; random and frozen, but trained in the full transformer",
+        ),
+        (
+            "W_U",
+            "w_U(k)",
+            "unembedding of character k; random and frozen, but trained in the full transformer",
+        ),
+        (
+            "R1",
+            "W_O¹ W_V¹",
+            "what layer 1 makes of the character it attends to; "
+            "random and frozen, but trained in the full transformer",
+        ),
+        (
+            "V2",
+            "W_V²",
+            "values of layer 2; random and frozen, but trained in the full transformer",
+        ),
         ("W_K1", "W_K¹", "keys of layer 1: learns to match a position with the one before it"),
         (
             "W_K2",
@@ -51,7 +72,12 @@ PAPER = Paper(
             "unit of a loss in natural logarithms: 0 if the right character is certain, ln N for a "
             "uniform guess",
         ),
-        ("stream", "residual stream", "the vector of a position, to which every layer adds"),
+        (
+            "stream",
+            "residual stream",
+            "the vector that each position carries from layer to layer; every layer reads it "
+            "and adds to it",
+        ),
         (
             "talk",
             "cross-talk",
@@ -92,8 +118,8 @@ PAPER = Paper(
         (
             "noise",
             "ρ",
-            "what a memory answers to pairs that it does not store; d: the width that makes it "
-            "small",
+            "variance that overlapping random vectors add to what is read from a memory; it falls "
+            "as 2/d",
         ),
         ("step size", "η", "how far a gradient step goes: the gradient times this number"),
         ("tau", "τ", "how strong the spurious pairs of W_O² are beside the right ones, eq. 16"),

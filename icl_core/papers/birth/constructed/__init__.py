@@ -6,7 +6,7 @@ cross-talk, and together these small answers drown the right one.
 At a width where every memory gets all of its pairs right, the constructed model still fails, and a
 trained one of the same size succeeds. Clean all three matrices, so that they store the same pairs
 with as little cross-talk as possible, and the construction catches up. Cleaning W_O² or W_K² alone
-helps in part, W_K¹ alone not at all.
+helps in part, cleaning W_K¹ alone hardly.
 """
 
 from icl_core.contract.experiment import Drawing, Experiment, Run

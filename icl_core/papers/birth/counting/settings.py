@@ -79,7 +79,7 @@ PRESETS = (
     ),
     Preset(
         "balanced",
-        "Chains without unigrams to learn",
+        "Chains whose single states tell nothing",
         replace(CLASSROOM, chains="balanced", steps=400),
         "All states occur equally often. Do the bigrams come sooner?",
         seeds=3,

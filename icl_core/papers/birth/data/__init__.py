@@ -4,8 +4,8 @@ every sequence, frequent ones or rare ones, followed by any character or by a li
 which training learns to copy first, which of its matrices is late, and what each matrix has stored
 in the end.
 
-Change the data in “What is stored” and find the pairs that a matrix never learned: they are those
-that it seldom met.
+Change the data in “What is stored” and find the pairs that a matrix never learned: of W_K², those
+that it seldom met; of W_O², those that W_F already predicts.
 """
 
 from icl_core.contract.experiment import FIRST_SEED, Drawing, Experiment, Run

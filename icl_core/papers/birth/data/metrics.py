@@ -92,6 +92,6 @@ def _uneven(run: Run, diagonal: np.ndarray) -> str:
         return ""
     ranks = number_text(correlation(run["task/often"], diagonal.mean(0)), 2)
     return (
-        "W_O² learns beside W_F: its stored readings go with the characters' frequency, rank "
-        f"correlation {ranks}."
+        "W_O² learns beside W_F: its stored readings and the characters' frequency have a rank "
+        f"correlation of {ranks}."
     )

@@ -126,7 +126,7 @@ FREEZING = (
         "W_O² frozen to step 300",
         replace(FIGURE_3, freeze_W_O2=True),
         "W_O2",
-        "While W_O² is frozen, nothing is learned.",
+        "While W_O² is frozen, hardly anything is learned.",
     ),
     (
         "W_K1 frozen",

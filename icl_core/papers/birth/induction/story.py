@@ -138,7 +138,7 @@ BEATS = (
             tuple(MATRICES.values()),
             lambda run, view: _first_of(run) or 0,
             _order,
-            "While attention is spread evenly, a part of it falls on the right character, so "
+            "While attention has learned nothing, a part of it falls on the right character, so "
             "W_O² has something to learn from. Better attention is of no use until the model "
             "can say what it sees.",
             ("w_k1", "w_k2", "w_o2", MARKS),

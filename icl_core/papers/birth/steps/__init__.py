@@ -1,7 +1,7 @@
-"""Training takes hundreds of steps. The paper proves that three can do (Theorem 3): one gradient
-step on W_O², then one on W_K², then one on W_K¹, each from zero. You take them one by one and see
-what each memory has stored and where the model looks. It is the proof's own setting: uniform
-characters, one trigger, a simplified model, and very large steps.
+"""Training takes hundreds of steps. Three can be enough: the paper's Theorem 3, argued up to small
+terms, takes one gradient step on W_O², then one on W_K², then one on W_K¹, each from zero. You take
+them one by one and see what each memory has stored and where the model looks. It is the proof's own
+setting: uniform characters, one trigger, a simplified model, and very large steps.
 
 Take the steps in another order, change their sizes, or take the gradients exactly, as if there were
 infinitely many sequences. In "The formulas" each lemma stands beside autograd.

@@ -35,8 +35,8 @@ def stripe(run: Run, view: View) -> Panel:
         f"{at_step(run, view)}: layer 1 finds the previous character {reach}",
         "The share of layer 1's attention on the position before, the mean over held-out "
         "sequences. Its title names the last position with more than half. If all positions were "
-        "stored alike, the line would be flat; early ones are met in more rows, as keys of all "
-        "that come later.",
+        "stored alike, the line would be flat. Early positions are used most: the first "
+        "occurrence of a trigger is usually early, and all later queries look there.",
         figures.curves(series, "position", "attention", y_range=(0, 1.02)),
         data=pd.DataFrame({"position": at, "attention": mass}),
     )

@@ -71,8 +71,8 @@ def opposite(run: Run, view: View) -> Panel:
     return Panel(
         f"W_K² gets {second:.0%} right without W_K¹, W_K¹ {first:.0%} without W_K²",
         "Two trainings from the same start. In each, one of the two matrices is frozen up to the "
-        "thaw. The paper concludes that the second layer is learned before the first. If neither "
-        "needed the other, both would rise as high as when trained together.",
+        "thaw. The paper reads this as: the second layer is the easier one to learn first. If "
+        "neither needed the other, both would rise as high as when trained together.",
         figures.curves(series, "training step", "recall", y_range=(0, 1.02)),
         data=pd.DataFrame(
             {
