@@ -128,11 +128,11 @@ def test_the_least_pace_is_kept(monkeypatch):
     """A machine with other things to do is slower than it is."""
     paces = iter((Pace(0.1, 0.2), Pace(0.3, 0.1), Pace(0.05, 0.4)))
     monkeypatch.setattr(estimate, "measure_pace", lambda: next(paces))
-    kept = []
+    known_paces = []
     for _ in range(3):
         know_pace()
-        kept.append(machine_pace())
-    assert kept == [(0.1, 0.2), (0.1, 0.1), (0.05, 0.1)]
+        known_paces.append(machine_pace())
+    assert known_paces == [(0.1, 0.2), (0.1, 0.1), (0.05, 0.1)]
 
 
 @pytest.mark.parametrize(
