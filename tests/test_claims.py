@@ -1,11 +1,14 @@
 """A claim is judged at its own setting, and only by a training that has decided it."""
 
+import math
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from icl_core.contract.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, Claim, Metric
 from icl_core.contract.knobs import Knob
+from icl_core.statistics.over_seeds import certain_from
 from pages.ui.claims import verdicts
 
 HERE = SimpleNamespace(d=128, T=256, triggers="random")
@@ -87,6 +90,47 @@ def test_what_was_not_measured_was_not_run(value):
 )
 def test_an_effect_within_two_errors_decides_nothing(value, verdict):
     assert Metric(claim(at_least=1.0), value, error=0.02).verdict(HERE) == verdict
+
+
+@pytest.mark.parametrize(
+    ("count", "factor"), [(2, 12.7), (3, 4.3), (5, 2.8), (31, 2.04), (400, 1.96)]
+)
+def test_few_seeds_must_lie_further_away(count, factor):
+    """Student's t: a value just inside its interval decides nothing, one just outside does."""
+    for away, verdict in ((0.98, NOT_DECIDED), (1.02, "reproduced")):
+        metric = Metric(claim(at_least=1.0), 1 + away * factor * 0.01, error=0.01, count=count)
+        assert metric.verdict(HERE) == verdict
+
+
+@pytest.mark.parametrize("seeds", [3, 5])
+def test_where_there_is_no_effect_a_verdict_is_wrong_at_its_nominal_rate(seeds):
+    """Seeds whose mean is the limit itself: 2.5 % of verdicts say that it is above, 2.5 % below."""
+    draws = np.random.default_rng(0).normal(1.0, 0.3, (20_000, seeds))
+    told = [Metric.over_seeds(claim(at_least=1.0), row).verdict(HERE) for row in draws]
+    for wrong in ("reproduced", "not reproduced"):
+        # the standard error of the rate is .0011
+        assert told.count(wrong) / len(told) == pytest.approx(0.025, abs=0.0045)
+
+
+def test_the_quantiles_are_those_of_students_t():
+    """Of their density, integrated numerically, 95 % lies within them."""
+    for count in (2, 3, 4, 5, 6, 11, 21, 31):
+        freedom = count - 1
+        t = np.linspace(0, 1, 200_001)[1:] * certain_from(count)
+        middle = t - t[0] / 2  # of every small interval
+        density = (1 + middle**2 / freedom) ** (-(freedom + 1) / 2)
+        scale = (
+            math.gamma((freedom + 1) / 2) / math.gamma(freedom / 2) / math.sqrt(freedom * math.pi)
+        )
+        assert 2 * scale * density.sum() * t[0] == pytest.approx(0.95, abs=1e-4), count
+
+
+def test_one_value_has_the_error_of_what_it_was_measured_on():
+    alone = Metric.over_seeds(claim(at_least=1.0), np.array([1.05]), alone=0.02)
+    assert (alone.value, alone.error, alone.count) == (1.05, 0.02, None)
+    several = Metric.over_seeds(claim(at_least=1.0), np.array([1.0, 1.1, 1.2]), alone=0.02)
+    assert several.value == pytest.approx(1.1) and several.count == 3
+    assert several.error == pytest.approx(0.1 / 3**0.5)
 
 
 def test_a_training_that_is_not_at_its_end_decides_nothing():

@@ -178,7 +178,10 @@ def test_a_finding_is_kept_by_id_and_value_and_its_words_stand_in_the_experiment
     main(["run", TOY, *FAST])
     (header,) = runs.headers(TOY)
     kept = header.info["metrics"][0]
-    assert kept.keys() == {"claim", "kind", "value", "error", "unfinished", "reason", "verdict"}
+    assert kept.keys() == {
+        *("claim", "kind", "value", "error", "count"),
+        *("unfinished", "reason", "verdict"),
+    }
     experiment = registry.experiment(TOY)
     expected = experiment.metrics(runs.load(header))[0]
     (finding, _) = findings.of_run(header)

@@ -11,7 +11,7 @@ import pytest
 from house import TOY, house
 
 from icl_core import registry
-from icl_core.contract.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, Metric
+from icl_core.contract.claims import CLASSROOM_ONLY, ELSEWHERE, NOT_DECIDED, NOT_RUN, Metric
 from icl_core.contract.experiment import Run
 from icl_core.findings import claims_table, findings
 from icl_core.findings.claim_scale import Point, allowed_range, axis_of, scale_html
@@ -87,7 +87,7 @@ def test_what_is_no_number_is_none_in_rows_and_records(value):
 
 def test_a_record_keeps_all_that_was_measured_and_comes_back():
     experiment = registry.experiment(TOY)
-    metric = Metric(claims()[1], -1.0, 0.25, "still falling", "of this")
+    metric = Metric(claims()[1], -1.0, 0.25, "still falling", "of this", count=3)
     kept = {
         "claim": "toy.exact",
         "kind": "theory",
@@ -96,7 +96,7 @@ def test_a_record_keeps_all_that_was_measured_and_comes_back():
         "unfinished": "still falling",
     }
     assert findings.records_of(experiment, [metric], experiment.config()) == [
-        {**kept, "reason": "of this", "verdict": NOT_DECIDED}
+        {**kept, "reason": "of this", "count": 3, "verdict": NOT_DECIDED}
     ]
     at = dataclasses.replace(
         header(metrics=findings.records_of(experiment, [metric], experiment.config())), config={}
@@ -153,15 +153,20 @@ def test_a_record_of_a_claim_that_is_no_longer_declared_is_left_out_and_the_othe
 
 
 def test_the_least_favourable_verdict_comes_first_and_none_comes_last():
-    order = ["fails", NOT_DECIDED, "reproduced", NOT_RUN]
-    assert sorted([NOT_RUN, "reproduced", "fails", NOT_DECIDED], key=findings.verdict_rank) == order
+    order = ["fails", NOT_DECIDED, "reproduced", CLASSROOM_ONLY, NOT_RUN]
+    shuffled = [NOT_RUN, "reproduced", "fails", CLASSROOM_ONLY, NOT_DECIDED]
+    assert sorted(shuffled, key=findings.verdict_rank) == order
     assert (
         findings.verdict_rank(ELSEWHERE)
         == findings.verdict_rank(NOT_RUN)
         > max(map(findings.verdict_rank, order[:3]))
     )
     here = tuple(finding(verdict, at=header()) for verdict in order[:3])
-    assert Summary(here, ()).verdict == "fails" and Summary((), here).verdict == NOT_RUN
+    assert Summary(here, ()).verdict == "fails"
+    elsewhere = finding(ELSEWHERE, at=header())
+    assert Summary((), (elsewhere,)).verdict == CLASSROOM_ONLY
+    assert Summary((), (finding(NOT_RUN),)).verdict == NOT_RUN
+    assert Summary(here[2:], (elsewhere,)).verdict == "reproduced"
     assert Summary((), here).first is here[0] and Summary(here[1:], here).first is here[1]
 
 

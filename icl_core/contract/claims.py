@@ -1,11 +1,14 @@
-"""Claims, the metrics that runs measure for them, and their verdicts. No torch."""
+"""Claims, the metrics that runs measure for them, and the rule of their verdicts. No torch."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, is_dataclass
 from typing import Any
 
+import numpy as np
+
 from icl_core.contract.knobs import Knob, knobs_of
+from icl_core.statistics.over_seeds import certain_from, mean_and_error
 
 # The verdicts by the kind of claim: if the measured value is as claimed, and if it is not.
 VERDICTS = {
@@ -14,7 +17,10 @@ VERDICTS = {
     "ours": ("found here", "not found here"),
 }
 NOT_DECIDED = "not decided"
-ELSEWHERE = "elsewhere"
+ELSEWHERE = "elsewhere"  # of one run: its setting is not the claim's
+CLASSROOM_ONLY = (
+    "toy"  # of a claim: all its evidence is of other settings, such as those of a classroom
+)
 NOT_RUN = "not run"
 
 
@@ -141,6 +147,8 @@ class Metric:
     unfinished  why the training does not decide the claim: "still falling by .02 over the last
                 tenth"
     reason      why the value is what it is, if the run has measured that
+    count       the number of independent values, one a seed, that the error was computed from; None
+                if they are so many that the error is exact
     """
 
     claim: Claim
@@ -148,16 +156,38 @@ class Metric:
     error: float | None = None
     unfinished: str = ""
     reason: str = ""
+    count: int | None = None
+
+    @classmethod
+    def over_seeds(
+        cls,
+        claim: Claim,
+        values: np.ndarray,
+        alone: float | None = None,
+        unfinished: str = "",
+        reason: str = "",
+    ) -> "Metric":
+        """Return the claim measured by the mean of `values` [seeds], with its standard error.
+
+        `alone` is the error of a single value, from what it was measured on.
+        """
+        mean, error = mean_and_error(values)
+        if error is None:
+            return cls(claim, mean, alone, unfinished, reason)
+        return cls(claim, mean, error, unfinished, reason, len(values))
 
     def verdict(self, config: Any) -> str:
         """Return the verdict in a run of `config`, or ELSEWHERE if that is not the claim's
-        setting."""
+        setting.
+
+        A value decides if it is on one side of the limit with 95 % confidence, by Student's t.
+        """
         if self.value is None or math.isnan(self.value):
             return NOT_RUN
         if not self.claim.is_at(config):
             return ELSEWHERE
         slack = self.claim.slack(self.value)
         # an error of 0 decides, also where the bound is met exactly
-        if self.unfinished or (self.error and abs(slack) < 2 * self.error):
+        if self.unfinished or (self.error and abs(slack) < certain_from(self.count) * self.error):
             return NOT_DECIDED
         return VERDICTS[self.claim.kind][0 if slack >= 0 else 1]

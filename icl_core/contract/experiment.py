@@ -22,6 +22,7 @@ from icl_core.contract.figure import Figure, texts_within
 from icl_core.contract.finite import check_texts, finite_headline
 from icl_core.contract.lesson import Lesson
 from icl_core.contract.progress import Cancelled, Diverged, NextTraining, Progress  # noqa: F401
+from icl_core.contract.publication import FollowUp, Publication
 from icl_core.contract.run import CannotDraw, Run, Tensors, compact, names  # noqa: F401
 from icl_core.contract.seeds import FIELD, ROWS, can_choose, number_of, of_seed, seed_shown
 from icl_core.contract.story import Story, Try
@@ -318,6 +319,12 @@ class Paper:
     highlights    its part of the tour through all papers: names of an experiment and of a beat
     bridge        the sentence that leads from the paper before to the first highlight
     lesson        a lesson on one of its experiments
+    publication   what it is on arXiv, and how to cite it; None for a paper of the tests
+    follow_ups    later papers that go on from it or speak against it
+    errata        what is misprinted in it, a sentence each, with what is right
+    folded_claims claims that say what a claim of another of its experiments says, at a setting
+                  that is not the paper's: their runs stand with that claim. Both as
+                  "experiment.claim"
     documents     the kinds of documents that its settings take, by name: the modules of the paper
                   that end in `KIND = DocumentKind(...)`, such as "shared.text_counts"
     order         its place among the papers, smallest first
@@ -338,6 +345,10 @@ class Paper:
     highlights: tuple[tuple[str, str], ...] = ()
     bridge: str = ""
     lesson: Lesson | None = None
+    publication: Publication | None = None
+    follow_ups: tuple[FollowUp, ...] = ()
+    errata: tuple[str, ...] = ()
+    folded_claims: Mapping[str, str] = field(default_factory=dict)
     documents: Mapping[str, str] = field(default_factory=dict)
     order: int = 100
     mathematics: str = ""

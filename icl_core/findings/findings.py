@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from icl_core import registry
-from icl_core.contract.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, VERDICTS, Metric
+from icl_core.contract.claims import (
+    CLASSROOM_ONLY,
+    ELSEWHERE,
+    NOT_DECIDED,
+    NOT_RUN,
+    VERDICTS,
+    Metric,
+)
 from icl_core.contract.experiment import Experiment, Run
 from icl_core.contract.knobs import NotHere, knobs_of
 from icl_core.machine import device
@@ -22,7 +29,7 @@ FAILED = tuple(failed for _, failed in VERDICTS.values())
 SUCCEEDED = tuple(succeeded for succeeded, _ in VERDICTS.values())
 
 # The least favourable first: a claim has the worst verdict of the runs at its setting.
-RANK = (*FAILED, NOT_DECIDED, *SUCCEEDED)
+RANK = (*FAILED, NOT_DECIDED, *SUCCEEDED, CLASSROOM_ONLY)
 
 
 @dataclass(frozen=True)
@@ -109,6 +116,7 @@ def records_of(
             "error": _finite(metric.error),
             "unfinished": metric.unfinished,
             "reason": metric.reason,
+            "count": metric.count,
             "verdict": metric.verdict(config),
         }
         for metric in metrics
@@ -118,14 +126,14 @@ def records_of(
 def records_agree(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether records are the same but for rounding.
 
-    Another computer's last digit is no reason to rewrite a shipped file.
+    Another computer's last digit is no reason to rewrite a shipped file; nor is the number of
+    values behind an error where the verdict stays.
     """
     if len(old) != len(new):
         return False
     for old_record, new_record in zip(old, new, strict=True):
-        if old_record.keys() != new_record.keys():
-            return False
-        if not all(_is_close(old_record[name], new_record[name]) for name in old_record):
+        names = (old_record.keys() | new_record.keys()) - {"count"}
+        if not all(_is_close(old_record.get(name), new_record.get(name)) for name in names):
             return False
     return True
 
@@ -159,6 +167,7 @@ def of_run(header: Header) -> list[Finding]:
             record["error"],
             record["unfinished"],
             record["reason"],
+            record.get("count"),  # not in runs that were measured before it mattered
         )
         # a value that was infinite is not stored, so its verdict cannot be decided anew
         verdict = record["verdict"] if metric.value is None else metric.verdict(config)
@@ -208,18 +217,25 @@ class Summary:
 
     @property
     def verdict(self) -> str:
-        """The least favourable verdict at the claim's setting; "not run" if no run is there."""
-        return min((finding.verdict for finding in self.here), key=verdict_rank, default=NOT_RUN)
+        """The least favourable verdict at the claim's setting; without a run there "toy" if other
+        runs have measured it, else "not run"."""
+        if self.here:
+            return min((finding.verdict for finding in self.here), key=verdict_rank)
+        return CLASSROOM_ONLY if any(f.verdict == ELSEWHERE for f in self.elsewhere) else NOT_RUN
 
 
 def summaries(findings: Iterable[Finding]) -> list[Summary]:
     """Return the findings by claim, failing claims first.
 
-    Runs that were computed here count only where no shipped run is at the claim's setting.
+    Runs that were computed here count only where no shipped run is at the claim's setting. Runs of
+    a folded claim stand with the claim that says the same, if that one is among the findings.
     """
-    groups = defaultdict(list)
+    groups: dict[tuple[str, str], list[Finding]] = defaultdict(list)
     for finding in findings:
         groups[finding.experiment, finding.metric.claim.id].append(finding)
+    for claim, into in _folded_claims().items():
+        if claim in groups and into in groups:
+            groups[into] += groups.pop(claim)
     grouped = []
     for group in groups.values():
         elsewhere = [finding for finding in group if finding.verdict in (ELSEWHERE, NOT_RUN)]
@@ -237,19 +253,30 @@ def counts(store: Store) -> Mapping[str, Mapping[str, Mapping[str, int]]]:
     Shipped runs and atlases count. Only files are read: no torch.
     """
     atlases = [store.atlases.whole(experiment_id) for experiment_id in registry.experiment_ids()]
+    folded = _folded_claims()
     worst: dict[tuple[str, str, str], str] = {}  # by experiment, claim and kind
     for header in (*store.headers(), *atlases):
         if header is None or header.origin == "local":
             continue
         for record in header.info.get("metrics", ()):
-            claim = (header.experiment, record["claim"], record["kind"])
-            # NOT_RUN, which ranks last, for a claim with no run at its setting
-            verdict = NOT_RUN if record["verdict"] == ELSEWHERE else record["verdict"]
+            claim = (header.experiment, record["claim"])
+            claim = (*folded.get(claim, claim), record["kind"])
+            verdict = CLASSROOM_ONLY if record["verdict"] == ELSEWHERE else record["verdict"]
             worst[claim] = min(worst.get(claim, NOT_RUN), verdict, key=verdict_rank)
     by_paper = defaultdict(lambda: defaultdict(Counter))
     for (experiment_id, _, kind), verdict in worst.items():
         by_paper[experiment_id.partition(".")[0]][kind][verdict] += 1
     return by_paper
+
+
+def _folded_claims() -> dict[tuple[str, str], tuple[str, str]]:
+    """Return with which claim the runs of a folded claim stand, both by experiment and claim."""
+    folded: dict[tuple[str, str], tuple[str, str]] = {}
+    for paper in registry.papers().values():
+        for claim, into in paper.folded_claims.items():
+            (experiment, name), (other, other_name) = claim.split("."), into.split(".")
+            folded[f"{paper.name}.{experiment}", name] = (f"{paper.name}.{other}", other_name)
+    return folded
 
 
 def verdict_rank(verdict: str) -> int:

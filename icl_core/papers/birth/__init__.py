@@ -1,7 +1,10 @@
 """Birth of a Transformer: A Memory Viewpoint (Bietti, Cabannes, Bouchacourt, Jégou,
 Bottou, 2023)."""
 
+import datetime
+
 from icl_core.contract.experiment import Paper
+from icl_core.contract.publication import FollowUp, Publication
 from icl_core.papers.birth.lesson import LESSON
 from icl_core.papers.birth.picture import OPENING, draw
 
@@ -151,6 +154,96 @@ PAPER = Paper(
     ),
     highlights=tuple(("induction", beat) for beat in ("start", "output", "back", "find", "zero")),
     lesson=LESSON,
+    publication=Publication(
+        title="Birth of a Transformer: A Memory Viewpoint",
+        authors=(
+            "Alberto Bietti",
+            "Vivien Cabannes",
+            "Diane Bouchacourt",
+            "Hervé Jégou",
+            "Léon Bottou",
+        ),
+        arxiv="2306.00802",
+        version=2,
+        date=datetime.date(2023, 11, 6),
+        venue="NeurIPS 2023",
+    ),
+    follow_ups=(
+        FollowUp(
+            "The Evolution of Statistical Induction Heads: In-Context Learning Markov Chains",
+            "Edelman et al.",
+            2024,
+            "2402.11004",
+            "Its three stages, from a uniform guess to counts of pairs, are trained here.",
+            "counting",
+        ),
+        FollowUp(
+            "On the Emergence of Induction Heads for In-Context Learning",
+            "Musat et al.",
+            2025,
+            "2511.01033",
+            "It finds a time to the head that grows with the square of the length. Not in this "
+            "paper's task, where triggers come again and again.",
+            "length",
+        ),
+        FollowUp(
+            "Learning Associative Memories with Gradient Descent",
+            "Cabannes et al.",
+            2024,
+            "2402.18724",
+            "One memory learned by gradient descent, frequent pairs first.",
+            "laboratory",
+        ),
+        FollowUp(
+            "How Transformers Learn Causal Structure with Gradient Descent",
+            "Nichani et al.",
+            2024,
+            "2402.14735",
+            "A proof for another task; here the paper's own three steps, one at a time.",
+            "steps",
+        ),
+        FollowUp(
+            "Distributional Associations vs In-Context Reasoning: A Study of Feed-forward and "
+            "Attention Layers",
+            "Chen et al.",
+            2024,
+            "2406.03068",
+            "Which layer learns the bigrams and which the context: the preset “Both kinds of "
+            "knowledge”.",
+            "induction",
+        ),
+        FollowUp(
+            "Rethinking Associative Memory Mechanism in Induction Head",
+            "Shuo Wang and Issei Sato",
+            2024,
+            "2412.11459",
+            "How the head balances what the context says with what bigrams say: the panel on "
+            "copying.",
+            "induction",
+        ),
+        FollowUp(
+            "What needs to go right for an induction head? A mechanistic study of in-context "
+            "learning circuits and their formation",
+            "Singh et al.",
+            2024,
+            "2404.07129",
+            "Heads that share the work, taken away one by one: the drawer “Replace heads”.",
+            "transformer",
+        ),
+        FollowUp(
+            "Predicting the Formation of Induction Heads",
+            "Aoyama et al.",
+            2025,
+            "2511.16893",
+            "How repetition in the data decides when a head forms.",
+            "data",
+        ),
+    ),
+    folded_claims={
+        "induction.accuracy-random": "transformer.full-random",
+        "induction.accuracy-fixed": "transformer.full-fixed",
+        "induction.one-layer": "transformer.full-one-layer",
+    },
     documents={"text": "shared.text_counts", "matrices": "shared.own_matrices"},
     order=1,
     mathematics=r"""

@@ -1,6 +1,9 @@
 """State-space models can learn in-context by gradient descent (Sushma et al., 2024): GD-SSM."""
 
+import datetime
+
 from icl_core.contract.experiment import Paper
+from icl_core.contract.publication import FollowUp, Publication
 from icl_core.papers.gdssm.lesson import LESSON
 from icl_core.papers.gdssm.picture import draw
 
@@ -16,7 +19,60 @@ PAPER = Paper(
         "reads them one after the other and adds y xᵀ to its state. Up to its sign, that sum is "
         "the gradient of a linear model's loss. Multiplied with the query, it is one step of "
         "gradient descent, taken in one pass and without keeping the examples. Trained from "
-        "random weights, the layer finds this step: its loss comes within 0.1% of it."
+        "random weights, the layer finds this step: its loss comes within 0.1% of it. (Version 3 "
+        "of the paper calls the layer GRIL.)"
+    ),
+    publication=Publication(
+        title="State-space models can learn in-context by gradient descent",
+        authors=(
+            "Neeraj Mohan Sushma",
+            "Yudou Tian",
+            "Harshvardhan Mestha",
+            "Nicolo Colombo",
+            "David Kappel",
+            "Anand Subramoney",
+        ),
+        arxiv="2410.11687",
+        version=1,
+        date=datetime.date(2024, 10, 15),
+        later="Version 3 of 15 June 2026 is called “Learning in the Recurrent State: Gradient "
+        "Descent with Linear Recurrent Networks”, and the layer GRIL. New there and not run here: "
+        "classification with the cross-entropy, the Long Range Arena, language modelling.",
+    ),
+    follow_ups=(
+        FollowUp(
+            "Is Mamba Capable of In-Context Learning?",
+            "Grazzi et al.",
+            2024,
+            "2402.03170",
+            "Mamba beside the paper's layer, on its tasks.",
+            "comparison",
+        ),
+        FollowUp(
+            "Can Mamba Learn How to Learn? A Comparative Study on In-Context Learning Tasks",
+            "Park et al.",
+            2024,
+            "2402.04248",
+            "What each model learns at which width.",
+            "learns",
+        ),
+        FollowUp(
+            "Trained Mamba Emulates Online Gradient Descent in In-Context Linear Regression",
+            "Jiang et al.",
+            2025,
+            "2509.23779",
+            "It holds of Mamba too that it takes gradient steps; here Mamba comes near one step "
+            "where the products are given.",
+            "comparison",
+        ),
+        FollowUp(
+            "Do pretrained Transformers Learn In-Context by Gradient Descent?",
+            "Shen et al.",
+            2023,
+            "2310.08540",
+            "It doubts the step from such tasks to language models, of which nothing is run here.",
+            "layer",
+        ),
     ),
     experiments={
         "layer": 3,

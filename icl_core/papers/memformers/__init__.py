@@ -1,7 +1,10 @@
 """Toward generalizable learning of all (linear) first-order methods via memory augmented
 Transformers (Dutta, Sra, 2025)."""
 
+import datetime
+
 from icl_core.contract.experiment import Paper
+from icl_core.contract.publication import FollowUp, Publication
 from icl_core.papers.memformers.lesson import LESSON
 from icl_core.papers.memformers.picture import draw
 
@@ -17,6 +20,42 @@ PAPER = Paper(
         "attention can take one step of gradient descent on the examples. A Memformer also has "
         "registers, which keep what earlier layers computed. So it can learn any method that adds "
         "up past gradients, as momentum and conjugate gradient do."
+    ),
+    publication=Publication(
+        title="Toward generalizable learning of all (linear) first-order methods via memory "
+        "augmented Transformers",
+        authors=("Sanchayan Dutta", "Suvrit Sra"),
+        arxiv="2410.07263",
+        version=3,
+        date=datetime.date(2025, 2, 1),
+    ),
+    follow_ups=(
+        FollowUp(
+            "Transformers learn to implement preconditioned gradient descent for in-context "
+            "learning",
+            "Ahn et al.",
+            2023,
+            "2306.00297",
+            "What this paper builds on: the layers' matrices come near Σ⁻¹.",
+            "convergence",
+        ),
+        FollowUp(
+            "Linear Transformers are Versatile In-Context Learners",
+            "Vladymyrov et al.",
+            2024,
+            "2402.14180",
+            "Linear attention that finds momentum by itself; here registers are given for it.",
+            "methods",
+        ),
+        FollowUp(
+            "Do pretrained Transformers Learn In-Context by Gradient Descent?",
+            "Shen et al.",
+            2023,
+            "2310.08540",
+            "It doubts the step from such models to language models. Here everything is a linear "
+            "model on linear tasks, and says nothing of language.",
+            "theorems",
+        ),
     ),
     experiments={
         "methods": 4,

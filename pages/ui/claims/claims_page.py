@@ -22,9 +22,10 @@ def show() -> None:
     st.title("What the papers claim, and what comes out here", anchor=False)
     st.markdown(
         "Each claim is tested in every run at its own setting, and counts as reproduced only if "
-        "it holds in all of them. Runs at other settings stand beside it as “elsewhere”. ± is one "
-        "standard error; a value within two standard errors of the limit leaves the claim "
-        "undecided."
+        "it holds in all of them. Runs at other settings stand beside it as “elsewhere”; where "
+        "there are no others it is called “toy”. ± is one standard error. A value that is not on "
+        "one side of the limit with 95% confidence (Student's t) leaves the claim undecided: of "
+        "three seeds it must be 4.3 standard errors away, of five 2.8."
     )
     summaries, by_verdict = _filtered(findings.summaries(findings.collect(store.default())))
     for paper in registry.papers():

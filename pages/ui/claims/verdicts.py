@@ -8,19 +8,32 @@ from html import escape
 
 import streamlit as st
 
-from icl_core.contract.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, VERDICTS, Claim, Metric
+from icl_core.contract.claims import (
+    CLASSROOM_ONLY,
+    ELSEWHERE,
+    NOT_DECIDED,
+    NOT_RUN,
+    VERDICTS,
+    Claim,
+    Metric,
+)
 from icl_core.findings.findings import Finding, Summary
 from pages.ui.look.formats import number
 
 MARKS = {
     **{failed: "✗" for _, failed in VERDICTS.values()},
     NOT_DECIDED: "?",
+    CLASSROOM_ONLY: "~",
     NOT_RUN: "?",
     ELSEWHERE: "–",
     **{positive: "✓" for positive, _ in VERDICTS.values()},
 }
 # The verdicts as a visitor reads them, where the stored word says less.
-_SHOWN_AS = {"found here": "confirmed here", "not found here": "not confirmed here"}
+_SHOWN_AS = {
+    "found here": "confirmed here",
+    "not found here": "not confirmed here",
+    CLASSROOM_ONLY: "toy: only at classroom size",
+}
 # The claims of a kind, one and several, and the verdicts on several where these are other words.
 _CLAIMS = {
     "paper": ("claim", "claims"),
@@ -32,11 +45,13 @@ _COUNTED_AS = {
     "not found here": ("not confirmed", "not confirmed"),
     "holds": ("holds", "hold"),
     "fails": ("fails", "fail"),
+    CLASSROOM_ONLY: ("only at classroom size", "only at classroom size"),
 }
 # CSS classes of a bar's parts, the best verdict first
 _SHADES = {
     VERDICTS["paper"][0]: "kept",
     NOT_DECIDED: "open",
+    CLASSROOM_ONLY: "open",
     VERDICTS["paper"][1]: "failed",
 }
 KINDS = {"paper": "The paper", "theory": "Exact theory", "ours": "Our own claim"}
@@ -107,7 +122,7 @@ def _kind_text(kind: str, counts: Mapping[str, int]) -> str:
     total = sum(counts.values())
     positive, negative = VERDICTS[kind]
     parts = []
-    for verdict in (positive, negative, NOT_DECIDED, NOT_RUN):
+    for verdict in (positive, negative, NOT_DECIDED, CLASSROOM_ONLY, NOT_RUN):
         if count := counts.get(verdict):
             one, several = _COUNTED_AS.get(verdict, (verdict, verdict))
             parts.append(f"{count} {one if count == 1 else several}")

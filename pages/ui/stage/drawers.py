@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from urllib.parse import urlencode
 
 import streamlit as st
 
 from icl_core import registry
 from icl_core.contract import knobs
-from icl_core.contract.experiment import STAGE, Drawing, Panel, Run
+from icl_core.contract.experiment import STAGE, Drawing, Panel, Paper, Run
+from icl_core.contract.publication import FollowUp, Publication
 from icl_core.contract.seeds import FIELD
 from icl_core.findings.findings import Summary
 from pages.ui.claims import evidence
@@ -219,6 +221,8 @@ def _why(setting: Setting) -> None:
     """Draw what the figures do not say: the paper, what to try, the mathematics, the glossary."""
     paper = registry.papers()[setting.id.partition(".")[0]]
     st.markdown(f"{paper.title}. {paper.authors}, {paper.year}. {paper.found}")
+    if paper.publication is not None:
+        _publication(paper.publication)
     st.markdown(paper.introduction)
     st.markdown(setting.experiment.about)
     st.markdown(paper.mathematics)
@@ -229,3 +233,28 @@ def _why(setting: Setting) -> None:
                 for code, symbol, meaning in paper.glossary
             ]
         )
+    if paper.errata:
+        st.subheader("Misprints in the paper", anchor=False)
+        st.markdown("\n".join(f"- {sentence}" for sentence in paper.errata))
+    if paper.follow_ups:
+        st.subheader("What came after", anchor=False)
+        st.markdown("\n".join(f"- {_follow_up(paper, later)}" for later in paper.follow_ups))
+
+
+def _publication(publication: Publication) -> None:
+    """Draw which version of a paper is quoted, what later ones brought, and how to cite it."""
+    date = f"{publication.date:%-d %B %Y}"
+    quoted = f"[arXiv {publication.arxiv}, version {publication.version}]({publication.url})"
+    st.markdown(f"Quoted is {quoted} of {date}. {publication.later}")
+    with st.popover("BibTeX"):
+        st.code(publication.bibtex, language="bibtex")
+
+
+def _follow_up(paper: Paper, later: FollowUp) -> str:
+    """Return a later paper in a line of markdown, with the experiment that speaks to it."""
+    title = registry.experiment(f"{paper.name}.{later.experiment}").title
+    link = f"[{title}]({paper.name}?{urlencode({'experiment': later.experiment})})"
+    return (
+        f"{later.authors} ({later.year}), [{later.title}]({later.url}), arXiv {later.arxiv}. "
+        f"{later.here} See {link}."
+    )

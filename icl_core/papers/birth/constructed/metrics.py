@@ -6,20 +6,20 @@ import numpy as np
 
 from icl_core.contract.experiment import Metric, Run
 from icl_core.papers.birth.constructed import claims
-from icl_core.statistics.over_seeds import standard_error
 
 
 def measure(run: Run) -> list[Metric]:
     """The claims that this setting can bear out, measured: means over embeddings, with their
     standard errors."""
-    widest, error = float(run["sweep/accuracy_kept"][:, -1].mean()), _error(run)
+    widest = run["sweep/accuracy_kept"][:, -1]
+    alone = float(run["sweep/error_kept"][0, -1])
     if not run.config.feed_forward:
-        return [Metric(claims.WORKS, widest, error), *_beside(run)]
+        return [Metric.over_seeds(claims.WORKS, widest, alone), *_beside(run)]
     over = at_d(run, "global_loss_kept") - math.log(run.config.N)
     return [
         _bigrams(run),
-        Metric(claims.FIT_TOGETHER, widest, error, reason=_what_W_F_reads(run)),
-        Metric(claims.WORSE_THAN_GUESSING, float(over.mean()), standard_error(over)),
+        Metric.over_seeds(claims.FIT_TOGETHER, widest, alone, reason=_what_W_F_reads(run)),
+        Metric.over_seeds(claims.WORSE_THAN_GUESSING, over),
     ]
 
 
@@ -34,9 +34,7 @@ def _bigrams(run: Run) -> Metric:
             "Random embeddings are not orthogonal. The divergence falls as d grows: "
             f"{nats[-2]:.2f} nats at {half}, {nats[-1]:.2f} at {whole}."
         )
-    return Metric(
-        claims.BIGRAMS_ENCODED, float(nats[-1]), standard_error(alone[:, -1]), reason=reason
-    )
+    return Metric.over_seeds(claims.BIGRAMS_ENCODED, alone[:, -1], reason=reason)
 
 
 def at_d(run: Run, measure: str) -> np.ndarray:
@@ -55,13 +53,6 @@ def shares_closed(run: Run) -> dict[str, np.ndarray]:
     cleaned = {"stream": at_d(run, "accuracy_stream")}
     cleaned |= {name: run[f"alone/accuracy_{name}"] for name in run.names("memories")}
     return {name: (accuracy - kept) / gap for name, accuracy in cleaned.items()}
-
-
-def _error(run: Run) -> float:
-    """The standard error of the accuracy at the greatest width, over embeddings or that of
-    evaluating a single one."""
-    over_seeds = standard_error(run["sweep/accuracy_kept"][:, -1])
-    return float(run["sweep/error_kept"][0, -1]) if over_seeds is None else over_seeds
 
 
 def _what_W_F_reads(run: Run) -> str:
@@ -86,13 +77,12 @@ def _beside(run: Run) -> list[Metric]:
         return []
     gap, shares = run["beside/accuracy"] - at_d(run, "accuracy_kept"), shares_closed(run)
     alone = math.hypot(float(run["beside/error"][0]), float(at_d(run, "error_kept")[0]))
-    found = [Metric(claims.GAP, float(gap.mean()), standard_error(gap) or alone)]
+    found = [Metric.over_seeds(claims.GAP, gap, alone)]
     if not shares:  # no gap, nothing to close
         return [
             *found,
             *(Metric(claim, float("nan")) for claim in (claims.CLOSED, claims.NOT_THE_FIRST)),
         ]
     for claim, name in ((claims.CLOSED, "stream"), (claims.NOT_THE_FIRST, "W_K1")):
-        error = standard_error(shares[name]) or alone / float(gap.mean())
-        found.append(Metric(claim, float(shares[name].mean()), error))
+        found.append(Metric.over_seeds(claim, shares[name], alone / float(gap.mean())))
     return found

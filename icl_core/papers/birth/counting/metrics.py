@@ -5,18 +5,16 @@ import numpy as np
 from icl_core.contract.experiment import Metric, Run
 from icl_core.papers.birth.counting import claims
 from icl_core.papers.birth.counting.strategy import in_order, share_of_gain
-from icl_core.papers.birth.shared.seeds import over_seeds
-from icl_core.statistics.over_seeds import standard_error
 from icl_core.statistics.trend import still_falling
 
 
 def measure(run: Run) -> list[Metric]:
     """What this run's setting can bear out, the mean over its seeds."""
     lost = run["evaluated/loss"] - run["baseline/loss_bigram_at"].mean()
-    exact = over_seeds(claims.BAYES, lost)
+    exact = Metric.over_seeds(claims.BAYES, lost)
     if run.config.layers == 1:
         apart = run["evaluated/kl_bigram"] - run["evaluated/kl_unigram"]
-        return [over_seeds(claims.ONE_LAYER, apart), exact]
+        return [Metric.over_seeds(claims.ONE_LAYER, apart), exact]
     ordered = np.mean([in_order(run, seed) for seed in range(len(run["curve/loss"]))])
     found = [Metric(claims.STAGES, float(ordered), None, _unfinished(run) if ordered < 1 else "")]
     for claim, values in (
@@ -24,14 +22,8 @@ def measure(run: Run) -> list[Metric]:
         (claims.TOWARDS_BAYES, share_of_gain(run)),
     ):
         short = claim.slack(float(values.mean())) < 0
-        found.append(
-            Metric(
-                claim,
-                float(values.mean()),
-                standard_error(values),
-                _unfinished(run) if short else "",
-            )
-        )
+        undecided = _unfinished(run) if short else ""
+        found.append(Metric.over_seeds(claim, values, unfinished=undecided))
     return [*found, exact]
 
 

@@ -16,7 +16,6 @@ from icl_core.papers.birth.data.arrivals import (
     times,
     unevenness,
 )
-from icl_core.papers.birth.shared.seeds import over_seeds
 
 
 def measure(run: Run) -> list[Metric]:
@@ -37,10 +36,10 @@ def _speed(run: Run) -> list[Metric]:
         halved(run, "in_context_loss", name) - halved(run, "global_loss", name) for name in uniform
     ]
     return [
-        over_seeds(claims.FEWER, _later(run, "accuracy", "random_1", "random_5")),
-        over_seeds(claims.RARE, _later(run, "accuracy", "rare", "frequent")),
-        over_seeds(claims.RANDOM, _later(run, "accuracy", "random_1", "frequent")),
-        over_seeds(claims.GLOBAL_FIRST, np.min(first, axis=0)),
+        Metric.over_seeds(claims.FEWER, _later(run, "accuracy", "random_1", "random_5")),
+        Metric.over_seeds(claims.RARE, _later(run, "accuracy", "rare", "frequent")),
+        Metric.over_seeds(claims.RANDOM, _later(run, "accuracy", "random_1", "frequent")),
+        Metric.over_seeds(claims.GLOBAL_FIRST, np.min(first, axis=0)),
     ]
 
 
@@ -51,9 +50,9 @@ def _probes(run: Run) -> list[Metric]:
             for name in ("random_1", "frequent")]  # fmt: skip
     keys = np.minimum(both[0], end) - np.minimum(both[1], end)
     return [
-        over_seeds(claims.FEWER_OUTPUT, _later(run, "recall_W_O2", "random_1", "random_5")),
-        over_seeds(claims.RARE_OUTPUT, _later(run, "recall_W_O2", "rare", "frequent")),
-        over_seeds(claims.RANDOM_KEYS, keys - output),
+        Metric.over_seeds(claims.FEWER_OUTPUT, _later(run, "recall_W_O2", "random_1", "random_5")),
+        Metric.over_seeds(claims.RARE_OUTPUT, _later(run, "recall_W_O2", "rare", "frequent")),
+        Metric.over_seeds(claims.RANDOM_KEYS, keys - output),
     ]
 
 
@@ -68,9 +67,12 @@ def _outputs(run: Run) -> list[Metric]:
         claims.SAME_PREVIOUS: "W_K1_early",
     }
     return [
-        over_seeds(claims.BIGRAM_FAILS, gained("evaluated/accuracy_uniform")),
-        over_seeds(claims.UNIFORM_FITS_BOTH, gained("evaluated/accuracy_bigram")),
-        *(over_seeds(claim, gained(f"curve/recall_{name}")[:, -1]) for claim, name in ends.items()),
+        Metric.over_seeds(claims.BIGRAM_FAILS, gained("evaluated/accuracy_uniform")),
+        Metric.over_seeds(claims.UNIFORM_FITS_BOTH, gained("evaluated/accuracy_bigram")),
+        *(
+            Metric.over_seeds(claim, gained(f"curve/recall_{name}")[:, -1])
+            for claim, name in ends.items()
+        ),
     ]
 
 
@@ -79,10 +81,10 @@ def _stored(run: Run) -> list[Metric]:
     early, late = by_position(K1, run.config.T)
     capital, lower = by_case(K2, run.names("characters"))
     return [
-        over_seeds(claims.LATE_POSITIONS, late / early),
-        over_seeds(claims.RARE_WEAK, capital / lower),
-        over_seeds(claims.EVEN_OUTPUT, unevenness(O2), _uneven(run, O2)),
-        over_seeds(claims.EVENER, unevenness(O2) - unevenness(K2)),
+        Metric.over_seeds(claims.LATE_POSITIONS, late / early),
+        Metric.over_seeds(claims.RARE_WEAK, capital / lower),
+        Metric.over_seeds(claims.EVEN_OUTPUT, unevenness(O2), reason=_uneven(run, O2)),
+        Metric.over_seeds(claims.EVENER, unevenness(O2) - unevenness(K2)),
     ]
 
 

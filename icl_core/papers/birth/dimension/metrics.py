@@ -13,7 +13,6 @@ from icl_core.papers.birth.dimension.tuned_rates import (
     over_training,
     tuned,
 )
-from icl_core.papers.birth.shared.seeds import over_seeds
 
 LOW, HIGH, ENOUGH, FEW = 32, 512, 128, 4  # widths that claims name, and a handful of batches
 
@@ -23,18 +22,17 @@ def measure(run: Run) -> list[Metric]:
     widths, means = run["task/widths"].tolist(), over_training(run)
     best, plain = at_rates(means, tuned(run)), at_rates(means, fixed(run))  # [seeds, widths]
     arrived = np.minimum(halves(run, tuned(run))[:, widths.index(ENOUGH)], run["curve/step"][-1])
-    found = [_least(claims.FASTER, np.diff(best)), over_seeds(claims.ENOUGH, arrived)]
+    found = [_least(claims.FASTER, np.diff(best)), Metric.over_seeds(claims.ENOUGH, arrived)]
     if HIGH in widths:
         kept = plain / np.maximum(best, 1e-6)
-        found.append(
-            over_seeds(claims.UNTUNED, kept[:, widths.index(HIGH)] - kept[:, widths.index(LOW)])
-        )
+        lost = kept[:, widths.index(HIGH)] - kept[:, widths.index(LOW)]
+        found.append(Metric.over_seeds(claims.UNTUNED, lost))
     return [*found, *_one_step(run)]
 
 
 def _least(claim: Claim, gains: np.ndarray) -> Metric:
     """The least of several gains [seeds, gains], by their means over seeds."""
-    return over_seeds(claim, gains[:, gains.mean(0).argmin()])
+    return Metric.over_seeds(claim, gains[:, gains.mean(0).argmin()])
 
 
 def _one_step(run: Run) -> list[Metric]:
@@ -49,9 +47,10 @@ def _one_step(run: Run) -> list[Metric]:
     error = float(
         (run["one_step/noise_error"] / run["theory/noise"]).mean() / ratio[:, 0].size ** 0.5
     )
+    few = recall[:, numbers.index(FEW), widths.tolist().index(ENOUGH)]
     apart = np.abs(recall.mean(0) - at_widths(run))[:, widths >= FROM].max()
     return [
-        over_seeds(claims.HANDFUL, recall[:, numbers.index(FEW), widths.tolist().index(ENOUGH)]),
+        Metric.over_seeds(claims.HANDFUL, few),
         _least(claims.EASIER, np.diff(recall.mean(1))),
         Metric(claims.NOISE, float(ratio.mean()), error),
         Metric(claims.PREDICTED, float(apart)),

@@ -6,7 +6,6 @@ from functools import partial
 import numpy as np
 
 from icl_core.contract.experiment import Run
-from icl_core.statistics.over_seeds import standard_error
 
 FIRST_OF = ("W_K1_early", "W_K2_weighted")  # whichever of them is learned first comes after W_O2
 WINDOW = 5  # evaluations
@@ -61,17 +60,19 @@ def before_thaw(run: Run) -> int:
     return int(np.searchsorted(run["curve/step"], run.config.freeze_until, side="right")) - 1
 
 
-def given_back(curves: np.ndarray) -> tuple[float, float]:
-    """How much curves [seeds, evaluations] fall from their highest to their end, and its standard
-    error. Both are means over WINDOW evaluations; the highest is looked for in the other seeds, as
-    the highest of a noisy curve is noise. Of a single seed it is its own, and the error that of its
-    evaluations about their running mean."""
+def given_back(curves: np.ndarray) -> tuple[np.ndarray, float | None]:
+    """Return how much curves [seeds, evaluations] fall from their highest to their end, [seeds].
+
+    Both are means over WINDOW evaluations; the highest is looked for in the other seeds, as the
+    highest of a noisy curve is noise. Of a single seed it is its own, and the second result is its
+    standard error, from its evaluations about their running mean.
+    """
     even = np.stack([np.convolve(curve, np.ones(WINDOW) / WINDOW, "valid") for curve in curves])
     if len(curves) == 1:
         about = curves[0, WINDOW // 2 : -(WINDOW // 2)] - even[0]
-        return float(even[0].max() - even[0, -1]), float(np.std(about) * (2 / WINDOW) ** 0.5)
+        return even.max(1) - even[:, -1], float(np.std(about) * (2 / WINDOW) ** 0.5)
     highest = [
         int(np.delete(even, seed, axis=0).mean(axis=0).argmax()) for seed in range(len(even))
     ]
     lost = np.array([row[at] - row[-1] for row, at in zip(even, highest, strict=True)])
-    return float(lost.mean()), float(standard_error(lost) or 0)
+    return lost, None

@@ -18,8 +18,6 @@ from icl_core.papers.birth.induction.memory_formation import (
     top_down,
 )
 from icl_core.papers.birth.induction.settings import BOTH, FASTEST, ORDER
-from icl_core.papers.birth.shared.seeds import over_seeds
-from icl_core.statistics.over_seeds import standard_error
 from icl_core.statistics.trend import still_falling
 
 MEMORIES = {"W_O2": "W_O²", "W_K2": "W_K²", "W_K1_early": "W_K¹ early"}
@@ -33,12 +31,8 @@ def measure(run: Run) -> list[Metric]:
     if not config.trains:
         return _uploaded(run)
     if config.layers == 1:
-        accuracy, error = run["evaluated/accuracy"], run["evaluated/accuracy_error"]
-        return [
-            _metric(
-                run, claims.ONE_LAYER, accuracy.mean(), standard_error(accuracy) or float(error[0])
-            )
-        ]
+        alone = float(run["evaluated/accuracy_error"][0])
+        return [_over_seeds(run, claims.ONE_LAYER, run["evaluated/accuracy"], alone=alone)]
     if config.freeze_until and any(
         getattr(config, f"freeze_{name}") for name in ("W_K1", "W_K2", "W_O2")
     ):
@@ -118,6 +112,15 @@ def _metric(
     )
 
 
+def _over_seeds(
+    run: Run, claim: Claim, values: np.ndarray, *, more: bool = True, alone: float | None = None
+) -> Metric:
+    """The claim measured by the mean of `values` [seeds]; see `_metric`."""
+    found = Metric.over_seeds(claim, values, alone)
+    falls = more and claim.slack(float(values.mean())) < 0
+    return replace(found, unfinished=still_falling(run["batch/in_context_loss"]) if falls else "")
+
+
 def _accuracy(run: Run) -> list[Metric]:
     """The worst seed's accuracy on the test set."""
     config = run.config
@@ -160,8 +163,8 @@ def _order(run: Run) -> list[Metric]:
         min(mean_of(run[f"curve/recall_{name}"]).max() for name in ("W_O2", *FIRST_OF)) < 0.5
     )
     return [
-        _metric(run, claims.TOP_DOWN, each.mean(), standard_error(each), more=unlearned),
-        _metric(run, claims.EARLY_FIRST, (early - late).mean(), standard_error(early - late)),
+        _over_seeds(run, claims.TOP_DOWN, each, more=unlearned),
+        _over_seeds(run, claims.EARLY_FIRST, early - late),
     ]
 
 
@@ -175,10 +178,10 @@ def _frozen(run: Run) -> list[Metric]:
             for n in ("W_K1_early", "W_K2")
         ]
         most = np.maximum(*gained)  # [seeds]
-        return [over_seeds(claims.NOTHING_WITHOUT_OUTPUT, most)]
+        return [Metric.over_seeds(claims.NOTHING_WITHOUT_OUTPUT, most)]
     if config.freeze_W_K1 and config.freeze_W_K2:
         recalled = run["curve/recall_W_O2"][:, at]
-        return [over_seeds(claims.OUTPUT_ALONE, recalled)]
+        return [Metric.over_seeds(claims.OUTPUT_ALONE, recalled)]
     if "opposite/step" not in run.tensors:
         return []
     return [
@@ -191,18 +194,20 @@ def _easier(run: Run, claim: Claim, second: str) -> Metric:
     """At equal steps, the recall of W_K2 with W_K1 frozen less that of early W_K1 with W_K2 frozen,
     seed by seed."""
     found = at_the_thaw(run, second, "W_K1_early")
-    return over_seeds(claim, found[0] - found[1])
+    return Metric.over_seeds(claim, found[0] - found[1])
 
 
 def _together(run: Run) -> list[Metric]:
     """The claims on joint training: all positions count, W_F learns beside the induction head."""
     later = half_way(run, "in_context_loss") - half_way(run, "global_loss")  # [seeds]
-    found = [_metric(run, claims.GLOBAL_FIRST, later.mean(), standard_error(later), more=False)]
+    found = [_over_seeds(run, claims.GLOBAL_FIRST, later, more=False)]
     if run.config.feed_forward:
-        found += [
-            _metric(run, claims.COMPETITION, *given_back(run["curve/recall_W_O2"])),
-            _metric(run, claims.COMPETITION_KL, *given_back(-run["curve/recall_kl_W_F"])),
-        ]
+        for claim, curves in (
+            (claims.COMPETITION, run["curve/recall_W_O2"]),
+            (claims.COMPETITION_KL, -run["curve/recall_kl_W_F"]),
+        ):
+            lost, alone = given_back(curves)
+            found.append(_over_seeds(run, claim, lost, alone=alone))
     if run.config.triggers == "random":
         found.append(_elsewhere(run))
     return found
@@ -213,7 +218,7 @@ def _elsewhere(run: Run) -> Metric:
     own = run.config.outputs
     claim = claims.UNIFORM_GENERALISES if own == "uniform" else claims.BIGRAM_DOES_NOT
     lost = run["curve/accuracy"][:, -1] - run[f"curve/accuracy_{other_law(own)}"][:, -1]
-    return _metric(run, claim, lost.mean(), standard_error(lost))
+    return _over_seeds(run, claim, lost)
 
 
 def other_law(outputs: str) -> str:

@@ -7,7 +7,6 @@ from icl_core.papers.birth.laboratory import claims
 from icl_core.papers.birth.laboratory.learned_memory import one_step
 from icl_core.papers.birth.laboratory.load_run import at, growth, off_theory, waiting
 from icl_core.papers.birth.laboratory.settings import CLASSROOM
-from icl_core.papers.birth.shared.seeds import over_seeds
 
 WHICH = ("N", "d", "exponent")  # the memory that is learned
 
@@ -28,7 +27,7 @@ def measure(run: Run) -> list[Metric]:
 
 def _metric(claim: Claim, values: np.ndarray) -> Metric:
     known = values[np.isfinite(values)]
-    return over_seeds(claim, known) if len(known) else Metric(claim, None)
+    return Metric.over_seeds(claim, known) if len(known) else Metric(claim, None)
 
 
 def _vectors(run: Run) -> dict[Claim, np.ndarray]:

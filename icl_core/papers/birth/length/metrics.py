@@ -4,8 +4,7 @@ import numpy as np
 
 from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.papers.birth.length import claims
-from icl_core.papers.birth.length.arrival_times import slope, slopes, times
-from icl_core.papers.birth.shared.seeds import over_seeds
+from icl_core.papers.birth.length.arrival_times import slopes, times
 
 NEVER = "Not every training comes so far at every length."
 
@@ -16,12 +15,11 @@ def measure(run: Run) -> list[Metric]:
 
 
 def _slope(run: Run, claim: Claim, optimiser: str) -> Metric:
-    found = slope(run, "accuracy", optimiser)
-    if found is None:
+    found = slopes(run["task/lengths"], times(run, "accuracy", optimiser))
+    if not len(found):
         return Metric(claim, None, unfinished=NEVER)
-    return Metric(
-        claim, found.mean, found.error, reason=_shares(run) if claim.slack(found.mean) < 0 else ""
-    )
+    fails = claim.slack(float(found.mean())) < 0
+    return Metric.over_seeds(claim, found, reason=_shares(run) if fails else "")
 
 
 def _shares(run: Run) -> str:
@@ -43,4 +41,4 @@ def _apart(run: Run) -> Metric:
     if not both.any():
         return Metric(claims.POSITIONS, None, unfinished=NEVER)
     apart = slopes(run["task/lengths"], first[both]) - slopes(run["task/lengths"], second[both])
-    return over_seeds(claims.POSITIONS, apart)
+    return Metric.over_seeds(claims.POSITIONS, apart)

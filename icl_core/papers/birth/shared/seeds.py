@@ -1,18 +1,11 @@
-"""Several seeds, or several embeddings: a claim measured over them, and the models that a run keeps
-of them."""
+"""The models that a run of several seeds keeps of them."""
 
 from collections.abc import Mapping
 
 import numpy as np
 
-from icl_core.contract.experiment import Claim, Metric, Tensors
+from icl_core.contract.experiment import Tensors
 from icl_core.contract.seeds import other_seeds
-from icl_core.statistics.over_seeds import mean_and_error
-
-
-def over_seeds(claim: Claim, values: np.ndarray, reason: str = "") -> Metric:
-    """The claim measured by the mean of a value a seed, with its standard error."""
-    return Metric(claim, *mean_and_error(values), reason=reason)
 
 
 def seed_models(

@@ -3,7 +3,6 @@
 import numpy as np
 
 from icl_core.contract.experiment import Metric, Run
-from icl_core.papers.birth.shared.seeds import over_seeds
 from icl_core.papers.birth.steps import claims
 from icl_core.papers.birth.steps.settings import THEN
 
@@ -19,18 +18,21 @@ STORED = 0.5  # a recall that counts as stored
 def measure(run: Run) -> list[Metric]:
     """What this run's setting can bear out."""
     if run.config.setup == "whole":
-        return [over_seeds(claims.WHOLE, after(run, "recall_W_K2"))]
-    found = [over_seeds(claim, after(run, name)) for claim, name in RECALLS.items()]
-    found.append(over_seeds(claims.ATTENTION, after(run, "on_output")))
-    found.append(over_seeds(claims.NEAR_RANDOM, after(run, "accuracy", 1)))
-    found.append(over_seeds(claims.TRIGGER, after(run, "trigger", 2)))
+        return [Metric.over_seeds(claims.WHOLE, after(run, "recall_W_K2"))]
+    found = [Metric.over_seeds(claim, after(run, name)) for claim, name in RECALLS.items()]
+    found.append(Metric.over_seeds(claims.ATTENTION, after(run, "on_output")))
+    found.append(Metric.over_seeds(claims.NEAR_RANDOM, after(run, "accuracy", 1)))
+    found.append(Metric.over_seeds(claims.TRIGGER, after(run, "trigger", 2)))
     found += [
-        over_seeds(claims.SPURIOUS, run["spurious/ratio"] / tau(run)),
-        over_seeds(claims.FILTERED, run["toy/accuracy_exact"][:, -1]),
+        Metric.over_seeds(claims.SPURIOUS, run["spurious/ratio"] / tau(run)),
+        Metric.over_seeds(claims.FILTERED, run["toy/accuracy_exact"][:, -1]),
     ]
     worst = max(float(run[f"lemma/{name}"].max()) for name in run.names("lemmas"))
     found += [Metric(claims.FORMULAS, worst), Metric(claims.NOTHING, too_early(run))]
-    return [*found, over_seeds(claims.POSITIONS, placed(run)["all"], _which_positions(run))]
+    return [
+        *found,
+        Metric.over_seeds(claims.POSITIONS, placed(run)["all"], reason=_which_positions(run)),
+    ]
 
 
 def after(run: Run, measure: str, steps: int = 3, way: str = "batch") -> np.ndarray:

@@ -31,7 +31,7 @@ FIGURE_11 = {**RANDOM_TRIGGERS, "heads": 4}
 vanilla = partial(Claim, kind="paper", source="Section 3", setting=FLAT)
 accurate = partial(
     vanilla,
-    label="in-context accuracy, worst seed",
+    label="in-context accuracy",
     quote="with fixed (resp. random) triggers and uniform outputs, the model achieves over 99% "
     "accuracy (resp. 95%) on output tokens after the first occurrence",
 )

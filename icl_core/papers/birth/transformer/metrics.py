@@ -7,7 +7,6 @@ from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, role
 from icl_core.papers.birth.transformer import claims
 from icl_core.papers.birth.transformer.load_run import forms
-from icl_core.statistics.over_seeds import standard_error
 from icl_core.statistics.trend import still_falling
 
 SEEDS = 3
@@ -17,12 +16,8 @@ MILESTONES = {PREVIOUS: "previous", INDUCTION: "followers"}
 def measure(run: Run) -> list[Metric]:
     """The claims that this run's setting can bear out, measured."""
     if run.config.layers == 1:
-        accuracy, error = run["evaluated/accuracy"], run["evaluated/accuracy_error"]
-        return [
-            _metric(
-                run, claims.ONE_LAYER, accuracy.mean(), standard_error(accuracy) or float(error[0])
-            )
-        ]
+        alone = float(run["evaluated/accuracy_error"][0])
+        return [_over_seeds(run, claims.ONE_LAYER, run["evaluated/accuracy"], alone)]
     found = [_accuracy(run), *_one_layer(run)]
     if run.config.layers == 2:
         found += [*_heads(run), *_memories(run), *_patched(run)]
@@ -35,33 +30,34 @@ def milestones(run: Run) -> dict[str, float]:
     return {name: step for name, step in steps.items() if step is not None}
 
 
-def _metric(
-    run: Run, claim: Claim, value: float, error: float | None = None, reason: str = ""
+def _over_seeds(
+    run: Run, claim: Claim, values: np.ndarray, alone: float | None = None, reason: str = ""
 ) -> Metric:
-    """The claim measured. Three seeds decide it; where it fails, the training must have come to its
-    end."""
-    undecided = (
-        "" if claim.slack(float(value)) >= 0 else still_falling(run["batch/in_context_loss"])
-    )
+    """Return the claim measured by the mean of `values` [seeds]; `alone` is the error of one seed.
+
+    Three seeds decide it; where it fails, the training must have come to its end.
+    """
+    undecided = ""
+    if claim.slack(float(values.mean())) < 0:
+        undecided = still_falling(run["batch/in_context_loss"])
     if run.config.seeds < SEEDS:
         undecided = f"{SEEDS} seeds decide, and this run has {run.config.seeds}."
-    return Metric(claim, float(value), error, undecided, reason)
+    return Metric.over_seeds(claim, values, alone, undecided, reason)
 
 
 def _accuracy(run: Run) -> Metric:
-    """The worst seed's accuracy on the test set."""
+    """The accuracy on the test set."""
     claim = claims.RANDOM if run.config.triggers == "random" else claims.FIXED
-    worst = int(run["evaluated/accuracy"].argmin())
-    value, error = (
-        float(run[f"evaluated/{name}"][worst]) for name in ("accuracy", "accuracy_error")
-    )
-    return _metric(run, claim, value, error)
+    alone = float(run["evaluated/accuracy_error"][0])
+    return _over_seeds(run, claim, run["evaluated/accuracy"], alone)
 
 
 def _one_layer(run: Run) -> list[Metric]:
     """How much more a single layer gets right where a count is."""
     alone = dict(zip(run.names("attends"), run["one_layer/attends"].tolist(), strict=True))
-    return [_metric(run, claims.COUNTING, alone["where_right"] - alone["where_wrong"])]
+    return [
+        _over_seeds(run, claims.COUNTING, np.array([alone["where_right"] - alone["where_wrong"]]))
+    ]
 
 
 def roles(run: Run) -> list[list[str]]:
@@ -80,8 +76,8 @@ def _heads(run: Run) -> list[Metric]:
     mass, even = (run[f"evaluated/{name}"][:, 1] for name in ("others", "others_even"))
     beyond, previous = (mass - even) / (1 - even), run["evaluated/previous"][:, 0]
     return [
-        _metric(run, claims.LOOKS_BACK, previous.mean(), standard_error(previous)),
-        _metric(run, claim, beyond.mean(), standard_error(beyond)),
+        _over_seeds(run, claims.LOOKS_BACK, previous),
+        _over_seeds(run, claim, beyond),
     ]
 
 
@@ -98,7 +94,7 @@ def _counted(run: Run, claim: Claim, layer: str, wanted: str) -> Metric:
         ],
         float,
     )
-    return _metric(run, claim, counts.mean(), standard_error(counts))
+    return _over_seeds(run, claim, counts)
 
 
 def _memories(run: Run) -> list[Metric]:
@@ -108,13 +104,12 @@ def _memories(run: Run) -> list[Metric]:
         return []
     recalls = [run[f"curve/recall_{name}"][:, -1] for name in ("W_O2", "W_K2", "W_K1_early")]
     least = min(recalls, key=np.mean)
-    return [_metric(run, claims.MEMORIES, least.mean(), standard_error(least))]
+    return [_over_seeds(run, claims.MEMORIES, least)]
 
 
 def _patched(run: Run) -> list[Metric]:
     """How often the model says the other output when one head of layer 1 is patched, beyond how
     often it does so as it is."""
     patch = run["effect/patch"][:, 3]
-    return [
-        _metric(run, claims.CARRIED_BY_SECOND, patch[1 : 1 + run.config.heads].max() - patch[0])
-    ]
+    most = patch[1 : 1 + run.config.heads].max() - patch[0]
+    return [_over_seeds(run, claims.CARRIED_BY_SECOND, np.array([most]))]

@@ -71,7 +71,8 @@ def _best(run: Run, claim: Claim, models: list[Entry]) -> Metric:
     value, near = float(off.mean()), off.mean() <= NEAR - 1
     error = standard_error(off) if np.isfinite(off).all() else None
     reason = seeds_near(run, models) if claim.slack(value) < 0 and not near else ""
-    return Metric(claim, value, error, "" if near else unfinished(run, models), reason)
+    undecided = "" if near else unfinished(run, models)
+    return Metric(claim, value, error, undecided, reason, len(off))
 
 
 def unfinished(run: Run, models: list[Entry]) -> str:

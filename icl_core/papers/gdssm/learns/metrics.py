@@ -25,9 +25,5 @@ def _best(run: Run, claim: Claim, ids: list[str], place: int) -> Metric:
     where one that is not near might have come there."""
     off = min((ratios(run, id)[:, place] - 1 for id in ids), key=np.mean)  # [seeds]
     error = standard_error(off) if np.isfinite(off).all() else None
-    return Metric(
-        claim,
-        float(off.mean()),
-        error,
-        "" if off.mean() <= NEAR - 1 else unfinished(run, ids, place),
-    )
+    undecided = "" if off.mean() <= NEAR - 1 else unfinished(run, ids, place)
+    return Metric(claim, float(off.mean()), error, undecided, count=len(off))

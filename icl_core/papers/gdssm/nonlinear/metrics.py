@@ -33,6 +33,7 @@ def measure(run: Run) -> list[Metric]:
             claim,
             *over(run, id, other),
             unfinished(run, id, LITTLE) or unfinished(run, other, LITTLE),
+            count=run.config.seeds,
         )
         for claim, id, other in compared
     ]

@@ -6,7 +6,6 @@ import numpy as np
 from icl_core.contract.experiment import Metric, Run
 from icl_core.papers.memformers.convergence import claims
 from icl_core.papers.memformers.shared.draw.preconditioner import multiples
-from icl_core.statistics.over_seeds import mean_and_error
 from icl_core.statistics.trend import still_falling, tail
 
 
@@ -26,9 +25,9 @@ def _distance(run: Run) -> Metric:
         [run[f"curve/distance_{layer}"] for layer in range(run.config.layers)], 1
     )  # [seeds, L, points]
     last = curves[..., -1].mean(0)  # [L]
-    value, error = mean_and_error(curves[:, last.argmax(), -1])
-    if claims.CLOSE.slack(value) >= 0:
-        return Metric(claims.CLOSE, value, error)
+    farthest = curves[:, last.argmax(), -1]  # [seeds]
+    if claims.CLOSE.slack(float(farthest.mean())) >= 0:
+        return Metric.over_seeds(claims.CLOSE, farthest)
     steps, layers = run["curve/step"], range(run.config.layers)
     falling = next(
         filter(None, (still_falling(curves[:, layer], steps=steps) for layer in layers)), ""
@@ -38,4 +37,4 @@ def _distance(run: Run) -> Metric:
         "Over the last tenth of the training a layer's distance still moves up and down by up to "
         f"{moved:.2g}."
     )
-    return Metric(claims.CLOSE, value, error, falling, reason)
+    return Metric.over_seeds(claims.CLOSE, farthest, unfinished=falling, reason=reason)

@@ -5,7 +5,6 @@ import numpy as np
 from icl_core.contract.experiment import Metric, Run
 from icl_core.papers.memformers.learned import claims
 from icl_core.papers.memformers.shared.load_run import log_from_least
-from icl_core.statistics.over_seeds import mean_and_error
 
 POWER_AT = 2  # steps of the method: of more, the mean over fresh prompts is heavy-tailed
 
@@ -49,7 +48,7 @@ def _generalised(run: Run, at: int) -> Metric:
     own, fresh = (
         log_from_least(run[name])[:, at, -1] for name in ("evaluated/train", "evaluated/loss")
     )
-    return Metric(claims.GENERALISES, *mean_and_error(fresh - own))
+    return Metric.over_seeds(claims.GENERALISES, fresh - own)
 
 
 def _off_printed(run: Run) -> Metric:

@@ -6,7 +6,6 @@ from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.papers.memformers.methods import claims, printed_curves
 from icl_core.papers.memformers.shared.load_run import log_from_least
 from icl_core.papers.memformers.shared.variants import VARIANTS
-from icl_core.statistics.over_seeds import mean_and_error
 
 
 def figures(run: Run) -> list[Metric]:
@@ -22,14 +21,12 @@ def figures(run: Run) -> list[Metric]:
         worse = (_fresh(run) - own)[:, -1]
         return [
             *found,
-            Metric(claims.QUASI_NEWTON, *mean_and_error(ahead[:, ahead.mean(0).argmax()])),
-            Metric(claims.LEARNS_ITS_BATCH, *mean_and_error(worse)),
+            Metric.over_seeds(claims.QUASI_NEWTON, ahead[:, ahead.mean(0).argmax()]),
+            Metric.over_seeds(claims.LEARNS_ITS_BATCH, worse),
         ]
     if claims.KEEPS_UP_LONGER.is_at(config):
         behind = (own - log_from_least(run["baseline/cg_train"]))[:, 5:7]
-        found.append(
-            Metric(claims.KEEPS_UP_LONGER, *mean_and_error(behind[:, behind.mean(0).argmax()]))
-        )
+        found.append(Metric.over_seeds(claims.KEEPS_UP_LONGER, behind[:, behind.mean(0).argmax()]))
         found.append(behind_cgd(run, claims.DEEP_OVERFITS, slice(5, 7)))
     every = (claims.BEATS_CGD, claims.KEEPS_UP)
     return [
@@ -58,8 +55,8 @@ def few_prompts(run: Run) -> list[Metric]:
     own = (log_from_least(run["evaluated/train"]) - log_from_least(run["baseline/cg_train"]))[:, -1]
     fresh = (_fresh(run) - log_from_least(run["baseline/cg"]))[:, -1]
     return [
-        Metric(claims.FITS_BATCH, *mean_and_error(own), reason=_by_batch(own)),
-        Metric(claims.OVERFITS, *mean_and_error(fresh)),
+        Metric.over_seeds(claims.FITS_BATCH, own, reason=_by_batch(own)),
+        Metric.over_seeds(claims.OVERFITS, fresh),
     ]
 
 
@@ -71,8 +68,10 @@ def heads(run: Run) -> list[Metric]:
         for folder in ("evaluated", "beside/one-head")
     )
     every = (claims.HEADS_FASTER, claims.HEADS_LOWER)
-    found, why = mean_and_error(many - one), _by_batch(many - one)
-    return [Metric(claim, *found, reason=why) for claim in every if _as_long(claim, run)]
+    why = _by_batch(many - one)
+    return [
+        Metric.over_seeds(claim, many - one, reason=why) for claim in every if _as_long(claim, run)
+    ]
 
 
 def _as_long(claim: Claim, run: Run) -> bool:
@@ -90,8 +89,9 @@ def _by_batch(differences: np.ndarray) -> str:
 def against_linear(run: Run) -> Metric:
     """The trained model less the linear transformer beside it, the mean over two to four layers;
     its error is that over batches of 1000 fresh prompts, on which both were tested."""
-    gap = mean_and_error(_paired(run, "beside/linear")[1:4].mean(0))
-    return Metric(claims.BEATS_LINEAR, *gap, reason=_no_gap(run, gap[0]))
+    gaps = _paired(run, "beside/linear")[1:4].mean(0)  # [batches]
+    reason = _no_gap(run, float(gaps.mean()))
+    return Metric.over_seeds(claims.BEATS_LINEAR, gaps, reason=reason)
 
 
 def _paired(run: Run, other: str) -> np.ndarray:

@@ -4,7 +4,6 @@ import numpy as np
 
 from icl_core.contract.experiment import Metric, Run
 from icl_core.papers.memformers.mixture import claims
-from icl_core.statistics.over_seeds import mean_and_error
 
 
 def measure(run: Run) -> list[Metric]:
@@ -14,13 +13,13 @@ def measure(run: Run) -> list[Metric]:
     if run.config.prompts == "tokens":
         heads = _last(run, "lfom/head_scalar") - _last(run, "linear/head_scalar")  # [seeds, H]
         return [
-            Metric(claims.TOKENS_ALIKE, *mean_and_error(gated - linear)),
+            Metric.over_seeds(claims.TOKENS_ALIKE, gated - linear),
             Metric(claims.SAME_HEADS, float(np.abs(heads.mean(0)).max())),
         ]
     return [
-        Metric(claims.LINEAR_WINS, *mean_and_error(gated - linear)),
-        Metric(claims.OVERCOME, *mean_and_error(_last(run, "lfom/adapted") - linear)),
-        Metric(claims.TURNS, *mean_and_error(gated - linear)),
+        Metric.over_seeds(claims.LINEAR_WINS, gated - linear),
+        Metric.over_seeds(claims.OVERCOME, _last(run, "lfom/adapted") - linear),
+        Metric.over_seeds(claims.TURNS, gated - linear),
         Metric(
             claims.ONE_HOT,
             max(float(np.abs(_above(run, "one_hot", kind)).max()) for kind in run.names("kinds")),
@@ -35,7 +34,7 @@ def _worst(run: Run) -> Metric:
     every = np.concatenate(
         [_above(run, "picked", kind) for kind in run.names("kinds")], 1
     )  # [seeds, kinds × M]
-    return Metric(claims.PICKS, *mean_and_error(every[:, every.mean(0).argmax()]))
+    return Metric.over_seeds(claims.PICKS, every[:, every.mean(0).argmax()])
 
 
 def _above(run: Run, what: str, kind: str) -> np.ndarray:

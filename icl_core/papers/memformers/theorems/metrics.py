@@ -13,7 +13,7 @@ def measure(run: Run) -> list[Metric]:
         Metric(claims.OTHER, float(run["others/distance/other"][-1])),
         Metric(claims.FIRST_STEP, float(run["others/first_step"])),
         Metric(claims.ALONG, float(run["gradient/along"])),
-        Metric(claims.SLOPE, *slope(run)),
+        Metric.over_seeds(claims.SLOPE, run["gradient/slopes"]),
         Metric(claims.COUNTS, float(off(run))),
     ]
     if told_apart(run):

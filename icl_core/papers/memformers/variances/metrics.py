@@ -5,7 +5,6 @@ import numpy as np
 from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.papers.memformers.variances import claims
 from icl_core.papers.memformers.variances.settings import home_of, met_by, trained_on
-from icl_core.statistics.over_seeds import mean_and_error
 
 
 def measure(run: Run) -> list[Metric]:
@@ -20,17 +19,15 @@ def measure(run: Run) -> list[Metric]:
     share = weighed(run)[:, :unseen].mean(1)[:, -1]  # [seeds]
     if run.config.rotations == "own":
         uneven = run.config.spectrum != "isotropic"
-        return [*found, Metric(claims.FINDS, *mean_and_error(share))] if uneven else found
+        return [*found, Metric.over_seeds(claims.FINDS, share)] if uneven else found
     found.append(_worst(claims.ONE_SCALAR, (scalar - gated)[:, :unseen]))
-    return (
-        [*found, Metric(claims.NOT_IDENTIFIED, *mean_and_error(_by_start(run)))] if H > 1 else found
-    )
+    return [*found, Metric.over_seeds(claims.NOT_IDENTIFIED, _by_start(run))] if H > 1 else found
 
 
 def _worst(claim: Claim, values: np.ndarray) -> Metric:
     """The variance (or head) at which the mean over seeds of [seeds, V] is largest; both were
     evaluated on the same prompts, so that the error is that of a paired difference."""
-    return Metric(claim, *mean_and_error(values[:, values.mean(0).argmax()]))
+    return Metric.over_seeds(claim, values[:, values.mean(0).argmax()])
 
 
 def _told(run: Run, found: Metric) -> Metric:
