@@ -1,7 +1,7 @@
 """A run in memory: its settings, its tensors and how it came about. No torch."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +31,8 @@ class Run:
     info      JSON: version, packages, device, seconds, metrics
     digest    a name for the content: runs of equal digests have equal tensors
     finished  False while the training is going on
+    shipped   takes the name of a preset of the same experiment and returns its shipped run, None if
+              there is none: for what is said of several runs together
     """
 
     config: Any
@@ -38,6 +40,7 @@ class Run:
     info: Mapping[str, Any] = field(default_factory=dict)
     digest: str = ""
     finished: bool = True
+    shipped: Callable[[str], "Run | None"] = lambda preset: None
 
     def __getitem__(self, name: str) -> np.ndarray:
         """Return a tensor. Raises `CannotDraw` if a run that is still going does not have it yet,

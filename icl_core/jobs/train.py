@@ -129,10 +129,12 @@ def finish_job(begun: BegunJob, tensors: Tensors) -> State | None:
     job = begun.job
     progress = begun.progress
     progress.enter("computing the metrics")
-    measured = _measure_run(begun.experiment, Run(begun.config, tensors, _run_info(progress)))
+    identity = progress.identity
+    shipped = store.default().shipped_runs(identity["experiment"])
+    run = Run(begun.config, tensors, _run_info(progress), shipped=shipped)
+    measured = _measure_run(begun.experiment, run)
     info = _run_info(progress) | measured
     progress.check()
-    identity = progress.identity
     try:
         header = store.default().save(identity["experiment"], identity["config"], tensors, info)
     except OSError as problem:

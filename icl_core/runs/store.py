@@ -5,7 +5,7 @@ damaged or foreign counts as absent, and a message says so. Imports no torch.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -119,6 +119,16 @@ class Store:
                 return header
         return None
 
+    def shipped_runs(self, experiment_id: str) -> Callable[[str], Run | None]:
+        """Return what takes the name of a preset of an experiment and loads its shipped run, None
+        if there is none."""
+
+        def load(preset: str) -> Run | None:
+            header = self.preset(experiment_id, preset)
+            return self.load(header) if header else None
+
+        return load
+
     def nearest(self, experiment_id: str, config: Any) -> Header | None:
         """Return the run whose settings differ least from `config`; None if there is no run."""
         settings = registry.experiment(experiment_id).config
@@ -173,13 +183,15 @@ class Store:
             return None
         except (OSError, NotHere):  # gone meanwhile: evicted or deleted by another process
             return None
-        return Run(settings, tensors, info_of(record), record["digest"])
+        shipped = self.shipped_runs(header.experiment)
+        return Run(settings, tensors, info_of(record), record["digest"], shipped=shipped)
 
     def _load_from_atlas(self, header: Header) -> Run | None:
         tensors = self.atlases.tensors(header)
         if tensors is None:
             return None
-        return Run(typed_config(header), tensors, header.info, header.digest)
+        shipped = self.shipped_runs(header.experiment)
+        return Run(typed_config(header), tensors, header.info, header.digest, shipped=shipped)
 
     def content(self, header: Header) -> bytes:
         """Return the bytes of a file that holds this run alone and all of its tensors.

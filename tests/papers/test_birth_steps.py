@@ -9,20 +9,21 @@ import pytest
 import torch
 
 from icl_core import registry
+from icl_core.papers.birth.shared import proof_model
 from icl_core.papers.birth.shared.model import Weights, initialise
 from icl_core.papers.birth.shared.probes import recalls
+from icl_core.papers.birth.shared.proof_data import Drawn, sample
+from icl_core.papers.birth.shared.proof_model import MATRICES, PLACED, READ, STREAM, TOKENS
 from icl_core.papers.birth.steps import (
     exact_expectation,
     gradient_steps,
     lemmas,
     noise_example,
-    simplified,
 )
-from icl_core.papers.birth.steps.law import Drawn, answer_probability, more_often, pairs, sample
+from icl_core.papers.birth.steps.law import answer_probability, more_often, pairs
 from icl_core.papers.birth.steps.load_run import read, shown
 from icl_core.papers.birth.steps.metrics import learned_in
 from icl_core.papers.birth.steps.settings import ORDERS, THEN, THEOREM, Config, View
-from icl_core.papers.birth.steps.simplified import MATRICES, PLACED, READ, STREAM, TOKENS
 from tests.cells import check, explained, shipped, views
 
 SMALL = Config(N=16, T=8, d=32, batch=2000)
@@ -112,11 +113,13 @@ def test_the_model_and_its_gradient_are_those_of_the_loops(name):
     leaf = weights[name].clone().requires_grad_()
     weights_with = weights.with_(**{name: leaf})
     expected_logits = torch.stack([naive(weights_with, row, name) for row in drawn.tokens])
-    found, _ = simplified.forward(simplified.tables(weights, READ[name]), drawn.tokens, READ[name])
+    found, _ = proof_model.forward(
+        proof_model.tables(weights, READ[name]), drawn.tokens, READ[name]
+    )
     torch.testing.assert_close(found, expected_logits)
     torch.nn.functional.cross_entropy(expected_logits, drawn.answers).backward()
-    coefficients = simplified.gradient(name, weights, drawn)
-    torch.testing.assert_close(simplified.matrix(name, coefficients, weights), leaf.grad)
+    coefficients = proof_model.gradient(name, weights, drawn)
+    torch.testing.assert_close(proof_model.matrix(name, coefficients, weights), leaf.grad)
 
 
 def test_the_exact_gradients_are_sums_over_all_sequences():
@@ -129,19 +132,19 @@ def test_the_exact_gradients_are_sums_over_all_sequences():
     zero = torch.zeros(12, 12).double()
     for name, before in (("W_O2", {"W_K2": zero}), ("W_K2", {})):
         start = weights.with_(**before, **{name: zero})
-        found = simplified.tables(start, READ[name])
-        table = simplified.TABLE[name]
+        found = proof_model.tables(start, READ[name])
+        table = proof_model.TABLE[name]
         leaf = getattr(found, table).requires_grad_()
-        logits, _ = simplified.forward(replace(found, **{table: leaf}), drawn.tokens, READ[name])
+        logits, _ = proof_model.forward(replace(found, **{table: leaf}), drawn.tokens, READ[name])
         loss = (
             logits.mean(1) - logits.gather(1, drawn.answers[:, None])[:, 0]
         )  # its slope is that at p̂ = 1/N
         (probability @ loss).backward()
         torch.testing.assert_close(exact_expectation.expected(name, start), leaf.grad)
     start = weights.with_(W_K1=zero)
-    found = simplified.tables(start)
+    found = proof_model.tables(start)
     looks = found.looks.clone().requires_grad_()
-    scores = found.matches[drawn.tokens[:, -1:], drawn.tokens] @ simplified.back(looks).T
+    scores = found.matches[drawn.tokens[:, -1:], drawn.tokens] @ proof_model.back(looks).T
     linear = (1 + scores - scores.mean(1, keepdim=True)) / T
     values = found.says.T[drawn.tokens]  # (sequences, T, N)
     logits = (linear[..., None] * values).sum(1)
@@ -156,13 +159,13 @@ def test_a_large_batch_comes_near_the_exact_step_as_sampling_allows():
     exact = exact_expectation.expected("W_O2", weights)
     apart = []
     for batch in (2_000, 32_000):
-        found = simplified.gradient("W_O2", weights, sample(16, 8, batch, generator(batch)))
+        found = proof_model.gradient("W_O2", weights, sample(16, 8, batch, generator(batch)))
         apart.append(float((found.double() - exact).norm()))
     # the variance of a mean: that of (1/N − 1{y}) times the share of each token, summed over all
     # entries
     drawn = sample(16, 8, 4000, generator(5))
     left = 1 / 16 - torch.nn.functional.one_hot(drawn.answers, 16).double()
-    A1 = simplified.back(torch.zeros(8, 8)).double()
+    A1 = proof_model.back(torch.zeros(8, 8)).double()
     tokens = torch.nn.functional.one_hot(drawn.tokens, 16).double().mean(1)
     means = (A1 @ torch.nn.functional.one_hot(drawn.tokens, 16).double()).mean(1)
     places = torch.full((4000, 8), 1 / 8).double()
@@ -195,7 +198,7 @@ def test_the_proofs_step_on_w_o2_is_eq_16():
     assert own_share * T == pytest.approx(1, abs=0.05)
     assert mean_share / own_share == pytest.approx(tau, rel=0.1)
     weights = gradient_steps.begun(Config(N=16, T=8, d=32)).to(torch.float64)
-    W = -16 * simplified.matrix(
+    W = -16 * proof_model.matrix(
         "W_O2", exact_expectation.expected("W_O2", weights), weights
     )  # a step of size N
     centred = weights.W_E - weights.W_E.mean(0)
@@ -224,15 +227,15 @@ def test_the_three_steps_store_all_pairs_where_the_width_is_large():
         weights = gradient_steps.walk(config, gradient, THEOREM.split(THEN))[-1][1]
         found = recalls(weights, task)
         assert found["W_O2"] == 1 and found["W_K2"] > 0.9 and found["W_K1"] > 0.9
-        measured = simplified.measures(weights, sample(40, 16, 1000, generator(1)))
+        measured = proof_model.measures(weights, sample(40, 16, 1000, generator(1)))
         assert measured["accuracy"] > 0.9 and measured["on_output"] > 0.9
 
 
 def test_positions_are_put_back_as_the_model_that_reads_them_does():
     weights, drawn = made(), sample(6, 5, 300, generator(4))
-    found = simplified.with_positions(weights, drawn)
+    found = proof_model.with_positions(weights, drawn)
     for name, read_as in (("none", TOKENS), ("all", PLACED)):
-        logits, _ = simplified.forward(simplified.tables(weights, read_as), drawn.tokens, read_as)
+        logits, _ = proof_model.forward(proof_model.tables(weights, read_as), drawn.tokens, read_as)
         assert found[name] == pytest.approx(
             float((logits.argmax(1) == drawn.answers).double().mean())
         )
@@ -263,7 +266,7 @@ def test_the_stage_reads_the_last_position_as_the_measures_do():
     assert int(sequence.in_context.sum()) == 1 and bool(sequence.in_context[-1])
     short = shown(replace(run, config=config), View())
     found = read(weights, short, "proof")
-    logits, attention = simplified.forward(simplified.tables(weights), short.inputs[None])
+    logits, attention = proof_model.forward(proof_model.tables(weights), short.inputs[None])
     np.testing.assert_allclose(found.probabilities[-1], logits[0].softmax(0).numpy(), rtol=1e-4)
     np.testing.assert_allclose(found.attention2[-1], attention[0].numpy(), rtol=1e-4)
 

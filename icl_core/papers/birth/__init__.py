@@ -26,7 +26,7 @@ PAPER = Paper(
         "induction": 3,
         "constructed": 3,
         "data": 1,
-        "dimension": 1,
+        "dimension": 2,
         "steps": 1,
         "laboratory": 1,
         "transformer": 2,

@@ -27,7 +27,16 @@ def measure(run: Run) -> list[Metric]:
         kept = plain / np.maximum(best, 1e-6)
         lost = kept[:, widths.index(HIGH)] - kept[:, widths.index(LOW)]
         found.append(Metric.over_seeds(claims.UNTUNED, lost))
+        found.append(_conditioned(run))
     return [*found, *_one_step(run)]
+
+
+def _conditioned(run: Run) -> Metric:
+    """How the condition number changes with a doubling of the width, where it changes least."""
+    widths = run["task/widths"]
+    numbers = run["conditioning/number"][:, widths >= ENOUGH]  # [seeds, widths]
+    ratios = numbers[:, 1:] / numbers[:, :-1]  # [seeds, doublings]
+    return Metric.over_seeds(claims.CONDITIONED, ratios[:, ratios.mean(0).argmax()])
 
 
 def _least(claim: Claim, gains: np.ndarray) -> Metric:

@@ -9,14 +9,8 @@ from icl_core.papers.birth.shared import settings as one
 from icl_core.papers.birth.shared.settings import MODEL, REPEATS, SCALES, TASK, TRAINING
 
 WIDTHS = {"128": "16, 32, 64, 128", "512": "16, 32, 64, 128, 256, 512"}  # by the largest
-FACTORS = (
-    1 / 16,
-    1 / 4,
-    1.0,
-    4.0,
-    16.0,
-    64.0,
-)  # learning rates that are tried, as multiples of the fixed one
+# learning rates that are tried, as multiples of the fixed one
+FACTORS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0, 64.0, 128.0, 256.0)
 NUMBERS = (1, 2, 4, 8, 16, 32, 64)  # of batches from which the one-step memory is estimated
 ONE_STEP = "the one step"
 
@@ -89,7 +83,7 @@ PRESETS = (
         "Six widths",
         CLASSROOM,
         "How many dimensions does a memory of 65 pairs need?",
-        seeds=3,
+        seeds=5,
     ),
     Preset(
         "paper size",
@@ -97,6 +91,6 @@ PRESETS = (
         replace(CLASSROOM, T=256, batch=512),
         "Figure 8 at its own size. Initial weights as in the authors' code.",
         group="Paper's setting",
-        seeds=3,
+        seeds=5,
     ),
 )

@@ -41,6 +41,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
 
     and of the one-step memory, where `numbers` are the numbers of batches:
 
+    conditioning/number  [seeds, widths], see `condition_number`
     one_step/S        [numbers, N, N], of the first seed
     one_step/recall   [seeds, numbers, widths], the mean of R_1 over embeddings; with `_error`
     one_step/noise    [seeds, numbers, widths], that of the squared noise; with `_error`
@@ -56,7 +57,15 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
         label=lambda seed, d: f"d = {d}, seed {seed + 1}",
     )
     results = phases.run(plan, progress, partial(_curves, config))
-    return {**_curves(config, results), **one_step_of(config)}
+    numbers = [
+        [condition_number(begun(training(config, d, seed))[0]) for d in widths_of(config)]
+        for seed in range(config.seeds)
+    ]
+    return {
+        **_curves(config, results),
+        **one_step_of(config),
+        "conditioning/number": np.array(numbers, np.float32),
+    }
 
 
 def _grid(config: Config) -> RunGrid:
@@ -116,6 +125,19 @@ def recalls(weights: Weights, matrices: Float[Tensor, "rates d d"]) -> Float[Ten
     """Return the share of characters that each W_O2 alone recalls (eq. 9)."""
     readings = weights.W_U @ matrices @ (weights.W_E @ weights.V2.T).T  # (rates, outputs, inputs)
     return recalled(readings, "queries").double().mean(-1)
+
+
+def condition_number(weights: Weights) -> float:
+    """Return the condition number of the Gram matrix of the N vectors V2 w_E(k) that W_O2 reads.
+
+    It is the ratio of the largest to the smallest eigenvalue; NaN where the vectors are
+    linearly dependent, as they are for d < N.
+    """
+    x = (weights.W_E @ weights.V2.T).double()  # (N, d)
+    if x.shape[1] < len(x):
+        return float("nan")
+    singular = torch.linalg.svdvals(x)
+    return float((singular[0] / singular[-1]) ** 2)
 
 
 def _train(

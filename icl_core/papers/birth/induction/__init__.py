@@ -30,6 +30,7 @@ from icl_core.papers.birth.induction.draw import (
     grafts,
     matrices,
     probes,
+    schedules,
     stage,
     variants,
 )
@@ -215,6 +216,9 @@ EXPERIMENT = Experiment(
             CURVES,
             live=True,
             applies=lambda c: c.trains and c.layers == 2,
+        ),
+        Drawing(
+            "schedules", schedules.schedules, (), CURVES, applies=schedules.is_figure_3, wide=True
         ),
         Drawing(
             "opposite",

@@ -25,6 +25,21 @@ AT_ONCE = 16  # sequences, to bound the memory
 ENDS = (16, 32, 64, 128, 256)  # of the ranges of first occurrences
 ROWS = 16  # first and last rows of layer 1
 TOP = 3  # most frequent bigrams
+POSITIONS = 2048  # on which the heads are probed at every snapshot
+
+
+class HeadProbes(NamedTuple):
+    """What the authors' code logs of the two heads while it trains, shares of in-context queries.
+
+    back   layer 1's strongest look is one back, at the position where layer 2 looks most; of those
+           where that is not the first (`score_cond_acc` there)
+    finds  layer 2's strongest look is at what followed the query's token before (`score2_acc`)
+    says   the model predicts the token at which layer 2 looks most (`pred_attended_acc`)
+    """
+
+    back: float
+    finds: float
+    says: float
 
 
 class Looked(NamedTuple):
@@ -78,6 +93,34 @@ def _looked(
     uniform = follows.float().sum(2) / torch.arange(1, tokens.shape[1] + 1)
     guess, right = logits.argmax(-1), hits(logits, targets)
     return guess, right, previous, (second * follows).sum(2), uniform
+
+
+@torch.no_grad()
+def head_probes(weights: Weights, batch: Batch) -> HeadProbes:
+    """Return what the two heads of a model do on a batch, where an answer is asked of them."""
+    logits, first, second = forward(weights, batch.inputs)
+    assert first is not None
+    asked = batch.in_context  # (batch, T)
+    place = second.argmax(-1)  # (batch, T): where layer 2 looks most
+    strongest = first.argmax(-1)  # (batch, T): where layer 1 does
+    has_before = asked & (place > 0)
+    before = (place - 1).clamp(min=0)
+    looks_back = strongest.gather(1, place) == before
+    follows_same = batch.inputs.gather(1, before) == batch.inputs
+    says = logits.argmax(-1) == batch.inputs.gather(1, place)
+    return HeadProbes(
+        _mean(looks_back, has_before),
+        _mean(follows_same & (place > 0), asked),
+        _mean(says, asked),
+    )
+
+
+@lru_cache(maxsize=16)  # the runs of Figure 3, at two sizes
+def probes_over_training(run: Run) -> list[HeadProbes]:
+    """Return `head_probes` at every snapshot, on POSITIONS positions."""
+    task = task_of(run.config)
+    batch = held_out(task, POSITIONS // run.config.T, "cpu")
+    return [head_probes(weights_at(run, index), batch) for index in range(len(run.snapshot_steps))]
 
 
 def errors_by_first(found: Looked) -> dict[str, tuple[float, float]]:

@@ -7,7 +7,8 @@ import numpy as np
 
 from icl_core.contract.experiment import Run
 
-FIRST_OF = ("W_K1_early", "W_K2_weighted")  # whichever of them is learned first comes after W_O2
+FIRST_OF = ("W_K1_early", "W_K2")  # whichever of them is learned first comes after W_O2
+FIRST_BY_FREQUENCY = ("W_K1_early", "W_K2_weighted")
 WINDOW = 5  # evaluations
 
 
@@ -32,11 +33,11 @@ def over_training(run: Run, name: str) -> np.ndarray:
     return np.trapezoid(run[f"curve/{name}"], step, axis=1) / (step[-1] - step[0])
 
 
-def top_down(run: Run) -> np.ndarray:
-    """Steps from W_O2's half to the earlier of W_K1's (early positions) and W_K2's (by frequency),
-    [seeds]; one that is never reached counts as the training's end."""
+def top_down(run: Run, others_by: tuple[str, ...] = FIRST_OF) -> np.ndarray:
+    """Return the steps from W_O2's half to the earliest half of the other probes, [seeds]; one that
+    is never reached counts as the training's end."""
     reached = partial(half_step, run, never=run.config.steps)
-    output, *others = (run[f"curve/recall_{name}"] for name in ("W_O2", *FIRST_OF))
+    output, *others = (run[f"curve/recall_{name}"] for name in ("W_O2", *others_by))
     rows = zip(output, *others, strict=True)
     return np.array([min(map(reached, later)) - reached(first) for first, *later in rows])
 
@@ -56,8 +57,26 @@ def at_the_thaw(run: Run, second: str, first: str) -> tuple[np.ndarray, np.ndarr
 
 
 def before_thaw(run: Run) -> int:
-    """The index of the last evaluation before the thaw."""
+    """Return the index of the last evaluation before the thaw."""
     return int(np.searchsorted(run["curve/step"], run.config.freeze_until, side="right")) - 1
+
+
+def at_last_step(run: Run, name: str, step: float, kind: str = "curve") -> np.ndarray:
+    """Return a curve at its last evaluation up to a training step, [seeds]."""
+    at = int(np.searchsorted(run[f"{kind}/step"], step, side="right")) - 1
+    return run[f"{kind}/{name}"][:, at]
+
+
+def gained(run: Run, step: float) -> np.ndarray:
+    """Return the recall that W_K1 (early positions) and W_K2 have gained by a step, the mean of the
+    two, [seeds]."""
+    return np.mean(
+        [
+            at_last_step(run, f"recall_{name}", step) - run[f"curve/recall_{name}"][:, 0]
+            for name in ("W_K1_early", "W_K2")
+        ],
+        axis=0,
+    )
 
 
 def given_back(curves: np.ndarray) -> tuple[np.ndarray, float | None]:

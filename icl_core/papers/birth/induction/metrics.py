@@ -7,10 +7,14 @@ import numpy as np
 from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.figures import mean_of
 from icl_core.papers.birth.induction import attention_scores, claims
+from icl_core.papers.birth.induction.load_run import weights_at
 from icl_core.papers.birth.induction.memory_formation import (
+    FIRST_BY_FREQUENCY,
     FIRST_OF,
+    at_last_step,
     at_the_thaw,
     before_thaw,
+    gained,
     given_back,
     half_step,
     half_way,
@@ -18,8 +22,12 @@ from icl_core.papers.birth.induction.memory_formation import (
     top_down,
 )
 from icl_core.papers.birth.induction.settings import BOTH, FASTEST, ORDER
+from icl_core.papers.birth.shared import probes
+from icl_core.papers.birth.shared.train import task_of
 from icl_core.statistics.trend import still_falling
 
+# what two trainings of Figure 3 differ in
+SCHEDULE = ("steps", "freeze_W_K1", "freeze_W_K2", "freeze_W_O2", "freeze_until")
 MEMORIES = {"W_O2": "W_O²", "W_K2": "W_K²", "W_K1_early": "W_K¹ early"}
 OF_PRESET = {FASTEST: claims.CLASSROOM, ORDER: claims.CLASSROOM_ORDER, BOTH: claims.CLASSROOM}
 
@@ -43,7 +51,7 @@ def measure(run: Run) -> list[Metric]:
         _metric(run, claim, run[f"curve/recall_{name}"][:, -1].min())
         for name, claim in claims.RECALL.items()
     ]
-    return [*_accuracy(run), *_order(run), *recalls]
+    return [*_accuracy(run), *_order(run), *recalls, *_start(run)]
 
 
 def _uploaded(run: Run) -> list[Metric]:
@@ -162,32 +170,84 @@ def _order(run: Run) -> list[Metric]:
     unlearned = (
         min(mean_of(run[f"curve/recall_{name}"]).max() for name in ("W_O2", *FIRST_OF)) < 0.5
     )
+    by_frequency = top_down(run, FIRST_BY_FREQUENCY)  # [seeds]
     return [
         _over_seeds(run, claims.TOP_DOWN, each, more=unlearned),
+        _over_seeds(run, claims.TOP_DOWN_BY_FREQUENCY, by_frequency, more=unlearned),
+        *_even_output(run),
         _over_seeds(run, claims.EARLY_FIRST, early - late),
     ]
+
+
+def _even_output(run: Run) -> list[Metric]:
+    """How evenly W_O2 stores its pairs, by the matrices that the run holds: the first seed's."""
+    if "final/W_O2" not in run.tensors:
+        return []
+    weights = weights_at(run, len(run.snapshot_steps) - 1)
+    readings = probes.memory_scores("W_O2", weights, task_of(run.config)).matrix.diagonal()
+    return [Metric(claims.EVEN_OUTPUT, float(readings.std(correction=0) / readings.mean()))]
+
+
+def _start(run: Run) -> list[Metric]:
+    """How even the attention of both layers is before training, on the run's example."""
+    scales = {"paper": claims.UNIFORM_START, "code": claims.UNIFORM_START_OF_THE_CODE}
+    layers = [name for name in ("reading/attention1", "reading/attention2") if name in run.tensors]
+    evenness = [attention_scores.spread(run[name][0])[0] for name in layers]
+    return [Metric(scales[run.config.scale], min(evenness))] if evenness else []
 
 
 def _frozen(run: Run) -> list[Metric]:
     """What has been learned at the last evaluation before the thaw."""
     config, at = run.config, before_thaw(run)
-
+    step = float(run["curve/step"][at])
     if config.freeze_W_O2:
-        gained = [
-            run[f"curve/recall_{n}"][:, at] - run[f"curve/recall_{n}"][:, 0]
-            for n in ("W_K1_early", "W_K2")
-        ]
-        most = np.maximum(*gained)  # [seeds]
-        return [Metric.over_seeds(claims.NOTHING_WITHOUT_OUTPUT, most)]
+        free = _nothing_frozen(run)
+        if free is None:
+            return []
+        # the gain of a seed is noise where it is frozen, so the mean of the others divides it
+        share = gained(run, step) / gained(free, step).mean()
+        return [Metric.over_seeds(claims.NOTHING_WITHOUT_OUTPUT, share)]
     if config.freeze_W_K1 and config.freeze_W_K2:
         recalled = run["curve/recall_W_O2"][:, at]
-        return [Metric.over_seeds(claims.OUTPUT_ALONE, recalled)]
+        short = run["curve/accuracy"][:, at] - run["baseline/one_layer"][0]
+        return [
+            Metric.over_seeds(claims.OUTPUT_ALONE, recalled),
+            Metric.over_seeds(claims.OUTPUT_DOES_NOT_SUFFICE, short),
+        ]
     if "opposite/step" not in run.tensors:
         return []
     return [
         _easier(run, claims.SECOND_EASIER, "W_K2"),
         _easier(run, claims.SECOND_EASIER_BY_FREQUENCY, "W_K2_weighted"),
+        *_together_is_beneficial(run),
     ]
+
+
+def _nothing_frozen(run: Run) -> Run | None:
+    """Return the shipped run that differs from a frozen one in that nothing is frozen, with as many
+    seeds; None if there is none at this size."""
+    config = run.config
+    for preset in ("order", "order, paper size"):
+        free = run.shipped(preset)
+        if free is None or free.config.seeds != config.seeds:
+            continue
+        frozen = {name: getattr(config, name) for name in SCHEDULE}
+        if replace(free.config, **frozen) == config:
+            return free
+    return None
+
+
+def _together_is_beneficial(run: Run) -> list[Metric]:
+    """How much more is right at the last common step before the thaw with nothing frozen."""
+    free = _nothing_frozen(run)
+    if free is None:
+        return []
+    step = float(run["opposite/step"][-1])
+    one_frozen = np.maximum(
+        at_last_step(run, "accuracy", step), at_last_step(run, "accuracy", step, "opposite")
+    )  # [seeds]
+    more = at_last_step(free, "accuracy", step) - one_frozen
+    return [Metric.over_seeds(claims.TOGETHER, more)]
 
 
 def _easier(run: Run, claim: Claim, second: str) -> Metric:

@@ -65,14 +65,14 @@ PRESETS = (
         "Pairs, forms, frequencies",
         CLASSROOM,
         "Move the number of pairs: when do they mix up?",
-        seeds=3,
+        seeds=5,
     ),
     Preset(
         "tight",
         "As many pairs as dimensions",
         replace(CLASSROOM, d=64),
         "The learned memory has half the width: how long do rare pairs wait?",
-        seeds=3,
+        seeds=5,
     ),
     Preset(
         "steep",
@@ -80,6 +80,6 @@ PRESETS = (
         replace(CLASSROOM, exponent=1.5, steps=400),
         "Most pairs now hardly ever come up. What is left for them?",
         "Beyond the paper",
-        seeds=3,
+        seeds=5,
     ),
 )

@@ -37,4 +37,23 @@ POSITIONS = Claim(
     at_least=0.2,
 )
 
-ALL = (SGD, ADAMW, POSITIONS)
+once = partial(quadratic, at={"seeds": range(3, 6), "repeats": "1", "K": 1})
+ONCE = (
+    "Where the trigger has come exactly once before (Theorem 3's data and the model of its proof), "
+    "the time grows with the square of the length: the slope of log steps until accuracy is 80% "
+    "against log T, with {}, from T = 32 to 128."
+)
+ONCE_SGD = once(id="once-sgd", label="one occurrence: slope, SGD", text=ONCE.format("SGD"))
+ONCE_ADAMW = once(id="once-adamw", label="one occurrence: slope, AdamW", text=ONCE.format("AdamW"))
+SHARE = Claim(
+    id="one-in-sixteen",
+    label="an occurrence in sixteen positions: the larger slope",
+    kind="ours",
+    text="In the same model, where each of four triggers has come once in sixteen positions, the "
+    "time grows more slowly than the length itself: with both optimisers the slope is below 1.",
+    source="not in a paper",
+    at={"seeds": range(3, 6), "repeats": "T/16", "K": 4},
+    at_most=1.0,
+)
+
+ALL = (SGD, ADAMW, POSITIONS, ONCE_SGD, ONCE_ADAMW, SHARE)

@@ -5,7 +5,7 @@ import numpy as np
 from icl_core.contract.experiment import Run
 from icl_core.contract.story import HEADLINE, Beat, Question, Story, Task, Try
 from icl_core.papers.birth.length.arrival_times import doubling, slope, times, written
-from icl_core.papers.birth.length.settings import Config, View, lengths_of
+from icl_core.papers.birth.length.settings import REPEATS_OF, Config, View, lengths_of
 from icl_core.papers.birth.shared.captions import EXAMPLE
 
 BOUNDS = (1.5, 3.0)  # of how many times as long: about as long below, about four times above
@@ -15,6 +15,12 @@ SEEN = ("growth", "accuracy", "w_k2", "w_k1", HEADLINE, "table")
 
 def _task(config: Config) -> str:
     lengths = ", ".join(map(str, lengths_of(config)))
+    if not config.in_the_papers_task:
+        return (
+            f"A sequence of T = {lengths} characters ends with a trigger, which has come before: "
+            f"{REPEATS_OF[config.repeats]}. The model learns to say what followed it there. We "
+            "count the training steps until its induction head has formed."
+        )
     return (
         f"The model learns to continue “ab…a” with “b”, from sequences of T = {lengths} "
         "characters. We count the training steps until its induction head has formed."
@@ -50,6 +56,13 @@ def _answer(measure: str, optimiser: str):
 
 
 def _shares(run: Run, view: View) -> str:
+    if run.config.repeats in ("1", "2", "4"):
+        return (
+            "There are as many places to copy from whatever the length, so even attention puts "
+            f"{float(run['task/even'][0]):.1%} on them at T = {run['task/lengths'][0]} and "
+            f"{float(run['task/even'][-1]):.1%} at T = {run['task/lengths'][-1]}: the signal that "
+            "starts the head fades with the length."
+        )
     first, last = (float(run["task/even"][index]) for index in (0, -1))
     short, long = (int(run["task/lengths"][index]) for index in (0, -1))
     return (
@@ -135,6 +148,8 @@ TRIES = (
         fields={"K": 1},
         marks=("growth", "even"),
     ),
+    Try("One place to copy from: now it is the square", "once", marks=("growth", "even")),
+    Try("The same, with ever more places", "one in sixteen", marks=("growth", "even")),
     Try("See every slope", drawer="Every slope", marks=("table",)),
     Try("The full transformer, where everything learns", "full", marks=("growth", "accuracy")),
     Try("Four lengths, with the vocabulary of the paper", "all lengths", marks=("growth",)),

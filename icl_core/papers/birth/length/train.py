@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from icl_core.contract.experiment import Progress, Tensors, names
+from icl_core.papers.birth.length import single_query
 from icl_core.papers.birth.length.settings import OPTIMISERS, Config, lengths_of, training
 from icl_core.papers.birth.shared import probes
 from icl_core.papers.birth.shared import settings as simplified_settings
@@ -15,6 +16,7 @@ from icl_core.papers.birth.shared.full import probes as full_probes
 from icl_core.papers.birth.shared.full import settings as full_settings
 from icl_core.papers.birth.shared.full import train as full
 from icl_core.papers.birth.shared.gradient import evaluate
+from icl_core.papers.birth.shared.proof_data import as_batch
 from icl_core.papers.birth.shared.task import Batch
 from icl_core.papers.birth.shared.train import begun, held_out, problem, task_of
 from icl_core.training import loop, phases
@@ -41,11 +43,16 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
         label=lambda seed, T, optimiser: f"{OPTIMISERS[optimiser]}, T = {T}, seed {seed + 1}",
     )
     results = phases.run(plan, progress, partial(_curves, config), "in_context_loss")
-    even = [
-        even_share(held_out(task_of(training(config, "sgd", T, 0)), WATCHED, "cpu"))
-        for T in lengths_of(config)
-    ]
+    even = [even_share(_sequences(config, T)) for T in lengths_of(config)]
     return {**_curves(config, results), "task/even": np.array(even)}
+
+
+def _sequences(config: Config, T: int) -> Batch:
+    """Return held-out sequences of T tokens."""
+    if config.in_the_papers_task:
+        return held_out(task_of(training(config, "sgd", T, 0)), WATCHED, "cpu")
+    generator = torch.Generator().manual_seed(2**31 + 17)
+    return as_batch(single_query.draw(config, T, WATCHED, generator))
 
 
 def _grid(config: Config) -> RunGrid:
@@ -60,10 +67,17 @@ def _train(
     whole: Config, resumed: Tensors, report: phases.Report, *, seed: int, T: int, optimiser: str
 ) -> dict[str, np.ndarray]:
     """Train at one point of the grid and return the curves."""
+    trained = _problem(whole, optimiser, T, seed)
+    evaluations = loop.evaluations(whole.steps, EVERY, DENSE)
+    return loop.train(trained, whole.steps, evaluations, resumed, report, keep=False).curves()
+
+
+def _problem(whole: Config, optimiser: str, T: int, seed: int) -> loop.Problem:
+    """Return one training: of the model that the settings ask for."""
+    if not whole.in_the_papers_task:
+        return single_query.problem(whole, optimiser, T, seed)
     config = training(whole, optimiser, T, seed)
-    trained = _full(config) if isinstance(config, full_settings.Config) else _simplified(config)
-    evaluations = loop.evaluations(config.steps, EVERY, DENSE)
-    return loop.train(trained, config.steps, evaluations, resumed, report, keep=False).curves()
+    return _full(config) if isinstance(config, full_settings.Config) else _simplified(config)
 
 
 def _simplified(config: simplified_settings.Config) -> loop.Problem:

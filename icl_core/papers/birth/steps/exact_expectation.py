@@ -2,7 +2,7 @@
 two approximations, p̂ = 1/N and, for W_K1, layer 2's softmax linearised about zero (eqs. 15, 17 and
 B.3.3).
 
-Each is a table of coefficients as `simplified.gradient` gives: how the expected loss changes with
+Each is a table of coefficients as `proof_model.gradient` gives: how the expected loss changes with
 each reading.
 """
 
@@ -11,8 +11,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from icl_core.papers.birth.shared.model import Weights
+from icl_core.papers.birth.shared.proof_model import PLACED, TOKENS, tables
 from icl_core.papers.birth.steps.law import more_often, pairs
-from icl_core.papers.birth.steps.simplified import PLACED, TOKENS, tables
 
 
 def expected(name: str, weights: Weights) -> Float[Tensor, "rows M"]:

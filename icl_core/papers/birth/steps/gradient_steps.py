@@ -9,13 +9,14 @@ import torch
 from torch import Tensor
 
 from icl_core.papers.birth.shared import gradient as whole
+from icl_core.papers.birth.shared import proof_model
 from icl_core.papers.birth.shared import task as text
 from icl_core.papers.birth.shared.model import Weights, initialise
+from icl_core.papers.birth.shared.proof_data import sample
+from icl_core.papers.birth.shared.proof_model import MATRICES
 from icl_core.papers.birth.shared.task import Counts, Task, make_task, shakespeare
-from icl_core.papers.birth.steps import exact_expectation, simplified
-from icl_core.papers.birth.steps.law import sample
+from icl_core.papers.birth.steps import exact_expectation
 from icl_core.papers.birth.steps.settings import Config
-from icl_core.papers.birth.steps.simplified import MATRICES
 
 TRIGGERS = 5  # a sequence of the whole model's task; the proof has one
 BATCHES = 1000  # the seeds of batches begin here
@@ -60,7 +61,7 @@ def on_batches(config: Config) -> Gradient:
         if config.setup == "whole":
             batch = text.sample(task, config.batch, generator)
             return whole.loss_and_gradient(weights, batch, train=(name,))[0][name]
-        return simplified.gradient(
+        return proof_model.gradient(
             name, weights, sample(config.N, config.T, config.batch, generator)
         )
 
@@ -78,7 +79,7 @@ def taken(config: Config, name: str, coefficients: Tensor, weights: Weights) -> 
     G = (
         coefficients.to(weights.W_E)
         if whole_model
-        else simplified.matrix(name, coefficients, weights)
+        else proof_model.matrix(name, coefficients, weights)
     )
     return weights.with_(**{name: -config.rates[name] * G})
 

@@ -1,43 +1,8 @@
-"""The sequences of Theorem 3's proof (Appendix B.3): one trigger, everything uniform, and the last
-token is the trigger's second occurrence. Drawn, and their expectations exactly.
-
-A sequence z_1 … z_T has the trigger q at some place and at T, nowhere else; what followed it, o, is
-the answer. q and o are independent and uniform (eq. 22), the first occurrence is at any place with
-equal probability, and all other tokens are uniform over those that are not q. If o = q, the two
-occurrences stand side by side at the end.
-"""
-
-from typing import NamedTuple
+"""The exact expectations over the sequences of Theorem 3's proof (`shared.proof_data`)."""
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
-
-
-class Drawn(NamedTuple):
-    """Sequences with their answers, and the index of the trigger's first occurrence; that of its
-    output is one more."""
-
-    tokens: Int[Tensor, "batch T"]
-    answers: Int[Tensor, "batch"]
-    first: Int[Tensor, "batch"]
-
-
-def sample(N: int, T: int, batch: int, generator: torch.Generator) -> Drawn:
-    """Fresh sequences."""
-
-    def drawn(low: int, high: int, *shape: int) -> Tensor:
-        return torch.randint(low, high, (batch, *shape), generator=generator)
-
-    q, rows = drawn(0, N), torch.arange(batch)
-    answers = drawn(0, N)
-    same = answers == q
-    first = torch.where(same, torch.tensor(T - 2), drawn(0, T - 2))
-    tokens = (q[:, None] + drawn(1, N, T)) % N
-    tokens[rows, first] = q
-    tokens[rows, first + 1] = answers
-    tokens[:, -1] = q
-    return Drawn(tokens, answers, first)
 
 
 def answer_probability(N: int, T: int) -> Float[Tensor, "T"]:

@@ -11,11 +11,14 @@ from torch import Tensor
 
 from icl_core.contract.experiment import Progress, Tensors, names
 from icl_core.contract.seeds import other_seeds
+from icl_core.papers.birth.shared import proof_model
 from icl_core.papers.birth.shared.construction import construct
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.probes import OVER, memory_scores, recall, recalls
+from icl_core.papers.birth.shared.proof_data import Drawn, sample
+from icl_core.papers.birth.shared.proof_model import MATRICES
 from icl_core.papers.birth.shared.task import Task, make_task
-from icl_core.papers.birth.steps import lemmas, noise_example, simplified, whole_model
+from icl_core.papers.birth.steps import lemmas, noise_example, whole_model
 from icl_core.papers.birth.steps.exact_expectation import shares
 from icl_core.papers.birth.steps.gradient_steps import (
     begun,
@@ -25,7 +28,6 @@ from icl_core.papers.birth.steps.gradient_steps import (
     task_of,
     walk,
 )
-from icl_core.papers.birth.steps.law import Drawn, sample
 from icl_core.papers.birth.steps.settings import (
     CHECKED,
     LEMMAS,
@@ -35,7 +37,6 @@ from icl_core.papers.birth.steps.settings import (
     WAYS,
     Config,
 )
-from icl_core.papers.birth.steps.simplified import MATRICES
 from icl_core.training import phases
 from icl_core.training.loop import State
 
@@ -138,7 +139,7 @@ def _asked(weights: Weights, task: Task) -> float:
 def _measured(config: Config, task: Task, weights: Weights) -> Mapping[str, float]:
     if config.setup == "whole":
         return whole_model.measures(weights, task)
-    return simplified.measures(weights, _held_out(config, EVALUATED))
+    return proof_model.measures(weights, _held_out(config, EVALUATED))
 
 
 def _held_out(config: Config, sequences: int) -> Drawn:
@@ -213,8 +214,8 @@ def _stored(config: Config, cache: dict[tuple[str, ...], Tensor]) -> dict[str, n
     makes of a character, beside the right ones; and the share of right answers where the stream
     holds positions."""
     weights = walk(config, on_batches(config), THEOREM.split(THEN), cache)[-1][1]
-    right, mean = (strengths - strengths.mean() for strengths in simplified.both_stored(weights))
-    placed = simplified.with_positions(weights, _held_out(config, EVALUATED))
+    right, mean = (strengths - strengths.mean() for strengths in proof_model.both_stored(weights))
+    placed = proof_model.with_positions(weights, _held_out(config, EVALUATED))
     return {
         "spurious/ratio": np.array(
             float(mean.diagonal().mean() / right.diagonal().mean()), np.float32

@@ -35,11 +35,16 @@ def at_fixed(run: Run, view: View) -> Panel:
 
 def at_tuned(run: Run, view: View) -> Panel:
     """Recall over training at the best learning rate of each width."""
+    rates = run["task/rates"]
+    best = tuned(run)
+    at_the_end = (best == len(rates) - 1).sum()
     says = (
-        "Each width at the best of six learning rates: the one with the highest mean recall over "
-        "the training."
+        f"Each width at the best of {len(rates)} learning rates, from {_rate(rates[0])} to "
+        f"{_rate(rates[-1])}: the one with the highest mean recall over the training."
     )
-    return _recall(run, tuned(run), "best rate", says, False)
+    if at_the_end:
+        says += f" For {at_the_end} of {len(best)} widths that is the largest that was tried."
+    return _recall(run, best, "best rate" if not at_the_end else "best rate tried", says, False)
 
 
 def _recall(run: Run, rates: np.ndarray, how: str, says: str, names: bool) -> Panel:

@@ -7,11 +7,11 @@ from torch import Tensor
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
+from icl_core.papers.birth.shared.proof_model import TOKENS, sides
 from icl_core.papers.birth.steps import lemmas
 from icl_core.papers.birth.steps.gradient_steps import task_of
 from icl_core.papers.birth.steps.run import CHECKED, given
 from icl_core.papers.birth.steps.settings import LEMMAS, View
-from icl_core.papers.birth.steps.simplified import TOKENS, sides
 
 SAYS = {
     "1": "With characters in and characters out, the gradient is a sum of outer products, "

@@ -5,11 +5,11 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
+from icl_core.papers.birth.shared.proof_model import both_stored
 from icl_core.papers.birth.steps.gradient_steps import task_of
 from icl_core.papers.birth.steps.load_run import weights_after
 from icl_core.papers.birth.steps.metrics import placed, tau
 from icl_core.papers.birth.steps.settings import View
-from icl_core.papers.birth.steps.simplified import both_stored
 
 PARTS = {
     "none": "nowhere (proof)",

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from icl_core.papers.birth.shared.accuracy import hits
 from icl_core.papers.birth.shared.model import Weights
-from icl_core.papers.birth.steps.law import Drawn
+from icl_core.papers.birth.shared.proof_data import Drawn
 
 MATRICES = ("W_O2", "W_K2", "W_K1")  # in the order of Theorem 3
 STREAM, PLACED, TOKENS = (

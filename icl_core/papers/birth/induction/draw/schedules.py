@@ -1,0 +1,183 @@
+"""Figure 3 as one figure: what is learned while some of the matrices are frozen."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from icl_core.contract.experiment import CannotDraw, Panel, Run
+from icl_core.contract.figure import Figure, Trace
+from icl_core.figures import Curve, mean_of
+from icl_core.figures.series import curve_traces
+from icl_core.figures.style import FAINT, TICKS, axis, layout, note
+from icl_core.papers.birth.induction.attention_scores import HeadProbes, probes_over_training
+from icl_core.papers.birth.induction.draw.curves import PROBES
+from icl_core.papers.birth.induction.memory_formation import at_last_step
+from icl_core.papers.birth.induction.settings import Config, View
+
+# the columns: what is frozen, and the preset of its run
+SCHEDULES = {
+    "nothing frozen": "order",
+    "W_K¹, W_K² frozen": "only W_O2 learns",
+    "W_O² frozen": "W_O2 frozen",
+    "W_K¹ frozen": "W_K1 frozen",
+    "W_K² frozen": "W_K2 frozen",
+}
+ROWS = ("right in context", "recall", "heads")
+HEADS = {"back": ("layer 1 looks back", "layer 1"), "finds": ("layer 2 finds it", "layer 2"),
+         "says": ("the model says it", "trained")}  # fmt: skip
+GAP, BETWEEN = 0.025, 0.07  # between columns and between rows, shares of the figure
+HEIGHT = 520
+
+
+class Column(NamedTuple):
+    """One training of Figure 3: what is frozen, and its run."""
+
+    label: str
+    run: Run
+
+
+def is_figure_3(config: Config) -> bool:
+    """Whether a setting is one of Figure 3's trainings: five random triggers, in context alone."""
+    return (
+        config.trains
+        and config.layers == 2
+        and config.positions == "in_context"
+        and not config.feed_forward
+        and config.optimiser == "sgd"
+    )
+
+
+def schedules(run: Run, view: View) -> Panel:
+    """Draw accuracy, recalls and what the heads do, one below the other, a column a schedule."""
+    size = ", paper size" if run.config.T == 256 else ""
+    found = {label: run.shipped(f"{preset}{size}") for label, preset in SCHEDULES.items()}
+    columns = [Column(label, each) for label, each in found.items() if each is not None]
+    if len(columns) < 2:
+        raise CannotDraw("the trainings of Figure 3 are not shipped here")
+    thaw = max(column.run.config.freeze_until for column in columns)
+    last = max(column.run.config.steps for column in columns[1:])
+    figure = Figure(layout=layout(HEIGHT, {"t": 52, "b": 44}, legend=_legend()))
+    for index, column in enumerate(columns):
+        _add(figure, index, len(columns), column, last)
+    return Panel(
+        _title(columns, thaw),
+        "Figure 3 of the paper, from the shipped trainings. In each column some matrices are "
+        f"frozen up to step {thaw}, the vertical line. Above: how many predictions are right. In "
+        "the middle: which pairs each matrix gets right. Below, what the heads do on the first "
+        "seed: how often layer 1’s strongest look is one back at the position where layer 2 looks "
+        "most, how often layer 2’s is at what followed the trigger, and how often the model says "
+        "what it looks at. Without W_O² nothing rises; with W_O² alone its recall does, and the "
+        "accuracy does not follow.",
+        figure,
+        data=pd.DataFrame(
+            {
+                "frozen": [column.label for column in columns],
+                f"accuracy at step {thaw}": [_right(column.run, thaw) for column in columns],
+                "accuracy at the end": [
+                    float(mean_of(column.run["curve/accuracy"])[-1]) for column in columns
+                ],
+            }
+        ),
+    )
+
+
+def _title(columns: list[Column], thaw: int) -> str:
+    right = {column.label: f"{_right(column.run, thaw):.0%}" for column in columns}
+    called = {
+        "nothing frozen": "with all three matrices",
+        "W_K¹, W_K² frozen": "with W_O² alone",
+        "W_O² frozen": "without W_O²",
+    }
+    told = [f"{right[label]} {words}" for label, words in called.items() if label in right]
+    return f"At step {thaw}, right are {', '.join(told)}"
+
+
+def _right(run: Run, step: float) -> float:
+    """Return the accuracy at the last evaluation before a step, the mean over seeds."""
+    return float(at_last_step(run, "accuracy", step - 1).mean())
+
+
+def _legend() -> dict:
+    return {"orientation": "h", "x": 0, "y": 1.1, "yanchor": "bottom", "font": {"size": TICKS}}
+
+
+def _add(figure: Figure, index: int, count: int, column: Column, last: int) -> None:
+    """Add one column: three plots, one below the other."""
+    run = column.run
+    wide = (1 - GAP * (count - 1)) / count
+    left = index * (wide + GAP)
+    high = (1 - BETWEEN * (len(ROWS) - 1)) / len(ROWS)
+    series = (
+        [Curve("right in context", run["curve/step"], run["curve/accuracy"], "trained")],
+        [
+            Curve(label, run["curve/step"], run[f"curve/recall_{name}"], kind, dash)
+            for name, (label, kind, dash) in PROBES.items()
+        ],
+        _heads(run),
+    )
+    for row, curves in enumerate(series):
+        number = index * len(ROWS) + row + 1
+        x, y = (f"{letter}{number if number > 1 else ''}" for letter in "xy")
+        for curve in curves:
+            for trace in curve_traces(curve, xaxis=x, yaxis=y):
+                figure.add_trace(_named_once(trace, index))
+        top = 1 - row * (high + BETWEEN)
+        bottom_row = row == len(ROWS) - 1
+        figure.update_layout(
+            {
+                f"xaxis{x[1:]}": axis(
+                    "step" if bottom_row else "",
+                    domain=[left, left + wide],
+                    anchor=y,
+                    range=[0, last],
+                    showticklabels=bottom_row,
+                    nticks=4,
+                    tickangle=0,
+                ),
+                f"yaxis{y[1:]}": axis(
+                    ROWS[row] if index == 0 else "",
+                    domain=[max(0.0, top - high), top],
+                    anchor=x,
+                    range=[0, 1.03],
+                    showticklabels=index == 0,
+                ),
+            }
+        )
+        if run.config.freeze_until:
+            figure.add_shape(**_thaw(x, y, run.config.freeze_until))
+    figure.add_annotation(
+        **note(column.label, left, 1.0, xanchor="left", yanchor="bottom", font={"size": TICKS + 1})
+    )
+
+
+def _named_once(trace: Trace, column: int) -> Trace:
+    """Return a trace that stands in the legend only if it is of the first column."""
+    if column:
+        trace.update(showlegend=False)
+    return trace
+
+
+def _heads(run: Run) -> list[Curve]:
+    """Return what the heads do at every snapshot, see `HeadProbes`."""
+    steps = np.array(run.snapshot_steps)
+    by_probe = zip(*probes_over_training(run), strict=True)
+    return [
+        Curve(HEADS[name][0], steps, np.array(values), HEADS[name][1], "dot")
+        for name, values in zip(HeadProbes._fields, by_probe, strict=True)
+    ]
+
+
+def _thaw(x: str, y: str, step: int) -> dict:
+    """Return the vertical line at the step at which what was frozen is released."""
+    line = {"color": FAINT, "width": 1.5, "dash": "dot"}
+    return {
+        "type": "line",
+        "xref": x,
+        "yref": f"{y} domain",
+        "x0": step,
+        "x1": step,
+        "y0": 0,
+        "y1": 1,
+        "line": line,
+    }
