@@ -25,7 +25,7 @@ GIVEN_UP = {
     r"\b(color|behavior|normalize|optimize|gray)\w*\b": "British spelling",
     r"\b(don't|can't|won't|isn't|doesn't|it's)\b": "written out",
     r" ,| ;|\.\.\.|,,| {2,}\S": "spacing; … is one character",
-    r"\b(\w+) \1\b(?<!0 0)": "a word twice",
+    r"\b(\w+) \1\b(?<!0 0)(?!-)": "a word twice, but not “in in-context”",
 }
 # Private words, and English that must be decoded, in what a visitor reads: but for the claims, and
 # for the reasons that stored runs hold.

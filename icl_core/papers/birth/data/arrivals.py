@@ -30,6 +30,12 @@ def times(run: Run, measure: str, name: str) -> np.ndarray:
     )
 
 
+def over_training(run: Run, measure: str, name: str) -> np.ndarray:
+    """Return the mean of each seed's curve over the training, [seeds]."""
+    steps = run["curve/step"]
+    return np.trapezoid(of(run, f"curve/{measure}", name), steps, axis=1) / (steps[-1] - steps[0])
+
+
 def arrival(run: Run, measure: str, name: str) -> float:
     """The same of the mean over seeds: what the drawings show."""
     return first_crossing(run["curve/step"], of(run, f"curve/{measure}", name).mean(0), LEVEL)

@@ -7,12 +7,14 @@ from icl_core.figures import number_text
 from icl_core.papers.birth.data import claims
 from icl_core.papers.birth.data.arrivals import (
     BIGRAM,
+    MATRICES,
     UNIFORM,
     by_case,
     by_position,
     correlation,
     halved,
     of,
+    over_training,
     times,
     unevenness,
 )
@@ -43,17 +45,34 @@ def _speed(run: Run) -> list[Metric]:
     ]
 
 
+def _lost(run: Run, measure: str, slow: str, quick: str) -> np.ndarray:
+    """How much less a measure is over the training on one kind of data than on another, [seeds]."""
+    return over_training(run, measure, quick) - over_training(run, measure, slow)
+
+
 def _probes(run: Run) -> list[Metric]:
-    end = float(run["curve/step"][-1])
-    output = _later(run, "recall_W_O2", "random_1", "frequent")
-    both = [np.maximum(times(run, "recall_W_K1_early", name), times(run, "recall_W_K2", name))
-            for name in ("random_1", "frequent")]  # fmt: skip
-    keys = np.minimum(both[0], end) - np.minimum(both[1], end)
+    """What the probes lose, as means over the training: some memories never come to any one level
+    in it, so that the step at which they do would not be known."""
+    keys = _lost(run, "recall_W_K1_early", "random_1", "frequent")
+    output = _lost(run, "recall_W_O2", "random_1", "frequent")
+    fewer = _lost(run, "recall_W_O2", "random_1", "random_5")
+    rare = _lost(run, "recall_W_O2", "rare", "frequent")
     return [
-        Metric.over_seeds(claims.FEWER_OUTPUT, _later(run, "recall_W_O2", "random_1", "random_5")),
-        Metric.over_seeds(claims.RARE_OUTPUT, _later(run, "recall_W_O2", "rare", "frequent")),
+        Metric.over_seeds(claims.FEWER_OUTPUT, fewer),
+        Metric.over_seeds(claims.RARE_OUTPUT, rare),
         Metric.over_seeds(claims.RANDOM_KEYS, keys - output),
+        Metric.over_seeds(claims.MILD, _accuracy_of_output_alone(run)),
     ]
+
+
+def _accuracy_of_output_alone(run: Run) -> np.ndarray:
+    """The accuracy when W_O2 first has three quarters of its last recall, as a share of the last
+    accuracy, [seeds]."""
+    recalls = of(run, "curve/recall_W_O2", UNIFORM)
+    accuracies = of(run, "curve/accuracy", UNIFORM)
+    first = [int(np.argmax(recall >= 0.75 * recall[-1])) for recall in recalls]
+    rows = zip(accuracies, first, strict=True)
+    return np.array([accuracy[at] / accuracy[-1] for accuracy, at in rows])
 
 
 def _outputs(run: Run) -> list[Metric]:
@@ -80,7 +99,9 @@ def _stored(run: Run) -> list[Metric]:
     K1, K2, O2 = (of(run, f"diagonal/{name}", UNIFORM) for name in ("W_K1", "W_K2", "W_O2"))
     early, late = by_position(K1, run.config.T)
     capital, lower = by_case(K2, run.names("characters"))
+    recalls = [of(run, f"curve/{name}", UNIFORM)[:, -1] for name in MATRICES]  # [seeds] each
     return [
+        Metric.over_seeds(claims.DIAGONALS, min(recalls, key=np.mean)),
         Metric.over_seeds(claims.LATE_POSITIONS, late / early),
         Metric.over_seeds(claims.RARE_WEAK, capital / lower),
         Metric.over_seeds(claims.EVEN_OUTPUT, unevenness(O2), reason=_uneven(run, O2)),

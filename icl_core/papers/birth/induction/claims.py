@@ -113,8 +113,7 @@ NEAR_PERFECT = alone(
     label="in-context accuracy of the simplified model",
     text="The simplified model is right over 95% of the time. The paper names no level. Where the "
     "output is the trigger itself, repeating it is right; all positions in context count.",
-    quote="eventually recovers the desired induction head behavior and leads to near-perfect "
-    "accuracy",
+    quote="leads to near-perfect accuracy",
     at_least=0.95,
 )
 RECALL = {

@@ -55,7 +55,7 @@ NEAR_RANDOM = paper(
     "naming one of the T characters at random.",
     source="Appendix B.3.1",
     quote="despite the recovery of these useful associations after one gradient step, the "
-    "predictions",
+    "predictions with this estimate W_O² are still near-random",
     at_most=0.125,
 )
 TRIGGER = paper(
