@@ -106,7 +106,9 @@ PAPER = Paper(
         (
             "recall",
             "recall, R(W, W*)",
-            "share of its pairs that a matrix gets right, asked on its own, eq. 9",
+            "share of its pairs that a matrix gets right, asked on its own; as in the authors' "
+            "code, keys compete for each query of W_K¹ and W_K², where eq. 9 lets the queries "
+            "compete",
         ),
         (
             "bigrams in context",
@@ -239,6 +241,22 @@ PAPER = Paper(
             "data",
         ),
     ),
+    errata=(
+        "Figure 2, caption: the fixed triggers are a and t. By Appendix E they are the K = 3 most "
+        "frequent characters, which are the space, e and t; so they are here.",
+        "Section 4.1: attention is near-uniform at random initialisation, with vectors N(0, 1/d). "
+        "The authors' code draws embeddings N(0, 1), with which it is not (see the claims on the "
+        "induction head).",
+        "Appendix A: the variance of xᵀ W x is (d + 2) / d², twice what is printed (see the memory "
+        "laboratory).",
+        "Appendix B.3: given that the last token is the trigger's second occurrence, the output is "
+        "the trigger itself with probability 1/(T − 1), not 1/N: drawn from the chain, 0.071 ± "
+        "0.003 for N = 65 and T = 16. The three steps here sample the proof's law.",
+        "Appendix B.3.2: the output's place t_o is uniform, not concentrated around T/2. γ_T is "
+        "then larger than stated, (1.5 at T = 16, 4.1 at T = 256) / T, so the bound holds.",
+        "Eq. 25: the bound O(T/N) on the other terms is 0.25 at N = 65 and T = 16, above the "
+        "signal of order 1/T = 0.06 that it is to stay below, although all pairs are recalled.",
+    ),
     folded_claims={
         "induction.accuracy-random": "transformer.full-random",
         "induction.accuracy-fixed": "transformer.full-fixed",
@@ -262,7 +280,9 @@ lets every token look at the one before it and keep a remapped copy of it. Layer
 look for the token whose copy is the trigger itself: the token after its earlier occurrence. $W_O^2$
 reads that token out.
 
-Recall (eq. 9) is the share of pairs for which $\arg\max_{j'} v_{j'}^\top W u_i = j$.
+Recall (eq. 9) is the share of pairs for which $\arg\max_{j'} v_{j'}^\top W u_i = j$. The authors'
+code, and the curves here, take the maximum over the keys $u_{i'}$ instead for $W_K^1$ and $W_K^2$,
+as the softmax does.
 
 One gradient step on $W_O^2$ from even attention answers output $k$ with $\sum_j S_{kj}\,
 v_{k'}^\top v_j$ for input $k'$, where $v_j = W_V^2 w_E(j)$ and $S_{kj}$ is how much more often than

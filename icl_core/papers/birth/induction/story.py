@@ -7,6 +7,7 @@ import numpy as np
 
 from icl_core.contract.experiment import Run
 from icl_core.contract.story import FIRST, LAST, MARKS, Beat, Question, Story, Try, first_at
+from icl_core.papers.birth.induction.attention_scores import spread
 from icl_core.papers.birth.induction.draw import stage
 from icl_core.papers.birth.induction.grafted import achieved
 from icl_core.papers.birth.induction.metrics import accuracy_at, milestones
@@ -30,11 +31,20 @@ ORDER = (
 )  # the milestones of the three matrices, in the order of the choices
 
 
+EVEN = 2.0  # a largest weight up to so many times that of uniform attention is called even
+
+
 def _start(run: Run, view: View) -> str:
     right = accuracy_at(run, run.snapshot_steps[0])
+    largest = max(
+        spread(run[name][0])[1]
+        for name in ("reading/attention1", "reading/attention2")
+        if name in run.tensors
+    )
+    where = "at random places" if largest > EVEN else "everywhere equally"
     return (
-        f"Each row shows where one character looks. Before training: everywhere equally, and "
-        f"{right:.0%} of the predictions are right."
+        f"Each row shows where one character looks. Before training: {where}, and {right:.0%} of "
+        "the predictions are right."
     )
 
 

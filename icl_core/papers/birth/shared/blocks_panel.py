@@ -70,15 +70,15 @@ def _title(name: str, read: list[Read]) -> str:
             f"{NAMES[name]} reads bigrams with {number_text(own.rest, 1)}, other vectors with "
             + number_text(max(each.rest for each in read if each != own), 1)
         )
-    told = f"{NAMES[name]} reads its pairs with {number_text(own.diagonal, 1)}"
+    told = f"A pair that {NAMES[name]} is to store reads {number_text(own.diagonal, 1)}"
     others = [
         f"{each.row} with {each.column} ({number_text(each.diagonal, 1)})"
         for each in spurious(read, name)[:TOLD]
     ]
     return (
-        f"{told}; other diagonals: {', '.join(others)}"
+        f"{told}; pairs that nobody planned: {', '.join(others)}"
         if others
-        else f"{told}, and there is no other diagonal"
+        else f"{told}; there are no others"
     )
 
 

@@ -58,11 +58,11 @@ def arrows(trace: Traced, when: str, left_out: str = "") -> Panel:
     stream_vectors = streams(trace)
     return Panel(
         f"{when}: {_way(trace)}",
-        "Each row is a position, each bar the vectors whose sum its residual stream is, as wide "
-        "as their weights. Follow the coloured arrows backwards from the shaded row: layer 2 goes "
-        "to characters that carry a copy of the shaded one, and writes down what stands there. "
-        "Layer 1 has put the copies there. Without an induction head the arrows fan out and the "
-        "copies have no name.",
+        "Each row is a position, each bar the vectors whose sum it carries from layer to layer, "
+        "its residual stream, as wide as their weights. Follow the coloured arrows backwards from "
+        "the shaded row: layer 2 goes to characters that carry a copy of the shaded one, and "
+        "writes down what stands there. Layer 1 has put the copies there. Without an induction "
+        "head the arrows fan out and the copies have no name.",
         diagram(trace, stream_vectors),
         data=table(stream_vectors),
         note="Contributions below 0.1 are merged into one unnamed bar." + left_out,

@@ -9,13 +9,14 @@ from icl_core.contract.diagram import Arrow, Box, Diagram
 Shows = tuple[str, Mapping[str, Any]]
 LOW, HIGH, BETWEEN = 270.0, 60.0, 165.0  # the residual stream, and what stands above it
 SAY = (
-    "Along the bottom runs the residual stream. Layer 1 looks at the position before and puts a "
-    "copy of it, remapped, into the stream; layer 2 looks for its own character among these "
-    "copies and writes down what it finds."
+    "Along the bottom runs the residual stream, the vector that each position carries from layer "
+    "to layer. Layer 1 looks at the position before and puts a copy of it, remapped, into the "
+    "stream; layer 2 looks for its own character among these copies and writes down what it finds."
 )
 ONE = (
-    "Along the bottom runs the residual stream. The one layer looks for its own character and "
-    "writes down what it finds: no layer before it has put a copy of the previous character there."
+    "Along the bottom runs the residual stream, the vector that each position carries from layer "
+    "to layer. The one layer looks for its own character and writes down what it finds: no layer "
+    "before it has put a copy of the previous character there."
 )
 
 

@@ -7,9 +7,9 @@ from icl_core.papers.birth.transformer.settings import Config
 LOW, HIGH = 270.0, 110.0  # the residual stream, and what reads from it and writes to it
 START, END = 150.0, 860.0
 SAY = (
-    "Along the bottom runs the residual stream. In every layer the heads look at earlier "
-    "positions and write what they "
-    "read there into the stream{}. Everything is learned{}."
+    "Along the bottom runs the residual stream, the vector that each position carries from layer "
+    "to layer. In every layer the heads look at earlier positions and write what they read there "
+    "into the stream{}. Everything is learned{}."
 )
 
 

@@ -76,7 +76,9 @@ def _task(config: Config) -> str:
         )
     return (
         f"A prompt shows {config.N} examples (x, y) of one linear map, a new map in every prompt, "
-        f"and asks for the y of a new x. {example}"
+        "and asks for the y of a new x. A state-space model reads it one after the other and keeps "
+        "a state; here y xᵀ, the products of all entries of y with all entries of x, is added to "
+        f"it. {example}"
     )
 
 

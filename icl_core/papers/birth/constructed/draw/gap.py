@@ -40,7 +40,8 @@ def gap_panel(run: Run, view: View) -> Panel:
     )
     return Panel(
         _gap_title(run),
-        "The rest of the residual stream disturbs the construction. A cleaned matrix stores the "
+        "The rest of the residual stream, the sum of vectors that a position carries, disturbs the "
+        "construction. A cleaned matrix stores the "
         "same pairs with as little of this cross-talk as possible. Clean all of them, and the bar "
         "should come near the trained model's; clean one, and you see its share of the gap. Exact "
         "pairs are no help. The bars carry one standard "

@@ -57,7 +57,7 @@ def recalls(run: Run, view: View) -> Panel:
     right = float(after(run, "accuracy", at, way).mean())
     return Panel(
         f"After {at} of 3 steps {right:.0%} of answers are right",
-        "Recall is the share of its pairs that a matrix gets right, asked on its own (eq. 9). The "
+        "Recall is the share of its pairs that a matrix gets right, asked on its own. The "
         "dashed line is the whole model: the share of right answers on fresh sequences. A step "
         "that teaches nothing leaves its line at the bottom, which is chance.",
         figures.seated(figure.update_xaxes(tickvals=list(range(4)), ticktext=texts)),
