@@ -7,7 +7,6 @@ The commands are in `icl_core.command`, whose README says what they print.
 """
 
 import argparse
-import os
 import platform
 import re
 import sys
@@ -45,12 +44,7 @@ def main(arguments: Sequence[str] | None = None, program: str = "python -m icl_c
             from icl_core.jobs import scheduler_address
 
             scheduler_address.choose_scheduler(options.scheduler)
-        code = options.command(options)
-        sys.stdout.flush()
-        return code
-    except BrokenPipeError:  # who reads the output, such as `head`, has enough of it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return options.command(options)
     except BadSetting as problem:
         print(printable_lines(problem), file=sys.stderr)
         return BAD_VALUE

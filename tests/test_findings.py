@@ -16,6 +16,7 @@ from icl_core.contract.experiment import Run
 from icl_core.findings import claims_table, findings
 from icl_core.findings.claim_scale import Point, allowed_range, axis_of, scale_html
 from icl_core.findings.findings import Finding, Summary
+from icl_core.runs import store
 from icl_core.runs.header import Header
 from pages.ui.claims import evidence, verdicts
 
@@ -372,3 +373,38 @@ def test_a_tolerance_is_said_by_what_counts():
     assert verdicts.bound_text(claim) == "expected: at most 0 (up to 0.05 counts as 0)"
     claim = dataclasses.replace(claims()[0], near=None, at_least=1.0, tolerance=0.1)
     assert verdicts.bound_text(claim) == "expected: at least 1 (0.9 or more counts as 1)"
+
+
+def test_a_folded_claim_stands_with_the_one_that_says_the_same(monkeypatch):
+    """Its runs are evidence of that claim; alone, as on its own page, it keeps its row."""
+    papers = registry.papers()
+    into = {"walk.recovered": "other.exact"}
+    toy = dataclasses.replace(papers["toy"], folded_claims=into)
+    monkeypatch.setattr(registry, "papers", lambda: {**papers, "toy": toy})
+    first, second = claims()
+    first = dataclasses.replace(first, id="recovered")
+    second = dataclasses.replace(second, id="exact")
+    own = Finding("toy.walk", Metric(first, 1.0), ELSEWHERE, header())
+    other = Finding("toy.other", Metric(second, 1.0), "holds", header())
+    (together,) = findings.summaries([own, other])
+    assert together.here == (other,) and together.elsewhere == (own,)
+    (alone,) = findings.summaries([own])
+    assert alone.first is own and alone.verdict == CLASSROOM_ONLY
+
+
+def test_the_folded_claims_of_the_papers_exist():
+    for paper in registry.papers().values():
+        for claim, into in paper.folded_claims.items():
+            for name in (claim, into):
+                experiment, _, identity = name.partition(".")
+                declared = registry.experiment(f"{paper.name}.{experiment}").claims
+                assert identity in [each.id for each in declared], name
+
+
+def test_a_run_can_ask_for_the_shipped_runs_beside_it():
+    header = store.default().preset("birth.induction", "order")
+    run = store.default().load(header) if header else None
+    assert run is not None
+    beside = run.shipped("W_O2 frozen")
+    assert beside is not None and beside.config.freeze_W_O2 and not run.config.freeze_W_O2
+    assert run.shipped("no such preset") is None

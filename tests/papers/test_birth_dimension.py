@@ -222,3 +222,17 @@ def test_batches_of_any_number_of_positions_make_products_of_few_shapes():
                 W_U, matrices, draw(n, 16), draw(n, 5), torch.zeros(n, dtype=int)
             )
     assert len(seen) == 4  # those of a single n
+
+
+def test_more_dimensions_condition_what_W_O2_reads_better():
+    """The condition number equals that of numpy's Gram matrix; below N vectors are dependent."""
+    config = replace(SMALL, widths="512", N=16)
+    numbers = []
+    for d in (32, 128, 512):
+        weights = begun(training(config, d, 0))[0]
+        x = (weights.W_E @ weights.V2.T).double().numpy()
+        assert train.condition_number(weights) == pytest.approx(np.linalg.cond(x @ x.T), rel=1e-6)
+        numbers.append(train.condition_number(weights))
+    assert numbers == sorted(numbers, reverse=True)
+    narrow = replace(SMALL, N=32)
+    assert np.isnan(train.condition_number(begun(training(narrow, 16, 0))[0]))

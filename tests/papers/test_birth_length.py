@@ -8,7 +8,8 @@ import torch
 
 from icl_core import registry
 from icl_core.contract.experiment import Run, names
-from icl_core.papers.birth.length import train
+from icl_core.contract.knobs import BadSetting
+from icl_core.papers.birth.length import single_query, train
 from icl_core.papers.birth.length.arrival_times import (
     doubling,
     first_crossing,
@@ -26,9 +27,11 @@ from icl_core.papers.birth.shared.full import probes as full_probes
 from icl_core.papers.birth.shared.full import settings as whole
 from icl_core.papers.birth.shared.full import train as full
 from icl_core.papers.birth.shared.gradient import evaluate
+from icl_core.papers.birth.shared.proof_data import as_batch, sample_repeated
 from icl_core.papers.birth.shared.task import make_task, sample
 from icl_core.papers.birth.shared.train import begun, held_out, task_of
 from icl_core.runs import store
+from icl_core.training import loop
 from tests.recorder import Recorder
 
 STEPS = np.arange(0, 1001, 10)
@@ -139,3 +142,69 @@ def test_the_answers_are_those_of_the_classroom():
     asked = {beat.name: beat.ask for beat in experiment.story.beats if beat.ask}
     for name, begins in (("wait", "About as long"), ("positions", "About four times as long")):
         assert asked[name].choices[asked[name].right(run, experiment.view())] == begins
+
+
+@pytest.mark.parametrize(("triggers", "occurrences"), [(1, 2), (4, 2), (3, 1)])
+def test_every_trigger_has_come_as_often_as_asked_for(triggers: int, occurrences: int):
+    N, T, batch = 12, 40, 3000
+    drawn = sample_repeated(N, T, triggers, occurrences, batch, torch.Generator().manual_seed(0))
+    query = drawn.tokens[:, -1:]
+    before = drawn.tokens[:, :-1] == query  # (batch, T - 1)
+    assert (before.sum(1) == occurrences).all()
+    followers = drawn.tokens[:, 1:][before].view(batch, occurrences)
+    assert (followers == drawn.answers[:, None]).all()
+    assert (before.int().argmax(1) == drawn.first).all()
+    # every character is asked for as often, and every slot is a place as often
+    often = torch.bincount(query.flatten(), minlength=N) / batch
+    assert (often - 1 / N).abs().max() < 5 * (1 / N / batch) ** 0.5
+    slots = (T - 1) // 2
+    places = before.double().mean(0)[: 2 * slots : 2] / occurrences
+    assert (places - 1 / slots).abs().max() < 5 * (1 / slots / batch / occurrences) ** 0.5
+
+
+def test_a_batch_asks_for_the_last_answer_alone():
+    drawn = sample_repeated(12, 24, 2, 2, 5, torch.Generator().manual_seed(0))
+    batch = as_batch(drawn)
+    assert (batch.inputs == drawn.tokens).all() and (batch.targets[:, -1] == drawn.answers).all()
+    assert batch.in_context.sum() == 5 and batch.in_context[:, -1].all()
+    assert train.even_share(batch) == pytest.approx(2 / 24)  # of 24 keys two are the answer
+
+
+ONCE = Config(repeats="1", K=1, N=8, d=64, batch=64, steps=300, lengths="128")
+
+
+def test_a_single_query_is_learned_by_all_three_matrices():
+    """From a uniform guess to all answers right, with a gradient for each matrix."""
+    problem = single_query.problem(ONCE, "adamw", 8, 0)
+    gradients, measures = problem.gradient(0)
+    assert measures["in_context_loss"] == pytest.approx(np.log(8), rel=0.05)
+    assert gradients.keys() == problem.parameters.keys() == {"W_O2", "W_K2", "W_K1"}
+    assert all(gradient.abs().max() > 0 for gradient in gradients.values())
+    state = loop.train(problem, 300, [0, 300], {}, lambda *_: None, keep=False)
+    assert state.curve["accuracy"][0] < 0.3 and state.curve["accuracy"][-1] > 0.95
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"full": True}, "full must be off where one answer is asked for"),
+        ({"repeats": "4", "K": 8}, "has 15 places, got 32 pairs"),
+        ({"repeats": "as drawn", "steps": 5000}, "steps must be at most 2,000"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(changes: dict, said: str):
+    with pytest.raises(BadSetting, match=said):
+        replace(ONCE, **changes)
+
+
+def test_one_place_to_copy_from_takes_the_square_and_many_do_not():
+    """The shipped runs: the same model, with one occurrence and with one in sixteen positions."""
+    for preset, low, high in (("once", 1.5, 2.5), ("one in sixteen", 0.0, 1.0)):
+        header = store.default().preset("birth.length", preset)
+        run = store.default().load(header) if header else None
+        assert run is not None
+        for optimiser in OPTIMISERS:
+            found = slope(run, "accuracy", optimiser)
+            assert found is not None and low < found.mean < high
+        recalls = [run[f"curve/{name}_sgd"][:, -1, -1].mean() for name in ("W_K2", "W_K1")]
+        assert min(recalls) > 0.4  # there is a head, not a count

@@ -2,20 +2,25 @@
 and errs."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
+from icl_core.contract.experiment import CannotDraw
 from icl_core.papers.birth.constructed import evaluation
 from icl_core.papers.birth.induction import attention_scores
+from icl_core.papers.birth.induction.draw import schedules
+from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared import probes
 from icl_core.papers.birth.shared.behaviour import following
 from icl_core.papers.birth.shared.construction import construct
 from icl_core.papers.birth.shared.gradient import evaluate
-from icl_core.papers.birth.shared.model import initialise
+from icl_core.papers.birth.shared.model import forward, initialise
 from icl_core.papers.birth.shared.task import Batch, make_task, masks, sample
 from icl_core.papers.birth.shared.train import POOL, held_out
+from icl_core.runs import store
 
 
 def setting(d=256, T=64, with_F=False, embeddings="random", **task):
@@ -163,3 +168,43 @@ def test_a_feed_forward_layer_that_reads_the_whole_stream_is_the_model():
         np.ptp(alone[:2], axis=0).max() < 1e-4
     )  # nothing but the token and its place is there to read
     assert evaluation.bigrams_loss(task, batch) < alone[2, 1] < math.log(65)
+
+
+def test_what_the_heads_do_is_counted_as_in_a_loop():
+    """On random weights, where no head does anything; and by the construction, where both do."""
+    drawn, task = setting(K=3)
+    batch = sample(task, 6, torch.Generator().manual_seed(2))
+    logits, first, second = forward(drawn, batch.inputs)
+    assert first is not None
+    back, finds, says = [], [], []
+    for b in range(6):
+        for t in range(64):
+            if not batch.in_context[b, t]:
+                continue
+            place = int(second[b, t].argmax())
+            if place > 0:
+                back.append(int(first[b, place].argmax()) == place - 1)
+            same = place > 0 and batch.inputs[b, place - 1] == batch.inputs[b, t]
+            finds.append(bool(same))
+            says.append(int(logits[b, t].argmax()) == int(batch.inputs[b, place]))
+    probed = attention_scores.head_probes(drawn, batch)
+    for values, measured in zip((back, finds, says), probed, strict=True):
+        assert measured == pytest.approx(sum(values) / len(values))
+    built, _ = setting(d=256, embeddings="orthonormal")
+    probed = attention_scores.head_probes(construct(built, task).with_(W_F=None), batch)
+    assert min(probed) > 0.95
+
+
+@pytest.mark.parametrize("preset", ["order", "W_K1 frozen, paper size"])
+def test_figure_3_stands_in_one_figure(preset):
+    """Five schedules, each with its accuracy, its recalls and its heads; without them none."""
+    header = store.default().preset("birth.induction", preset)
+    run = store.default().load(header) if header else None
+    assert run is not None
+    panel = schedules.schedules(run, View())
+    assert panel.data is not None and list(panel.data["frozen"]) == list(schedules.SCHEDULES)
+    together, output_alone, without_output, *_ = panel.data.iloc[:, 1]
+    assert together > 0.9 > 0.5 > output_alone > 0.25 > without_output
+    assert panel.title.startswith("At step 300, right are 9")
+    with pytest.raises(CannotDraw, match="are not shipped here"):
+        schedules.schedules(replace(run, shipped=lambda preset: None), View())
