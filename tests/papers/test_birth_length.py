@@ -181,7 +181,7 @@ def test_a_single_query_is_learned_by_all_three_matrices():
     assert gradients.keys() == problem.parameters.keys() == {"W_O2", "W_K2", "W_K1"}
     assert all(gradient.abs().max() > 0 for gradient in gradients.values())
     state = loop.train(problem, 300, [0, 300], {}, lambda *_: None, keep=False)
-    assert state.curve["accuracy"][0] < 0.3 and state.curve["accuracy"][-1] > 0.95
+    assert state.curve["accuracy"][0] < 0.3 and state.curve["accuracy"][-1] > 0.9
 
 
 @pytest.mark.parametrize(

@@ -184,8 +184,8 @@ PAPER = Paper(
             "Musat et al.",
             2025,
             "2511.01033",
-            "It finds a time to the head that grows with the square of the length. Not in this "
-            "paper's task, where triggers come again and again.",
+            "It finds a time to the head that grows with the square of the length. So it does here "
+            "where there is one place to copy from, but not in this paper's task.",
             "length",
         ),
         FollowUp(

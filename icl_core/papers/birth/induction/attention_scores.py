@@ -97,10 +97,14 @@ def _looked(
 
 @torch.no_grad()
 def head_probes(weights: Weights, batch: Batch) -> HeadProbes:
-    """Return what the two heads of a model do on a batch, where an answer is asked of them."""
+    """Return what the two heads of a model do on a batch, at in-context queries.
+
+    Left out are queries whose output is the trigger itself: a few sequences that repeat it to their
+    end would decide the shares.
+    """
     logits, first, second = forward(weights, batch.inputs)
     assert first is not None
-    asked = batch.in_context  # (batch, T)
+    asked = batch.in_context & (batch.targets != batch.inputs)  # (batch, T)
     place = second.argmax(-1)  # (batch, T): where layer 2 looks most
     strongest = first.argmax(-1)  # (batch, T): where layer 1 does
     has_before = asked & (place > 0)

@@ -32,7 +32,7 @@ def example_of(config: Any) -> Example:
 TASK = Task(
     "The model reads a sequence character by character and predicts the next one. Some characters "
     "are triggers: what follows a trigger is drawn anew for every sequence, so only its earlier "
-    "occurrence can tell. “In context” are the predictions at a trigger that has come before.",
+    "occurrence can tell: those are the predictions “in context”.",
     example_of,
 )
 MATRICES = {

@@ -85,12 +85,12 @@ def schedules(run: Run, view: View) -> Panel:
 def _title(columns: list[Column], thaw: int) -> str:
     right = {column.label: f"{_right(column.run, thaw):.0%}" for column in columns}
     called = {
-        "nothing frozen": "with all three matrices",
+        "nothing frozen": "right together",
         "W_K¹, W_K² frozen": "with W_O² alone",
-        "W_O² frozen": "without W_O²",
+        "W_O² frozen": "without it",
     }
     told = [f"{right[label]} {words}" for label, words in called.items() if label in right]
-    return f"At step {thaw}, right are {', '.join(told)}"
+    return f"At step {thaw}: {', '.join(told)}"
 
 
 def _right(run: Run, step: float) -> float:
