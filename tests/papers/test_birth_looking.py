@@ -208,3 +208,16 @@ def test_figure_3_stands_in_one_figure(preset):
     assert panel.title.startswith("At step 300: 9")
     with pytest.raises(CannotDraw, match="are not shipped here"):
         schedules.schedules(replace(run, shipped=lambda preset: None), View())
+
+
+def test_copying_against_the_bigrams_is_counted_as_in_a_loop():
+    weights, task = setting(K=3)
+    looked = attention_scores.look(weights, task, 2)
+    batch = looked.batch
+    said = []
+    for b, t in batch.in_context.nonzero().tolist():
+        follows = task.bigram[batch.inputs[b, t]]
+        if int((follows > follows[batch.targets[b, t]]).sum()) >= 10:
+            said.append(float(looked.right[b, t]))
+    measured, error = attention_scores.copied_against(looked, task, likelier=10)
+    assert measured == pytest.approx(sum(said) / len(said)) and 0 < error < 0.2

@@ -160,6 +160,16 @@ def on_followers(found: Looked) -> dict[str, tuple[float, float]]:
     }
 
 
+def copied_against(found: Looked, task: Task, likelier: int) -> tuple[float, float]:
+    """Return how often the model says what the context tells where at least `likelier` characters
+    follow the query more often in the text, and its standard error."""
+    batch = found.batch
+    follow = task.bigram[batch.inputs]  # (batch, T, N)
+    own = follow.gather(2, batch.targets[..., None])  # (batch, T, 1)
+    against = (follow > own).sum(2) >= likelier  # (batch, T)
+    return share(found.right, batch.in_context & against)
+
+
 def on_bigrams(found: Looked, task: Task) -> tuple[float, float]:
     """Of the errors in context, the shares that predict one of the query's most frequent bigrams,
     and that do so though the last layer puts most of its mass on what followed before."""

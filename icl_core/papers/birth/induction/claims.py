@@ -271,6 +271,17 @@ UNIFORM_GENERALISES = together(
     at_most=0.0,
     tolerance=0.1,
 )
+COPIES_THE_UNLIKELY = together(
+    id="copies-the-unlikely",
+    label="the retrieved character is said where ten others are likelier bigrams",
+    text="The model prefers the induction head to W_F where the two differ: it says what the "
+    "context tells in more than half of the cases in which at least ten characters follow the "
+    "trigger more often in the text. Of the first seed; the paper names no level.",
+    source="Section 4.2",
+    quote="we observe that the model often prefers the induction head, unless its output agrees "
+    "with one of the top predictions from the global bigram",
+    at_least=0.5,
+)
 BIGRAM_DOES_NOT = together(
     id="bigram-does-not",
     label="accuracy lost on uniform outputs",
@@ -303,6 +314,7 @@ ALL = (
     COMPETITION,
     COMPETITION_KL,
     UNIFORM_GENERALISES,
+    COPIES_THE_UNLIKELY,
     BIGRAM_DOES_NOT,
     *RECALL.values(),
 )

@@ -270,7 +270,18 @@ def _together(run: Run) -> list[Metric]:
             found.append(_over_seeds(run, claim, lost, alone=alone))
     if run.config.triggers == "random":
         found.append(_elsewhere(run))
+        found += _copies(run)
     return found
+
+
+def _copies(run: Run) -> list[Metric]:
+    """How often the model copies against the bigrams, by the weights that the run holds: the first
+    seed's."""
+    if not claims.COPIES_THE_UNLIKELY.is_at(run.config):
+        return []
+    looked = attention_scores.at_snapshot(run, len(run.snapshot_steps) - 1)
+    copied = attention_scores.copied_against(looked, task_of(run.config), likelier=10)
+    return [Metric(claims.COPIES_THE_UNLIKELY, *copied)]
 
 
 def _elsewhere(run: Run) -> Metric:
