@@ -14,7 +14,7 @@ from icl_core.papers.birth.induction.load_run import weights_at
 from icl_core.papers.birth.induction.settings import Config
 from icl_core.papers.birth.shared import baselines
 from icl_core.papers.birth.shared.accuracy import hits
-from icl_core.papers.birth.shared.behaviour import following
+from icl_core.papers.birth.shared.behaviour import average, following, uniformity
 from icl_core.papers.birth.shared.gradient import share
 from icl_core.papers.birth.shared.model import Weights, forward
 from icl_core.papers.birth.shared.task import Batch, Task
@@ -209,6 +209,16 @@ def spread(attention: Float[np.ndarray, "T T"]) -> tuple[float, float]:
         shares.append(-(weights * np.log(np.maximum(weights, 1e-30))).sum() / np.log(t + 1))
         largest.append(weights.max() * (t + 1))
     return float(np.mean(shares)), float(np.mean(largest))
+
+
+@torch.no_grad()
+def evenness(weights: Weights, task: Task) -> list[float]:
+    """Return how even the attention of each layer is on held-out sequences: the mean entropy of its
+    rows as a share of the most that it could be (`behaviour.uniformity`)."""
+    batch = held_out(task, AT_ONCE, "cpu")
+    _, first, second = forward(weights, batch.inputs)
+    maps = [second] if first is None else [first, second]
+    return [float(average(uniformity(attention)).mean()) for attention in maps]
 
 
 def _mean(values: Tensor, where: Bool[Tensor, "batch T"]) -> float:

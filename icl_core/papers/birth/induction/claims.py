@@ -219,8 +219,11 @@ UNIFORM_START = initial(
 UNIFORM_START_OF_THE_CODE = initial(
     id="near-uniform-start-of-the-code",
     label="evenness of the attention before training, embeddings N(0, 1)",
-    text="The same with embeddings N(0, 1), as in the authors' code, with which the paper's "
-    "figures are made.",
+    text="The same in the trainings of Section 5. Their embeddings are N(0, 1), as in the authors' "
+    "code, and scores √d times as large.",
+    source="Section 5",
+    quote="Recall that the attention weights are essentially uniform when W_K¹, W_K² are at random "
+    "initialization",
     at={"scale": "code", "d": 128},
     at_least=0.95,
 )

@@ -23,7 +23,7 @@ from icl_core.papers.birth.induction.memory_formation import (
 )
 from icl_core.papers.birth.induction.settings import BOTH, FASTEST, ORDER
 from icl_core.papers.birth.shared import probes
-from icl_core.papers.birth.shared.train import task_of
+from icl_core.papers.birth.shared.train import begun, task_of
 from icl_core.statistics.trend import still_falling
 
 # what two trainings of Figure 3 differ in
@@ -189,11 +189,13 @@ def _even_output(run: Run) -> list[Metric]:
 
 
 def _start(run: Run) -> list[Metric]:
-    """How even the attention of both layers is before training, on the run's example."""
+    """How even the attention of the less even layer is before training, on held-out sequences."""
     scales = {"paper": claims.UNIFORM_START, "code": claims.UNIFORM_START_OF_THE_CODE}
-    layers = [name for name in ("reading/attention1", "reading/attention2") if name in run.tensors]
-    evenness = [attention_scores.spread(run[name][0])[0] for name in layers]
-    return [Metric(scales[run.config.scale], min(evenness))] if evenness else []
+    evenness = []
+    for index in range(run.config.seeds):
+        weights, _ = begun(replace(run.config, seed=(run.config.seed + index) % 100, seeds=1))
+        evenness.append(min(attention_scores.evenness(weights, task_of(run.config))))
+    return [Metric.over_seeds(scales[run.config.scale], np.array(evenness))]
 
 
 def _frozen(run: Run) -> list[Metric]:

@@ -7,7 +7,6 @@ import numpy as np
 
 from icl_core.contract.experiment import Run
 from icl_core.contract.story import FIRST, LAST, MARKS, Beat, Question, Story, Try, first_at
-from icl_core.papers.birth.induction.attention_scores import spread
 from icl_core.papers.birth.induction.draw import stage
 from icl_core.papers.birth.induction.grafted import achieved
 from icl_core.papers.birth.induction.metrics import accuracy_at, milestones
@@ -34,14 +33,20 @@ ORDER = (
 EVEN = 2.0  # a largest weight up to so many times that of uniform attention is called even
 
 
+def _strongest_look(attention: np.ndarray) -> float:
+    """Return the largest weight of a row in units of an even one, the mean over the rows of a map
+    [T, T] that have four keys or more."""
+    rows = range(3, len(attention))
+    return float(np.mean([attention[row].max() * (row + 1) for row in rows]))
+
+
 def _start(run: Run, view: View) -> str:
     right = accuracy_at(run, run.snapshot_steps[0])
-    largest = max(
-        spread(run[name][0])[1]
-        for name in ("reading/attention1", "reading/attention2")
-        if name in run.tensors
-    )
-    where = "at random places" if largest > EVEN else "everywhere equally"
+    maps = [
+        run[name][0] for name in ("reading/attention1", "reading/attention2") if name in run.tensors
+    ]
+    uneven = any(_strongest_look(attention) > EVEN for attention in maps)
+    where = "at random places" if uneven else "everywhere equally"
     return (
         f"Each row shows where one character looks. Before training: {where}, and {right:.0%} of "
         "the predictions are right."
