@@ -222,7 +222,7 @@ UNIFORM_START_OF_THE_CODE = initial(
     text="The same in the trainings of Section 5. Their embeddings are N(0, 1), as in the authors' "
     "code, and scores √d times as large.",
     source="Section 5",
-    quote="Recall that the attention weights are essentially uniform when W_K¹, W_K² are at random "
+    quote="Recall that the attention weights are essentially uniform when W_K are at random "
     "initialization",
     at={"scale": "code", "d": 128},
     at_least=0.95,
