@@ -261,6 +261,7 @@ PAPER = Paper(
         "induction.accuracy-random": "transformer.full-random",
         "induction.accuracy-fixed": "transformer.full-fixed",
         "induction.one-layer": "transformer.full-one-layer",
+        "induction.bigram-does-not": "data.bigram-fails-elsewhere",
     },
     documents={"text": "shared.text_counts", "matrices": "shared.own_matrices"},
     order=1,

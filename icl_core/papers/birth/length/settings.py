@@ -205,7 +205,7 @@ PRESETS = (
            "The same model, where four triggers come back the more often the longer a sequence is.",
            seeds=5),
     Preset("all lengths", "Four lengths, all characters", replace(CLASSROOM, steps=600, **ALL),
-           "The vocabulary of the paper, and its length.", group=BEYOND, seeds=5),
+           "The vocabulary of the paper, and its length.", group=BEYOND, seeds=3),
     Preset("full, four lengths", "Four lengths, full transformer", replace(WHOLE, lengths="256"),
            "Up to the paper's length, where everything learns.", group=BEYOND, seeds=3),
 )  # fmt: skip
