@@ -115,6 +115,6 @@ def _uneven(run: Run, diagonal: np.ndarray) -> str:
         return ""
     ranks = number_text(correlation(run["task/often"], diagonal.mean(0)), 2)
     return (
-        "W_O² learns beside W_F: its stored readings and the characters' frequency have a rank "
-        f"correlation of {ranks}."
+        "Here the loss counts all positions. The stored readings and the characters' frequency "
+        f"have a rank correlation of {ranks}."
     )
