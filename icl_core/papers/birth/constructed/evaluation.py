@@ -52,7 +52,8 @@ def errors(weights: Weights, batch: Batch) -> Float[np.ndarray, "errors"]:
     guess, key = zip(
         *(_guess_and_key(weights, tokens) for tokens in batch.inputs.split(AT_ONCE)), strict=True
     )
-    guess, key = torch.cat(guess), torch.cat(key)
+    guess = torch.cat(guess)
+    key = torch.cat(key)
     wrong = batch.in_context & (guess != batch.targets)
     first = wrong & (batch.inputs == batch.inputs[:, :1])
     looked = (key > 0) & (batch.inputs.gather(1, (key - 1).clamp(min=0)) == batch.inputs)

@@ -26,8 +26,10 @@ def measure(run: Run) -> list[Metric]:
 def _bigrams(run: Run) -> Metric:
     """How far W_F alone is from the bigrams at the greatest width; where too far, how that depends
     on the width."""
-    alone, width = run["sweep/kl_W_F_kept"], run["sweep/width"]
-    nats, reason = alone.mean(axis=0), ""
+    alone = run["sweep/kl_W_F_kept"]
+    width = run["sweep/width"]
+    nats = alone.mean(axis=0)
+    reason = ""
     if run.config.embeddings == "random" and len(nats) > 1 and nats[-1] < nats[-2]:
         half, whole = width[-2:]
         reason = (
@@ -75,7 +77,8 @@ def _beside(run: Run) -> list[Metric]:
     cross-talk."""
     if "beside/accuracy" not in run.tensors:
         return []
-    gap, shares = run["beside/accuracy"] - at_d(run, "accuracy_kept"), shares_closed(run)
+    gap = run["beside/accuracy"] - at_d(run, "accuracy_kept")
+    shares = shares_closed(run)
     alone = math.hypot(float(run["beside/error"][0]), float(at_d(run, "error_kept")[0]))
     found = [Metric.over_seeds(claims.GAP, gap, alone)]
     if not shares:  # no gap, nothing to close

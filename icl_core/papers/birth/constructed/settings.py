@@ -11,7 +11,9 @@ from icl_core.papers.birth.shared.own_text import size_field, text_field
 from icl_core.papers.birth.shared.settings import memory
 from icl_core.papers.birth.shared.task_knobs import TRIGGERS
 
-TASK, BUILT, BESIDE = "the task", "the construction", "the trained model, repetition"
+TASK = "the task"
+BUILT = "the construction"
+BESIDE = "the trained model, repetition"
 EMBEDDINGS = {
     "random": "random, nearly orthogonal",
     "orthonormal": "orthonormal (needs d ≥ 2N + T)",
@@ -79,7 +81,8 @@ class Config:
             raise BadSetting(
                 f"beside must be 0 with W_F or orthonormal embeddings, got {self.beside}"
             )
-        widest, drawn = WIDTHS[-1], 32 * SEQUENCES * self.T
+        widest = WIDTHS[-1]
+        drawn = 32 * SEQUENCES * self.T
         logits = 8 * SEQUENCES * self.T * self.N if self.feed_forward else 0
         needed = memory(self.T, widest, 4 * SEQUENCES) + 4 * (60 * widest**2 + 10 * drawn + logits)
         device.check_memory(needed, f"T {self.T}, N {self.N}")

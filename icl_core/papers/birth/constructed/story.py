@@ -11,7 +11,10 @@ from icl_core.papers.birth.constructed.settings import View
 from icl_core.papers.birth.shared.captions import MATRICES, example_of
 from icl_core.papers.birth.shared.draw import NAMES
 
-CROSS_TALK, OWN, CURVES = "Cross-talk", "Your own sequence", "All curves"  # the drawers
+# the drawers
+CROSS_TALK = "Cross-talk"
+OWN = "Your own sequence"
+CURVES = "All curves"
 
 TASK = Task(
     "The model predicts what follows a trigger, which only the trigger's earlier occurrence "
@@ -36,7 +39,8 @@ def _built(run: Run, view: View) -> str:
 
 def _whole(run: Run, view: View) -> str:
     best = "".join(f", where a trained model is right {value:.0%}" for value in trained(run))
-    widest, most = run["sweep/width"][-1], run["sweep/accuracy_kept"][:, -1].mean()
+    widest = run["sweep/width"][-1]
+    most = run["sweep/accuracy_kept"][:, -1].mean()
     return (
         f"Put together at d = {run.config.d}, the three memories are right {_right(run):.0%} of "
         f"the time{best}. With more room it works: {most:.0%} at d = {widest}."

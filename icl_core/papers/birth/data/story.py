@@ -11,11 +11,10 @@ from icl_core.papers.birth.data.draw.style import short
 from icl_core.papers.birth.data.settings import View
 from icl_core.papers.birth.shared.captions import EXAMPLE
 
-OUTPUTS, STORED, NUMBERS = (
-    "Uniform or bigram outputs",
-    "What is stored",
-    "Every training",
-)  # the drawers
+# the drawers
+OUTPUTS = "Uniform or bigram outputs"
+STORED = "What is stored"
+NUMBERS = "Every training"
 SEEN = ("arrivals", "losses", "w_o2", "w_k2", "w_k1", "table", HEADLINE, MARKS)
 FIRST = ("frequent", "random_5", "rare")  # in the order of the choices
 SHARES = (0.15, 0.75)  # of what stays right on other outputs

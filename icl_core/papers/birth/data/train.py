@@ -18,8 +18,12 @@ from icl_core.papers.birth.shared.train import begun, held_out, problem, task_of
 from icl_core.training import loop, phases
 from icl_core.training.run_grid import RunGrid
 
-EVERY, DENSE = 8, 25  # steps between evaluations at first, and how many of these
-WATCHED, EVALUATED = 128, 1024  # held-out sequences at each evaluation, and at the end
+# steps between evaluations at first, and how many of these
+EVERY = 8
+DENSE = 25
+# held-out sequences at each evaluation, and at the end
+WATCHED = 128
+EVALUATED = 1024
 LAWS = ("uniform", "bigram")  # of outputs: the trainings of OUTPUTS are evaluated on both
 PROBES = ("W_O2", "W_K2", "W_K1_early")  # by id
 ENDS = ("accuracy", "in_context_loss", "global_loss", *(f"accuracy_{law}" for law in LAWS))

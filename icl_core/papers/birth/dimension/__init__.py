@@ -18,10 +18,8 @@ from icl_core.papers.birth.dimension.train import compute
 
 def headline(run: Run, view: View) -> str:
     """What you see: the one-step recall at the smallest and the largest width."""
-    widths, recall = (
-        run["task/widths"],
-        run["one_step/recall"].mean(0)[run["task/numbers"].tolist().index(16)],
-    )
+    widths = run["task/widths"]
+    recall = run["one_step/recall"].mean(0)[run["task/numbers"].tolist().index(16)]
     return (
         f"From d = {widths[0]} to {widths[-1]}, what one gradient step recalls rises from "
         f"{recall[0]:.0%} to {recall[-1]:.0%} of the pairs."

@@ -14,13 +14,20 @@ from icl_core.papers.birth.dimension.tuned_rates import (
     tuned,
 )
 
-LOW, HIGH, ENOUGH, FEW = 32, 512, 128, 4  # widths that claims name, and a handful of batches
+# widths that claims name, and a handful of batches
+LOW = 32
+HIGH = 512
+ENOUGH = 128
+FEW = 4
 
 
 def measure(run: Run) -> list[Metric]:
     """What this run's widths can bear out, the means over seeds."""
-    widths, means = run["task/widths"].tolist(), over_training(run)
-    best, plain = at_rates(means, tuned(run)), at_rates(means, fixed(run))  # [seeds, widths]
+    widths = run["task/widths"].tolist()
+    means = over_training(run)
+    # [seeds, widths]
+    best = at_rates(means, tuned(run))
+    plain = at_rates(means, fixed(run))
     arrived = np.minimum(halves(run, tuned(run))[:, widths.index(ENOUGH)], run["curve/step"][-1])
     found = [_least(claims.FASTER, np.diff(best)), Metric.over_seeds(claims.ENOUGH, arrived)]
     if HIGH in widths:
@@ -45,11 +52,9 @@ def _least(claim: Claim, gains: np.ndarray) -> Metric:
 
 
 def _one_step(run: Run) -> list[Metric]:
-    widths, numbers, recall = (
-        run["task/widths"],
-        run["task/numbers"].tolist(),
-        run["one_step/recall"],
-    )
+    widths = run["task/widths"]
+    numbers = run["task/numbers"].tolist()
+    recall = run["one_step/recall"]
     ratio = run["one_step/noise"] / run["theory/noise"]  # [seeds, numbers, widths]
     # the numbers of batches share embeddings and data, so only widths and seeds are independent
     # draws

@@ -14,7 +14,9 @@ from icl_core.papers.birth.dimension.tuned_rates import (
 )
 from icl_core.papers.birth.shared.captions import EXAMPLE
 
-THEORY, NUMBERS = "Theory beside simulation", "Every width"  # the drawers
+# the drawers
+THEORY = "Theory beside simulation"
+NUMBERS = "Every width"
 ONE_STEP = ("readings", "one_step", "noise", "recalls", HEADLINE, MARKS)
 TRAINED = ("fixed", "tuned", "rates", "table", MARKS)
 SHARES = (1 / 3, 3 / 4)
@@ -34,12 +36,14 @@ def _task(config: Config) -> str:
 
 def _recall(run: Run, d: int, batches: int) -> float:
     """The one-step recall, the mean over seeds."""
-    widths, numbers = run["task/widths"].tolist(), run["task/numbers"].tolist()
+    widths = run["task/widths"].tolist()
+    numbers = run["task/numbers"].tolist()
     return float(run["one_step/recall"].mean(0)[numbers.index(batches), widths.index(d)])
 
 
 def _narrow(run: Run, view: View) -> str:
-    few, many = _recall(run, 16, 16), _recall(run, int(run["task/widths"][-1]), 16)
+    few = _recall(run, 16, 16)
+    many = _recall(run, int(run["task/widths"][-1]), 16)
     return (
         f"From 16 batches one step recalls {few:.0%} at d = 16 and {many:.0%} at d = "
         f"{run['task/widths'][-1]}."
@@ -58,7 +62,8 @@ def _helps(run: Run, view: View) -> int:
 
 
 def _either(run: Run, view: View) -> str:
-    now, (wider, more) = _recall(run, 64, 4), _gains(run, 64, 4)
+    now = _recall(run, 64, 4)
+    (wider, more) = _gains(run, 64, 4)
     return (
         f"At d = 64 and four batches one step recalls {now:.0%}: {now + wider:.0%} with twice the "
         f"width, {now + more:.0%} with twice the data."
@@ -83,7 +88,8 @@ def _theory(run: Run, view: View) -> str:
 def _reached(run: Run) -> tuple[float, float, float]:
     """The mean recall over the training: d = 32 at the fixed rate, at its best, and the largest
     width at its best."""
-    means, low = over_training(run), run["task/widths"].tolist().index(32)
+    means = over_training(run)
+    low = run["task/widths"].tolist().index(32)
     best = at_rates(means, tuned(run)).mean(0)
     return float(means[:, low, FIXED].mean()), float(best[low]), float(best[-1])
 
@@ -117,7 +123,8 @@ def _against_one(run: Run, view: View) -> str:
 
 def _low(run: Run, view: View) -> str:
     number = run["task/numbers"].tolist().index(16)
-    noise, widths = np.sqrt(run["theory/noise"][0, number]), run["task/widths"].tolist()
+    noise = np.sqrt(run["theory/noise"][0, number])
+    widths = run["task/widths"].tolist()
     return (
         f"From d = 128 to 16 the noise rises from {noise[widths.index(128)]:.3f} to "
         f"{noise[widths.index(16)]:.3f}; the right reading stays at "

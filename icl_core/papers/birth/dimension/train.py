@@ -26,7 +26,9 @@ from icl_core.papers.birth.shared.train import begun, task_of
 from icl_core.training import loop, phases
 from icl_core.training.run_grid import RunGrid
 
-EVERY, DENSE = 1, 30  # steps between evaluations at first, and how many of these
+# steps between evaluations at first, and how many of these
+EVERY = 1
+DENSE = 30
 # Products have a multiple of this many rows: every new shape is compiled, and stays in memory.
 ROWS = 1024
 DRAWS = 20  # draws of embeddings, for each width and number of batches

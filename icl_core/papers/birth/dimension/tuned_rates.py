@@ -46,12 +46,14 @@ def halves(run: Run, rates: np.ndarray) -> np.ndarray:
 def contour(run: Run, level: float) -> np.ndarray:
     """The width at which theory's recall passes a level, for each number of batches, the mean over
     seeds; NaN where it does not between the ends of `theory/fine`."""
-    fine, recall = run["theory/fine"], run["theory/recall"].mean(0)
+    fine = run["theory/fine"]
+    recall = run["theory/recall"].mean(0)
     found = np.array([first_crossing(np.log(fine), row, level) for row in recall])
     return np.where(np.isfinite(found) & (found > np.log(fine[0])), np.exp(found), np.nan)
 
 
 def at_widths(run: Run) -> np.ndarray:
     """Theory's recall at the widths of the run, the mean over seeds, [numbers, widths]."""
-    fine, recall = np.log(run["theory/fine"]), run["theory/recall"].mean(0)
+    fine = np.log(run["theory/fine"])
+    recall = run["theory/recall"].mean(0)
     return np.array([np.interp(np.log(run["task/widths"]), fine, row) for row in recall])

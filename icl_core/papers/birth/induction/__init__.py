@@ -81,10 +81,8 @@ def cost(config: Config) -> float:
 def _training(config: Config) -> float:
     """Operations of one training and of its evaluations on held-out sequences: forward alone, a
     third of a step."""
-    whole, looks = (
-        _per_token(replace(config, positions="all")),
-        len(evaluations(config.updates, *EVALUATIONS)),
-    )
+    whole = _per_token(replace(config, positions="all"))
+    looks = len(evaluations(config.updates, *EVALUATIONS))
     looking = (looks * WATCHED * (1.5 if config.positions == "all" else 1) + EVALUATED) * whole / 3
     return config.T * (config.batch * config.updates * _per_token(config) + looking)
 

@@ -91,7 +91,8 @@ def _looked(
     if first is not None:
         previous[:, 1:] = first.diagonal(-1, 1, 2)
     uniform = follows.float().sum(2) / torch.arange(1, tokens.shape[1] + 1)
-    guess, right = logits.argmax(-1), hits(logits, targets)
+    guess = logits.argmax(-1)
+    right = hits(logits, targets)
     return guess, right, previous, (second * follows).sum(2), uniform
 
 
@@ -131,9 +132,13 @@ def errors_by_first(found: Looked) -> dict[str, tuple[float, float]]:
     """The share of wrong predictions in context with its standard error, by the position of the
     trigger's first occurrence, counted from 1: the ranges by name, "1–16" and so on; NaN where
     there is none."""
-    inputs, inside = found.batch.inputs, found.batch.in_context
+    inputs = found.batch.inputs
+    inside = found.batch.in_context
     first = 1 + (inputs[:, :, None] == inputs[:, None, :]).int().argmax(2)  # (batch, T)
-    wrong, T, shares, start = 1 - found.right, inputs.shape[1], {}, 0
+    wrong = 1 - found.right
+    T = inputs.shape[1]
+    shares = {}
+    start = 0
     for end in ENDS:
         if start < T:
             where = inside & (first > start) & (first <= end)
@@ -203,7 +208,8 @@ def spread(attention: Float[np.ndarray, "T T"]) -> tuple[float, float]:
     could be, and the largest weight over the uniform one, the mean over rows. Rows of few keys are
     left out."""
     rows = range(ROWS, len(attention))
-    shares, largest = [], []
+    shares = []
+    largest = []
     for t in rows:
         weights = attention[t, : t + 1].astype(np.float64)
         shares.append(-(weights * np.log(np.maximum(weights, 1e-30))).sum() / np.log(t + 1))

@@ -49,8 +49,10 @@ def align(name: str, trained: Readings, constructed: Readings, seen: Seen | None
     """Fit the construction's readings to the trained ones by one factor, in least squares. The
     result does not depend on the scale of `constructed`, nor on anything that the softmax cannot
     see. Zero readings give the factor 0."""
-    goal, model = visible(name, trained, seen).double(), visible(name, constructed, seen).double()
-    square, whole = float(model.square().sum()), float(goal.square().sum())
+    goal = visible(name, trained, seen).double()
+    model = visible(name, constructed, seen).double()
+    square = float(model.square().sum())
+    whole = float(goal.square().sum())
     factor = float((goal * model).sum()) / square if square > 0 else 0.0
     difference = goal - factor * model
     explained = 1 - float(difference.square().sum()) / whole if whole > 0 else 0.0
@@ -104,7 +106,9 @@ def wrong(name: str, found: Scores) -> list[tuple[str, str, str, float]]:
     """The pairs recalled wrongly: asked with, answered, should be, short by; the worst first."""
     if name not in OVER:
         return []
-    S, asked, answers = found.matrix, found.rows, found.columns
+    S = found.matrix
+    asked = found.rows
+    answers = found.columns
     if OVER[name] == "queries":
         S, asked, answers = S.T, answers, asked
     best = S.max(1)

@@ -152,10 +152,8 @@ def where_it_errs(run: Run) -> str:
         return ""
     found = attention_scores.at_snapshot(run, len(run.snapshot_steps) - 1)
     ranges = attention_scores.errors_by_first(found)
-    first, last = (
-        next(iter(ranges)),
-        [name for name, (share, _) in ranges.items() if np.isfinite(share)][-1],
-    )
+    first = next(iter(ranges))
+    last = [name for name, (share, _) in ranges.items() if np.isfinite(share)][-1]
     return (
         f"In the first seed, {ranges[first][0]:.1%} of predictions are wrong where the trigger "
         f"first stood at positions {first}, {ranges[last][0]:.0%} where it first stood at {last}. "
@@ -200,7 +198,8 @@ def _start(run: Run) -> list[Metric]:
 
 def _frozen(run: Run) -> list[Metric]:
     """What has been learned at the last evaluation before the thaw."""
-    config, at = run.config, before_thaw(run)
+    config = run.config
+    at = before_thaw(run)
     step = float(run["curve/step"][at])
     if config.freeze_W_O2:
         free = _nothing_frozen(run)

@@ -18,11 +18,11 @@ from icl_core.papers.birth.shared.probes import memory_scores
 from icl_core.papers.birth.shared.task import Batch, Task
 from icl_core.papers.birth.shared.train import held_out, task_of
 
-POSITIONS, AT_ONCE = (
-    2**13,
-    16,
-)  # held-out positions evaluated; sequences at once, to bound the memory
-TOGETHER, CLEANED = "all together", "cleaned"
+# held-out positions evaluated; sequences at once, to bound the memory
+POSITIONS = 2**13
+AT_ONCE = 16
+TOGETHER = "all together"
+CLEANED = "cleaned"
 
 
 class Kept(NamedTuple):
@@ -37,7 +37,8 @@ class Kept(NamedTuple):
 def kept(run: Run, snapshot: int) -> dict[str, Kept]:
     """By what stands in: each constructed matrix alone, all together, and all without their
     cross-talk."""
-    trained, task = weights_at(run, snapshot), task_of(run.config)
+    trained = weights_at(run, snapshot)
+    task = task_of(run.config)
     batch = held_out(task, max(AT_ONCE, POSITIONS // run.config.T), "cpu")
     own = logits_of(trained, batch)
     right = share(hits(own, batch.targets), batch.in_context)[0]

@@ -16,13 +16,12 @@ from icl_core.papers.birth.shared.circuit_panels import CIRCUIT
 from icl_core.papers.birth.shared.head_maps import Heads
 from icl_core.papers.birth.shared.probes import early_positions
 
-GRAFT, OWN, BESIDE, CURVES, MODEL = (
-    "Graft",
-    "Your own sequence",
-    "Trained beside constructed",
-    "All curves",
-    "The model",
-)  # the drawers
+# the drawers
+GRAFT = "Graft"
+OWN = "Your own sequence"
+BESIDE = "Trained beside constructed"
+CURVES = "All curves"
+MODEL = "The model"
 ORDER = (
     "W_K¹ early",
     "W_K²",
@@ -106,7 +105,8 @@ def _first(run: Run, holds: Callable[[Heads], Any]) -> float | None:
 def _found(run: Run, view: View) -> str:
     shown = _heads(run, run.snapshot_at(view))
     query = next(index for index, follows in enumerate(shown.truth) if follows)
-    character, follows = shown.shown[query], shown.truth[query]
+    character = shown.shown[query]
+    follows = shown.truth[query]
     return (
         f"Then layer 2 asks every copy: are you my character? The second {character} finds what "
         f"came after the first {character} and says it: {follows}."

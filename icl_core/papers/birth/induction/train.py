@@ -27,7 +27,8 @@ from icl_core.papers.birth.shared.train import (
 from icl_core.training import loop, phases
 from icl_core.training.run_grid import RunGrid
 
-ONE_LAYER, FIRST = "one_layer", "seed 0"
+ONE_LAYER = "one_layer"
+FIRST = "seed 0"
 BASELINES = ("repeat", ONE_LAYER, "best_in_context")
 # by the number of layers: one layer has no W_K1
 PROBES = {

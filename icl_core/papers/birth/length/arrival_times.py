@@ -27,7 +27,8 @@ class Slope(NamedTuple):
 def times(run: Run, measure: str, optimiser: str) -> np.ndarray:
     """Training steps until a measure reaches its level, [seeds, lengths]; infinite where it never
     does."""
-    curves, steps = run[f"curve/{measure}_{optimiser}"], run["curve/step"]
+    curves = run[f"curve/{measure}_{optimiser}"]
+    steps = run["curve/step"]
     return np.array(
         [[first_crossing(steps, curve, LEVELS[measure]) for curve in seed] for seed in curves]
     )

@@ -39,10 +39,8 @@ def _times(run: Run, measure: str, optimiser: str) -> str:
 
 def _answer(measure: str, optimiser: str):
     def said(run: Run, view: View) -> str:
-        lengths, longer = (
-            ", ".join(map(str, run["task/lengths"])),
-            doubling(run, measure, optimiser),
-        )
+        lengths = ", ".join(map(str, run["task/lengths"]))
+        longer = doubling(run, measure, optimiser)
         told = f"At T = {lengths} it takes {_times(run, measure, optimiser)} steps. "
         if np.isnan(longer):
             return told + "Quadratic growth would take four times as many for twice the length."

@@ -22,7 +22,9 @@ from icl_core.papers.birth.shared.train import begun, held_out, problem, task_of
 from icl_core.training import loop, phases
 from icl_core.training.run_grid import RunGrid
 
-EVERY, DENSE = 4, 100  # steps between evaluations at first, and how many of these
+# steps between evaluations at first, and how many of these
+EVERY = 4
+DENSE = 100
 WATCHED = 128  # held-out sequences at each evaluation
 MEASURES = ("accuracy", "W_K2", "W_K1")  # by id: in-context accuracy, and what the matrices recall
 

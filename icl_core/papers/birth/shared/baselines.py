@@ -28,7 +28,8 @@ def best_in_context(task: Task, inputs: Int[Tensor, "batch T"]) -> Float[Tensor,
     inputs = inputs.cpu()
     batch, T = inputs.shape
     rows = torch.arange(batch)
-    log_b, log_o = task.bigram.log(), task.output_law.log()
+    log_b = task.bigram.log()
+    log_o = task.output_law.log()
     as_trigger = prior.log().repeat(
         batch, 1
     )  # (batch, N): log of prior and likelihood of the successors so far
@@ -44,7 +45,9 @@ def best_in_context(task: Task, inputs: Int[Tensor, "batch T"]) -> Float[Tensor,
             as_trigger[rows, before] += torch.where(first < 0, log_o[before, here], repeated)
             as_other[rows, before] += log_b[before, here]
             output[rows, before] = torch.where(first < 0, here, first)
-        trigger, other, known = as_trigger[rows, here], as_other[rows, here], output[rows, here]
+        trigger = as_trigger[rows, here]
+        other = as_other[rows, here]
+        known = output[rows, here]
         posterior = torch.sigmoid(trigger - other).nan_to_num(0.0)[
             :, None
         ]  # impossible either way: no trigger

@@ -12,16 +12,14 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-PREVIOUS, INDUCTION, UNIFORM, OTHER = (
-    "previous",
-    "induction",
-    "uniform",
-    "other",
-)  # what a head does, `role`
-MOST, EVEN = (
-    0.4,
-    0.9,
-)  # share of the mass that makes a role; share of the greatest entropy that is called uniform
+# what a head does, `role`
+PREVIOUS = "previous"
+INDUCTION = "induction"
+UNIFORM = "uniform"
+OTHER = "other"
+# share of the mass that makes a role; share of the greatest entropy that is called uniform
+MOST = 0.4
+EVEN = 0.9
 ROWS = 16  # the first rows have few keys: any map looks alike there
 
 

@@ -25,7 +25,8 @@ from icl_core.papers.birth.shared.task import Task
 
 LOW = 250  # pixels of a map of one row of blocks
 TOLD = 2  # spurious diagonals that a title names
-HEIGHT, MARGIN = 500, {"t": BAR, "b": 48, "l": 74, "r": 8}
+HEIGHT = 500
+MARGIN = {"t": BAR, "b": 48, "l": 74, "r": 8}
 STREAM = (
     "the character (w_E), its position (p), and, remapped by R¹ = W_O¹ W_V¹, what layer 1 has "
     "copied"
@@ -46,7 +47,8 @@ def drawn(
 ) -> Panel:
     """A matrix read with all that it meets: `of` so many characters and positions at most. `last`
     gives the scale where all snapshots share one."""
-    found, read = of(SHOWN), readings(of(None), name, task)
+    found = of(SHOWN)
+    read = readings(of(None), name, task)
     return Panel(
         f"{when}: {_title(name, read)}",
         f"{MET[name]} Every cell is one reading. Outlined is the block that the matrix is to "

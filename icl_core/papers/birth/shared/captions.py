@@ -22,7 +22,8 @@ def example_of(config: Any) -> Example:
         return EXAMPLE
     sequence = typed(task, *on_stage(task))
     query = int(sequence.in_context.nonzero()[-1, 0])
-    text, shown = sequence.characters, visible_characters(sequence.characters)
+    text = sequence.characters
+    shown = visible_characters(sequence.characters)
     before = [at for at in range(query) if text[at] == text[query]]
     roles = dict.fromkeys(before, "trigger") | {at + 1: "output" for at in before}
     pieces = [(shown[at], roles.get(at, "")) for at in range(query)]

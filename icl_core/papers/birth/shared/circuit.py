@@ -15,7 +15,10 @@ from torch import Tensor
 from icl_core.papers.birth.shared.model import Weights, attend
 
 Stream = Float[Tensor, "T d"]
-CHARACTER, POSITION, BIAS = "w_E", "p", "biases"  # where a path begins
+# where a path begins
+CHARACTER = "w_E"
+POSITION = "p"
+BIAS = "biases"
 FEED = 0  # the layer of a part that is no attention
 
 
@@ -52,7 +55,9 @@ def simplified(weights: Weights, tokens: Int[Tensor, "T"], layers: int = 2) -> C
     """The simplified transformer; its only layer is then the first."""
     W = Weights(**{name: each.double() for name, each in weights.tensors().items()})
     sources = {CHARACTER: W.W_E[tokens], POSITION: W.P[: len(tokens)]}
-    h, parts, maps = sources[CHARACTER] + sources[POSITION], [], []
+    h = sources[CHARACTER] + sources[POSITION]
+    parts = []
+    maps = []
     reads = [(W.W_K1, W.R1)] if layers == 2 else []
     for layer, (keys, written) in enumerate([*reads, (W.W_K2, W.W_O2 @ W.V2)], start=1):
         attention = attend(h[None], keys)[1][0]

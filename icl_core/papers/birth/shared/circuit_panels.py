@@ -22,13 +22,16 @@ NAMED = 24  # characters of a sequence that a diagram can name
 MOSTLY = 0.5  # weight from which a position carries a copy
 MOST = 10  # paths with a bar of their own
 SUM = "all paths"
-ROW, BESIDE = 44, {"t": 34, "b": 46, "l": 92, "r": 30}  # pixels of a path's two bars; margins
+# pixels of a path's two bars; margins
+ROW = 44
+BESIDE = {"t": 34, "b": 46, "l": 92, "r": 30}
 
 
 def followed(sequence: Shown, wanted: int) -> int:
     """The position that a view asks to follow, counted from 1, as an index; 0: the last that only
     the context tells."""
-    count, inside = len(sequence.inputs), sequence.in_context.nonzero().flatten().tolist()
+    count = len(sequence.inputs)
+    inside = sequence.in_context.nonzero().flatten().tolist()
     return min(wanted, count) - 1 if wanted else (inside or [count - 1])[-1]
 
 
@@ -71,9 +74,11 @@ def arrows(trace: Traced, when: str, left_out: str = "") -> Panel:
 
 def _way(trace: Traced) -> str:
     """Where layer 2 looks from the position followed, what it finds there and what is said."""
-    letters, at = visible_characters(trace.tokens), trace.followed
+    letters = visible_characters(trace.tokens)
+    at = trace.followed
     says = f"and says '{visible_characters([trace.says[at]])[0]}'"
-    who, keys = f"{at + 1} '{letters[at]}'", trace.looked[:3]
+    who = f"{at + 1} '{letters[at]}'"
+    keys = trace.looked[:3]
     if not keys:
         return f"{who} looks nowhere in particular {says}"
     where = _listed([f"{key + 1} '{letters[key]}'" for key in keys])
@@ -199,7 +204,8 @@ def _paths_figure(added: dict[str, tuple[float, float]], letters: list[str]) -> 
     )
     for letter, fill, values in sides:
         figure.add_trace(_side(letter, fill, list(added), np.array(values)))
-    low, high = min(0.0, *map(min, added.values())), max(0.0, *map(max, added.values()))
+    low = min(0.0, *map(min, added.values()))
+    high = max(0.0, *map(max, added.values()))
     room = 0.16 * (high - low)
     zero = {
         "zeroline": True,

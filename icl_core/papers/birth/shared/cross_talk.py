@@ -18,7 +18,9 @@ from icl_core.papers.birth.shared.task import Task
 def without_cross_talk(stored: Memory) -> Float[Tensor, "d d"]:
     """The smallest W whose readings V W U^T equal the target: exactly if the vectors on either side
     are linearly independent (so at most d), else in least squares."""
-    V, U, target = stored.V.double(), stored.U.double(), stored.target.double()
+    V = stored.V.double()
+    U = stored.U.double()
+    target = stored.target.double()
     return (torch.linalg.pinv(V) @ target @ torch.linalg.pinv(U).T).to(stored.V.dtype)
 
 
@@ -35,7 +37,8 @@ def least_cross_talk(
     .03 at d = 128). From 0.1 to 3 it matters little. The limit of a large ridge is eq. 7 with its
     diagonal made exact. The target must be the identity.
     """
-    V, U = stored.V.double(), stored.U.double()
+    V = stored.V.double()
+    U = stored.U.double()
 
     def whitened(X: Tensor, moments: Tensor) -> Float[Tensor, "d n"]:
         if not moments.any():  # of zero vectors
@@ -43,7 +46,8 @@ def least_cross_talk(
         eye = torch.eye(len(moments), dtype=moments.dtype, device=moments.device)
         return torch.linalg.solve(moments + ridge * moments.diagonal().mean() * eye, X.T)
 
-    v, u = whitened(V, v_noise), whitened(U, u_noise)
+    v = whitened(V, v_noise)
+    u = whitened(U, u_noise)
     readings = (V @ v) * (U @ u)  # [i, j]: what pair i reads of v_j u_j^T
     ones = readings.new_ones(len(V))
     if int(torch.linalg.matrix_rank(readings)) == len(V):
@@ -57,7 +61,8 @@ def interference(name: str, weights: Weights, task: Task) -> float:
     """Root mean square of what a memory reads from the streams it meets, over its mean reading of a
     stored pair, each pair counted as often as it is met: training gives rare characters weaker
     memories."""
-    W, stored = weights[name].double(), memory(name, weights, task)
+    W = weights[name].double()
+    stored = memory(name, weights, task)
     queries, keys = noise(name, weights, task)
     matching = (
         ((stored.V.double() @ W) * stored.U.double()).sum(1)
@@ -78,9 +83,12 @@ def noise(
     softmax cannot see is left out: the mean over keys for W_K1 and W_K2, over outputs for W_O2 and
     W_F.
     """
-    W_E, P, R1 = weights.W_E.double(), weights.P.double(), weights.R1.double().T
+    W_E = weights.W_E.double()
+    P = weights.P.double()
+    R1 = weights.R1.double().T
     often = task.unigram.to(W_E)
-    place, every = P.new_full((len(P),), 1 / len(P)), often.new_full((task.N,), 1 / task.N)
+    place = P.new_full((len(P),), 1 / len(P))
+    every = often.new_full((task.N,), 1 / task.N)
     x = [(W_E, often), (P, place)]
     h = [*x, (W_E @ R1, often), (P @ R1, place)]
     if name in ("W_K1", "W_K2"):

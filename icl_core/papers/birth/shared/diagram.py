@@ -7,7 +7,10 @@ from typing import Any
 from icl_core.contract.diagram import Arrow, Box, Diagram
 
 Shows = tuple[str, Mapping[str, Any]]
-LOW, HIGH, BETWEEN = 270.0, 60.0, 165.0  # the residual stream, and what stands above it
+# the residual stream, and what stands above it
+LOW = 270.0
+HIGH = 60.0
+BETWEEN = 165.0
 SAY = (
     "Along the bottom runs the residual stream, the vector that each position carries from layer "
     "to layer. Layer 1 looks at the position before and puts a copy of it, remapped, into the "

@@ -31,10 +31,12 @@ READ = {  # the reading, and what a formed memory looks like
 def maps(reading: Reading, sequence: Shown) -> Figure:
     """Both attention maps over the strip of predicted next characters; a single layer's
     map alone."""
-    shown, marked = sequence.characters, boxes(sequence)
+    shown = sequence.characters
+    marked = boxes(sequence)
     if reading.attention1 is None:
         return figures.attention(reading.attention2, shown, marked)
-    likeliest, inside = reading.probabilities.max(1), sequence.in_context.numpy()
+    likeliest = reading.probabilities.max(1)
+    inside = sequence.in_context.numpy()
     told = Predictions(_best(reading, sequence), likeliest, right(reading, sequence), inside)
     return figures.attention_pair(reading.attention1, reading.attention2, shown, marked, told)
 

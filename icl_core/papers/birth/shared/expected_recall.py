@@ -66,7 +66,8 @@ def recalled(d: int, strengths: Float[np.ndarray, "P"]) -> Float[np.ndarray, "P"
         min=1e-3
     )  # of the sum of the other c_k^2
     u, q, more, own = _normals().unsqueeze(-1).unbind(1)  # (draws, 1) each
-    norm, q = _chi(u, float(d)), _chi(q, float(d))
+    norm = _chi(u, float(d))
+    q = _chi(q, float(d))
     others = norm * rest / d * _chi(more, freedom)  # (draws, groups): C - c_i^2
     c = a2.sqrt() * norm
     noise = (others * q / d).sqrt() * own

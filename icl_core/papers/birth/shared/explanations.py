@@ -61,11 +61,14 @@ class Memory(NamedTuple):
 def memory(name: str, weights: Weights, task: Task) -> list[Map]:
     """The map of a memory: of positions, without the first row and the last column, which are
     blank."""
-    stored, found = stored_in(name, weights, task), memory_scores(name, weights, task)
-    left, right = stored.V.double().numpy(), (stored.U.double() @ weights[name].double().T).numpy()
+    stored = stored_in(name, weights, task)
+    found = memory_scores(name, weights, task)
+    left = stored.V.double().numpy()
+    right = (stored.U.double() @ weights[name].double().T).numpy()
     read = Memory(name, left, right, found.rows, found.columns)
     matrix, rows, columns = square(found)
-    block, shown = block_of(matrix), block_means_of(matrix, rows, columns)
+    block = block_of(matrix)
+    shown = block_means_of(matrix, rows, columns)
     shift = len(matrix) - len(left)  # rows that are blank
     sides = ("row", "column") if block > 1 else (found.row_kind, found.column_kind)
 
@@ -79,8 +82,11 @@ def memory(name: str, weights: Weights, task: Task) -> list[Map]:
 
 def _reading(read: Memory, row: int, column: int) -> Explanation:
     """A reading as lengths and the cosine of an angle, and the softmax that it takes part in."""
-    v, u, labels = read.left[row], read.right[column], (read.rows[row], read.columns[column])
-    lengths, value = (float(np.linalg.norm(v)), float(np.linalg.norm(u))), float(v @ u)
+    v = read.left[row]
+    u = read.right[column]
+    labels = (read.rows[row], read.columns[column])
+    lengths = (float(np.linalg.norm(v)), float(np.linalg.norm(u)))
+    value = float(v @ u)
     left, right = (
         form.format(label) for form, label in zip(VECTORS[read.name], labels, strict=True)
     )
@@ -123,11 +129,13 @@ def _competes(
             competitors,
             "If this were all, a softmax over the outputs would make their probabilities.",
         )
-    scores, keys = read.left[row] @ read.right.T / math.sqrt(read.left.shape[1]), read.columns
+    scores = read.left[row] @ read.right.T / math.sqrt(read.left.shape[1])
+    keys = read.columns
     if read.name == "W_K1":
         if column > row + 1:
             return None, (), "This key comes after the query, so attention never looks there."
-        scores, keys = scores[: row + 2], keys[: row + 2]
+        scores = scores[: row + 2]
+        keys = keys[: row + 2]
     share, competitors = softmax([f"key {read.quoted(each)}" for each in keys], scores, column)
     return (
         share,
@@ -140,7 +148,8 @@ def _competes(
 def _block(read: Memory, first: tuple[int, int], block: int, shown: tuple) -> Explanation:
     """A mean over a block of readings; what is blank counts as zero."""
     down, across = (range(start, start + block) for start in first)
-    count, wide = len(read.left), len(read.right)
+    count = len(read.left)
+    wide = len(read.right)
     blank = [(row, column) for row, column in product(down, across) if row == -1 or column == wide]
     inside = [(r, c) for r, c in product(down, across) if 0 <= r < count and 0 <= c < wide]
     terms = [
@@ -169,10 +178,13 @@ def attention(layer: int, reading: Reading, weights: Weights, sequence: Shown) -
     if weight is None:
         return []
     only = reading.attention1 is None
-    parts, name = _streams(reading, weights, sequence, layer), "W_K1" if layer == 1 else "W_K2"
-    W, shown = weights[name].double().numpy(), np.array(weight, dtype=np.float32)
+    parts = _streams(reading, weights, sequence, layer)
+    name = "W_K1" if layer == 1 else "W_K2"
+    W = weights[name].double().numpy()
+    shown = np.array(weight, dtype=np.float32)
     shown[np.triu_indices(len(shown), 1)] = np.nan
-    labels, letters = positions(sequence.characters)[0], visible_characters(sequence.characters)
+    labels = positions(sequence.characters)[0]
+    letters = visible_characters(sequence.characters)
 
     def explain(query: int, key: int) -> Explanation:
         return _attended(parts, W, name, letters, query, key)

@@ -51,14 +51,16 @@ def _keep_freed_memory() -> None:
 def make_tables(weights: Weights, layers: int) -> Tables:
     """Return everything that does not depend on the sequences."""
     _keep_freed_memory()
-    N, T = len(weights.W_E), len(weights.P)
+    N = len(weights.W_E)
+    T = len(weights.P)
     x = torch.cat([weights.W_E, weights.P])  # (N + T, d)
     v = x @ weights.R1.T
     S = x @ (weights.W_K1 / math.sqrt(weights.d)) @ x.T  # (N + T, N + T)
     future = torch.full((T, T), -torch.inf, dtype=x.dtype, device=x.device).triu(1)
     scores = S[:N, :N], S[:N, N:], S[N:, :N], S[N:, N:] + future
     U = weights.W_U if weights.W_F is None else weights.W_U + weights.W_U @ weights.W_F
-    K2, UO = weights.W_K2 / math.sqrt(weights.d), U @ weights.W_O2 @ weights.V2
+    K2 = weights.W_K2 / math.sqrt(weights.d)
+    UO = U @ weights.W_O2 @ weights.V2
     return Tables(x[:N], x[N:], v[:N], v[N:], *scores, K2, U, UO, future, layers)
 
 
@@ -79,7 +81,10 @@ def layer1_scores(
     Tables are looked up by row, which is many times as fast as by column: the keys' tokens come in
     transposed, from tables of each sequence's own, in which `own` says where.
     """
-    b, N, k, query = len(tokens), len(tables.x_token), rows.stop, tokens[:, rows].flatten()
+    b = len(tokens)
+    N = len(tables.x_token)
+    k = rows.stop
+    query = tokens[:, rows].flatten()
     token_keys = (
         tables.S_token_token.index_select(0, query).view(b, -1, N).add_(tables.S_place_token[rows])
     )
@@ -98,8 +103,10 @@ def layer1(
     h = embed(tables.x_token, tables.x_place, tokens)
     if tables.layers == 1:
         return h, h, h, []
-    v, attention = embed(tables.v_token, tables.v_place, tokens), []
-    mixed, own = torch.empty_like(v), flat(tokens, len(tables.x_token)).view_as(tokens)
+    v = embed(tables.v_token, tables.v_place, tokens)
+    attention = []
+    mixed = torch.empty_like(v)
+    own = flat(tokens, len(tables.x_token)).view_as(tokens)
     for rows in row_blocks(tokens.shape[1]):
         attention.append(layer1_scores(tables, tokens, own, rows).softmax(-1))
         mixed[:, rows] = torch.bmm(attention[-1], v[:, : rows.stop])
@@ -111,9 +118,11 @@ def layer2(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Query states hq, their queries q, the keys hk, attention A, mixture c and logits, at a block
     of queries."""
-    (b, n, d), k = h.shape, round_up(int(queries.max()) + 1, h.shape[1])
+    (b, n, d) = h.shape
+    k = round_up(int(queries.max()) + 1, h.shape[1])
     hq = h.view(b * n, d).index_select(0, flat(queries, n))  # (b m, d)
-    q, hk = (hq @ tables.K2).view(b, -1, d), h[:, :k].contiguous()
+    q = (hq @ tables.K2).view(b, -1, d)
+    hk = h[:, :k].contiguous()
     mask = tables.future[:, :k].index_select(0, queries.flatten()).view(b, -1, k)
     A = mask.baddbmm_(q, hk.mT).softmax(-1)  # (b, m, k)
     c = torch.bmm(A, hk)  # (b, m, d)

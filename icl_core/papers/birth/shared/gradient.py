@@ -45,18 +45,16 @@ def layer1_backward(
 ) -> Float[Tensor, "M M"]:
     """dS summed by the query's and the key's token and position, M = N + T of them: adjoint of
     `layer1_scores`."""
-    (b, n), N, M = tokens.shape, len(tables.x_token), len(tables.x_token) + len(tables.x_place)
-    D, own, total = (
-        (mixed * dh).sum(-1, keepdim=True),
-        flat(tokens, N).view_as(tokens),
-        v.new_zeros(M, M),
-    )
+    (b, n) = tokens.shape
+    N = len(tables.x_token)
+    M = len(tables.x_token) + len(tables.x_place)
+    D = (mixed * dh).sum(-1, keepdim=True)
+    own = flat(tokens, N).view_as(tokens)
+    total = v.new_zeros(M, M)
     for rows, A in zip(row_blocks(n), attention, strict=True):
-        k, query, places = (
-            rows.stop,
-            tokens[:, rows].flatten(),
-            slice(N + rows.start, N + rows.stop),
-        )
+        k = rows.stop
+        query = tokens[:, rows].flatten()
+        places = slice(N + rows.start, N + rows.stop)
         dA = torch.bmm(dh[:, rows].contiguous(), v[:, :k].contiguous().mT)
         dS = dA.sub_(D[:, rows]).mul_(A)  # (b, rows, k)
         total[places, N : N + k] = dS.sum(0)
@@ -78,14 +76,14 @@ def chunk_gradient(
     """Sums over the chunk that the gradients of `train` are made of; losses and hits (b, m) of its
     queries."""
     h, v, mixed, attention = layer1(tables, part.tokens)
-    dh, sums = torch.zeros_like(h), {}
-    losses, hits = (
-        torch.zeros(part.queries.shape, dtype=h.dtype, device=h.device),
-        torch.zeros(part.queries.shape, dtype=h.dtype, device=h.device),
-    )
+    dh = torch.zeros_like(h)
+    sums = {}
+    losses = torch.zeros(part.queries.shape, dtype=h.dtype, device=h.device)
+    hits = torch.zeros(part.queries.shape, dtype=h.dtype, device=h.device)
     for at in query_blocks(part):
         found = block_gradient(tables, h[at[0]], dh[at[0]], part.block(*at), train)
-        losses[at], hits[at] = found.pop("losses"), found.pop("hits")
+        losses[at] = found.pop("losses")
+        hits[at] = found.pop("hits")
         add(sums, found)
     if "W_K1" in train:
         sums["S1"] = layer1_backward(tables, part.tokens, v, mixed, attention, dh)
@@ -101,7 +99,8 @@ def block_gradient(
 ) -> dict[str, Tensor]:
     """The same sums over a block of queries, its losses and hits (b, m); adds to `dh`, in place,
     what reaches h."""
-    (b, n, d), target = h.shape, block.targets.reshape(-1, 1)
+    (b, n, d) = h.shape
+    target = block.targets.reshape(-1, 1)
     hq, q, hk, A, c, logits = layer2(tables, h, block.queries)
     log_p = logits.log_softmax(-1)
     told = log_p.gather(1, target)
@@ -159,7 +158,8 @@ def loss_and_gradient(
     """
     counted = counted_positions(batch, positions)
     wanted = frozenset(train) & set(weights.trained()) - ({"W_K1"} if layers == 1 else set())
-    tables, parts = make_tables(weights, layers), split(batch, counted, chunk)
+    tables = make_tables(weights, layers)
+    parts = split(batch, counted, chunk)
     work = partial(chunk_gradient, tables, train=wanted)
     total, loss, right = _gathered(work, parts, counted, tables.U.dtype)
     return _gradients(weights, tables, total, wanted, int(counted.sum())), _measures(
@@ -190,7 +190,8 @@ def _gradients(
 ) -> dict[str, Tensor]:
     if not total:  # nothing counted
         return {name: torch.zeros_like(weights[name]) for name in wanted}
-    gradients, root = {}, math.sqrt(weights.d)
+    gradients = {}
+    root = math.sqrt(weights.d)
     if "W_K1" in wanted:
         x = torch.cat([tables.x_token, tables.x_place])
         gradients["W_K1"] = x.T @ total["S1"] @ x / root
@@ -204,7 +205,8 @@ def _gradients(
 
 
 def _measures(loss: Tensor, right: Tensor, batch: Batch, counted: Tensor) -> dict[str, float]:
-    in_context, global_ = batch.in_context, batch.global_ & counted
+    in_context = batch.in_context
+    global_ = batch.global_ & counted
 
     def mean(values: Tensor, where: Tensor) -> float:
         return float(values[where].double().mean())  # NaN if there is none
@@ -229,7 +231,8 @@ def evaluate(
     being the independent units. positions "in_context" leaves global_loss NaN and is two to three
     times as fast.
     """
-    counted, tables = counted_positions(batch, positions), make_tables(weights, layers)
+    counted = counted_positions(batch, positions)
+    tables = make_tables(weights, layers)
     work = partial(chunk_gradient, tables, train=())
     _, loss, right = _gathered(work, split(batch, counted, None), counted, tables.U.dtype)
     new = batch.in_context & (batch.targets != batch.inputs)
@@ -247,8 +250,10 @@ def evaluate(
 def share(values: Tensor, where: Bool[Tensor, "batch T"]) -> tuple[float, float]:
     """Mean over the positions `where` and its standard error, by linearising the ratio of the
     sequences' sums."""
-    sums, numbers = (values * where).double().sum(1), where.double().sum(1)
-    batch, count = len(sums), float(numbers.sum())
+    sums = (values * where).double().sum(1)
+    numbers = where.double().sum(1)
+    batch = len(sums)
+    count = float(numbers.sum())
     if count == 0:
         return math.nan, math.nan
     mean = float(sums.sum()) / count

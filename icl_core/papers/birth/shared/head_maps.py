@@ -52,12 +52,11 @@ def at_snapshot(run: Run, index: int) -> Heads:
         raise CannotDraw(
             "this run was made before runs kept where their example looks: train it again"
         )
-    characters, first = run.names("characters"), run.tensors.get("reading/attention1")
-    predicted, truth, known = (
-        run["reading/predicted"][index],
-        run["example/truth"],
-        run["example/in_context"],
-    )
+    characters = run.names("characters")
+    first = run.tensors.get("reading/attention1")
+    predicted = run["reading/predicted"][index]
+    truth = run["example/truth"]
+    known = run["example/in_context"]
     best = [characters[token] for token in predicted]
     told = Predictions(
         best, run["reading/probability"][index].astype(np.float32), predicted == truth, known
@@ -92,7 +91,8 @@ def first(heads: Heads, replaced: str = "") -> Panel:
 
 def second(heads: Heads, replaced: str = "") -> Panel:
     """The last layer's attention, and the predicted characters; `replaced` as in `first`."""
-    layer, (hits, count) = "Layer 1" if heads.attention1 is None else "Layer 2", heads.right
+    layer = "Layer 1" if heads.attention1 is None else "Layer 2"
+    (hits, count) = heads.right
     found = f"finds what followed: {hits} of {count}" if count else "has nothing to find"
     if replaced:
         found = f"{hits} of {count} right" if count else "nothing to find"

@@ -25,7 +25,8 @@ def inclusion(unigram: Float[Tensor, "N"], K: int) -> Float[Tensor, "N"]:
 
 @lru_cache(maxsize=8)
 def _raced(rates: tuple[float, ...], K: int) -> torch.Tensor:
-    N, unigram = len(rates), torch.tensor(rates, dtype=torch.float64)
+    N = len(rates)
+    unigram = torch.tensor(rates, dtype=torch.float64)
     log_s = torch.linspace(-25, 40, 1000, dtype=torch.float64)
     waited = unigram[:, None] * log_s.exp()  # (N, grid): pi_i s
     arrived = -torch.expm1(-waited)

@@ -37,14 +37,22 @@ def memory_tokens(task: Task) -> Int[Tensor, "k"]:
 
 def memory(name: str, weights: Weights, task: Task) -> Memory:
     """The pairs of eqs. 7 and 8. For W_K1, W_K2 and W_O2 the target is the identity."""
-    W_E, P, often = weights.W_E, weights.P, task.unigram.to(weights.W_E)
+    W_E = weights.W_E
+    P = weights.P
+    often = task.unigram.to(weights.W_E)
     if name == "W_K1":  # query p_t, key p_{t-1}
-        V, U, weight = P[1:], P[:-1], P.new_full((len(P) - 1,), 1 / len(P))
+        V = P[1:]
+        U = P[:-1]
+        weight = P.new_full((len(P) - 1,), 1 / len(P))
     elif name == "W_K2":  # query w_E(k), key R1 w_E(k)
         k = memory_tokens(task).to(W_E.device)
-        V, U, weight = W_E[k], W_E[k] @ weights.R1.T, often[k]
+        V = W_E[k]
+        U = W_E[k] @ weights.R1.T
+        weight = often[k]
     elif name == "W_O2":  # input V2 w_E(k), output w_U(k)
-        V, U, weight = weights.W_U, W_E @ weights.V2.T, often
+        V = weights.W_U
+        U = W_E @ weights.V2.T
+        weight = often
     elif name == "W_F":  # input w_E(i), output w_U(j)
         return Memory(weights.W_U, W_E, log_bigram(task).to(W_E), often)
     else:

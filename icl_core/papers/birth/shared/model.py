@@ -83,8 +83,11 @@ def initialise(
         W_E, P, W_U = _orthonormal(N, d, T, generator)
     else:
         std = d**-0.5 if scale == "paper" else 1.0
-        W_E, P, W_U = normal(N, std), normal(T, std), layer(N)
-    R1, V2 = layer(d) @ layer(d), layer(d)
+        W_E = normal(N, std)
+        P = normal(T, std)
+        W_U = layer(N)
+    R1 = layer(d) @ layer(d)
+    V2 = layer(d)
     return Weights(W_E, P, W_U, R1, V2, layer(d), layer(d), layer(d), layer(d) if with_F else None)
 
 
@@ -123,7 +126,8 @@ def forward(
     is None. The sequences may be shorter than the T positions that the weights hold.
     """
     x = weights.W_E[tokens] + weights.P[: tokens.shape[1]]  # (batch, T, d)
-    h, attention1 = x, None
+    h = x
+    attention1 = None
     if layers == 2:
         mixed, attention1 = attend(x, weights.W_K1)
         h = x + mixed @ weights.R1.T

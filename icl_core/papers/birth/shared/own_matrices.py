@@ -58,7 +58,9 @@ _DTYPES = {"F16": "<f2", "BF16": "<u2", "F32": "<f4", "F64": "<f8"}
 _ALLOWED_DTYPES = "float16, bfloat16, float32 or float64"
 _RUN_FOLDERS = ("final", "frozen")  # of a run's file
 _TASK = tuple(knobs_of(KnownTask))
-_KEPT_TASK, _RUN_RECORD = "task", "run"  # metadata of a file that is kept, and of a run's
+# metadata of a file that is kept, and of a run's
+_KEPT_TASK = "task"
+_RUN_RECORD = "run"
 _FEW = 8  # names in a sentence
 _LONGEST_REASON = 200  # characters
 _OF_THE_SETTING = "K, triggers, outputs and text are those of the setting."

@@ -9,7 +9,8 @@ from icl_core.contract.knobs import BadSetting, NotHere, document, slider
 from icl_core.papers.birth.shared import text_counts
 from icl_core.papers.birth.shared.task import RARE_FROM
 
-NAME, ALPHABET = "Tiny Shakespeare", 65
+NAME = "Tiny Shakespeare"
+ALPHABET = 65
 FREE = 2  # characters that must be left beside the triggers
 _LISTED = 12  # characters in a sentence
 
@@ -87,7 +88,8 @@ def _fit(chosen: Mapping[str, Any]) -> dict[str, Any]:
 
 def _about(chosen: Mapping[str, Any]) -> str:
     """What a text of a visitor's has, and what its N most frequent characters leave out."""
-    counts, N = text_counts.load(chosen["text"]), chosen["N"]
+    counts = text_counts.load(chosen["text"])
+    N = chosen["N"]
     has = f"{len(counts.characters)} different characters, {counts.length:,} in all."
     rare = counts.frequent(len(counts.characters))[N:]
     if not rare:

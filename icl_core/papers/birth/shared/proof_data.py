@@ -34,7 +34,8 @@ def sample(N: int, T: int, batch: int, generator: torch.Generator) -> Drawn:
     def drawn(low: int, high: int, *shape: int) -> Tensor:
         return torch.randint(low, high, (batch, *shape), generator=generator)
 
-    q, rows = drawn(0, N), torch.arange(batch)
+    q = drawn(0, N)
+    rows = torch.arange(batch)
     answers = drawn(0, N)
     same = answers == q
     first = torch.where(same, torch.tensor(T - 2), drawn(0, T - 2))
@@ -77,5 +78,6 @@ def as_batch(drawn: Drawn) -> Batch:
     tokens = torch.cat([drawn.tokens, drawn.answers[:, None]], 1)  # (batch, T + 1)
     asked = torch.zeros_like(drawn.tokens, dtype=torch.bool)
     asked[:, -1] = True
-    triggers, outputs = drawn.tokens[:, -1:], drawn.answers[:, None]
+    triggers = drawn.tokens[:, -1:]
+    outputs = drawn.answers[:, None]
     return Batch(tokens, asked, torch.zeros_like(asked), triggers, outputs)

@@ -24,11 +24,10 @@ from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.proof_data import Drawn
 
 MATRICES = ("W_O2", "W_K2", "W_K1")  # in the order of Theorem 3
-STREAM, PLACED, TOKENS = (
-    "stream",
-    "placed",
-    "tokens",
-)  # what is read: x_t + k_t, x_t with its position, the token
+# what is read: x_t + k_t, x_t with its position, the token
+STREAM = "stream"
+PLACED = "placed"
+TOKENS = "tokens"
 READ = {
     "W_O2": STREAM,
     "W_K2": PLACED,
@@ -84,8 +83,10 @@ def forward(
     found: Tables, tokens: Int[Tensor, "batch T"], read: str = TOKENS
 ) -> tuple[Float[Tensor, "batch N"], Float[Tensor, "batch T"]]:
     """Logits of the answer, and the last position's attention in layer 2."""
-    N, T = len(found.says), tokens.shape[1]
-    A1, last = back(found.looks), tokens[:, -1]
+    N = len(found.says)
+    T = tokens.shape[1]
+    A1 = back(found.looks)
+    last = tokens[:, -1]
     readings = found.matches[last[:, None], tokens]  # (batch, T)
     if read != TOKENS:
         readings = readings + found.matches[last, N : N + T]
@@ -150,11 +151,13 @@ def with_positions(weights: Weights, drawn: Drawn) -> dict[str, float]:
     """The share of right answers where some of the stream holds positions as well as tokens, by
     which part does."""
     N = len(weights.W_E)
-    bare, full = tables(weights), tables(weights, PLACED)
+    bare = tables(weights)
+    full = tables(weights, PLACED)
     asked = (
         scale("W_K2", weights) * weights.W_E @ weights.W_K2 @ weights.R1 @ weights.P.T
     )  # a token, and keys of positions
-    no_says, no_match = torch.zeros_like(full.says[:, N:]), torch.zeros_like(asked)
+    no_says = torch.zeros_like(full.says[:, N:])
+    no_match = torch.zeros_like(asked)
     parts = {
         "none": (bare.says, no_says, bare.matches, no_match),
         "values": (bare.says, full.says[:, N:], bare.matches, no_match),

@@ -122,10 +122,8 @@ def example(task: Task) -> tuple[str, str]:
     triggers = (fixed or free)[: min(2, task.K)]
     others = dict.fromkeys(each for each in (*task.familiar[3:], *free) if each in letters)
     others = [each for each in others if each not in (*fixed, *triggers)]
-    first, second = (
-        triggers[0] + others[0],
-        (triggers[1] if len(triggers) > 1 else others[2]) + others[1],
-    )
+    first = triggers[0] + others[0]
+    second = (triggers[1] if len(triggers) > 1 else others[2]) + others[1]
     return first + second + first + second + first, "".join(triggers)
 
 
@@ -166,7 +164,8 @@ def boxes(sequence: Shown) -> list[tuple[int, int, str]]:
     """Cells (query, key, kind) to box in layer 2's map, as in Figure 2: at every repeated character
     what followed its earlier occurrences, the correct outputs of a trigger apart from others; and
     each in-context query itself."""
-    tokens, inside = sequence.inputs.tolist(), sequence.in_context.tolist()
+    tokens = sequence.inputs.tolist()
+    inside = sequence.in_context.tolist()
     found = [(query, query, "trigger") for query in range(len(tokens)) if inside[query]]
     for query, token in enumerate(tokens):
         for key in range(1, query + 1):

@@ -62,7 +62,8 @@ def second(reading: Reading, sequence: Shown) -> Panel:
 
 def heads(reading: Reading, sequence: Shown) -> Heads:
     """What the maps show of a sequence."""
-    inside, characters = sequence.in_context.numpy(), sequence.task.characters
+    inside = sequence.in_context.numpy()
+    characters = sequence.task.characters
     best = [characters[token] for token in reading.probabilities.argmax(1)]
     told = Predictions(best, reading.probabilities.max(1), right(reading, sequence), inside)
     tokens = zip(sequence.inputs.tolist(), inside, strict=True)

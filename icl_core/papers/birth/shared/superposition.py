@@ -10,13 +10,11 @@ import pandas as pd
 from icl_core.figures import visible_characters
 
 LEAST = 0.1  # weight from which a vector is named, and from which a position counts as looked at
-CHARACTER, POSITION, COPY, COPIED, WRITTEN = (
-    "character",
-    "position",
-    "layer 1 copies",
-    "its position",
-    "layer 2 writes",
-)
+CHARACTER = "character"
+POSITION = "position"
+COPY = "layer 1 copies"
+COPIED = "its position"
+WRITTEN = "layer 2 writes"
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
@@ -92,7 +90,8 @@ def _mixed(
     """What attention adds: a vector for every key that it looks at, and one for all the others."""
     keys = [key for key in range(len(weights)) if weights[key] >= LEAST]
     named = [Held(at, column, kind, vectors[key], labels[key], float(weights[key])) for key in keys]
-    rest, others = max(0.0, 1.0 - sum(each.weight for each in named)), len(weights) - len(keys)
+    rest = max(0.0, 1.0 - sum(each.weight for each in named))
+    others = len(weights) - len(keys)
     return (
         [*named, Held(at, column, kind, f"{others} others of this kind", "", rest)]
         if others

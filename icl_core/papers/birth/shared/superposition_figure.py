@@ -41,17 +41,18 @@ KINDS = {  # the colour of a vector by what it is, and of the letters on it
     COPIED: ("#b5daf0", ON),
     WRITTEN: ("layer 2", ON),
 }
-GAP, WRITES, SAYS = (
-    2.4,
-    2.6,
-    1.8,
-)  # widths, in vectors of weight one: of arrows, of all that layer 2 adds, of a prediction
+# widths, in vectors of weight one: of arrows, of all that layer 2 adds, of a prediction
+GAP = 2.4
+WRITES = 2.6
+SAYS = 1.8
 LEFT = (0.0, 2.0 + GAP, 6.0 + 2 * GAP)  # of the columns: two vectors, four, what layer 2 adds
 RIGHT = (2.0, 6.0 + GAP, 6.0 + 2 * GAP + WRITES)
 HEADINGS = ("embedding", "after<br>layer 1", "layer 2<br>adds", "says")
 NAMED = 0.45  # width from which a vector has room for its name
 FAINTEST = 0.04  # attention that is no arrow
-HIGH, THICK = 0.62, 3.5  # of a bar, in rows; of an arrow of weight one, in pixels
+# of a bar, in rows; of an arrow of weight one, in pixels
+HIGH = 0.62
+THICK = 3.5
 MARGIN = {"t": 44, "b": 60, "l": 44, "r": 6}
 
 
@@ -153,16 +154,15 @@ def _arrow(layer: int, query: int, key: int, weight: float, strong: bool) -> dic
 
 def _pointed(traced: Traced) -> Trace:
     """What the pointer finds in the middle of each arrow."""
-    looks, letters = list(_looks(traced)), visible_characters(traced.tokens)
+    looks = list(_looks(traced))
+    letters = visible_characters(traced.tokens)
     labels = [
         f"layer {layer}: {query + 1} '{letters[query]}' looks at {key + 1} '{letters[key]}' with "
         f"{weight:.2f}"
         for layer, query, key, weight, _ in looks
     ]
-    x, y = (
-        [LEFT[layer] - GAP / 2 for layer, *_ in looks],
-        [(query + key) / 2 for _, query, key, *_ in looks],
-    )
+    x = [LEFT[layer] - GAP / 2 for layer, *_ in looks]
+    y = [(query + key) / 2 for _, query, key, *_ in looks]
     hover = {"customdata": labels, "hovertemplate": "%{customdata}<extra></extra>"}
     return Trace(
         x=x,
@@ -201,7 +201,8 @@ def _says(traced: Traced) -> Trace:
 
 
 def _axes(traced: Traced) -> dict[str, Any]:
-    letters, count = visible_characters(traced.tokens), len(traced.tokens)
+    letters = visible_characters(traced.tokens)
+    count = len(traced.tokens)
     names = [f"{index + 1} {letter.replace('<', '&lt;')}" for index, letter in enumerate(letters)]
     for index in (traced.followed, *traced.looked):
         names[index] = f"<b>{names[index]}</b>"

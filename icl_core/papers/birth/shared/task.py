@@ -141,7 +141,8 @@ def make_task(
     N = min(N, len(counts.characters))
     _check(N, K, T, triggers, outputs)
     kept = counts.unigram.argsort(descending=True, stable=True)[:N].sort().values
-    unigram, bigram = counts.unigram[kept], counts.bigram[kept][:, kept]
+    unigram = counts.unigram[kept]
+    bigram = counts.bigram[kept][:, kept]
     bigram = torch.where(
         bigram.sum(1, keepdim=True) > 0, bigram, unigram
     )  # nothing kept ever follows: use pi_u
@@ -220,11 +221,14 @@ def sample(
 ) -> Batch:
     """`batch` fresh sequences (Section 3). Drawn where the generator lives, then moved
     to `device`."""
-    where, N, T = generator.device, task.N, task.T
+    where = generator.device
+    N = task.N
+    T = task.T
     triggers, outputs = _draw_triggers(task, batch, generator)
     # at N * b + i: the output if i is a trigger of sequence b, else -1
     forced = torch.full((batch, N), -1, device=where).scatter_(1, triggers, outputs).flatten()
-    rows, staircase = N * torch.arange(batch, device=where), task.staircase.to(where)
+    rows = N * torch.arange(batch, device=where)
+    staircase = task.staircase.to(where)
     uniform = torch.rand(
         T, batch, generator=generator, device=where
     ).double()  # 24 bits: adding a token is exact
@@ -238,7 +242,8 @@ def sample(
         here = torch.where(output < 0, step, output)
         drawn.append(here)
     tokens = torch.stack(drawn, 1).to(device)
-    triggers, outputs = triggers.to(device), outputs.to(device)
+    triggers = triggers.to(device)
+    outputs = outputs.to(device)
     in_context, global_ = masks(tokens[:, :-1], triggers, N)
     return Batch(tokens, in_context, global_, triggers, outputs)
 

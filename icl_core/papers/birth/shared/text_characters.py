@@ -26,7 +26,8 @@ from icl_core.papers.birth.shared.unicode_tables import (
     members,
 )
 
-NEWLINE, SPACE = ord("\n"), ord(" ")
+NEWLINE = ord("\n")
+SPACE = ord(" ")
 _RETURN = ord("\r")
 _CRLF = "carriage return with line feed"
 _NAMES = {  # of characters to which Unicode gives no name, or an older one

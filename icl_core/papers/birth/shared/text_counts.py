@@ -23,7 +23,9 @@ from icl_core.papers.birth.shared.text_characters import characters_of
 from icl_core.papers.birth.shared.unicode_tables import CODE_POINTS
 
 LARGEST = 5 * 2**20  # bytes of a text
-MOST, LEAST = 256, 4  # different characters
+# different characters
+MOST = 256
+LEAST = 4
 _FREQUENT = 8  # characters that are named
 
 

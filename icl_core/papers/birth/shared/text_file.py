@@ -155,7 +155,8 @@ def _is_in(content: bytes, encoding: str) -> bool:
         return False
     if encoding.startswith("UTF-32"):
         return True
-    low, high = content[::2], content[1::2]
+    low = content[::2]
+    high = content[1::2]
     if encoding.endswith("BE"):
         low, high = high, low
     of_two_kinds = sum(count for _, count in Counter(high).most_common(2))

@@ -27,7 +27,8 @@ PATH = ("accuracy", "recall_W_O2", "recall_W_K2", "recall_W_K1")  # along which 
 
 def task_of(config: Any) -> Task:
     """The bigram task that the settings of any of the experiments ask for."""
-    outputs, no_repeat = getattr(config, "outputs", "uniform"), getattr(config, "no_repeat", False)
+    outputs = getattr(config, "outputs", "uniform")
+    no_repeat = getattr(config, "no_repeat", False)
     counts = counts_of(getattr(config, "text", ""))
     return make_task(config.N, config.K, config.T, config.triggers, outputs, no_repeat, counts)
 
@@ -141,7 +142,8 @@ def problem(
 
 def _watch(config: Config, weights: Weights) -> Callable[[int], loop.Measures]:
     task = task_of(config)
-    own, elsewhere = held_out(task, WATCHED), _elsewhere(config)
+    own = held_out(task, WATCHED)
+    elsewhere = _elsewhere(config)
 
     def watch(index: int) -> dict[str, float]:
         measures = evaluate(weights, own, config.layers)

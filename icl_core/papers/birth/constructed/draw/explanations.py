@@ -21,8 +21,10 @@ SAYS = (
 
 
 def _memory(name: str, run: Run, view: View) -> list[Map]:
-    task, weights = task_of(run.config), constructed(run.config, run.config.d, view.cross_talk)
-    (found,), stored = explanations.memory(name, weights, task), memory(name, weights, task)
+    task = task_of(run.config)
+    weights = constructed(run.config, run.config.d, view.cross_talk)
+    (found,) = explanations.memory(name, weights, task)
+    stored = memory(name, weights, task)
     if view.cross_talk != "kept" or len(found.rows) < len(
         stored.V
     ):  # no plain sum, or a map of blocks
@@ -40,7 +42,9 @@ def _scale(name: str, config: Config, stored: Memory) -> float:
 
 def _pairs(found: Map, stored: Memory, scale: float, row: int, column: int) -> Explanation:
     """A reading as what each stored pair answers."""
-    shift, V, U = len(found.rows) - len(stored.V), stored.V.double(), stored.U.double()
+    shift = len(found.rows) - len(stored.V)
+    V = stored.V.double()
+    U = stored.U.double()
     answers = (scale * (V @ V[row - shift]) * (U @ U[column])).tolist()
     own = {row - shift, column}
     terms = [

@@ -20,10 +20,8 @@ def readings_panel(run: Run, view: View) -> Panel:
     task = task_of(run.config)
     built = [constructed(run.config, run.config.d, talk) for talk in ("kept", "stream")]
     found, without = (memory_scores(view.memory, weights, task) for weights in built)
-    (first, second), (value, formed) = (
-        (each.matrix.numpy() for each in (found, without)),
-        READ[view.memory],
-    )
+    (first, second) = (each.matrix.numpy() for each in (found, without))
+    (value, formed) = READ[view.memory]
     titles = {"row_title": found.row_kind, "column_title": found.column_kind, "titles": TITLES}
     figure = figures.triple(first, second, None, found.rows, found.columns, value, **titles)
     kept, clean = (

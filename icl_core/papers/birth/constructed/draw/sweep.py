@@ -84,7 +84,8 @@ def _accuracy_title(run: Run) -> str:
 
 def recall(run: Run, view: View) -> Panel:
     """Recall of the constructed memories against width."""
-    names, talk = run.names("memories"), view.cross_talk
+    names = run.names("memories")
+    talk = view.cross_talk
     series = [
         against_width(run, f"recall_{name}", talk, NAMES.get(name, name), KINDS.get(name, GREY))
         for name in names
@@ -108,10 +109,8 @@ def global_loss(run: Run, view: View) -> Panel:
         against_width(run, "global_loss", talk, TALK.get(talk, talk), *style(talk)[1:])
         for talk in SHOWN
     ]
-    bigrams, found = (
-        float(run["baseline/bigrams_loss"][0]),
-        float(at_d(run, "global_loss_kept").mean()),
-    )
+    bigrams = float(run["baseline/bigrams_loss"][0])
+    found = float(at_d(run, "global_loss_kept").mean())
     guess = math.log(run.config.N)
     lines = [("uniform guess", guess, "floor"), ("the bigrams", bigrams, "floor")]
     top = 1.2 * max(guess, *(float(np.nanmax(curve.mean())) for curve in series))

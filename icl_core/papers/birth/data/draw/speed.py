@@ -15,10 +15,9 @@ from icl_core.papers.birth.data.arrivals import BIGRAM, LEVEL, arrival, chosen, 
 from icl_core.papers.birth.data.draw.style import PROBES, kind, short
 from icl_core.papers.birth.data.settings import DATA, View
 
-BEYOND, APART = (
-    1.05,
-    0.03,
-)  # where what never arrives stands, and how far from the next, as shares of the training
+# where what never arrives stands, and how far from the next, as shares of the training
+BEYOND = 1.05
+APART = 0.03
 
 
 def shown(run: Run) -> list[str]:
@@ -50,7 +49,8 @@ def arrivals(run: Run, view: View) -> Panel:
     for place, (probe, steps) in enumerate(found.items()):
         figure.add_trace(_marks(probe, np.array(steps), place, [short(name) for name in rows], end))
     _frame(figure, rows, end)
-    first, last = rows[0], rows[-1]
+    first = rows[0]
+    last = rows[-1]
     return Panel(
         f"{LEVEL:.0%} are right with {short(first)} {when(found['accuracy'][0], run)}, with "
         f"{short(last)} {when(found['accuracy'][-1], run)}",
@@ -132,7 +132,8 @@ def _marks(probe: str, steps: np.ndarray, place: int, rows: list[str], end: floa
 
 def losses(run: Run, view: View) -> Panel:
     """In-context and global loss (Figure 4, left)."""
-    x, names = run["curve/step"], shown(run)
+    x = run["curve/step"]
+    names = shown(run)
     series = [
         Curve(short(name), x, of(run, "curve/in_context_loss", name), kind(name)) for name in names
     ]
@@ -183,7 +184,9 @@ SAYS = {
 
 def _probe(probe: str, run: Run, view: View) -> Panel:
     """What one matrix recalls, a curve for each kind of data (Figure 5)."""
-    x, names, label = run["curve/step"], shown(run), PROBES[probe][0]
+    x = run["curve/step"]
+    names = shown(run)
+    label = PROBES[probe][0]
     series = [Curve(short(name), x, of(run, f"curve/{probe}", name), kind(name)) for name in names]
     level = [("", LEVEL, "floor")]
     figure = figures.curves(

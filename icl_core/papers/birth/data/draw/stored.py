@@ -43,9 +43,11 @@ def readings(run: Run, name: str, index: int) -> np.ndarray:
 
 def maps(run: Run, view: View) -> Panel:
     """The readings of all pairs of all three matrices, each as a multiple of its own noise."""
-    index, shown = index_of(run, view), visible_characters(run.names("characters"))
+    index = index_of(run, view)
+    shown = visible_characters(run.names("characters"))
     found = {name: readings(run, name, index) / run[f"aside/{name}"][0, index] for name in HELD}
-    height, plot = 390, 390 - BAR - TITLE - AXIS
+    height = 390
+    plot = 390 - BAR - TITLE - AXIS
     scale = diverging(
         BRIGHT * figures.largest_magnitude(*found.values()),
         "times the noise",
@@ -126,11 +128,9 @@ def smoothed(rows: np.ndarray, over: int = 5) -> np.ndarray:
 
 def frequencies(run: Run, view: View) -> Panel:
     """How strongly W_K2 and W_O2 store each character, by how often it occurs."""
-    index, often, shown = (
-        index_of(run, view),
-        run["task/often"],
-        visible_characters(run.names("characters")),
-    )
+    index = index_of(run, view)
+    often = run["task/often"]
+    shown = visible_characters(run.names("characters"))
     figure = Figure(layout=layout(340, {"t": 36}, legend=legend(1.0)))
     columns = {}
     for name in ("W_K2", "W_O2"):
@@ -161,7 +161,9 @@ def frequencies(run: Run, view: View) -> Panel:
 
 def _letters(name: str, often: np.ndarray, strength: np.ndarray, shown: list[str]) -> list[Trace]:
     """The characters as text, and a mark for the legend."""
-    tint, x, y = colour(KINDS[name]), often.astype(np.float32), strength.astype(np.float32)
+    tint = colour(KINDS[name])
+    x = often.astype(np.float32)
+    y = strength.astype(np.float32)
     font = {"size": 13, "color": tint, "family": "DejaVu Sans Mono, Menlo, Consolas, monospace"}
     said = f"%{{text}}: {NAMES[name]} %{{y:.1f}} times the noise<extra></extra>"
     text = Trace(

@@ -23,7 +23,8 @@ SEED = 1  # of the embeddings on the map
 def at(run: Run, view: View) -> tuple[int, int]:
     """Where the chosen number of batches and width stand in the run; `CannotDraw` if
     they do not."""
-    widths, numbers = run["task/widths"].tolist(), run["task/numbers"].tolist()
+    widths = run["task/widths"].tolist()
+    numbers = run["task/numbers"].tolist()
     if int(view.width_shown) not in widths:
         raise CannotDraw(
             f"d must be one of {', '.join(map(str, widths))} in this run, got {view.width_shown}"
@@ -38,13 +39,12 @@ def batches(count: str) -> str:
 
 def heatmap(run: Run, view: View) -> Panel:
     """The share recalled by width and number of batches, with theory's contours."""
-    recall, numbers, widths = (
-        run["one_step/recall"].mean(0),
-        run["task/numbers"],
-        run["task/widths"],
-    )
+    recall = run["one_step/recall"].mean(0)
+    numbers = run["task/numbers"]
+    widths = run["task/widths"]
     z = recall.T  # [widths, numbers]
-    x, y = np.arange(len(numbers)), np.arange(len(widths))
+    x = np.arange(len(numbers))
+    y = np.arange(len(widths))
     figure = Figure(layout=layout(figures.SEAT, showlegend=False))
     scale = {"colorscale": colourscale(NONE_TO_ALL), "zmin": 0, "zmax": 1, "showscale": False}
     said = [
@@ -82,7 +82,8 @@ def heatmap(run: Run, view: View) -> Panel:
 def _contours(run: Run, x: np.ndarray) -> list[Trace]:
     """Where theory's recall passes each level, over a lighter line that keeps it apart from the
     cells; with gaps at the cells' numbers."""
-    smallest, found = np.log2(float(run["task/widths"][0])), []
+    smallest = np.log2(float(run["task/widths"][0]))
+    found = []
     fine = np.linspace(x[0], x[-1], 40 * (len(x) - 1) + 1)
     for level, dash in zip(LEVELS, ("dot", "dash"), strict=True):
         y = np.interp(fine, x, np.log2(contour(run, level)) - smallest)
@@ -123,7 +124,8 @@ def readings(run: Run, view: View) -> Panel:
     found = one_step.readings(
         S, one_step.gram(len(S), int(view.width_shown), run.config.scale, generator)
     )
-    shown, matrix = visible_characters(run.names("characters")), found.numpy()
+    shown = visible_characters(run.names("characters"))
+    matrix = found.numpy()
     limit = float(np.abs(matrix.diagonal()).mean()) * 1.5
     return Panel(
         f"d = {view.width_shown}, {batches(view.batches_shown)}: "
@@ -146,7 +148,8 @@ def readings(run: Run, view: View) -> Panel:
 def noise(run: Run, view: View) -> Panel:
     """The noise of the readings against the width, simulated and exact, beside the signal."""
     number, width = at(run, view)
-    widths, count = run["task/widths"].astype(float), run.config.N - 1
+    widths = run["task/widths"].astype(float)
+    count = run.config.N - 1
     exact, simulated = (np.sqrt(run[f"{kind}/noise"][0, number]) for kind in ("theory", "one_step"))
     error = run["one_step/noise_error"][0, number] / (2 * simulated)
     signal = float(run["one_step/signal"][0, number])
@@ -188,7 +191,9 @@ def noise(run: Run, view: View) -> Panel:
 
 def recalls(run: Run, view: View) -> Panel:
     """The one-step recall by width, simulated beside theory, for every number of batches."""
-    widths, recall = run["task/widths"], run["one_step/recall"].mean(0)  # [numbers, widths]
+    # [numbers, widths]
+    widths = run["task/widths"]
+    recall = run["one_step/recall"].mean(0)
     series = []
     for index, number in enumerate(run["task/numbers"]):
         simulated = run["one_step/recall"][:, index]

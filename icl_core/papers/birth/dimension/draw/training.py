@@ -87,7 +87,8 @@ def _rate(rate: float) -> str:
 
 def rates(run: Run, view: View) -> Panel:
     """The mean recall over the training against the learning rate."""
-    means, tried = over_training(run), run["task/rates"]
+    means = over_training(run)
+    tried = run["task/rates"]
     series = [
         Curve(f"{d}", tried, means[:, index], tint(index), markers=True)
         for index, d in enumerate(run["task/widths"])
@@ -126,7 +127,8 @@ def _why(run: Run) -> str:
 
 def table(run: Run, view: View) -> Panel:
     """Every width in numbers."""
-    best, means = tuned(run), over_training(run).mean(0)
+    best = tuned(run)
+    means = over_training(run).mean(0)
     steps = {"fixed": halves(run, fixed(run)).mean(0), "tuned": halves(run, best).mean(0)}
     rows = [
         {

@@ -66,7 +66,8 @@ def errors(run: Run, view: View) -> Panel:
     figure = figures.bars(
         list(shares), values, "wrong in context", errors=spreads, y_range=(0, 1.1)
     )
-    first, last = next(iter(known)), list(known)[-1]
+    first = next(iter(known))
+    last = list(known)[-1]
     return Panel(
         f"{at_step(run, view)}: {known[first][0]:.1%} wrong where the trigger first stood at "
         f"{first}, {known[last][0]:.0%} at {last}",

@@ -44,7 +44,8 @@ def stripe(run: Run, view: View) -> Panel:
 
 def copying(run: Run, view: View) -> Panel:
     """How often an output is copied, by how likely it is as a bigram; beside the best predictor."""
-    snapshot, task = run.snapshot_at(view), task_of(run.config)
+    snapshot = run.snapshot_at(view)
+    task = task_of(run.config)
     found = attention_scores.at_snapshot(run, snapshot)
     batch = found.batch
     likely = task.bigram[batch.inputs, batch.targets]  # [sequences, T]

@@ -48,7 +48,8 @@ def blocks(run: Run, view: View) -> Panel:
     weights, end = (
         weights_at(run, at) for at in (run.snapshot_at(view), len(run.snapshot_steps) - 1)
     )
-    name, task = shown(run, view.read), task_of(run.config)
+    name = shown(run, view.read)
+    task = task_of(run.config)
     last = shared.blocks_of(name, end, task, shared.SHOWN)
     return blocks_panel.drawn(
         name, partial(shared.blocks_of, name, weights, task), task, at_step(run, view), last

@@ -44,7 +44,8 @@ def memory(run: Run, probe: str, curve: str, seeds: int | None = None) -> Curve:
 def accuracy(run: Run, view: View) -> Panel:
     """In-context accuracy over training, beside what simpler predictors reach (Figure 3, top)."""
     name = "accuracy_new" if view.measure == "new" else "accuracy"
-    series, lines = _accuracies(run, name, view), _lines(run, view)
+    series = _accuracies(run, name, view)
+    lines = _lines(run, view)
     figure = over_steps(
         run,
         view,
@@ -118,7 +119,8 @@ def _accuracies(run: Run, name: str, view: View) -> list[Curve]:
 
 def losses(run: Run, view: View) -> Panel:
     """In-context and global loss over training (Figure 4, left)."""
-    together, x = run.config.positions == "all", run["curve/step"]
+    together = run.config.positions == "all"
+    x = run["curve/step"]
     series = [
         Curve("in context", x, run["curve/in_context_loss"], "trained"),
         Curve("global", x, run["curve/global_loss"], "layer 4", dash="dash"),
@@ -174,10 +176,8 @@ def _recall_caption(run: Run, view: View) -> str:
     early = early_positions(run.config.T)
     among = "K" if run.config.triggers != "random" else "N"
     two = run.config.layers == 2
-    asks, chance = (
-        f"“W_K¹ early” asks for the first {early} positions only. ",
-        f", one in {early - 1} for W_K¹ early",
-    )
+    asks = f"“W_K¹ early” asks for the first {early} positions only. "
+    chance = f", one in {early - 1} for W_K¹ early"
     return (
         "Recall is the share of its pairs that a matrix gets right, asked on its own. Dotted "
         f"lines mark where it passes one half. {weights * view.weighted}{asks * two}Without "

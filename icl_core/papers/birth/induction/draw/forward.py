@@ -20,7 +20,8 @@ COLUMNS = ["what happens", "where or what", "share"]
 def draw(run: Run, view: View) -> Panel:
     """The largest weights of both layers, and the likeliest next characters, at the position asked
     for."""
-    task, snapshot = task_of(run.config), run.snapshot_at(view)
+    task = task_of(run.config)
+    snapshot = run.snapshot_at(view)
     sequence = choose_first(task, view)
     reading = read(weights_at(run, snapshot), sequence, run.config.layers)
     tokens = [
@@ -40,7 +41,8 @@ def draw(run: Run, view: View) -> Panel:
         reading.probabilities[at],
     )
     last = list(layers)[-1]
-    (_, key, weight), (_, said, chance) = looks[last][0], says[0]
+    (_, key, weight) = looks[last][0]
+    (_, said, chance) = says[0]
     return Panel(
         f"After {tokens[at]}, {last} looks at {key} ({weight:.2f}) and the model says {said} "
         f"({chance:.2f})",

@@ -24,7 +24,8 @@ MATRICES = {
 
 def gradients_panel(run: Run, view: View) -> Panel:
     """The Frobenius norm of every matrix's gradient over training, on held-out sequences."""
-    norms, steps = _norms(run), np.array(run.snapshot_steps)
+    norms = _norms(run)
+    steps = np.array(run.snapshot_steps)
     series = [
         Curve(MATRICES[name][0], steps, norm[None], *MATRICES[name][1:])
         for name, norm in norms.items()
@@ -46,7 +47,8 @@ def _title(run: Run, norms: dict[str, np.ndarray]) -> str:
     """Which matrix is pulled at most at the start, and by how much more than the one pulled at
     least."""
     first = {name: norm[0] for name, norm in norms.items()}
-    most, least = max(first, key=first.__getitem__), min(first, key=first.__getitem__)
+    most = max(first, key=first.__getitem__)
+    least = min(first, key=first.__getitem__)
     most_label, least_label = (MATRICES[name][0] for name in (most, least))
     return (
         f"At the start {most_label} is pulled {_times(first[most] / first[least])} as strongly as "
@@ -61,7 +63,8 @@ def _times(ratio: float) -> str:
 @lru_cache(maxsize=8)
 def _norms(run: Run) -> dict[str, np.ndarray]:
     """By matrix [snapshots]."""
-    config, found = run.config, []
+    config = run.config
+    found = []
     batch = held_out(task_of(config), max(8, TOKENS // config.T), "cpu")
     for index in range(len(run.snapshot_steps)):
         gradient, _ = loss_and_gradient(

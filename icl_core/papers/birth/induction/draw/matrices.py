@@ -17,10 +17,12 @@ WRONG = ["asked for", "answers", "should answer", "short by"]
 
 def draw(run: Run, view: View) -> Panel:
     """One matrix as readings v_jᵀ W u_i, trained | constructed | difference on one scale."""
-    snapshot, name = run.snapshot_at(view), shown(run, view.memory)
+    snapshot = run.snapshot_at(view)
+    name = shown(run, view.memory)
     weights, end = (weights_at(run, index) for index in (snapshot, len(run.snapshot_steps) - 1))
     found, last = (compare(name, each, run.config) for each in (weights, end))
-    maps, read = _maps(found, view), found.trained
+    maps = _maps(found, view)
+    read = found.trained
     limit = figures.largest_magnitude(*maps, *_maps(last, view))  # one scale for all snapshots
     recalled = f" gets {found.recall[0]:.0%} of its pairs right and" if found.recall else ""
     heads = origin(run), "constructed", "difference"
@@ -49,7 +51,8 @@ def shown(run: Run, wanted: str) -> str:
 def _maps(found: Comparison, view: View) -> Maps:
     """Trained, constructed and difference, aligned or raw."""
     if view.raw:
-        trained, constructed = found.trained.matrix.numpy(), found.constructed.matrix.numpy()
+        trained = found.trained.matrix.numpy()
+        constructed = found.constructed.matrix.numpy()
         return trained, constructed, trained - constructed
     aligned = found.aligned
     return aligned.trained.numpy(), aligned.constructed.numpy(), aligned.difference.numpy()

@@ -15,14 +15,13 @@ RECALL = "curve/recall_"
 
 def probes_panel(run: Run, view: View) -> Panel:
     """Accuracy in context and the recall of each memory, as bars."""
-    accuracy, repeat = accuracy_at(run, 0), float(run["baseline/repeat"][0])
+    accuracy = accuracy_at(run, 0)
+    repeat = float(run["baseline/repeat"][0])
     recalls = {
         name: float(run[RECALL + name][0, 0]) for name in KINDS if name in run.names("probes")
     }
-    labels, kinds = (
-        ["right", *map(NAMES.__getitem__, recalls)],
-        ["trained", *map(KINDS.__getitem__, recalls)],
-    )
+    labels = ["right", *map(NAMES.__getitem__, recalls)]
+    kinds = ["trained", *map(KINDS.__getitem__, recalls)]
     values = np.round([accuracy, *recalls.values()], 2).tolist()
     return Panel(
         f"Right in context: {accuracy:.0%}",

@@ -26,7 +26,9 @@ SCHEDULES = {
 ROWS = ("right in context", "recall", "heads")
 HEADS = {"back": ("layer 1 looks back", "layer 1"), "finds": ("layer 2 finds it", "layer 2"),
          "says": ("the model says it", "trained")}  # fmt: skip
-GAP, BETWEEN = 0.025, 0.07  # between columns and between rows, shares of the figure
+# between columns and between rows, shares of the figure
+GAP = 0.025
+BETWEEN = 0.07
 HEIGHT = 520
 
 

@@ -55,23 +55,21 @@ def reading(run: Run, view: View) -> tuple[Reading, Weights, Shown]:
 def _memory(name: str, run: Run, view: View) -> Panel:
     """A memory as readings of all pairs, with the share of them that it gets right; in its place
     what the view puts there, on the trained memory's scale."""
-    task, last = task_of(run.config), len(run.snapshot_steps) - 1
+    task = task_of(run.config)
+    last = len(run.snapshot_steps) - 1
     weights = grafted.weights_shown(run, view)
     found, end = (memory_scores(name, each, task) for each in (weights, weights_at(run, last)))
-    said, more = (
-        f"{_asked(name, run.config)}: {recall(found.matrix, OVER[name]):.0%}",
-        "Before it forms, you see noise.",
-    )
+    said = f"{_asked(name, run.config)}: {recall(found.matrix, OVER[name]):.0%}"
+    more = "Before it forms, you see noise."
     if name == "W_K2" and run.config.layers == 1:
         found = found._replace(column_kind="key")
         more = "One layer makes no such copies, so this stays noise."
     if not found.matrix.any():
-        said, more = "reads nothing but zeros", "There is nothing to see: every cell is zero."
+        said = "reads nothing but zeros"
+        more = "There is nothing to see: every cell is zero."
     if len(found.rows) == 1:
-        said, more = (
-            "has no choice: one trigger",
-            "With a single trigger there is nothing to confuse it with.",
-        )
+        said = "has no choice: one trigger"
+        more = "With a single trigger there is nothing to confuse it with."
     panel = stage.memory(name, found, end, said, more)
     part = grafted.wanted(run.config, view).get(name)
     if part is None:

@@ -18,14 +18,13 @@ ROWS = (("W_K1_early_rows", "early rows", "solid"), ("W_K1_late_rows", "late row
 
 def rows(run: Run, view: View) -> Panel:
     """Recall of W_K1 by early and by late queries, all keys competing."""
-    early, x = early_positions(run.config.T), run["curve/step"]
+    early = early_positions(run.config.T)
+    x = run["curve/step"]
     series = [
         Curve(label, x, run[f"curve/recall_{name}"], "layer 1", dash) for name, label, dash in ROWS
     ]
-    (first, late), window = (
-        (curve.mean() for curve in series),
-        mean_of(run["curve/recall_W_K1_early"]),
-    )
+    (first, late) = (curve.mean() for curve in series)
+    window = mean_of(run["curve/recall_W_K1_early"])
     series.append(
         Curve("early keys alone", x, run["curve/recall_W_K1_early"], figures.colour("seed"), "dot")
     )
@@ -56,12 +55,14 @@ def opposite(run: Run, view: View) -> Panel:
         if run.config.freeze_W_K1
         else {"W_K2": "opposite", "W_K1": "curve"}
     )
-    until, probes = run.config.freeze_until, (
+    # fmt: skip
+    until = run.config.freeze_until
+    probes = (
         ("W_K2", "W_K2", "W_K², W_K¹ frozen", "layer 2", "solid"),
         ("W_K2", "W_K2_weighted", "the same by frequency", "layer 2", "dot"),
         ("W_K1", "W_K1_early", "early W_K¹, W_K² frozen", "layer 1", "solid"),
         ("W_K1", "W_K1", "all of W_K¹", "layer 1", "dot"),
-    )  # fmt: skip
+    )
     series = []
     for matrix, name, label, kind, dash in probes:
         shown = run[f"{kinds[matrix]}/step"] <= until
@@ -85,7 +86,8 @@ def opposite(run: Run, view: View) -> Panel:
 
 def outputs(run: Run, view: View) -> Panel:
     """Figure 4, center: accuracy on outputs of both laws, one of which was trained on."""
-    own, x = run.config.outputs, run["curve/step"]
+    own = run.config.outputs
+    x = run["curve/step"]
     other = other_law(own)
     series = [
         Curve(f"{own} outputs, trained on", x, run["curve/accuracy"], "trained"),

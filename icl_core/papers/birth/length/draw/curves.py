@@ -45,10 +45,9 @@ def w_k1(run: Run, view: View) -> Panel:
 
 
 def _panel(run: Run, view: View, measure: str, says: str) -> Panel:
-    curves, level = (
-        run[f"curve/{measure}_{view.optimiser_shown}"],
-        LEVELS[measure],
-    )  # [seeds, lengths, evaluations]
+    # [seeds, lengths, evaluations]
+    curves = run[f"curve/{measure}_{view.optimiser_shown}"]
+    level = LEVELS[measure]
     series = [
         Curve(f"T = {length}", run["curve/step"], curves[:, index], f"layer {index + 1}")
         for index, length in enumerate(run["task/lengths"])

@@ -30,7 +30,8 @@ WHAT = {  # what is waited for, by the id of its measure
 def growth_panel(run: Run, view: View) -> Panel:
     """The steps against the length, on log axes, with the slope that quadratic growth
     would have."""
-    ids, lengths = run.names("optimisers"), run["task/lengths"].astype(float)
+    ids = run.names("optimisers")
+    lengths = run["task/lengths"].astype(float)
     every = {name: times(run, view.until, name) for name in ids}
     known = np.concatenate([rows[np.isfinite(rows)] for rows in every.values()])
     low, high = (
@@ -75,7 +76,9 @@ def _typical(rows: np.ndarray) -> np.ndarray:
 
 def _traces(run: Run, view: View, name: str, lengths: np.ndarray, rows: np.ndarray) -> list[Trace]:
     """A line of means, and a dot a seed."""
-    mean, label, tint = _typical(rows), OPTIMISERS.get(name, name), colour(KINDS.get(name, "seed"))
+    mean = _typical(rows)
+    label = OPTIMISERS.get(name, name)
+    tint = colour(KINDS.get(name, "seed"))
     line = Trace(
         x=lengths,
         y=np.where(np.isfinite(mean), mean, np.nan),
@@ -115,7 +118,8 @@ def _table(run: Run, view: View, every: dict[str, np.ndarray]) -> pd.DataFrame:
 
 def even(run: Run, view: View) -> Panel:
     """The share of even attention that falls on the answer, by length."""
-    lengths, shares = run["task/lengths"], run["task/even"]
+    lengths = run["task/lengths"]
+    shares = run["task/even"]
     return Panel(
         f"If even, {shares[0]:.0%} to {shares[-1]:.0%} is on the answer",
         "Before a head forms, attention is spread evenly. The bars are the share of it that falls "

@@ -35,11 +35,14 @@ def loss_and_gradient(
     The second result holds loss, in_context_loss, global_loss in nats, and in_context_accuracy.
     """
     counted = batch.in_context if positions == "in_context" else torch.ones_like(batch.in_context)
-    count, total = max(1, int(counted.sum())), {}
-    losses, right = [], []
+    count = max(1, int(counted.sum()))
+    total = {}
+    losses = []
+    right = []
     for rows in torch.arange(len(counted)).split(chunk or chunk_of(batch)):
         leaves = {name: weights[name].detach().requires_grad_() for name in train}
-        inputs, targets = batch.inputs[rows], batch.targets[rows]
+        inputs = batch.inputs[rows]
+        targets = batch.targets[rows]
         with torch.autocast(inputs.device.type, torch.bfloat16, enabled=bfloat16):
             logits = forward({**weights, **leaves}, inputs, heads).logits.to(weights["W_U"].dtype)
         loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none").view_as(

@@ -41,7 +41,8 @@ def evaluate(weights: Weights, batch: Batch, heads: int) -> dict[str, float]:
 @torch.no_grad()
 def look(weights: Weights, batch: Batch, heads: int) -> tuple[dict[str, float], Behaviour]:
     """`evaluate`, and what every head does, [layers × heads]."""
-    outcomes, measures = [], []
+    outcomes = []
+    measures = []
     for _, part, found in passes(weights, batch, heads):
         outcomes.append(loss_and_hits(found.logits, part))
         measures.append(measure(torch.cat(found.attention, 1), part.inputs))

@@ -99,7 +99,9 @@ def forward(
     a patch. The sequences may be shorter than the T positions that the weights hold.
     """
     x = weights["W_E"][tokens] + weights["P"][: tokens.shape[1]]  # (batch, T, d)
-    maps, outputs, streams = [], [], []
+    maps = []
+    outputs = []
+    streams = []
     for layer in range(1, layers_of(weights) + 1):
         z, attention = attend(weights, layer, read(weights, x, f"attention{layer}"), heads)
         z = change(layer, z) if change else z  # (batch, H, T, d/H)
