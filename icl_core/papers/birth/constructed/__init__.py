@@ -21,7 +21,7 @@ from icl_core.papers.birth.shared.stage import TYPED
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: how well the construction of width d predicts."""
+    """Return what you see: how well the construction of width d predicts."""
     kept, clean = (float(at_d(run, f"accuracy_{talk}").mean()) for talk in ("kept", "stream"))
     start = f"At d = {run.config.d} the construction is right {kept:.0%} of the time"
     if run.config.feed_forward:

@@ -30,7 +30,8 @@ AT_ONCE = 32  # sequences, to bound the memory
 
 
 def measured(weights: Weights, task: Task, batch: Batch) -> Float[np.ndarray, "measures"]:
-    """The `MEASURES` of a model; global loss and KL, in nats, are NaN where there is no W_F."""
+    """Return the `MEASURES` of a model; global loss and KL, in nats, are NaN where there is no
+    W_F."""
     everywhere = weights.W_F is not None
     achieved = evaluate(weights, batch, positions="all" if everywhere else "in_context")
     recalled = recalls(weights, task)
@@ -46,9 +47,9 @@ def measured(weights: Weights, task: Task, batch: Batch) -> Float[np.ndarray, "m
 
 @torch.no_grad()
 def errors(weights: Weights, batch: Batch) -> Float[np.ndarray, "errors"]:
-    """The share of in-context positions with each of `ERRORS`: queries equal to the first token,
-    whose position attends to itself for lack of a previous one and so passes for its own successor;
-    layer 2 looking elsewhere; the rest, outputs that another reading outweighs."""
+    """Return the share of in-context positions with each of `ERRORS`: queries equal to the first
+    token, whose position attends to itself for lack of a previous one and so passes for its own
+    successor; layer 2 looking elsewhere; the rest, outputs that another reading outweighs."""
     guess, key = zip(
         *(_guess_and_key(weights, tokens) for tokens in batch.inputs.split(AT_ONCE)), strict=True
     )
@@ -64,7 +65,8 @@ def errors(weights: Weights, batch: Batch) -> Float[np.ndarray, "errors"]:
 
 
 def _guess_and_key(weights: Weights, tokens: Int[Tensor, "batch T"]) -> tuple[Tensor, Tensor]:
-    """The likeliest next token at every position, and where layer 2 looks most, (batch, T) each."""
+    """Return the likeliest next token at every position, and where layer 2 looks most, (batch, T)
+    each."""
     logits, _, attention = forward(weights, tokens)
     return logits.argmax(-1), attention.argmax(-1)
 
@@ -85,7 +87,7 @@ def readings(weights: Weights, batch: Batch) -> Float[np.ndarray, "read 2"]:
 
 
 def _logits(weights: Weights, tokens: Tensor) -> dict[str, Float[Tensor, "batch T N"]]:
-    """The logits with W_F reading each of `READ`; the first as `model.forward`."""
+    """Return the logits with W_F reading each of `READ`; the first as `model.forward`."""
     assert weights.W_F is not None
     token = weights.W_E[tokens]
     x = token + weights.P[: tokens.shape[1]]  # (batch, T, d)
@@ -96,7 +98,7 @@ def _logits(weights: Weights, tokens: Tensor) -> dict[str, Float[Tensor, "batch 
 
 
 def bigrams_loss(task: Task, batch: Batch) -> float:
-    """The global loss, in nats, of pi_b itself."""
+    """Return the global loss, in nats, of pi_b itself."""
     told = task.bigram[batch.inputs, batch.targets].masked_fill(
         ~batch.global_, 1.0
     )  # a trigger's output may be new

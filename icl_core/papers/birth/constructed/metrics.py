@@ -9,7 +9,7 @@ from icl_core.papers.birth.constructed import claims
 
 
 def measure(run: Run) -> list[Metric]:
-    """The claims that this setting can bear out, measured: means over embeddings, with their
+    """Return the claims that this setting can bear out, measured: means over embeddings, with their
     standard errors."""
     widest = run["sweep/accuracy_kept"][:, -1]
     alone = float(run["sweep/error_kept"][0, -1])
@@ -24,8 +24,8 @@ def measure(run: Run) -> list[Metric]:
 
 
 def _bigrams(run: Run) -> Metric:
-    """How far W_F alone is from the bigrams at the greatest width; where too far, how that depends
-    on the width."""
+    """Return how far W_F alone is from the bigrams at the greatest width; where too far, how that
+    depends on the width."""
     alone = run["sweep/kl_W_F_kept"]
     width = run["sweep/width"]
     nats = alone.mean(axis=0)
@@ -40,12 +40,12 @@ def _bigrams(run: Run) -> Metric:
 
 
 def at_d(run: Run, measure: str) -> np.ndarray:
-    """What the sweep has measured at the setting's own width, [seeds]."""
+    """Return what the sweep has measured at the setting's own width, [seeds]."""
     return run[f"sweep/{measure}"][:, run["sweep/width"] == run.config.d][:, 0]
 
 
 def shares_closed(run: Run) -> dict[str, np.ndarray]:
-    """How much of the gap to the trained model is closed, [seeds]: by cleaning the whole
+    """Return how much of the gap to the trained model is closed, [seeds]: by cleaning the whole
     construction, "stream", and by cleaning each of its matrices alone. Empty where some embedding
     has no gap."""
     kept = at_d(run, "accuracy_kept")
@@ -58,8 +58,8 @@ def shares_closed(run: Run) -> dict[str, np.ndarray]:
 
 
 def _what_W_F_reads(run: Run) -> str:
-    """Why the accuracy is lost, where leaving out one part of what W_F reads gives most
-    of it back."""
+    """Return why the accuracy is lost, where leaving out one part of what W_F reads gives most of
+    it back."""
     whole, without = (
         float(run[f"reads/accuracy_{name}"].mean()) for name in ("stream", "before_output")
     )
@@ -73,7 +73,7 @@ def _what_W_F_reads(run: Run) -> str:
 
 
 def _beside(run: Run) -> list[Metric]:
-    """The gap to the models trained at width d, and the share of it that is closed without
+    """Return the gap to the models trained at width d, and the share of it that is closed without
     cross-talk."""
     if "beside/accuracy" not in run.tensors:
         return []

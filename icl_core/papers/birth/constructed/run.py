@@ -24,14 +24,16 @@ KEPT = ("final/", "frozen/")  # of the first trained model
 
 
 def widths(config: Config) -> list[int]:
-    """The widths tried: powers of two and d; orthonormal embeddings need 2 N + T dimensions."""
+    """Return the widths tried: powers of two and d; orthonormal embeddings need 2 N + T
+    dimensions."""
     return sorted({width for width in (*WIDTHS, config.d) if width >= config.least_width})
 
 
 def constructed(
     config: Config, d: int, cross_talk: str, cleaned: tuple[str, ...] = TRAINED
 ) -> Weights:
-    """The constructed model of width d on the first embeddings, `cleaned` of its cross-talk."""
+    """Return the constructed model of width d on the first embeddings, `cleaned` of its
+    cross-talk."""
     generator = torch.Generator().manual_seed(config.seed)
     random = initialise(
         config.N, d, config.T, generator, "paper", config.feed_forward, config.embeddings
@@ -78,7 +80,7 @@ def _seeds(config: Config) -> list[Config]:
 
 
 def _phases(config: Config, seed_config: Config, task: Task, batch: Batch) -> list[Phase]:
-    """What is done with one embedding: a construction at every width, and a training."""
+    """Return what is done with one embedding: a construction at every width, and a training."""
     which = (
         f", embedding {(seed_config.seed - config.seed) % 100 + 1} of {config.seeds}"
         if config.seeds > 1
@@ -105,8 +107,8 @@ def _phases(config: Config, seed_config: Config, task: Task, batch: Batch) -> li
 def _tried(
     config: Config, d: int, task: Task, batch: Batch, resumed: Tensors, report: phases.Report
 ) -> dict[str, np.ndarray]:
-    """The constructions of one width evaluated: a phase of a single step, of which there is nothing
-    to save."""
+    """Return the constructions of one width evaluated: a phase of a single step, of which there is
+    nothing to save."""
     report(State(), dict)
     built = {talk: constructed(config, d, talk) for talk in CROSS_TALK}
     tensors = {"rows": np.stack([measured(weights, task, batch) for weights in built.values()])}
@@ -122,7 +124,8 @@ def _tried(
 
 
 def _training(config: Config) -> Training:
-    """An ordinary training at width d, as in the induction-head experiment's fastest preset."""
+    """Return an ordinary training at width d, as in the induction-head experiment's fastest
+    preset."""
     same = {
         name: getattr(config, name) for name in ("text", "N", "K", "T", "d", "triggers", "seed")
     }
@@ -132,8 +135,8 @@ def _training(config: Config) -> Training:
 def _trained(
     phase: Phase, whole: bool, task: Task, batch: Batch, resumed: Tensors, report: phases.Report
 ) -> dict[str, np.ndarray]:
-    """What a trained model achieves where the constructions are evaluated; with its matrices, if
-    `whole`."""
+    """Return what a trained model achieves where the constructions are evaluated; with its
+    matrices, if `whole`."""
     trained = phase.train(resumed, report)
     matrices = {name: array for name, array in trained.items() if name.startswith(KEPT)}
     weights = Weights(
@@ -143,7 +146,7 @@ def _trained(
 
 
 def _table(config: Config, tensors: phases.Made) -> dict[str, np.ndarray]:
-    """The sweeps; what has not been reached is NaN."""
+    """Return the sweeps; what has not been reached is NaN."""
     blank = {"rows": np.full((len(CROSS_TALK), len(MEASURES)), np.nan, np.float32)}
     table: dict[str, np.ndarray] = {"sweep/width": np.array(widths(config))}
     table |= {"names/cross_talk": names(CROSS_TALK), "names/memories": names(MEMORIES)}
@@ -160,7 +163,7 @@ def _table(config: Config, tensors: phases.Made) -> dict[str, np.ndarray]:
 
 
 def _at_d(config: Config, tensors: phases.Made) -> dict[str, np.ndarray]:
-    """What is measured at width d alone, seeds first."""
+    """Return what is measured at width d alone, seeds first."""
     rows = [tensors[f"{config.d} {seed_config.seed}"] for seed_config in _seeds(config)]
     alone, errors = (np.stack([row[name] for row in rows]) for name in ("alone", "errors"))
     measured_at_d = {f"alone/accuracy_{name}": alone[:, i, 0] for i, name in enumerate(MEMORIES)}
@@ -177,7 +180,7 @@ def _at_d(config: Config, tensors: phases.Made) -> dict[str, np.ndarray]:
 
 
 def _beside(config: Config, tensors: phases.Made) -> dict[str, np.ndarray]:
-    """What the trained models achieve, seeds first, and the first one's matrices."""
+    """Return what the trained models achieve, seeds first, and the first one's matrices."""
     rows = (
         [tensors[f"beside {seed_config.seed}"] for seed_config in _seeds(config)]
         if config.beside

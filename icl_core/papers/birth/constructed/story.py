@@ -24,7 +24,7 @@ TASK = Task(
 
 
 def _right(run: Run, talk: str = "kept") -> float:
-    """The construction's accuracy at the setting's width, with its cross-talk or without."""
+    """Return the construction's accuracy at the setting's width, with its cross-talk or without."""
     return float(at_d(run, f"accuracy_{talk}").mean())
 
 
@@ -48,7 +48,7 @@ def _whole(run: Run, view: View) -> str:
 
 
 def _exact_pairs(run: Run, view: View) -> int:
-    """Whether exact pairs make the model better, 0, or worse, 2."""
+    """Return whether exact pairs make the model better, 0, or worse, 2."""
     return 1 - int(np.sign(np.fix((_right(run, "within") - _right(run)) / 0.02)))
 
 
@@ -69,7 +69,7 @@ def _cleaned(run: Run, view: View) -> str:
 
 
 def _closed(run: Run) -> dict[str, float]:
-    """The share of the gap that each matrix closes, cleaned alone."""
+    """Return the share of the gap that each matrix closes, cleaned alone."""
     found = shares_closed(run)
     return {name: float(found[name].mean()) for name in MATRICES}
 

@@ -20,7 +20,7 @@ from icl_core.training.loop import evaluations
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: on which data the head forms first and last."""
+    """Return what you see: on which data the head forms first and last."""
     rows = speed.ordered(run)
     first, last = (speed.when(arrival(run, "accuracy", name), run) for name in (rows[0], rows[-1]))
     return (

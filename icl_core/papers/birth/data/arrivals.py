@@ -15,12 +15,12 @@ MATRICES = ("recall_W_O2", "recall_W_K2", "recall_W_K1_early")  # their curves
 
 
 def of(run: Run, tensor: str, name: str) -> np.ndarray:
-    """A tensor [seeds, data, …] of the training on the data called `name`, [seeds, …]."""
+    """Return a tensor [seeds, data, …] of the training on the data called `name`, [seeds, …]."""
     return run[tensor][:, run.names("data").index(name)]
 
 
 def times(run: Run, measure: str, name: str) -> np.ndarray:
-    """The step at which each seed's curve reaches the level, [seeds]; infinite where it
+    """Return the step at which each seed's curve reaches the level, [seeds]; infinite where it
     never does."""
     return np.array(
         [
@@ -37,17 +37,17 @@ def over_training(run: Run, measure: str, name: str) -> np.ndarray:
 
 
 def arrival(run: Run, measure: str, name: str) -> float:
-    """The same of the mean over seeds: what the drawings show."""
+    """Return the same of the mean over seeds: what the drawings show."""
     return first_crossing(run["curve/step"], of(run, f"curve/{measure}", name).mean(0), LEVEL)
 
 
 def chosen(name: str, probe: str) -> bool:
-    """Whether a probe has a choice to make: W_K2 with a single fixed trigger has none."""
+    """Return whether a probe has a choice to make: W_K2 with a single fixed trigger has none."""
     return not (name == "frequent" and probe == "recall_W_K2")
 
 
 def latest(run: Run, name: str) -> str | None:
-    """The matrix whose probe arrives last; None if several never do."""
+    """Return the matrix whose probe arrives last; None if several never do."""
     found = {probe: arrival(run, probe, name) for probe in MATRICES if chosen(name, probe)}
     last = max(found.values())
     late = [probe for probe, step in found.items() if step == last]
@@ -55,8 +55,8 @@ def latest(run: Run, name: str) -> str | None:
 
 
 def halved(run: Run, measure: str, name: str) -> np.ndarray:
-    """The step at which each seed's loss has gone half of its way from the first value to the
-    least, [seeds]."""
+    """Return the step at which each seed's loss has gone half of its way from the first value to
+    the least, [seeds]."""
     found = []
     for loss in of(run, f"curve/{measure}", name):
         found.append(
@@ -83,11 +83,12 @@ def by_case(diagonal: np.ndarray, characters: list[str]) -> tuple[np.ndarray, np
 
 
 def unevenness(diagonal: np.ndarray) -> np.ndarray:
-    """The standard deviation of stored readings [..., pairs] as a share of their mean, [...]."""
+    """Return the standard deviation of stored readings [..., pairs] as a share of their mean,
+    [...]."""
     return diagonal.std(-1) / diagonal.mean(-1)
 
 
 def correlation(one: np.ndarray, other: np.ndarray) -> float:
-    """The rank correlation of two lists of numbers."""
+    """Return the rank correlation of two lists of numbers."""
     first, second = (np.argsort(np.argsort(each)).astype(float) for each in (one, other))
     return float(np.corrcoef(first, second)[0, 1])

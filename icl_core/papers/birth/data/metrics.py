@@ -21,13 +21,14 @@ from icl_core.papers.birth.data.arrivals import (
 
 
 def measure(run: Run) -> list[Metric]:
-    """The means over seeds. What never arrives counts as arriving at the training's end: it is
-    later still."""
+    """Return the means over seeds. What never arrives counts as arriving at the training's end: it
+    is later still."""
     return [*_speed(run), *_probes(run), *_outputs(run), *_stored(run)]
 
 
 def _later(run: Run, measure: str, slow: str, quick: str) -> np.ndarray:
-    """The steps by which a measure arrives later on one kind of data than on another, [seeds]."""
+    """Return the steps by which a measure arrives later on one kind of data than on another,
+    [seeds]."""
     end = float(run["curve/step"][-1])
     return np.minimum(times(run, measure, slow), end) - np.minimum(times(run, measure, quick), end)
 
@@ -46,13 +47,14 @@ def _speed(run: Run) -> list[Metric]:
 
 
 def _lost(run: Run, measure: str, slow: str, quick: str) -> np.ndarray:
-    """How much less a measure is over the training on one kind of data than on another, [seeds]."""
+    """Return how much less a measure is over the training on one kind of data than on another,
+    [seeds]."""
     return over_training(run, measure, quick) - over_training(run, measure, slow)
 
 
 def _probes(run: Run) -> list[Metric]:
-    """What the probes lose, as means over the training: some memories never come to any one level
-    in it, so that the step at which they do would not be known."""
+    """Return what the probes lose, as means over the training: some memories never come to any one
+    level in it, so that the step at which they do would not be known."""
     keys = _lost(run, "recall_W_K1_early", "random_1", "frequent")
     output = _lost(run, "recall_W_O2", "random_1", "frequent")
     fewer = _lost(run, "recall_W_O2", "random_1", "random_5")
@@ -66,8 +68,8 @@ def _probes(run: Run) -> list[Metric]:
 
 
 def _accuracy_of_output_alone(run: Run) -> np.ndarray:
-    """The accuracy when W_O2 first has three quarters of its last recall, as a share of the last
-    accuracy, [seeds]."""
+    """Return the accuracy when W_O2 first has three quarters of its last recall, as a share of the
+    last accuracy, [seeds]."""
     recalls = of(run, "curve/recall_W_O2", UNIFORM)
     accuracies = of(run, "curve/accuracy", UNIFORM)
     first = [int(np.argmax(recall >= 0.75 * recall[-1])) for recall in recalls]
@@ -77,7 +79,7 @@ def _accuracy_of_output_alone(run: Run) -> np.ndarray:
 
 def _outputs(run: Run) -> list[Metric]:
     def gained(tensor: str) -> np.ndarray:
-        """What uniform outputs gain over bigram ones, [seeds, …]."""
+        """Return what uniform outputs gain over bigram ones, [seeds, …]."""
         return of(run, tensor, UNIFORM) - of(run, tensor, BIGRAM)
 
     ends = {
@@ -110,7 +112,7 @@ def _stored(run: Run) -> list[Metric]:
 
 
 def _uneven(run: Run, diagonal: np.ndarray) -> str:
-    """How the strength of what W_O2 stores [seeds, characters] goes with frequency."""
+    """Return how the strength of what W_O2 stores [seeds, characters] goes with frequency."""
     if claims.EVEN_OUTPUT.slack(float(unevenness(diagonal).mean())) >= 0:
         return ""
     ranks = number_text(correlation(run["task/often"], diagonal.mean(0)), 2)

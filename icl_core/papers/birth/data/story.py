@@ -69,7 +69,7 @@ def _keys(run: Run, view: View) -> str:
 
 
 def _elsewhere(run: Run) -> tuple[float, float]:
-    """What is right after training on bigram outputs, on bigram and on uniform ones."""
+    """Return what is right after training on bigram outputs, on bigram and on uniform ones."""
     own, other = (
         float(of(run, f"evaluated/accuracy_{law}", BIGRAM).mean()) for law in ("bigram", "uniform")
     )

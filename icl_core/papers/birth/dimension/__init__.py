@@ -17,7 +17,7 @@ from icl_core.papers.birth.dimension.train import compute
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: the one-step recall at the smallest and the largest width."""
+    """Return what you see: the one-step recall at the smallest and the largest width."""
     widths = run["task/widths"]
     recall = run["one_step/recall"].mean(0)[run["task/numbers"].tolist().index(16)]
     return (

@@ -22,7 +22,7 @@ FEW = 4
 
 
 def measure(run: Run) -> list[Metric]:
-    """What this run's widths can bear out, the means over seeds."""
+    """Return what this run's widths can bear out, the means over seeds."""
     widths = run["task/widths"].tolist()
     means = over_training(run)
     # [seeds, widths]
@@ -39,7 +39,8 @@ def measure(run: Run) -> list[Metric]:
 
 
 def _conditioned(run: Run) -> Metric:
-    """How the condition number changes with a doubling of the width, where it changes least."""
+    """Return how the condition number changes with a doubling of the width, where it changes
+    least."""
     widths = run["task/widths"]
     numbers = run["conditioning/number"][:, widths >= ENOUGH]  # [seeds, widths]
     ratios = numbers[:, 1:] / numbers[:, :-1]  # [seeds, doublings]
@@ -47,7 +48,7 @@ def _conditioned(run: Run) -> Metric:
 
 
 def _least(claim: Claim, gains: np.ndarray) -> Metric:
-    """The least of several gains [seeds, gains], by their means over seeds."""
+    """Return the least of several gains [seeds, gains], by their means over seeds."""
     return Metric.over_seeds(claim, gains[:, gains.mean(0).argmin()])
 
 

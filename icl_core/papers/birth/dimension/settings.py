@@ -61,12 +61,12 @@ class View:
 
 
 def widths_of(config: Config) -> list[int]:
-    """The widths that a config compares, the smallest first."""
+    """Return the widths that a config compares, the smallest first."""
     return [int(d) for d in WIDTHS[config.widths].split(", ")]
 
 
 def training(config: Config, d: int, seed: int) -> one.Config:
-    """The model and task of one width, the `seed`-th: nothing but W_O2 will learn."""
+    """Return the model and task of one width, the `seed`-th: nothing but W_O2 will learn."""
     return one.Config(
         triggers="random",
         d=d,

@@ -35,7 +35,7 @@ def _task(config: Config) -> str:
 
 
 def _recall(run: Run, d: int, batches: int) -> float:
-    """The one-step recall, the mean over seeds."""
+    """Return the one-step recall, the mean over seeds."""
     widths = run["task/widths"].tolist()
     numbers = run["task/numbers"].tolist()
     return float(run["one_step/recall"].mean(0)[numbers.index(batches), widths.index(d)])
@@ -51,7 +51,7 @@ def _narrow(run: Run, view: View) -> str:
 
 
 def _gains(run: Run, d: int, batches: int) -> tuple[float, float]:
-    """What twice the width and what twice the data adds to the one-step recall."""
+    """Return what twice the width and what twice the data adds to the one-step recall."""
     now = _recall(run, d, batches)
     return _recall(run, 2 * d, batches) - now, _recall(run, d, 2 * batches) - now
 
@@ -86,8 +86,8 @@ def _theory(run: Run, view: View) -> str:
 
 
 def _reached(run: Run) -> tuple[float, float, float]:
-    """The mean recall over the training: d = 32 at the fixed rate, at its best, and the largest
-    width at its best."""
+    """Return the mean recall over the training: d = 32 at the fixed rate, at its best, and the
+    largest width at its best."""
     means = over_training(run)
     low = run["task/widths"].tolist().index(32)
     best = at_rates(means, tuned(run)).mean(0)
@@ -108,7 +108,7 @@ def _tuned(run: Run, view: View) -> str:
 
 
 def _against_one(run: Run, view: View) -> str:
-    """What many steps recall in few dimensions, at the best rate, beside a single step."""
+    """Return what many steps recall in few dimensions, at the best rate, beside a single step."""
     last = float(
         at_rates(run["curve/recall"][..., -1], tuned(run)).mean(0)[
             run["task/widths"].tolist().index(32)

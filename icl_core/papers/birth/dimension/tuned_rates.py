@@ -13,14 +13,15 @@ FROM = 64  # the least width of which theory's recall is held against simulation
 
 
 def over_training(run: Run) -> np.ndarray:
-    """The mean recall over the training, [seeds, widths, rates]: what a learning rate
-    is tuned for."""
+    """Return the mean recall over the training, [seeds, widths, rates]: what a learning rate is
+    tuned for."""
     steps = run["curve/step"]
     return np.trapezoid(run["curve/recall"], steps, axis=-1) / (steps[-1] - steps[0])
 
 
 def tuned(run: Run) -> np.ndarray:
-    """The index of the best learning rate of each width, by the mean over seeds, [widths]."""
+    """Return the index of the best learning rate of each width, by the mean over seeds,
+    [widths]."""
     return np.nan_to_num(over_training(run)).mean(0).argmax(-1)
 
 
@@ -30,13 +31,13 @@ def at_rates(values: np.ndarray, rates: np.ndarray) -> np.ndarray:
 
 
 def fixed(run: Run) -> np.ndarray:
-    """The fixed learning rate's index, for each width."""
+    """Return the fixed learning rate's index, for each width."""
     return np.full(len(run["task/widths"]), FIXED)
 
 
 def halves(run: Run, rates: np.ndarray) -> np.ndarray:
-    """The step at which each seed recalls half of the pairs, [seeds, widths]; infinite where it
-    never does."""
+    """Return the step at which each seed recalls half of the pairs, [seeds, widths]; infinite where
+    it never does."""
     curves = at_rates(run["curve/recall"], rates)
     return np.array(
         [[first_crossing(run["curve/step"], curve, HALF) for curve in seed] for seed in curves]
@@ -44,8 +45,8 @@ def halves(run: Run, rates: np.ndarray) -> np.ndarray:
 
 
 def contour(run: Run, level: float) -> np.ndarray:
-    """The width at which theory's recall passes a level, for each number of batches, the mean over
-    seeds; NaN where it does not between the ends of `theory/fine`."""
+    """Return the width at which theory's recall passes a level, for each number of batches, the
+    mean over seeds; NaN where it does not between the ends of `theory/fine`."""
     fine = run["theory/fine"]
     recall = run["theory/recall"].mean(0)
     found = np.array([first_crossing(np.log(fine), row, level) for row in recall])

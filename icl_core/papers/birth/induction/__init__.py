@@ -47,7 +47,7 @@ from icl_core.training.loop import evaluations
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: the model's accuracy at the step shown, beside what it could be."""
+    """Return what you see: the model's accuracy at the step shown, beside what it could be."""
     if grafted.wanted(run.config, view):
         return grafted_headline.headline(run, view, _when(run, run.step(view)))
     step = run.step(view)
@@ -98,7 +98,7 @@ def _per_token(config: Config) -> float:
 
 
 def _trains(config: Config) -> bool:
-    """Whether there are curves: a visitor's own matrices have a single evaluation."""
+    """Return whether there are curves: a visitor's own matrices have a single evaluation."""
     return config.trains
 
 
@@ -107,8 +107,8 @@ SEED = ("seed_shown",)
 
 
 def expected_recall_share(config: Config) -> float:
-    """The share of N random pairs, all as strong, that a matrix of this width recalls: it has d²
-    numbers for them."""
+    """Return the share of N random pairs, all as strong, that a matrix of this width recalls: it
+    has d² numbers for them."""
     return float(recalled(config.d, np.ones(config.N)).mean())
 
 

@@ -31,7 +31,7 @@ CLAIMS = (HALF, WIDER)
 
 
 def findings(measured: Sequence[tuple[Config, Mapping[str, float]]]) -> list[Metric]:
-    """The widths at which the memories of two layers recall one half."""
+    """Return the widths at which the memories of two layers recall one half."""
     (first, first_error), (second, second_error) = (
         _half(measured, RECALL[name].id) for name in ("W_O2", "W_K2")
     )
@@ -46,8 +46,8 @@ def findings(measured: Sequence[tuple[Config, Mapping[str, float]]]) -> list[Met
 def _half(
     measured: Sequence[tuple[Config, Mapping[str, float]]], claim: str
 ) -> tuple[float, float]:
-    """The log of the width at which a recall passes one half, and its error: a line through log d
-    against the logit of recall, of the runs that recall some and not all."""
+    """Return the log of the width at which a recall passes one half, and its error: a line through
+    log d against the logit of recall, of the runs that recall some and not all."""
     points = [
         (config.d, values[claim]) for config, values in measured if 0 < values.get(claim, 0) < 1
     ]

@@ -75,7 +75,7 @@ def at_snapshot(run: Run, snapshot: int) -> Looked:
 
 @lru_cache(maxsize=2)  # the same at every snapshot
 def best_right(run: Run) -> Float[Tensor, "batch T"]:
-    """How often what the best predictor takes for the likeliest is what follows, on the same
+    """Return how often what the best predictor takes for the likeliest is what follows, on the same
     sequences."""
     task = task_of(run.config)
     batch = held_out(task, SEQUENCES, "cpu")
@@ -129,8 +129,8 @@ def probes_over_training(run: Run) -> list[HeadProbes]:
 
 
 def errors_by_first(found: Looked) -> dict[str, tuple[float, float]]:
-    """The share of wrong predictions in context with its standard error, by the position of the
-    trigger's first occurrence, counted from 1: the ranges by name, "1–16" and so on; NaN where
+    """Return the share of wrong predictions in context with its standard error, by the position of
+    the trigger's first occurrence, counted from 1: the ranges by name, "1–16" and so on; NaN where
     there is none."""
     inputs = found.batch.inputs
     inside = found.batch.in_context
@@ -155,8 +155,8 @@ def on_previous(found: Looked) -> tuple[float, float]:
 
 
 def on_followers(found: Looked) -> dict[str, tuple[float, float]]:
-    """The last layer's mean mass on what followed the query's earlier occurrences, and a uniform
-    attention's: at triggers, and at other characters that come again."""
+    """Return the last layer's mean mass on what followed the query's earlier occurrences, and a
+    uniform attention's: at triggers, and at other characters that come again."""
     again = found.uniform > 0
     groups = {"triggers": found.batch.in_context, "others": found.batch.global_}
     return {
@@ -186,7 +186,7 @@ def on_bigrams(found: Looked, task: Task) -> tuple[float, float]:
 
 
 def in_words(found: Looked, config: Config) -> str:
-    """How far layer 1 reaches, and of a model with W_F what its errors are."""
+    """Return how far layer 1 reaches, and of a model with W_F what its errors are."""
     said = []
     if config.layers == 2:
         early, late = on_previous(found)
@@ -204,9 +204,9 @@ def in_words(found: Looked, config: Config) -> str:
 
 
 def spread(attention: Float[np.ndarray, "T T"]) -> tuple[float, float]:
-    """How even an attention map is: the mean entropy of its rows as a share of log t, the most it
-    could be, and the largest weight over the uniform one, the mean over rows. Rows of few keys are
-    left out."""
+    """Return how even an attention map is: the mean entropy of its rows as a share of log t, the
+    most it could be, and the largest weight over the uniform one, the mean over rows. Rows of few
+    keys are left out."""
     rows = range(ROWS, len(attention))
     shares = []
     largest = []

@@ -63,8 +63,8 @@ def align(name: str, trained: Readings, constructed: Readings, seen: Seen | None
 
 
 def causal(T: int) -> Bool[Tensor, "t t"]:
-    """Which readings of W_K1 a causal model ever uses: query t + 1 (row t) with keys up
-    to itself."""
+    """Return which readings of W_K1 a causal model ever uses: query t + 1 (row t) with keys up to
+    itself."""
     return torch.ones(T - 1, T - 1, dtype=torch.bool).tril(1)
 
 
@@ -83,7 +83,7 @@ class Comparison:
 
 
 def compare(name: str, weights: Weights, config: Any) -> Comparison:
-    """The trained matrix `name` and what eqs. 7 and 8 build from the same embeddings."""
+    """Return the trained matrix `name` and what eqs. 7 and 8 build from the same embeddings."""
     task = task_of(config)
     built = construct(weights, task)
     trained, constructed = (memory_scores(name, each, task) for each in (weights, built))
@@ -97,13 +97,15 @@ def compare(name: str, weights: Weights, config: Any) -> Comparison:
 
 
 def rank(matrix: Tensor) -> int:
-    """How many singular directions hold 99 % of the matrix's square; none of a zero matrix."""
+    """Return how many singular directions hold 99 % of the matrix's square; none of a zero
+    matrix."""
     energy = torch.linalg.svdvals(matrix).double().square().cumsum(0)
     return int((energy < 0.99 * energy[-1]).sum()) + 1 if energy[-1] > 0 else 0
 
 
 def wrong(name: str, found: Scores) -> list[tuple[str, str, str, float]]:
-    """The pairs recalled wrongly: asked with, answered, should be, short by; the worst first."""
+    """Return the pairs recalled wrongly: asked with, answered, should be, short by; the worst
+    first."""
     if name not in OVER:
         return []
     S = found.matrix

@@ -10,18 +10,18 @@ from icl_core.papers.birth.shared.train import FROZEN
 
 
 def origin(run: Run) -> str:
-    """Where the matrices of a run come from: "trained" here, or "given" by a visitor."""
+    """Return where the matrices of a run come from: "trained" here, or "given" by a visitor."""
     return "trained" if run.config.trains else "given"
 
 
 def at_step(run: Run, view: View) -> str:
-    """Which of a run's models is shown, as a title begins."""
+    """Return which of a run's models is shown, as a title begins."""
     return f"Step {run.step(view)}" if run.config.trains else "As given"
 
 
 def weights_at(run: Run, snapshot: int) -> Weights:
-    """The weights at a snapshot, float32 on the CPU; the last one exactly, earlier ones about as
-    they were."""
+    """Return the weights at a snapshot, float32 on the CPU; the last one exactly, earlier ones
+    about as they were."""
     last = snapshot == len(run.snapshot_steps) - 1
     names = [name.removeprefix("final/") for name in run.tensors if name.startswith("final/")]
     found = {name: run[f"final/{name}"] if last else run.snapshot(name, snapshot) for name in names}

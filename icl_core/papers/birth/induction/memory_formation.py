@@ -13,14 +13,14 @@ WINDOW = 5  # evaluations
 
 
 def half_step(run: Run, curve: np.ndarray, never: float = np.nan) -> float:
-    """The training step at which a curve [evaluations] first passes one half, or `never`."""
+    """Return the training step at which a curve [evaluations] first passes one half, or `never`."""
     passed = np.flatnonzero(curve >= 0.5)
     return float(run["curve/step"][passed[0]]) if len(passed) else never
 
 
 def half_way(run: Run, name: str) -> np.ndarray:
-    """The step at which each seed's loss has gone half of the way from its first value to its
-    least, [seeds]."""
+    """Return the step at which each seed's loss has gone half of the way from its first value to
+    its least, [seeds]."""
     halves = [
         np.flatnonzero(loss <= (loss[0] + loss.min()) / 2)[0] for loss in run[f"curve/{name}"]
     ]
@@ -28,7 +28,7 @@ def half_way(run: Run, name: str) -> np.ndarray:
 
 
 def over_training(run: Run, name: str) -> np.ndarray:
-    """The mean of each seed's curve over the training, [seeds]."""
+    """Return the mean of each seed's curve over the training, [seeds]."""
     step = run["curve/step"]
     return np.trapezoid(run[f"curve/{name}"], step, axis=1) / (step[-1] - step[0])
 

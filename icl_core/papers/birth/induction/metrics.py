@@ -33,8 +33,8 @@ OF_PRESET = {FASTEST: claims.CLASSROOM, ORDER: claims.CLASSROOM_ORDER, BOTH: cla
 
 
 def measure(run: Run) -> list[Metric]:
-    """The claims that this run's setting can bear out, measured; over seeds the least favourable
-    counts."""
+    """Return the claims that this run's setting can bear out, measured; over seeds the least
+    favourable counts."""
     config = run.config
     if not config.trains:
         return _uploaded(run)
@@ -55,7 +55,7 @@ def measure(run: Run) -> list[Metric]:
 
 
 def _uploaded(run: Run) -> list[Metric]:
-    """What matrices that were not trained here achieve: no claim speaks of them."""
+    """Return what matrices that were not trained here achieve: no claim speaks of them."""
     accuracy, error = (
         float(run[f"evaluated/{name}"][0]) for name in ("accuracy", "accuracy_error")
     )
@@ -76,14 +76,14 @@ def _uploaded(run: Run) -> list[Metric]:
 
 
 def accuracy_at(run: Run, step: float, name: str = "accuracy") -> float:
-    """The mean over seeds of an accuracy at a training step, which may lie between two
+    """Return the mean over seeds of an accuracy at a training step, which may lie between two
     evaluations."""
     return float(np.interp(step, run["curve/step"], mean_of(run[f"curve/{name}"])))
 
 
 def milestones(run: Run) -> dict[str, float]:
-    """The training step at which each memory first recalls one half of its pairs, the mean over
-    seeds, if it does; and the step at which what was frozen is let go."""
+    """Return the training step at which each memory first recalls one half of its pairs, the mean
+    over seeds, if it does; and the step at which what was frozen is let go."""
     if not run.config.trains:
         return {}
     found = {
@@ -107,8 +107,8 @@ def _metric(
     more: bool = True,
     reason: str = "",
 ) -> Metric:
-    """The claim measured. Where it fails, `reason` says why, if this run has measured that; and
-    where `more` training could change it, the training must have come to its end."""
+    """Return the claim measured. Where it fails, `reason` says why, if this run has measured that;
+    and where `more` training could change it, the training must have come to its end."""
     if claim.slack(float(value)) >= 0:
         return Metric(claim, float(value), error)
     return Metric(
@@ -123,14 +123,14 @@ def _metric(
 def _over_seeds(
     run: Run, claim: Claim, values: np.ndarray, *, more: bool = True, alone: float | None = None
 ) -> Metric:
-    """The claim measured by the mean of `values` [seeds]; see `_metric`."""
+    """Return the claim measured by the mean of `values` [seeds]; see `_metric`."""
     found = Metric.over_seeds(claim, values, alone)
     falls = more and claim.slack(float(values.mean())) < 0
     return replace(found, unfinished=still_falling(run["batch/in_context_loss"]) if falls else "")
 
 
 def _accuracy(run: Run) -> list[Metric]:
-    """The worst seed's accuracy on the test set."""
+    """Return the worst seed's accuracy on the test set."""
     config = run.config
     found = [claims.RANDOM if config.triggers == "random" else claims.FIXED]
     if config.positions == "in_context" and config.triggers == "random":
@@ -147,7 +147,7 @@ def _accuracy(run: Run) -> list[Metric]:
 
 
 def where_it_errs(run: Run) -> str:
-    """Why the accuracy is what it is, as far as the first seed's final weights tell."""
+    """Return why the accuracy is what it is, as far as the first seed's final weights tell."""
     if "final/W_O2" not in run.tensors:
         return ""
     found = attention_scores.at_snapshot(run, len(run.snapshot_steps) - 1)
@@ -162,7 +162,8 @@ def where_it_errs(run: Run) -> str:
 
 
 def _order(run: Run) -> list[Metric]:
-    """How W_O2 stands to the two others in time, and the early rows of W_K1 to the late ones."""
+    """Return how W_O2 stands to the two others in time, and the early rows of W_K1 to the late
+    ones."""
     each = top_down(run)  # [seeds]
     early, late = (over_training(run, f"recall_W_K1_{which}_rows") for which in ("early", "late"))
     unlearned = (
@@ -178,7 +179,8 @@ def _order(run: Run) -> list[Metric]:
 
 
 def _even_output(run: Run) -> list[Metric]:
-    """How evenly W_O2 stores its pairs, by the matrices that the run holds: the first seed's."""
+    """Return how evenly W_O2 stores its pairs, by the matrices that the run holds: the first
+    seed's."""
     if "final/W_O2" not in run.tensors:
         return []
     weights = weights_at(run, len(run.snapshot_steps) - 1)
@@ -187,7 +189,8 @@ def _even_output(run: Run) -> list[Metric]:
 
 
 def _start(run: Run) -> list[Metric]:
-    """How even the attention of the less even layer is before training, on held-out sequences."""
+    """Return how even the attention of the less even layer is before training, on held-out
+    sequences."""
     scales = {"paper": claims.UNIFORM_START, "code": claims.UNIFORM_START_OF_THE_CODE}
     evenness = []
     for index in range(run.config.seeds):
@@ -197,7 +200,7 @@ def _start(run: Run) -> list[Metric]:
 
 
 def _frozen(run: Run) -> list[Metric]:
-    """What has been learned at the last evaluation before the thaw."""
+    """Return what has been learned at the last evaluation before the thaw."""
     config = run.config
     at = before_thaw(run)
     step = float(run["curve/step"][at])
@@ -239,7 +242,7 @@ def _nothing_frozen(run: Run) -> Run | None:
 
 
 def _together_is_beneficial(run: Run) -> list[Metric]:
-    """How much more is right at the last common step before the thaw with nothing frozen."""
+    """Return how much more is right at the last common step before the thaw with nothing frozen."""
     free = _nothing_frozen(run)
     if free is None:
         return []
@@ -259,7 +262,8 @@ def _easier(run: Run, claim: Claim, second: str) -> Metric:
 
 
 def _together(run: Run) -> list[Metric]:
-    """The claims on joint training: all positions count, W_F learns beside the induction head."""
+    """Return the claims on joint training: all positions count, W_F learns beside the induction
+    head."""
     later = half_way(run, "in_context_loss") - half_way(run, "global_loss")  # [seeds]
     found = [_over_seeds(run, claims.GLOBAL_FIRST, later, more=False)]
     if run.config.feed_forward:
@@ -276,8 +280,8 @@ def _together(run: Run) -> list[Metric]:
 
 
 def _copies(run: Run) -> list[Metric]:
-    """How often the model copies against the bigrams, by the weights that the run holds: the first
-    seed's."""
+    """Return how often the model copies against the bigrams, by the weights that the run holds: the
+    first seed's."""
     if not claims.COPIES_THE_UNLIKELY.is_at(run.config):
         return []
     looked = attention_scores.at_snapshot(run, len(run.snapshot_steps) - 1)
@@ -294,5 +298,5 @@ def _elsewhere(run: Run) -> Metric:
 
 
 def other_law(outputs: str) -> str:
-    """The law of outputs that is not trained on."""
+    """Return the law of outputs that is not trained on."""
     return "bigram" if outputs == "uniform" else "uniform"

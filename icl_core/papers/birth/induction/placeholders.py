@@ -53,8 +53,8 @@ def kept(run: Run, snapshot: int) -> dict[str, Kept]:
 
 
 def models(trained: Weights, task: Task) -> dict[str, Weights]:
-    """The models of which `kept` tells: each constructed matrix times the factor that fits its
-    readings best."""
+    """Return the models of which `kept` tells: each constructed matrix times the factor that fits
+    its readings best."""
     names = list(trained.trained())
     made = {way: construct(trained, task, cross_talk=way) for way in ("kept", "stream")}
     fitted = {
@@ -79,7 +79,7 @@ def _fitted(name: str, trained: Weights, built: Weights, task: Task) -> Float[Te
 
 @torch.no_grad()
 def logits_of(weights: Weights, batch: Batch) -> Float[Tensor, "batch T N"]:
-    """The logits less their mean at each position, which the softmax cannot see."""
+    """Return the logits less their mean at each position, which the softmax cannot see."""
     found = torch.cat([forward(weights, tokens)[0] for tokens in batch.inputs.split(AT_ONCE)])
     return found - found.mean(-1, keepdim=True)
 

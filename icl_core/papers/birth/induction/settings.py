@@ -76,7 +76,8 @@ FIGURE_4 = replace(BOTH, triggers="random", K=3, steps=600)
 
 
 def paper_size(config: Config, steps: int) -> Config:
-    """The same setting at the paper's own size: T = 256, batches of 512 (d is 128 already)."""
+    """Return the same setting at the paper's own size: T = 256, batches of 512 (d is 128
+    already)."""
     return replace(config, T=256, batch=512, steps=steps)
 
 

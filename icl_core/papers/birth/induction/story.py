@@ -53,18 +53,18 @@ def _start(run: Run, view: View) -> str:
 
 
 def _heads(run: Run, index: int) -> Heads:
-    """What the model makes of the stage's own sequence at a snapshot."""
+    """Return what the model makes of the stage's own sequence at a snapshot."""
     return stage.heads(run, View(snapshot=index))
 
 
 def _first_of(run: Run) -> int | None:
-    """Which of ORDER recalls half of its pairs first; None if none ever does."""
+    """Return which of ORDER recalls half of its pairs first; None if none ever does."""
     steps = [milestones(run).get(name, np.inf) for name in ORDER]
     return int(np.argmin(steps)) if min(steps) < np.inf else None
 
 
 def _output_first(run: Run) -> float | None:
-    """The step at which W_O2 recalls half of its pairs, if it is the first that does."""
+    """Return the step at which W_O2 recalls half of its pairs, if it is the first that does."""
     return milestones(run)[ORDER[2]] if _first_of(run) == 2 else None
 
 
@@ -76,8 +76,8 @@ def _order(run: Run, view: View) -> str:
 
 
 def _looks_back(run: Run) -> float | None:
-    """The step of the first snapshot where layer 1 puts most of its attention on the character
-    before."""
+    """Return the step of the first snapshot where layer 1 puts most of its attention on the
+    character before."""
     return _first(
         run,
         lambda shown: (
@@ -87,7 +87,8 @@ def _looks_back(run: Run) -> float | None:
 
 
 def _finds(run: Run) -> float | None:
-    """The step of the first snapshot where layer 2 puts most of its attention where it should."""
+    """Return the step of the first snapshot where layer 2 puts most of its attention where it
+    should."""
     return _first(
         run,
         lambda shown: (
@@ -114,7 +115,7 @@ def _found(run: Run, view: View) -> str:
 
 
 def _left(run: Run, view: View) -> float:
-    """The accuracy that the view's grafts leave."""
+    """Return the accuracy that the view's grafts leave."""
     return achieved(run, view)["accuracy"]
 
 

@@ -24,7 +24,7 @@ from icl_core.training.loop import evaluations
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: how many times the steps twice the length takes, with each optimiser."""
+    """Return what you see: how many times the steps twice the length takes, with each optimiser."""
     found = [
         (doubling(run, view.until, name), OPTIMISERS.get(name, name))
         for name in run.names("optimisers")

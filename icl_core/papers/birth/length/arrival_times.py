@@ -35,28 +35,28 @@ def times(run: Run, measure: str, optimiser: str) -> np.ndarray:
 
 
 def slopes(lengths: np.ndarray, arrived: np.ndarray) -> np.ndarray:
-    """The slope of log time against log length, by least squares, of each seed that arrives at
-    every length."""
+    """Return the slope of log time against log length, by least squares, of each seed that arrives
+    at every length."""
     whole = arrived[np.isfinite(arrived).all(1)]
     x = np.log(lengths) - np.log(lengths).mean()
     return np.log(np.maximum(whole, 1.0)) @ x / (x @ x)
 
 
 def slope(run: Run, measure: str, optimiser: str) -> Slope | None:
-    """The mean slope over seeds; None if no seed arrives at every length."""
+    """Return the mean slope over seeds; None if no seed arrives at every length."""
     found = slopes(run["task/lengths"], times(run, measure, optimiser))
     return Slope(float(found.mean()), standard_error(found)) if len(found) else None
 
 
 def doubling(run: Run, measure: str, optimiser: str) -> float:
-    """How many times as long it takes when the length is doubled, by the slope; NaN if that is not
-    known."""
+    """Return how many times as long it takes when the length is doubled, by the slope; NaN if that
+    is not known."""
     found = slope(run, measure, optimiser)
     return 2**found.mean if found else float("nan")
 
 
 def written(found: Slope | None) -> str:
-    """A slope in words."""
+    """Return a slope in words."""
     if found is None:
         return "unknown"
     return number(found.mean, 2) + (

@@ -11,7 +11,7 @@ NEVER = "Not every training comes so far at every length."
 
 
 def measure(run: Run) -> list[Metric]:
-    """The slopes, their means over seeds."""
+    """Return the slopes, their means over seeds."""
     if run.config.repeats == "1":
         return [_slope(run, claims.ONCE_SGD, "sgd"), _slope(run, claims.ONCE_ADAMW, "adamw")]
     if not run.config.in_the_papers_task:
@@ -28,7 +28,7 @@ def _slope(run: Run, claim: Claim, optimiser: str) -> Metric:
 
 
 def _of_a_share(run: Run) -> list[Metric]:
-    """The larger of the slopes with the two optimisers."""
+    """Return the larger of the slopes with the two optimisers."""
     every = [slopes(run["task/lengths"], times(run, "accuracy", name)) for name in OPTIMISERS]
     if not all(len(found) for found in every):
         return [Metric(claims.SHARE, None, unfinished=NEVER)]
@@ -36,7 +36,7 @@ def _of_a_share(run: Run) -> list[Metric]:
 
 
 def _shares(run: Run) -> str:
-    """What this run has measured of the signal from which the head starts."""
+    """Return what this run has measured of the signal from which the head starts."""
     told = ", ".join(
         f"{share:.0%} at T = {T}"
         for T, share in zip(run["task/lengths"], run["task/even"], strict=True)

@@ -165,7 +165,7 @@ class View:
 
 
 def lengths_of(config: Config) -> list[int]:
-    """The sequence lengths that a config compares, the shortest first."""
+    """Return the sequence lengths that a config compares, the shortest first."""
     return [length for length in (32, 64, 128, 256) if length <= int(config.lengths)]
 
 

@@ -28,7 +28,7 @@ def _task(config: Config) -> str:
 
 
 def _longer(run: Run, measure: str, optimiser: str) -> int:
-    """Which of CHOICES comes true when the length is doubled."""
+    """Return which of CHOICES comes true when the length is doubled."""
     return int(np.digitize(np.nan_to_num(doubling(run, measure, optimiser), nan=1.0), BOUNDS))
 
 

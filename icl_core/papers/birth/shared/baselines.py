@@ -13,8 +13,8 @@ AT_ONCE = 128  # sequences evaluated together, to bound the memory
 
 
 def best_in_context(task: Task, inputs: Int[Tensor, "batch T"]) -> Float[Tensor, "batch T N"]:
-    """The best predictor of the next token that is known here, after every position, float64 on the
-    CPU.
+    """Return the best predictor of the next token that is known here, after every position, float64
+    on the CPU.
 
     It knows pi_u, pi_b, pi_o, K, how triggers are chosen, and all that stands before; not which
     tokens are triggers. What it does not know it infers by Bayes' rule, but for one approximation:
@@ -60,16 +60,16 @@ def best_in_context(task: Task, inputs: Int[Tensor, "batch T"]) -> Float[Tensor,
 def best_hits(
     task: Task, inputs: Int[Tensor, "batch T"], targets: Int[Tensor, "batch T"]
 ) -> Float[Tensor, "batch T"]:
-    """How often what `best_in_context` takes for the likeliest is what follows (`hits`), on the
-    CPU."""
+    """Return how often what `best_in_context` takes for the likeliest is what follows (`hits`), on
+    the CPU."""
     parts = zip(inputs.split(AT_ONCE), targets.cpu().split(AT_ONCE), strict=True)
     return torch.cat([hits(best_in_context(task, tokens), follows) for tokens, follows in parts])
 
 
 def unusual(task: Task, inputs: Int[Tensor, "batch T"]) -> Float[Tensor, "batch T N"]:
-    """How much more often than usual each token has come up so far: its count less what pi_u lets
-    expect. The largest names a trigger's output without a look at the order of the tokens: it comes
-    whenever its trigger does."""
+    """Return how much more often than usual each token has come up so far: its count less what pi_u
+    lets expect. The largest names a trigger's output without a look at the order of the tokens: it
+    comes whenever its trigger does."""
     count = torch.nn.functional.one_hot(inputs.cpu(), task.N).double().cumsum(1)  # (batch, T, N)
     return count - torch.arange(1, inputs.shape[1] + 1)[:, None] * task.unigram
 

@@ -33,7 +33,7 @@ def following(tokens: Int[Tensor, "*heads T"]) -> Bool[Tensor, "*heads T T"]:
 
 
 def on_previous(attention: Float[Tensor, "*heads T T"]) -> Float[Tensor, "*heads T"]:
-    """The mass on t − 1; NaN at the first position, which has none before it."""
+    """Return the mass on t − 1; NaN at the first position, which has none before it."""
     first = attention.new_full((*attention.shape[:-2], 1), math.nan)
     return torch.cat([first, attention.diagonal(-1, -2, -1)], -1)
 
@@ -41,8 +41,8 @@ def on_previous(attention: Float[Tensor, "*heads T T"]) -> Float[Tensor, "*heads
 def on_followers(
     attention: Float[Tensor, "*heads T T"], tokens: Int[Tensor, "*#heads T"]
 ) -> Float[Tensor, "*heads T"]:
-    """The mass on what followed the earlier occurrences of the query's token; NaN where nothing
-    did."""
+    """Return the mass on what followed the earlier occurrences of the query's token; NaN where
+    nothing did."""
     follows = following(tokens)
     return (attention * follows).sum(-1).masked_fill(~follows.any(-1), math.nan)
 
@@ -55,8 +55,8 @@ def by_chance(tokens: Int[Tensor, "*heads T"]) -> Float[Tensor, "*heads T"]:
 
 
 def uniformity(attention: Float[Tensor, "*heads T T"]) -> Float[Tensor, "*heads T"]:
-    """The entropy of a row as a share of log t, the most it can be: 1 is spread evenly, 0 is all on
-    one key. NaN in the first `ROWS` rows of a longer map."""
+    """Return the entropy of a row as a share of log t, the most it can be: 1 is spread evenly, 0 is
+    all on one key. NaN in the first `ROWS` rows of a longer map."""
     T = attention.shape[-1]
     entropy = torch.special.entr(attention).sum(-1)  # 0 log 0 = 0
     shares = entropy / torch.arange(1, T + 1, device=attention.device).log()
@@ -67,7 +67,8 @@ def uniformity(attention: Float[Tensor, "*heads T T"]) -> Float[Tensor, "*heads 
 def average(
     values: Float[Tensor, "batch *heads T"], where: Bool[Tensor, "batch T"] | None = None
 ) -> Float[Tensor, "*heads"]:
-    """The mean over sequences and over the queries `where` that have a value: NaN if none has."""
+    """Return the mean over sequences and over the queries `where` that have a value: NaN if none
+    has."""
     known = values.isfinite()
     if where is not None:
         known = known & where.reshape(len(where), *[1] * (values.dim() - 2), where.shape[-1])
@@ -76,8 +77,8 @@ def average(
 
 
 def by_position(values: Float[Tensor, "batch *heads T"]) -> Float[Tensor, "*heads T"]:
-    """The mean over sequences at every position, of those that have a value there; NaN where none
-    has."""
+    """Return the mean over sequences at every position, of those that have a value there; NaN where
+    none has."""
     return values.nanmean(0)
 
 
@@ -106,8 +107,8 @@ class Behaviour(NamedTuple):
 def measure(
     attention: Float[Tensor, "batch *heads T T"], tokens: Int[Tensor, "batch T"]
 ) -> Measures:
-    """All measures of some sequences: those of several chunks can be put end to end before they are
-    averaged."""
+    """Return all measures of some sequences: those of several chunks can be put end to end before
+    they are averaged."""
     spread = tokens.reshape(len(tokens), *[1] * (attention.dim() - 3), -1)
     followers = on_followers(attention, spread)
     return Measures(
@@ -121,8 +122,8 @@ def measure(
 def summary(
     found: Measures, in_context: Bool[Tensor, "batch T"], others: Bool[Tensor, "batch T"]
 ) -> Behaviour:
-    """What every head does: `in_context` and `others` are the queries that are triggers and that
-    are none (`Batch.in_context`, `Batch.global_`)."""
+    """Return what every head does: `in_context` and `others` are the queries that are triggers and
+    that are none (`Batch.in_context`, `Batch.global_`)."""
     return Behaviour(
         average(found.previous),
         average(found.followers, in_context),
@@ -134,16 +135,16 @@ def summary(
 
 
 def beyond(mass: float, even: float) -> float:
-    """How far a mass has come from a uniform attention's to all of it: 0 is chance, 1 is all. A
-    sequence that repeats one character holds little but its followers, so the mass alone would say
-    little."""
+    """Return how far a mass has come from a uniform attention's to all of it: 0 is chance, 1 is
+    all. A sequence that repeats one character holds little but its followers, so the mass alone
+    would say little."""
     return (mass - even) / (1 - even) if even < 1 else 0.0
 
 
 def role(previous: float, followers: float, even: float, uniform: float) -> str:
-    """What a head does, by what most of its attention is on: its mass on t − 1 and, at triggers, on
-    followers, as far as that is beyond a uniform attention's `even`. One with too little on either
-    is uniform if it is spread evenly."""
+    """Return what a head does, by what most of its attention is on: its mass on t − 1 and, at
+    triggers, on followers, as far as that is beyond a uniform attention's `even`. One with too
+    little on either is uniform if it is spread evenly."""
     masses = {PREVIOUS: previous, INDUCTION: beyond(followers, even)}
     name = max(masses, key=lambda each: -1 if math.isnan(masses[each]) else masses[each])
     if masses[name] >= MOST:

@@ -41,7 +41,7 @@ class Blocks(NamedTuple):
     columns: dict[str, list[str]]
 
     def block(self, row: str, column: str) -> Float[np.ndarray, "rows columns"]:
-        """The readings of two parts."""
+        """Return the readings of two parts."""
         return self.matrix[span(self.rows, row), span(self.columns, column)]
 
 
@@ -57,14 +57,14 @@ class Read(NamedTuple):
 
 
 def span(parts: Mapping[str, list[str]], name: str) -> slice:
-    """Where a part's rows or columns are."""
+    """Return where a part's rows or columns are."""
     before = list(parts)[: list(parts).index(name)]
     start = sum(len(parts[each]) for each in before)
     return slice(start, start + len(parts[name]))
 
 
 def blocks_of(name: str, weights: Weights, task: Task, most: int | None = None) -> Blocks:
-    """The readings of W_K1, W_K2, W_O2 or W_F with all that it meets; `most` characters and
+    """Return the readings of W_K1, W_K2, W_O2 or W_F with all that it meets; `most` characters and
     positions at most."""
     keys = _stream(name, weights)
     V = keys if name.startswith("W_K") else {"w_U": weights.W_U}
@@ -75,8 +75,8 @@ def blocks_of(name: str, weights: Weights, task: Task, most: int | None = None) 
 def block_products(
     V: Mapping[str, Parts], U: Mapping[str, Parts], task: Task, most: int | None
 ) -> Blocks:
-    """The products of all vectors V with all U, which are what a matrix makes of the
-    vectors read."""
+    """Return the products of all vectors V with all U, which are what a matrix makes of the vectors
+    read."""
     places = next(iter(len(each) for part, each in {**U, **V}.items() if _place(part)))
     kept = {False: _frequent(task, most), True: torch.arange(places)[:most]}
     labels = {
@@ -91,7 +91,7 @@ def block_products(
 
 
 def _stream(name: str, weights: Weights) -> dict[str, Float[Tensor, "n d"]]:
-    """The parts of the stream that a matrix reads."""
+    """Return the parts of the stream that a matrix reads."""
     found = {"w_E": weights.W_E, "p": weights.P}
     if name != "W_K1":
         found |= {f"R¹ {part}": each @ weights.R1.T for part, each in found.items()}
@@ -101,17 +101,17 @@ def _stream(name: str, weights: Weights) -> dict[str, Float[Tensor, "n d"]]:
 
 
 def _place(part: str) -> bool:
-    """Whether a part has a vector a position, not a character."""
+    """Return whether a part has a vector a position, not a character."""
     return part.endswith("p")
 
 
 def _frequent(task: Task, most: int | None) -> Tensor:
-    """The most frequent characters, in the order of the vocabulary."""
+    """Return the most frequent characters, in the order of the vocabulary."""
     return task.unigram.argsort(descending=True, stable=True)[:most].sort().values
 
 
 def readings(found: Blocks, name: str, task: Task) -> list[Read]:
-    """What stands in every block, row by row."""
+    """Return what stands in every block, row by row."""
     return [_read(found, name, task, row, column) for row in found.rows for column in found.columns]
 
 
@@ -140,7 +140,7 @@ def _rms(block: np.ndarray) -> float:
 
 
 def spurious(found: list[Read], name: str) -> list[Read]:
-    """The blocks that hold a diagonal of their own though nothing is to be stored there, the
+    """Return the blocks that hold a diagonal of their own though nothing is to be stored there, the
     strongest first."""
     others = [
         each

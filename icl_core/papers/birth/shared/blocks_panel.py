@@ -45,8 +45,8 @@ MET = {  # what stands in the rows and the columns
 def drawn(
     name: str, of: Callable[[int | None], Blocks], task: Task, when: str, last: Blocks | None = None
 ) -> Panel:
-    """A matrix read with all that it meets: `of` so many characters and positions at most. `last`
-    gives the scale where all snapshots share one."""
+    """Draw a matrix read with all that it meets: `of` so many characters and positions at most.
+    `last` gives the scale where all snapshots share one."""
     found = of(SHOWN)
     read = readings(of(None), name, task)
     return Panel(
@@ -65,7 +65,7 @@ def drawn(
 
 
 def _title(name: str, read: list[Read]) -> str:
-    """What it reads of its pairs, and which other blocks hold a diagonal."""
+    """Return what it reads of its pairs, and which other blocks hold a diagonal."""
     own = next(each for each in read if (each.row, each.column) == STORED[name])
     if name == "W_F":
         return (
@@ -85,8 +85,8 @@ def _title(name: str, read: list[Read]) -> str:
 
 
 def _figure(found: Blocks, name: str, limit: float) -> Figure:
-    """The map with a gap between blocks, an outline around the stored one, and a label for each
-    part."""
+    """Return the map with a gap between blocks, an outline around the stored one, and a label for
+    each part."""
     plot = HEIGHT - MARGIN["t"] - MARGIN["b"]
     scale = diverging(limit, "score", 1 + 8 / plot)
     height = HEIGHT if len(found.rows) > 1 else LOW
@@ -114,13 +114,13 @@ def _figure(found: Blocks, name: str, limit: float) -> Figure:
 
 
 def _vector(part: str, label: str) -> str:
-    """A vector as a formula writes it; a position's label is its vector."""
+    """Return a vector as a formula writes it; a position's label is its vector."""
     label = label.replace("<", "&lt;")
     return f"{part[:-1]}{label}" if part.endswith("p") else f"{part}({label})"
 
 
 def _held(parts: Mapping[str, list[str]]) -> dict[str, list[Any]]:
-    """What rows or columns are, so that other maps mark the same."""
+    """Return what rows or columns are, so that other maps mark the same."""
     return {
         kind: [
             each if part.endswith("p") == (kind == "place") else ""
@@ -132,7 +132,7 @@ def _held(parts: Mapping[str, list[str]]) -> dict[str, list[Any]]:
 
 
 def _axis(parts: Mapping[str, list[str]], **more: Any) -> dict[str, Any]:
-    """An axis with a label in the middle of each part."""
+    """Return an axis with a label in the middle of each part."""
     middles = [
         (where.start + where.stop - 1) / 2 for where in (span(parts, part) for part in parts)
     ]
@@ -151,7 +151,7 @@ def _axis(parts: Mapping[str, list[str]], **more: Any) -> dict[str, Any]:
 
 
 def _line(side: str, at: float) -> dict[str, Any]:
-    """A gap between two blocks."""
+    """Return a gap between two blocks."""
     other = "y" if side == "x" else "x"
     ends = {
         f"{side}0": at,

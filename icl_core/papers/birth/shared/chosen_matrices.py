@@ -8,7 +8,7 @@ from icl_core.papers.birth.shared import own_matrices, own_text
 
 
 def matrices_field(group: str) -> Any:
-    """The field `matrices` of a config."""
+    """Return the field `matrices` of a config."""
     return document(
         "matrices", "trained ones", of="matrices", group=group, fit=_fit, about=_about, added=True,
         help="or your own, from a safetensors file: they open like those of a trained run",
@@ -27,9 +27,9 @@ def check(config: Any) -> None:
 
 
 def _fit(chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields to set where matrices are chosen: the sizes that they have, the loss that trains
-    such, the task that they were trained on if it is known, and no more triggers than the sizes
-    allow."""
+    """Return the fields to set where matrices are chosen: the sizes that they have, the loss that
+    trains such, the task that they were trained on if it is known, and no more triggers than the
+    sizes allow."""
     fitted = {name: chosen[name] for name in own_matrices.DECIDED}
     if chosen["matrices"]:
         matrices = own_matrices.load(chosen["matrices"])
@@ -42,8 +42,8 @@ def _fit(chosen: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _about(chosen: Mapping[str, Any]) -> str:
-    """What matrices of a visitor's there are, and whether they are asked what they were trained
-    on."""
+    """Return what matrices of a visitor's there are, and whether they are asked what they were
+    trained on."""
     matrices = own_matrices.load(chosen["matrices"])
     sentence = own_matrices.describe(matrices)[0]
     return f"{sentence} {own_matrices.other_task(matrices, chosen)}".rstrip()

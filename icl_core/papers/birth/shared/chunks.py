@@ -34,16 +34,16 @@ class Chunk(NamedTuple):
 
 
 def counted_positions(batch: Batch, positions: str) -> Bool[Tensor, "batch T"]:
-    """The positions whose loss counts: "in_context" ones, or "all" T of them."""
+    """Return the positions whose loss counts: "in_context" ones, or "all" T of them."""
     if positions not in ("in_context", "all"):
         raise ValueError(f"positions must be in_context or all, got {positions!r}")
     return batch.in_context if positions == "in_context" else torch.ones_like(batch.in_context)
 
 
 def split(batch: Batch, counted: Bool[Tensor, "batch T"], size: int | None) -> Iterator[Chunk]:
-    """The batch in chunks of `size` sequences (None: what fits a CPU's cache, on a GPU sixteen
-    times as many), in order of their numbers of counted positions, which saves padding. Sequences
-    without one are left out."""
+    """Return the batch in chunks of `size` sequences (None: what fits a CPU's cache, on a GPU
+    sixteen times as many), in order of their numbers of counted positions, which saves padding.
+    Sequences without one are left out."""
     T = counted.shape[1]
     size = size or max(1, TOKENS * (16 if batch.tokens.is_cuda else 1) // T)
     numbers = counted.sum(1)
@@ -72,16 +72,16 @@ def row_blocks(n: int) -> Iterator[slice]:
 
 
 def query_blocks(part: Chunk) -> Iterator[tuple[slice, slice]]:
-    """The chunk's queries in blocks: which sequences still have some, always the last ones, and
-    which columns."""
+    """Return the chunk's queries in blocks: which sequences still have some, always the last ones,
+    and which columns."""
     numbers = part.valid.sum(1)
     for columns in row_blocks(part.queries.shape[1]):
         yield slice(int((numbers <= columns.start).sum()), len(numbers)), columns
 
 
 def round_up(size: int, most: int) -> int:
-    """The next multiple of `STEP`, but at most `most`: products come in few shapes, and a new one
-    is compiled."""
+    """Return the next multiple of `STEP`, but at most `most`: products come in few shapes, and a
+    new one is compiled."""
     return min(most, -(-size // STEP) * STEP)
 
 

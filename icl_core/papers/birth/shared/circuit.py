@@ -52,7 +52,7 @@ class Circuit(NamedTuple):
 
 @torch.no_grad()
 def simplified(weights: Weights, tokens: Int[Tensor, "T"], layers: int = 2) -> Circuit:
-    """The simplified transformer; its only layer is then the first."""
+    """Return the simplified transformer; its only layer is then the first."""
     W = Weights(**{name: each.double() for name, each in weights.tensors().items()})
     sources = {CHARACTER: W.W_E[tokens], POSITION: W.P[: len(tokens)]}
     h = sources[CHARACTER] + sources[POSITION]
@@ -81,8 +81,8 @@ def _times(matrix: Float[Tensor, "rows d"]) -> Callable[[Stream], Tensor]:
 
 @torch.no_grad()
 def contributions(circuit: Circuit) -> dict[Path, Float[Tensor, "T N"]]:
-    """What each path adds to the logits, [T, N] each: together they are the model's. Paths through
-    several feed-forward layers count with those through one."""
+    """Return what each path adds to the logits, [T, N] each: together they are the model's. Paths
+    through several feed-forward layers count with those through one."""
     streams: dict[Path, Stream] = {Path(name): stream for name, stream in circuit.sources.items()}
     for part in circuit.parts:
         for path, stream in list(streams.items()):
@@ -107,7 +107,7 @@ def _add(into: dict[Path, Tensor], path: Path, more: Tensor | None) -> None:
 
 
 def merged(found: Mapping[Path, Tensor]) -> dict[str, Tensor]:
-    """The same by their names, wherever they begin; what biases add is by itself."""
+    """Return the same by their names, wherever they begin; what biases add is by itself."""
     sums: dict[Path, Tensor] = {}
     for path, each in sorted(found.items(), key=lambda item: _rank(item[0])):
         _add(sums, Path(BIAS) if path.source == BIAS else Path("", *path[1:]), each)
@@ -120,7 +120,7 @@ def _rank(path: Path) -> tuple:
 
 
 def named(path: Path) -> str:
-    """A path as the page calls it, wherever it begins."""
+    """Return a path as the page calls it, wherever it begins."""
     if path.source == BIAS:
         return BIAS
     via = ", ".join([*map(str, path.layers), *(["F"] if path.fed else [])])

@@ -28,8 +28,8 @@ BESIDE = {"t": 34, "b": 46, "l": 92, "r": 30}
 
 
 def followed(sequence: Shown, wanted: int) -> int:
-    """The position that a view asks to follow, counted from 1, as an index; 0: the last that only
-    the context tells."""
+    """Return the position that a view asks to follow, counted from 1, as an index; 0: the last that
+    only the context tells."""
     count = len(sequence.inputs)
     inside = sequence.in_context.nonzero().flatten().tolist()
     return min(wanted, count) - 1 if wanted else (inside or [count - 1])[-1]
@@ -38,8 +38,8 @@ def followed(sequence: Shown, wanted: int) -> int:
 def traced(
     circuit: Circuit, best: Sequence[int], sequence: Shown, at: int, heads: tuple[int, int] = (0, 0)
 ) -> Traced:
-    """What the diagram needs of a circuit of two layers, with these heads, and the likeliest next
-    token everywhere."""
+    """Return what the diagram needs of a circuit of two layers, with these heads, and the likeliest
+    next token everywhere."""
     vocabulary = sequence.task.characters
     truth = [sequence.truth.get(token) for token in sequence.inputs.tolist()]
     answers = zip(best, truth, sequence.in_context.tolist(), strict=True)
@@ -56,8 +56,8 @@ def traced(
 
 
 def arrows(trace: Traced, when: str, left_out: str = "") -> Panel:
-    """The streams with their vectors, and the way from layer to layer to the position followed;
-    `left_out` says what of the model is not drawn."""
+    """Draw the streams with their vectors, and the way from layer to layer to the position
+    followed; `left_out` says what of the model is not drawn."""
     stream_vectors = streams(trace)
     return Panel(
         f"{when}: {_way(trace)}",
@@ -73,7 +73,8 @@ def arrows(trace: Traced, when: str, left_out: str = "") -> Panel:
 
 
 def _way(trace: Traced) -> str:
-    """Where layer 2 looks from the position followed, what it finds there and what is said."""
+    """Return where layer 2 looks from the position followed, what it finds there and what is
+    said."""
     letters = visible_characters(trace.tokens)
     at = trace.followed
     says = f"and says '{visible_characters([trace.says[at]])[0]}'"
@@ -101,8 +102,8 @@ def _listed(texts: list[str]) -> str:
 
 
 def paths(circuit: Circuit, sequence: Shown, at: int, when: str, also_fixed: str) -> Panel:
-    """What every path adds to the logits of the right answer and of the strongest other; `kept`
-    says what is kept as it is on this sequence beside attention."""
+    """Draw what every path adds to the logits of the right answer and of the strongest other;
+    `kept` says what is kept as it is on this sequence beside attention."""
     by_path = contributions(circuit)
     row = torch.stack([each[at] for each in by_path.values()]).sum(0)
     right, other = _answers(sequence, row, at)
@@ -164,14 +165,14 @@ def _first(sequence: Shown, at: int) -> str:
 
 
 def _known(sequence: Shown, at: int) -> int | None:
-    """What should be said at a position, if the context or the sequence tells it."""
+    """Return what should be said at a position, if the context or the sequence tells it."""
     if bool(sequence.in_context[at]):
         return sequence.truth.get(int(sequence.inputs[at]))
     return int(sequence.targets[at]) if at < len(sequence.targets) else None
 
 
 def _answers(sequence: Shown, logits: torch.Tensor, at: int) -> tuple[int, int]:
-    """The right answer, or the likeliest where none is known, and the strongest other."""
+    """Return the right answer, or the likeliest where none is known, and the strongest other."""
     first, second = logits.topk(2).indices.tolist()
     answer = _known(sequence, at)
     right = first if answer is None else answer
@@ -179,7 +180,7 @@ def _answers(sequence: Shown, logits: torch.Tensor, at: int) -> tuple[int, int]:
 
 
 def _few(added: dict[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
-    """The paths that add most, in their order, all others together, and the sum."""
+    """Return the paths that add most, in their order, all others together, and the sum."""
     largest = sorted(added, key=lambda name: -max(map(abs, added[name])))[:MOST]
     bars = {name: added[name] for name in added if name in largest}
     others = [values for name, values in added.items() if name not in largest]

@@ -22,8 +22,8 @@ def construct(
     cross_talk: str = "kept",
     cleaned: Collection[str] = TRAINED,
 ) -> Weights:
-    """The weights with W_K1, W_K2, W_O2, and W_F if the model has one, put in the place of their
-    own.
+    """Return the weights with W_K1, W_K2, W_O2, and W_F if the model has one, put in the place of
+    their own.
 
     logit         attention logit of a matching pair, after the division by sqrt d; 10 to 20 is
                   sharp

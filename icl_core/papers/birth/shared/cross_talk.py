@@ -16,8 +16,8 @@ from icl_core.papers.birth.shared.task import Task
 
 
 def without_cross_talk(stored: Memory) -> Float[Tensor, "d d"]:
-    """The smallest W whose readings V W U^T equal the target: exactly if the vectors on either side
-    are linearly independent (so at most d), else in least squares."""
+    """Return the smallest W whose readings V W U^T equal the target: exactly if the vectors on
+    either side are linearly independent (so at most d), else in least squares."""
     V = stored.V.double()
     U = stored.U.double()
     target = stored.target.double()
@@ -27,7 +27,7 @@ def without_cross_talk(stored: Memory) -> Float[Tensor, "d d"]:
 def least_cross_talk(
     stored: Memory, v_noise: Float[Tensor, "d d"], u_noise: Float[Tensor, "d d"], ridge: float = 1.0
 ) -> Float[Tensor, "d d"]:
-    """The W that reads each stored pair as one, v_i^T W u_i = 1, and all else as little as
+    """Return the W that reads each stored pair as one, v_i^T W u_i = 1, and all else as little as
     possible: it minimises E (y^T W y')^2 with y and y' drawn with the second moments `noise`. (A
     beamformer of minimum variance, for matrices.) The minimum is W = v_noise^-1 (sum_i a_i v_i
     u_i^T) u_noise^-1, the a_i fixed by the readings.

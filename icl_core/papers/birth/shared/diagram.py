@@ -24,8 +24,8 @@ ONE = (
 
 
 def model_diagram(config: Any, learned: str, bigrams: Shows, ends: str) -> Diagram:
-    """The model of a config: `learned` is what its matrices are, "trained", "construction", or,
-    with all others, "given"; `bigrams` the drawing that shows W_F, with the view that it needs,
+    """Return the model of a config: `learned` is what its matrices are, "trained", "construction",
+    or, with all others, "given"; `bigrams` the drawing that shows W_F, with the view that it needs,
     `ends` the one of what is predicted."""
     first = getattr(config, "layers", 2) == 2
     boxes = [

@@ -42,20 +42,20 @@ def maps(reading: Reading, sequence: Shown) -> Figure:
 
 
 def _best(reading: Reading, sequence: Shown) -> list[str]:
-    """The likeliest next character at every position."""
+    """Return the likeliest next character at every position."""
     return [sequence.task.characters[token] for token in reading.probabilities.argmax(1)]
 
 
 def right(reading: Reading, sequence: Shown) -> np.ndarray:
-    """Whether each prediction is what follows, [T]; a typed sequence's last position counts as
-    wrong unless its trigger's output is known from the context."""
+    """Return whether each prediction is what follows, [T]; a typed sequence's last position counts
+    as wrong unless its trigger's output is known from the context."""
     follows = sequence.targets.numpy()
     known = np.array([sequence.truth.get(token, -1) for token in sequence.inputs.tolist()])
     return reading.probabilities.argmax(1) == np.concatenate([follows, known[len(follows) :]])
 
 
 def table(reading: Reading, sequence: Shown) -> pd.DataFrame:
-    """The predictions, a row a position."""
+    """Return the predictions, a row a position."""
     return pd.DataFrame(
         {
             "position": np.arange(1, len(sequence.characters) + 1),

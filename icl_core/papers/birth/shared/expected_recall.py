@@ -39,8 +39,8 @@ def _normals(count: int = DRAWS, numbers: int = 4) -> Float[Tensor, "count numbe
 
 
 def _chi(z: Tensor, freedom: float | Tensor) -> Tensor:
-    """A chi-squared number over its degrees of freedom, by Wilson and Hilferty's cube of a normal
-    one."""
+    """Return a chi-squared number over its degrees of freedom, by Wilson and Hilferty's cube of a
+    normal one."""
     c = 2 / (9 * torch.as_tensor(freedom, dtype=torch.float64))
     return (1 - c + z * c.sqrt()).clamp(min=0.05) ** 3
 
@@ -59,7 +59,7 @@ def _grouped(strengths: Float[np.ndarray, "P"]) -> tuple[Tensor, Tensor, Tensor]
 
 
 def recalled(d: int, strengths: Float[np.ndarray, "P"]) -> Float[np.ndarray, "P"]:
-    """The probability that each pair is recalled, the strongest first."""
+    """Return the probability that each pair is recalled, the strongest first."""
     count, a2, a4 = _grouped(strengths)
     rest = ((a2 * count).sum() - a2).clamp(min=1e-300)
     freedom = (rest**2 / ((a4 * count).sum() - a4).clamp(min=1e-300)).clamp(
@@ -83,6 +83,6 @@ def recalled(d: int, strengths: Float[np.ndarray, "P"]) -> Float[np.ndarray, "P"
 
 
 def first_order(d: int, P: int) -> float:
-    """The variance of the cross-talk in one reading of P pairs, each of strength 1, where it is
-    small."""
+    """Return the variance of the cross-talk in one reading of P pairs, each of strength 1, where it
+    is small."""
     return 2 / d + P / d**2

@@ -54,13 +54,13 @@ class Memory(NamedTuple):
     columns: list[str]
 
     def quoted(self, label: str) -> str:
-        """A label as a sentence says it: a position, or a character in quotes."""
+        """Return a label as a sentence says it: a position, or a character in quotes."""
         return label if self.name == "W_K1" else f"'{label}'"
 
 
 def memory(name: str, weights: Weights, task: Task) -> list[Map]:
-    """The map of a memory: of positions, without the first row and the last column, which are
-    blank."""
+    """Return the map of a memory: of positions, without the first row and the last column, which
+    are blank."""
     stored = stored_in(name, weights, task)
     found = memory_scores(name, weights, task)
     left = stored.V.double().numpy()
@@ -81,7 +81,8 @@ def memory(name: str, weights: Weights, task: Task) -> list[Map]:
 
 
 def _reading(read: Memory, row: int, column: int) -> Explanation:
-    """A reading as lengths and the cosine of an angle, and the softmax that it takes part in."""
+    """Return a reading as lengths and the cosine of an angle, and the softmax that it takes part
+    in."""
     v = read.left[row]
     u = read.right[column]
     labels = (read.rows[row], read.columns[column])
@@ -116,8 +117,8 @@ def _reading(read: Memory, row: int, column: int) -> Explanation:
 def _competes(
     read: Memory, row: int, column: int
 ) -> tuple[float | None, tuple[Competitor, ...], str]:
-    """The share of a reading in the softmax over outputs, or, divided by √d, over keys; and that in
-    words."""
+    """Return the share of a reading in the softmax over outputs, or, divided by √d, over keys; and
+    that in words."""
     if read.name == "W_O2":
         share, competitors = softmax(
             [f"output {read.quoted(each)}" for each in read.rows],
@@ -146,7 +147,7 @@ def _competes(
 
 
 def _block(read: Memory, first: tuple[int, int], block: int, shown: tuple) -> Explanation:
-    """A mean over a block of readings; what is blank counts as zero."""
+    """Return a mean over a block of readings; what is blank counts as zero."""
     down, across = (range(start, start + block) for start in first)
     count = len(read.left)
     wide = len(read.right)
@@ -172,8 +173,8 @@ def _block(read: Memory, first: tuple[int, int], block: int, shown: tuple) -> Ex
 
 
 def attention(layer: int, reading: Reading, weights: Weights, sequence: Shown) -> list[Map]:
-    """The map of a layer's attention on a sequence; with `reading`'s only layer counted as the
-    second."""
+    """Return the map of a layer's attention on a sequence; with `reading`'s only layer counted as
+    the second."""
     weight = reading.attention1 if layer == 1 else reading.attention2
     if weight is None:
         return []
@@ -204,7 +205,7 @@ def attention(layer: int, reading: Reading, weights: Weights, sequence: Shown) -
 def _streams(
     reading: Reading, weights: Weights, sequence: Shown, layer: int
 ) -> dict[str, np.ndarray]:
-    """What the residual stream is made of before a layer, by sign: [T, d] each."""
+    """Return what the residual stream is made of before a layer, by sign: [T, d] each."""
     token, place = (
         _double(each) for each in (weights.W_E[sequence.inputs], weights.P[: len(sequence.inputs)])
     )
@@ -226,7 +227,7 @@ def _attended(
     query: int,
     key: int,
 ) -> Explanation:
-    """A weight: its score as a sum over pairs of parts, and its share of the softmax."""
+    """Return a weight: its score as a sum over pairs of parts, and its share of the softmax."""
     root = math.sqrt(len(W))
     terms = [
         Term(f"{_sign(a, letters, query)}ᵀ {NAMES[name]} {_sign(b, letters, key)} / √d",
@@ -246,8 +247,8 @@ def attended(
     scores: np.ndarray,
     more: str = "",
 ) -> Explanation:
-    """A weight of attention: the terms of its score, its share of the softmax over the `scores` of
-    all keys up to the query; `more` says how to read the terms."""
+    """Return a weight of attention: the terms of its score, its share of the softmax over the
+    `scores` of all keys up to the query; `more` says how to read the terms."""
     places = [f"{index + 1} '{letter}'" for index, letter in enumerate(letters)]
     share, competitors = softmax(places[: query + 1], scores, key)
     says = (
@@ -267,5 +268,5 @@ def attended(
 
 
 def _sign(part: str, letters: Sequence[str], at: int) -> str:
-    """A part of the stream at a position, as a formula writes it."""
+    """Return a part of the stream at a position, as a formula writes it."""
     return f"{part}({letters[at] if part == 'w_E' else at + 1})"

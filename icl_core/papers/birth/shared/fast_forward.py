@@ -98,8 +98,8 @@ def layer1_scores(
 def layer1(
     tables: Tables, tokens: Int[Tensor, "b n"]
 ) -> tuple[Float[Tensor, "b n d"], Float[Tensor, "b n d"], Float[Tensor, "b n d"], list[Tensor]]:
-    """The stream h after layer 1, layer 1's values v and their mixtures, and its attention, a block
-    of rows (b, rows, keys) each."""
+    """Return the stream h after layer 1, layer 1's values v and their mixtures, and its attention,
+    a block of rows (b, rows, keys) each."""
     h = embed(tables.x_token, tables.x_place, tokens)
     if tables.layers == 1:
         return h, h, h, []

@@ -97,8 +97,8 @@ def block_gradient(
     block: Chunk,
     train: Collection[str],
 ) -> dict[str, Tensor]:
-    """The same sums over a block of queries, its losses and hits (b, m); adds to `dh`, in place,
-    what reaches h."""
+    """Return the same sums over a block of queries, its losses and hits (b, m); adds to `dh`, in
+    place, what reaches h."""
     (b, n, d) = h.shape
     target = block.targets.reshape(-1, 1)
     hq, q, hk, A, c, logits = layer2(tables, h, block.queries)
@@ -173,7 +173,7 @@ def _gathered(
     counted: Tensor,
     dtype: torch.dtype,
 ) -> tuple[dict[str, Tensor], Float[Tensor, "batch T"], Float[Tensor, "batch T"]]:
-    """The sums of all chunks, and each loss and hit at its place; `work` gives a chunk's."""
+    """Return the sums of all chunks, and each loss and hit at its place; `work` gives a chunk's."""
     total: dict[str, Tensor] = {}
     loss = torch.zeros_like(counted, dtype=dtype)  # (batch, T)
     right = torch.zeros_like(loss)  # (batch, T)
@@ -223,7 +223,7 @@ def _measures(loss: Tensor, right: Tensor, batch: Batch, counted: Tensor) -> dic
 def evaluate(
     weights: Weights, batch: Batch, layers: int = 2, positions: str = "all"
 ) -> dict[str, float]:
-    """What the model achieves on held-out sequences, forward only.
+    """Return what the model achieves on held-out sequences, forward only.
 
     accuracy and in_context_loss over in-context positions; accuracy_new where moreover the target
     differs from the input (an output may equal its trigger, and then repeating the input is right);

@@ -46,8 +46,8 @@ class Heads:
 
 
 def at_snapshot(run: Run, index: int) -> Heads:
-    """What the run's example showed at a snapshot. `CannotDraw` for a run made before
-    runs held it."""
+    """Return what the run's example showed at a snapshot. `CannotDraw` for a run made before runs
+    held it."""
     if "reading/attention2" not in run.tensors:
         raise CannotDraw(
             "this run was made before runs kept where their example looks: train it again"
@@ -90,7 +90,7 @@ def first(heads: Heads, replaced: str = "") -> Panel:
 
 
 def second(heads: Heads, replaced: str = "") -> Panel:
-    """The last layer's attention, and the predicted characters; `replaced` as in `first`."""
+    """Draw the last layer's attention, and the predicted characters; `replaced` as in `first`."""
     layer = "Layer 1" if heads.attention1 is None else "Layer 2"
     (hits, count) = heads.right
     found = f"finds what followed: {hits} of {count}" if count else "has nothing to find"

@@ -9,8 +9,8 @@ from torch import Tensor
 
 
 def inclusion(unigram: Float[Tensor, "N"], K: int) -> Float[Tensor, "N"]:
-    """The probability of each token to be among K drawn by `unigram` without replacement, float64;
-    sums to K.
+    """Return the probability of each token to be among K drawn by `unigram` without replacement,
+    float64; sums to K.
 
     Drawing without replacement is a race: token i arrives at an exponential time of rate pi_u(i),
     and the first K are taken. Token i is one if at its time fewer than K others have arrived; the

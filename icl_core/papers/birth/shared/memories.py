@@ -30,13 +30,13 @@ class Memory(NamedTuple):
 
 
 def memory_tokens(task: Task) -> Int[Tensor, "k"]:
-    """The tokens that W_K2 stores: the triggers if they are fixed, else all that may be one (eq.
-    7)."""
+    """Return the tokens that W_K2 stores: the triggers if they are fixed, else all that may be one
+    (eq. 7)."""
     return task.fixed_triggers if task.fixed_triggers is not None else torch.arange(task.N)
 
 
 def memory(name: str, weights: Weights, task: Task) -> Memory:
-    """The pairs of eqs. 7 and 8. For W_K1, W_K2 and W_O2 the target is the identity."""
+    """Return the pairs of eqs. 7 and 8. For W_K1, W_K2 and W_O2 the target is the identity."""
     W_E = weights.W_E
     P = weights.P
     often = task.unigram.to(weights.W_E)
@@ -71,9 +71,9 @@ def log_bigram(task: Task) -> Float[Tensor, "N N"]:
 
 
 def superposition(stored: Memory) -> Float[Tensor, "d d"]:
-    """The sum of outer products target_ji v_j u_i^T, divided by the mean squared norms so that a
-    reading is about its target whatever the embeddings' scale; zero if there is nothing to store:
-    where all v or all u are zero."""
+    """Return the sum of outer products target_ji v_j u_i^T, divided by the mean squared norms so
+    that a reading is about its target whatever the embeddings' scale; zero if there is nothing to
+    store: where all v or all u are zero."""
     norms = stored.V.square().sum(1).mean() * stored.U.square().sum(1).mean()
     if not 0 < norms < torch.inf and norms.dtype != torch.float64:  # beyond single precision
         return superposition(Memory(*(each.double() for each in stored))).to(stored.V.dtype)

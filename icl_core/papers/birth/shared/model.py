@@ -46,7 +46,7 @@ class Weights(NamedWeights):
         return self.tensors()[name]
 
     def trained(self) -> dict[str, Tensor]:
-        """The matrices that training may change, by name."""
+        """Return the matrices that training may change, by name."""
         return {name: tensor for name, tensor in self.tensors().items() if name in TRAINED}
 
 

@@ -16,13 +16,13 @@ _LISTED = 12  # characters in a sentence
 
 
 def text_field(group: str) -> Any:
-    """The field `text` of a config."""
+    """Return the field `text` of a config."""
     return document("text", NAME, of="text", group=group, fit=_fit, about=_about, added=True)
 
 
 def size_field(default: int, group: str, *, added: bool = False) -> Any:
-    """The field `N` of a config, which has the property `alphabet`; `added` where there are runs
-    from before it."""
+    """Return the field `N` of a config, which has the property `alphabet`; `added` where there are
+    runs from before it."""
     return slider(
         "vocabulary, N",
         text_counts.LEAST,
@@ -36,8 +36,8 @@ def size_field(default: int, group: str, *, added: bool = False) -> Any:
 
 
 def alphabet(config: Any) -> int:
-    """How many different characters the text of a config has; `NotHere` if its counts are not on
-    this computer."""
+    """Return how many different characters the text of a config has; `NotHere` if its counts are
+    not on this computer."""
     return len(text_counts.load(config.text).characters) if config.text else ALPHABET
 
 
@@ -68,7 +68,7 @@ def check(config: Any) -> None:
 
 
 def _most_triggers(config: Any) -> int:
-    """How many triggers N allows."""
+    """Return how many triggers N allows."""
     rare = getattr(config, "triggers", "") == "fixed rare"
     return config.N - (RARE_FROM if rare else FREE)
 
@@ -79,15 +79,15 @@ def fitting_K(chosen: Mapping[str, Any]) -> int:
 
 
 def _fit(chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields to set where a text is chosen: all its characters, and no more triggers than these
-    allow."""
+    """Return the fields to set where a text is chosen: all its characters, and no more triggers
+    than these allow."""
     wanted = SimpleNamespace(**chosen)
     wanted.N = alphabet(wanted)
     return {"N": wanted.N, "K": fitting_K({**chosen, "N": wanted.N})}
 
 
 def _about(chosen: Mapping[str, Any]) -> str:
-    """What a text of a visitor's has, and what its N most frequent characters leave out."""
+    """Return what a text of a visitor's has, and what its N most frequent characters leave out."""
     counts = text_counts.load(chosen["text"])
     N = chosen["N"]
     has = f"{len(counts.characters)} different characters, {counts.length:,} in all."

@@ -49,7 +49,7 @@ class Tables:
 def sides(
     name: str, weights: Weights, read: str
 ) -> tuple[Float[Tensor, "rows d"], Float[Tensor, "M d"]]:
-    """The vectors that a matrix is read with, on its left and on its right."""
+    """Return the vectors that a matrix is read with, on its left and on its right."""
     x = weights.W_E if read == TOKENS else torch.cat([weights.W_E, weights.P])
     if name == "W_O2":
         x = torch.cat([x, x @ weights.R1.T]) if read == STREAM else x
@@ -60,12 +60,12 @@ def sides(
 
 
 def scale(name: str, weights: Weights) -> float:
-    """What readings of a matrix are multiplied with."""
+    """Return what readings of a matrix are multiplied with."""
     return 1.0 if name == "W_O2" else 1 / math.sqrt(weights.d)
 
 
 def tables(weights: Weights, read: str = TOKENS) -> Tables:
-    """The readings of all three matrices."""
+    """Return the readings of all three matrices."""
     found = {}
     for name, table in TABLE.items():
         left, right = sides(name, weights, read)
@@ -103,14 +103,14 @@ def forward(
 def _counted(
     weight: Float[Tensor, "batch T"], tokens: Int[Tensor, "batch T"], N: int
 ) -> Float[Tensor, "batch N"]:
-    """The weight on each token."""
+    """Return the weight on each token."""
     return weight.new_zeros(len(tokens), N).scatter_add(1, tokens, weight)
 
 
 def gradient(name: str, weights: Weights, drawn: Drawn) -> Float[Tensor, "rows M"]:
-    """How the mean loss changes with each reading of a matrix, by autograd. The gradient with
-    respect to the matrix is the sum of the outer products of its two sides with these coefficients
-    (`matrix`)."""
+    """Return how the mean loss changes with each reading of a matrix, by autograd. The gradient
+    with respect to the matrix is the sum of the outer products of its two sides with these
+    coefficients (`matrix`)."""
     read = READ[name]
     found = tables(weights, read)
     leaf = getattr(found, TABLE[name]).detach().requires_grad_()
@@ -123,7 +123,8 @@ def gradient(name: str, weights: Weights, drawn: Drawn) -> Float[Tensor, "rows M
 def matrix(
     name: str, coefficients: Float[Tensor, "rows M"], weights: Weights
 ) -> Float[Tensor, "d d"]:
-    """The gradient: a sum of outer products v u^T with these coefficients (Lemmas 1, 2, 4, 5)."""
+    """Return the gradient: a sum of outer products v u^T with these coefficients (Lemmas 1, 2, 4,
+    5)."""
     left, right = sides(name, weights, READ[name])
     return scale(name, weights) * (left.T @ coefficients.to(left) @ right)
 
@@ -148,8 +149,8 @@ def measures(weights: Weights, drawn: Drawn) -> Mapping[str, float]:
 
 @torch.no_grad()
 def with_positions(weights: Weights, drawn: Drawn) -> dict[str, float]:
-    """The share of right answers where some of the stream holds positions as well as tokens, by
-    which part does."""
+    """Return the share of right answers where some of the stream holds positions as well as tokens,
+    by which part does."""
     N = len(weights.W_E)
     bare = tables(weights)
     full = tables(weights, PLACED)
@@ -174,7 +175,7 @@ def with_positions(weights: Weights, drawn: Drawn) -> dict[str, float]:
 
 
 def both_stored(weights: Weights) -> tuple[Tensor, Tensor]:
-    """The readings of W_O2 on a character, and on what layer 1 makes of it (eq. 16), [output,
-    input] each."""
+    """Return the readings of W_O2 on a character, and on what layer 1 makes of it (eq. 16),
+    [output, input] each."""
     read = weights.W_U @ weights.W_O2 @ weights.V2
     return read @ weights.W_E.T, read @ weights.R1 @ weights.W_E.T

@@ -31,8 +31,8 @@ class Shown:
 
 
 def choose(task: Task, view: Any) -> Shown:
-    """The sequence that a view's fields sequence, marked, sample and length ask for. `CannotDraw`
-    for a character outside the vocabulary."""
+    """Return the sequence that a view's fields sequence, marked, sample and length ask for.
+    `CannotDraw` for a character outside the vocabulary."""
     return typed(task, view.sequence, view.marked) if view.sequence else _sampled(task, view)
 
 
@@ -60,8 +60,8 @@ def _sampled(task: Task, view: Any) -> Shown:
 
 
 def typed(task: Task, sequence: str, marked: str) -> Shown:
-    """A sequence and its triggers, if none are marked the characters that come again. Raises as
-    `choose`."""
+    """Return a sequence and its triggers, if none are marked the characters that come again. Raises
+    as `choose`."""
     tokens = torch.tensor(encode(task, sequence, "the sequence")[: task.T])
     known = encode(task, marked, "the triggers")
     triggers = torch.tensor(known) if known else _repeated(task, tokens)
@@ -80,7 +80,7 @@ def typed(task: Task, sequence: str, marked: str) -> Shown:
 
 
 def _repeated(task: Task, tokens: torch.Tensor) -> torch.Tensor:
-    """The tokens that come more than once and may be triggers."""
+    """Return the tokens that come more than once and may be triggers."""
     known, counts = tokens.unique(return_counts=True)
     again = known[counts > 1]
     return again if task.fixed_triggers is None else again[torch.isin(again, task.fixed_triggers)]
@@ -101,7 +101,7 @@ def on_stage(task: Task) -> tuple[str, str]:
 
 
 def example(task: Task) -> tuple[str, str]:
-    """A short sequence and its triggers: abcXabcXab, or with the vocabulary's most frequent
+    """Return a short sequence and its triggers: abcXabcXab, or with the vocabulary's most frequent
     letters. A model that has met fewer triggers a sequence, or fixed ones, is asked for two at
     most: aXbYaXbYaX."""
     frequent = [
@@ -128,8 +128,8 @@ def example(task: Task) -> tuple[str, str]:
 
 
 def encode(task: Task, text: str, what: str) -> list[int]:
-    """The tokens of a text as a visitor types it (`as_counted`, `typed_characters`); `CannotDraw`
-    names a character that is none."""
+    """Return the tokens of a text as a visitor types it (`as_counted`, `typed_characters`);
+    `CannotDraw` names a character that is none."""
     characters = typed_characters(as_counted(text), task.characters)
     unknown = [character for character in characters if character not in task.characters]
     if unknown:

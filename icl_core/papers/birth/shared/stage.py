@@ -23,7 +23,7 @@ from icl_core.papers.birth.shared.train import task_of
 
 
 def _example(run: Run, view: Any) -> str:
-    """The text that the stage shows to a visitor who has typed none."""
+    """Return the text that the stage shows to a visitor who has typed none."""
     text, _ = sequences.on_stage(task_of(run.config))
     return typed_form(text)
 
@@ -43,7 +43,8 @@ HELD = {  # what a memory's rows and columns are, as the maps of attention say i
 
 
 def on_stage(task: Task, view: Any, most: int = LONGEST) -> Shown:
-    """The visitor's own sequence, at most so many characters of it, or a word or an example."""
+    """Return the visitor's own sequence, at most so many characters of it, or a word or an
+    example."""
     if view.sequence:
         return choose(task, replace(view, sequence=view.sequence[:most]))
     sequence, triggers = sequences.on_stage(task)
@@ -56,12 +57,12 @@ def first(reading: Reading, sequence: Shown) -> Panel:
 
 
 def second(reading: Reading, sequence: Shown) -> Panel:
-    """The last layer's attention on the sequence, and the predicted characters."""
+    """Draw the last layer's attention on the sequence, and the predicted characters."""
     return head_maps.second(heads(reading, sequence))
 
 
 def heads(reading: Reading, sequence: Shown) -> Heads:
-    """What the maps show of a sequence."""
+    """Return what the maps show of a sequence."""
     inside = sequence.in_context.numpy()
     characters = sequence.task.characters
     best = [characters[token] for token in reading.probabilities.argmax(1)]
@@ -72,7 +73,7 @@ def heads(reading: Reading, sequence: Shown) -> Heads:
 
 
 def memory(name: str, found: Scores, last: Scores, said: str, more: str) -> Panel:
-    """A memory as readings of all pairs; `last` gives the scale, which all snapshots share."""
+    """Draw a memory as readings of all pairs; `last` gives the scale, which all snapshots share."""
     matrix, rows, columns = square(found)
     limit = figures.largest_magnitude(block_means_of(*square(last))[0])
     return Panel(
@@ -85,9 +86,9 @@ def memory(name: str, found: Scores, last: Scores, said: str, more: str) -> Pane
 
 
 def square(found: Scores) -> tuple[np.ndarray, list[str], list[str]]:
-    """A memory's readings and labels. Those of positions get a blank row for the first, which has
-    none before it, and a blank column for the last, which has none after it: so both sides count
-    alike."""
+    """Return a memory's readings and labels. Those of positions get a blank row for the first,
+    which has none before it, and a blank column for the last, which has none after it: so both
+    sides count alike."""
     matrix = found.matrix.numpy()
     if found.rows == found.columns:
         return matrix, found.rows, found.columns

@@ -51,18 +51,19 @@ class Traced:
         return [int(key) for key in np.argsort(-row, kind="stable") if row[key] >= LEAST]
 
     def copied(self, at: int) -> list[int]:
-        """Which positions layer 1 copies to a position, the most copied first."""
+        """Return which positions layer 1 copies to a position, the most copied first."""
         row = self.attention1[at, : at + 1]
         return [int(key) for key in np.argsort(-row, kind="stable") if row[key] >= LEAST]
 
 
 def place(at: int) -> str:
-    """A position's embedding, counted from 1."""
+    """Return a position's embedding, counted from 1."""
     return "p" + str(at + 1).translate(SUBSCRIPTS)
 
 
 def streams(traced: Traced) -> list[Held]:
-    """Every vector of every stream, position by position; in a column in the order of the sum."""
+    """Return every vector of every stream, position by position; in a column in the order of the
+    sum."""
     letters = visible_characters(traced.tokens)
     places = [place(at) for at in range(len(letters))]
     found = []
@@ -87,7 +88,8 @@ def _mixed(
     labels: Sequence[str],
     weights: np.ndarray,
 ) -> list[Held]:
-    """What attention adds: a vector for every key that it looks at, and one for all the others."""
+    """Return what attention adds: a vector for every key that it looks at, and one for all the
+    others."""
     keys = [key for key in range(len(weights)) if weights[key] >= LEAST]
     named = [Held(at, column, kind, vectors[key], labels[key], float(weights[key])) for key in keys]
     rest = max(0.0, 1.0 - sum(each.weight for each in named))
@@ -100,7 +102,7 @@ def _mixed(
 
 
 def table(held: Sequence[Held]) -> pd.DataFrame:
-    """The vectors, a row each."""
+    """Return the vectors, a row each."""
     columns = ("embedding", "after layer 1", "layer 2 adds")
     rows = [
         (each.at + 1, columns[each.column], each.vector, round(each.weight, 4)) for each in held

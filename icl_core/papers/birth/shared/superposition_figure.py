@@ -73,7 +73,7 @@ def diagram(traced: Traced, held: Sequence[Held]) -> Figure:
 
 
 def _bars(vectors: Sequence[Held]) -> list[Trace]:
-    """A trace a kind; each vector stands beside those before it in its column."""
+    """Return a trace a kind; each vector stands beside those before it in its column."""
     ends: dict[tuple[int, int], float] = {}
     drawn: dict[str, list[tuple[Held, float, float]]] = {kind: [] for kind in KINDS}
     for vector in vectors:
@@ -153,7 +153,7 @@ def _arrow(layer: int, query: int, key: int, weight: float, strong: bool) -> dic
 
 
 def _pointed(traced: Traced) -> Trace:
-    """What the pointer finds in the middle of each arrow."""
+    """Return what the pointer finds in the middle of each arrow."""
     looks = list(_looks(traced))
     letters = visible_characters(traced.tokens)
     labels = [
@@ -176,7 +176,8 @@ def _pointed(traced: Traced) -> Trace:
 
 
 def _says(traced: Traced) -> Trace:
-    """The likeliest next character of every position, with a mark where the context tells it."""
+    """Return the likeliest next character of every position, with a mark where the context tells
+    it."""
     marks = {True: (" ✓", COLOURS["trained"]), False: (" ✗", INK), None: ("", FAINT)}
     ends, colours = zip(*(marks[is_right] for is_right in traced.right), strict=True)
     texts = [
@@ -240,7 +241,7 @@ def _headings() -> list[dict[str, Any]]:
 
 
 def _row(at: int) -> dict[str, Any]:
-    """The row of the position followed, set off."""
+    """Return the row of the position followed, set off."""
     band = {
         "fillcolor": COLOURS["trained"],
         "opacity": 0.12,

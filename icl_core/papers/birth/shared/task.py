@@ -32,7 +32,7 @@ class Counts:
 
 @lru_cache(maxsize=1)
 def shakespeare() -> Counts:
-    """The counts of Tiny Shakespeare, N = 65, the paper's choice."""
+    """Return the counts of Tiny Shakespeare, N = 65, the paper's choice."""
     raw = json.loads((Path(__file__).parent / "shakespeare_counts.json").read_text())
     unigram, bigram = (
         torch.tensor(raw[name], dtype=torch.float64) for name in ("unigram_counts", "bigram_counts")
@@ -41,13 +41,13 @@ def shakespeare() -> Counts:
 
 
 def count_text(text: str) -> Counts:
-    """The counts of a text. `BadSetting` if it has too few different characters."""
+    """Return the counts of a text. `BadSetting` if it has too few different characters."""
     return _as_tensors(text_counts.count(text))
 
 
 def counts_of(digest: str) -> Counts:
-    """The counts of a visitor's own text, of Tiny Shakespeare where none is named. `NotHere` if
-    they are not kept."""
+    """Return the counts of a visitor's own text, of Tiny Shakespeare where none is named. `NotHere`
+    if they are not kept."""
     return _as_tensors(text_counts.load(digest)) if digest else shakespeare()
 
 
@@ -131,7 +131,7 @@ def make_task(
     no_repeat: bool = False,
     counts: Counts | None = None,
 ) -> Task:
-    """The task on the N most frequent characters of `counts` (default: Tiny Shakespeare),
+    """Return the task on the N most frequent characters of `counts` (default: Tiny Shakespeare),
     renormalised.
 
     N above the text's own number of characters means all of them. Raises `ValueError` for settings

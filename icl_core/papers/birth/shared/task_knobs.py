@@ -17,7 +17,7 @@ OUTPUTS = {
 
 
 def triggers_field() -> Any:
-    """The field `triggers` of a config."""
+    """Return the field `triggers` of a config."""
     return choice(
         "triggers",
         TRIGGERS,
@@ -28,12 +28,12 @@ def triggers_field() -> Any:
 
 
 def K_field() -> Any:
-    """The field `K` of a config."""
+    """Return the field `K` of a config."""
     return slider("triggers per sequence, K", 1, 10, default=5, group=TASK)
 
 
 def outputs_field() -> Any:
-    """The field `outputs` of a config."""
+    """Return the field `outputs` of a config."""
     return choice(
         "outputs",
         OUTPUTS,
@@ -44,7 +44,7 @@ def outputs_field() -> Any:
 
 
 def no_repeat_field() -> Any:
-    """The field `no_repeat` of a config."""
+    """Return the field `no_repeat` of a config."""
     return toggle(
         "no output repeats its trigger",
         default=False,

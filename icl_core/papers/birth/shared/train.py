@@ -26,7 +26,7 @@ PATH = ("accuracy", "recall_W_O2", "recall_W_K2", "recall_W_K1")  # along which 
 
 
 def task_of(config: Any) -> Task:
-    """The bigram task that the settings of any of the experiments ask for."""
+    """Return the bigram task that the settings of any of the experiments ask for."""
     outputs = getattr(config, "outputs", "uniform")
     no_repeat = getattr(config, "no_repeat", False)
     counts = counts_of(getattr(config, "text", ""))
@@ -49,7 +49,7 @@ def held_out(task: Task, sequences: int, where: str | None = None) -> Batch:
 
 
 def trained_names(config: Config, step: int) -> frozenset[str]:
-    """The matrices that learn in this step."""
+    """Return the matrices that learn in this step."""
     names = (
         {"W_K2", "W_O2"}
         | ({"W_K1"} if config.layers == 2 else set())
@@ -92,13 +92,13 @@ def _train(
 
 
 def frozen_of(weights: Weights) -> dict[str, np.ndarray]:
-    """The embeddings, which no training changes, as `frozen/<name>`."""
+    """Return the embeddings, which no training changes, as `frozen/<name>`."""
     return {f"frozen/{name}": getattr(weights, name).cpu().numpy() for name in FROZEN}
 
 
 def begun(config: Config) -> tuple[Weights, torch.Generator]:
-    """The first weights of a config's seed, or a visitor's own, and the generator of
-    its batches."""
+    """Return the first weights of a config's seed, or a visitor's own, and the generator of its
+    batches."""
     return _first(config).to(device.current_device()), torch.Generator().manual_seed(
         10_000 + config.seed
     )
@@ -122,7 +122,7 @@ def problem(
     generator: torch.Generator,
     watch: Callable[[int], loop.Measures],
 ) -> loop.Problem:
-    """The training of `weights`, in place, on fresh batches; `watch` is what its evaluations
+    """Return the training of `weights`, in place, on fresh batches; `watch` is what its evaluations
     measure."""
     task = task_of(config)
 

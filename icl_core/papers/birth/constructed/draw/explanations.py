@@ -35,13 +35,13 @@ def _memory(name: str, run: Run, view: View) -> list[Map]:
 
 
 def _scale(name: str, config: Config, stored: Memory) -> float:
-    """What the sum of a memory's outer products is multiplied with (`construct`)."""
+    """Return what the sum of a memory's outer products is multiplied with (`construct`)."""
     norms = float(stored.V.square().sum(1).mean() * stored.U.square().sum(1).mean())
     return (config.output if name == "W_O2" else config.logit * math.sqrt(config.d)) / norms
 
 
 def _pairs(found: Map, stored: Memory, scale: float, row: int, column: int) -> Explanation:
-    """A reading as what each stored pair answers."""
+    """Return a reading as what each stored pair answers."""
     shift = len(found.rows) - len(stored.V)
     V = stored.V.double()
     U = stored.U.double()

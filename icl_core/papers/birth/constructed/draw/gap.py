@@ -53,7 +53,7 @@ def gap_panel(run: Run, view: View) -> Panel:
 
 
 def _compared(run: Run) -> pd.DataFrame:
-    """A row a model: its label, colour, and what was measured of it."""
+    """Return a row a model: its label, colour, and what was measured of it."""
     ways = run.names("cross_talk")
     rows = [_row(ways[0], {name: at_d(run, f"{name}_{ways[0]}") for name in (*COMPARED, "error")})]
     for name in run.names("memories"):
@@ -113,7 +113,7 @@ def _gap_title(run: Run) -> str:
 
 
 def errors(run: Run, view: View) -> Panel:
-    """What the construction's errors are."""
+    """Draw what the construction's errors are."""
     kinds = [ERRORS.get(name, name) for name in run.names("errors")]
     values = [float(run[f"errors/{name}"].mean()) for name in run.names("errors")]
     figure = figures.bars(

@@ -40,7 +40,7 @@ def readings_panel(run: Run, view: View) -> Panel:
 
 
 def attention(run: Run, view: View) -> Panel:
-    """Where the constructed model looks, on a sampled or typed sequence."""
+    """Draw where the constructed model looks, on a sampled or typed sequence."""
     sequence = choose_first(task_of(run.config), view)
     reading = read(constructed(run.config, run.config.d, view.cross_talk), sequence, 2)
     inside = sequence.in_context.numpy()

@@ -39,7 +39,7 @@ def widths(run: Run, view: View) -> Panel:
 
 
 def _trained(d: int, accuracy: float) -> Trace:
-    """The trained model as a single point."""
+    """Return the trained model as a single point."""
     marker = {"color": figures.colour("trained"), "size": 13, "symbol": "diamond"}
     where = {
         "textposition": "top left" if d > 128 else "top center",
@@ -70,15 +70,15 @@ def second(run: Run, view: View) -> Panel:
 
 
 def reading(run: Run, view: View) -> tuple[Reading, Weights, Shown]:
-    """What the model makes of the sequence on stage, the model, and the sequence."""
+    """Return what the model makes of the sequence on stage, the model, and the sequence."""
     sequence = stage.on_stage(task_of(run.config), view)
     weights = constructed(run.config, run.config.d, view.cross_talk)
     return read(weights, sequence, 2), weights, sequence
 
 
 def _memory(name: str, run: Run, view: View) -> Panel:
-    """A memory as readings of all pairs; beside its recall, what it picks up from the streams it
-    meets."""
+    """Draw a memory as readings of all pairs; beside its recall, what it picks up from the streams
+    it meets."""
     found = memory_scores(
         name, constructed(run.config, run.config.d, view.cross_talk), task_of(run.config)
     )

@@ -38,7 +38,7 @@ def accuracy(run: Run, view: View) -> Panel:
 
 
 def trained(run: Run) -> list[float]:
-    """The accuracy of the models trained at width d, if there are any."""
+    """Return the accuracy of the models trained at width d, if there are any."""
     return [float(run["beside/accuracy"].mean())] if "beside/accuracy" in run.tensors else []
 
 
@@ -50,15 +50,15 @@ def _against_width(run: Run, talk: str) -> Curve:
 def against_width(
     run: Run, measure: str, talk: str, label: str, kind: str, dash: str | None = None
 ) -> Curve:
-    """A measure of the sweep, its spread over embeddings or, of one, the standard error of its
-    accuracy as its band."""
+    """Return a measure of the sweep, its spread over embeddings or, of one, the standard error of
+    its accuracy as its band."""
     values = run[f"sweep/{measure}_{talk}"]
     error = run[f"sweep/error_{talk}"][0] if len(values) == 1 and measure == "accuracy" else None
     return Curve(label, run["sweep/width"], values, kind, dash, error=error, markers=True)
 
 
 def style(talk: str) -> tuple[str, str, str]:
-    """A construction's label, colour and dash; its id in grey if it is none of today's."""
+    """Return a construction's label, colour and dash; its id in grey if it is none of today's."""
     return STYLE.get(talk, (talk, GREY, "solid"))
 
 

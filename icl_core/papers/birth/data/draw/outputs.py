@@ -46,7 +46,7 @@ def _title(run: Run) -> str:
 
 
 def probes(run: Run, view: View) -> Panel:
-    """What the matrices of both trainings recall (Figure 6)."""
+    """Draw what the matrices of both trainings recall (Figure 6)."""
     x = run["curve/step"]
     series = [
         Curve(
@@ -77,7 +77,7 @@ def probes(run: Run, view: View) -> Panel:
 
 
 def _gap(run: Run, probe: str) -> float:
-    """What uniform outputs gain in recall at the end."""
+    """Return what uniform outputs gain in recall at the end."""
     return float(
         (of(run, f"curve/{probe}", UNIFORM) - of(run, f"curve/{probe}", BIGRAM))[:, -1].mean()
     )

@@ -21,24 +21,24 @@ APART = 0.03
 
 
 def shown(run: Run) -> list[str]:
-    """The kinds of data that are compared: all with uniform outputs."""
+    """Return the kinds of data that are compared: all with uniform outputs."""
     return [name for name in run.names("data") if name != BIGRAM]
 
 
 def ordered(run: Run) -> list[str]:
-    """The same, the one that is right in context soonest first; those that never are by their last
-    accuracy."""
+    """Return the same, the one that is right in context soonest first; those that never are by
+    their last accuracy."""
     last = {name: float(of(run, "curve/accuracy", name)[:, -1].mean()) for name in shown(run)}
     return sorted(shown(run), key=lambda name: (arrival(run, "accuracy", name), -last[name]))
 
 
 def when(step: float, run: Run) -> str:
-    """A step in words."""
+    """Return a step in words."""
     return f"at step {step:.0f}" if np.isfinite(step) else f"not by step {run['curve/step'][-1]}"
 
 
 def arrivals(run: Run, view: View) -> Panel:
-    """A row a kind of data, with the steps at which each part comes to 40%."""
+    """Draw a row a kind of data, with the steps at which each part comes to 40%."""
     rows = ordered(run)
     end = float(run["curve/step"][-1])
     found = {
@@ -68,7 +68,7 @@ def arrivals(run: Run, view: View) -> Panel:
 
 
 def _keyed(name: str) -> str:
-    """A row's label, with the colour that its data have in the other panels."""
+    """Return a row's label, with the colour that its data have in the other panels."""
     label = DATA[name].label if name in DATA else name
     return f'{label} <span style="color:{colour(kind(name))}">■</span> '
 
@@ -107,7 +107,7 @@ def _frame(figure: Figure, rows: list[str], end: float) -> None:
 
 
 def _marks(probe: str, steps: np.ndarray, place: int, rows: list[str], end: float) -> Trace:
-    """The marks of one part, a little apart from those of the others; hollow where it never
+    """Return the marks of one part, a little apart from those of the others; hollow where it never
     arrives."""
     name, tint, symbol = PROBES[probe]
     never = np.isinf(steps)
@@ -161,7 +161,7 @@ def losses(run: Run, view: View) -> Panel:
 
 
 def _range(series: list[Curve]) -> str:
-    """The least and the largest value at the end."""
+    """Return the least and the largest value at the end."""
     ends = [float(mean_of(curve.y)[-1]) for curve in series]
     return f"{min(ends):.1f} to {max(ends):.1f}"
 
@@ -183,7 +183,7 @@ SAYS = {
 
 
 def _probe(probe: str, run: Run, view: View) -> Panel:
-    """What one matrix recalls, a curve for each kind of data (Figure 5)."""
+    """Draw what one matrix recalls, a curve for each kind of data (Figure 5)."""
     x = run["curve/step"]
     names = shown(run)
     label = PROBES[probe][0]

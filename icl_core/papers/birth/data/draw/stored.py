@@ -27,7 +27,7 @@ BRIGHT = 0.6  # of the largest reading, at which colours end: so that weak pairs
 
 
 def index_of(run: Run, view: View) -> int:
-    """Where the chosen data stands in the run; `CannotDraw` if it is not there."""
+    """Return where the chosen data stands in the run; `CannotDraw` if it is not there."""
     names = run.names("data")
     if view.data_shown not in names:
         raise CannotDraw(
@@ -37,12 +37,12 @@ def index_of(run: Run, view: View) -> int:
 
 
 def readings(run: Run, name: str, index: int) -> np.ndarray:
-    """All readings of a matrix on one kind of data, the first seed's."""
+    """Return all readings of a matrix on one kind of data, the first seed's."""
     return run[f"map/{name}"][index].astype(np.float32) * run[f"scale/{name}"][index]
 
 
 def maps(run: Run, view: View) -> Panel:
-    """The readings of all pairs of all three matrices, each as a multiple of its own noise."""
+    """Draw the readings of all pairs of all three matrices, each as a multiple of its own noise."""
     index = index_of(run, view)
     shown = visible_characters(run.names("characters"))
     found = {name: readings(run, name, index) / run[f"aside/{name}"][0, index] for name in HELD}
@@ -76,7 +76,7 @@ def _places(count: int) -> tuple[list[str], list[str]]:
 
 
 def _said(run: Run, name: str, index: int) -> str:
-    """How uneven the diagonal is, over all seeds."""
+    """Return how uneven the diagonal is, over all seeds."""
     diagonal = run[f"diagonal/{name}"][:, index]
     if name == "W_K1":
         early, late = (float(each.mean()) for each in by_position(diagonal, run.config.T))
@@ -90,7 +90,7 @@ def _said(run: Run, name: str, index: int) -> str:
 
 
 def positions(run: Run, view: View) -> Panel:
-    """How strongly W_K1 stores each position, on all kinds of data."""
+    """Draw how strongly W_K1 stores each position, on all kinds of data."""
     T = run.config.T
     x = np.arange(2, T + 1)
     series = [
@@ -127,7 +127,7 @@ def smoothed(rows: np.ndarray, over: int = 5) -> np.ndarray:
 
 
 def frequencies(run: Run, view: View) -> Panel:
-    """How strongly W_K2 and W_O2 store each character, by how often it occurs."""
+    """Draw how strongly W_K2 and W_O2 store each character, by how often it occurs."""
     index = index_of(run, view)
     often = run["task/often"]
     shown = visible_characters(run.names("characters"))
@@ -160,7 +160,7 @@ def frequencies(run: Run, view: View) -> Panel:
 
 
 def _letters(name: str, often: np.ndarray, strength: np.ndarray, shown: list[str]) -> list[Trace]:
-    """The characters as text, and a mark for the legend."""
+    """Return the characters as text, and a mark for the legend."""
     tint = colour(KINDS[name])
     x = often.astype(np.float32)
     y = strength.astype(np.float32)

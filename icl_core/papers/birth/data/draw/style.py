@@ -27,10 +27,10 @@ PROBES = {  # by the id of a curve: name, colour, symbol
 
 
 def short(name: str) -> str:
-    """The short name of a kind of data; its id if it is none of today's."""
+    """Return the short name of a kind of data; its id if it is none of today's."""
     return SHORT.get(name, name)
 
 
 def kind(name: str) -> str:
-    """The colour of a kind of data."""
+    """Return the colour of a kind of data."""
     return KINDS.get(name, GREY)

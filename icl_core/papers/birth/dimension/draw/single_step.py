@@ -21,8 +21,8 @@ SEED = 1  # of the embeddings on the map
 
 
 def at(run: Run, view: View) -> tuple[int, int]:
-    """Where the chosen number of batches and width stand in the run; `CannotDraw` if
-    they do not."""
+    """Return where the chosen number of batches and width stand in the run; `CannotDraw` if they do
+    not."""
     widths = run["task/widths"].tolist()
     numbers = run["task/numbers"].tolist()
     if int(view.width_shown) not in widths:
@@ -33,12 +33,12 @@ def at(run: Run, view: View) -> tuple[int, int]:
 
 
 def batches(count: str) -> str:
-    """A number of batches in words."""
+    """Return a number of batches in words."""
     return f"{count} batch{'es' * (count != '1')}"
 
 
 def heatmap(run: Run, view: View) -> Panel:
-    """The share recalled by width and number of batches, with theory's contours."""
+    """Draw the share recalled by width and number of batches, with theory's contours."""
     recall = run["one_step/recall"].mean(0)
     numbers = run["task/numbers"]
     widths = run["task/widths"]
@@ -80,8 +80,8 @@ def heatmap(run: Run, view: View) -> Panel:
 
 
 def _contours(run: Run, x: np.ndarray) -> list[Trace]:
-    """Where theory's recall passes each level, over a lighter line that keeps it apart from the
-    cells; with gaps at the cells' numbers."""
+    """Return where theory's recall passes each level, over a lighter line that keeps it apart from
+    the cells; with gaps at the cells' numbers."""
     smallest = np.log2(float(run["task/widths"][0]))
     found = []
     fine = np.linspace(x[0], x[-1], 40 * (len(x) - 1) + 1)
@@ -106,7 +106,7 @@ def _contours(run: Run, x: np.ndarray) -> list[Trace]:
 
 
 def _written(z: np.ndarray) -> Trace:
-    """Every share in its cell, in per cent."""
+    """Return every share in its cell, in per cent."""
     rows, columns = np.indices(z.shape)
     colours = [PAPER if each > STRONG else LINE for each in z.ravel()]
     texts = [f"{100 * each:.0f}" for each in z.ravel()]
@@ -117,7 +117,7 @@ def _written(z: np.ndarray) -> Trace:
 
 
 def readings(run: Run, view: View) -> Panel:
-    """All readings of the one-step memory, for one draw of embeddings."""
+    """Draw all readings of the one-step memory, for one draw of embeddings."""
     number, _ = at(run, view)
     generator = torch.Generator().manual_seed(SEED)
     S = torch.tensor(run["one_step/S"][number].astype(np.float64))
@@ -146,7 +146,7 @@ def readings(run: Run, view: View) -> Panel:
 
 
 def noise(run: Run, view: View) -> Panel:
-    """The noise of the readings against the width, simulated and exact, beside the signal."""
+    """Draw the noise of the readings against the width, simulated and exact, beside the signal."""
     number, width = at(run, view)
     widths = run["task/widths"].astype(float)
     count = run.config.N - 1
@@ -190,7 +190,7 @@ def noise(run: Run, view: View) -> Panel:
 
 
 def recalls(run: Run, view: View) -> Panel:
-    """The one-step recall by width, simulated beside theory, for every number of batches."""
+    """Draw the one-step recall by width, simulated beside theory, for every number of batches."""
     # [numbers, widths]
     widths = run["task/widths"]
     recall = run["one_step/recall"].mean(0)

@@ -22,7 +22,7 @@ ENDS = 1.02
 
 
 def tint(index: int) -> str:
-    """The colour of a width, by its place."""
+    """Return the colour of a width, by its place."""
     return f"layer {index + 1}"
 
 
@@ -77,7 +77,7 @@ def _recall(run: Run, rates: np.ndarray, how: str, says: str, names: bool) -> Pa
 
 
 def _named(figure: Figure) -> Figure:
-    """The legend says what its numbers are."""
+    """Return the legend says what its numbers are."""
     return figure.update_layout(legend={"title": {"text": "d =", "side": "left"}})
 
 
@@ -86,7 +86,7 @@ def _rate(rate: float) -> str:
 
 
 def rates(run: Run, view: View) -> Panel:
-    """The mean recall over the training against the learning rate."""
+    """Draw the mean recall over the training against the learning rate."""
     means = over_training(run)
     tried = run["task/rates"]
     series = [
@@ -119,14 +119,14 @@ def rates(run: Run, view: View) -> Panel:
 
 
 def _why(run: Run) -> str:
-    """Why small widths need a larger rate where embeddings are N(0, 1)."""
+    """Return why small widths need a larger rate where embeddings are N(0, 1)."""
     if run.config.scale == "paper":
         return "Left of its best a width learns more slowly than it could."
     return "At small widths vectors are shorter here, so the same rate moves the logits less."
 
 
 def table(run: Run, view: View) -> Panel:
-    """Every width in numbers."""
+    """Draw every width in numbers."""
     best = tuned(run)
     means = over_training(run).mean(0)
     steps = {"fixed": halves(run, fixed(run)).mean(0), "tuned": halves(run, best).mean(0)}

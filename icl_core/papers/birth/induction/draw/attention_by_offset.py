@@ -16,7 +16,8 @@ FEW = 8  # sequences on which the attention before training is measured
 
 
 def attention_on_followers(run: Run, view: View) -> Panel:
-    """The last layer's attention on what followed the query before, at triggers and elsewhere."""
+    """Draw the last layer's attention on what followed the query before, at triggers and
+    elsewhere."""
     snapshot = run.snapshot_at(view)
     masses = attention_scores.on_followers(attention_scores.at_snapshot(run, snapshot))
     rows = [(GROUPS[name], mass, "layer 2") for name, (mass, _) in masses.items()]
@@ -40,7 +41,7 @@ def attention_on_followers(run: Run, view: View) -> Panel:
 
 
 def _before(run: Run) -> str:
-    """How even the attention was before training, of given matrices how even it is."""
+    """Return how even the attention was before training, of given matrices how even it is."""
     weights = weights_at(run, 0)
     batch = held_out(task_of(run.config), FEW, "cpu")
     last = forward(weights, batch.inputs, run.config.layers)[2]
@@ -57,7 +58,7 @@ def _before(run: Run) -> str:
 
 
 def errors(run: Run, view: View) -> Panel:
-    """How often the prediction in context is wrong, by where the trigger first stood."""
+    """Draw how often the prediction in context is wrong, by where the trigger first stood."""
     snapshot = run.snapshot_at(view)
     found = attention_scores.at_snapshot(run, snapshot)
     shares = attention_scores.errors_by_first(found)

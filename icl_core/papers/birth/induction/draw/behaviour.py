@@ -43,7 +43,8 @@ def stripe(run: Run, view: View) -> Panel:
 
 
 def copying(run: Run, view: View) -> Panel:
-    """How often an output is copied, by how likely it is as a bigram; beside the best predictor."""
+    """Draw how often an output is copied, by how likely it is as a bigram; beside the best
+    predictor."""
     snapshot = run.snapshot_at(view)
     task = task_of(run.config)
     found = attention_scores.at_snapshot(run, snapshot)

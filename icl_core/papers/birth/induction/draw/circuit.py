@@ -17,15 +17,15 @@ from icl_core.papers.birth.shared.train import task_of
 
 
 def _reading(run: Run, view: View) -> tuple[Reading, Weights, Shown]:
-    """What the trained model makes of the stage's sequence, as much of it as a diagram can name;
-    the model, and the sequence."""
+    """Return what the trained model makes of the stage's sequence, as much of it as a diagram can
+    name; the model, and the sequence."""
     sequence = on_stage(task_of(run.config), view, circuit_panels.NAMED)
     weights = weights_at(run, run.snapshot_at(view))
     return read(weights, sequence, run.config.layers), weights, sequence
 
 
 def streams(run: Run, view: View) -> Panel:
-    """The streams on the sequence, and the arrows that end in one position."""
+    """Draw the streams on the sequence, and the arrows that end in one position."""
     found, weights, sequence = _reading(run, view)
     at = circuit_panels.followed(sequence, view.followed)
     circuit = simplified(weights, sequence.inputs, run.config.layers)
@@ -36,7 +36,7 @@ def streams(run: Run, view: View) -> Panel:
 
 
 def paths(run: Run, view: View) -> Panel:
-    """What every path adds to two logits."""
+    """Draw what every path adds to two logits."""
     _, weights, sequence = _reading(run, view)
     circuit = simplified(weights, sequence.inputs, run.config.layers)
     at = circuit_panels.followed(sequence, view.followed)
@@ -44,7 +44,7 @@ def paths(run: Run, view: View) -> Panel:
 
 
 def blocks(run: Run, view: View) -> Panel:
-    """A matrix read with all that it meets."""
+    """Draw a matrix read with all that it meets."""
     weights, end = (
         weights_at(run, at) for at in (run.snapshot_at(view), len(run.snapshot_steps) - 1)
     )

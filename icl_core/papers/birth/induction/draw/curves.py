@@ -35,8 +35,8 @@ AT_THE_END = {
 
 
 def memory(run: Run, probe: str, curve: str, seeds: int | None = None) -> Curve:
-    """A probe's `curve/…`, of the first `seeds` or of all, in its look; its id in grey if it is
-    none of today's."""
+    """Return a probe's `curve/…`, of the first `seeds` or of all, in its look; its id in grey if it
+    is none of today's."""
     label, kind, dash = PROBES.get(probe, (probe, GREY, None))
     return Curve(label, run["curve/step"], run[f"curve/{curve}"][:seeds], kind, dash)
 
@@ -74,7 +74,7 @@ def accuracy(run: Run, view: View) -> Panel:
 
 
 def _one_layer(run: Run) -> str:
-    """How the single layer was trained that is drawn beside two."""
+    """Return how the single layer was trained that is drawn beside two."""
     if "one_layer/in_context_loss" not in run.tensors:
         return ""
     loss = run["one_layer/in_context_loss"]
@@ -186,9 +186,9 @@ def _recall_caption(run: Run, view: View) -> str:
 
 
 def _curve_name(run: Run, probe: str, view: View) -> str:
-    """The curve to draw for a probe under the view's orientation and weighting, if the run has it.
-    What W_O2 stores is weighted by how often it must be written, whichever token it is asked with.
-    """
+    """Return the curve to draw for a probe under the view's orientation and weighting, if the run
+    has it. What W_O2 stores is weighted by how often it must be written, whichever token it is
+    asked with."""
     if view.weighted and probe == "W_O2":
         return "recall_W_O2_met"
     orientation = "_paper" if view.orientation == "paper" else ""

@@ -11,7 +11,8 @@ from icl_core.papers.birth.shared.draw import NAMES
 
 
 def score(run: Run, view: View) -> Panel:
-    """What is kept of accuracy and logits with constructed matrices in place of the model's own."""
+    """Draw what is kept of accuracy and logits with constructed matrices in place of the model's
+    own."""
     snapshot = run.snapshot_at(view)
     found = placeholders.kept(run, snapshot)
     labels = []

@@ -18,8 +18,8 @@ COLUMNS = ["what happens", "where or what", "share"]
 
 
 def draw(run: Run, view: View) -> Panel:
-    """The largest weights of both layers, and the likeliest next characters, at the position asked
-    for."""
+    """Draw the largest weights of both layers, and the likeliest next characters, at the position
+    asked for."""
     task = task_of(run.config)
     snapshot = run.snapshot_at(view)
     sequence = choose_first(task, view)
@@ -57,6 +57,6 @@ def draw(run: Run, view: View) -> Panel:
 
 
 def _largest(what: str, names: Sequence[str], shares: np.ndarray) -> list[tuple[str, str, float]]:
-    """The largest shares, with the names of what has them."""
+    """Return the largest shares, with the names of what has them."""
     first = np.argsort(-shares[: len(names)], kind="stable")[:LISTED]
     return [(what, names[int(index)], round(float(shares[index]), 4)) for index in first]

@@ -23,7 +23,7 @@ MATRICES = {
 
 
 def gradients_panel(run: Run, view: View) -> Panel:
-    """The Frobenius norm of every matrix's gradient over training, on held-out sequences."""
+    """Draw the Frobenius norm of every matrix's gradient over training, on held-out sequences."""
     norms = _norms(run)
     steps = np.array(run.snapshot_steps)
     series = [
@@ -44,8 +44,8 @@ def gradients_panel(run: Run, view: View) -> Panel:
 
 
 def _title(run: Run, norms: dict[str, np.ndarray]) -> str:
-    """Which matrix is pulled at most at the start, and by how much more than the one pulled at
-    least."""
+    """Return which matrix is pulled at most at the start, and by how much more than the one pulled
+    at least."""
     first = {name: norm[0] for name, norm in norms.items()}
     most = max(first, key=first.__getitem__)
     least = min(first, key=first.__getitem__)

@@ -43,7 +43,7 @@ def draw(run: Run, view: View) -> Panel:
 
 
 def shown(run: Run, wanted: str) -> str:
-    """The matrix asked for, or W_O² where the model has no such one."""
+    """Return the matrix asked for, or W_O² where the model has no such one."""
     there = {"W_F": run.config.feed_forward, "W_K1": run.config.layers == 2}.get(wanted, True)
     return wanted if there else "W_O2"
 
@@ -70,7 +70,7 @@ def _margin(found: Comparison, own: str) -> str:
 
 
 def _zeros(found: Comparison, heads: tuple[str, ...]) -> str:
-    """Which of the maps have nothing to show."""
+    """Return which of the maps have nothing to show."""
     readings = (found.trained, found.constructed)
     zeros = [head for head, each in zip(heads, readings, strict=False) if not each.matrix.any()]
     return f"Nothing but zeros: {' and '.join(zeros)}. " if zeros else ""

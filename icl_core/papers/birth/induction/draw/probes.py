@@ -35,7 +35,7 @@ def probes_panel(run: Run, view: View) -> Panel:
 
 
 def _bigrams(run: Run) -> str:
-    """How far W_F is from the bigrams, where there is one."""
+    """Return how far W_F is from the bigrams, where there is one."""
     if f"{RECALL}kl_W_F" not in run.tensors:
         return ""
     nats = number_text(float(run[f"{RECALL}kl_W_F"][0, 0]), 2)
@@ -43,7 +43,7 @@ def _bigrams(run: Run) -> str:
 
 
 def _table(run: Run) -> pd.DataFrame:
-    """All probes, also those that count by frequency or compare queries."""
+    """Return all probes, also those that count by frequency or compare queries."""
     found = {
         name.removeprefix(RECALL): float(run[name][0, 0])
         for name in run.tensors

@@ -40,7 +40,8 @@ class Column(NamedTuple):
 
 
 def is_figure_3(config: Config) -> bool:
-    """Whether a setting is one of Figure 3's trainings: five random triggers, in context alone."""
+    """Return whether a setting is one of Figure 3's trainings: five random triggers, in context
+    alone."""
     return (
         config.trains
         and config.layers == 2

@@ -34,27 +34,27 @@ def second(run: Run, view: View) -> Panel:
 
 
 def _replaced(config: Config, view: View, *names: str) -> str:
-    """What of some matrices is replaced, as a title says it; empty if nothing is."""
+    """Return what of some matrices is replaced, as a title says it; empty if nothing is."""
     parts = [NAMES[name] for name in grafted.wanted(config, view) if name in names]
     return "" if not parts else parts[0] if len(parts) == 1 else str(len(parts))
 
 
 def heads(run: Run, view: View) -> Heads:
-    """What the maps show of the sequence on stage."""
+    """Return what the maps show of the sequence on stage."""
     found, _, sequence = reading(run, view)
     return stage.heads(found, sequence)
 
 
 def reading(run: Run, view: View) -> tuple[Reading, Weights, Shown]:
-    """What the model makes of the sequence on stage, the model, and the sequence."""
+    """Return what the model makes of the sequence on stage, the model, and the sequence."""
     sequence = stage.on_stage(task_of(run.config), view)
     weights = grafted.weights_shown(run, view)
     return read(weights, sequence, run.config.layers), weights, sequence
 
 
 def _memory(name: str, run: Run, view: View) -> Panel:
-    """A memory as readings of all pairs, with the share of them that it gets right; in its place
-    what the view puts there, on the trained memory's scale."""
+    """Draw a memory as readings of all pairs, with the share of them that it gets right; in its
+    place what the view puts there, on the trained memory's scale."""
     task = task_of(run.config)
     last = len(run.snapshot_steps) - 1
     weights = grafted.weights_shown(run, view)
@@ -79,7 +79,7 @@ def _memory(name: str, run: Run, view: View) -> Panel:
 
 
 def _asked(name: str, config: Config) -> str:
-    """What a memory is asked for; with fixed triggers W_K² tells only those apart."""
+    """Return what a memory is asked for; with fixed triggers W_K² tells only those apart."""
     fixed = name == "W_K2" and config.triggers != "random"
     return f"finds each of {config.K} triggers" if fixed else ASKED[name]
 

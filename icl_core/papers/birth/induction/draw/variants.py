@@ -55,7 +55,6 @@ def opposite(run: Run, view: View) -> Panel:
         if run.config.freeze_W_K1
         else {"W_K2": "opposite", "W_K1": "curve"}
     )
-    # fmt: skip
     until = run.config.freeze_until
     probes = (
         ("W_K2", "W_K2", "W_K², W_K¹ frozen", "layer 2", "solid"),

@@ -29,14 +29,14 @@ def accuracy(run: Run, view: View) -> Panel:
 
 
 def w_k2(run: Run, view: View) -> Panel:
-    """What W_K2 recalls."""
+    """Draw what W_K2 recalls."""
     return _panel(
         run, view, "W_K2", "The share of characters whose copy W_K² tells from all others."
     )
 
 
 def w_k1(run: Run, view: View) -> Panel:
-    """What W_K1 recalls of its early positions."""
+    """Draw what W_K1 recalls of its early positions."""
     says = (
         "The share of positions in the first quarter at which W_K¹ finds the one before. The "
         "longer the sequence, the more there are, and the more keys compete."

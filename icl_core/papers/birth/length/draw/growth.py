@@ -28,8 +28,8 @@ WHAT = {  # what is waited for, by the id of its measure
 
 
 def growth_panel(run: Run, view: View) -> Panel:
-    """The steps against the length, on log axes, with the slope that quadratic growth
-    would have."""
+    """Draw the steps against the length, on log axes, with the slope that quadratic growth would
+    have."""
     ids = run.names("optimisers")
     lengths = run["task/lengths"].astype(float)
     every = {name: times(run, view.until, name) for name in ids}
@@ -70,12 +70,12 @@ def growth_panel(run: Run, view: View) -> Panel:
 
 
 def _typical(rows: np.ndarray) -> np.ndarray:
-    """The geometric mean over seeds [seeds, lengths]; infinite where one never arrives."""
+    """Return the geometric mean over seeds [seeds, lengths]; infinite where one never arrives."""
     return np.exp(np.log(np.maximum(rows, 1.0)).mean(0))
 
 
 def _traces(run: Run, view: View, name: str, lengths: np.ndarray, rows: np.ndarray) -> list[Trace]:
-    """A line of means, and a dot a seed."""
+    """Return a line of means, and a dot a seed."""
     mean = _typical(rows)
     label = OPTIMISERS.get(name, name)
     tint = colour(KINDS.get(name, "seed"))
@@ -117,7 +117,7 @@ def _table(run: Run, view: View, every: dict[str, np.ndarray]) -> pd.DataFrame:
 
 
 def even(run: Run, view: View) -> Panel:
-    """The share of even attention that falls on the answer, by length."""
+    """Draw the share of even attention that falls on the answer, by length."""
     lengths = run["task/lengths"]
     shares = run["task/even"]
     return Panel(
@@ -139,7 +139,7 @@ def even(run: Run, view: View) -> Panel:
 
 
 def table(run: Run, view: View) -> Panel:
-    """Every slope."""
+    """Draw every slope."""
     measures = [measure for measure in run.names("measures") if measure in LEVELS]
     rows = [_row(run, measure, name) for measure in measures for name in run.names("optimisers")]
     return Panel(

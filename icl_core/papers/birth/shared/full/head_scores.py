@@ -17,13 +17,13 @@ from icl_core.papers.birth.shared.task import Batch
 
 
 def head_names(layers: int, heads: int) -> list[str]:
-    """The ids of all heads, layer.head: "1.1", "1.2", …"""
+    """Return the ids of all heads, layer.head: "1.1", "1.2", …"""
     return [f"{layer}.{head}" for layer in range(1, layers + 1) for head in range(1, heads + 1)]
 
 
 def passes(weights: Weights, batch: Batch, heads: int) -> Iterator[tuple[Tensor, Batch, Pass]]:
-    """The model run over a batch, chunk by chunk: which sequences these are, they themselves, what
-    it makes of them."""
+    """Return the model run over a batch, chunk by chunk: which sequences these are, they
+    themselves, what it makes of them."""
     for rows in torch.arange(len(batch.inputs)).split(chunk_of(batch)):
         part = batch.take(rows, batch.tokens.device)
         yield rows, part, forward(weights, part.inputs, heads)

@@ -85,7 +85,7 @@ def initialise(
 
 
 def layers_of(weights: Weights) -> int:
-    """How many layers there are."""
+    """Return how many layers there are."""
     return sum(name.startswith("W_Q") for name in weights)
 
 
@@ -132,7 +132,7 @@ def logits_of(weights: Weights, x: Float[Tensor, "batch T d"]) -> Float[Tensor, 
 def attend(
     weights: Weights, layer: int, x: Float[Tensor, "batch T d"], heads: int
 ) -> tuple[HeadOutputs, Float[Tensor, "batch H T T"]]:
-    """What the heads of a layer read, and where."""
+    """Return what the heads of a layer read, and where."""
     T, d = x.shape[1:]
     q, k, v = (
         (x @ weights[f"{name}{layer}"].T)
@@ -147,7 +147,7 @@ def attend(
 
 
 def read(weights: Weights, x: Float[Tensor, "*batch d"], where: str) -> Float[Tensor, "*batch d"]:
-    """The stream as a part reads it: under layer norm, if there is one."""
+    """Return the stream as a part reads it: under layer norm, if there is one."""
     if f"gain_{where}" not in weights:
         return x
     return F.layer_norm(x, x.shape[-1:], weights[f"gain_{where}"], weights[f"bias_{where}"])

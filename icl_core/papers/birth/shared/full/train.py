@@ -19,7 +19,7 @@ EMBEDDINGS = frozenset(("W_E", "P", "W_U"))
 
 
 def begun(config: Config) -> tuple[dict[str, Tensor], torch.Generator]:
-    """The first weights of a config's seed, and the generator of its batches."""
+    """Return the first weights of a config's seed, and the generator of its batches."""
     first = torch.Generator().manual_seed(config.seed)
     drawn = initialise(
         config.N,
@@ -41,8 +41,8 @@ def problem(
     generator: torch.Generator,
     watch: Callable[[int], loop.Measures],
 ) -> loop.Problem:
-    """The training of `weights`, in place, on fresh batches, each of which tells its gradients'
-    norms; `watch` is what its evaluations measure."""
+    """Return the training of `weights`, in place, on fresh batches, each of which tells its
+    gradients' norms; `watch` is what its evaluations measure."""
     task = task_of(config)
     trained = [name for name in weights if not (config.frozen and name in EMBEDDINGS)]
     slope_of = partial(
