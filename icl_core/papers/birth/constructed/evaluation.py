@@ -99,7 +99,6 @@ def _logits(weights: Weights, tokens: Tensor) -> dict[str, Float[Tensor, "batch 
 
 def bigrams_loss(task: Task, batch: Batch) -> float:
     """Return the global loss, in nats, of pi_b itself."""
-    told = task.bigram[batch.inputs, batch.targets].masked_fill(
-        ~batch.global_, 1.0
-    )  # a trigger's output may be new
+    # a trigger's output may be new
+    told = task.bigram[batch.inputs, batch.targets].masked_fill(~batch.global_, 1.0)
     return share(-told.log(), batch.global_)[0]

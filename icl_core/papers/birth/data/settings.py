@@ -26,10 +26,11 @@ DATA = {  # by id
     "random_5": Data("5 random", "random", 5),
     "bigram": Data("3 random, bigram outputs", "random", 3, "bigram"),
 }
+# the two trainings that differ in nothing but their outputs
 OUTPUTS = {
     "random_3": "uniform",
     "bigram": "bigram",
-}  # the two trainings that differ in nothing but their outputs
+}
 
 
 @settings

@@ -202,10 +202,11 @@ def one_step_of(config: Config) -> dict[str, np.ndarray]:
         generator = torch.Generator().manual_seed(20_000 + (config.seed + seed) % 100)
         S = one_step.surplus(task, NUMBERS, generator)  # (numbers, N, N)
         simulated = [_simulated(S, d, scale, generator) for d in widths]
+        # (numbers, widths) each
         measures = {
             f"one_step/{name}": torch.stack([at_width[name] for at_width in simulated], -1)
             for name in simulated[0]
-        }  # (numbers, widths) each
+        }
         measures["one_step/signal"] = S.diagonal(dim1=-2, dim2=-1).mean(-1)
         measures["theory/noise"] = torch.stack([one_step.noise(S, d, scale) for d in widths], -1)
         measures["theory/recall"] = torch.stack(
@@ -225,9 +226,10 @@ def _simulated(S: Tensor, d: int, scale: str, generator: torch.Generator) -> dic
     draws = [
         one_step.readings(S, one_step.gram(S.shape[-1], d, scale, generator)) for _ in range(DRAWS)
     ]
+    # (draws, numbers) each
     measured = {
         "recall": torch.stack([one_step.recall(readings) for readings in draws]),
         "noise": torch.stack([one_step.aside(readings.square()) for readings in draws]),
-    }  # (draws, numbers) each
+    }
     means = {name: rows.mean(0) for name, rows in measured.items()}
     return means | {f"{name}_error": rows.std(0) / DRAWS**0.5 for name, rows in measured.items()}

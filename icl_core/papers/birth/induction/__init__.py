@@ -90,9 +90,8 @@ def _training(config: Config) -> float:
 def _per_token(config: Config) -> float:
     """Operations for a token of a batch: queries with keys, tokens with matrices,
     outputs with W_U."""
-    counted = (
-        1.0 if config.positions == "all" else 0.3
-    )  # the share of positions where layer 2 and the loss are needed
+    # the share of positions where layer 2 and the loss are needed
+    counted = 1.0 if config.positions == "all" else 0.3
     maps = config.T * config.d * ((4 if config.layers == 2 else 0) + 6 * counted)
     return maps + 16 * config.d**2 + 6 * config.N * config.d * counted
 

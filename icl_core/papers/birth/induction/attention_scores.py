@@ -50,12 +50,10 @@ class Looked(NamedTuple):
     guess: Int[Tensor, "batch T"]  # the likeliest next token
     right: Float[Tensor, "batch T"]  # how often it is what follows (`hits`)
     previous: Float[Tensor, "batch T"]  # layer 1's mass on the position before
-    followers: Float[
-        Tensor, "batch T"
-    ]  # the last layer's mass on what followed earlier occurrences of the query
-    uniform: Float[
-        Tensor, "batch T"
-    ]  # a uniform attention's mass on them: the share of the keys that they are
+    # the last layer's mass on what followed earlier occurrences of the query
+    followers: Float[Tensor, "batch T"]
+    # a uniform attention's mass on them: the share of the keys that they are
+    uniform: Float[Tensor, "batch T"]
 
 
 @torch.no_grad()

@@ -247,9 +247,10 @@ def _together_is_beneficial(run: Run) -> list[Metric]:
     if free is None:
         return []
     step = float(run["opposite/step"][-1])
+    # [seeds]
     one_frozen = np.maximum(
         at_last_step(run, "accuracy", step), at_last_step(run, "accuracy", step, "opposite")
-    )  # [seeds]
+    )
     more = at_last_step(free, "accuracy", step) - one_frozen
     return [Metric.over_seeds(claims.TOGETHER, more)]
 

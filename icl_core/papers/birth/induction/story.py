@@ -22,11 +22,12 @@ OWN = "Your own sequence"
 BESIDE = "Trained beside constructed"
 CURVES = "All curves"
 MODEL = "The model"
+# the milestones of the three matrices, in the order of the choices
 ORDER = (
     "W_K¹ early",
     "W_K²",
     "W_O²",
-)  # the milestones of the three matrices, in the order of the choices
+)
 
 
 EVEN = 2.0  # a largest weight up to so many times that of uniform attention is called even

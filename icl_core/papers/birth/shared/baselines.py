@@ -30,9 +30,8 @@ def best_in_context(task: Task, inputs: Int[Tensor, "batch T"]) -> Float[Tensor,
     rows = torch.arange(batch)
     log_b = task.bigram.log()
     log_o = task.output_law.log()
-    as_trigger = prior.log().repeat(
-        batch, 1
-    )  # (batch, N): log of prior and likelihood of the successors so far
+    # (batch, N): log of prior and likelihood of the successors so far
+    as_trigger = prior.log().repeat(batch, 1)
     as_other = (-prior).log1p().repeat(batch, 1)
     output = torch.full((batch, task.N), -1)  # first successor
     predicted = torch.empty(batch, T, task.N, dtype=torch.float64)
@@ -48,9 +47,8 @@ def best_in_context(task: Task, inputs: Int[Tensor, "batch T"]) -> Float[Tensor,
         trigger = as_trigger[rows, here]
         other = as_other[rows, here]
         known = output[rows, here]
-        posterior = torch.sigmoid(trigger - other).nan_to_num(0.0)[
-            :, None
-        ]  # impossible either way: no trigger
+        # impossible either way: no trigger
+        posterior = torch.sigmoid(trigger - other).nan_to_num(0.0)[:, None]
         told = torch.nn.functional.one_hot(known.clamp(min=0), task.N).double()
         law = torch.where((known >= 0)[:, None], told, task.output_law[here])
         predicted[:, t] = posterior * law + (1 - posterior) * task.bigram[here]

@@ -47,9 +47,8 @@ def split(batch: Batch, counted: Bool[Tensor, "batch T"], size: int | None) -> I
     T = counted.shape[1]
     size = size or max(1, TOKENS * (16 if batch.tokens.is_cuda else 1) // T)
     numbers = counted.sum(1)
-    by_time = (
-        torch.arange(T, device=counted.device) + T * ~counted
-    )  # sorts counted positions first, in order
+    # sorts counted positions first, in order
+    by_time = torch.arange(T, device=counted.device) + T * ~counted
     numbers, order = numbers.sort(stable=True)
     for rows, most in zip(order.split(size), numbers.split(size), strict=True):
         m = round_up(int(most[-1]), T)

@@ -62,9 +62,8 @@ def recalled(d: int, strengths: Float[np.ndarray, "P"]) -> Float[np.ndarray, "P"
     """Return the probability that each pair is recalled, the strongest first."""
     count, a2, a4 = _grouped(strengths)
     rest = ((a2 * count).sum() - a2).clamp(min=1e-300)
-    freedom = (rest**2 / ((a4 * count).sum() - a4).clamp(min=1e-300)).clamp(
-        min=1e-3
-    )  # of the sum of the other c_k^2
+    # of the sum of the other c_k^2
+    freedom = (rest**2 / ((a4 * count).sum() - a4).clamp(min=1e-300)).clamp(min=1e-3)
     u, q, more, own = _normals().unsqueeze(-1).unbind(1)  # (draws, 1) each
     norm = _chi(u, float(d))
     q = _chi(q, float(d))
@@ -75,9 +74,8 @@ def recalled(d: int, strengths: Float[np.ndarray, "P"]) -> Float[np.ndarray, "P"
     leaning = (q - c * noise / others) ** 2 - length / (d * others)
     spread = (length / d)[:, :, None] + leaning[:, :, None] * (a2 * norm / d)[:, None, :]
     top = c * q + noise
-    below = torch.special.log_ndtr(
-        top[:, :, None] / spread.clamp(min=1e-12).sqrt()
-    )  # (draws, group asked, group of the other)
+    # (draws, group asked, group of the other)
+    below = torch.special.log_ndtr(top[:, :, None] / spread.clamp(min=1e-12).sqrt())
     found = (below * (count - torch.eye(len(count))).clamp(min=0)).sum(-1).exp().mean(0)
     return np.repeat(found.numpy(), count.int().numpy())
 

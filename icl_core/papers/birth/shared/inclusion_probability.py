@@ -30,9 +30,8 @@ def _raced(rates: tuple[float, ...], K: int) -> torch.Tensor:
     log_s = torch.linspace(-25, 40, 1000, dtype=torch.float64)
     waited = unigram[:, None] * log_s.exp()  # (N, grid): pi_i s
     arrived = -torch.expm1(-waited)
-    count = torch.zeros(
-        N, K, len(log_s), dtype=torch.float64
-    )  # P(k others of i have arrived), k < K
+    # P(k others of i have arrived), k < K
+    count = torch.zeros(N, K, len(log_s), dtype=torch.float64)
     count[:, 0] = 1.0
     for j in range(N):
         others = torch.arange(N) != j

@@ -24,9 +24,8 @@ class Memory(NamedTuple):
     V: Float[Tensor, "rows d"]
     U: Float[Tensor, "columns d"]
     target: Float[Tensor, "rows columns"]
-    weight: Float[
-        Tensor, "rows"
-    ]  # how often each pair is met, for weighted recall: pi_u; uniform for positions
+    # how often each pair is met, for weighted recall: pi_u; uniform for positions
+    weight: Float[Tensor, "rows"]
 
 
 def memory_tokens(task: Task) -> Int[Tensor, "k"]:

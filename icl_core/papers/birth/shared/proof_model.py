@@ -28,11 +28,12 @@ MATRICES = ("W_O2", "W_K2", "W_K1")  # in the order of Theorem 3
 STREAM = "stream"
 PLACED = "placed"
 TOKENS = "tokens"
+# in the step on a matrix; TOKENS afterwards
 READ = {
     "W_O2": STREAM,
     "W_K2": PLACED,
     "W_K1": TOKENS,
-}  # in the step on a matrix; TOKENS afterwards
+}
 TABLE = {"W_O2": "says", "W_K2": "matches", "W_K1": "looks"}  # the table that a matrix makes
 
 
@@ -154,9 +155,8 @@ def with_positions(weights: Weights, drawn: Drawn) -> dict[str, float]:
     N = len(weights.W_E)
     bare = tables(weights)
     full = tables(weights, PLACED)
-    asked = (
-        scale("W_K2", weights) * weights.W_E @ weights.W_K2 @ weights.R1 @ weights.P.T
-    )  # a token, and keys of positions
+    # a token, and keys of positions
+    asked = scale("W_K2", weights) * weights.W_E @ weights.W_K2 @ weights.R1 @ weights.P.T
     no_says = torch.zeros_like(full.says[:, N:])
     no_match = torch.zeros_like(asked)
     parts = {

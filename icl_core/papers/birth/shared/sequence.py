@@ -73,9 +73,8 @@ def typed(task: Task, sequence: str, marked: str) -> Shown:
     truth: dict[int, int] = {}
     for here, after in zip(tokens.tolist(), tokens.tolist()[1:], strict=False):
         if here in triggers.tolist():
-            truth.setdefault(
-                here, after
-            )  # the first thing that followed: what an induction head would repeat
+            # the first thing that followed: what an induction head would repeat
+            truth.setdefault(here, after)
     return Shown(task, tokens, tokens[1:], triggers, inside, truth)
 
 

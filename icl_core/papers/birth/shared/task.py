@@ -105,9 +105,8 @@ class Task:
         law = self.bigram.clone() if self.outputs == "bigram" else torch.ones_like(self.bigram)
         if self.no_repeat:
             law.fill_diagonal_(0.0)
-        empty = (
-            law.sum(1) == 0
-        )  # a character that only ever follows itself: any other may be its output
+        # a character that only ever follows itself: any other may be its output
+        empty = law.sum(1) == 0
         law[empty] = 1.0 - torch.eye(self.N, dtype=law.dtype)[empty]
         return law / law.sum(1, keepdim=True)
 
@@ -116,9 +115,8 @@ class Task:
         """The cumulated rows of pi_b laid end to end, row i shifted by i: one sorted search draws
         from any row."""
         rows = self.bigram.cumsum(1)
-        rows = (
-            rows / rows[:, -1:]
-        )  # the last step is exactly one, so a draw below one never leaves its row
+        # the last step is exactly one, so a draw below one never leaves its row
+        rows = rows / rows[:, -1:]
         return (rows + torch.arange(self.N)[:, None]).flatten().contiguous()
 
 
@@ -143,9 +141,8 @@ def make_task(
     kept = counts.unigram.argsort(descending=True, stable=True)[:N].sort().values
     unigram = counts.unigram[kept]
     bigram = counts.bigram[kept][:, kept]
-    bigram = torch.where(
-        bigram.sum(1, keepdim=True) > 0, bigram, unigram
-    )  # nothing kept ever follows: use pi_u
+    # nothing kept ever follows: use pi_u
+    bigram = torch.where(bigram.sum(1, keepdim=True) > 0, bigram, unigram)
     characters = tuple(counts.characters[i] for i in kept.tolist())
     bigram = bigram / bigram.sum(1, keepdim=True)
     return Task(
@@ -177,12 +174,10 @@ class Batch:
     """Sampled sequences and which of their predictions are asked of the context."""
 
     tokens: Int[Tensor, "batch T_1"]  # T inputs and the target of the last
-    in_context: Bool[
-        Tensor, "batch T"
-    ]  # the input is a trigger that has already occurred before it
-    global_: Bool[
-        Tensor, "batch T"
-    ]  # the input is no trigger; a trigger's first occurrence is neither
+    # the input is a trigger that has already occurred before it
+    in_context: Bool[Tensor, "batch T"]
+    # the input is no trigger; a trigger's first occurrence is neither
+    global_: Bool[Tensor, "batch T"]
     triggers: Int[Tensor, "batch K"]
     outputs: Int[Tensor, "batch K"]
 
@@ -235,9 +230,8 @@ def sample(
     here = torch.multinomial(task.unigram.to(where), batch, replacement=True, generator=generator)
     drawn = [here]
     for u in uniform.unbind():
-        step = torch.searchsorted(staircase, u + here, right=True).sub_(
-            here, alpha=N
-        )  # found N i + j: leaves j
+        # found N i + j: leaves j
+        step = torch.searchsorted(staircase, u + here, right=True).sub_(here, alpha=N)
         output = forced.take(rows + here)
         here = torch.where(output < 0, step, output)
         drawn.append(here)

@@ -78,9 +78,8 @@ def _train(
     trained = problem(config, weights, generator, _watch(config, weights))
     at = loop.evaluations(config.updates, *EVALUATIONS) if watched else []
     state = loop.train(trained, config.updates, at, resumed, report, keep)
-    measures = evaluate(
-        weights, held_out(task_of(config), EVALUATED), config.layers
-    )  # on more than while it trained
+    # on more than while it trained
+    measures = evaluate(weights, held_out(task_of(config), EVALUATED), config.layers)
     evaluated = {
         f"evaluated/{name}": np.array(value, np.float32) for name, value in measures.items()
     }
@@ -177,9 +176,8 @@ def _in_context(config: Config, weights: Weights, batch: Batch) -> float:
 def optimiser(config: Any, parameters: list[torch.Tensor]) -> torch.optim.Optimizer:
     """SGD or AdamW, at the rate of the settings."""
     if config.optimiser == "sgd":
-        return torch.optim.SGD(
-            parameters, lr=config.learning_rate, momentum=0.9, weight_decay=1e-4
-        )  # Appendix E
+        # Appendix E
+        return torch.optim.SGD(parameters, lr=config.learning_rate, momentum=0.9, weight_decay=1e-4)
     return torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=0.0)
 
 

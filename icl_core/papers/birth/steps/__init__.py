@@ -59,9 +59,8 @@ def cost(config: Config) -> float:
             / 1e9
         )
     orders, widths = 3 * len(ORDERS), 3 * len(WIDTHS)
-    gathered = (
-        (orders + widths) * config.batch * (960 * config.T + 144 * config.N)
-    )  # dear for their number
+    # dear for their number
+    gathered = (orders + widths) * config.batch * (960 * config.T + 144 * config.N)
     products = 4 * (orders * config.d**3 + widths * sum(d**3 for d in WIDTHS) / len(WIDTHS))
     return config.seeds * (gathered + products + 60 * config.T**3 * config.N**2) / 1e9
 

@@ -68,9 +68,8 @@ def look(weights: Weights) -> Float[Tensor, "T T"]:
     N, T = len(weights.W_E), len(weights.P)
     found = tables(weights, TOKENS)
     both = pairs(_surprises(found.says), torch.zeros(N, T), N, T)
-    met = torch.einsum(
-        "tsiq,qi->ts", both, found.matches
-    )  # E of a value's surprise times what the token s matches
+    # E of a value's surprise times what the token s matches
+    met = torch.einsum("tsiq,qi->ts", both, found.matches)
     met = (met - met.mean(0)) / T
     A1 = even(T)
     return A1 * (met - (A1 * met).sum(1, keepdim=True))

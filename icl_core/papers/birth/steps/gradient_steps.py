@@ -20,9 +20,8 @@ from icl_core.papers.birth.steps.settings import Config
 
 TRIGGERS = 5  # a sequence of the whole model's task; the proof has one
 BATCHES = 1000  # the seeds of batches begin here
-Gradient = Callable[
-    [str, int, Weights], Tensor
-]  # a matrix, the step's index, what has been learned: the coefficients
+# a matrix, the step's index, what has been learned: the coefficients
+Gradient = Callable[[str, int, Weights], Tensor]
 
 
 @lru_cache(maxsize=4)

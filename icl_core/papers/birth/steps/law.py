@@ -9,9 +9,8 @@ def answer_probability(N: int, T: int) -> Float[Tensor, "T"]:
     """P(z_t = y) at every position: how often the answer itself stands there. Every other token has
     the rest evenly."""
     same, at = 1 / N, torch.arange(T)
-    output = ((at >= 1) & (at <= T - 2)).double() / (
-        T - 2
-    )  # the output's place, where it differs from the trigger
+    # the output's place, where it differs from the trigger
+    output = ((at >= 1) & (at <= T - 2)).double() / (T - 2)
     trigger = (at <= T - 3).double() / (T - 2) + (at == T - 1)
     apart = output + (1 - output - trigger) / (N - 1)
     return (1 - same) * apart + same * (at >= T - 2)

@@ -102,9 +102,8 @@ def lemma5(given: Given) -> Both:
     weights, T = given.weights, given.drawn.tokens.shape[1]
     x, out = weights.W_E[given.drawn.tokens], _values(given)[1]
     P, answers, mean = weights.P, given.drawn.answers, even(T)
-    match = torch.einsum(
-        "bsd,ed,fe,bf->bs", x, weights.R1, weights.W_K2, x[:, -1]
-    )  # (Φ1 x_s)^T W_2 x_T
+    # (Φ1 x_s)^T W_2 x_T
+    match = torch.einsum("bsd,ed,fe,bf->bs", x, weights.R1, weights.W_K2, x[:, -1])
     future = torch.ones(T, T, dtype=torch.bool).triu(1)
 
     def logits(W: Tensor) -> Tensor:

@@ -6,11 +6,12 @@ from icl_core.contract.experiment import Metric, Run
 from icl_core.papers.birth.steps import claims
 from icl_core.papers.birth.steps.settings import THEN
 
+# what must have learned, for a gradient
 NEEDS = {
     "W_O2": set(),
     "W_K2": {"W_O2"},
     "W_K1": {"W_O2", "W_K2"},
-}  # what must have learned, for a gradient
+}
 RECALLS = {claims.W_O2: "recall_W_O2", claims.W_K2: "recall_W_K2", claims.W_K1: "recall_W_K1_asked"}
 STORED = 0.5  # a recall that counts as stored
 

@@ -46,9 +46,8 @@ def step(weights: Weights, known: str, batch: int, generator: torch.Generator) -
     else:
         y = torch.arange(N) if known == "one" else torch.randint(N, (batch,), generator=generator)
         t = torch.randint(T, (len(y),), generator=generator)
-        seen = torch.zeros(
-            N, N + T, dtype=torch.float64
-        )  # how often each answer came with each token and position
+        # how often each answer came with each token and position
+        seen = torch.zeros(N, N + T, dtype=torch.float64)
         seen.index_put_((y, y), torch.ones(()).double(), accumulate=True)
         seen.index_put_((y, N + t), torch.ones(()).double(), accumulate=True)
         W = N / len(y) * U.T @ (seen - seen.mean(0)) @ torch.cat([E, P])  # 1{y = k} − 1 / N

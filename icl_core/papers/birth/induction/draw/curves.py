@@ -27,11 +27,12 @@ PROBES = {
     "W_K1": ("W_K¹ all", "layer 1", "dot"),
 }
 BASELINES = {"repeat": "repeat", "one_layer": "one layer", "best_in_context": "best possible"}
+# where a curve is far above
 AT_THE_END = {
     "x": 0.99,
     "xanchor": "right",
     "bgcolor": "rgba(0,0,0,0)",
-}  # where a curve is far above
+}
 
 
 def memory(run: Run, probe: str, curve: str, seeds: int | None = None) -> Curve:
@@ -156,9 +157,8 @@ def memories(run: Run, view: View) -> Panel:
     }
     series = [memory(run, name, curve) for name, curve in names.items()]
     halves = [(half_step(run, curve.mean()), curve.name, curve.kind) for curve in series]
-    reached = [
-        half for half in halves if half[0] > 0
-    ]  # not those that chance carries over one half from the start
+    # not those that chance carries over one half from the start
+    reached = [half for half in halves if half[0] > 0]
     marks = [
         (step, f"{label}: step {step:.0f}", figures.colour(kind)) for step, label, kind in reached
     ]

@@ -24,9 +24,8 @@ from torch.nn import functional as F
 
 Weights = Mapping[str, Tensor]  # by name; those of layer 1 end in 1, of layer 2 in 2, …
 HeadOutputs = Float[Tensor, "batch H T d_H"]
-Change = Callable[
-    [int, HeadOutputs], HeadOutputs
-]  # of a layer's number and its z, what goes on in its place
+# of a layer's number and its z, what goes on in its place
+Change = Callable[[int, HeadOutputs], HeadOutputs]
 EMBEDDINGS = ("W_E", "P")
 WIDER = 4  # the hidden layer of the feed-forward layer, times d
 

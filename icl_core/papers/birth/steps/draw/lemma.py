@@ -23,12 +23,13 @@ SAYS = {
     "5": "The keys of layer 1 at zero, with layer 2's softmax made linear. The position before "
     "what carries the answer is raised against the mean over all positions up to it.",
 }
+# the matrix whose vectors the gradient is read with
 SIGNS = {
     "1": "W_O2",
     "2": "W_O2",
     "4": "W_K2",
     "5": "W_K1",
-}  # the matrix whose vectors the gradient is read with
+}
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -65,9 +66,8 @@ def _both(run: Run, lemma: str) -> tuple[lemmas.Both, lemmas.Both]:
     left, right = _vectors(told, lemma)
 
     def readings(gradient: Tensor) -> Tensor:
-        G = (
-            gradient if lemma in ("1", "2") else gradient.T
-        )  # the paper's W_K has the key on the left
+        # the paper's W_K has the key on the left
+        G = gradient if lemma in ("1", "2") else gradient.T
         return -(left @ G @ right.T)
 
     return both, (readings(both[0]), readings(both[1]))
