@@ -3,8 +3,8 @@ new versions.
 
 A run of ten steps of the default setting and the metrics on it, rounded to four digits. An entry
 whose version has not been raised is never overwritten: either the change is mended, or the version
-is raised and the shipped runs are built. Where a claim is measured in another way and the run is the
-same, delete its entry first, and look that "run" comes out as it was.
+is raised and the shipped runs are built. Where a claim is measured in another way and the run is
+the same, delete its entry first, and look that "run" comes out as it was.
 """
 
 import json
