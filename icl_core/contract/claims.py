@@ -18,9 +18,8 @@ VERDICTS = {
 }
 NOT_DECIDED = "not decided"
 ELSEWHERE = "elsewhere"  # of one run: its setting is not the claim's
-CLASSROOM_ONLY = (
-    "toy"  # of a claim: all its evidence is of other settings, such as those of a classroom
-)
+# of a claim: all its evidence is of other settings, such as those of a classroom
+CLASSROOM_ONLY = "toy"
 NOT_RUN = "not run"
 
 

@@ -221,7 +221,8 @@ class Summary:
         runs have measured it, else "not run"."""
         if self.here:
             return min((finding.verdict for finding in self.here), key=verdict_rank)
-        return CLASSROOM_ONLY if any(f.verdict == ELSEWHERE for f in self.elsewhere) else NOT_RUN
+        is_elsewhere = any(finding.verdict == ELSEWHERE for finding in self.elsewhere)
+        return CLASSROOM_ONLY if is_elsewhere else NOT_RUN
 
 
 def summaries(findings: Iterable[Finding]) -> list[Summary]:
@@ -274,7 +275,8 @@ def _folded_claims() -> dict[tuple[str, str], tuple[str, str]]:
     folded: dict[tuple[str, str], tuple[str, str]] = {}
     for paper in registry.papers().values():
         for claim, into in paper.folded_claims.items():
-            (experiment, name), (other, other_name) = claim.split("."), into.split(".")
+            experiment, name = claim.split(".")
+            other, other_name = into.split(".")
             folded[f"{paper.name}.{experiment}", name] = (f"{paper.name}.{other}", other_name)
     return folded
 

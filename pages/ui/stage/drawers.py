@@ -234,7 +234,7 @@ def _why(setting: Setting) -> None:
             ]
         )
     if paper.errata:
-        st.subheader("Misprints in the paper", anchor=False)
+        st.subheader("Errata", anchor=False)
         st.markdown("\n".join(f"- {sentence}" for sentence in paper.errata))
     if paper.follow_ups:
         st.subheader("What came after", anchor=False)
@@ -243,7 +243,7 @@ def _why(setting: Setting) -> None:
 
 def _publication(publication: Publication) -> None:
     """Draw which version of a paper is quoted, what later ones brought, and how to cite it."""
-    date = f"{publication.date:%-d %B %Y}"
+    date = f"{publication.date.day} {publication.date:%B %Y}"
     quoted = f"[arXiv {publication.arxiv}, version {publication.version}]({publication.url})"
     st.markdown(f"Quoted is {quoted} of {date}. {publication.later}")
     with st.popover("BibTeX"):
