@@ -1,4 +1,5 @@
-"""The fast forward pass, and what it shares with its gradient. Same numbers as `model.forward`.
+"""The fast forward pass, and what it shares with its gradient. Its numbers are those of
+`model.forward`.
 
 - Layer 1's scores are looked up in tables of all products of token and position embeddings.
 - Layer 2 and the logits are computed only at the positions that count, the `queries`.
@@ -21,7 +22,7 @@ from icl_core.papers.birth.shared.model import Weights
 
 @dataclass(frozen=True)
 class Tables:
-    """Products of the weights that a whole batch shares."""
+    """Products of the weights that a whole batch shares. Scores are divided by sqrt d."""
 
     x_token: Float[Tensor, "N d"]  # w_E(z)
     x_place: Float[Tensor, "T d"]  # p_t
@@ -49,81 +50,99 @@ def _keep_freed_memory() -> None:
 
 
 def make_tables(weights: Weights, layers: int) -> Tables:
-    """Return everything that does not depend on the sequences."""
+    """Return everything that does not depend on the sequences. `layers` is 1 or 2, as in
+    `model.forward`."""
     _keep_freed_memory()
     N = len(weights.W_E)
     T = len(weights.P)
     x = torch.cat([weights.W_E, weights.P])  # (N + T, d)
-    v = x @ weights.R1.T
+    v = x @ weights.R1.T  # (N + T, d)
     S = x @ (weights.W_K1 / math.sqrt(weights.d)) @ x.T  # (N + T, N + T)
     future = torch.full((T, T), -torch.inf, dtype=x.dtype, device=x.device).triu(1)
-    scores = S[:N, :N], S[:N, N:], S[N:, :N], S[N:, N:] + future
     U = weights.W_U if weights.W_F is None else weights.W_U + weights.W_U @ weights.W_F
-    K2 = weights.W_K2 / math.sqrt(weights.d)
-    UO = U @ weights.W_O2 @ weights.V2
-    return Tables(x[:N], x[N:], v[:N], v[N:], *scores, K2, U, UO, future, layers)
+    return Tables(
+        x_token=x[:N],
+        x_place=x[N:],
+        v_token=v[:N],
+        v_place=v[N:],
+        S_token_token=S[:N, :N],
+        S_token_place=S[:N, N:],
+        S_place_token=S[N:, :N],
+        S_place_place=S[N:, N:] + future,
+        K2=weights.W_K2 / math.sqrt(weights.d),
+        U=U,
+        UO=U @ weights.W_O2 @ weights.V2,
+        future=future,
+        layers=layers,
+    )
 
 
 def embed(
     token: Float[Tensor, "N d"], place: Float[Tensor, "T d"], tokens: Int[Tensor, "b n"]
 ) -> Float[Tensor, "b n d"]:
-    """token[z_t] + place[t]; `index_select` is eight times as fast as indexing."""
+    """Return token[z_t] + place[t]. `index_select` is eight times as fast as indexing."""
     b, n = tokens.shape
-    return token.index_select(0, tokens.flatten()).view(b, n, -1).add_(place[:n])
+    rows = token.index_select(0, tokens.flatten())  # (b n, d)
+    return rows.view(b, n, -1).add_(place[:n])  # (b, n, d)
 
 
 def layer1_scores(
     tables: Tables, tokens: Int[Tensor, "b n"], own: Int[Tensor, "b n"], rows: slice
 ) -> Float[Tensor, "b rows k"]:
-    """Scores of a block of queries with all keys before its last row, as sums of four table
-    entries.
+    """Return the scores of a block of queries with all keys before its last row, as sums of four
+    table entries.
 
-    Tables are looked up by row, which is many times as fast as by column: the keys' tokens come in
-    transposed, from tables of each sequence's own, in which `own` says where.
+    rows  the block's queries; its keys are the first k = rows.stop
+    own   of each sequence's tokens, where they are in a table of N rows for each sequence
+
+    Tables are looked up by row, which is many times as fast as by column. So the scores of the
+    keys' tokens come in transposed, from tables of each sequence's own.
     """
     b = len(tokens)
     N = len(tables.x_token)
     k = rows.stop
-    query = tokens[:, rows].flatten()
-    token_keys = (
-        tables.S_token_token.index_select(0, query).view(b, -1, N).add_(tables.S_place_token[rows])
-    )
-    token_keys = (
-        token_keys.mT.reshape(b * N, -1).index_select(0, own[:, :k].flatten()).view(b, k, -1)
-    )
-    place_keys = tables.S_token_place[:, :k].contiguous().index_select(0, query).view(b, -1, k)
-    return place_keys.add_(tables.S_place_place[rows, :k]).add_(token_keys.mT)
+    query = tokens[:, rows].flatten()  # (b rows)
+    token_keys = tables.S_token_token.index_select(0, query).view(b, -1, N)  # (b, rows, N)
+    token_keys = token_keys.add_(tables.S_place_token[rows]).mT.reshape(b * N, -1)  # (b N, rows)
+    token_keys = token_keys.index_select(0, own[:, :k].flatten()).view(b, k, -1)  # (b, k, rows)
+    place_keys = tables.S_token_place[:, :k].contiguous().index_select(0, query)  # (b rows, k)
+    place_keys = place_keys.view(b, -1, k).add_(tables.S_place_place[rows, :k])  # (b, rows, k)
+    return place_keys.add_(token_keys.mT)
 
 
 def layer1(
     tables: Tables, tokens: Int[Tensor, "b n"]
 ) -> tuple[Float[Tensor, "b n d"], Float[Tensor, "b n d"], Float[Tensor, "b n d"], list[Tensor]]:
     """Return the stream h after layer 1, layer 1's values v and their mixtures, and its attention,
-    a block of rows (b, rows, keys) each."""
-    h = embed(tables.x_token, tables.x_place, tokens)
+    one (b, rows, keys) for each block of rows.
+
+    Of a model without layer 1 all three streams are the embedding, and there is no attention.
+    """
+    h = embed(tables.x_token, tables.x_place, tokens)  # (b, n, d)
     if tables.layers == 1:
         return h, h, h, []
-    v = embed(tables.v_token, tables.v_place, tokens)
-    attention = []
+    v = embed(tables.v_token, tables.v_place, tokens)  # (b, n, d)
     mixed = torch.empty_like(v)
-    own = flat(tokens, len(tables.x_token)).view_as(tokens)
+    own = flat(tokens, len(tables.x_token)).view_as(tokens)  # (b, n)
+    attention: list[Tensor] = []
     for rows in row_blocks(tokens.shape[1]):
-        attention.append(layer1_scores(tables, tokens, own, rows).softmax(-1))
-        mixed[:, rows] = torch.bmm(attention[-1], v[:, : rows.stop])
+        A = layer1_scores(tables, tokens, own, rows).softmax(-1)  # (b, rows, k)
+        attention.append(A)
+        mixed[:, rows] = torch.bmm(A, v[:, : rows.stop])
     return h.add_(mixed), v, mixed, attention
 
 
 def layer2(
     tables: Tables, h: Float[Tensor, "b n d"], queries: Int[Tensor, "b m"]
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Query states hq, their queries q, the keys hk, attention A, mixture c and logits, at a block
-    of queries."""
-    (b, n, d) = h.shape
-    k = round_up(int(queries.max()) + 1, h.shape[1])
+    """Return, at a block of queries, their states hq (b m, d), their queries q (b, m, d), the keys
+    hk (b, k, d), the attention A (b, m, k), the mixture c (b, m, d) and the logits (b m, N)."""
+    b, n, d = h.shape
+    k = round_up(int(queries.max()) + 1, n)
     hq = h.view(b * n, d).index_select(0, flat(queries, n))  # (b m, d)
-    q = (hq @ tables.K2).view(b, -1, d)
-    hk = h[:, :k].contiguous()
-    mask = tables.future[:, :k].index_select(0, queries.flatten()).view(b, -1, k)
+    q = (hq @ tables.K2).view(b, -1, d)  # (b, m, d)
+    hk = h[:, :k].contiguous()  # (b, k, d)
+    mask = tables.future[:, :k].index_select(0, queries.flatten()).view(b, -1, k)  # (b, m, k)
     A = mask.baddbmm_(q, hk.mT).softmax(-1)  # (b, m, k)
     c = torch.bmm(A, hk)  # (b, m, d)
     logits = torch.addmm(hq @ tables.U.T, c.view(-1, d), tables.UO.T)  # (b m, N)

@@ -3,8 +3,8 @@ than autograd.
 
 Beside what makes the forward pass fast (`fast_forward.py`):
 - x is frozen, so nothing is propagated into it; in W_K1's gradient sum_ts dS_ts x_t x_s^T the
-  scores' derivatives are
-  summed by the tokens and positions of query and key before anything is multiplied;
+  scores' derivatives are summed by the tokens and positions of query and key before anything is
+  multiplied;
 - the gradients of W_O2 and W_F are summed as N x d matrices, d loss / d logits times what the
   logits read;
 - the softmax's backward pass uses sum_s A_ts dA_ts = dc_t^T c_t, a sum over d instead of over T;
@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Iterable
 from functools import partial
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from icl_core.papers.birth.shared.accuracy import hits_beside
@@ -37,34 +37,32 @@ from icl_core.papers.birth.shared.task import Batch
 
 def layer1_backward(
     tables: Tables,
-    tokens: Tensor,
-    v: Tensor,
-    mixed: Tensor,
+    tokens: Int[Tensor, "b n"],
+    v: Float[Tensor, "b n d"],
+    mixed: Float[Tensor, "b n d"],
     attention: list[Tensor],
     dh: Float[Tensor, "b n d"],
 ) -> Float[Tensor, "M M"]:
-    """dS summed by the query's and the key's token and position, M = N + T of them: adjoint of
-    `layer1_scores`."""
-    (b, n) = tokens.shape
+    """Return dS summed by the token and the position of query and key, of which there are M = N +
+    T: the adjoint of `layer1_scores`. `v`, `mixed` and `attention` are those of `layer1`."""
+    b, n = tokens.shape
     N = len(tables.x_token)
-    M = len(tables.x_token) + len(tables.x_place)
-    D = (mixed * dh).sum(-1, keepdim=True)
-    own = flat(tokens, N).view_as(tokens)
+    M = N + len(tables.x_place)
+    D = (mixed * dh).sum(-1, keepdim=True)  # (b, n, 1): sum_s A_ts dA_ts
+    own = flat(tokens, N).view_as(tokens)  # (b, n)
     total = v.new_zeros(M, M)
     for rows, A in zip(row_blocks(n), attention, strict=True):
         k = rows.stop
-        query = tokens[:, rows].flatten()
+        query = tokens[:, rows].flatten()  # (b rows)
         places = slice(N + rows.start, N + rows.stop)
-        dA = torch.bmm(dh[:, rows].contiguous(), v[:, :k].contiguous().mT)
+        dA = torch.bmm(dh[:, rows].contiguous(), v[:, :k].contiguous().mT)  # (b, rows, k)
         dS = dA.sub_(D[:, rows]).mul_(A)  # (b, rows, k)
         total[places, N : N + k] = dS.sum(0)
         total[:N, N : N + k] += v.new_zeros(N, k).index_add_(0, query, dS.view(-1, k))
-        by_token = v.new_zeros(b * N, k - rows.start).index_add_(
-            0, own[:, :k].flatten(), dS.mT.reshape(b * k, -1)
-        )
-        by_token = by_token.view(
-            b, N, -1
-        ).mT.contiguous()  # (b, rows, N): keys summed by their token
+        # the keys summed by their token
+        by_token = v.new_zeros(b * N, k - rows.start)  # (b N, rows)
+        by_token.index_add_(0, own[:, :k].flatten(), dS.mT.reshape(b * k, -1))
+        by_token = by_token.view(b, N, -1).mT.contiguous()  # (b, rows, N)
         total[places, :N] = by_token.sum(0)
         total[:N, :N].index_add_(0, query, by_token.view(-1, N))
     return total
@@ -72,19 +70,20 @@ def layer1_backward(
 
 def chunk_gradient(
     tables: Tables, part: Chunk, train: Collection[str]
-) -> tuple[dict[str, Tensor], Tensor, Tensor]:
-    """Sums over the chunk that the gradients of `train` are made of; losses and hits (b, m) of its
-    queries."""
+) -> tuple[dict[str, Tensor], Float[Tensor, "b m"], Float[Tensor, "b m"]]:
+    """Return the sums over a chunk that the gradients of `train` are made of, and the losses and
+    hits of its queries."""
     h, v, mixed, attention = layer1(tables, part.tokens)
     dh = torch.zeros_like(h)
-    sums = {}
+    sums: dict[str, Tensor] = {}
     losses = torch.zeros(part.queries.shape, dtype=h.dtype, device=h.device)
     hits = torch.zeros(part.queries.shape, dtype=h.dtype, device=h.device)
     for at in query_blocks(part):
-        found = block_gradient(tables, h[at[0]], dh[at[0]], part.block(*at), train)
-        losses[at] = found.pop("losses")
-        hits[at] = found.pop("hits")
-        add(sums, found)
+        some, _ = at
+        block_sums = block_gradient(tables, h[some], dh[some], part.block(*at), train)
+        losses[at] = block_sums.pop("losses")
+        hits[at] = block_sums.pop("hits")
+        add(sums, block_sums)
     if "W_K1" in train:
         sums["S1"] = layer1_backward(tables, part.tokens, v, mixed, attention, dh)
     return sums, losses, hits
@@ -97,38 +96,39 @@ def block_gradient(
     block: Chunk,
     train: Collection[str],
 ) -> dict[str, Tensor]:
-    """Return the same sums over a block of queries, its losses and hits (b, m); adds to `dh`, in
-    place, what reaches h."""
-    (b, n, d) = h.shape
-    target = block.targets.reshape(-1, 1)
+    """Return the same sums over a block of queries, with its `losses` and `hits` (b, m) among them.
+    Adds to `dh`, in place, what reaches h."""
+    b, n, d = h.shape
+    target = block.targets.reshape(-1, 1)  # (b m, 1)
     hq, q, hk, A, c, logits = layer2(tables, h, block.queries)
-    log_p = logits.log_softmax(-1)
-    told = log_p.gather(1, target)
+    log_p = logits.log_softmax(-1)  # (b m, N)
+    target_log_p = log_p.gather(1, target)  # (b m, 1)
     own = logits.gather(1, target)  # not of log_p, whose rounding makes ties of small logits
-    others = logits.scatter_(1, target, -torch.inf)
-    found = {"losses": -told.view(b, -1), "hits": hits_beside(own, others).view(b, -1)}
+    others = logits.scatter_(1, target, -torch.inf)  # (b m, N)
+    sums = {"losses": -target_log_p.view(b, -1), "hits": hits_beside(own, others).view(b, -1)}
     if not train:
-        return found
-    dl = log_p.exp_().scatter_(1, target, told.exp() - 1)  # (b m, N): p - 1[target]
+        return sums
+    # d loss / d logits = p - 1[target]
+    dl = log_p.exp_().scatter_(1, target, target_log_p.exp() - 1)  # (b m, N)
     dl *= block.valid.reshape(-1, 1)
-    found["c"] = dl.T @ c.view(-1, d)
+    sums["c"] = dl.T @ c.view(-1, d)  # (N, d)
     if "W_F" in train:
-        found["h"] = dl.T @ hq
+        sums["h"] = dl.T @ hq  # (N, d)
     if not {"W_K1", "W_K2"} & set(train):
-        return found
-    dc = (dl @ tables.UO).view(b, -1, d)
+        return sums
+    dc = (dl @ tables.UO).view(b, -1, d)  # (b, m, d)
     dS = torch.bmm(dc, hk.mT).sub_((dc * c).sum(-1, keepdim=True)).mul_(A)  # (b, m, k)
-    dq = torch.bmm(dS, hk).view(-1, d)
-    found["W_K2"] = hq.T @ dq
+    dq = torch.bmm(dS, hk).view(-1, d)  # (b m, d)
+    sums["W_K2"] = hq.T @ dq  # (d, d)
     if "W_K1" in train:  # h is query, key and value, and what the logits read
         dh[:, : hk.shape[1]].baddbmm_(A.mT, dc).baddbmm_(dS.mT, q)
-        dh.view(b * n, d).index_add_(
-            0, flat(block.queries, n), torch.addmm(dq @ tables.K2.T, dl, tables.U)
-        )
-    return found
+        dhq = torch.addmm(dq @ tables.K2.T, dl, tables.U)  # (b m, d)
+        dh.view(b * n, d).index_add_(0, flat(block.queries, n), dhq)
+    return sums
 
 
 def add(total: dict[str, Tensor], sums: dict[str, Tensor]) -> None:
+    """Add sums to a total, by name."""
     for name, value in sums.items():
         total[name] = total[name] + value if name in total else value
 
@@ -142,29 +142,27 @@ def loss_and_gradient(
     layers: int = 2,
     chunk: int | None = None,
 ) -> tuple[dict[str, Tensor], dict[str, float]]:
-    """Gradient of the mean cross entropy over the counted positions, by matrix, and what the batch
-    measures.
+    """Return the gradient of the mean cross-entropy over the counted positions, by matrix, and
+    measures of the batch.
 
-    positions  "in_context" or "all" T positions (Section 5: alone, or jointly with the global
+    positions  "in_context", or "all" T positions (Section 5: alone, or jointly with the global
                bigrams)
     train      names of the matrices wanted; those that the model lacks or that have no gradient are
                left out
     layers     1 leaves out layer 1, as in `model.forward`
-    chunk      sequences a chunk; None: what fits the cache
+    chunk      sequences in a chunk; None: what fits the cache
 
-    The second result holds, in nats and shares, in_context_loss, global_loss (NaN unless positions
-    is "all"), in_context_accuracy and loss (the mean that was differentiated). Raises `ValueError`
-    for unknown positions.
+    The measures are in nats and shares: in_context_loss, global_loss (NaN unless positions is
+    "all"), in_context_accuracy and loss (the mean that is differentiated). Raises `ValueError` for
+    unknown positions.
     """
     counted = counted_positions(batch, positions)
     wanted = frozenset(train) & set(weights.trained()) - ({"W_K1"} if layers == 1 else set())
     tables = make_tables(weights, layers)
-    parts = split(batch, counted, chunk)
     work = partial(chunk_gradient, tables, train=wanted)
-    total, loss, right = _gathered(work, parts, counted, tables.U.dtype)
-    return _gradients(weights, tables, total, wanted, int(counted.sum())), _measures(
-        loss, right, batch, counted
-    )
+    total, loss, right = _gathered(work, split(batch, counted, chunk), counted, tables.U.dtype)
+    gradients = _gradients(weights, tables, total, wanted, int(counted.sum()))
+    return gradients, _measures(loss, right, batch, counted)
 
 
 def _gathered(
@@ -173,7 +171,8 @@ def _gathered(
     counted: Tensor,
     dtype: torch.dtype,
 ) -> tuple[dict[str, Tensor], Float[Tensor, "batch T"], Float[Tensor, "batch T"]]:
-    """Return the sums of all chunks, and each loss and hit at its place; `work` gives a chunk's."""
+    """Return the sums of all chunks, and each loss and hit at its place, 0 where nothing is
+    counted. `work` returns those of one chunk, as `chunk_gradient` does."""
     total: dict[str, Tensor] = {}
     loss = torch.zeros_like(counted, dtype=dtype)  # (batch, T)
     right = torch.zeros_like(loss)  # (batch, T)
@@ -188,12 +187,13 @@ def _gathered(
 def _gradients(
     weights: Weights, tables: Tables, total: dict[str, Tensor], wanted: Collection[str], count: int
 ) -> dict[str, Tensor]:
+    """Return the gradients of the mean loss over `count` positions, from the sums over them."""
     if not total:  # nothing counted
         return {name: torch.zeros_like(weights[name]) for name in wanted}
-    gradients = {}
+    gradients: dict[str, Tensor] = {}  # (d, d) each
     root = math.sqrt(weights.d)
     if "W_K1" in wanted:
-        x = torch.cat([tables.x_token, tables.x_place])
+        x = torch.cat([tables.x_token, tables.x_place])  # (N + T, d)
         gradients["W_K1"] = x.T @ total["S1"] @ x / root
     if "W_K2" in wanted:
         gradients["W_K2"] = total["W_K2"] / root
@@ -205,17 +205,16 @@ def _gradients(
 
 
 def _measures(loss: Tensor, right: Tensor, batch: Batch, counted: Tensor) -> dict[str, float]:
-    in_context = batch.in_context
-    global_ = batch.global_ & counted
+    """Return means of the losses and hits [batch, T], NaN over no positions."""
 
     def mean(values: Tensor, where: Tensor) -> float:
-        return float(values[where].double().mean())  # NaN if there is none
+        return float(values[where].double().mean())
 
     return {
         "loss": mean(loss, counted),
-        "in_context_loss": mean(loss, in_context),
-        "global_loss": mean(loss, global_),
-        "in_context_accuracy": mean(right, in_context),
+        "in_context_loss": mean(loss, batch.in_context),
+        "global_loss": mean(loss, batch.global_ & counted),
+        "in_context_accuracy": mean(right, batch.in_context),
     }
 
 
@@ -223,35 +222,39 @@ def _measures(loss: Tensor, right: Tensor, batch: Batch, counted: Tensor) -> dic
 def evaluate(
     weights: Weights, batch: Batch, layers: int = 2, positions: str = "all"
 ) -> dict[str, float]:
-    """Return what the model achieves on held-out sequences, forward only.
+    """Return what the model achieves on held-out sequences, with a forward pass only.
 
-    accuracy and in_context_loss over in-context positions; accuracy_new where moreover the target
-    differs from the input (an output may equal its trigger, and then repeating the input is right);
-    global_loss. Losses in nats. Each has a standard error under its name with `_error`, sequences
-    being the independent units. positions "in_context" leaves global_loss NaN and is two to three
-    times as fast.
+    accuracy         over in-context positions
+    accuracy_new     over those where the target differs from the input (an output may equal its
+                     trigger, and then it is right to repeat the input)
+    in_context_loss  over in-context positions, in nats
+    global_loss      over positions whose input is no trigger, in nats; NaN if `positions` is
+                     "in_context", which is two to three times as fast
+
+    Each has a standard error under its name with `_error`, where sequences are the independent
+    units. Raises `ValueError` for unknown positions.
     """
     counted = counted_positions(batch, positions)
     tables = make_tables(weights, layers)
     work = partial(chunk_gradient, tables, train=())
     _, loss, right = _gathered(work, split(batch, counted, None), counted, tables.U.dtype)
     new = batch.in_context & (batch.targets != batch.inputs)
-    found = {
+    shares = {
         "accuracy": share(right, batch.in_context),
         "accuracy_new": share(right, new),
         "in_context_loss": share(loss, batch.in_context),
         "global_loss": share(loss, batch.global_ & counted),
     }
-    return {name: pair[0] for name, pair in found.items()} | {
-        f"{name}_error": pair[1] for name, pair in found.items()
-    }
+    means = {name: mean for name, (mean, _) in shares.items()}
+    errors = {f"{name}_error": error for name, (_, error) in shares.items()}
+    return means | errors
 
 
 def share(values: Tensor, where: Bool[Tensor, "batch T"]) -> tuple[float, float]:
-    """Mean over the positions `where` and its standard error, by linearising the ratio of the
-    sequences' sums."""
-    sums = (values * where).double().sum(1)
-    numbers = where.double().sum(1)
+    """Return the mean of `values` [batch, T] over the positions `where`, and its standard error by
+    linearising the ratio of the sequences' sums. Both are NaN over no positions."""
+    sums = (values * where).double().sum(1)  # (batch)
+    numbers = where.double().sum(1)  # (batch)
     batch = len(sums)
     count = float(numbers.sum())
     if count == 0:
