@@ -21,26 +21,26 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-DRAWS = (
-    1024  # points of the four random numbers: |u|^2, q, the rest of C, the right score's own noise
-)
+# points of the four random numbers: |u|^2, q, the rest of C, the right score's own noise
+DRAWS = 1024
 BINS = 16  # groups of ranks, at most, that count as equally strong
 
 
 @cache
 def _normals(count: int = DRAWS, numbers: int = 4) -> Float[Tensor, "count numbers"]:
-    """Normal numbers spread evenly: a Kronecker sequence through the inverse normal
+    """Return normal numbers spread evenly: a Kronecker sequence through the inverse normal
     distribution."""
-    root = 2.0
+    root = 2.0  # becomes the root of x^(numbers + 1) = 1 + x
     for _ in range(60):
         root = (1 + root) ** (1 / (numbers + 1))
     steps = torch.tensor([root ** -(index + 1) for index in range(numbers)], dtype=torch.float64)
+    # (count, numbers)
     return torch.special.ndtri((0.5 + torch.arange(1, count + 1)[:, None] * steps) % 1)
 
 
 def _chi(z: Tensor, freedom: float | Tensor) -> Tensor:
     """Return a chi-squared number over its degrees of freedom, by Wilson and Hilferty's cube of a
-    normal one."""
+    normal number z."""
     c = 2 / (9 * torch.as_tensor(freedom, dtype=torch.float64))
     return (1 - c + z * c.sqrt()).clamp(min=0.05) ** 3
 
@@ -59,25 +59,31 @@ def _grouped(strengths: Float[np.ndarray, "P"]) -> tuple[Tensor, Tensor, Tensor]
 
 
 def recalled(d: int, strengths: Float[np.ndarray, "P"]) -> Float[np.ndarray, "P"]:
-    """Return the probability that each pair is recalled, the strongest first."""
-    count, a2, a4 = _grouped(strengths)
-    rest = ((a2 * count).sum() - a2).clamp(min=1e-300)
-    # of the sum of the other c_k^2
-    freedom = (rest**2 / ((a4 * count).sum() - a4).clamp(min=1e-300)).clamp(min=1e-3)
+    """Return the probability that each pair is recalled in d dimensions, the strongest first.
+
+    `strengths` are the a_k, in descending order.
+    """
+    count, a2, a4 = _grouped(strengths)  # (groups) each
+    rest = ((a2 * count).sum() - a2).clamp(min=1e-300)  # (groups): sum of the other a_k^2
+    rest4 = ((a4 * count).sum() - a4).clamp(min=1e-300)  # (groups): sum of the other a_k^4
+    freedom = (rest**2 / rest4).clamp(min=1e-3)  # of the sum of the other c_k^2
     u, q, more, own = _normals().unsqueeze(-1).unbind(1)  # (draws, 1) each
-    norm = _chi(u, float(d))
-    q = _chi(q, float(d))
+    norm = _chi(u, float(d))  # (draws, 1): |u|^2
+    q = _chi(q, float(d))  # (draws, 1)
     others = norm * rest / d * _chi(more, freedom)  # (draws, groups): C - c_i^2
-    c = a2.sqrt() * norm
-    noise = (others * q / d).sqrt() * own
+    c = a2.sqrt() * norm  # (draws, groups)
+    noise = (others * q / d).sqrt() * own  # (draws, groups)
     length = q * (c**2 + others)  # (draws, groups): |w|^2
-    leaning = (q - c * noise / others) ** 2 - length / (d * others)
+    # the factor of c_k^2 in the variance of another output's score
+    leaning = (q - c * noise / others) ** 2 - length / (d * others)  # (draws, groups)
+    # the variance of that score: (draws, group asked, group of the other)
     spread = (length / d)[:, :, None] + leaning[:, :, None] * (a2 * norm / d)[:, None, :]
-    top = c * q + noise
-    # (draws, group asked, group of the other)
+    top = c * q + noise  # (draws, groups): the right score
+    # log probability that one other score is smaller: (draws, group asked, group of the other)
     below = torch.special.log_ndtr(top[:, :, None] / spread.clamp(min=1e-12).sqrt())
-    found = (below * (count - torch.eye(len(count))).clamp(min=0)).sum(-1).exp().mean(0)
-    return np.repeat(found.numpy(), count.int().numpy())
+    competitors = (count - torch.eye(len(count))).clamp(min=0)  # (group asked, group of the other)
+    probability = (below * competitors).sum(-1).exp().mean(0)  # (groups)
+    return np.repeat(probability.numpy(), count.int().numpy())  # (P)
 
 
 def first_order(d: int, P: int) -> float:

@@ -12,19 +12,18 @@ from torch import Tensor
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.task import Task
 
-FLOOR = (
-    1e-3  # probability put in the place of smaller ones, since eq. 8 takes the logarithm of zeros
-)
+# replaces smaller probabilities, since eq. 8 takes the logarithm of zeros
+FLOOR = 1e-3
 
 
 class Memory(NamedTuple):
-    """The readings V W U^T that a memory should give. Rows v: queries or outputs; columns u: keys
-    or inputs."""
+    """The readings V W U^T that a memory should give. Rows v are queries or outputs, columns u are
+    keys or inputs. `weight` is how often each pair is met, for weighted recall: pi_u, or uniform
+    for positions."""
 
     V: Float[Tensor, "rows d"]
     U: Float[Tensor, "columns d"]
     target: Float[Tensor, "rows columns"]
-    # how often each pair is met, for weighted recall: pi_u; uniform for positions
     weight: Float[Tensor, "rows"]
 
 
@@ -35,10 +34,11 @@ def memory_tokens(task: Task) -> Int[Tensor, "k"]:
 
 
 def memory(name: str, weights: Weights, task: Task) -> Memory:
-    """Return the pairs of eqs. 7 and 8. For W_K1, W_K2 and W_O2 the target is the identity."""
+    """Return the pairs of eqs. 7 and 8 that W_K1, W_K2, W_O2 or W_F is to store. For all but W_F
+    the target is the identity. Raises `ValueError` for another name."""
     W_E = weights.W_E
     P = weights.P
-    often = task.unigram.to(weights.W_E)
+    often = task.unigram.to(W_E)  # (N)
     if name == "W_K1":  # query p_t, key p_{t-1}
         V = P[1:]
         U = P[:-1]
@@ -60,9 +60,12 @@ def memory(name: str, weights: Weights, task: Task) -> Memory:
 
 
 def log_bigram(task: Task) -> Float[Tensor, "N N"]:
-    """log pi_b(j | i) at [j, i], floored, each input's mean over outputs removed (the softmax
-    cannot see it); zero for fixed triggers, whose successor only the context knows."""
-    log = task.bigram.clamp(min=FLOOR).log()
+    """Return log pi_b(j | i) at [j, i], with probabilities of at least FLOOR.
+
+    Each input's mean over outputs is removed, which the softmax cannot see. The result is zero for
+    fixed triggers, whose successor only the context knows.
+    """
+    log = task.bigram.clamp(min=FLOOR).log()  # (N, N), inputs are rows
     log = log - log.mean(1, keepdim=True)
     if task.fixed_triggers is not None:
         log[task.fixed_triggers] = 0.0
@@ -70,10 +73,13 @@ def log_bigram(task: Task) -> Float[Tensor, "N N"]:
 
 
 def superposition(stored: Memory) -> Float[Tensor, "d d"]:
-    """Return the sum of outer products target_ji v_j u_i^T, divided by the mean squared norms so
-    that a reading is about its target whatever the embeddings' scale; zero if there is nothing to
-    store: where all v or all u are zero."""
+    """Return the sum of the outer products target_ji v_j u_i^T, divided by the mean squared norms,
+    so that a reading is about its target whatever the scale of the embeddings is.
+
+    It is zero if there is nothing to store: where all v or all u are zero.
+    """
     norms = stored.V.square().sum(1).mean() * stored.U.square().sum(1).mean()
     if not 0 < norms < torch.inf and norms.dtype != torch.float64:  # beyond single precision
-        return superposition(Memory(*(each.double() for each in stored))).to(stored.V.dtype)
+        double = Memory(*(tensor.double() for tensor in stored))
+        return superposition(double).to(stored.V.dtype)
     return stored.V.T @ stored.target @ stored.U / norms.where(norms > 0, 1.0)
