@@ -1,4 +1,4 @@
-"""What counts as right: the rule of the accuracies and recalls of models.
+"""When a prediction counts as right: the rule behind the accuracies and recalls of all models.
 
 The memory laboratory, whose answers may be zero, has rules of its own that say yes or no:
 `laboratory/memory.py` and `laboratory/learned_memory.py`.
@@ -10,23 +10,26 @@ from torch import Tensor
 
 
 def hits(scores: Float[Tensor, "*rows n"], target: Int[Tensor, "*#rows"]) -> Float[Tensor, "*rows"]:
-    """Return how often a guess among the largest scores of each row is its `target`.
+    """Return the probability that a guess among the largest scores of each row is its `target`.
 
     It is 1 where the target's score is larger than all others, 1 / m where it is one of m that are
     largest, else 0. So equal scores give 1 / n, the share that chance gets right.
     """
-    at = target.expand(scores.shape[:-1]).unsqueeze(-1)
-    return hits_beside(scores.gather(-1, at), scores.scatter(-1, at, -torch.inf)).squeeze(-1)
+    index = target.expand(scores.shape[:-1]).unsqueeze(-1)  # (*rows, 1)
+    own = scores.gather(-1, index)  # (*rows, 1)
+    others = scores.scatter(-1, index, -torch.inf)  # (*rows, n)
+    return hits_beside(own, others).squeeze(-1)  # (*rows)
 
 
 def hits_beside(
     own: Float[Tensor, "*rows 1"], others: Float[Tensor, "*rows n"]
 ) -> Float[Tensor, "*rows 1"]:
-    """Return `hits` of the targets' scores beside all others, which have -inf in their place.
-    Several times as fast as comparing with argmax."""
-    lead = own - others.amax(-1, keepdim=True)
+    """Return `hits` from the targets' own scores and the scores of all others, which hold -inf in
+    the targets' places. This is several times as fast as a comparison with argmax."""
+    lead = own - others.amax(-1, keepdim=True)  # (*rows, 1)
     right = (lead > 0).to(others.dtype)
     if not lead.all():
         tied = lead == 0
-        right[tied] = 1 / (1 + (others == own).sum(-1, keepdim=True)[tied]).to(others.dtype)
+        equal = (others == own).sum(-1, keepdim=True)  # (*rows, 1): others with the same score
+        right[tied] = 1 / (1 + equal[tied]).to(others.dtype)
     return right
