@@ -1,8 +1,8 @@
 """A matrix read with everything that it meets in the residual stream, not only with what it is to
-store: spurious memories show up beside the stored ones.
+store. So spurious memories show up beside the stored ones.
 
-A memory is read as V W U^T (`memories.py`). Here V and U are all parts of the stream, end to end;
-the block in which both are what it stores is the memory's own map.
+A memory is read as V W U^T (`memories.py`). Here V and U are all parts of the stream, end to end.
+The block in which both sides are what the matrix stores is the memory's own map.
 """
 
 import math
@@ -20,7 +20,9 @@ from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.superposition import place
 from icl_core.papers.birth.shared.task import Task
 
-SHOWN = 32  # of the characters, the most frequent, and of the positions, the first, that are drawn
+# how many are drawn: of the characters the most frequent, of the positions the first
+SHOWN = 32
+# the block that a matrix is to store: its row and its column
 STORED = {
     "W_K1": ("p", "p"),
     "W_K2": ("w_E", "R¹ w_E"),
@@ -33,8 +35,8 @@ Parts = Float[Tensor, "n d"]
 
 
 class Blocks(NamedTuple):
-    """All readings of a matrix: rows queries or outputs, columns keys or inputs. Of each side the
-    parts by name, in order, with a label for each of their vectors."""
+    """All readings of a matrix: rows are queries or outputs, columns are keys or inputs. `rows` and
+    `columns` name the parts of their side, in order, with a label for each vector of a part."""
 
     matrix: Float[np.ndarray, "rows columns"]
     rows: dict[str, list[str]]
@@ -46,9 +48,9 @@ class Blocks(NamedTuple):
 
 
 class Read(NamedTuple):
-    """A block: the mean along its diagonal, NaN if its sides differ in kind, and the root mean
-    square of all else. Of positions the diagonal is that of equal ones or of neighbours, whichever
-    is stronger."""
+    """What stands in a block: the mean along its diagonal, NaN if one side is characters and the
+    other positions, and the root mean square of all other readings. The diagonal of a block of
+    positions pairs equal ones or neighbours, whichever reads more strongly."""
 
     row: str
     column: str
@@ -58,93 +60,101 @@ class Read(NamedTuple):
 
 def span(parts: Mapping[str, list[str]], name: str) -> slice:
     """Return where a part's rows or columns are."""
-    before = list(parts)[: list(parts).index(name)]
-    start = sum(len(parts[each]) for each in before)
+    names = list(parts)
+    start = sum(len(parts[before]) for before in names[: names.index(name)])
     return slice(start, start + len(parts[name]))
 
 
 def blocks_of(name: str, weights: Weights, task: Task, most: int | None = None) -> Blocks:
-    """Return the readings of W_K1, W_K2, W_O2 or W_F with all that it meets; `most` characters and
-    positions at most."""
+    """Return the readings of W_K1, W_K2, W_O2 or W_F with all that it meets, with `most` characters
+    and `most` positions at most."""
     keys = _stream(name, weights)
     V = keys if name.startswith("W_K") else {"w_U": weights.W_U}
-    U = {part: each @ weights.V2.T for part, each in keys.items()} if name == "W_O2" else keys
-    return block_products(V, {part: each @ weights[name].T for part, each in U.items()}, task, most)
+    U = keys
+    if name == "W_O2":
+        U = {part: vectors @ weights.V2.T for part, vectors in keys.items()}
+    products = {part: vectors @ weights[name].T for part, vectors in U.items()}
+    return block_products(V, products, task, most)
 
 
 def block_products(
     V: Mapping[str, Parts], U: Mapping[str, Parts], task: Task, most: int | None
 ) -> Blocks:
-    """Return the products of all vectors V with all U, which are what a matrix makes of the vectors
-    read."""
-    places = next(iter(len(each) for part, each in {**U, **V}.items() if _place(part)))
-    kept = {False: _frequent(task, most), True: torch.arange(places)[:most]}
-    labels = {
-        False: visible_characters([task.characters[i] for i in kept[False]]),
-        True: [place(int(at)) for at in kept[True]],
-    }
-    rows, columns = (
-        torch.cat([each[kept[_place(part)]] for part, each in side.items()]) for side in (V, U)
-    )
-    named = ({part: labels[_place(part)] for part in side} for side in (V, U))
-    return Blocks((rows @ columns.T).numpy(), *named)
+    """Return the products of all vectors V with all U. U are the vectors that a matrix reads, after
+    the matrix has been applied to them."""
+    T = next(len(vectors) for part, vectors in {**U, **V}.items() if _is_position(part))
+    positions = torch.arange(T)[:most]
+    # the most frequent characters, in the order of the vocabulary
+    characters = task.unigram.argsort(descending=True, stable=True)[:most].sort().values
+    position_labels = [place(int(position)) for position in positions]
+    character_labels = visible_characters([task.characters[token] for token in characters])
+
+    def vectors_of(side: Mapping[str, Parts]) -> Float[Tensor, "all d"]:
+        """Return the vectors of a side that are wanted, end to end."""
+        return torch.cat(
+            [
+                vectors[positions if _is_position(part) else characters]
+                for part, vectors in side.items()
+            ]
+        )
+
+    def labels_of(side: Mapping[str, Parts]) -> dict[str, list[str]]:
+        return {part: position_labels if _is_position(part) else character_labels for part in side}
+
+    matrix = vectors_of(V) @ vectors_of(U).T  # (rows, columns)
+    return Blocks(matrix.numpy(), labels_of(V), labels_of(U))
 
 
-def _stream(name: str, weights: Weights) -> dict[str, Float[Tensor, "n d"]]:
+def _stream(name: str, weights: Weights) -> dict[str, Parts]:
     """Return the parts of the stream that a matrix reads."""
-    found = {"w_E": weights.W_E, "p": weights.P}
+    parts = {"w_E": weights.W_E, "p": weights.P}
     if name != "W_K1":
-        found |= {f"R¹ {part}": each @ weights.R1.T for part, each in found.items()}
+        parts |= {f"R¹ {part}": vectors @ weights.R1.T for part, vectors in parts.items()}
     if name == "W_F":
-        found["W_O² W_V² w_E"] = weights.W_E @ weights.V2.T @ weights.W_O2.T
-    return found
+        parts["W_O² W_V² w_E"] = weights.W_E @ weights.V2.T @ weights.W_O2.T
+    return parts
 
 
-def _place(part: str) -> bool:
-    """Return whether a part has a vector a position, not a character."""
+def _is_position(part: str) -> bool:
+    """Return whether a part has a vector for each position, not for each character."""
     return part.endswith("p")
 
 
-def _frequent(task: Task, most: int | None) -> Tensor:
-    """Return the most frequent characters, in the order of the vocabulary."""
-    return task.unigram.argsort(descending=True, stable=True)[:most].sort().values
-
-
-def readings(found: Blocks, name: str, task: Task) -> list[Read]:
+def readings(blocks: Blocks, name: str, task: Task) -> list[Read]:
     """Return what stands in every block, row by row."""
-    return [_read(found, name, task, row, column) for row in found.rows for column in found.columns]
+    reads = []
+    for row in blocks.rows:
+        for column in blocks.columns:
+            reads.append(_read(blocks, name, task, row, column))
+    return reads
 
 
-def _read(found: Blocks, name: str, task: Task, row: str, column: str) -> Read:
-    block = found.block(row, column).astype(np.float64)
-    if _place(row) != _place(column):
-        return Read(row, column, math.nan, _rms(block))
-    if (row, column) == STORED[
-        name
-    ]:  # its pairs: a position and the one before it, a trigger and its copy
-        among = np.diagonal(block, -1) if name == "W_K1" else np.diagonal(block)
-        pairs = among[memory_tokens(task).numpy()] if name == "W_K2" else among
+def _read(blocks: Blocks, name: str, task: Task, row: str, column: str) -> Read:
+    """Return what stands in one block of the matrix `name`."""
+    block = blocks.block(row, column).astype(np.float64)
+    if _is_position(row) != _is_position(column):
+        return Read(row, column, math.nan, float(np.sqrt(np.square(block).mean())))
+    if (row, column) == STORED[name]:
+        # W_K1 stores pairs of a position and the one before it
+        diagonal = np.diagonal(block, -1) if name == "W_K1" else np.diagonal(block)
+        # W_K2 stores the tokens that may be triggers
+        pairs = diagonal[memory_tokens(task).numpy()] if name == "W_K2" else diagonal
     else:
-        among = pairs = max(
-            (np.diagonal(block, -at) for at in range(1 + _place(row))),
-            key=lambda each: abs(each.mean()),
-        )
-    rest = np.square(block).sum() - np.square(among).sum()
-    return Read(
-        row, column, float(pairs.mean()), math.sqrt(max(0.0, rest) / (block.size - among.size))
-    )
+        offsets = (0, 1) if _is_position(row) else (0,)
+        diagonals = [np.diagonal(block, -offset) for offset in offsets]
+        diagonal = max(diagonals, key=lambda values: abs(values.mean()))
+        pairs = diagonal
+    rest = np.square(block).sum() - np.square(diagonal).sum()
+    mean_square = max(0.0, rest) / (block.size - diagonal.size)
+    return Read(row, column, float(pairs.mean()), math.sqrt(mean_square))
 
 
-def _rms(block: np.ndarray) -> float:
-    return float(np.sqrt(np.square(block).mean()))
-
-
-def spurious(found: list[Read], name: str) -> list[Read]:
+def spurious(reads: list[Read], name: str) -> list[Read]:
     """Return the blocks that hold a diagonal of their own though nothing is to be stored there, the
     strongest first."""
     others = [
-        each
-        for each in found
-        if (each.row, each.column) != STORED[name] and abs(each.diagonal) >= each.rest
+        read
+        for read in reads
+        if (read.row, read.column) != STORED[name] and abs(read.diagonal) >= read.rest
     ]
-    return sorted(others, key=lambda each: -abs(each.diagonal))
+    return sorted(others, key=lambda read: -abs(read.diagonal))

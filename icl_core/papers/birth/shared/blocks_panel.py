@@ -25,13 +25,14 @@ from icl_core.papers.birth.shared.task import Task
 
 LOW = 250  # pixels of a map of one row of blocks
 TOLD = 2  # spurious diagonals that a title names
-HEIGHT = 500
+HEIGHT = 500  # pixels of a map of several rows of blocks
 MARGIN = {"t": BAR, "b": 48, "l": 74, "r": 8}
 STREAM = (
     "the character (w_E), its position (p), and, remapped by R¹ = W_O¹ W_V¹, what layer 1 has "
     "copied"
 )
-MET = {  # what stands in the rows and the columns
+# what stands in the rows and the columns of a matrix
+MET = {
     "W_K1": "Rows are the parts of a query, columns those of a key: the character (w_E) and its "
     "position (p).",
     "W_K2": f"Rows are the parts of a query, columns those of a key: {STREAM}. A sum over many "
@@ -45,97 +46,106 @@ MET = {  # what stands in the rows and the columns
 def drawn(
     name: str, of: Callable[[int | None], Blocks], task: Task, when: str, last: Blocks | None = None
 ) -> Panel:
-    """Draw a matrix read with all that it meets: `of` so many characters and positions at most.
-    `last` gives the scale where all snapshots share one."""
-    found = of(SHOWN)
-    read = readings(of(None), name, task)
+    """Return the panel of a matrix read with all that it meets.
+
+    name  the matrix: W_K1, W_K2, W_O2 or W_F
+    of    returns the blocks with so many characters and positions at most, None: with all
+    when  names the snapshot in the title
+    last  the blocks whose largest reading gives the scale, which all snapshots share; None: those
+          that are drawn
+    """
+    blocks = of(SHOWN)
+    reads = readings(of(None), name, task)
+    limit = figures.largest_magnitude((last or blocks).matrix)
     return Panel(
-        f"{when}: {_title(name, read)}",
+        f"{when}: {_title(name, reads)}",
         f"{MET[name]} Every cell is one reading. Outlined is the block that the matrix is to "
         "store. A diagonal in another block is a spurious memory: nobody asked for it, and it is "
         "read along with the stored pairs. Noise is cross-talk. In an untrained model all blocks "
         "look alike.",
-        _figure(found, name, figures.largest_magnitude((last or found).matrix)),
+        _figure(blocks, name, limit),
         data=pd.DataFrame(
-            read, columns=["row", "column", "mean on the diagonal", "typical elsewhere"]
+            reads, columns=["row", "column", "mean on the diagonal", "typical elsewhere"]
         ),
         note=f"You see the {SHOWN} most frequent characters and the first {SHOWN} positions; the "
         "title speaks of all.",
     )
 
 
-def _title(name: str, read: list[Read]) -> str:
-    """Return what it reads of its pairs, and which other blocks hold a diagonal."""
-    own = next(each for each in read if (each.row, each.column) == STORED[name])
+def _title(name: str, reads: list[Read]) -> str:
+    """Say what the matrix reads of its pairs, and which other blocks hold a diagonal."""
+    own = next(read for read in reads if (read.row, read.column) == STORED[name])
     if name == "W_F":
+        largest = max(read.rest for read in reads if read != own)
         return (
             f"{NAMES[name]} reads bigrams with {number_text(own.rest, 1)}, other vectors with "
-            + number_text(max(each.rest for each in read if each != own), 1)
+            + number_text(largest, 1)
         )
-    told = f"A pair that {NAMES[name]} is to store reads {number_text(own.diagonal, 1)}"
+    sentence = f"A pair that {NAMES[name]} is to store reads {number_text(own.diagonal, 1)}"
     others = [
-        f"{each.row} with {each.column} ({number_text(each.diagonal, 1)})"
-        for each in spurious(read, name)[:TOLD]
+        f"{read.row} with {read.column} ({number_text(read.diagonal, 1)})"
+        for read in spurious(reads, name)[:TOLD]
     ]
-    return (
-        f"{told}; pairs that nobody planned: {', '.join(others)}"
-        if others
-        else f"{told}; there are no others"
-    )
+    if not others:
+        return f"{sentence}; there are no others"
+    return f"{sentence}; pairs that nobody planned: {', '.join(others)}"
 
 
-def _figure(found: Blocks, name: str, limit: float) -> Figure:
+def _figure(blocks: Blocks, name: str, limit: float) -> Figure:
     """Return the map with a gap between blocks, an outline around the stored one, and a label for
-    each part."""
+    each part. Colours reach from -limit to limit."""
     plot = HEIGHT - MARGIN["t"] - MARGIN["b"]
     scale = diverging(limit, "score", 1 + 8 / plot)
-    height = HEIGHT if len(found.rows) > 1 else LOW
+    height = HEIGHT if len(blocks.rows) > 1 else LOW
     figure = Figure(layout=layout(height, MARGIN, coloraxis=scale))
-    rows, columns = ([_vector(part, each) for part, labels in side.items() for each in labels]
-                     for side in (found.rows, found.columns))  # fmt: skip
+    rows = _formulas(blocks.rows)
+    columns = _formulas(blocks.columns)
     trace = heat_trace(
-        found.matrix, rows, columns, "%{y}, %{x}: score %{z:.3g}", Subplot(), "coloraxis"
+        blocks.matrix, rows, columns, "%{y}, %{x}: score %{z:.3g}", Subplot(), "coloraxis"
     )
-    figure.add_trace(link_map(trace, _held(found.rows), _held(found.columns)))
+    figure.add_trace(link_map(trace, _meanings(blocks.rows), _meanings(blocks.columns)))
     square = {"scaleanchor": "x", "constraintoward": "top", "range": [len(rows) - 0.5, -0.5]}
     figure.update_layout(
-        xaxis=_axis(found.columns, range=[-0.5, len(columns) - 0.5]),
-        yaxis=_axis(found.rows, **square),
+        xaxis=_axis(blocks.columns, range=[-0.5, len(columns) - 0.5]),
+        yaxis=_axis(blocks.rows, **square),
     )
-    for side, parts in (("x", found.columns), ("y", found.rows)):
+    for side, parts in (("x", blocks.columns), ("y", blocks.rows)):
         for part in list(parts)[1:]:
-            figure.add_shape(**_line(side, span(parts, part).start - 0.5))
-    y, x = (
-        span(side, part)
-        for side, part in zip((found.rows, found.columns), STORED[name], strict=True)
-    )
+            figure.add_shape(**_gap(side, span(parts, part).start - 0.5))
+    row, column = STORED[name]
+    y = span(blocks.rows, row)
+    x = span(blocks.columns, column)
     corners = {"x0": x.start - 0.5, "x1": x.stop - 0.5, "y0": y.start - 0.5, "y1": y.stop - 0.5}
     return figure.add_shape(type="rect", line={"color": INK, "width": 2}, **corners)
 
 
-def _vector(part: str, label: str) -> str:
-    """Return a vector as a formula writes it; a position's label is its vector."""
-    label = label.replace("<", "&lt;")
-    return f"{part[:-1]}{label}" if part.endswith("p") else f"{part}({label})"
+def _formulas(parts: Mapping[str, list[str]]) -> list[str]:
+    """Return the vectors of all parts as a formula writes them. A position's label is its
+    vector."""
+    formulas = []
+    for part, labels in parts.items():
+        for label in labels:
+            text = label.replace("<", "&lt;")
+            formulas.append(f"{part[:-1]}{text}" if part.endswith("p") else f"{part}({text})")
+    return formulas
 
 
-def _held(parts: Mapping[str, list[str]]) -> dict[str, list[Any]]:
-    """Return what rows or columns are, so that other maps mark the same."""
-    return {
-        kind: [
-            each if part.endswith("p") == (kind == "place") else ""
-            for part, labels in parts.items()
-            for each in labels
-        ]
-        for kind in ("character", "place")
-    }
+def _meanings(parts: Mapping[str, list[str]]) -> dict[str, list[Any]]:
+    """Return the character and the place of each row or column, so that other maps mark the same.
+    One of the two is empty."""
+    characters = []
+    places = []
+    for part, labels in parts.items():
+        for label in labels:
+            characters.append("" if part.endswith("p") else label)
+            places.append(label if part.endswith("p") else "")
+    return {"character": characters, "place": places}
 
 
 def _axis(parts: Mapping[str, list[str]], **more: Any) -> dict[str, Any]:
     """Return an axis with a label in the middle of each part."""
-    middles = [
-        (where.start + where.stop - 1) / 2 for where in (span(parts, part) for part in parts)
-    ]
+    spans = [span(parts, part) for part in parts]
+    middles = [(where.start + where.stop - 1) / 2 for where in spans]
     plain = {
         "showgrid": False,
         "showline": False,
@@ -150,8 +160,8 @@ def _axis(parts: Mapping[str, list[str]], **more: Any) -> dict[str, Any]:
     }
 
 
-def _line(side: str, at: float) -> dict[str, Any]:
-    """Return a gap between two blocks."""
+def _gap(side: str, at: float) -> dict[str, Any]:
+    """Return the shape of a gap between two blocks, across the axis `side` at `at`."""
     other = "y" if side == "x" else "x"
     ends = {
         f"{side}0": at,
