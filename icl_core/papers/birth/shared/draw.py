@@ -8,10 +8,11 @@ from icl_core.contract.figure import Figure
 from icl_core.figures import Predictions, visible_characters
 from icl_core.papers.birth.shared.sequence import Reading, Shown, boxes
 
-GREY = "#7f7f7f"  # of what today's tables do not know
+GREY = "#7f7f7f"  # of names that the tables below do not have
 NAMES = {"W_K1": "W_K¹", "W_K2": "W_K²", "W_O2": "W_O²", "W_F": "W_F"}
 KINDS = {"W_K1": "layer 1", "W_K2": "layer 2", "W_O2": "layer 3", "W_F": "layer 4"}
-READ = {  # the reading, and what a formed memory looks like
+# how a memory is read, and what a formed one looks like
+READ = {
     "W_K1": ("pₜᵀ W_K¹ pₛ", "A bright diagonal means that position t finds position t − 1."),
     "W_K2": (
         "w_E(j)ᵀ W_K² R¹ w_E(i)",
@@ -29,16 +30,21 @@ READ = {  # the reading, and what a formed memory looks like
 
 
 def maps(reading: Reading, sequence: Shown) -> Figure:
-    """Both attention maps over the strip of predicted next characters; a single layer's
-    map alone."""
-    shown = sequence.characters
-    marked = boxes(sequence)
+    """Return both attention maps over the strip of predicted next characters; of a model of one
+    layer, its map alone."""
+    characters = sequence.characters
+    cells = boxes(sequence)
     if reading.attention1 is None:
-        return figures.attention(reading.attention2, shown, marked)
-    likeliest = reading.probabilities.max(1)
-    inside = sequence.in_context.numpy()
-    told = Predictions(_best(reading, sequence), likeliest, right(reading, sequence), inside)
-    return figures.attention_pair(reading.attention1, reading.attention2, shown, marked, told)
+        return figures.attention(reading.attention2, characters, cells)
+    predictions = Predictions(
+        _best(reading, sequence),
+        reading.probabilities.max(1),
+        right(reading, sequence),
+        sequence.in_context.numpy(),
+    )
+    return figures.attention_pair(
+        reading.attention1, reading.attention2, characters, cells, predictions
+    )
 
 
 def _best(reading: Reading, sequence: Shown) -> list[str]:
@@ -47,15 +53,19 @@ def _best(reading: Reading, sequence: Shown) -> list[str]:
 
 
 def right(reading: Reading, sequence: Shown) -> np.ndarray:
-    """Return whether each prediction is what follows, [T]; a typed sequence's last position counts
-    as wrong unless its trigger's output is known from the context."""
-    follows = sequence.targets.numpy()
-    known = np.array([sequence.truth.get(token, -1) for token in sequence.inputs.tolist()])
-    return reading.probabilities.argmax(1) == np.concatenate([follows, known[len(follows) :]])
+    """Return whether each prediction is what follows, [T] of bool.
+
+    The last position of a typed sequence counts as wrong unless the output of its trigger is known
+    from the context.
+    """
+    follows = sequence.targets.numpy()  # (T), or (T - 1) for a typed sequence
+    truth = np.array([sequence.truth.get(token, -1) for token in sequence.inputs.tolist()])  # (T)
+    expected = np.concatenate([follows, truth[len(follows) :]])  # (T)
+    return reading.probabilities.argmax(1) == expected
 
 
 def table(reading: Reading, sequence: Shown) -> pd.DataFrame:
-    """Return the predictions, a row a position."""
+    """Return the predictions, one row per position."""
     return pd.DataFrame(
         {
             "position": np.arange(1, len(sequence.characters) + 1),

@@ -1,9 +1,8 @@
-"""How the numbers on the stage's maps are made: a memory's readings from two vectors, attention
+"""How the numbers on the stage's maps are computed: a memory's readings from two vectors, attention
 from its scores."""
 
 import math
 from collections.abc import Sequence
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +29,8 @@ from icl_core.papers.birth.shared.sequence import Reading, Shown
 from icl_core.papers.birth.shared.stage import square
 from icl_core.papers.birth.shared.task import Task
 
-VECTORS = {  # on the left of a memory, and what the memory makes of the one on its right
+# the vector on the left of a memory, and what the memory makes of the one on its right
+VECTORS = {
     "W_K1": ("p({})", "W_K¹ p({})"),
     "W_K2": ("w_E({})", "W_K² R¹ w_E({})"),
     "W_O2": ("w_U({})", "W_O² W_V² w_E({})"),
@@ -59,53 +59,50 @@ class Memory(NamedTuple):
 
 
 def memory(name: str, weights: Weights, task: Task) -> list[Map]:
-    """Return the map of a memory: of positions, without the first row and the last column, which
-    are blank."""
+    """Return the map of a memory with its explanations. In a map of positions the first row and the
+    last column are blank."""
     stored = stored_in(name, weights, task)
-    found = memory_scores(name, weights, task)
-    left = stored.V.double().numpy()
-    right = (stored.U.double() @ weights[name].double().T).numpy()
-    read = Memory(name, left, right, found.rows, found.columns)
-    matrix, rows, columns = square(found)
+    scores = memory_scores(name, weights, task)
+    left = stored.V.double().numpy()  # (rows, d)
+    right = (stored.U.double() @ weights[name].double().T).numpy()  # (columns, d)
+    vectors = Memory(name, left, right, scores.rows, scores.columns)
+    matrix, rows, columns = square(scores)
     block = block_of(matrix)
-    shown = block_means_of(matrix, rows, columns)
-    shift = len(matrix) - len(left)  # rows that are blank
-    sides = ("row", "column") if block > 1 else (found.row_kind, found.column_kind)
+    means, row_labels, column_labels = block_means_of(matrix, rows, columns)
+    blank_rows = len(matrix) - len(left)
+    sides = ("row", "column") if block > 1 else (scores.row_kind, scores.column_kind)
 
     def explain(row: int, column: int) -> Explanation:
-        if block > 1:
-            return _block(read, (row * block - shift, column * block), block, shown)
-        return _reading(read, row - shift, column)
+        if block == 1:
+            return _reading(vectors, row - blank_rows, column)
+        labels = (row_labels[row], column_labels[column])
+        return _block(vectors, row * block - blank_rows, column * block, block, labels)
 
-    return [Map(NAMES[name], shown[0], sides, shown[1], shown[2], explain)]
+    return [Map(NAMES[name], means, sides, row_labels, column_labels, explain)]
 
 
-def _reading(read: Memory, row: int, column: int) -> Explanation:
-    """Return a reading as lengths and the cosine of an angle, and the softmax that it takes part
-    in."""
-    v = read.left[row]
-    u = read.right[column]
-    labels = (read.rows[row], read.columns[column])
-    lengths = (float(np.linalg.norm(v)), float(np.linalg.norm(u)))
+def _reading(vectors: Memory, row: int, column: int) -> Explanation:
+    """Explain a reading as lengths and the cosine of an angle, and by the softmax that it takes
+    part in."""
+    v = vectors.left[row]  # (d)
+    u = vectors.right[column]  # (d)
     value = float(v @ u)
-    left, right = (
-        form.format(label) for form, label in zip(VECTORS[read.name], labels, strict=True)
-    )
+    v_length = float(np.linalg.norm(v))
+    u_length = float(np.linalg.norm(u))
+    left_form, right_form = VECTORS[vectors.name]
+    left = left_form.format(vectors.rows[row])
+    right = right_form.format(vectors.columns[column])
+    cosine = value / (v_length * u_length or 1.0)
     terms = (
-        Term(f"|{left}|", lengths[0], "the length of the vector on the left"),
-        Term(f"|{right}|", lengths[1], "the length of what the matrix makes of the other"),
-        Term(
-            "cos",
-            value / (lengths[0] * lengths[1] or 1.0),
-            "the cosine of the angle between the two",
-        ),
+        Term(f"|{left}|", v_length, "the length of the vector on the left"),
+        Term(f"|{right}|", u_length, "the length of what the matrix makes of the other"),
+        Term("cos", cosine, "the cosine of the angle between the two"),
     )
-    share, competitors, said = _competes(read, row, column)
-    shown = [read.quoted(label) for label in labels]
-    says = f"{left}ᵀ {right}: {ASKS[read.name].format(*shown)}. {said}"
+    share, competitors, sentence = _competition(vectors, row, column)
+    labels = (vectors.quoted(vectors.rows[row]), vectors.quoted(vectors.columns[column]))
     return Explanation(
-        f"{NAMES[read.name]}, {CELL[read.name].format(*shown)}",
-        says,
+        f"{NAMES[vectors.name]}, {CELL[vectors.name].format(*labels)}",
+        f"{left}ᵀ {right}: {ASKS[vectors.name].format(*labels)}. {sentence}",
         value,
         terms,
         PRODUCT,
@@ -114,15 +111,15 @@ def _reading(read: Memory, row: int, column: int) -> Explanation:
     )
 
 
-def _competes(
-    read: Memory, row: int, column: int
+def _competition(
+    vectors: Memory, row: int, column: int
 ) -> tuple[float | None, tuple[Competitor, ...], str]:
-    """Return the share of a reading in the softmax over outputs, or, divided by √d, over keys; and
-    that in words."""
-    if read.name == "W_O2":
+    """Return a reading's share of the softmax over outputs, or, divided by √d, over keys; its
+    competitors; and a sentence on the softmax. The share is None where attention never looks."""
+    if vectors.name == "W_O2":
         share, competitors = softmax(
-            [f"output {read.quoted(each)}" for each in read.rows],
-            read.left @ read.right[column],
+            [f"output {vectors.quoted(label)}" for label in vectors.rows],
+            vectors.left @ vectors.right[column],
             row,
         )
         return (
@@ -130,14 +127,16 @@ def _competes(
             competitors,
             "If this were all, a softmax over the outputs would make their probabilities.",
         )
-    scores = read.left[row] @ read.right.T / math.sqrt(read.left.shape[1])
-    keys = read.columns
-    if read.name == "W_K1":
+    scores = vectors.left[row] @ vectors.right.T / math.sqrt(vectors.left.shape[1])  # (columns)
+    keys = vectors.columns
+    if vectors.name == "W_K1":
         if column > row + 1:
             return None, (), "This key comes after the query, so attention never looks there."
+        # row 0 is the query at position 2, which sees two keys
         scores = scores[: row + 2]
         keys = keys[: row + 2]
-    share, competitors = softmax([f"key {read.quoted(each)}" for each in keys], scores, column)
+    names = [f"key {vectors.quoted(label)}" for label in keys]
+    share, competitors = softmax(names, scores, column)
     return (
         share,
         competitors,
@@ -146,73 +145,69 @@ def _competes(
     )
 
 
-def _block(read: Memory, first: tuple[int, int], block: int, shown: tuple) -> Explanation:
-    """Return a mean over a block of readings; what is blank counts as zero."""
-    down, across = (range(start, start + block) for start in first)
-    count = len(read.left)
-    wide = len(read.right)
-    blank = [(row, column) for row, column in product(down, across) if row == -1 or column == wide]
-    inside = [(r, c) for r, c in product(down, across) if 0 <= r < count and 0 <= c < wide]
-    terms = [
-        Term(f"{read.rows[r]}, {read.columns[c]}", float(read.left[r] @ read.right[c]))
-        for r, c in inside
-    ]
-    terms += [Term("blank", 0.0, "there is no such pair") for _ in blank]
+def _block(
+    vectors: Memory, first_row: int, first_column: int, block: int, labels: tuple[str, str]
+) -> Explanation:
+    """Explain a mean over a block of readings, in which blank cells count as zero.
+
+    first_row     the block's first row among the vectors on the left; −1 is a blank row
+    first_column  the block's first column among those on the right
+    block         the cells along a side
+    labels        the labels of the block's rows and of its columns
+    """
+    count = len(vectors.left)
+    wide = len(vectors.right)
+    terms = []
+    blanks = 0
+    for row in range(first_row, first_row + block):
+        for column in range(first_column, first_column + block):
+            if row == -1 or column == wide:
+                blanks += 1
+            elif 0 <= row < count and 0 <= column < wide:
+                reading = float(vectors.left[row] @ vectors.right[column])
+                terms.append(Term(f"{vectors.rows[row]}, {vectors.columns[column]}", reading))
+    terms += [Term("blank", 0.0, "there is no such pair")] * blanks
     mean = sum(term.value for term in terms) / len(terms)
-    row, column = (
-        labels[start // block]
-        for labels, start in zip(shown[1:], (first[0] + 1, first[1]), strict=True)
-    )
     says = (
         f"The map is larger than the screen has room for: a cell is the mean over {len(terms)} "
         "pairs, query and key."
     )
-    return Explanation(
-        f"{NAMES[read.name]}, {CELL[read.name].format(row, column)}", says, mean, tuple(terms), MEAN
-    )
+    title = f"{NAMES[vectors.name]}, {CELL[vectors.name].format(*labels)}"
+    return Explanation(title, says, mean, tuple(terms), MEAN)
 
 
 def attention(layer: int, reading: Reading, weights: Weights, sequence: Shown) -> list[Map]:
-    """Return the map of a layer's attention on a sequence; with `reading`'s only layer counted as
-    the second."""
+    """Return the map of a layer's attention on a sequence with its explanations; none if the model
+    has no such layer. The only layer of a model counts as its second."""
     weight = reading.attention1 if layer == 1 else reading.attention2
     if weight is None:
         return []
-    only = reading.attention1 is None
     parts = _streams(reading, weights, sequence, layer)
     name = "W_K1" if layer == 1 else "W_K2"
     W = weights[name].double().numpy()
-    shown = np.array(weight, dtype=np.float32)
+    shown = np.array(weight, dtype=np.float32)  # (T, T)
     shown[np.triu_indices(len(shown), 1)] = np.nan
-    labels = positions(sequence.characters)[0]
+    labels, _ = positions(sequence.characters)
     letters = visible_characters(sequence.characters)
+    title = "Layer 1" if reading.attention1 is None else f"Layer {layer}"
 
     def explain(query: int, key: int) -> Explanation:
         return _attended(parts, W, name, letters, query, key)
 
-    return [
-        Map(
-            "Layer 1" if only else f"Layer {layer}",
-            shown,
-            ("query", "key"),
-            labels,
-            labels,
-            explain,
-        )
-    ]
+    return [Map(title, shown, ("query", "key"), labels, labels, explain)]
 
 
 def _streams(
     reading: Reading, weights: Weights, sequence: Shown, layer: int
 ) -> dict[str, np.ndarray]:
-    """Return what the residual stream is made of before a layer, by sign: [T, d] each."""
-    token, place = (
-        _double(each) for each in (weights.W_E[sequence.inputs], weights.P[: len(sequence.inputs)])
-    )
-    found = {"w_E": token, "p": place}
+    """Return the parts that the residual stream is the sum of before a layer, by sign: [T, d]
+    each."""
+    token = _double(weights.W_E[sequence.inputs])
+    place = _double(weights.P[: len(sequence.inputs)])
+    parts = {"w_E": token, "p": place}
     if layer == 2 and reading.attention1 is not None:
-        found["o"] = reading.attention1.astype(np.float64) @ (token + place) @ _double(weights.R1).T
-    return found
+        parts["o"] = reading.attention1.astype(np.float64) @ (token + place) @ _double(weights.R1).T
+    return parts
 
 
 def _double(tensor: Tensor) -> np.ndarray:
@@ -227,16 +222,18 @@ def _attended(
     query: int,
     key: int,
 ) -> Explanation:
-    """Return a weight: its score as a sum over pairs of parts, and its share of the softmax."""
+    """Explain a weight of attention: its score as a sum over pairs of parts, and its share of the
+    softmax."""
     root = math.sqrt(len(W))
-    terms = [
-        Term(f"{_sign(a, letters, query)}ᵀ {NAMES[name]} {_sign(b, letters, key)} / √d",
-             float(parts[a][query] @ W @ parts[b][key]) / root,
-             f"query's {PARTS[a]} × key's {PARTS[b]}")
-        for a, b in product(parts, parts)
-    ]  # fmt: skip
-    stream = np.sum(list(parts.values()), axis=0)
-    return attended(letters, query, key, terms, stream[query] @ W @ stream[: query + 1].T / root)
+    terms = []
+    for a in parts:
+        for b in parts:
+            pair = f"{_sign(a, letters, query)}ᵀ {NAMES[name]} {_sign(b, letters, key)} / √d"
+            value = float(parts[a][query] @ W @ parts[b][key]) / root
+            terms.append(Term(pair, value, f"query's {PARTS[a]} × key's {PARTS[b]}"))
+    stream = np.sum(list(parts.values()), axis=0)  # (T, d)
+    scores = stream[query] @ W @ stream[: query + 1].T / root  # (query + 1)
+    return attended(letters, query, key, terms, scores)
 
 
 def attended(
@@ -247,8 +244,14 @@ def attended(
     scores: np.ndarray,
     more: str = "",
 ) -> Explanation:
-    """Return a weight of attention: the terms of its score, its share of the softmax over the
-    `scores` of all keys up to the query; `more` says how to read the terms."""
+    """Explain a weight of attention.
+
+    letters  the characters of the sequence as shown
+    query    the index of its position, as is `key`
+    terms    those of the key's score
+    scores   of all keys up to the query, over which the softmax goes
+    more     says how to read the terms
+    """
     places = [f"{index + 1} '{letter}'" for index, letter in enumerate(letters)]
     share, competitors = softmax(places[: query + 1], scores, key)
     says = (
@@ -268,5 +271,5 @@ def attended(
 
 
 def _sign(part: str, letters: Sequence[str], at: int) -> str:
-    """Return a part of the stream at a position, as a formula writes it."""
+    """Return a part of the stream at a position as a formula writes it."""
     return f"{part}({letters[at] if part == 'w_E' else at + 1})"
