@@ -150,9 +150,9 @@ def test_the_small_preset_learns_in_context():
     assert float(tensors["baseline/repeat"][0]) < 0.30
     slack = {metric.claim.id: metric.claim.slack(metric.value) for metric in measure(made)}
     assert slack["top-down"] >= 0 and slack["recall-W_O2"] >= 0
-    assert {metric.verdict(made.config) for metric in measure(made)} == {
-        "elsewhere"
-    }  # it is not the paper's setting
+    # it is not the paper's setting, but for what holds before training
+    trained = [metric for metric in measure(made) if metric.claim.id != "near-uniform-start"]
+    assert {metric.verdict(made.config) for metric in trained} == {"elsewhere"}
     for drawing in EXPERIMENT.drawings:
         if drawing.applies(made.config):
             assert drawing.draw(made, View()).title
@@ -183,7 +183,8 @@ def test_every_drawing_and_metric_holds_in_every_kind_of_setting(change):
     made = Run(config, compute(config, Recorder()))
     assert all(np.isfinite(metric.value) for metric in measure(made))
     for drawing in EXPERIMENT.drawings:
-        if drawing.applies(config):
+        # Figure 3 is drawn from shipped runs alone
+        if drawing.applies(config) and drawing.name != "schedules":
             for snapshot in (0, 31):
                 assert drawing.draw(
                     made, View(snapshot=snapshot, graft_W_O2="constructed", graft_W_K2="initial")

@@ -45,7 +45,7 @@ _COUNTED_AS = {
     "not found here": ("not confirmed", "not confirmed"),
     "holds": ("holds", "hold"),
     "fails": ("fails", "fail"),
-    CLASSROOM_ONLY: ("only at classroom size", "only at classroom size"),
+    CLASSROOM_ONLY: ("toy", "toy"),
 }
 # CSS classes of a bar's parts, the best verdict first
 _SHADES = {

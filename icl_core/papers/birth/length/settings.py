@@ -116,8 +116,8 @@ class Config:
             return
         if self.full:
             raise BadSetting(
-                "full must be off where one answer is asked for at the end: the model is that of "
-                "Theorem 3's proof"
+                "full must be off where one answer is asked for at the end, as the model is that "
+                "of Theorem 3's proof, got on"
             )
         shortest = lengths_of(self)[0]
         pairs = self.K * occurrences(self, shortest)

@@ -17,9 +17,9 @@ def _task(config: Config) -> str:
     lengths = ", ".join(map(str, lengths_of(config)))
     if not config.in_the_papers_task:
         return (
-            f"A sequence of T = {lengths} characters ends with a trigger, which has come before: "
-            f"{REPEATS_OF[config.repeats]}. The model learns to say what followed it there. We "
-            "count the training steps until its induction head has formed."
+            f"A sequence of T = {lengths} characters ends with a trigger that has come before, "
+            f"{REPEATS_OF[config.repeats]}; the model learns to say what followed it. We count the "
+            "training steps until its induction head has formed."
         )
     return (
         f"The model learns to continue “ab…a” with “b”, from sequences of T = {lengths} "

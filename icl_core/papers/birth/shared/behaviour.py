@@ -69,11 +69,13 @@ def average(
 ) -> Float[Tensor, "*heads"]:
     """Return the mean over sequences and over the queries `where` that have a value: NaN if none
     has."""
-    known = values.isfinite()
+    is_counted = values.isfinite()
     if where is not None:
-        known = known & where.reshape(len(where), *[1] * (values.dim() - 2), where.shape[-1])
-    total = values.where(known, 0.0).double().sum((0, -1))
-    return total / known.sum((0, -1))
+        is_counted = is_counted & where.reshape(
+            len(where), *[1] * (values.dim() - 2), where.shape[-1]
+        )
+    total = values.where(is_counted, 0.0).double().sum((0, -1))
+    return total / is_counted.sum((0, -1))
 
 
 def by_position(values: Float[Tensor, "batch *heads T"]) -> Float[Tensor, "*heads T"]:
@@ -120,17 +122,17 @@ def measure(
 
 
 def summary(
-    found: Measures, in_context: Bool[Tensor, "batch T"], others: Bool[Tensor, "batch T"]
+    measures: Measures, in_context: Bool[Tensor, "batch T"], others: Bool[Tensor, "batch T"]
 ) -> Behaviour:
     """Return what every head does: `in_context` and `others` are the queries that are triggers and
     that are none (`Batch.in_context`, `Batch.global_`)."""
     return Behaviour(
-        average(found.previous),
-        average(found.followers, in_context),
-        average(found.followers, others),
-        average(found.uniformity),
-        average(found.even, in_context),
-        average(found.even, others),
+        average(measures.previous),
+        average(measures.followers, in_context),
+        average(measures.followers, others),
+        average(measures.uniformity),
+        average(measures.even, in_context),
+        average(measures.even, others),
     )
 
 

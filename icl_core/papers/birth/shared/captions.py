@@ -23,17 +23,17 @@ def example_of(config: Any) -> Example:
     sequence = typed(task, *on_stage(task))
     query = int(sequence.in_context.nonzero()[-1, 0])
     text = sequence.characters
-    shown = visible_characters(sequence.characters)
+    labels = visible_characters(sequence.characters)
     before = [at for at in range(query) if text[at] == text[query]]
     roles = dict.fromkeys(before, "trigger") | {at + 1: "output" for at in before}
-    pieces = [(shown[at], roles.get(at, "")) for at in range(query)]
-    return Example((*pieces, (shown[query], "query")), shown[before[0] + 1])
+    pieces = [(labels[at], roles.get(at, "")) for at in range(query)]
+    return Example((*pieces, (labels[query], "query")), labels[before[0] + 1])
 
 
 TASK = Task(
-    "The model reads a sequence character by character and predicts the next one. Some characters "
-    "are triggers: what follows a trigger is drawn anew for every sequence, so only its earlier "
-    "occurrence can tell: those are the predictions “in context”.",
+    "The model reads characters and predicts the next one. Some are triggers: what follows one is "
+    "drawn anew for every sequence, so only its earlier occurrence can tell, a prediction “in "
+    "context”.",
     example_of,
 )
 MATRICES = {

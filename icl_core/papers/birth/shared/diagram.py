@@ -67,29 +67,29 @@ def _second(learned: str) -> list[Box]:
 
 
 def _out(config: Any, learned: str, bigrams: Shows, ends: str) -> list[Box]:
-    found = [Box("W_U", "W_U", 910, LOW, "frozen", "next character", ends, width=130)]
+    boxes = [Box("W_U", "W_U", 910, LOW, "frozen", "next character", ends, width=130)]
     if config.feed_forward:
-        found.append(Box("W_F", "W_F", 820, BETWEEN, learned, "bigrams", *bigrams, width=90))
-        found.append(Box("three", "+", 800, LOW, "sum"))
-    return found
+        boxes.append(Box("W_F", "W_F", 820, BETWEEN, learned, "bigrams", *bigrams, width=90))
+        boxes.append(Box("three", "+", 800, LOW, "sum"))
+    return boxes
 
 
 def _arrows(first: bool, feed_forward: bool) -> list[Arrow]:
-    one = (
+    before = (
         [("W_K1", "A1"), ("A1", "R1"), ("R1", "one"), ("x", "one"), ("one", "two")]
         if first
         else [("x", "two")]
     )
-    last = (
+    after = (
         [("two", "three"), ("three", "W_U"), ("W_F", "three")] if feed_forward else [("two", "W_U")]
     )
     stream = "one" if first else "x"
-    found = [*one, ("W_K2", "A2"), ("A2", "V2"), ("V2", "W_O2"), ("W_O2", "two"), *last]
-    up = [Arrow("x", "W_K1", ((195.0, LOW),))] if first else []
-    up.append(Arrow(stream, "W_K2", ((455.0, LOW),)))
+    straight = [*before, ("W_K2", "A2"), ("A2", "V2"), ("V2", "W_O2"), ("W_O2", "two"), *after]
+    bent = [Arrow("x", "W_K1", ((195.0, LOW),))] if first else []
+    bent.append(Arrow(stream, "W_K2", ((455.0, LOW),)))
     if feed_forward:
-        up.append(Arrow("two", "W_F", ((755.0, LOW), (755.0, 225.0), (835.0, 225.0))))
-    return [*(Arrow(start, end) for start, end in found), *up]
+        bent.append(Arrow("two", "W_F", ((755.0, LOW), (755.0, 225.0), (835.0, 225.0))))
+    return [*(Arrow(start, end) for start, end in straight), *bent]
 
 
 def _moved(box: Box, left: float, first: bool) -> Box:

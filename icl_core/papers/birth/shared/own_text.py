@@ -74,16 +74,16 @@ def _most_triggers(config: Any) -> int:
 
 
 def fitting_K(chosen: Mapping[str, Any]) -> int:
-    """As many triggers as are chosen, where N allows so many."""
+    """Return as many triggers as are chosen, where N allows so many."""
     return max(1, min(chosen["K"], _most_triggers(SimpleNamespace(**chosen))))
 
 
 def _fit(chosen: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields to set where a text is chosen: all its characters, and no more triggers
     than these allow."""
-    wanted = SimpleNamespace(**chosen)
-    wanted.N = alphabet(wanted)
-    return {"N": wanted.N, "K": fitting_K({**chosen, "N": wanted.N})}
+    adapted = SimpleNamespace(**chosen)
+    adapted.N = alphabet(adapted)
+    return {"N": adapted.N, "K": fitting_K({**chosen, "N": adapted.N})}
 
 
 def _about(chosen: Mapping[str, Any]) -> str:

@@ -130,6 +130,6 @@ def memory_scores(name: str, weights: Weights, task: Task) -> Scores:
             matrix, positions[1:], positions[:-1], "position of the query", "position of the key"
         )
     tokens = memory_tokens(task).tolist() if name == "W_K2" else range(task.N)
-    shown = visible_characters([task.characters[i] for i in tokens])
+    labels = visible_characters([task.characters[i] for i in tokens])
     kinds = ("query", "key, remapped by layer 1") if name == "W_K2" else ("output", "input")
-    return Scores(matrix, shown, shown, *kinds)
+    return Scores(matrix, labels, labels, *kinds)

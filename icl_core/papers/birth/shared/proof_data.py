@@ -76,8 +76,8 @@ def sample_repeated(
 def as_batch(drawn: Drawn) -> Batch:
     """Return the sequences as a batch that asks the context for the last answer alone."""
     tokens = torch.cat([drawn.tokens, drawn.answers[:, None]], 1)  # (batch, T + 1)
-    asked = torch.zeros_like(drawn.tokens, dtype=torch.bool)
-    asked[:, -1] = True
+    in_context = torch.zeros_like(drawn.tokens, dtype=torch.bool)
+    in_context[:, -1] = True
     triggers = drawn.tokens[:, -1:]
     outputs = drawn.answers[:, None]
-    return Batch(tokens, asked, torch.zeros_like(asked), triggers, outputs)
+    return Batch(tokens, in_context, torch.zeros_like(in_context), triggers, outputs)

@@ -67,38 +67,39 @@ def scale(name: str, weights: Weights) -> float:
 
 def tables(weights: Weights, read: str = TOKENS) -> Tables:
     """Return the readings of all three matrices."""
-    found = {}
+    readings = {}
     for name, table in TABLE.items():
         left, right = sides(name, weights, read)
-        found[table] = scale(name, weights) * (left @ weights[name] @ right.T)
-    return Tables(**found)
+        readings[table] = scale(name, weights) * (left @ weights[name] @ right.T)
+    return Tables(**readings)
 
 
 def back(looks: Float[Tensor, "T T"]) -> Float[Tensor, "T T"]:
-    """Layer 1's attention, the same for all sequences."""
+    """Return layer 1's attention, the same for all sequences."""
     future = torch.ones_like(looks, dtype=torch.bool).triu(1)
     return looks.masked_fill(future, -torch.inf).softmax(-1)
 
 
 def forward(
-    found: Tables, tokens: Int[Tensor, "batch T"], read: str = TOKENS
+    readings: Tables, tokens: Int[Tensor, "batch T"], read: str = TOKENS
 ) -> tuple[Float[Tensor, "batch N"], Float[Tensor, "batch T"]]:
-    """Logits of the answer, and the last position's attention in layer 2."""
-    N = len(found.says)
+    """Return logits of the answer, and the last position's attention in layer 2."""
+    N = len(readings.says)
     T = tokens.shape[1]
-    A1 = back(found.looks)
+    A1 = back(readings.looks)
     last = tokens[:, -1]
-    readings = found.matches[last[:, None], tokens]  # (batch, T)
+    scores = readings.matches[last[:, None], tokens]  # (batch, T)
     if read != TOKENS:
-        readings = readings + found.matches[last, N : N + T]
-    attention = (readings @ A1.T).softmax(-1)
+        scores = scores + readings.matches[last, N : N + T]
+    attention = (scores @ A1.T).softmax(-1)
     if read == TOKENS:
-        return _counted(attention, tokens, N) @ found.says.T, attention
+        return _counted(attention, tokens, N) @ readings.says.T, attention
     parts = [_counted(attention, tokens, N), attention]
     if read == STREAM:
         through = attention @ A1
         parts += [_counted(through, tokens, N), through]
-    return torch.cat(parts, 1) @ found.says[:, : sum(part.shape[1] for part in parts)].T, attention
+    weights = torch.cat(parts, 1)  # (batch, columns), those of `says` that the stream holds
+    return weights @ readings.says[:, : weights.shape[1]].T, attention
 
 
 def _counted(
@@ -113,9 +114,9 @@ def gradient(name: str, weights: Weights, drawn: Drawn) -> Float[Tensor, "rows M
     with respect to the matrix is the sum of the outer products of its two sides with these
     coefficients (`matrix`)."""
     read = READ[name]
-    found = tables(weights, read)
-    leaf = getattr(found, TABLE[name]).detach().requires_grad_()
-    logits, _ = forward(replace(found, **{TABLE[name]: leaf}), drawn.tokens, read)
+    readings = tables(weights, read)
+    leaf = getattr(readings, TABLE[name]).detach().requires_grad_()
+    logits, _ = forward(replace(readings, **{TABLE[name]: leaf}), drawn.tokens, read)
     torch.nn.functional.cross_entropy(logits, drawn.answers).backward()
     assert leaf.grad is not None
     return leaf.grad
@@ -132,11 +133,11 @@ def matrix(
 
 @torch.no_grad()
 def measures(weights: Weights, drawn: Drawn) -> Mapping[str, float]:
-    """On sequences that no step saw: the share of right answers, and of answers that are the
-    trigger; the last position's attention on the output, and on all from the trigger's first
+    """Return, on sequences that no step saw: the share of right answers, and of answers that are
+    the trigger; the last position's attention on the output, and on all from the trigger's first
     occurrence on; layer 1's on t − 1."""
-    found = tables(weights)
-    logits, attention = forward(found, drawn.tokens)
+    readings = tables(weights)
+    logits, attention = forward(readings, drawn.tokens)
     first = drawn.first[:, None]
     later = torch.arange(drawn.tokens.shape[1]) >= first
     return {
@@ -144,7 +145,7 @@ def measures(weights: Weights, drawn: Drawn) -> Mapping[str, float]:
         "trigger": float(hits(logits, drawn.tokens[:, -1]).double().mean()),
         "on_output": float(attention.gather(1, first + 1).mean()),
         "from_trigger": float((attention * later).sum(1).mean()),
-        "previous": float(back(found.looks).diagonal(-1).mean()),
+        "previous": float(back(readings.looks).diagonal(-1).mean()),
     }
 
 
@@ -156,26 +157,26 @@ def with_positions(weights: Weights, drawn: Drawn) -> dict[str, float]:
     bare = tables(weights)
     full = tables(weights, PLACED)
     # a token, and keys of positions
-    asked = scale("W_K2", weights) * weights.W_E @ weights.W_K2 @ weights.R1 @ weights.P.T
+    key_match = scale("W_K2", weights) * weights.W_E @ weights.W_K2 @ weights.R1 @ weights.P.T
     no_says = torch.zeros_like(full.says[:, N:])
-    no_match = torch.zeros_like(asked)
+    no_match = torch.zeros_like(key_match)
     parts = {
         "none": (bare.says, no_says, bare.matches, no_match),
         "values": (bare.says, full.says[:, N:], bare.matches, no_match),
-        "keys": (bare.says, no_says, bare.matches, asked),
+        "keys": (bare.says, no_says, bare.matches, key_match),
         "query": (bare.says, no_says, full.matches[:, :N], no_match),
         "all": (full.says[:, :N], full.says[:, N:], full.matches[:, :N], full.matches[:, N:]),
     }
-    found = {}
+    accuracy = {}
     for name, (says, at, matches, match_at) in parts.items():
-        made = Tables(torch.cat([says, at], 1), torch.cat([matches, match_at], 1), bare.looks)
-        logits, _ = forward(made, drawn.tokens, PLACED)
-        found[name] = float(hits(logits, drawn.answers).double().mean())
-    return found
+        readings = Tables(torch.cat([says, at], 1), torch.cat([matches, match_at], 1), bare.looks)
+        logits, _ = forward(readings, drawn.tokens, PLACED)
+        accuracy[name] = float(hits(logits, drawn.answers).double().mean())
+    return accuracy
 
 
 def both_stored(weights: Weights) -> tuple[Tensor, Tensor]:
     """Return the readings of W_O2 on a character, and on what layer 1 makes of it (eq. 16),
     [output, input] each."""
-    read = weights.W_U @ weights.W_O2 @ weights.V2
-    return read @ weights.W_E.T, read @ weights.R1 @ weights.W_E.T
+    says = weights.W_U @ weights.W_O2 @ weights.V2
+    return says @ weights.W_E.T, says @ weights.R1 @ weights.W_E.T

@@ -63,8 +63,8 @@ def typed(task: Task, sequence: str, marked: str) -> Shown:
     """Return a sequence and its triggers, if none are marked the characters that come again. Raises
     as `choose`."""
     tokens = torch.tensor(encode(task, sequence, "the sequence")[: task.T])
-    known = encode(task, marked, "the triggers")
-    triggers = torch.tensor(known) if known else _repeated(task, tokens)
+    marked_tokens = encode(task, marked, "the triggers")
+    triggers = torch.tensor(marked_tokens) if marked_tokens else _repeated(task, tokens)
     inside = (
         masks(tokens[None], triggers[None], task.N)[0][0]
         if len(triggers)
@@ -80,8 +80,8 @@ def typed(task: Task, sequence: str, marked: str) -> Shown:
 
 def _repeated(task: Task, tokens: torch.Tensor) -> torch.Tensor:
     """Return the tokens that come more than once and may be triggers."""
-    known, counts = tokens.unique(return_counts=True)
-    again = known[counts > 1]
+    distinct, counts = tokens.unique(return_counts=True)
+    again = distinct[counts > 1]
     return again if task.fixed_triggers is None else again[torch.isin(again, task.fixed_triggers)]
 
 
@@ -108,8 +108,8 @@ def example(task: Task) -> tuple[str, str]:
         for token in task.unigram.argsort(descending=True, stable=True).tolist()
     ]
     letters = sorted(frequent, key=lambda character: not character.isalpha())
-    known = [each for each in task.familiar if each in letters]
-    free = [*known, *(each for each in letters if each not in known)]
+    familiar = [each for each in task.familiar if each in letters]
+    free = [*familiar, *(each for each in letters if each not in familiar)]
     if task.fixed_triggers is None and task.K >= 4:
         unit = free[:4]
         return "".join([*unit, *unit, *unit[:2]]), "".join(unit)
@@ -132,11 +132,11 @@ def encode(task: Task, text: str, what: str) -> list[int]:
     characters = typed_characters(as_counted(text), task.characters)
     unknown = [character for character in characters if character not in task.characters]
     if unknown:
-        known = "".join(visible_characters(sorted(task.characters)))
+        vocabulary = "".join(visible_characters(sorted(task.characters)))
         label = visible_characters(unknown)[0]
         got = f"'{label}'" if unknown[0].isprintable() else repr(unknown[0])
         raise CannotDraw(
-            f"{what} must be made of the vocabulary's {task.N} characters {known}, got {got}"
+            f"{what} must be made of the vocabulary's {task.N} characters {vocabulary}, got {got}"
         )
     return [task.characters.index(character) for character in characters]
 
@@ -160,15 +160,15 @@ def read(weights: Weights, sequence: Shown, layers: int) -> Reading:
 
 
 def boxes(sequence: Shown) -> list[tuple[int, int, str]]:
-    """Cells (query, key, kind) to box in layer 2's map, as in Figure 2: at every repeated character
-    what followed its earlier occurrences, the correct outputs of a trigger apart from others; and
-    each in-context query itself."""
+    """Return the cells (query, key, kind) to box in layer 2's map, as in Figure 2: at every
+    repeated character what followed its earlier occurrences, the correct outputs of a trigger apart
+    from others; and each in-context query itself."""
     tokens = sequence.inputs.tolist()
     inside = sequence.in_context.tolist()
-    found = [(query, query, "trigger") for query in range(len(tokens)) if inside[query]]
+    cells = [(query, query, "trigger") for query in range(len(tokens)) if inside[query]]
     for query, token in enumerate(tokens):
         for key in range(1, query + 1):
             if tokens[key - 1] == token:
                 right = inside[query] and sequence.truth.get(token) == tokens[key]
-                found.append((query, key, "correct output" if right else "other output"))
-    return found
+                cells.append((query, key, "correct output" if right else "other output"))
+    return cells

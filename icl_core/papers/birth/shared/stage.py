@@ -52,7 +52,7 @@ def on_stage(task: Task, view: Any, most: int = LONGEST) -> Shown:
 
 
 def first(reading: Reading, sequence: Shown) -> Panel:
-    """Layer 1's attention on the sequence."""
+    """Draw layer 1's attention on the sequence."""
     return head_maps.first(heads(reading, sequence))
 
 
@@ -66,31 +66,36 @@ def heads(reading: Reading, sequence: Shown) -> Heads:
     inside = sequence.in_context.numpy()
     characters = sequence.task.characters
     best = [characters[token] for token in reading.probabilities.argmax(1)]
-    told = Predictions(best, reading.probabilities.max(1), right(reading, sequence), inside)
+    predictions = Predictions(best, reading.probabilities.max(1), right(reading, sequence), inside)
     tokens = zip(sequence.inputs.tolist(), inside, strict=True)
     truth = [characters[sequence.truth[token]] if known else None for token, known in tokens]
-    return Heads(sequence.characters, reading.attention1, reading.attention2, told, truth)
+    return Heads(sequence.characters, reading.attention1, reading.attention2, predictions, truth)
 
 
-def memory(name: str, found: Scores, last: Scores, said: str, more: str) -> Panel:
+def memory(name: str, scores: Scores, last: Scores, said: str, more: str) -> Panel:
     """Draw a memory as readings of all pairs; `last` gives the scale, which all snapshots share."""
-    matrix, rows, columns = square(found)
+    matrix, rows, columns = square(scores)
     limit = figures.largest_magnitude(block_means_of(*square(last))[0])
     return Panel(
         f"{NAMES[name]} {said}",
         f"{READ[name][1]} {more}",
         figures.small_map(
-            matrix, (rows, columns), (found.row_kind, found.column_kind), "score", limit, HELD[name]
+            matrix,
+            (rows, columns),
+            (scores.row_kind, scores.column_kind),
+            "score",
+            limit,
+            HELD[name],
         ),
     )
 
 
-def square(found: Scores) -> tuple[np.ndarray, list[str], list[str]]:
+def square(scores: Scores) -> tuple[np.ndarray, list[str], list[str]]:
     """Return a memory's readings and labels. Those of positions get a blank row for the first,
     which has none before it, and a blank column for the last, which has none after it: so both
     sides count alike."""
-    matrix = found.matrix.numpy()
-    if found.rows == found.columns:
-        return matrix, found.rows, found.columns
-    every = [found.columns[0], *found.rows]
-    return np.pad(matrix, ((1, 0), (0, 1)), constant_values=np.nan), every, every
+    matrix = scores.matrix.numpy()
+    if scores.rows == scores.columns:
+        return matrix, scores.rows, scores.columns
+    labels = [scores.columns[0], *scores.rows]
+    return np.pad(matrix, ((1, 0), (0, 1)), constant_values=np.nan), labels, labels

@@ -66,18 +66,18 @@ def streams(traced: Traced) -> list[Held]:
     sum."""
     letters = visible_characters(traced.tokens)
     places = [place(at) for at in range(len(letters))]
-    found = []
+    held = []
     for at, letter in enumerate(letters):
         for column in (0, 1):
-            found.append(Held(at, column, CHARACTER, f"w_E({letter})", letter, 1.0))
-            found.append(Held(at, column, POSITION, places[at], places[at], 1.0))
+            held.append(Held(at, column, CHARACTER, f"w_E({letter})", letter, 1.0))
+            held.append(Held(at, column, POSITION, places[at], places[at], 1.0))
         first, second = (each[at, : at + 1] for each in (traced.attention1, traced.attention2))
-        found += _mixed(at, 1, COPY, [f"R¹ w_E({each})" for each in letters], letters, first)
-        found += _mixed(at, 1, COPIED, [f"R¹ {each}" for each in places], places, first)
-        found += _mixed(
+        held += _mixed(at, 1, COPY, [f"R¹ w_E({each})" for each in letters], letters, first)
+        held += _mixed(at, 1, COPIED, [f"R¹ {each}" for each in places], places, first)
+        held += _mixed(
             at, 2, WRITTEN, [f"W_O² W_V² h{each[1:]}" for each in places], letters, second
         )
-    return found
+    return held
 
 
 def _mixed(
@@ -92,11 +92,11 @@ def _mixed(
     others."""
     keys = [key for key in range(len(weights)) if weights[key] >= LEAST]
     named = [Held(at, column, kind, vectors[key], labels[key], float(weights[key])) for key in keys]
-    rest = max(0.0, 1.0 - sum(each.weight for each in named))
-    others = len(weights) - len(keys)
+    weight_left = max(0.0, 1.0 - sum(each.weight for each in named))
+    other_count = len(weights) - len(keys)
     return (
-        [*named, Held(at, column, kind, f"{others} others of this kind", "", rest)]
-        if others
+        [*named, Held(at, column, kind, f"{other_count} others of this kind", "", weight_left)]
+        if other_count
         else named
     )
 

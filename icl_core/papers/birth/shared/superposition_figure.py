@@ -57,7 +57,7 @@ MARGIN = {"t": 44, "b": 60, "l": 44, "r": 6}
 
 
 def diagram(traced: Traced, held: Sequence[Held]) -> Figure:
-    """Streams as bars of vectors, as wide as their weights, attention as arrows, and
+    """Draw streams as bars of vectors, as wide as their weights, attention as arrows, and
     what is said."""
     count = len(traced.tokens)
     row = 34 if count <= 12 else 26
@@ -75,13 +75,13 @@ def diagram(traced: Traced, held: Sequence[Held]) -> Figure:
 def _bars(vectors: Sequence[Held]) -> list[Trace]:
     """Return a trace a kind; each vector stands beside those before it in its column."""
     ends: dict[tuple[int, int], float] = {}
-    drawn: dict[str, list[tuple[Held, float, float]]] = {kind: [] for kind in KINDS}
+    bars: dict[str, list[tuple[Held, float, float]]] = {kind: [] for kind in KINDS}
     for vector in vectors:
         start = ends.get((vector.at, vector.column), LEFT[vector.column])
         width = vector.weight * (WRITES if vector.kind == WRITTEN else 1.0)
         ends[vector.at, vector.column] = start + width
-        drawn[vector.kind].append((vector, start, width))
-    return [_bar(kind, *zip(*rows, strict=True)) for kind, rows in drawn.items()]
+        bars[vector.kind].append((vector, start, width))
+    return [_bar(kind, *zip(*rows, strict=True)) for kind, rows in bars.items()]
 
 
 def _bar(
@@ -116,8 +116,8 @@ def _bar(
 
 
 def _looks(traced: Traced) -> Iterator[tuple[int, int, int, float, bool]]:
-    """Layer, query, key, weight, and whether the arrow is one of those that end in the position
-    followed."""
+    """Yield layer, query, key, weight, and whether the arrow is one of those that end in the
+    position followed."""
     for layer, weights in ((1, traced.attention1), (2, traced.attention2)):
         queries = [traced.followed] if layer == 2 else traced.looked
         for query in range(len(weights)):

@@ -34,9 +34,8 @@ class Counts:
 def shakespeare() -> Counts:
     """Return the counts of Tiny Shakespeare, N = 65, the paper's choice."""
     raw = json.loads((Path(__file__).parent / "shakespeare_counts.json").read_text())
-    unigram, bigram = (
-        torch.tensor(raw[name], dtype=torch.float64) for name in ("unigram_counts", "bigram_counts")
-    )
+    unigram = torch.tensor(raw["unigram_counts"], dtype=torch.float64)
+    bigram = torch.tensor(raw["bigram_counts"], dtype=torch.float64)
     return Counts(tuple(raw["characters"]), unigram, bigram, "abcXYZ")
 
 
@@ -51,11 +50,10 @@ def counts_of(digest: str) -> Counts:
     return _as_tensors(text_counts.load(digest)) if digest else shakespeare()
 
 
-def _as_tensors(found: text_counts.TextCounts) -> Counts:
-    unigram, bigram = (
-        torch.tensor(each, dtype=torch.float64) for each in (found.unigram, found.bigram)
-    )
-    return Counts(found.characters, unigram, bigram)
+def _as_tensors(counts: text_counts.TextCounts) -> Counts:
+    unigram = torch.tensor(counts.unigram, dtype=torch.float64)
+    bigram = torch.tensor(counts.bigram, dtype=torch.float64)
+    return Counts(counts.characters, unigram, bigram)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,12 +136,12 @@ def make_task(
     counts = counts or shakespeare()
     N = min(N, len(counts.characters))
     _check(N, K, T, triggers, outputs)
-    kept = counts.unigram.argsort(descending=True, stable=True)[:N].sort().values
-    unigram = counts.unigram[kept]
-    bigram = counts.bigram[kept][:, kept]
+    indices = counts.unigram.argsort(descending=True, stable=True)[:N].sort().values
+    unigram = counts.unigram[indices]
+    bigram = counts.bigram[indices][:, indices]
     # nothing kept ever follows: use pi_u
     bigram = torch.where(bigram.sum(1, keepdim=True) > 0, bigram, unigram)
-    characters = tuple(counts.characters[i] for i in kept.tolist())
+    characters = tuple(counts.characters[i] for i in indices.tolist())
     bigram = bigram / bigram.sum(1, keepdim=True)
     return Task(
         characters,
@@ -182,7 +180,7 @@ class Batch:
     outputs: Int[Tensor, "batch K"]
 
     def take(self, rows: Int[Tensor, "some"], device: torch.device | str) -> "Batch":
-        """Some of the sequences, on `device`."""
+        """Return some of the sequences, on `device`."""
         return Batch(*(getattr(self, field.name)[rows].to(device) for field in fields(self)))
 
     @property
@@ -197,9 +195,9 @@ class Batch:
 def masks(
     inputs: Int[Tensor, "batch T"], triggers: Int[Tensor, "batch K"], N: int
 ) -> tuple[Bool[Tensor, "batch T"], Bool[Tensor, "batch T"]]:
-    """(in_context, global) of any sequences and trigger sets, sampled or typed. `inputs` are the
-    tokens predicted from: at position t the model reads inputs[:, : t + 1] and predicts the next
-    one."""
+    """Return (in_context, global) of any sequences and trigger sets, sampled or typed. `inputs` are
+    the tokens predicted from: at position t the model reads inputs[:, : t + 1] and predicts the
+    next one."""
     batch, T = inputs.shape
     is_trigger = (
         inputs.new_zeros(batch, N, dtype=torch.bool).scatter_(1, triggers, True).gather(1, inputs)
@@ -214,7 +212,7 @@ def masks(
 def sample(
     task: Task, batch: int, generator: torch.Generator, device: torch.device | str = "cpu"
 ) -> Batch:
-    """`batch` fresh sequences (Section 3). Drawn where the generator lives, then moved
+    """Return `batch` fresh sequences (Section 3). Drawn where the generator lives, then moved
     to `device`."""
     where = generator.device
     N = task.N
@@ -224,18 +222,17 @@ def sample(
     forced = torch.full((batch, N), -1, device=where).scatter_(1, triggers, outputs).flatten()
     rows = N * torch.arange(batch, device=where)
     staircase = task.staircase.to(where)
-    uniform = torch.rand(
-        T, batch, generator=generator, device=where
-    ).double()  # 24 bits: adding a token is exact
-    here = torch.multinomial(task.unigram.to(where), batch, replacement=True, generator=generator)
-    drawn = [here]
+    # 24 bits in double precision: adding a token is exact
+    uniform = torch.rand(T, batch, generator=generator, device=where).double()
+    token = torch.multinomial(task.unigram.to(where), batch, replacement=True, generator=generator)
+    columns = [token]
     for u in uniform.unbind():
         # found N i + j: leaves j
-        step = torch.searchsorted(staircase, u + here, right=True).sub_(here, alpha=N)
-        output = forced.take(rows + here)
-        here = torch.where(output < 0, step, output)
-        drawn.append(here)
-    tokens = torch.stack(drawn, 1).to(device)
+        step = torch.searchsorted(staircase, u + token, right=True).sub_(token, alpha=N)
+        output = forced.take(rows + token)
+        token = torch.where(output < 0, step, output)
+        columns.append(token)
+    tokens = torch.stack(columns, 1).to(device)
     triggers = triggers.to(device)
     outputs = outputs.to(device)
     in_context, global_ = masks(tokens[:, :-1], triggers, N)

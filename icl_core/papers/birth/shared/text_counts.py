@@ -92,8 +92,8 @@ def count(text: str) -> TextCounts:
 
     `BadSetting` says so if it has fewer than LEAST different characters.
     """
-    found = characters_of(text)
-    occurrences = np.bincount(found.codes[found.counted])
+    parsed = characters_of(text)
+    occurrences = np.bincount(parsed.codes[parsed.counted])
     visible = {chr(code): int(occurrences[code]) for code in np.flatnonzero(occurrences)}
     _check_variety(visible, is_empty=not text)
     by_frequency = sorted(visible, key=lambda character: (-visible[character], character))
@@ -101,11 +101,11 @@ def count(text: str) -> TextCounts:
     return TextCounts(
         characters,
         np.array([visible[character] for character in characters]),
-        _count_pairs(found.codes, characters),
-        found.left_out,
+        _count_pairs(parsed.codes, characters),
+        parsed.left_out,
         {character: visible[character] for character in by_frequency[MOST:]},
-        found.blanks,
-        found.line_ends,
+        parsed.blanks,
+        parsed.line_ends,
     )
 
 
@@ -155,8 +155,8 @@ def describe(counts: TextCounts) -> list[str]:
         ("Counted as a newline", counts.line_ends),
     ):
         if named:
-            each = [f"{name} × {occurrences:,}" for name, occurrences in named.items()]
-            sentences.append(f"{what}: {_first_few(each, ', ')}.")
+            items = [f"{name} × {occurrences:,}" for name, occurrences in named.items()]
+            sentences.append(f"{what}: {_first_few(items, ', ')}.")
     if counts.caution:
         sentences.append(counts.caution)
     return sentences
@@ -174,8 +174,8 @@ def percent(share: float) -> str:
 
 
 def _first_few(words: Sequence[str], between: str, most: int = 12) -> str:
-    shown = between.join(words[:most])
-    return f"{shown}{between}…" if len(words) > most else shown
+    beginning = between.join(words[:most])
+    return f"{beginning}{between}…" if len(words) > most else beginning
 
 
 def path_of(digest: str) -> Path:

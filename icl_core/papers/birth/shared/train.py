@@ -34,7 +34,7 @@ def task_of(config: Any) -> Task:
 
 
 def held_out(task: Task, sequences: int, where: str | None = None) -> Batch:
-    """Sequences that no training saw, the same for every seed. On the device, or `where`.
+    """Return sequences that no training saw, the same for every seed. On the device, or `where`.
 
     A sequence whose trigger is its own output repeats it to the end, and few such supply a quarter
     of all in-context positions. So that they have a steadier share, every `POOL`-th is taken of a
@@ -107,12 +107,12 @@ def _first(config: Config) -> Weights:
     if config.trains:
         first = torch.Generator().manual_seed(config.seed)
         return initialise(config.N, config.d, config.T, first, config.scale, config.feed_forward)
-    given = {
+    tensors = {
         name: torch.tensor(array)
         for name, array in own_matrices.load(config.matrices).named.items()
     }
-    given.setdefault("W_K1", torch.zeros_like(given["W_K2"]))  # one layer never reads it
-    return Weights(**given)
+    tensors.setdefault("W_K1", torch.zeros_like(tensors["W_K2"]))  # one layer never reads it
+    return Weights(**tensors)
 
 
 def problem(
@@ -141,11 +141,11 @@ def problem(
 
 def _watch(config: Config, weights: Weights) -> Callable[[int], loop.Measures]:
     task = task_of(config)
-    own = held_out(task, WATCHED)
+    held = held_out(task, WATCHED)
     elsewhere = _elsewhere(config)
 
     def watch(index: int) -> dict[str, float]:
-        measures = evaluate(weights, own, config.layers)
+        measures = evaluate(weights, held, config.layers)
         return {
             **measures,
             **{
@@ -159,11 +159,11 @@ def _watch(config: Config, weights: Weights) -> Callable[[int], loop.Measures]:
 
 
 def _elsewhere(config: Config) -> dict[str, Batch]:
-    """Held-out sequences whose outputs follow the law that is not trained on, by its name (Figure
-    4, center: where all positions are trained)."""
-    other = "bigram" if config.outputs == "uniform" else "uniform"
+    """Return held-out sequences whose outputs follow the law that is not trained on, by its name
+    (Figure 4, center: where all positions are trained)."""
+    other_law = "bigram" if config.outputs == "uniform" else "uniform"
     return (
-        {other: held_out(task_of(replace(config, outputs=other)), WATCHED)}
+        {other_law: held_out(task_of(replace(config, outputs=other_law)), WATCHED)}
         if config.positions == "all"
         else {}
     )
@@ -174,7 +174,7 @@ def _in_context(config: Config, weights: Weights, batch: Batch) -> float:
 
 
 def optimiser(config: Any, parameters: list[torch.Tensor]) -> torch.optim.Optimizer:
-    """SGD or AdamW, at the rate of the settings."""
+    """Return SGD or AdamW, at the rate of the settings."""
     if config.optimiser == "sgd":
         # Appendix E
         return torch.optim.SGD(parameters, lr=config.learning_rate, momentum=0.9, weight_decay=1e-4)

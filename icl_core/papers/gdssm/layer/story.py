@@ -72,13 +72,12 @@ def _task(config: Config) -> str:
     if config.f > 1:
         wide = "x and y have" if config.model == "N-D" else "x has"
         example = (
-            f"The example uses single numbers and y = 2 x; in the model {wide} {config.f} entries."
+            f"The example has single numbers, y = 2 x; in the model {wide} {config.f} entries."
         )
     return (
-        f"A prompt shows {config.N} examples (x, y) of one linear map, a new map in every prompt, "
-        "and asks for the y of a new x. A state-space model reads it one after the other and keeps "
-        "a state; here y xᵀ, the products of all entries of y with all entries of x, is added to "
-        f"it. {example}"
+        f"A prompt shows {config.N} examples (x, y) of a new linear map and asks for the y of a "
+        "new x; a state-space model reads them in turn and sums y xᵀ, products of their entries, "
+        f"in its state. {example}"
     )
 
 
