@@ -6,8 +6,10 @@ import torch
 
 from icl_core import registry
 from icl_core.papers.birth.induction.draw import stage
+from icl_core.papers.birth.shared import explanations
 from icl_core.papers.birth.shared.full import model as full
-from icl_core.papers.birth.shared.model import attend
+from icl_core.papers.birth.shared.model import attend, initialise
+from icl_core.papers.birth.shared.task import count_text, make_task
 from icl_core.papers.birth.transformer.draw.explanations import streams
 from tests.cells import check, explained, shipped, views
 
@@ -162,3 +164,16 @@ def test_predictions_are_made_of_counts_and_of_logits(preset):
             assert made.value == pytest.approx(float(found.matrix[row, column]), abs=1e-6)
             assert made.share == made.value if row == 0 else made.total == pytest.approx(made.value)
     assert found.explain(3, 0).says.startswith("A is ")
+
+
+@pytest.mark.parametrize("name", ["W_K1", "W_K2", "W_O2"])
+def test_blocks_at_the_edge_are_means_over_the_pairs_that_are_there(name):
+    """71 characters and 161 positions fill their last blocks only in part."""
+    text = "".join(chr(ord("一") + index) for index in range(71))
+    task = make_task(N=71, T=161, counts=count_text(text))
+    weights = initialise(71, 32, 161, torch.Generator().manual_seed(0), "paper", False)
+    memory = explanations.memory(name, weights, task)[0]
+    for row in (0, -1):
+        for column in (0, -1):
+            at = (row % len(memory.rows), column % len(memory.columns))
+            assert memory.explain(*at).value == pytest.approx(float(memory.matrix[at]), rel=1e-5)

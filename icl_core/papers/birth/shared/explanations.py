@@ -157,13 +157,14 @@ def _block(
     """
     count = len(vectors.left)
     wide = len(vectors.right)
+    end_column = wide + 1 if vectors.name == "W_K1" else wide  # positions have a blank column
     terms = []
     blanks = 0
-    for row in range(first_row, first_row + block):
-        for column in range(first_column, first_column + block):
+    for row in range(first_row, min(first_row + block, count)):
+        for column in range(first_column, min(first_column + block, end_column)):
             if row == -1 or column == wide:
                 blanks += 1
-            elif 0 <= row < count and 0 <= column < wide:
+            else:
                 reading = float(vectors.left[row] @ vectors.right[column])
                 terms.append(Term(f"{vectors.rows[row]}, {vectors.columns[column]}", reading))
     terms += [Term("blank", 0.0, "there is no such pair")] * blanks
