@@ -10,7 +10,7 @@ from icl_core.papers.birth.shared.settings import MODEL, REPEATS, SCALES, TASK, 
 
 WIDTHS = {"128": "16, 32, 64, 128", "512": "16, 32, 64, 128, 256, 512"}  # by the largest
 # learning rates that are tried, as multiples of the fixed one
-FACTORS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0, 64.0, 128.0, 256.0)
+FACTORS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0, 64.0, 128.0, 256.0, 512.0)
 NUMBERS = (1, 2, 4, 8, 16, 32, 64)  # of batches from which the one-step memory is estimated
 ONE_STEP = "the one step"
 
