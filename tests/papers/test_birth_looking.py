@@ -130,7 +130,7 @@ def test_errors_that_name_likely_bigrams_are_told_from_others():
     followers = torch.zeros(1, 32)
     followers[0, 8] = 0.9
     right = (guess == batch.targets).float()
-    found = attention_scores.Looked(batch, guess, right, followers, followers, followers)
+    found = attention_scores.Readout(batch, guess, right, followers, followers, followers)
     assert attention_scores.on_bigrams(found, task) == pytest.approx((2 / 3, 1 / 3))
 
 

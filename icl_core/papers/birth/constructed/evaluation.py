@@ -1,11 +1,11 @@
-"""What a constructed model achieves, what its errors are, and which part of the stream W_F should
-not read."""
+"""What a constructed model achieves, what its errors are, and what it achieves if W_F reads only a
+part of the stream."""
 
 import math
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from icl_core.papers.birth.shared.accuracy import hits
@@ -21,8 +21,8 @@ MEASURES = (
     "error",
     "global_loss",
     "kl_W_F",
-    *(f"recall_{n}" for n in MEMORIES),
-    *(f"talk_{n}" for n in MEMORIES),
+    *(f"recall_{name}" for name in MEMORIES),
+    *(f"talk_{name}" for name in MEMORIES),
 )
 ERRORS = ("first", "attention", "output")
 READ = ("stream", "before_output", "token")  # what W_F may be given to read
@@ -32,73 +32,87 @@ AT_ONCE = 32  # sequences, to bound the memory
 def measured(weights: Weights, task: Task, batch: Batch) -> Float[np.ndarray, "measures"]:
     """Return the `MEASURES` of a model; global loss and KL, in nats, are NaN where there is no
     W_F."""
-    everywhere = weights.W_F is not None
-    achieved = evaluate(weights, batch, positions="all" if everywhere else "in_context")
-    recalled = recalls(weights, task)
-    row = [
-        achieved["accuracy"],
-        achieved["accuracy_error"],
-        achieved["global_loss"],
-        recalled.get("kl_W_F", math.nan),
+    positions = "in_context" if weights.W_F is None else "all"
+    evaluation = evaluate(weights, batch, positions=positions)
+    probes = recalls(weights, task)
+    values = [
+        evaluation["accuracy"],
+        evaluation["accuracy_error"],
+        evaluation["global_loss"],
+        probes.get("kl_W_F", math.nan),
     ]
-    row += [recalled[name] for name in MEMORIES]
-    return np.array([*row, *(interference(name, weights, task) for name in MEMORIES)], np.float32)
+    values += [probes[name] for name in MEMORIES]
+    values += [interference(name, weights, task) for name in MEMORIES]
+    return np.array(values, np.float32)
 
 
 @torch.no_grad()
 def errors(weights: Weights, batch: Batch) -> Float[np.ndarray, "errors"]:
-    """Return the share of in-context positions with each of `ERRORS`: queries equal to the first
-    token, whose position attends to itself for lack of a previous one and so passes for its own
-    successor; layer 2 looking elsewhere; the rest, outputs that another reading outweighs."""
-    guess, key = zip(
-        *(_guess_and_key(weights, tokens) for tokens in batch.inputs.split(AT_ONCE)), strict=True
-    )
-    guess = torch.cat(guess)
-    key = torch.cat(key)
-    wrong = batch.in_context & (guess != batch.targets)
-    first = wrong & (batch.inputs == batch.inputs[:, :1])
-    looked = (key > 0) & (batch.inputs.gather(1, (key - 1).clamp(min=0)) == batch.inputs)
-    kinds = (first, wrong & ~first & ~looked, wrong & ~first & looked)
-    return np.array(
-        [float(where.sum()) / float(batch.in_context.sum()) for where in kinds], np.float32
-    )
+    """Return the share of in-context positions with each of `ERRORS`.
 
-
-def _guess_and_key(weights: Weights, tokens: Int[Tensor, "batch T"]) -> tuple[Tensor, Tensor]:
-    """Return the likeliest next token at every position, and where layer 2 looks most, (batch, T)
-    each."""
-    logits, _, attention = forward(weights, tokens)
-    return logits.argmax(-1), attention.argmax(-1)
+    first      the query equals the first token, whose position has no previous one, attends to
+               itself and so passes for its own successor
+    attention  of the others, layer 2 looks elsewhere than at what followed the query's token
+    output     the rest: another reading outweighs the right output
+    """
+    guesses = []
+    keys = []
+    for tokens in batch.inputs.split(AT_ONCE):
+        logits, _, attention = forward(weights, tokens)
+        guesses.append(logits.argmax(-1))  # the likeliest next token
+        keys.append(attention.argmax(-1))  # where layer 2 looks most
+    guess = torch.cat(guesses)  # (batch, T)
+    key = torch.cat(keys)  # (batch, T)
+    wrong = batch.in_context & (guess != batch.targets)  # (batch, T)
+    before = batch.inputs.gather(1, (key - 1).clamp(min=0))  # (batch, T): the token before the key
+    looks_right = (key > 0) & (before == batch.inputs)  # (batch, T)
+    first = wrong & (batch.inputs == batch.inputs[:, :1])  # (batch, T)
+    others = wrong & ~first
+    positions = float(batch.in_context.sum())
+    shares = [
+        float(where.sum()) / positions
+        for where in (first, others & ~looks_right, others & looks_right)
+    ]
+    return np.array(shares, np.float32)
 
 
 @torch.no_grad()
 def readings(weights: Weights, batch: Batch) -> Float[np.ndarray, "read 2"]:
-    """In-context accuracy and global loss (nats) if W_F reads each of `READ`: the whole stream, as
-    it does; the stream without what W_O2 writes; the current token's embedding alone, as eq. 8
-    assumes."""
+    """Return the in-context accuracy and the global loss (nats) if W_F reads each of `READ`.
+
+    stream         the whole stream, as it does
+    before_output  the stream without what W_O2 writes
+    token          the current token's embedding alone, as eq. 8 assumes
+    """
     parts = [_logits(weights, tokens) for tokens in batch.inputs.split(AT_ONCE)]
-    found = []
+    rows = []
     for name in READ:
-        logits = torch.cat([part[name] for part in parts])
-        right = hits(logits, batch.targets)
-        loss = -logits.log_softmax(-1).gather(-1, batch.targets[..., None])[..., 0]
-        found.append([share(right, batch.in_context)[0], share(loss, batch.global_)[0]])
-    return np.array(found, np.float32)
+        logits = torch.cat([part[name] for part in parts])  # (batch, T, N)
+        right = hits(logits, batch.targets)  # (batch, T)
+        log_p = logits.log_softmax(-1)  # (batch, T, N)
+        loss = -log_p.gather(-1, batch.targets[..., None])[..., 0]  # (batch, T)
+        accuracy, _ = share(right, batch.in_context)
+        global_loss, _ = share(loss, batch.global_)
+        rows.append([accuracy, global_loss])
+    return np.array(rows, np.float32)
 
 
 def _logits(weights: Weights, tokens: Tensor) -> dict[str, Float[Tensor, "batch T N"]]:
-    """Return the logits with W_F reading each of `READ`; the first as `model.forward`."""
+    """Return the logits with W_F reading each of `READ`; the first as `model.forward` computes
+    them."""
     assert weights.W_F is not None
-    token = weights.W_E[tokens]
+    token = weights.W_E[tokens]  # (batch, T, d)
     x = token + weights.P[: tokens.shape[1]]  # (batch, T, d)
-    h = x + attend(x, weights.W_K1)[0] @ weights.R1.T
-    g = h + attend(h, weights.W_K2)[0] @ weights.V2.T @ weights.W_O2.T
+    h = x + attend(x, weights.W_K1)[0] @ weights.R1.T  # (batch, T, d)
+    g = h + attend(h, weights.W_K2)[0] @ weights.V2.T @ weights.W_O2.T  # (batch, T, d)
     read = {"stream": g, "before_output": h, "token": token}
     return {name: (g + read[name] @ weights.W_F.T) @ weights.W_U.T for name in READ}
 
 
 def bigrams_loss(task: Task, batch: Batch) -> float:
     """Return the global loss, in nats, of pi_b itself."""
-    # a trigger's output may be new
-    told = task.bigram[batch.inputs, batch.targets].masked_fill(~batch.global_, 1.0)
-    return share(-told.log(), batch.global_)[0]
+    p = task.bigram[batch.inputs, batch.targets]  # (batch, T)
+    # pi_b may be 0 elsewhere: a trigger's output need not be a bigram of the text
+    p = p.masked_fill(~batch.global_, 1.0)
+    loss, _ = share(-p.log(), batch.global_)
+    return loss

@@ -1,4 +1,4 @@
-"""What the construction achieves, against the claims."""
+"""What the construction achieves, measured against the claims."""
 
 import math
 
@@ -9,60 +9,59 @@ from icl_core.papers.birth.constructed import claims
 
 
 def measure(run: Run) -> list[Metric]:
-    """Return the claims that this setting can bear out, measured: means over embeddings, with their
+    """Return the measured claims that this setting can bear out: means over embeddings, with their
     standard errors."""
-    widest = run["sweep/accuracy_kept"][:, -1]
-    alone = float(run["sweep/error_kept"][0, -1])
+    accuracy = run["sweep/accuracy_kept"][:, -1]  # (seeds,), at the greatest width
+    error = float(run["sweep/error_kept"][0, -1])
     if not run.config.feed_forward:
-        return [Metric.over_seeds(claims.WORKS, widest, alone), *_beside(run)]
-    over = at_d(run, "global_loss_kept") - math.log(run.config.N)
+        return [Metric.over_seeds(claims.WORKS, accuracy, error), *_beside(run)]
+    excess = at_d(run, "global_loss_kept") - math.log(run.config.N)  # (seeds,), nats
     return [
         _bigrams(run),
-        Metric.over_seeds(claims.FIT_TOGETHER, widest, alone, reason=_what_W_F_reads(run)),
-        Metric.over_seeds(claims.WORSE_THAN_GUESSING, over),
+        Metric.over_seeds(claims.FIT_TOGETHER, accuracy, error, reason=_what_W_F_reads(run)),
+        Metric.over_seeds(claims.WORSE_THAN_GUESSING, excess),
     ]
 
 
 def _bigrams(run: Run) -> Metric:
-    """Return how far W_F alone is from the bigrams at the greatest width; where too far, how that
-    depends on the width."""
-    alone = run["sweep/kl_W_F_kept"]
-    width = run["sweep/width"]
-    nats = alone.mean(axis=0)
+    """Return how far W_F alone is from the bigrams at the greatest width; as the reason, if
+    embeddings are random, how that depends on the width."""
+    divergences = run["sweep/kl_W_F_kept"]  # (seeds, widths)
+    nats = divergences.mean(axis=0)  # (widths,)
     reason = ""
     if run.config.embeddings == "random" and len(nats) > 1 and nats[-1] < nats[-2]:
-        half, whole = width[-2:]
+        half, whole = run["sweep/width"][-2:]
         reason = (
             "Random embeddings are not orthogonal. The divergence falls as d grows: "
             f"{nats[-2]:.2f} nats at {half}, {nats[-1]:.2f} at {whole}."
         )
-    return Metric.over_seeds(claims.BIGRAMS_ENCODED, alone[:, -1], reason=reason)
+    return Metric.over_seeds(claims.BIGRAMS_ENCODED, divergences[:, -1], reason=reason)
 
 
 def at_d(run: Run, measure: str) -> np.ndarray:
-    """Return what the sweep has measured at the setting's own width, [seeds]."""
+    """Return a measure of the sweep at the setting's own width, [seeds]."""
     return run[f"sweep/{measure}"][:, run["sweep/width"] == run.config.d][:, 0]
 
 
 def shares_closed(run: Run) -> dict[str, np.ndarray]:
-    """Return how much of the gap to the trained model is closed, [seeds]: by cleaning the whole
-    construction, "stream", and by cleaning each of its matrices alone. Empty where some embedding
-    has no gap."""
-    kept = at_d(run, "accuracy_kept")
-    gap = run["beside/accuracy"] - kept
+    """Return the share of the gap to the trained model that is closed, [seeds], by what is cleaned:
+    the whole construction, "stream", or one of its matrices alone, by its name. Empty where some
+    embedding has no gap."""
+    constructed = at_d(run, "accuracy_kept")
+    gap = run["beside/accuracy"] - constructed
     if gap.min() <= 0.02:
         return {}
     cleaned = {"stream": at_d(run, "accuracy_stream")}
-    cleaned |= {name: run[f"alone/accuracy_{name}"] for name in run.names("memories")}
-    return {name: (accuracy - kept) / gap for name, accuracy in cleaned.items()}
+    for name in run.names("memories"):
+        cleaned[name] = run[f"alone/accuracy_{name}"]
+    return {name: (accuracy - constructed) / gap for name, accuracy in cleaned.items()}
 
 
 def _what_W_F_reads(run: Run) -> str:
     """Return why the accuracy is lost, where leaving out one part of what W_F reads gives most of
     it back."""
-    whole, without = (
-        float(run[f"reads/accuracy_{name}"].mean()) for name in ("stream", "before_output")
-    )
+    whole = float(run["reads/accuracy_stream"].mean())
+    without = float(run["reads/accuracy_before_output"].mean())
     if without - whole < 0.3:
         return ""
     d = run.config.d
@@ -74,18 +73,16 @@ def _what_W_F_reads(run: Run) -> str:
 
 def _beside(run: Run) -> list[Metric]:
     """Return the gap to the models trained at width d, and the share of it that is closed without
-    cross-talk."""
+    cross-talk; nothing where no model was trained."""
     if "beside/accuracy" not in run.tensors:
         return []
-    gap = run["beside/accuracy"] - at_d(run, "accuracy_kept")
+    gap = run["beside/accuracy"] - at_d(run, "accuracy_kept")  # (seeds,)
+    error = math.hypot(float(run["beside/error"][0]), float(at_d(run, "error_kept")[0]))
+    metrics = [Metric.over_seeds(claims.GAP, gap, error)]
     shares = shares_closed(run)
-    alone = math.hypot(float(run["beside/error"][0]), float(at_d(run, "error_kept")[0]))
-    found = [Metric.over_seeds(claims.GAP, gap, alone)]
-    if not shares:  # no gap, nothing to close
-        return [
-            *found,
-            *(Metric(claim, float("nan")) for claim in (claims.CLOSED, claims.NOT_THE_FIRST)),
-        ]
     for claim, name in ((claims.CLOSED, "stream"), (claims.NOT_THE_FIRST, "W_K1")):
-        found.append(Metric.over_seeds(claim, shares[name], alone / float(gap.mean())))
-    return found
+        if shares:
+            metrics.append(Metric.over_seeds(claim, shares[name], error / float(gap.mean())))
+        else:  # no gap, nothing to close
+            metrics.append(Metric(claim, float("nan")))
+    return metrics

@@ -1,4 +1,4 @@
-"""What the paper says of the data's distribution, each claim once: Section 5, Figures 4 to 7."""
+"""What the paper claims of the data's distribution, each claim once: Section 5, Figures 4 to 7."""
 
 from functools import partial
 

@@ -21,8 +21,8 @@ from icl_core.papers.birth.data.arrivals import (
 
 
 def measure(run: Run) -> list[Metric]:
-    """Return the means over seeds. What never arrives counts as arriving at the training's end: it
-    is later still."""
+    """Return the measured claims, the means over seeds. What never arrives counts as arriving at
+    the training's end, though it is later still."""
     return [*_speed(run), *_probes(run), *_outputs(run), *_stored(run)]
 
 
@@ -30,19 +30,22 @@ def _later(run: Run, measure: str, slow: str, quick: str) -> np.ndarray:
     """Return the steps by which a measure arrives later on one kind of data than on another,
     [seeds]."""
     end = float(run["curve/step"][-1])
-    return np.minimum(times(run, measure, slow), end) - np.minimum(times(run, measure, quick), end)
+    slow_steps = np.minimum(times(run, measure, slow), end)  # (seeds,)
+    quick_steps = np.minimum(times(run, measure, quick), end)  # (seeds,)
+    return slow_steps - quick_steps
 
 
 def _speed(run: Run) -> list[Metric]:
+    """Return the claims on how soon the head forms, and on the global loss before it."""
     uniform = [name for name in run.names("data") if name != BIGRAM]
-    first = [
+    leads = [
         halved(run, "in_context_loss", name) - halved(run, "global_loss", name) for name in uniform
-    ]
+    ]  # (seeds,) for each kind of data
     return [
         Metric.over_seeds(claims.FEWER, _later(run, "accuracy", "random_1", "random_5")),
         Metric.over_seeds(claims.RARE, _later(run, "accuracy", "rare", "frequent")),
         Metric.over_seeds(claims.RANDOM, _later(run, "accuracy", "random_1", "frequent")),
-        Metric.over_seeds(claims.GLOBAL_FIRST, np.min(first, axis=0)),
+        Metric.over_seeds(claims.GLOBAL_FIRST, np.min(leads, axis=0)),
     ]
 
 
@@ -53,8 +56,8 @@ def _lost(run: Run, measure: str, slow: str, quick: str) -> np.ndarray:
 
 
 def _probes(run: Run) -> list[Metric]:
-    """Return what the probes lose, as means over the training: some memories never come to any one
-    level in it, so that the step at which they do would not be known."""
+    """Return how much lower the probes are on the slower data, as means over the training: some
+    memories never come to any one level in it, so the step at which they do is not known."""
     keys = _lost(run, "recall_W_K1_early", "random_1", "frequent")
     output = _lost(run, "recall_W_O2", "random_1", "frequent")
     fewer = _lost(run, "recall_W_O2", "random_1", "random_5")
@@ -70,14 +73,18 @@ def _probes(run: Run) -> list[Metric]:
 def _accuracy_of_output_alone(run: Run) -> np.ndarray:
     """Return the accuracy when W_O2 first has three quarters of its last recall, as a share of the
     last accuracy, [seeds]."""
-    recalls = of(run, "curve/recall_W_O2", UNIFORM)
-    accuracies = of(run, "curve/accuracy", UNIFORM)
-    first = [int(np.argmax(recall >= 0.75 * recall[-1])) for recall in recalls]
-    rows = zip(accuracies, first, strict=True)
-    return np.array([accuracy[at] / accuracy[-1] for accuracy, at in rows])
+    recalls = of(run, "curve/recall_W_O2", UNIFORM)  # (seeds, evaluations)
+    accuracies = of(run, "curve/accuracy", UNIFORM)  # (seeds, evaluations)
+    shares = []
+    for recall, accuracy in zip(recalls, accuracies, strict=True):
+        evaluation = int(np.argmax(recall >= 0.75 * recall[-1]))  # the first such one
+        shares.append(accuracy[evaluation] / accuracy[-1])
+    return np.array(shares)
 
 
 def _outputs(run: Run) -> list[Metric]:
+    """Return the claims on uniform beside bigram outputs."""
+
     def gained(tensor: str) -> np.ndarray:
         """Return what uniform outputs gain over bigram ones, [seeds, …]."""
         return of(run, tensor, UNIFORM) - of(run, tensor, BIGRAM)
@@ -98,10 +105,13 @@ def _outputs(run: Run) -> list[Metric]:
 
 
 def _stored(run: Run) -> list[Metric]:
-    K1, K2, O2 = (of(run, f"diagonal/{name}", UNIFORM) for name in ("W_K1", "W_K2", "W_O2"))
-    early, late = by_position(K1, run.config.T)
-    capital, lower = by_case(K2, run.names("characters"))
-    recalls = [of(run, f"curve/{name}", UNIFORM)[:, -1] for name in MATRICES]  # [seeds] each
+    """Return the claims on the stored readings of each matrix, trained on uniform outputs."""
+    K1 = of(run, "diagonal/W_K1", UNIFORM)  # (seeds, T - 1)
+    K2 = of(run, "diagonal/W_K2", UNIFORM)  # (seeds, characters)
+    O2 = of(run, "diagonal/W_O2", UNIFORM)  # (seeds, characters)
+    early, late = by_position(K1, run.config.T)  # (seeds,) each
+    capital, lower = by_case(K2, run.names("characters"))  # (seeds,) each
+    recalls = [of(run, f"curve/{name}", UNIFORM)[:, -1] for name in MATRICES]  # (seeds,) each
     return [
         Metric.over_seeds(claims.DIAGONALS, min(recalls, key=np.mean)),
         Metric.over_seeds(claims.LATE_POSITIONS, late / early),
@@ -112,11 +122,12 @@ def _stored(run: Run) -> list[Metric]:
 
 
 def _uneven(run: Run, diagonal: np.ndarray) -> str:
-    """Return how the strength of what W_O2 stores [seeds, characters] goes with frequency."""
+    """Return a sentence on how W_O2's stored readings [seeds, characters] depend on frequency;
+    empty if they are as even as claimed."""
     if claims.EVEN_OUTPUT.slack(float(unevenness(diagonal).mean())) >= 0:
         return ""
-    ranks = number_text(correlation(run["task/often"], diagonal.mean(0)), 2)
+    coefficient = number_text(correlation(run["task/often"], diagonal.mean(0)), 2)
     return (
         "Here the loss counts all positions. The stored readings and the characters' frequency "
-        f"have a rank correlation of {ranks}."
+        f"have a rank correlation of {coefficient}."
     )

@@ -60,12 +60,12 @@ class View:
     """What is drawn of the trainings."""
 
     data_shown: str = choice(
-        "data", {name: each.label for name, each in DATA.items()}, default="random_3"
+        "data", {name: data.label for name, data in DATA.items()}, default="random_3"
     )
 
 
 def training(config: Config, name: str, seed: int) -> one.Config:
-    """One of the trainings: on the data called `name`, the `seed`-th."""
+    """Return the settings of one of the trainings: on the data called `name`, the `seed`-th."""
     data = DATA[name]
     return one.Config(
         triggers=data.triggers,

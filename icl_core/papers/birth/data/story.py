@@ -1,4 +1,4 @@
-"""What is told of the data: which lets the head form, which matrix is late, what generalises, what
+"""The story of the data: which lets the head form, which matrix is late, what generalises, and what
 is stored."""
 
 import numpy as np
@@ -28,18 +28,20 @@ TASK = Task(
 
 
 def _first(run: Run, view: View) -> int:
+    """Return which of FIRST forms its head first."""
     return int(np.argmin([arrival(run, "accuracy", name) for name in FIRST]))
 
 
 def _order(run: Run, view: View) -> str:
-    told = ", ".join(
+    arrivals = ", ".join(
         f"{short(name)} {when(arrival(run, 'accuracy', name), run)}" for name in ordered(run)
     )
-    return f"{LEVEL:.0%} are right in context: {told}."
+    return f"{LEVEL:.0%} are right in context: {arrivals}."
 
 
 def _few(run: Run, view: View) -> str:
-    one, five = (when(arrival(run, "accuracy", name), run) for name in ("random_1", "random_5"))
+    one = when(arrival(run, "accuracy", "random_1"), run)
+    five = when(arrival(run, "accuracy", "random_5"), run)
     return (
         f"With five random triggers per sequence the head forms {five}, with one {one}. Fewer "
         "triggers mean fewer places at which the context tells the answer, so there is less to "
@@ -59,45 +61,48 @@ def _late(run: Run, view: View) -> str:
 
 
 def _keys(run: Run, view: View) -> str:
-    found = {name: when(arrival(run, "recall_W_K2", name), run) for name in ("rare", "random_5")}
+    rare = when(arrival(run, "recall_W_K2", "rare"), run)
+    random = when(arrival(run, "recall_W_K2", "random_5"), run)
     last = [short(name) for name in shown(run) if latest(run, name) == "recall_W_K1_early"]
     return (
         "Random triggers ask more of W_K²: any character may be one. With five fixed triggers it "
-        f"recalls {LEVEL:.0%} {found['rare']}, with five random ones {found['random_5']}. W_K¹ has "
+        f"recalls {LEVEL:.0%} {rare}, with five random ones {random}. W_K¹ has "
         f"the same to store for all data, and comes last with {', '.join(last) or 'none of them'}."
     )
 
 
-def _elsewhere(run: Run) -> tuple[float, float]:
-    """Return what is right after training on bigram outputs, on bigram and on uniform ones."""
-    own, other = (
-        float(of(run, f"evaluated/accuracy_{law}", BIGRAM).mean()) for law in ("bigram", "uniform")
-    )
-    return own, other
+def _accuracy(run: Run, trained_on: str, outputs: str) -> float:
+    """Return the mean accuracy over seeds on `outputs`, "uniform" or "bigram", after the training
+    on the data called `trained_on`."""
+    return float(of(run, f"evaluated/accuracy_{outputs}", trained_on).mean())
 
 
 def _stays(run: Run, view: View) -> int:
-    own, other = _elsewhere(run)
+    """Return which choice holds of the training on bigram outputs, tested on uniform ones."""
+    own = _accuracy(run, BIGRAM, "bigram")
+    other = _accuracy(run, BIGRAM, "uniform")
     return 2 - int(np.digitize(other / own, SHARES))
 
 
 def _fails(run: Run, view: View) -> str:
-    own, other = _elsewhere(run)
-    back = [
-        float(of(run, f"evaluated/accuracy_{law}", UNIFORM).mean()) for law in ("uniform", "bigram")
-    ]
+    bigram_on_bigram = _accuracy(run, BIGRAM, "bigram")
+    bigram_on_uniform = _accuracy(run, BIGRAM, "uniform")
+    uniform_on_uniform = _accuracy(run, UNIFORM, "uniform")
+    uniform_on_bigram = _accuracy(run, UNIFORM, "bigram")
     return (
-        f"Trained on bigram outputs: {own:.0%} right on these, {other:.0%} on uniform ones. "
-        f"Trained on uniform outputs: {back[0]:.0%} on these, {back[1]:.0%} on bigram ones."
+        f"Trained on bigram outputs: {bigram_on_bigram:.0%} right on these, "
+        f"{bigram_on_uniform:.0%} on uniform ones. Trained on uniform outputs: "
+        f"{uniform_on_uniform:.0%} on these, {uniform_on_bigram:.0%} on bigram ones."
     )
 
 
 def _weak(run: Run, view: View) -> str:
     capital, lower = by_case(of(run, "diagonal/W_K2", UNIFORM), run.names("characters"))
+    share = float((capital / lower).mean())
     return (
         "Every map holds the pairs of one matrix on its diagonal. W_K² is weak where a character "
-        f"is seldom a trigger: a capital letter is stored {float((capital / lower).mean()):.0%} as "
-        "strongly as a lowercase one."
+        f"is seldom a trigger: a capital letter is stored {share:.0%} as strongly as a lowercase "
+        "one."
     )
 
 

@@ -25,7 +25,8 @@ DENSE = 25
 WATCHED = 128
 EVALUATED = 1024
 LAWS = ("uniform", "bigram")  # of outputs: the trainings of OUTPUTS are evaluated on both
-PROBES = ("W_O2", "W_K2", "W_K1_early")  # by id
+PROBES = ("W_O2", "W_K2", "W_K1_early")  # the memories whose recall is measured, by id
+# what is evaluated at the end of a training, and at every evaluation
 ENDS = ("accuracy", "in_context_loss", "global_loss", *(f"accuracy_{law}" for law in LAWS))
 MEASURES = (*ENDS, *(f"recall_{name}" for name in PROBES))
 MATRICES = ("W_K1", "W_K2", "W_O2")
@@ -37,7 +38,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     curve/<measure>      [seeds, data, evaluations] beside `curve/step` [evaluations]
     evaluated/<measure>  [seeds, data], on more sequences
     diagonal/<matrix>    [seeds, data, pairs], the readings of the pairs that a matrix should store
-    aside/<matrix>       [seeds, data], the standard deviation of all other readings
+    aside/<matrix>       [seeds, data], the standard deviation of all its other readings
     map/<matrix>         [data, rows, columns], all readings of the first seed, one byte each, with
                          their `scale/<matrix>`
     task/often           [characters], how often each occurs, in the order of `names/characters`
@@ -82,8 +83,8 @@ def _train(
 
 
 def _sequences(config: one.Config, name: str, count: int) -> dict[str, Batch]:
-    """Return held-out sequences by the law of their outputs: the training's own law; both laws
-    where the trainings on the two are compared."""
+    """Return `count` held-out sequences by the law of their outputs: the law of the training on the
+    data called `name`, and both laws where the trainings on the two are compared."""
     laws = LAWS if name in OUTPUTS else (config.outputs,)
     return {law: held_out(task_of(replace(config, outputs=law)), count) for law in laws}
 
@@ -91,7 +92,7 @@ def _sequences(config: one.Config, name: str, count: int) -> dict[str, Batch]:
 def _watch(
     config: one.Config, weights: Weights, sequences: Mapping[str, Batch]
 ) -> dict[str, float]:
-    """Return MEASURES at an evaluation."""
+    """Return MEASURES of the weights at an evaluation."""
     recalls = probes.recalls(weights, task_of(config))
     return {
         **_evaluated(config, weights, sequences),
@@ -103,13 +104,15 @@ def _evaluated(
     config: one.Config, weights: Weights, sequences: Mapping[str, Batch]
 ) -> dict[str, float]:
     """Return ENDS of the weights; accuracies by law are NaN where outputs are not compared."""
-    by_law = {
-        law: evaluate(weights, batch, positions="all" if law == config.outputs else "in_context")
-        for law, batch in sequences.items()
-    }
-    not_measured = {"accuracy": np.nan}
-    compared = {f"accuracy_{law}": by_law.get(law, not_measured)["accuracy"] for law in LAWS}
-    return {measure: by_law[config.outputs][measure] for measure in ENDS[:3]} | compared
+    by_law = {}
+    for law, batch in sequences.items():
+        positions = "all" if law == config.outputs else "in_context"
+        by_law[law] = evaluate(weights, batch, positions=positions)
+    own = by_law[config.outputs]
+    ends = {measure: own[measure] for measure in ENDS[:3]}
+    for law in LAWS:
+        ends[f"accuracy_{law}"] = by_law[law]["accuracy"] if law in by_law else np.nan
+    return ends
 
 
 def stored(config: one.Config, weights: Weights) -> dict[str, np.ndarray]:
@@ -122,10 +125,11 @@ def stored(config: one.Config, weights: Weights) -> dict[str, np.ndarray]:
     task = task_of(replace(config, triggers="random"))
     readings: dict[str, np.ndarray] = {}
     for name in MATRICES:
-        matrix = probes.memory_scores(name, weights, task).matrix.cpu().numpy()
+        matrix = probes.memory_scores(name, weights, task).matrix.cpu().numpy()  # (rows, columns)
         readings[f"map/{name}"] = matrix
-        readings[f"diagonal/{name}"] = matrix.diagonal().copy()
-        readings[f"aside/{name}"] = matrix[~np.eye(len(matrix), dtype=bool)].std()
+        readings[f"diagonal/{name}"] = matrix.diagonal().copy()  # (pairs,)
+        others = ~np.eye(len(matrix), dtype=bool)  # (rows, columns)
+        readings[f"aside/{name}"] = matrix[others].std()
     return readings
 
 
@@ -141,7 +145,7 @@ def _curves(config: Config, results: phases.Made) -> dict[str, np.ndarray]:
 
 
 def _ends(config: Config, results: phases.Made) -> dict[str, np.ndarray]:
-    """Return what is measured of the trained weights; see `compute`."""
+    """Return what is measured of the trained weights, float32; see `compute`."""
     grid = _grid(config)
     measured = grid.stack_all(results, "evaluated", "diagonal", "aside")
     ends = {name: array.astype(np.float32) for name, array in measured.items()}

@@ -1,5 +1,5 @@
-"""What the paper says of the dimension, each claim once: Appendix E, Figures 8 and 9; and theory's
-noise."""
+"""What the paper claims of the dimension, each claim once (Appendix E, Figures 8 and 9), and what
+theory says of the noise."""
 
 from functools import partial
 

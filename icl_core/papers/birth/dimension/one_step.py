@@ -33,8 +33,9 @@ NODES = 40  # of the quadrature over the right reading
 def surplus(
     task: Task, numbers: tuple[int, ...], generator: torch.Generator
 ) -> Float[Tensor, "numbers N N"]:
-    """Return S as estimated from so many batches, each number's batches the first of the next's; a
-    row is zero where k never followed."""
+    """Return S as estimated from each of these numbers of batches, in ascending order. A smaller
+    number's batches are the first ones of a larger number's; a row is zero where k never
+    followed."""
     sums = torch.zeros(task.N, task.N, dtype=torch.float64)
     counts = torch.zeros(task.N, dtype=torch.float64)
     estimates = []
@@ -52,24 +53,29 @@ def surplus(
 def even_shares(batch: Batch, N: int) -> tuple[Float[Tensor, "n N"], Int[Tensor, "n"]]:
     """Return, at the n in-context positions, the share of each character among those up to the
     position, and the character that follows."""
-    seen = torch.nn.functional.one_hot(batch.inputs, N).cumsum(1)  # (batch, T, N)
-    shares = seen.double() / torch.arange(1, seen.shape[1] + 1)[:, None]
+    counts = torch.nn.functional.one_hot(batch.inputs, N).cumsum(1)  # (batch, T, N)
+    lengths = torch.arange(1, counts.shape[1] + 1)[:, None]  # (T, 1)
+    shares = counts.double() / lengths  # (batch, T, N)
     return shares[batch.in_context], batch.targets[batch.in_context]
 
 
 def gram(N: int, d: int, scale: str, generator: torch.Generator) -> Float[Tensor, "N N"]:
     """Return G of random embeddings; `scale` says how the entries of W_V2 are drawn, see
     `model.initialise`."""
-    w = torch.randn(N, d, generator=generator, dtype=torch.float64)
-    shape = {"size": (d, d), "generator": generator, "dtype": torch.float64}
-    # (d, d), of variance 1
-    V = torch.randn(**shape) if scale == "paper" else (2 * torch.rand(**shape) - 1) * 3**0.5
+    w = torch.randn(N, d, generator=generator, dtype=torch.float64)  # (N, d)
+    # the entries of V have variance 1
+    if scale == "paper":
+        V = torch.randn(d, d, generator=generator, dtype=torch.float64)  # (d, d)
+    else:
+        uniform = torch.rand(d, d, generator=generator, dtype=torch.float64)  # (d, d)
+        V = (2 * uniform - 1) * 3**0.5
     v = w @ V.T / d  # (N, d)
-    return v @ v.T
+    return v @ v.T  # (N, N)
 
 
 def readings(S: Float[Tensor, "*n N N"], G: Float[Tensor, "N N"]) -> Float[Tensor, "*n N N"]:
-    """Return at [k, k'] the reading of input k' for output k."""
+    """Return the readings of all inputs for all outputs: at [k, k'] that of input k' for output
+    k."""
     return S @ G
 
 
@@ -81,7 +87,8 @@ def recall(readings: Float[Tensor, "*n N N"]) -> Float[Tensor, "*n"]:
 def moments(
     S: Float[Tensor, "*n N N"], d: int | float, scale: str
 ) -> tuple[Float[Tensor, "*n N N"], Float[Tensor, "*n N N"]]:
-    """Return the exact mean and variance of every reading over random embeddings."""
+    """Return the exact mean and variance of every reading over random embeddings; see the head of
+    this file."""
     c = KURTOSIS[scale]
     rho = (2 * d - 2 + c) / d**2
     squares = S.square()
@@ -92,7 +99,8 @@ def moments(
 def aside(squares: Float[Tensor, "*n N N"]) -> Float[Tensor, "*n"]:
     """Return the mean over all readings except the right ones, the diagonal."""
     N = squares.shape[-1]
-    return (squares.sum((-2, -1)) - squares.diagonal(dim1=-2, dim2=-1).sum(-1)) / (N * (N - 1))
+    right = squares.diagonal(dim1=-2, dim2=-1).sum(-1)  # (*n)
+    return (squares.sum((-2, -1)) - right) / (N * (N - 1))
 
 
 def noise(S: Float[Tensor, "*n N N"], d: int | float, scale: str) -> Float[Tensor, "*n"]:
@@ -107,19 +115,23 @@ def expected_recall(S: Float[Tensor, "*n N N"], d: int | float, scale: str) -> F
     right reading."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
     mean, variance = moments(S, d, scale)
-    spread = variance.clamp(min=1e-30).sqrt()
-    right = mean.diagonal(dim1=-2, dim2=-1)[..., None]  # (*n, N, 1)
-    width = spread.diagonal(dim1=-2, dim2=-1)[..., None]  # (*n, N, 1)
-    others = 1 - torch.eye(S.shape[-1], dtype=S.dtype)
-    total = torch.zeros(S.shape[:-1], dtype=S.dtype)
-    for node, weight in zip(nodes.tolist(), (weights / weights.sum()).tolist(), strict=True):
+    deviation = variance.clamp(min=1e-30).sqrt()  # (*n, N, N)
+    right_mean = mean.diagonal(dim1=-2, dim2=-1)[..., None]  # (*n, N, 1)
+    right_deviation = deviation.diagonal(dim1=-2, dim2=-1)[..., None]  # (*n, N, 1)
+    others = 1 - torch.eye(S.shape[-1], dtype=S.dtype)  # (N, N)
+    shares = weights / weights.sum()
+    probability = torch.zeros(S.shape[:-1], dtype=S.dtype)  # (*n, N): that k is recalled
+    for node, share in zip(nodes.tolist(), shares.tolist(), strict=True):
+        right = right_mean + right_deviation * node  # (*n, N, 1)
         # the logarithm of the probability that a reading is below the right one
-        below = torch.special.log_ndtr((right + width * node - mean) / spread)
-        total += weight * (below * others).sum(-1).exp()
-    return total.mean(-1)
+        below = torch.special.log_ndtr((right - mean) / deviation)  # (*n, N, N)
+        probability += share * (below * others).sum(-1).exp()
+    return probability.mean(-1)
 
 
 def largest(count: int) -> float:
     """Return the expectation of the largest of `count` independent normal variables."""
     x = torch.linspace(-8, 8, 4001, dtype=torch.float64)
-    return float(((x[1:] + x[:-1]) / 2 * (torch.special.ndtr(x) ** count).diff()).sum())
+    middles = (x[1:] + x[:-1]) / 2
+    probabilities = (torch.special.ndtr(x) ** count).diff()  # of the intervals of x
+    return float((middles * probabilities).sum())

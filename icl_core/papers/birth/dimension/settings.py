@@ -39,16 +39,17 @@ class Config:
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
-        """Refuse what the training at the largest width refuses, and what does not fit the memory:
-        at the positions in context, about 3 K / (3 K + N) of all, what W_O2 reads, four times; and
-        fourteen times in the scratch memory that the products keep, whose shapes change with the
-        number of these positions."""
+        """Refuse what the training at the largest width refuses, and what does not fit the memory.
+
+        At the positions in context, about 3 K / (3 K + N) of all, what W_O2 reads is held four
+        times; and fourteen times in the scratch memory that the products keep, as their shapes
+        change with the number of these positions.
+        """
         d = widths_of(self)[-1]
         training(self, d, 0)
-        asked = self.batch * self.T * 3 * self.K / (3 * self.K + self.N)
-        needed = int(4 * asked * (18 * d + 3 * len(FACTORS) * self.N)) + one.memory(
-            self.T, d, self.batch
-        )
+        in_context = self.batch * self.T * 3 * self.K / (3 * self.K + self.N)  # positions
+        at_positions = int(4 * in_context * (18 * d + 3 * len(FACTORS) * self.N))  # bytes
+        needed = at_positions + one.memory(self.T, d, self.batch)
         device.check_memory(needed, f"batch {self.batch}, T {self.T}, K {self.K}")
 
 

@@ -1,4 +1,4 @@
-"""What is told of the dimension: one step, its noise, and a training at several widths."""
+"""The story of the dimension: one step, its noise, and a training at several widths."""
 
 import numpy as np
 
@@ -51,19 +51,22 @@ def _narrow(run: Run, view: View) -> str:
 
 
 def _gains(run: Run, d: int, batches: int) -> tuple[float, float]:
-    """Return what twice the width and what twice the data adds to the one-step recall."""
+    """Return what twice the width, and what twice the data, adds to the one-step recall."""
     now = _recall(run, d, batches)
-    return _recall(run, 2 * d, batches) - now, _recall(run, d, 2 * batches) - now
+    wider = _recall(run, 2 * d, batches)
+    more = _recall(run, d, 2 * batches)
+    return wider - now, more - now
 
 
 def _helps(run: Run, view: View) -> int:
+    """Return which choice holds: the width helps more, the data, or neither."""
     wider, more = _gains(run, 64, 4)
     return 2 if max(wider, more) < LITTLE else int(more > wider)
 
 
 def _either(run: Run, view: View) -> str:
     now = _recall(run, 64, 4)
-    (wider, more) = _gains(run, 64, 4)
+    wider, more = _gains(run, 64, 4)
     return (
         f"At d = 64 and four batches one step recalls {now:.0%}: {now + wider:.0%} with twice the "
         f"width, {now + more:.0%} with twice the data."
@@ -72,48 +75,50 @@ def _either(run: Run, view: View) -> str:
 
 def _theory(run: Run, view: View) -> str:
     half = contour(run, 0.5)
-    known = [
+    crossings = [
         (number, d) for number, d in zip(run["task/numbers"], half, strict=True) if np.isfinite(d)
     ]
-    told = (
-        f"with {known[-1][0]} batches from d = {known[-1][1]:.0f} on" if known else "nowhere here"
-    )
+    where = "nowhere here"
+    if crossings:
+        number, d = crossings[-1]
+        where = f"with {number} batches from d = {d:.0f} on"
     return (
         "How large the overlaps of random vectors are on average can be written down exactly. The "
-        f"dotted line is where theory expects one half to be recalled: {told}. Nothing in it is "
+        f"dotted line is where theory expects one half to be recalled: {where}. Nothing in it is "
         "fitted."
     )
 
 
 def _reached(run: Run) -> tuple[float, float, float]:
-    """Return the mean recall over the training: d = 32 at the fixed rate, at its best, and the
-    largest width at its best."""
-    means = over_training(run)
-    low = run["task/widths"].tolist().index(32)
-    best = at_rates(means, tuned(run)).mean(0)
-    return float(means[:, low, FIXED].mean()), float(best[low]), float(best[-1])
+    """Return the mean recall over the training: of d = 32 at the fixed rate and at its best rate,
+    and of the largest width at its best rate."""
+    recalls = over_training(run)  # (seeds, widths, rates)
+    narrow = run["task/widths"].tolist().index(32)
+    at_best = at_rates(recalls, tuned(run)).mean(0)  # (widths,)
+    at_fixed = recalls[:, narrow, FIXED].mean()
+    return float(at_fixed), float(at_best[narrow]), float(at_best[-1])
 
 
 def _caught(run: Run, view: View) -> int:
-    plain, best, wide = _reached(run)
-    return int(np.digitize((best - plain) / (wide - plain), CAUGHT))
+    """Return which choice says how far d = 32 catches up at its best rate."""
+    fixed, best, widest = _reached(run)
+    return int(np.digitize((best - fixed) / (widest - fixed), CAUGHT))
 
 
 def _tuned(run: Run, view: View) -> str:
-    plain, best, wide = _reached(run)
+    fixed, best, widest = _reached(run)
     return (
-        f"Over the training d = 32 recalls {plain:.0%} on average at the fixed rate and {best:.0%} "
-        f"at its best. d = {run['task/widths'][-1]} at its best recalls {wide:.0%}."
+        f"Over the training d = 32 recalls {fixed:.0%} on average at the fixed rate and {best:.0%} "
+        f"at its best. d = {run['task/widths'][-1]} at its best recalls {widest:.0%}."
     )
 
 
 def _against_one(run: Run, view: View) -> str:
     """Return what many steps recall in few dimensions, at the best rate, beside a single step."""
-    last = float(
-        at_rates(run["curve/recall"][..., -1], tuned(run)).mean(0)[
-            run["task/widths"].tolist().index(32)
-        ]
-    )
+    narrow = run["task/widths"].tolist().index(32)
+    # (widths,), at the end of the training
+    recalls = at_rates(run["curve/recall"][..., -1], tuned(run)).mean(0)
+    last = float(recalls[narrow])
     return (
         "Again large widths are faster. Part of it is the learning rate, most of it is the room. "
         f"At d = 32 {run['curve/step'][-1]} steps end at {last:.0%}, and the one step above "
@@ -123,8 +128,8 @@ def _against_one(run: Run, view: View) -> str:
 
 def _low(run: Run, view: View) -> str:
     number = run["task/numbers"].tolist().index(16)
-    noise = np.sqrt(run["theory/noise"][0, number])
     widths = run["task/widths"].tolist()
+    noise = np.sqrt(run["theory/noise"][0, number])  # (widths,), of the first seed
     return (
         f"From d = 128 to 16 the noise rises from {noise[widths.index(128)]:.3f} to "
         f"{noise[widths.index(16)]:.3f}; the right reading stays at "

@@ -21,7 +21,7 @@ from icl_core.papers.birth.shared.chunks import counted_positions, query_blocks,
 from icl_core.papers.birth.shared.fast_forward import layer1, layer2, make_tables
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.probes import recalled
-from icl_core.papers.birth.shared.task import Batch, make_task, sample
+from icl_core.papers.birth.shared.task import Batch, Task, make_task, sample
 from icl_core.papers.birth.shared.train import begun, task_of
 from icl_core.training import loop, phases
 from icl_core.training.run_grid import RunGrid
@@ -29,21 +29,22 @@ from icl_core.training.run_grid import RunGrid
 # steps between evaluations at first, and how many of these
 EVERY = 1
 DENSE = 30
-# Products have a multiple of this many rows: every new shape is compiled, and stays in memory.
+# The matrices of a product have a multiple of this many rows, as every new shape is compiled and
+# stays in memory.
 ROWS = 1024
 DRAWS = 20  # draws of embeddings, for each width and number of batches
 FINE = np.geomspace(8, 1024, 29)  # widths at which theory is computed
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """Train W_O2 at every width with every seed, and sample the one-step memory. Return
+    """Train W_O2 at every width with every seed, and sample the one-step memory. Return:
 
     curve/recall      [seeds, widths, rates, evaluations] beside `curve/step` [evaluations]
+    conditioning/number  [seeds, widths], see `condition_number`
     task/widths, task/rates, task/numbers
 
     and of the one-step memory, where `numbers` are the numbers of batches:
 
-    conditioning/number  [seeds, widths], see `condition_number`
     one_step/S        [numbers, N, N], of the first seed
     one_step/recall   [seeds, numbers, widths], the mean of R_1 over embeddings; with `_error`
     one_step/noise    [seeds, numbers, widths], that of the squared noise; with `_error`
@@ -59,14 +60,10 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
         label=lambda seed, d: f"d = {d}, seed {seed + 1}",
     )
     results = phases.run(plan, progress, partial(_curves, config))
-    numbers = [
-        [condition_number(begun(training(config, d, seed))[0]) for d in widths_of(config)]
-        for seed in range(config.seeds)
-    ]
     return {
         **_curves(config, results),
         **one_step_of(config),
-        "conditioning/number": np.array(numbers, np.float32),
+        "conditioning/number": _condition_numbers(config),
     }
 
 
@@ -75,6 +72,17 @@ def _grid(config: Config) -> RunGrid:
     return RunGrid(
         lambda seed, d: f"{d} {seed}", {"seed": range(config.seeds), "d": widths_of(config)}
     )
+
+
+def _condition_numbers(config: Config) -> np.ndarray:
+    """Return `condition_number` of the weights before training, [seeds, widths]."""
+    widths = widths_of(config)
+    numbers = np.empty((config.seeds, len(widths)), np.float32)
+    for seed in range(config.seeds):
+        for index, d in enumerate(widths):
+            weights, _ = begun(training(config, d, seed))
+            numbers[seed, index] = condition_number(weights)
+    return numbers
 
 
 def rates_of(config: Config | one.Config) -> list[float]:
@@ -88,17 +96,19 @@ def attended(
     """Return, at the n in-context positions, what W_O2 reads, the logits without W_O2, and the
     character that follows."""
     tables = make_tables(weights.with_(W_O2=torch.zeros_like(weights.W_O2)), 2)
-    parts = []
+    read = []
+    logits = []
+    targets = []
     for part in split(batch, counted_positions(batch, "in_context"), None):
-        h = layer1(tables, part.tokens)[0]
-        for at in query_blocks(part):
-            block = part.block(*at)
-            *_, c, logits = layer2(tables, h[at[0]], block.queries)
-            counted = block.valid.flatten()  # (b m,), False: padding
-            x = c.flatten(0, 1)[counted] @ weights.V2.T  # (counted, d)
-            parts.append((x, logits[counted], block.targets.flatten()[counted]))
-    x, logits, targets = (torch.cat(tensors) for tensors in zip(*parts, strict=True))
-    return x, logits, targets
+        h = layer1(tables, part.tokens)[0]  # (b, T, d)
+        for sequences, columns in query_blocks(part):
+            block = part.block(sequences, columns)
+            *_, c, block_logits = layer2(tables, h[sequences], block.queries)
+            valid = block.valid.flatten()  # (b m,), False: padding
+            read.append(c.flatten(0, 1)[valid] @ weights.V2.T)  # (valid, d)
+            logits.append(block_logits[valid])  # (valid, N)
+            targets.append(block.targets.flatten()[valid])  # (valid,)
+    return torch.cat(read), torch.cat(logits), torch.cat(targets)
 
 
 def loss_and_gradient(
@@ -108,7 +118,10 @@ def loss_and_gradient(
     logits: Float[Tensor, "n N"],
     targets: Int[Tensor, "n"],
 ) -> tuple[Float[Tensor, "rates"], Float[Tensor, "rates d d"]]:
-    """Return the mean cross-entropy with each of several W_O2, and its gradient."""
+    """Return the mean cross-entropy with each of several W_O2, and its gradient.
+
+    `x` is what W_O2 reads, `logits` are those without W_O2; see `attended`.
+    """
     n = len(targets)
     padding = (0, -n % ROWS)  # rows are added at the end, see ROWS
     x = pad(x, (0, 0, *padding))  # (rows, d)
@@ -125,7 +138,8 @@ def loss_and_gradient(
 
 def recalls(weights: Weights, matrices: Float[Tensor, "rates d d"]) -> Float[Tensor, "rates"]:
     """Return the share of characters that each W_O2 alone recalls (eq. 9)."""
-    readings = weights.W_U @ matrices @ (weights.W_E @ weights.V2.T).T  # (rates, outputs, inputs)
+    x = weights.W_E @ weights.V2.T  # (N, d)
+    readings = weights.W_U @ matrices @ x.T  # (rates, outputs, inputs)
     return recalled(readings, "queries").double().mean(-1)
 
 
@@ -138,7 +152,7 @@ def condition_number(weights: Weights) -> float:
     x = (weights.W_E @ weights.V2.T).double()  # (N, d)
     if x.shape[1] < len(x):
         return float("nan")
-    singular = torch.linalg.svdvals(x)
+    singular = torch.linalg.svdvals(x)  # (N,), the largest first
     return float((singular[0] / singular[-1]) ** 2)
 
 
@@ -154,20 +168,22 @@ def _train(
 
     def step(index: int) -> tuple[dict[str, Tensor], loop.Measures]:
         batch = sample(task, config.batch, generator, device.current_device())
-        losses, gradients = loss_and_gradient(
-            weights.W_U, _stacked(parameters), *attended(weights, batch)
-        )
+        x, logits, targets = attended(weights, batch)
+        matrices = _stacked(parameters)
+        losses, gradients = loss_and_gradient(weights.W_U, matrices, x, logits, targets)
         return dict(zip(parameters, gradients, strict=True)), {"loss": losses.tolist()}
 
     def watch(index: int) -> loop.Measures:
         return {"recall": recalls(weights, _stacked(parameters)).tolist()}
 
-    problem = loop.Problem(parameters, step, watch, partial(_sgd, rates), (generator,), loss="loss")
+    optimiser = partial(_sgd, rates)
+    problem = loop.Problem(parameters, step, watch, optimiser, (generator,), loss="loss")
     evaluations = loop.evaluations(config.steps, EVERY, DENSE)
     return loop.train(problem, config.steps, evaluations, resumed, report, keep=False).curves()
 
 
 def _stacked(parameters: dict[str, Tensor]) -> Float[Tensor, "rates d d"]:
+    """Return the W_O2 of all learning rates in one tensor."""
     return torch.stack(list(parameters.values()))
 
 
@@ -193,43 +209,53 @@ def _curves(config: Config, results: phases.Made) -> dict[str, np.ndarray]:
 
 
 def one_step_of(config: Config) -> dict[str, np.ndarray]:
-    """Return the one-step memory of every seed's batches, simulated and in theory."""
+    """Return the one-step memory of every seed's batches, simulated and in theory; see
+    `compute`."""
     task = make_task(config.N, config.K, config.one_step_T)
-    widths = widths_of(config)
-    scale = config.scale
     by_name: dict[str, list[np.ndarray]] = {}
     for seed in range(config.seeds):
-        generator = torch.Generator().manual_seed(20_000 + (config.seed + seed) % 100)
-        S = one_step.surplus(task, NUMBERS, generator)  # (numbers, N, N)
-        simulated = [_simulated(S, d, scale, generator) for d in widths]
-        # (numbers, widths) each
-        measures = {
-            f"one_step/{name}": torch.stack([at_width[name] for at_width in simulated], -1)
-            for name in simulated[0]
-        }
-        measures["one_step/signal"] = S.diagonal(dim1=-2, dim2=-1).mean(-1)
-        measures["theory/noise"] = torch.stack([one_step.noise(S, d, scale) for d in widths], -1)
-        measures["theory/recall"] = torch.stack(
-            [one_step.expected_recall(S, d, scale) for d in FINE], -1
-        )
-        measures["one_step/S"] = S
-        for name, value in measures.items():
-            by_name.setdefault(name, []).append(value.numpy().astype(np.float32))
-    stacked = {name: np.stack(rows) for name, rows in by_name.items()}  # (seeds, …) each
-    stacked["one_step/S"] = stacked["one_step/S"][0].astype(np.float16)
+        for name, measure in _one_step_of_seed(config, task, seed).items():
+            by_name.setdefault(name, []).append(measure.numpy().astype(np.float32))
+    stacked = {name: np.stack(measures) for name, measures in by_name.items()}  # (seeds, …) each
+    stacked["one_step/S"] = stacked["one_step/S"][0].astype(np.float16)  # (numbers, N, N)
     return {**stacked, "theory/fine": FINE, "names/characters": names(task.characters)}
+
+
+def _one_step_of_seed(config: Config, task: Task, seed: int) -> dict[str, Tensor]:
+    """Return the measures of one seed's batches by their names in `compute`."""
+    widths = widths_of(config)
+    scale = config.scale
+    generator = torch.Generator().manual_seed(20_000 + (config.seed + seed) % 100)
+    S = one_step.surplus(task, NUMBERS, generator)  # (numbers, N, N)
+    simulated = [_simulated(S, d, scale, generator) for d in widths]
+    measures = {}
+    for name in simulated[0]:
+        by_width = [of_width[name] for of_width in simulated]  # (numbers,) each
+        measures[f"one_step/{name}"] = torch.stack(by_width, -1)  # (numbers, widths)
+    measures["one_step/signal"] = S.diagonal(dim1=-2, dim2=-1).mean(-1)  # (numbers,)
+    noise = [one_step.noise(S, d, scale) for d in widths]  # (numbers,) each
+    measures["theory/noise"] = torch.stack(noise, -1)  # (numbers, widths)
+    recall = [one_step.expected_recall(S, d, scale) for d in FINE]  # (numbers,) each
+    measures["theory/recall"] = torch.stack(recall, -1)  # (numbers, fine)
+    measures["one_step/S"] = S
+    return measures
 
 
 def _simulated(S: Tensor, d: int, scale: str, generator: torch.Generator) -> dict[str, Tensor]:
     """Return `recall`, which is R_1, and `noise`, the squared noise, [numbers]: means over DRAWS
     draws of embeddings, and their standard errors as `<name>_error`."""
-    draws = [
-        one_step.readings(S, one_step.gram(S.shape[-1], d, scale, generator)) for _ in range(DRAWS)
-    ]
-    # (draws, numbers) each
-    measured = {
-        "recall": torch.stack([one_step.recall(readings) for readings in draws]),
-        "noise": torch.stack([one_step.aside(readings.square()) for readings in draws]),
+    recalls_of_draws = []
+    noises = []
+    for _ in range(DRAWS):
+        G = one_step.gram(S.shape[-1], d, scale, generator)  # (N, N)
+        readings = one_step.readings(S, G)  # (numbers, N, N)
+        recalls_of_draws.append(one_step.recall(readings))
+        noises.append(one_step.aside(readings.square()))
+    recall = torch.stack(recalls_of_draws)  # (draws, numbers)
+    noise = torch.stack(noises)  # (draws, numbers)
+    return {
+        "recall": recall.mean(0),  # (numbers,)
+        "noise": noise.mean(0),
+        "recall_error": recall.std(0) / DRAWS**0.5,
+        "noise_error": noise.std(0) / DRAWS**0.5,
     }
-    means = {name: rows.mean(0) for name, rows in measured.items()}
-    return means | {f"{name}_error": rows.std(0) / DRAWS**0.5 for name, rows in measured.items()}

@@ -1,5 +1,5 @@
-"""The atlas of induction heads: how wide, how many triggers, how long, how many layers; and how
-wide they must be."""
+"""The atlas of induction heads, over width, number of triggers, length and number of layers; and
+how wide they must be."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -31,29 +31,34 @@ CLAIMS = (HALF, WIDER)
 
 
 def findings(measured: Sequence[tuple[Config, Mapping[str, float]]]) -> list[Metric]:
-    """Return the widths at which the memories of two layers recall one half."""
-    (first, first_error), (second, second_error) = (
-        _half(measured, RECALL[name].id) for name in ("W_O2", "W_K2")
-    )
-    of_ratio = np.hypot(first_error, second_error)  # both are errors of log d
-    widths = np.exp([first, second - first])
+    """Return the width at which W_O2 recalls one half of its pairs, and the ratio of W_K2's to it,
+    from the metrics of every run of the atlas, by claim."""
+    output, output_error = _half(measured, RECALL["W_O2"].id)
+    key, key_error = _half(measured, RECALL["W_K2"].id)
+    ratio_error = np.hypot(output_error, key_error)  # both are errors of log d
+    # In one call: np.exp may round an array and a number differently.
+    width, ratio = np.exp([output, key - output])
     return [
-        Metric(HALF, widths[0], widths[0] * first_error),
-        Metric(WIDER, widths[1], widths[1] * of_ratio),
+        Metric(HALF, width, width * output_error),
+        Metric(WIDER, ratio, ratio * ratio_error),
     ]
 
 
 def _half(
     measured: Sequence[tuple[Config, Mapping[str, float]]], claim: str
 ) -> tuple[float, float]:
-    """Return the log of the width at which a recall passes one half, and its error: a line through
-    log d against the logit of recall, of the runs that recall some and not all."""
+    """Return the log of the width at which a recall passes one half, and its standard error.
+
+    It is where a line of log d against the logit of recall has the logit 0; the line is fitted to
+    the runs that recall some pairs and not all.
+    """
     points = [
         (config.d, values[claim]) for config, values in measured if 0 < values.get(claim, 0) < 1
     ]
-    width, recall = np.array(points).T
-    line, spread = np.polyfit(np.log(recall / (1 - recall)), np.log(width), 1, cov=True)
-    return float(line[1]), float(spread[1, 1] ** 0.5)
+    width, recall = np.array(points).T  # (runs,) each
+    logit = np.log(recall / (1 - recall))
+    line, covariance = np.polyfit(logit, np.log(width), 1, cov=True)
+    return float(line[1]), float(covariance[1, 1] ** 0.5)
 
 
 ATLAS = Atlas(((FASTEST, ("d=16,32,64,128", "K=1,3,5", "T=32,64,128", "layers=1,2")),), findings)

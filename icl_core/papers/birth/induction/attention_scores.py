@@ -20,16 +20,16 @@ from icl_core.papers.birth.shared.model import Weights, forward
 from icl_core.papers.birth.shared.task import Batch, Task
 from icl_core.papers.birth.shared.train import held_out, task_of
 
-SEQUENCES = 256  # held-out sequences looked at
-AT_ONCE = 16  # sequences, to bound the memory
-ENDS = (16, 32, 64, 128, 256)  # of the ranges of first occurrences
-ROWS = 16  # first and last rows of layer 1
-TOP = 3  # most frequent bigrams
-POSITIONS = 2048  # on which the heads are probed at every snapshot
+SEQUENCES = 256  # held-out sequences on which a model is run
+AT_ONCE = 16  # sequences run together, to bound the memory
+ENDS = (16, 32, 64, 128, 256)  # last positions of the ranges of first occurrences
+ROWS = 16  # how many of the first and of the last rows of layer 1 are averaged
+TOP = 3  # how many of the most frequent bigrams of a character count as frequent
+POSITIONS = 2048  # held-out positions on which the heads are probed at every snapshot
 
 
 class HeadProbes(NamedTuple):
-    """What the authors' code logs of the two heads while it trains, shares of in-context queries.
+    """What the authors' code logs of the two heads while it trains: shares of in-context queries.
 
     back   layer 1's strongest look is one back, at the position where layer 2 looks most; of those
            where that is not the first (`score_cond_acc` there)
@@ -42,14 +42,16 @@ class HeadProbes(NamedTuple):
     says: float
 
 
-class Looked(NamedTuple):
-    """What a model makes of held-out sequences, [sequences, T] each; layer 1's is NaN if it has
-    none."""
+class Readout(NamedTuple):
+    """What a model predicts on held-out sequences and where it looks, [sequences, T] each."""
 
     batch: Batch
-    guess: Int[Tensor, "batch T"]  # the likeliest next token
-    right: Float[Tensor, "batch T"]  # how often it is what follows (`hits`)
-    previous: Float[Tensor, "batch T"]  # layer 1's mass on the position before
+    # the likeliest next token
+    guess: Int[Tensor, "batch T"]
+    # how often it is what follows (`hits`)
+    right: Float[Tensor, "batch T"]
+    # layer 1's mass on the position before; NaN at the first position, and without a layer 1
+    previous: Float[Tensor, "batch T"]
     # the last layer's mass on what followed earlier occurrences of the query
     followers: Float[Tensor, "batch T"]
     # a uniform attention's mass on them: the share of the keys that they are
@@ -57,168 +59,183 @@ class Looked(NamedTuple):
 
 
 @torch.no_grad()
-def look(weights: Weights, task: Task, layers: int) -> Looked:
-    """Run the model over held-out sequences."""
+def look(weights: Weights, task: Task, layers: int) -> Readout:
+    """Run a model of one or two layers over SEQUENCES held-out sequences, on the CPU."""
     batch = held_out(task, SEQUENCES, "cpu")
     chunks = zip(batch.inputs.split(AT_ONCE), batch.targets.split(AT_ONCE), strict=True)
-    parts = [_looked(weights, tokens, targets, layers) for tokens, targets in chunks]
-    return Looked(batch, *(torch.cat(each) for each in zip(*parts, strict=True)))
+    parts = [_fields(weights, tokens, targets, layers) for tokens, targets in chunks]
+    fields = [torch.cat(tensors) for tensors in zip(*parts, strict=True)]  # (sequences, T) each
+    return Readout(batch, *fields)
 
 
 @lru_cache(maxsize=2)  # four panels show it
-def at_snapshot(run: Run, snapshot: int) -> Looked:
-    """`look` with the weights of a snapshot."""
+def at_snapshot(run: Run, snapshot: int) -> Readout:
+    """Return `look` with the weights of a snapshot."""
     return look(weights_at(run, snapshot), task_of(run.config), run.config.layers)
 
 
 @lru_cache(maxsize=2)  # the same at every snapshot
 def best_right(run: Run) -> Float[Tensor, "batch T"]:
-    """Return how often what the best predictor takes for the likeliest is what follows, on the same
-    sequences."""
+    """Return how often the token that the best predictor finds likeliest is what follows, on the
+    sequences of `look`."""
     task = task_of(run.config)
     batch = held_out(task, SEQUENCES, "cpu")
     return baselines.best_hits(task, batch.inputs, batch.targets)
 
 
-def _looked(
+def _fields(
     weights: Weights, tokens: Int[Tensor, "batch T"], targets: Int[Tensor, "batch T"], layers: int
 ) -> tuple[Tensor, ...]:
+    """Return the fields of a `Readout` after its batch, in their order."""
     logits, first, second = forward(weights, tokens, layers)
-    follows = following(tokens)
-    previous = torch.full(tokens.shape, math.nan)
+    guess = logits.argmax(-1)  # (batch, T)
+    right = hits(logits, targets)  # (batch, T)
+    previous = torch.full(tokens.shape, math.nan)  # (batch, T)
     if first is not None:
-        previous[:, 1:] = first.diagonal(-1, 1, 2)
-    uniform = follows.float().sum(2) / torch.arange(1, tokens.shape[1] + 1)
-    guess = logits.argmax(-1)
-    right = hits(logits, targets)
-    return guess, right, previous, (second * follows).sum(2), uniform
+        previous[:, 1:] = first.diagonal(-1, 1, 2)  # (batch, T - 1)
+    follows = following(tokens)  # (batch, T, T)
+    followers = (second * follows).sum(2)  # (batch, T)
+    keys = torch.arange(1, tokens.shape[1] + 1)  # (T,)
+    uniform = follows.float().sum(2) / keys  # (batch, T)
+    return guess, right, previous, followers, uniform
 
 
 @torch.no_grad()
 def head_probes(weights: Weights, batch: Batch) -> HeadProbes:
-    """Return what the two heads of a model do on a batch, at in-context queries.
+    """Return what the two heads of a model of two layers do on a batch, at in-context queries.
 
-    Left out are queries whose output is the trigger itself: a few sequences that repeat it to their
-    end would decide the shares.
+    Queries whose output is the trigger itself are left out: a few sequences that repeat it to
+    their end would decide the shares.
     """
     logits, first, second = forward(weights, batch.inputs)
     assert first is not None
     asked = batch.in_context & (batch.targets != batch.inputs)  # (batch, T)
     place = second.argmax(-1)  # (batch, T): where layer 2 looks most
     strongest = first.argmax(-1)  # (batch, T): where layer 1 does
-    has_before = asked & (place > 0)
-    before = (place - 1).clamp(min=0)
-    looks_back = strongest.gather(1, place) == before
-    follows_same = batch.inputs.gather(1, before) == batch.inputs
-    says = logits.argmax(-1) == batch.inputs.gather(1, place)
+    not_first = place > 0  # (batch, T)
+    before = (place - 1).clamp(min=0)  # (batch, T): one back from where layer 2 looks
+    looks_back = strongest.gather(1, place) == before  # (batch, T)
+    follows_same = batch.inputs.gather(1, before) == batch.inputs  # (batch, T)
+    says = logits.argmax(-1) == batch.inputs.gather(1, place)  # (batch, T)
     return HeadProbes(
-        _mean(looks_back, has_before),
-        _mean(follows_same & (place > 0), asked),
-        _mean(says, asked),
+        back=_mean(looks_back, asked & not_first),
+        finds=_mean(follows_same & not_first, asked),
+        says=_mean(says, asked),
     )
 
 
 @lru_cache(maxsize=16)  # the runs of Figure 3, at two sizes
 def probes_over_training(run: Run) -> list[HeadProbes]:
-    """Return `head_probes` at every snapshot, on POSITIONS positions."""
+    """Return `head_probes` at every snapshot, on POSITIONS held-out positions."""
     task = task_of(run.config)
     batch = held_out(task, POSITIONS // run.config.T, "cpu")
     return [head_probes(weights_at(run, index), batch) for index in range(len(run.snapshot_steps))]
 
 
-def errors_by_first(found: Looked) -> dict[str, tuple[float, float]]:
+def errors_by_first(readout: Readout) -> dict[str, tuple[float, float]]:
     """Return the share of wrong predictions in context with its standard error, by the position of
-    the trigger's first occurrence, counted from 1: the ranges by name, "1–16" and so on; NaN where
-    there is none."""
-    inputs = found.batch.inputs
-    inside = found.batch.in_context
-    first = 1 + (inputs[:, :, None] == inputs[:, None, :]).int().argmax(2)  # (batch, T)
-    wrong = 1 - found.right
+    the trigger's first occurrence.
+
+    Positions are counted from 1, and the ranges have the names "1–16" and so on. Both numbers are
+    NaN where a range has no prediction.
+    """
+    inputs = readout.batch.inputs  # (batch, T)
+    same = inputs[:, :, None] == inputs[:, None, :]  # (batch, T, T)
+    first = 1 + same.int().argmax(2)  # (batch, T)
+    wrong = 1 - readout.right  # (batch, T)
     T = inputs.shape[1]
     shares = {}
     start = 0
     for end in ENDS:
         if start < T:
-            where = inside & (first > start) & (first <= end)
+            where = readout.batch.in_context & (first > start) & (first <= end)
             shares[f"{start + 1}–{min(end, T)}"] = share(wrong, where)
         start = end
     return shares
 
 
-def on_previous(found: Looked) -> tuple[float, float]:
-    """Layer 1's mean mass on the position before, in the first and in the last rows
-    that have one."""
-    rows = found.previous[:, 1:]
-    return float(rows[:, :ROWS].mean()), float(rows[:, -ROWS:].mean())
+def on_previous(readout: Readout) -> tuple[float, float]:
+    """Return layer 1's mean mass on the position before: in the first ROWS and in the last ROWS
+    rows that have such a position."""
+    rows = readout.previous[:, 1:]  # (batch, T - 1)
+    early = rows[:, :ROWS].mean()
+    late = rows[:, -ROWS:].mean()
+    return float(early), float(late)
 
 
-def on_followers(found: Looked) -> dict[str, tuple[float, float]]:
+def on_followers(readout: Readout) -> dict[str, tuple[float, float]]:
     """Return the last layer's mean mass on what followed the query's earlier occurrences, and a
-    uniform attention's: at triggers, and at other characters that come again."""
-    again = found.uniform > 0
-    groups = {"triggers": found.batch.in_context, "others": found.batch.global_}
-    return {
-        name: (_mean(found.followers, where & again), _mean(found.uniform, where & again))
-        for name, where in groups.items()
-    }
+    uniform attention's: at "triggers", and at "others", characters that come again."""
+    again = readout.uniform > 0  # (batch, T)
+    groups = {"triggers": readout.batch.in_context, "others": readout.batch.global_}
+    masses = {}
+    for name, group in groups.items():
+        where = group & again
+        masses[name] = (_mean(readout.followers, where), _mean(readout.uniform, where))
+    return masses
 
 
-def copied_against(found: Looked, task: Task, likelier: int) -> tuple[float, float]:
+def copied_against(readout: Readout, task: Task, likelier: int) -> tuple[float, float]:
     """Return how often the model says what the context tells where at least `likelier` characters
     follow the query more often in the text, and its standard error."""
-    batch = found.batch
+    batch = readout.batch
     follow = task.bigram[batch.inputs]  # (batch, T, N)
     own = follow.gather(2, batch.targets[..., None])  # (batch, T, 1)
     against = (follow > own).sum(2) >= likelier  # (batch, T)
-    return share(found.right, batch.in_context & against)
+    return share(readout.right, batch.in_context & against)
 
 
-def on_bigrams(found: Looked, task: Task) -> tuple[float, float]:
-    """Of the errors in context, the shares that predict one of the query's most frequent bigrams,
-    and that do so though the last layer puts most of its mass on what followed before."""
-    batch = found.batch
+def on_bigrams(readout: Readout, task: Task) -> tuple[float, float]:
+    """Return two shares of the errors in context: those that predict one of the query's TOP most
+    frequent bigrams, and those that do so though the last layer puts most of its mass on what
+    followed before. Both are NaN if there is no error."""
+    batch = readout.batch
     likely = task.bigram.topk(TOP, dim=1).indices[batch.inputs]  # (batch, T, TOP)
-    wrong = batch.in_context & (found.guess != batch.targets)
-    named = (likely == found.guess[..., None]).any(2)
-    return _mean(named, wrong), _mean(named & (found.followers > 0.5), wrong)
+    wrong = batch.in_context & (readout.guess != batch.targets)  # (batch, T)
+    frequent = (likely == readout.guess[..., None]).any(2)  # (batch, T)
+    looks_right = readout.followers > 0.5  # (batch, T)
+    return _mean(frequent, wrong), _mean(frequent & looks_right, wrong)
 
 
-def in_words(found: Looked, config: Config) -> str:
-    """Return how far layer 1 reaches, and of a model with W_F what its errors are."""
-    said = []
+def in_words(readout: Readout, config: Config) -> str:
+    """Return a sentence on how far layer 1 reaches, and one on the errors of a model with W_F."""
+    sentences = []
     if config.layers == 2:
-        early, late = on_previous(found)
-        said.append(
+        early, late = on_previous(readout)
+        sentences.append(
             f"Layer 1 puts {early:.0%} of its attention on the previous position in its first "
             f"{ROWS} rows, {late:.0%} in its last {ROWS}."
         )
-    named, though = on_bigrams(found, task_of(config))
-    if config.feed_forward and np.isfinite(named):
-        said.append(
-            f"{named:.0%} of the errors name one of the {TOP} characters that most often follow "
-            f"the one just read, {though:.0%} although layer 2 looks at the right place."
+    frequent, looking_right = on_bigrams(readout, task_of(config))
+    if config.feed_forward and np.isfinite(frequent):
+        sentences.append(
+            f"{frequent:.0%} of the errors name one of the {TOP} characters that most often follow "
+            f"the one just read, {looking_right:.0%} although layer 2 looks at the right place."
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def spread(attention: Float[np.ndarray, "T T"]) -> tuple[float, float]:
-    """Return how even an attention map is: the mean entropy of its rows as a share of log t, the
-    most it could be, and the largest weight over the uniform one, the mean over rows. Rows of few
-    keys are left out."""
-    rows = range(ROWS, len(attention))
-    shares = []
+    """Return two measures of how even an attention map is, means over its rows: the entropy as a
+    share of the largest possible, log(keys), and the largest weight in units of the uniform one.
+
+    The first ROWS rows, which have few keys, are left out.
+    """
+    entropies = []
     largest = []
-    for t in rows:
-        weights = attention[t, : t + 1].astype(np.float64)
-        shares.append(-(weights * np.log(np.maximum(weights, 1e-30))).sum() / np.log(t + 1))
-        largest.append(weights.max() * (t + 1))
-    return float(np.mean(shares)), float(np.mean(largest))
+    for t in range(ROWS, len(attention)):
+        keys = t + 1
+        weights = attention[t, :keys].astype(np.float64)  # (keys,)
+        entropy = -(weights * np.log(np.maximum(weights, 1e-30))).sum()
+        entropies.append(entropy / np.log(keys))
+        largest.append(weights.max() * keys)
+    return float(np.mean(entropies)), float(np.mean(largest))
 
 
 @torch.no_grad()
 def evenness(weights: Weights, task: Task) -> list[float]:
     """Return how even the attention of each layer is on held-out sequences: the mean entropy of its
-    rows as a share of the most that it could be (`behaviour.uniformity`)."""
+    rows as a share of the largest possible (`behaviour.uniformity`)."""
     batch = held_out(task, AT_ONCE, "cpu")
     _, first, second = forward(weights, batch.inputs)
     maps = [second] if first is None else [first, second]
@@ -226,4 +243,5 @@ def evenness(weights: Weights, task: Task) -> list[float]:
 
 
 def _mean(values: Tensor, where: Bool[Tensor, "batch T"]) -> float:
-    return float(values[where].double().mean())  # NaN if there is none
+    """Return the mean of `values` at the positions `where`; NaN if there is none."""
+    return float(values[where].double().mean())

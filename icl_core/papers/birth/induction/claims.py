@@ -60,10 +60,13 @@ together = partial(Claim, kind="paper", source="Section 5, Figure 4 (center)", a
 
 
 def frozen(*names: str) -> dict:
-    """Figure 3 with these matrices frozen until iteration 300, and no others."""
+    """Return the settings of Figure 3 with the matrices `names` frozen until iteration 300, and no
+    others."""
     return {
         **FIGURE_3,
-        **{f"freeze_{n}": n in names for n in ("W_K1", "W_K2", "W_O2")},
+        "freeze_W_K1": "W_K1" in names,
+        "freeze_W_K2": "W_K2" in names,
+        "freeze_W_O2": "W_O2" in names,
         "freeze_until": 300,
     }
 
@@ -120,10 +123,10 @@ RECALL = {
     name: recalled(
         id=f"recall-{name.replace('_early', '-early')}",
         label=f"{symbol} recall, worst seed",
-        text=f"{symbol} stores most of its pairs{of}. The paper names no level.",
+        text=f"{symbol} stores most of its pairs{which}. The paper names no level.",
         at_least=0.5,
     )
-    for name, symbol, of in (
+    for name, symbol, which in (
         ("W_O2", "W_O²", ""),
         ("W_K2", "W_K²", ""),
         ("W_K1_early", "W_K¹ early", " of early positions"),

@@ -22,7 +22,9 @@ FIELDS = {name: f"graft_{name}" for name in NAMES}
 GRAFTS = (*FIELDS.values(), "strength")  # the view's fields
 PANELS = {"W_K1": "w_k1", "W_K2": "w_k2", "W_O2": "w_o2"}  # of the stage
 POSITIONS = 2**14  # held-out positions on which a model is evaluated
-MOST = 200  # results kept of each kind
+MOST = 200  # evaluations that are kept
+# The caches: factors by run, snapshot and matrix; constructions by run and matrix; evaluations by
+# `_key`.
 _FACTORS: dict[tuple[str, int, str], float] = {}
 _CONSTRUCTED: dict[tuple[str, str], torch.Tensor] = {}
 _EVALUATIONS: dict[Hashable, dict[str, float]] = {}
@@ -30,12 +32,14 @@ _EVALUATIONS: dict[Hashable, dict[str, float]] = {}
 
 def wanted(config: Config, view: View) -> dict[str, str]:
     """Return what the view puts in place of each matrix that the model has and the view
-    replaces."""
-    is_there = {"W_K1": config.layers == 2, "W_F": config.feed_forward}
-    parts = {
-        name: getattr(view, field) for name, field in FIELDS.items() if is_there.get(name, True)
-    }
-    return {name: part for name, part in parts.items() if part != "trained"}
+    replaces: "constructed", "initial" or "zero"."""
+    is_there = {"W_K1": config.layers == 2, "W_F": config.feed_forward}  # the others always are
+    parts = {}
+    for name, field in FIELDS.items():
+        part = getattr(view, field)
+        if is_there.get(name, True) and part != "trained":
+            parts[name] = part
+    return parts
 
 
 def replaced(config: Config, view: View) -> list[Replaced]:
@@ -47,8 +51,8 @@ def replaced(config: Config, view: View) -> list[Replaced]:
 
 
 def graft(run: Run, trained: Weights, view: View) -> tuple[Weights, dict[str, str]]:
-    """Return the weights at the view's snapshot after the replacements that the view asks for, and
-    a phrase for each. `CannotDraw` where there is no initial value."""
+    """Return the weights at the view's snapshot, `trained`, after the replacements that the view
+    asks for, and a phrase for each. Raises `CannotDraw` where there is no initial value."""
     parts: dict[str, torch.Tensor] = {}
     phrases: dict[str, str] = {}
     for name, part in wanted(run.config, view).items():
@@ -63,8 +67,8 @@ def graft(run: Run, trained: Weights, view: View) -> tuple[Weights, dict[str, st
             parts[name] = torch.tensor(run.snapshot(name, 0))
             phrases[name] = "initial value"
         else:
-            fitted, matrix = _construction(run, run.snapshot_at(view), name, trained)
-            factor = fitted * view.strength
+            fitted_factor, matrix = _construction(run, run.snapshot_at(view), name, trained)
+            factor = fitted_factor * view.strength
             parts[name] = factor * matrix
             phrases[name] = f"construction × {significant(factor)}"
     return trained.with_(**parts), phrases
@@ -72,17 +76,18 @@ def graft(run: Run, trained: Weights, view: View) -> tuple[Weights, dict[str, st
 
 def weights_shown(run: Run, view: View) -> Weights:
     """Return the weights at the view's snapshot after its replacements."""
-    return graft(run, weights_at(run, run.snapshot_at(view)), view)[0]
+    weights, _ = graft(run, weights_at(run, run.snapshot_at(view)), view)
+    return weights
 
 
 def _construction(
     run: Run, snapshot: int, name: str, trained: Weights
 ) -> tuple[float, torch.Tensor]:
-    """Return the factor that fits a matrix's construction to it, and the construction, which is
-    that of all snapshots. Both are kept: the clock asks for them at every snapshot."""
-    key = run.digest, snapshot, name
+    """Return the factor that fits a matrix's construction to it, and the construction, which is the
+    same at all snapshots. Both are kept: the clock asks for them at every snapshot."""
+    factor_key = run.digest, snapshot, name
     matrix_key = run.digest, name
-    factor = _FACTORS.get(key)
+    factor = _FACTORS.get(factor_key)
     matrix = _CONSTRUCTED.get(matrix_key)
     if factor is None or matrix is None:
         comparison = compare(name, trained, run.config)
@@ -91,28 +96,29 @@ def _construction(
         for cache, most in ((_FACTORS, 10 * MOST), (_CONSTRUCTED, 12)):
             if len(cache) >= most:
                 cache.clear()  # another visitor's thread may do so at any time
-        _FACTORS[key] = factor
+        _FACTORS[factor_key] = factor
         _CONSTRUCTED[matrix_key] = matrix
     return factor, matrix
 
 
 @lru_cache(maxsize=4)
 def _held_out(task: Task, sequences: int) -> Batch:
-    """Return held-out sequences, whose drawing takes as long as an evaluation."""
+    """Return held-out sequences; they are kept, as drawing them takes as long as an evaluation."""
     return held_out(task, sequences, "cpu")
 
 
 def known_accuracy(run: Run, view: View) -> float | None:
-    """Return the accuracy that the view's replacements leave if it takes no evaluation, or at the
-    last snapshot; else None."""
-    if run.snapshot_at(view) < len(run.snapshot_steps) - 1 and _key(run, view) not in _EVALUATIONS:
-        return None
-    return achieved(run, view)["accuracy"]
+    """Return the accuracy that the view's replacements leave, if it has been evaluated before or
+    the view is at the last snapshot; else None."""
+    at_last = run.snapshot_at(view) >= len(run.snapshot_steps) - 1
+    if at_last or _key(run, view) in _EVALUATIONS:
+        return achieved(run, view)["accuracy"]
+    return None
 
 
 def achieved(run: Run, view: View) -> dict[str, float]:
-    """Return what the model achieves on held-out sequences after the view's replacements; kept, as
-    a page asks for it again and again."""
+    """Return what the model achieves on held-out sequences after the view's replacements, see
+    `gradient.evaluate`. It is kept, as a page asks for it again and again."""
     key = _key(run, view)
     evaluation = _EVALUATIONS.get(key)
     if evaluation is None:
@@ -125,7 +131,8 @@ def achieved(run: Run, view: View) -> dict[str, float]:
 
 
 def _key(run: Run, view: View) -> Hashable:
-    """Return what an evaluation depends on."""
+    """Return all that an evaluation depends on: run, snapshot, replacements and, where a
+    construction is among them, its strength."""
     parts = wanted(run.config, view)
     strength = view.strength if "constructed" in parts.values() else 1.0
     return run.digest, run.snapshot_at(view), tuple(parts.items()), strength

@@ -15,17 +15,22 @@ def origin(run: Run) -> str:
 
 
 def at_step(run: Run, view: View) -> str:
-    """Return which of a run's models is shown, as a title begins."""
+    """Return the beginning of a title: which of a run's models is shown."""
     return f"Step {run.step(view)}" if run.config.trains else "As given"
 
 
 def weights_at(run: Run, snapshot: int) -> Weights:
-    """Return the weights at a snapshot, float32 on the CPU; the last one exactly, earlier ones
-    about as they were."""
-    last = snapshot == len(run.snapshot_steps) - 1
-    names = [name.removeprefix("final/") for name in run.tensors if name.startswith("final/")]
-    found = {name: run[f"final/{name}"] if last else run.snapshot(name, snapshot) for name in names}
-    found.setdefault("W_K1", np.zeros_like(found["W_K2"]))  # one layer has none, and never reads it
-    found |= {name: run[f"frozen/{name}"] for name in FROZEN}
-    # a copy: memory-mapped arrays are read-only
-    return Weights(**{name: torch.tensor(array) for name, array in found.items()})
+    """Return the weights at a snapshot, float32 on the CPU: the last one's exactly, earlier ones'
+    with the rounding of `compact`."""
+    is_last = snapshot == len(run.snapshot_steps) - 1
+    arrays = {}
+    for tensor in run.tensors:
+        if tensor.startswith("final/"):
+            name = tensor.removeprefix("final/")
+            arrays[name] = run[tensor] if is_last else run.snapshot(name, snapshot)
+    # one layer has no W_K1, and never reads it
+    arrays.setdefault("W_K1", np.zeros_like(arrays["W_K2"]))
+    for name in FROZEN:
+        arrays[name] = run[f"frozen/{name}"]
+    # torch.tensor copies: memory-mapped arrays are read-only
+    return Weights(**{name: torch.tensor(array) for name, array in arrays.items()})

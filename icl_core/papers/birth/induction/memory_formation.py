@@ -1,5 +1,5 @@
-"""What the curves of a training tell: when its memories form, what a freezing lets form, what is
-lost again."""
+"""What the curves of a training say: when its memories form, which of them form while others are
+frozen, and what is lost again."""
 
 from functools import partial
 
@@ -7,53 +7,62 @@ import numpy as np
 
 from icl_core.contract.experiment import Run
 
-FIRST_OF = ("W_K1_early", "W_K2")  # whichever of them is learned first comes after W_O2
+# the probes that are compared with W_O2's: the first of them to be learned comes after it
+FIRST_OF = ("W_K1_early", "W_K2")
 FIRST_BY_FREQUENCY = ("W_K1_early", "W_K2_weighted")
-WINDOW = 5  # evaluations
+WINDOW = 5  # evaluations in a running mean
 
 
 def half_step(run: Run, curve: np.ndarray, never: float = np.nan) -> float:
     """Return the training step at which a curve [evaluations] first passes one half, or `never`."""
-    passed = np.flatnonzero(curve >= 0.5)
-    return float(run["curve/step"][passed[0]]) if len(passed) else never
+    above = np.flatnonzero(curve >= 0.5)  # indices of evaluations
+    return float(run["curve/step"][above[0]]) if len(above) else never
 
 
 def half_way(run: Run, name: str) -> np.ndarray:
-    """Return the step at which each seed's loss has gone half of the way from its first value to
-    its least, [seeds]."""
-    halves = [
-        np.flatnonzero(loss <= (loss[0] + loss.min()) / 2)[0] for loss in run[f"curve/{name}"]
-    ]
-    return run["curve/step"][halves].astype(float)
+    """Return the training step at which each seed's loss has gone half of the way from its first
+    value to its least, [seeds]."""
+    indices = []
+    for loss in run[f"curve/{name}"]:
+        half = (loss[0] + loss.min()) / 2
+        indices.append(np.flatnonzero(loss <= half)[0])
+    return run["curve/step"][indices].astype(float)
 
 
 def over_training(run: Run, name: str) -> np.ndarray:
     """Return the mean of each seed's curve over the training, [seeds]."""
-    step = run["curve/step"]
-    return np.trapezoid(run[f"curve/{name}"], step, axis=1) / (step[-1] - step[0])
+    steps = run["curve/step"]
+    return np.trapezoid(run[f"curve/{name}"], steps, axis=1) / (steps[-1] - steps[0])
 
 
 def top_down(run: Run, others_by: tuple[str, ...] = FIRST_OF) -> np.ndarray:
-    """Return the steps from W_O2's half to the earliest half of the other probes, [seeds]; one that
-    is never reached counts as the training's end."""
-    reached = partial(half_step, run, never=run.config.steps)
-    output, *others = (run[f"curve/recall_{name}"] for name in ("W_O2", *others_by))
-    rows = zip(output, *others, strict=True)
-    return np.array([min(map(reached, later)) - reached(first) for first, *later in rows])
+    """Return the steps from the one at which W_O2 recalls half of its pairs to the earliest at
+    which one of the probes `others_by` does, [seeds].
+
+    A half that is never reached counts as reached at the training's end.
+    """
+    half = partial(half_step, run, never=run.config.steps)
+    differences = []
+    for seed, output in enumerate(run["curve/recall_W_O2"]):
+        others = [half(run[f"curve/recall_{name}"][seed]) for name in others_by]
+        differences.append(min(others) - half(output))
+    return np.array(differences)
 
 
 def at_the_thaw(run: Run, second: str, first: str) -> tuple[np.ndarray, np.ndarray]:
-    """At the last step before the thaw at which both were evaluated, [seeds] each: the recall
-    `second` of W_K2 where W_K1 was frozen, and the recall `first` of W_K1 where W_K2 was. One is
-    this run's, the other its opposite's."""
-    kinds = ("curve", "opposite") if run.config.freeze_W_K1 else ("opposite", "curve")
+    """Return the recall `second` of W_K2 in the training where W_K1 was frozen, and the recall
+    `first` of W_K1 in the one where W_K2 was, [seeds] each.
+
+    One of the trainings is this run's, the other its opposite. Both recalls are those at the last
+    step before the thaw at which both trainings were evaluated.
+    """
+    W_K1_frozen = "curve" if run.config.freeze_W_K1 else "opposite"
+    W_K2_frozen = "opposite" if run.config.freeze_W_K1 else "curve"
     step = max(set(run["curve/step"].tolist()) & set(run["opposite/step"].tolist()))
-    pairs = zip(kinds, (second, first), strict=True)
-    found = [
-        run[f"{kind}/recall_{name}"][:, list(run[f"{kind}/step"]).index(step)]
-        for kind, name in pairs
-    ]
-    return found[0], found[1]
+    return (
+        at_last_step(run, f"recall_{second}", step, W_K1_frozen),
+        at_last_step(run, f"recall_{first}", step, W_K2_frozen),
+    )
 
 
 def before_thaw(run: Run) -> int:
@@ -62,36 +71,39 @@ def before_thaw(run: Run) -> int:
 
 
 def at_last_step(run: Run, name: str, step: float, kind: str = "curve") -> np.ndarray:
-    """Return a curve at its last evaluation up to a training step, [seeds]."""
-    at = int(np.searchsorted(run[f"{kind}/step"], step, side="right")) - 1
-    return run[f"{kind}/{name}"][:, at]
+    """Return a curve at its last evaluation up to a training step, [seeds]; `kind` is "curve", or
+    "opposite" for the opposite freezing."""
+    index = int(np.searchsorted(run[f"{kind}/step"], step, side="right")) - 1
+    return run[f"{kind}/{name}"][:, index]
 
 
 def gained(run: Run, step: float) -> np.ndarray:
     """Return the recall that W_K1 (early positions) and W_K2 have gained by a step, the mean of the
     two, [seeds]."""
-    return np.mean(
-        [
-            at_last_step(run, f"recall_{name}", step) - run[f"curve/recall_{name}"][:, 0]
-            for name in ("W_K1_early", "W_K2")
-        ],
-        axis=0,
-    )
+    gains = [
+        at_last_step(run, f"recall_{name}", step) - run[f"curve/recall_{name}"][:, 0]
+        for name in ("W_K1_early", "W_K2")
+    ]
+    return np.mean(gains, axis=0)
 
 
 def given_back(curves: np.ndarray) -> tuple[np.ndarray, float | None]:
-    """Return how much curves [seeds, evaluations] fall from their highest to their end, [seeds].
+    """Return how much curves [seeds, evaluations] fall from their highest point to their end,
+    [seeds], and a standard error, None for several seeds.
 
-    Both are means over WINDOW evaluations; the highest is looked for in the other seeds, as the
-    highest of a noisy curve is noise. Of a single seed it is its own, and the second result is its
-    standard error, from its evaluations about their running mean.
+    Both points are means over WINDOW evaluations. The place of a seed's highest point is that of
+    the other seeds' mean, as the highest point of a noisy curve is noise. A single seed's is its
+    own; its standard error comes from its evaluations about their running mean.
     """
-    even = np.stack([np.convolve(curve, np.ones(WINDOW) / WINDOW, "valid") for curve in curves])
+    window = np.ones(WINDOW) / WINDOW
+    # (seeds, evaluations - WINDOW + 1)
+    smooth = np.stack([np.convolve(curve, window, "valid") for curve in curves])
     if len(curves) == 1:
-        about = curves[0, WINDOW // 2 : -(WINDOW // 2)] - even[0]
-        return even.max(1) - even[:, -1], float(np.std(about) * (2 / WINDOW) ** 0.5)
-    highest = [
-        int(np.delete(even, seed, axis=0).mean(axis=0).argmax()) for seed in range(len(even))
-    ]
-    lost = np.array([row[at] - row[-1] for row, at in zip(even, highest, strict=True)])
-    return lost, None
+        residuals = curves[0, WINDOW // 2 : -(WINDOW // 2)] - smooth[0]
+        return smooth.max(1) - smooth[:, -1], float(np.std(residuals) * (2 / WINDOW) ** 0.5)
+    falls = []
+    for seed, curve in enumerate(smooth):
+        others = np.delete(smooth, seed, axis=0).mean(axis=0)  # (evaluations - WINDOW + 1,)
+        highest = int(others.argmax())
+        falls.append(curve[highest] - curve[-1])
+    return np.array(falls), None

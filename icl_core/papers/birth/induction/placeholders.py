@@ -1,5 +1,5 @@
-"""The score of an explanation: what a trained model keeps when constructed matrices stand in for
-its own."""
+"""The score of an explanation: how much of what a trained model achieves stays when constructed
+matrices stand in for its own."""
 
 from typing import NamedTuple
 
@@ -18,16 +18,16 @@ from icl_core.papers.birth.shared.probes import memory_scores
 from icl_core.papers.birth.shared.task import Batch, Task
 from icl_core.papers.birth.shared.train import held_out, task_of
 
-# held-out positions evaluated; sequences at once, to bound the memory
-POSITIONS = 2**13
-AT_ONCE = 16
+POSITIONS = 2**13  # held-out positions on which the models are evaluated
+AT_ONCE = 16  # sequences evaluated together, to bound the memory
+# the names of the models with all matrices constructed: as they are, and without cross-talk
 TOGETHER = "all together"
 CLEANED = "cleaned"
 
 
 class Kept(NamedTuple):
-    """What stays of the trained model: the share of its accuracy, with its standard error, and of
-    the variance of its logits; both in context."""
+    """What stays of the trained model in context: the share of its accuracy, with its standard
+    error, and the share of its logits' variance (R^2)."""
 
     accuracy: float
     error: float
@@ -35,58 +35,67 @@ class Kept(NamedTuple):
 
 
 def kept(run: Run, snapshot: int) -> dict[str, Kept]:
-    """By what stands in: each constructed matrix alone, all together, and all without their
-    cross-talk."""
+    """Return what stays of the trained model by what stands in: each constructed matrix alone, all
+    together, and all without their cross-talk. Raises `CannotDraw` if no prediction in context is
+    right."""
     trained = weights_at(run, snapshot)
     task = task_of(run.config)
     batch = held_out(task, max(AT_ONCE, POSITIONS // run.config.T), "cpu")
-    own = logits_of(trained, batch)
-    right = share(hits(own, batch.targets), batch.in_context)[0]
-    if not right:
+    own = logits_of(trained, batch)  # (batch, T, N)
+    accuracy, _ = share(hits(own, batch.targets), batch.in_context)
+    if not accuracy:
         raise CannotDraw(
             "no prediction in context is right at this step: there is no accuracy to keep"
         )
     return {
-        name: _compared(own, logits_of(weights, batch), batch, right)
+        name: _compared(own, logits_of(weights, batch), batch, accuracy)
         for name, weights in models(trained, task).items()
     }
 
 
 def models(trained: Weights, task: Task) -> dict[str, Weights]:
-    """Return the models of which `kept` tells: each constructed matrix times the factor that fits
-    its readings best."""
+    """Return the models that `kept` measures, by what stands in; each constructed matrix is
+    multiplied by the factor that fits its readings best."""
     names = list(trained.trained())
-    made = {way: construct(trained, task, cross_talk=way) for way in ("kept", "stream")}
-    fitted = {
-        way: {name: _fitted(name, trained, built, task) for name in names}
-        for way, built in made.items()
-    }
-    alone = {name: trained.with_(**{name: fitted["kept"][name]}) for name in names}
+    built = construct(trained, task, cross_talk="kept")
+    cleaned = construct(trained, task, cross_talk="stream")
+    with_cross_talk = {name: _fitted(name, trained, built, task) for name in names}
+    without = {name: _fitted(name, trained, cleaned, task) for name in names}
+    alone = {name: trained.with_(**{name: with_cross_talk[name]}) for name in names}
     return {
         **alone,
-        TOGETHER: trained.with_(**fitted["kept"]),
-        CLEANED: trained.with_(**fitted["stream"]),
+        TOGETHER: trained.with_(**with_cross_talk),
+        CLEANED: trained.with_(**without),
     }
 
 
 def _fitted(name: str, trained: Weights, built: Weights, task: Task) -> Float[Tensor, "d d"]:
-    goal, model = (memory_scores(name, each, task).matrix for each in (trained, built))
-    return (
-        align(name, goal, model, causal(len(trained.P)) if name == "W_K1" else None).factor
-        * built[name]
-    )
+    """Return the constructed matrix `name` times the factor that fits its readings best."""
+    goal = memory_scores(name, trained, task).matrix
+    model = memory_scores(name, built, task).matrix
+    seen = causal(len(trained.P)) if name == "W_K1" else None  # no query ever sees a later key
+    return align(name, goal, model, seen).factor * built[name]
 
 
 @torch.no_grad()
 def logits_of(weights: Weights, batch: Batch) -> Float[Tensor, "batch T N"]:
     """Return the logits less their mean at each position, which the softmax cannot see."""
-    found = torch.cat([forward(weights, tokens)[0] for tokens in batch.inputs.split(AT_ONCE)])
-    return found - found.mean(-1, keepdim=True)
+    parts = [forward(weights, tokens)[0] for tokens in batch.inputs.split(AT_ONCE)]
+    logits = torch.cat(parts)  # (batch, T, N)
+    return logits - logits.mean(-1, keepdim=True)
 
 
-def _compared(own: Tensor, other: Tensor, batch: Batch, right: float) -> Kept:
+def _compared(
+    own: Float[Tensor, "batch T N"],
+    other: Float[Tensor, "batch T N"],
+    batch: Batch,
+    own_accuracy: float,
+) -> Kept:
+    """Return what stays of the trained model's `own` logits and accuracy with `other` logits."""
     accuracy, error = share(hits(other, batch.targets), batch.in_context)
-    mine, theirs = (each[batch.in_context].double() for each in (own, other))
-    crossed = float((mine * theirs).sum()) ** 2
-    whole = float(mine.square().sum() * theirs.square().sum())
-    return Kept(accuracy / right, error / right, crossed / whole if whole else 0.0)
+    of_trained = own[batch.in_context].double()  # (positions, N)
+    of_other = other[batch.in_context].double()  # (positions, N)
+    covariance = float((of_trained * of_other).sum())
+    variances = float(of_trained.square().sum() * of_other.square().sum())
+    explained = covariance**2 / variances if variances else 0.0
+    return Kept(accuracy / own_accuracy, error / own_accuracy, explained)

@@ -191,21 +191,25 @@ DATA = (
 
 
 def _preset(row: tuple, group: str, seeds: int) -> Preset:
+    """Return the preset of a row of one of the tables above."""
     name, title, config, memory, about = row
     return Preset(name, title, config, about, group, seeds, view={"memory": memory})
 
 
 def _at_papers_size(row: tuple, steps: int) -> Preset:
+    """Return the preset of a row at the paper's size, trained for `steps` steps with three seeds;
+    `order` then has Figure 3's learning rate."""
     name, title, config, memory, about = row
     if config == ORDER:
         config = replace(ORDER, learning_rate=FIGURE_3.learning_rate)
     title = title.replace(f"{config.steps} steps", f"{steps} steps")
     group = "Paper's setting" if config.optimiser == "sgd" else "Beyond the paper"
-    about += " Initial weights as in the authors' code." * (config.scale == "code")
-    about += " Trained with AdamW, which the paper does not use." * (config.optimiser != "sgd")
-    return _preset(
-        (f"{name}, paper size", title, paper_size(config, steps), memory, about), group, 3
-    )
+    if config.scale == "code":
+        about += " Initial weights as in the authors' code."
+    if config.optimiser != "sgd":
+        about += " Trained with AdamW, which the paper does not use."
+    at_size = (f"{name}, paper size", title, paper_size(config, steps), memory, about)
+    return _preset(at_size, group, 3)
 
 
 PRESETS = (

@@ -1,4 +1,4 @@
-"""What is told of the induction head: its task, the beats of the fastest training, what to try."""
+"""The story of the induction head: its task, the beats of the fastest training, what to try."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,29 +23,24 @@ BESIDE = "Trained beside constructed"
 CURVES = "All curves"
 MODEL = "The model"
 # the milestones of the three matrices, in the order of the choices
-ORDER = (
-    "W_K¹ early",
-    "W_K²",
-    "W_O²",
-)
-
-
-EVEN = 2.0  # a largest weight up to so many times that of uniform attention is called even
+ORDER = ("W_K¹ early", "W_K²", "W_O²")
+# attention is called even if its largest weight is at most so many times the uniform one
+EVEN = 2.0
 
 
 def _strongest_look(attention: np.ndarray) -> float:
     """Return the largest weight of a row in units of an even one, the mean over the rows of a map
     [T, T] that have four keys or more."""
-    rows = range(3, len(attention))
-    return float(np.mean([attention[row].max() * (row + 1) for row in rows]))
+    largest = [attention[row].max() * (row + 1) for row in range(3, len(attention))]
+    return float(np.mean(largest))
 
 
 def _start(run: Run, view: View) -> str:
     right = accuracy_at(run, run.snapshot_steps[0])
-    maps = [
-        run[name][0] for name in ("reading/attention1", "reading/attention2") if name in run.tensors
-    ]
-    uneven = any(_strongest_look(attention) > EVEN for attention in maps)
+    uneven = False
+    for name in ("reading/attention1", "reading/attention2"):  # one layer has no attention1
+        if name in run.tensors and _strongest_look(run[name][0]) > EVEN:
+            uneven = True
     where = "at random places" if uneven else "everywhere equally"
     return (
         f"Each row shows where one character looks. Before training: {where}, and {right:.0%} of "
@@ -54,7 +49,8 @@ def _start(run: Run, view: View) -> str:
 
 
 def _heads(run: Run, index: int) -> Heads:
-    """Return what the model makes of the stage's own sequence at a snapshot."""
+    """Return what the model predicts in the stage's own sequence at a snapshot, and where it
+    looks."""
     return stage.heads(run, View(snapshot=index))
 
 
@@ -70,45 +66,46 @@ def _output_first(run: Run) -> float | None:
 
 
 def _order(run: Run, view: View) -> str:
-    first, *later = sorted((step, name) for name, step in milestones(run).items() if name in ORDER)
+    steps = [(step, name) for name, step in milestones(run).items() if name in ORDER]
+    (first_step, first), *later = sorted(steps)
     early = f"W_K¹ (first {early_positions(run.config.T)} positions)"
     rest = [f"{early if name == ORDER[0] else name} at {step:.0f}" for step, name in later]
-    return f"{first[1]} is half right at step {first[0]:.0f} of this run, {', '.join(rest)}."
+    return f"{first} is half right at step {first_step:.0f} of this run, {', '.join(rest)}."
 
 
 def _looks_back(run: Run) -> float | None:
     """Return the step of the first snapshot where layer 1 puts most of its attention on the
-    character before."""
-    return _first(
-        run,
-        lambda shown: (
-            shown.attention1 is not None and np.diagonal(shown.attention1, -1).mean() > 0.5
-        ),
-    )
+    character before; None if there is none."""
+
+    def holds(heads: Heads) -> Any:
+        return heads.attention1 is not None and np.diagonal(heads.attention1, -1).mean() > 0.5
+
+    return _first(run, holds)
 
 
 def _finds(run: Run) -> float | None:
-    """Return the step of the first snapshot where layer 2 puts most of its attention where it
-    should."""
-    return _first(
-        run,
-        lambda shown: (
-            sum(shown.attention2[query, key] for query, key, _ in shown.where)
-            > 0.5 * shown.right[1]
-        ),
-    )
+    """Return the step of the first snapshot where layer 2 puts most of its attention on the
+    characters to copy; None if there is none."""
+
+    def holds(heads: Heads) -> Any:
+        on_answers = sum(heads.attention2[query, key] for query, key, _ in heads.where)
+        return on_answers > 0.5 * heads.right[1]
+
+    return _first(run, holds)
 
 
 def _first(run: Run, holds: Callable[[Heads], Any]) -> float | None:
-    shown = (_heads(run, index) for index in range(len(run.snapshot_steps)))
-    return first_at(run.snapshot_steps, map(holds, shown))
+    """Return the step of the first snapshot at which a condition holds; None if there is none."""
+    snapshots = (_heads(run, index) for index in range(len(run.snapshot_steps)))
+    return first_at(run.snapshot_steps, map(holds, snapshots))
 
 
 def _found(run: Run, view: View) -> str:
-    shown = _heads(run, run.snapshot_at(view))
-    query = next(index for index, follows in enumerate(shown.truth) if follows)
-    character = shown.shown[query]
-    follows = shown.truth[query]
+    heads = _heads(run, run.snapshot_at(view))
+    # the first position at which the context tells what follows
+    query = next(index for index, follows in enumerate(heads.truth) if follows)
+    character = heads.shown[query]
+    follows = heads.truth[query]
     return (
         f"Then layer 2 asks every copy: are you my character? The second {character} finds what "
         f"came after the first {character} and says it: {follows}."

@@ -1,4 +1,4 @@
-"""What Musat et al. find, held against these trainings, and what is found here."""
+"""What Musat et al. find, compared with these trainings, and what is found here."""
 
 from functools import partial
 
@@ -16,10 +16,8 @@ quadratic = partial(
 )
 TEXT = (
     "Musat et al. find, in a task of their own, that the time until an induction head emerges "
-    "grows with the square of "
-    "the context length. In this paper's task, with {}, we take the slope of log steps until "
-    "accuracy is 80% against "
-    "log T; 2 would be quadratic."
+    "grows with the square of the context length. In this paper's task, with {}, we take the slope "
+    "of log steps until accuracy is 80% against log T; 2 would be quadratic."
 )
 
 SGD = quadratic(id="quadratic-sgd", label="slope of the time to 80%, SGD", text=TEXT.format("SGD"))

@@ -170,17 +170,18 @@ def lengths_of(config: Config) -> list[int]:
 
 
 def occurrences(config: Config, T: int) -> int:
-    """Return how often the trigger has stood in a sequence of T tokens before its end, where that
-    is set."""
+    """Return how often the trigger has stood in a sequence of T tokens before its end, where the
+    settings fix that."""
     return T // 16 if config.repeats == "T/16" else int(config.repeats)
 
 
 def training(config: Config, optimiser: str, T: int, seed: int) -> one.Config | whole.Config:
-    """One of the trainings: of an optimiser at a length, the `seed`-th."""
+    """Return the settings of one of the trainings in the paper's task: with an optimiser at a
+    length, the `seed`-th."""
     shared = one.of_seed(config, seed, "K", "text", "N", "d", "batch", "steps")
     shared |= {"T": T, "optimiser": optimiser}
-    adamw = config.full_rate if config.full else config.adamw_rate
-    rate = config.sgd_rate if optimiser == "sgd" else adamw
+    adamw_rate = config.full_rate if config.full else config.adamw_rate
+    rate = config.sgd_rate if optimiser == "sgd" else adamw_rate
     if config.full:
         return whole.Config(**shared, learning_rate=rate, heads=1, layer_norm=True)
     return one.Config(**shared, learning_rate=rate, scale=SCALES[optimiser])

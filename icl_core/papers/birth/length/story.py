@@ -1,4 +1,6 @@
-"""What is told of the time to the head."""
+"""The story of the time to the head."""
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -8,7 +10,8 @@ from icl_core.papers.birth.length.arrival_times import doubling, slope, times, w
 from icl_core.papers.birth.length.settings import REPEATS_OF, Config, View, lengths_of
 from icl_core.papers.birth.shared.captions import EXAMPLE
 
-BOUNDS = (1.5, 3.0)  # of how many times as long: about as long below, about four times above
+# how many times as long it takes: about as long below the first, about four times above the second
+BOUNDS = (1.5, 3.0)
 CHOICES = ("About as long", "About twice as long", "About four times as long")
 SEEN = ("growth", "accuracy", "w_k2", "w_k1", HEADLINE, "table")
 
@@ -29,28 +32,33 @@ def _task(config: Config) -> str:
 
 def _longer(run: Run, measure: str, optimiser: str) -> int:
     """Return which of CHOICES comes true when the length is doubled."""
-    return int(np.digitize(np.nan_to_num(doubling(run, measure, optimiser), nan=1.0), BOUNDS))
+    factor = np.nan_to_num(doubling(run, measure, optimiser), nan=1.0)
+    return int(np.digitize(factor, BOUNDS))
 
 
 def _times(run: Run, measure: str, optimiser: str) -> str:
-    found = np.exp(np.log(np.maximum(times(run, measure, optimiser), 1.0)).mean(0))
-    return ", ".join(f"{each:.0f}" if np.isfinite(each) else "never" for each in found)
+    """Return the geometric means over seeds of the steps at every length, in words."""
+    log_steps = np.log(np.maximum(times(run, measure, optimiser), 1.0))  # (seeds, lengths)
+    means = np.exp(log_steps.mean(0))  # (lengths,)
+    return ", ".join(f"{steps:.0f}" if np.isfinite(steps) else "never" for steps in means)
 
 
-def _answer(measure: str, optimiser: str):
-    def said(run: Run, view: View) -> str:
+def _answer(measure: str, optimiser: str) -> Callable[[Run, View], str]:
+    """Return the text that answers how much longer a measure takes at twice the length."""
+
+    def text(run: Run, view: View) -> str:
         lengths = ", ".join(map(str, run["task/lengths"]))
         longer = doubling(run, measure, optimiser)
-        told = f"At T = {lengths} it takes {_times(run, measure, optimiser)} steps. "
+        steps = f"At T = {lengths} it takes {_times(run, measure, optimiser)} steps. "
         if np.isnan(longer):
-            return told + "Quadratic growth would take four times as many for twice the length."
-        return told + (
+            return steps + "Quadratic growth would take four times as many for twice the length."
+        return steps + (
             f"Twice the length takes {longer:.1f} times as many: a slope of "
             f"{written(slope(run, measure, optimiser))} on log axes. Quadratic growth would take "
             "four times as many, a slope of 2."
         )
 
-    return said
+    return text
 
 
 def _shares(run: Run, view: View) -> str:
@@ -61,8 +69,10 @@ def _shares(run: Run, view: View) -> str:
             f"{float(run['task/even'][-1]):.1%} at T = {run['task/lengths'][-1]}: the signal that "
             "starts the head fades with the length."
         )
-    first, last = (float(run["task/even"][index]) for index in (0, -1))
-    short, long = (int(run["task/lengths"][index]) for index in (0, -1))
+    first = float(run["task/even"][0])
+    last = float(run["task/even"][-1])
+    short = int(run["task/lengths"][0])
+    long = int(run["task/lengths"][-1])
     return (
         "In this task a longer sequence also repeats its triggers more often. Even attention puts "
         f"{first:.0%} on the answer at T = {short} and {last:.0%} at T = {long}: the signal that "
@@ -72,12 +82,10 @@ def _shares(run: Run, view: View) -> str:
 
 def _stores(run: Run, view: View) -> str:
     longer = doubling(run, "W_K1", "adamw")
-    told = (
-        f"With AdamW that takes {longer:.1f} times as long for twice the length."
-        if np.isfinite(longer)
-        else ""
-    )
-    return f"W_K¹ has a pair to store for every position. {told}".strip()
+    text = "W_K¹ has a pair to store for every position."
+    if np.isfinite(longer):
+        text += f" With AdamW that takes {longer:.1f} times as long for twice the length."
+    return text
 
 
 def _matches(run: Run, view: View) -> str:

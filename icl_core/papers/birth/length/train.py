@@ -26,11 +26,12 @@ from icl_core.training.run_grid import RunGrid
 EVERY = 4
 DENSE = 100
 WATCHED = 128  # held-out sequences at each evaluation
-MEASURES = ("accuracy", "W_K2", "W_K1")  # by id: in-context accuracy, and what the matrices recall
+# by id: accuracy in context, and the recalls of the matrices
+MEASURES = ("accuracy", "W_K2", "W_K1")
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """Train at every length, with both optimisers and every seed. Return
+    """Train at every length, with both optimisers and every seed. Return:
 
     curve/<measure>_<optimiser>  [seeds, lengths, evaluations] beside `curve/step` [evaluations]
     task/lengths                 [lengths]
@@ -50,7 +51,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
 
 
 def _sequences(config: Config, T: int) -> Batch:
-    """Return held-out sequences of T tokens."""
+    """Return WATCHED held-out sequences of T tokens, on the CPU."""
     if config.in_the_papers_task:
         return held_out(task_of(training(config, "sgd", T, 0)), WATCHED, "cpu")
     generator = torch.Generator().manual_seed(2**31 + 17)
@@ -75,11 +76,14 @@ def _train(
 
 
 def _problem(whole: Config, optimiser: str, T: int, seed: int) -> loop.Problem:
-    """Return one training: of the model that the settings ask for."""
+    """Return one training, of the model that the settings ask for: that of Theorem 3's proof, the
+    full transformer or the simplified one."""
     if not whole.in_the_papers_task:
         return single_query.problem(whole, optimiser, T, seed)
     config = training(whole, optimiser, T, seed)
-    return _full(config) if isinstance(config, full_settings.Config) else _simplified(config)
+    if isinstance(config, full_settings.Config):
+        return _full(config)
+    return _simplified(config)
 
 
 def _simplified(config: simplified_settings.Config) -> loop.Problem:
@@ -133,11 +137,12 @@ def _curves(config: Config, results: phases.Made) -> dict[str, np.ndarray]:
 
 
 def even_share(batch: Batch) -> float:
-    """Return the share of attention, spread evenly over all positions so far, that falls on what
-    followed the trigger before: the mean over in-context positions."""
+    """Return the share of attention that falls on what followed the trigger before, where attention
+    is spread evenly over all positions so far: the mean over in-context positions."""
     inputs = batch.inputs  # (batch, T)
-    before = torch.nn.functional.pad(inputs[:, :-1], (1, 0), value=-1)  # the token before each key
-    # (batch, T): the number of keys that follow the query's token
-    followed = (inputs[:, :, None] == before[:, None, :]).tril().sum(-1)
-    share = followed / torch.arange(1, inputs.shape[1] + 1)
-    return float(share[batch.in_context].mean())
+    # the token before each key; no token has the number -1
+    before = torch.nn.functional.pad(inputs[:, :-1], (1, 0), value=-1)  # (batch, T)
+    follows = (inputs[:, :, None] == before[:, None, :]).tril()  # (batch, T, T): queries, keys
+    keys = torch.arange(1, inputs.shape[1] + 1)  # (T,)
+    shares = follows.sum(-1) / keys  # (batch, T)
+    return float(shares[batch.in_context].mean())
