@@ -32,7 +32,7 @@ def example_of(config: Any) -> Example:
 
 TASK = Task(
     "The model reads characters and predicts the next one. Some are triggers: what follows one is "
-    "drawn anew for every sequence, so only its earlier occurrence can tell, a prediction “in "
+    "drawn anew for every sequence, so only its earlier occurrence can tell: a prediction “in "
     "context”.",
     example_of,
 )

@@ -186,8 +186,8 @@ def attention(layer: int, reading: Reading, weights: Weights, sequence: Shown) -
     parts = _streams(reading, weights, sequence, layer)
     name = "W_K1" if layer == 1 else "W_K2"
     W = weights[name].double().numpy()
-    shown = np.array(weight, dtype=np.float32)  # (T, T)
-    shown[np.triu_indices(len(shown), 1)] = np.nan
+    masked = np.array(weight, dtype=np.float32)  # (T, T)
+    masked[np.triu_indices(len(masked), 1)] = np.nan
     labels, _ = positions(sequence.characters)
     letters = visible_characters(sequence.characters)
     title = "Layer 1" if reading.attention1 is None else f"Layer {layer}"
@@ -195,7 +195,7 @@ def attention(layer: int, reading: Reading, weights: Weights, sequence: Shown) -
     def explain(query: int, key: int) -> Explanation:
         return _attended(parts, W, name, letters, query, key)
 
-    return [Map(title, shown, ("query", "key"), labels, labels, explain)]
+    return [Map(title, masked, ("query", "key"), labels, labels, explain)]
 
 
 def _streams(

@@ -44,9 +44,9 @@ class Heads:
     def right(self) -> tuple[int, int]:
         """Return how many of the characters that the context tells are predicted, and how many
         there are."""
-        known = np.asarray(self.predicted.known, bool)  # (T)
+        is_known = np.asarray(self.predicted.known, bool)  # (T)
         right = np.asarray(self.predicted.right, bool)  # (T)
-        return int(right[known].sum()), int(known.sum())
+        return int(right[is_known].sum()), int(is_known.sum())
 
 
 def at_snapshot(run: Run, index: int) -> Heads:

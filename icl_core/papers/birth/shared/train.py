@@ -141,11 +141,11 @@ def problem(
 
 def _watch(config: Config, weights: Weights) -> Callable[[int], loop.Measures]:
     task = task_of(config)
-    held = held_out(task, WATCHED)
+    own_batch = held_out(task, WATCHED)
     elsewhere = _elsewhere(config)
 
     def watch(index: int) -> dict[str, float]:
-        measures = evaluate(weights, held, config.layers)
+        measures = evaluate(weights, own_batch, config.layers)
         return {
             **measures,
             **{

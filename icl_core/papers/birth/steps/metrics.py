@@ -20,18 +20,18 @@ def measure(run: Run) -> list[Metric]:
     """What this run's setting can bear out."""
     if run.config.setup == "whole":
         return [Metric.over_seeds(claims.WHOLE, after(run, "recall_W_K2"))]
-    found = [Metric.over_seeds(claim, after(run, name)) for claim, name in RECALLS.items()]
-    found.append(Metric.over_seeds(claims.ATTENTION, after(run, "on_output")))
-    found.append(Metric.over_seeds(claims.NEAR_RANDOM, after(run, "accuracy", 1)))
-    found.append(Metric.over_seeds(claims.TRIGGER, after(run, "trigger", 2)))
-    found += [
+    metrics = [Metric.over_seeds(claim, after(run, name)) for claim, name in RECALLS.items()]
+    metrics.append(Metric.over_seeds(claims.ATTENTION, after(run, "on_output")))
+    metrics.append(Metric.over_seeds(claims.NEAR_RANDOM, after(run, "accuracy", 1)))
+    metrics.append(Metric.over_seeds(claims.TRIGGER, after(run, "trigger", 2)))
+    metrics += [
         Metric.over_seeds(claims.SPURIOUS, run["spurious/ratio"] / tau(run)),
         Metric.over_seeds(claims.FILTERED, run["toy/accuracy_exact"][:, -1]),
     ]
     worst = max(float(run[f"lemma/{name}"].max()) for name in run.names("lemmas"))
-    found += [Metric(claims.FORMULAS, worst), Metric(claims.NOTHING, too_early(run))]
+    metrics += [Metric(claims.FORMULAS, worst), Metric(claims.NOTHING, too_early(run))]
     return [
-        *found,
+        *metrics,
         Metric.over_seeds(claims.POSITIONS, placed(run)["all"], reason=_which_positions(run)),
     ]
 

@@ -54,8 +54,8 @@ def is_figure_3(config: Config) -> bool:
 def schedules(run: Run, view: View) -> Panel:
     """Draw accuracy, recalls and what the heads do, one below the other, a column a schedule."""
     size = ", paper size" if run.config.T == 256 else ""
-    found = {label: run.shipped(f"{preset}{size}") for label, preset in SCHEDULES.items()}
-    columns = [Column(label, each) for label, each in found.items() if each is not None]
+    runs = {label: run.shipped(f"{preset}{size}") for label, preset in SCHEDULES.items()}
+    columns = [Column(label, each) for label, each in runs.items() if each is not None]
     if len(columns) < 2:
         raise CannotDraw("the trainings of Figure 3 are not shipped here")
     thaw = max(column.run.config.freeze_until for column in columns)
@@ -92,8 +92,8 @@ def _title(columns: list[Column], thaw: int) -> str:
         "W_K¹, W_K² frozen": "with W_O² alone",
         "W_O² frozen": "without it",
     }
-    told = [f"{right[label]} {words}" for label, words in called.items() if label in right]
-    return f"At step {thaw}: {', '.join(told)}"
+    phrases = [f"{right[label]} {words}" for label, words in called.items() if label in right]
+    return f"At step {thaw}: {', '.join(phrases)}"
 
 
 def _right(run: Run, step: float) -> float:
