@@ -20,6 +20,7 @@ from icl_core.learners.solvers import (
     product,
 )
 from icl_core.learners.tuned import best_momentum, best_nesterov, best_rate
+from icl_core.learners.wishart import exact_floors, exact_moments
 
 __all__ = [
     "Conjugate",
@@ -33,6 +34,8 @@ __all__ = [
     "covariates",
     "error_maps",
     "evaluate",
+    "exact_floors",
+    "exact_moments",
     "expected_loss",
     "floors",
     "geometric",

@@ -35,8 +35,8 @@ class Polynomial:
     A = Sigma^-1, and the roots are always real. Otherwise A = I, and they may be complex if n is
     small compared with d.
 
-    loss          the mean expected loss on the pool of prompts
-    error         its standard error, at these coefficients
+    loss          the mean expected loss, on a pool of prompts or over all
+    error         its standard error, at these coefficients; it leaves out that they were fitted
     coefficients  c [degree + 1]
     roots         [degree], ascending; float64 if all are real, else complex128
     high          the upper end of the interval [0, high] of the basis
@@ -76,7 +76,8 @@ def moments(S: Grams, eigenvalues: Eigenvalues | None, degree: int) -> Moments:
 
 def floors(S: Grams, eigenvalues: Eigenvalues | None, degrees: Sequence[int]) -> list[Polynomial]:
     """Return for each degree the polynomial with p(0) = 1 that has the least expected loss on the
-    pool.
+    pool. Its loss there is below that of every polynomial over all prompts: evaluate it on another
+    pool, or see `wishart.exact_floors`.
 
     With `coloured` S and its eigenvalues this is the least loss of layers A_l proportional to I;
     with whitened S and None, of layers proportional to Sigma^-1.
@@ -90,7 +91,7 @@ def floors(S: Grams, eigenvalues: Eigenvalues | None, degrees: Sequence[int]) ->
     polynomials: list[Polynomial] = []
     for i, degree in enumerate(degrees):
         c = coefficients[i, : degree + 1]
-        roots = _roots(c, form.high)
+        roots = roots_of(c, form.high)
         polynomials.append(Polynomial(means[i].item(), errors[i].item(), c, roots, form.high))
     return polynomials
 
@@ -150,6 +151,8 @@ def _losses(
     return torch.cat(losses, -1).cpu()
 
 
-def _roots(c: Tensor, high: float) -> Tensor:
+def roots_of(c: Float[Tensor, "degree_1"], high: float) -> Tensor:
+    """Return the roots of a series in T_k(2 z / high - 1), ascending; complex128 if one is not
+    real."""
     roots = np.polynomial.chebyshev.chebroots(c.numpy())  # of 2 S / high - 1
     return torch.from_numpy(np.sort((roots + 1) * (high / 2)))

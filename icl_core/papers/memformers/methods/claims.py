@@ -80,14 +80,14 @@ SCALAR_REACHES_FLOOR = Claim(
 )
 KNOWN_LINES = Claim(
     id="known-lines",
-    label="known lines, largest gap to theory",
+    label="construction on the test set, gap to its exact loss",
     kind="theory",
-    text="On fresh prompts the floors, conjugate gradient with and without Σ⁻¹, Nesterov and "
-    "momentum have the errors that theory gives them.",
-    source="exact expectations for d = 5, n = 20",
+    text="The construction with the best steps loses on the test set what the moments E tr Sᵏ of "
+    "the Wishart distribution give it exactly, with one and with two layers.",
+    source="exact moments of S; log-losses .1431 and −1.0182 for d = 5, n = 20",
     at={**TASK, "layers": range(4, 11)},
     near=0.0,
-    tolerance=0.06,
+    tolerance=0.015,
 )
 BEATS_LINEAR = Claim(
     id="memory-beats-none",

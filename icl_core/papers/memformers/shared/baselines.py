@@ -1,8 +1,7 @@
 """What a learned method is measured against: classical solvers and the exact floors, on the same
 fresh prompts."""
 
-from collections.abc import Callable
-from functools import lru_cache
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ NESTEROV, MOMENTUM, BETA = (
 )  # the authors' 0.03 and 0.005 an example, on 20, as steps on R(w)
 TUNED_ON = 2**12  # prompts on which rates are tuned
 CHUNK = 2**22  # numbers of error maps held at once
+FIT = 23  # the seed of the prompts that the floor of A = a I is fitted on
 
 BASELINES = ("cg", "pcg", "gd", "momentum", "momentum_tuned", "nesterov", "nesterov_tuned")
 
@@ -28,15 +28,23 @@ Lines = dict[str, np.ndarray]
 
 
 def baseline_losses(config: Any) -> Lines:
-    """For each of `names/baselines` and the floors, `baseline/<id>`, `_error` and `_median` [K] for
-    one to `layers` steps: mean losses on fresh prompts, the standard errors of their logarithms and
-    the medians; `reference/*`: tuned learning rates and conjugate gradient's mean coefficients.
+    """Return what a learned method is measured against, for one to `layers` = K steps:
+
+    baseline/<id>, _error, _median   [K] of each of `names/baselines` and of the floors: the mean
+                                     loss on the test set, the standard error of its logarithm, the
+                                     median. "floor" (A_l ∝ Σ⁻¹) is exact, its error 0.
+    reference/<floor>_sampled, _sampled_error   [K] the mean that a floor's method has on the test
+                                     set, and the standard error of its logarithm
+    reference/<floor>_steps          [K, K] its steps
+    reference/noise, noise_scalar    [K] see `_noise_and_median`
+    reference/gd, momentum, nesterov, cg, pcg   tuned learning rates; mean coefficients
 
     In the eigenbasis of Σ, for all solvers turn with it. The authors' rates count in units of one
     over the largest eigenvalue, which is 1 in their task.
     """
-    D, depths = eigenvalues_of(config), range(1, config.layers + 1)
-    S = prompts(config)
+    D = eigenvalues_of(config)
+    depths = range(1, config.layers + 1)
+    S = prompts(config.d, config.n)
     X = learners.coloured(S, D)
     best = {
         "gd": learners.best_rate,
@@ -48,28 +56,24 @@ def baseline_losses(config: Any) -> Lines:
         for name, tune in best.items()
     }
     lines = {f"reference/{name}": value for name, value in tuned.items()} | _classical(X, D, tuned)
-    for cg, floor, pool, eigenvalues in (("cg", "floor_scalar", X, D), ("pcg", "floor", S, None)):
+    for cg, pool, eigenvalues in (("cg", X, D), ("pcg", S, None)):
         losses, solution = conjugate(pool, eigenvalues, config.layers)
         line = _line(cg, list(losses))
-        line.pop(
-            f"baseline/{cg}_median"
-        )  # over prompts with their w*: not what the other medians are over
-        lines |= {
-            **line,
-            f"reference/{cg}": mean_coefficients(solution),
-            **_floor(floor, pool, eigenvalues, config.layers),
-        }
+        # Over prompts with their w*: not what the other medians are over.
+        line.pop(f"baseline/{cg}_median")
+        lines |= {**line, f"reference/{cg}": mean_coefficients(solution)}
+    exact = learners.exact_floors(config.d, config.n, depths)
+    lines |= _floor("floor", exact, S, None)
+    # A multiple of I has no exact moments here. Fitted on other prompts, it is not too low.
+    fitted = learners.floors(learners.coloured(prompts(config.d, config.n, FIT), D), D, depths)
+    lines |= _floor("floor_scalar", fitted, X, D)
     arrays = {name: np.asarray(value, np.float32) for name, value in lines.items()}
     return {"names/baselines": names(BASELINES), **arrays}
 
 
-def prompts(config: Any) -> Tensor:
-    """S of the whole test set, [d, d, prompts]."""
-    return _prompts(config.d, config.n)
-
-
-def _prompts(d: int, n: int) -> Tensor:
-    return torch.cat([S for _, S in test_set.held_out(d, n, test_set.PROMPTS)], -1)
+def prompts(d: int, n: int, seed: int = test_set.SEED) -> Tensor:
+    """Return S of the whole test set, or of as many prompts of another seed, [d, d, prompts]."""
+    return torch.cat([S for _, S in test_set.held_out(d, n, test_set.PROMPTS, seed)], -1)
 
 
 def _classical(X: Tensor, D: Tensor, tuned: Lines) -> Lines:
@@ -103,34 +107,46 @@ def conjugate(S: Tensor, D: Tensor | None, steps: int) -> tuple[Tensor, learners
 
 
 def construction(config: Any) -> Lines:
-    """`baseline/floor` [K] and `reference/floor_steps` [K, K], NaN where there is none: a plain
-    linear transformer of L layers A_l = step_l Σ⁻¹, the inverse roots of the best polynomial of
-    degree L, attains the floor."""
-    return dict(_construction(config.d, config.n, config.layers))
+    """Return `baseline/floor` [K] and `reference/floor_steps` [K, K], NaN beyond a row's depth.
+
+    A plain linear transformer of L layers A_l = step_l Σ⁻¹, the inverse roots of the best
+    polynomial of degree L, attains the floor. Both are exact, whatever the covariance."""
+    polynomials = learners.exact_floors(config.d, config.n, range(1, config.layers + 1))
+    return {
+        "baseline/floor": np.array([each.loss for each in polynomials], np.float32),
+        "reference/floor_steps": _steps(polynomials).astype(np.float32),
+    }
 
 
-@lru_cache(maxsize=4)  # whatever the covariance and the training
-def _construction(d: int, n: int, layers: int) -> Lines:
-    line = _floor("floor", _prompts(d, n), None, layers)
-    return {name: np.asarray(value, np.float32) for name, value in line.items()}
-
-
-def _floor(name: str, S: Tensor, D: Tensor | None, layers: int) -> Lines:
-    polynomials = learners.floors(S, D, list(range(1, layers + 1)))
-    steps = [
-        [*1 / _real(polynomial.roots), *[np.nan] * (layers - len(polynomial.roots))]
-        for polynomial in polynomials
-    ]
-    noise, median = np.array([_noise_and_median(polynomial, S, D) for polynomial in polynomials]).T
+def _floor(
+    name: str, polynomials: Sequence[learners.Polynomial], S: Tensor, D: Tensor | None
+) -> Lines:
+    """Return the lines of a floor with its best `polynomials`, of one to K layers: as the exact
+    ones have it, and what they lose on the prompts S."""
+    noise, median = np.array([_noise_and_median(each, S, D) for each in polynomials]).T
+    losses = [learners.expected_loss(learners.evaluate(each, S), D) for each in polynomials]
+    pairs = [test_set.mean_and_log_error(each) for each in losses]
+    sampled, errors = np.array([[float(value) for value in pair] for pair in pairs]).T
+    is_exact = D is None
     return {
         "reference/noise" + name.removeprefix("floor"): noise,
         f"baseline/{name}_median": median,
-        f"baseline/{name}": np.array([polynomial.loss for polynomial in polynomials]),
-        f"baseline/{name}_error": np.array(
-            [polynomial.error / polynomial.loss for polynomial in polynomials]
-        ),
-        f"reference/{name}_steps": np.array(steps),
+        f"baseline/{name}": np.array([each.loss for each in polynomials]) if is_exact else sampled,
+        f"baseline/{name}_error": np.zeros(len(errors)) if is_exact else errors,
+        f"reference/{name}_steps": _steps(polynomials),
+        f"reference/{name}_sampled": sampled,
+        f"reference/{name}_sampled_error": errors,
     }
+
+
+def _steps(polynomials: Sequence[learners.Polynomial]) -> np.ndarray:
+    """Return the inverse roots of each, the smallest step first: [K, K], NaN where there are none
+    or they are not real."""
+    rows = [_real(each.roots) for each in polynomials]
+    steps = np.full((len(rows), len(rows)), np.nan)
+    for own, roots in zip(steps, rows, strict=True):
+        own[: len(roots)] = 1 / roots
+    return steps
 
 
 def mean_coefficients(done: learners.Conjugate) -> np.ndarray:

@@ -134,10 +134,11 @@ def _shown(state: loop.State) -> list[int]:
 
 
 def _evaluated(config: Any, parameters: Parameters, root: Tensor) -> dict[str, Tensor]:
-    """On the test set, [seeds]: mean loss, the error of its logarithm, median; and on batches of
-    1000, [seeds, 65]."""
-    losses = test_set.losses(parameters, config, root, test_set.held(config, test_set.PROMPTS))
-    mean, error = test_set.mean_and_log_error(losses)
+    """Return of the test set, [seeds]: the mean loss, the standard error of its logarithm and the
+    median; and the mean losses of batches of 1000, [seeds, 65]."""
+    held = test_set.held(config, test_set.PROMPTS)
+    losses, controlled = test_set.controlled_losses(parameters, config, root, held)
+    mean, error = test_set.mean_and_log_error(controlled)
     batches = test_set.batches(parameters, config, root)
     return {"loss": mean, "error": error, "median": losses.median(-1).values, "batches": batches}
 
@@ -226,8 +227,8 @@ def _watched(
 ) -> dict[str, np.ndarray]:
     """The loss on fresh prompts and each layer's distance from a multiple of Σ⁻¹, at an
     evaluation."""
-    loss = test_set.losses(parameters, config, root, held).double().mean(-1)
-    measures = {"loss": loss.cpu().numpy()}
+    _, controlled = test_set.controlled_losses(parameters, config, root, held)
+    measures = {"loss": controlled.double().mean(-1).cpu().numpy()}
     if "A" in parameters and config.preconditioner == "full":
         by_layer = (
             variants.distances(variants.preconditioners(parameters, config, root)).cpu().numpy()

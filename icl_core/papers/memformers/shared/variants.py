@@ -46,15 +46,16 @@ class Variant:
     moves_covariates: bool = False
 
     @property
+    def has_floor(self) -> bool:
+        """Whether with one matrix for all A_l it is a polynomial of its degree, so that the best
+        such polynomial bounds its loss."""
+        return self.preconditioned and self.per == "layer" and not self.moves_covariates
+
+    @property
     def equal_power(self) -> bool:
         """Whether with one matrix for all A_l it reaches every polynomial of its degree, and
         nothing else."""
-        return (
-            self.preconditioned
-            and self.per == "layer"
-            and not self.shared
-            and not self.moves_covariates
-        )
+        return self.has_floor and not self.shared
 
     @property
     def needs_examples(self) -> bool:

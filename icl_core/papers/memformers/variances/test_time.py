@@ -175,7 +175,7 @@ def references(config: Config) -> dict[str, np.ndarray]:
     """`baseline/floor` [K], `baseline/cg` [K] for one to `layers` steps: σ² changes neither."""
     model = replace(model_of(config, 0), sigma2=1.0)
     D = eigenvalues_of(model)
-    cg, _ = baselines.conjugate(coloured(baselines.prompts(model), D), D, config.layers)
+    cg, _ = baselines.conjugate(coloured(baselines.prompts(model.d, model.n), D), D, config.layers)
     return {
         **baselines.construction(model),
         "baseline/cg": cg.double().mean(-1).cpu().numpy().astype(np.float32),

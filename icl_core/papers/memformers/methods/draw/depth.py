@@ -280,11 +280,19 @@ def _knowing(run: Run) -> str:
 def _note(run: Run) -> str:
     """How exact the means are."""
     error, n, d = float(mean_of(run["evaluated/error"])[-1]), run.config.n, run.config.d
-    few = error * (PROMPTS / FEW) ** 0.5
-    text = (
-        f"Natural logarithms, on {PROMPTS:,} fresh prompts. Standard error with "
-        f"{run.config.layers} layers: ± {error:.2g}. A few prompts have very large errors: a mean "
-        f"over {FEW} prompts would be off by ± {few:.2g}."
+    key, _ = losses.floor_of(run.config)
+    noise = float(run["reference/noise" + key.removeprefix("floor")][-1])
+    layers = f"{run.config.layers} layer{'s' * (run.config.layers > 1)}"
+    text = f"Natural logarithms, on {PROMPTS:,} fresh prompts. "
+    if key == "floor":
+        text += (
+            "The floor is exact, from the moments of the Wishart distribution. A trained mean is "
+            "corrected by what the floor's own method has on these prompts in place of its exact "
+            "loss. "
+        )
+    text += (
+        f"Standard error with {layers}: ± {error:.2g}. A few prompts have very large errors: a "
+        f"mean over {FEW} prompts and their queries would be off by ± {noise:.2g}."
     )
     if n >= d:
         return text
