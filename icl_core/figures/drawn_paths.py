@@ -112,27 +112,29 @@ def paths(
     y_title: str,
     at: int,
     corners: Corners | None = None,
+    target: tuple[float, float] | None = None,
 ) -> Figure:
     """Return the tracks, which have the same start, over contour lines of the loss.
 
-    The target is the bowl's centre. Iterates after layer `at` are faint. Both axes have the same
+    The `target` is the bowl's centre unless it is given: labels with noise have their least loss
+    elsewhere. Iterates after layer `at` are faint. Both axes have the same
     scale, and a track that diverges leaves the picture instead of widening it. `corners` sets the
     picture's corners, so that they are the same in several figures.
     """
-    target = np.asarray(bowl.centre, dtype=float)
+    star = np.asarray(bowl.centre if target is None else target, dtype=float)
     start = tracks[0].points()[0]
-    low, high = corners or window([track.points() for track in tracks], start, target)
+    low, high = corners or window([track.points() for track in tracks], start, star)
     figure = Figure(layout=layout(HEIGHT, {"t": 38, "b": 56}))
     figure.add_trace(_contour_lines(bowl, low, high))
-    figure.add_trace(_mark(target, "w*, the target", "star", STAR))
+    figure.add_trace(_mark(star, "w*, the target", "star", STAR))
     for track in tracks:
         figure.add_traces(_track_traces(track, staying(track.points(), low, high), at))
     figure.add_trace(_mark(start, "start", "circle", RING))
-    away = (start - target) / (np.linalg.norm(start - target) or 1.0)
+    away = (start - star) / (np.linalg.norm(start - star) or 1.0)
     return figure.update_layout(
         xaxis=axis(x_title, range=[low[0], high[0]], showgrid=False),
         yaxis=axis(y_title, range=[low[1], high[1]], showgrid=False, scaleanchor="x", scaleratio=1),
-        annotations=[_label("w*", target, -away, 8), _label("start", start, away, 0)],
+        annotations=[_label("w*", star, -away, 8), _label("start", start, away, 0)],
         legend=legend(1 + 4 / (HEIGHT - 94)),
     )
 

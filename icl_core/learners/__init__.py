@@ -8,7 +8,14 @@ from icl_core.learners.covariance import (
     read_eigenvalues,
     rotation,
 )
-from icl_core.learners.linear import error_maps, expected_loss, sampled_loss, weight
+from icl_core.learners.linear import (
+    error_maps,
+    expected_loss,
+    inverse_factor,
+    noise_loss,
+    sampled_loss,
+    weight,
+)
 from icl_core.learners.polynomial import Polynomial, evaluate, floors
 from icl_core.learners.prompts import coloured, covariates, gram, grams
 from icl_core.learners.solvers import (
@@ -42,8 +49,10 @@ __all__ = [
     "gradient_descent",
     "gram",
     "grams",
+    "inverse_factor",
     "momentum",
     "nesterov",
+    "noise_loss",
     "parse_eigenvalues",
     "product",
     "read_eigenvalues",

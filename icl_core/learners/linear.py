@@ -9,6 +9,11 @@ and a target w* ~ N(0, Sigma^-1) the expected squared error of the query's label
 
     E = tr(Sigma C Sigma^-1 C^T).
 
+If the labels have noise, y_i = <w*, x_i> + e_i with e_i ~ N(0, v), the least-squares solution is
+off w* by S^-1 X e / n, and the loss also holds
+
+    v / n tr(Sigma (I - C) S^-1 (I - C)^T).
+
 All is computed in the eigenbasis of Sigma = diag(eigenvalues) or, where eigenvalues are None, in
 whitened coordinates. The loss is heavy-tailed over prompts: avoid sampled queries and targets where
 possible, and state the error of the mean.
@@ -46,6 +51,26 @@ def expected_loss(C: Float[Tensor, "... d d prompts"], eigenvalues: Eigenvalues 
     if eigenvalues is not None:
         squares = squares * weight(eigenvalues).to(C)[:, :, None]
     return squares.sum((-3, -2))  # [..., prompts]
+
+
+def noise_loss(
+    C: Float[Tensor, "... d d prompts"], S: Grams, eigenvalues: Eigenvalues | None, share: float
+) -> Losses:
+    """Return what noise in the labels adds to the expected loss; `share` is v / n, S invertible."""
+    factor = inverse_factor(S)  # [d, d, prompts]
+    reached = identity(S) - C
+    product = torch.einsum("...ikp,kjp->...ijp", reached, factor.to(reached))
+    squares = product.square()
+    if eigenvalues is not None:
+        squares = squares * eigenvalues.to(squares)[:, None, None]
+    return share * squares.sum((-3, -2))  # [..., prompts]
+
+
+def inverse_factor(S: Grams) -> Float[Tensor, "d d prompts"]:
+    """Return a matrix F of every prompt with F F^T = S^-1, in float64; S = L L^T, F = L^-T."""
+    lower = torch.linalg.cholesky(S.permute(2, 0, 1).double())  # [prompts, d, d]
+    one = torch.eye(len(S), dtype=lower.dtype, device=lower.device)
+    return torch.linalg.solve_triangular(lower.mT, one, upper=True).permute(1, 2, 0)
 
 
 def weight(eigenvalues: Eigenvalues) -> Float[Tensor, "d d"]:

@@ -6,7 +6,11 @@ expected loss is the quadratic form
 
     c^T G c,  G_jk = mean over prompts of sum_ij D_i / D_j T_j(S)_ij T_k(S)_ij.
 
-With b_k = T_k at S = 0, the constraint p(0) = 1 is b^T c = 1, and the least loss is at
+Noise in the labels of variance v adds, with b_k = T_k at S = 0,
+
+    v / n mean over prompts of tr Sigma (b_j I - T_j(S)) S^-1 (b_k I - T_k(S)).
+
+The constraint p(0) = 1 is b^T c = 1, and the least loss is at
 
     c = G^-1 b / (b^T G^-1 b).
 """
@@ -19,7 +23,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icl_core.learners.linear import Eigenvalues, expected_loss, identity, mean_and_error, weight
+from icl_core.learners.linear import (
+    Eigenvalues,
+    expected_loss,
+    identity,
+    inverse_factor,
+    mean_and_error,
+    noise_loss,
+    weight,
+)
 from icl_core.learners.solvers import Grams, product
 
 CHUNK = 2**18  # numbers of the basis that are computed at a time, so that they fit the CPU's cache
@@ -58,9 +70,9 @@ class Moments:
     high: float
 
 
-def moments(S: Grams, eigenvalues: Eigenvalues | None, degree: int) -> Moments:
+def moments(S: Grams, eigenvalues: Eigenvalues | None, degree: int, share: float = 0.0) -> Moments:
     """Return G for polynomials up to `degree`, in float64 on the CPU. Its leading block is the G of
-    a lower degree."""
+    a lower degree. `share` is the variance of noise in the labels over n."""
     if degree < 0:
         raise ValueError(f"degree must be at least 0, got {degree}")
     # Some prompts may have larger eigenvalues: the basis need not be bounded by 1 on every prompt.
@@ -71,22 +83,53 @@ def moments(S: Grams, eigenvalues: Eigenvalues | None, degree: int) -> Moments:
             basis = basis * weight(eigenvalues).to(basis).sqrt()[:, :, None]
         flat = basis.flatten(1)  # [degree + 1, d d chunk]
         G += flat @ flat.T
+    if share:
+        G += share * _noise_form(S, eigenvalues, degree, high)
     return Moments(G.cpu() / S.shape[-1], high)
 
 
-def floors(S: Grams, eigenvalues: Eigenvalues | None, degrees: Sequence[int]) -> list[Polynomial]:
+def _noise_form(
+    S: Grams, eigenvalues: Eigenvalues | None, degree: int, high: float
+) -> Float[Tensor, "degree_1 degree_1"]:
+    """Return the part of the noise in the labels in G, summed over prompts."""
+    G = torch.zeros(degree + 1, degree + 1, dtype=torch.float64, device=S.device)
+    b = at_zero(degree).to(S.device)[:, None, None, None]
+    start = 0
+    for basis in _bases(S, degree, high):
+        part = S[..., start : start + basis.shape[-1]]
+        start += basis.shape[-1]
+        reached = b * identity(part).double() - basis  # [degree + 1, d, d, chunk]
+        factors = torch.einsum("mikp,kjp->mijp", reached, inverse_factor(part))
+        if eigenvalues is not None:
+            factors = factors * eigenvalues.to(factors).sqrt()[:, None, None]
+        flat = factors.flatten(1)
+        G += flat @ flat.T
+    return G
+
+
+def at_zero(degree: int) -> Float[Tensor, "degree_1"]:
+    """Return b_k, the value of T_k(2 z / high - 1) at z = 0: (-1)^k."""
+    b = torch.ones(degree + 1, dtype=torch.float64)
+    b[1::2] = -1.0
+    return b
+
+
+def floors(
+    S: Grams, eigenvalues: Eigenvalues | None, degrees: Sequence[int], share: float = 0.0
+) -> list[Polynomial]:
     """Return for each degree the polynomial with p(0) = 1 that has the least expected loss on the
     pool. Its loss there is below that of every polynomial over all prompts: evaluate it on another
     pool, or see `wishart.exact_floors`.
 
     With `coloured` S and its eigenvalues this is the least loss of layers A_l proportional to I;
-    with whitened S and None, of layers proportional to Sigma^-1.
+    with whitened S and None, of layers proportional to Sigma^-1. `share` is the variance of noise
+    in the labels over n.
     """
-    form = moments(S, eigenvalues, max(degrees))
+    form = moments(S, eigenvalues, max(degrees), share)
     coefficients = torch.zeros(len(degrees), max(degrees) + 1, dtype=torch.float64)
     for row, degree in zip(coefficients, degrees, strict=True):
         row[: degree + 1] = _best(form.G[: degree + 1, : degree + 1])
-    losses = _losses(S, eigenvalues, coefficients, form.high)  # [degrees, prompts]
+    losses = _losses(S, eigenvalues, coefficients, form.high, share)  # [degrees, prompts]
     means, errors = mean_and_error(losses)  # [degrees] each
     polynomials: list[Polynomial] = []
     for i, degree in enumerate(degrees):
@@ -129,8 +172,7 @@ def _bases(S: Tensor, degree: int, high: float) -> Iterator[Float[Tensor, "degre
 
 def _best(G: Tensor) -> Tensor:
     """Return c = G^-1 b / (b^T G^-1 b), solved with G scaled to a unit diagonal."""
-    b = torch.ones(len(G), dtype=G.dtype)
-    b[1::2] = -1.0  # T_k(-1) = (-1)^k
+    b = at_zero(len(G) - 1)
     scale = G.diagonal().rsqrt()
     scaled = G * scale[:, None] * scale
     # G is singular, and the least loss zero, if the pool has fewer distinct eigenvalues than the
@@ -141,13 +183,17 @@ def _best(G: Tensor) -> Tensor:
 
 
 def _losses(
-    S: Tensor, eigenvalues: Tensor | None, coefficients: Tensor, high: float
+    S: Tensor, eigenvalues: Tensor | None, coefficients: Tensor, high: float, share: float
 ) -> Float[Tensor, "polynomials prompts"]:
     """Return the expected loss of every polynomial, a row of `coefficients`, on every prompt."""
     losses: list[Tensor] = []
+    start = 0
     for basis in _bases(S, coefficients.shape[1] - 1, high):
+        part = S[..., start : start + basis.shape[-1]]
+        start += basis.shape[-1]
         C = torch.tensordot(coefficients.to(basis), basis, 1)  # [polynomials, d, d, chunk]
-        losses.append(expected_loss(C, eigenvalues))
+        loss = expected_loss(C, eigenvalues)
+        losses.append(loss + noise_loss(C, part, eigenvalues, share) if share else loss)
     return torch.cat(losses, -1).cpu()
 
 

@@ -26,21 +26,25 @@ FINER = 13  # points per axis in all grids but the first
 Box = list[tuple[float, float]]
 
 
-def best_rate(S: Grams, eigenvalues: Eigenvalues | None, steps: int) -> float:
+def best_rate(S: Grams, eigenvalues: Eigenvalues | None, steps: int, share: float = 0.0) -> float:
     """Return the learning rate of gradient descent with the least expected loss on the pool, with
-    coordinates as in `floors`."""
-    return _best_rate(_checked(S, eigenvalues, steps), steps)
+    coordinates and `share` as in `floors`."""
+    return _best_rate(_checked(S, eigenvalues, steps, share), steps)
 
 
-def best_momentum(S: Grams, eigenvalues: Eigenvalues | None, steps: int) -> tuple[float, float]:
+def best_momentum(
+    S: Grams, eigenvalues: Eigenvalues | None, steps: int, share: float = 0.0
+) -> tuple[float, float]:
     """Return the best (rate, beta) of `momentum`, with beta from 0 to 0.999; beta is 0 if it makes
     no difference, as after one step."""
-    return _best_pair(momentum, S, eigenvalues, steps)
+    return _best_pair(momentum, _checked(S, eigenvalues, steps, share), steps)
 
 
-def best_nesterov(S: Grams, eigenvalues: Eigenvalues | None, steps: int) -> tuple[float, float]:
+def best_nesterov(
+    S: Grams, eigenvalues: Eigenvalues | None, steps: int, share: float = 0.0
+) -> tuple[float, float]:
     """Return the best (rate, beta) of `nesterov`, as `best_momentum` does."""
-    return _best_pair(nesterov, S, eigenvalues, steps)
+    return _best_pair(nesterov, _checked(S, eigenvalues, steps, share), steps)
 
 
 def _best_rate(form: Moments, steps: int) -> float:
@@ -48,10 +52,7 @@ def _best_rate(form: Moments, steps: int) -> float:
     return math.exp(_minimise(loss, [_log_rates(form)], [401])[0])
 
 
-def _best_pair(
-    method: Callable[..., Tensor], S: Tensor, eigenvalues: Tensor | None, steps: int
-) -> tuple[float, float]:
-    form = _checked(S, eigenvalues, steps)
+def _best_pair(method: Callable[..., Tensor], form: Moments, steps: int) -> tuple[float, float]:
     loss = partial(_loss, method, form, steps)
     log_rate, beta = _minimise(loss, [_log_rates(form), (0.0, LARGEST_BETA)], [97, 49])
     plain = math.log(_best_rate(form, steps))  # with beta 0
@@ -62,10 +63,10 @@ def _best_pair(
     return math.exp(plain), 0.0
 
 
-def _checked(S: Tensor, eigenvalues: Tensor | None, steps: int) -> Moments:
+def _checked(S: Tensor, eigenvalues: Tensor | None, steps: int, share: float) -> Moments:
     if steps < 1:
         raise ValueError(f"steps must be at least 1, got {steps}")
-    return moments(S, eigenvalues, steps)
+    return moments(S, eigenvalues, steps, share)
 
 
 def _log_rates(form: Moments) -> tuple[float, float]:

@@ -29,6 +29,7 @@ def measure(run: Run) -> list[Metric]:
         ]
     if config.batches == "fresh":
         found += _floors(run) + _against_cgd(run)
+        found += _with_noise(run)
         if claims.FRESH_KEEPS_UP.is_at(config):
             found.append(protocol.behind_cgd(run, claims.FRESH_KEEPS_UP, slice(5, 7)))
     elif config.batch <= FEW:
@@ -58,6 +59,19 @@ def _sampled_floor(run: Run) -> Metric:
     worst = int(gaps.argmax())
     error = float(run["reference/floor_sampled_error"][worst])
     return Metric(claims.KNOWN_LINES, float(gaps[worst]), error)
+
+
+def _with_noise(run: Run) -> list[Metric]:
+    """Where labels have noise: the trained model against conjugate gradient that is given Σ⁻¹, at
+    the worst of two to four layers, and the floor of four layers against ridge regression."""
+    if not run.config.noise or run.config.layers < 4:
+        return []
+    behind = _fresh(run)[:, 1:4] - log_from_least(run["baseline/pcg"])[1:4]
+    floor, ridge = (log_from_least(run[f"baseline/{name}"])[3] for name in ("floor", "ridge"))
+    return [
+        Metric.over_seeds(claims.NOISE_TURNS, behind[:, behind.mean(0).argmax()]),
+        Metric(claims.RIDGE, float(floor - ridge)),
+    ]
 
 
 def _trained(run: Run, claim: Claim, value: float) -> Metric:

@@ -238,6 +238,15 @@ ROWS = (
         3,
     ),
     (
+        "noise",
+        "Noise in the labels",
+        replace(LFOM, noise=2.0, beside="none"),
+        "Conjugate gradient turns back up: it fits the noise. Fixed steps stop in time, close to "
+        "ridge regression.",
+        "Beyond the paper",
+        3,
+    ),
+    (
         "underdetermined",
         "Three examples in five dimensions",
         replace(LFOM, n=3, layers=3, beside="none"),

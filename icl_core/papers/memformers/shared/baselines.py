@@ -2,6 +2,7 @@
 fresh prompts."""
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,7 @@ def baseline_losses(config: Any) -> Lines:
     """
     D = eigenvalues_of(config)
     depths = range(1, config.layers + 1)
+    share = config.noise_share
     S = prompts(config.d, config.n)
     X = learners.coloured(S, D)
     best = {
@@ -52,21 +54,24 @@ def baseline_losses(config: Any) -> Lines:
         "nesterov": learners.best_nesterov,
     }
     tuned = {
-        name: np.array([tune(X[..., :TUNED_ON], D, L) for L in depths])
+        name: np.array([tune(X[..., :TUNED_ON], D, L, share) for L in depths])
         for name, tune in best.items()
     }
-    lines = {f"reference/{name}": value for name, value in tuned.items()} | _classical(X, D, tuned)
+    lines = {f"reference/{name}": value for name, value in tuned.items()}
+    lines |= _classical(X, D, tuned, share)
     for cg, pool, eigenvalues in (("cg", X, D), ("pcg", S, None)):
-        losses, solution = conjugate(pool, eigenvalues, config.layers)
+        losses, solution = conjugate(pool, eigenvalues, config.layers, share)
         line = _line(cg, list(losses))
         # Over prompts with their w*: not what the other medians are over.
         line.pop(f"baseline/{cg}_median")
         lines |= {**line, f"reference/{cg}": mean_coefficients(solution)}
-    exact = learners.exact_floors(config.d, config.n, depths)
-    lines |= _floor("floor", exact, S, None)
+    lines |= _floor("floor", exact_floors(config), S, None, share)
     # A multiple of I has no exact moments here. Fitted on other prompts, it is not too low.
-    fitted = learners.floors(learners.coloured(prompts(config.d, config.n, FIT), D), D, depths)
-    lines |= _floor("floor_scalar", fitted, X, D)
+    others = learners.coloured(prompts(config.d, config.n, FIT), D)
+    fitted = learners.floors(others, D, depths, share)
+    lines |= _floor("floor_scalar", fitted, X, D, share)
+    if share:
+        lines["baseline/ridge"] = np.full(config.layers, ridge(S, share))
     arrays = {name: np.asarray(value, np.float32) for name, value in lines.items()}
     return {"names/baselines": names(BASELINES), **arrays}
 
@@ -76,7 +81,21 @@ def prompts(d: int, n: int, seed: int = test_set.SEED) -> Tensor:
     return torch.cat([S for _, S in test_set.held_out(d, n, test_set.PROMPTS, seed)], -1)
 
 
-def _classical(X: Tensor, D: Tensor, tuned: Lines) -> Lines:
+def exact_floors(config: Any) -> list[learners.Polynomial]:
+    """Return the best fixed steps A_l ∝ Σ⁻¹ of one to `layers` layers, for the noise of the
+    labels."""
+    depths = range(1, config.layers + 1)
+    return learners.exact_floors(config.d, config.n, depths, Fraction(config.noise) ** 2)
+
+
+def ridge(S: Tensor, share: float) -> float:
+    """Return what ridge regression with λ = τ² / n loses in whitened coordinates, in the mean over
+    prompts: no method loses less, for w* and noise are Gaussian. `share` is λ."""
+    eigenvalues = torch.linalg.eigvalsh(S.permute(2, 0, 1).double())  # [prompts, d]
+    return float((share / (eigenvalues + share)).sum(1).mean())
+
+
+def _classical(X: Tensor, D: Tensor, tuned: Lines, share: float) -> Lines:
     """The methods with constant settings, the authors' and the best for each depth."""
     unit, layers = float(D.max()), len(tuned["gd"])
     methods: dict[str, tuple[Callable[..., Tensor], Any]] = {
@@ -89,20 +108,28 @@ def _classical(X: Tensor, D: Tensor, tuned: Lines) -> Lines:
     lines: Lines = {}
     for name, (method, settings) in methods.items():
         losses = [
-            _linear(X, D, L, method, tuple(map(float, values)))
+            _linear(X, D, L, method, tuple(map(float, values)), share)
             for L, values in enumerate(settings, 1)
         ]
         lines |= _line(name, losses)
     return lines
 
 
-def conjugate(S: Tensor, D: Tensor | None, steps: int) -> tuple[Tensor, learners.Conjugate]:
-    """What conjugate gradient loses after each step for sampled w*, [steps, prompts], and what it
-    did. In the eigenbasis of Σ, or (D None) in whitened coordinates, where it knows Σ⁻¹."""
+def conjugate(
+    S: Tensor, D: Tensor | None, steps: int, share: float = 0.0
+) -> tuple[Tensor, learners.Conjugate]:
+    """Return what conjugate gradient loses after each step for sampled w*, [steps, prompts], and
+    what it did. In the eigenbasis of Σ, or (D None) in whitened coordinates, where it knows Σ⁻¹.
+    With noise in the labels, of variance n `share`, it runs towards the least-squares solution."""
     generator = torch.Generator().manual_seed(2**31 + 19)
     white = task.gaussian((S.shape[0], S.shape[-1]), generator)
     target = white if D is None else white / D.sqrt().to(white)[:, None]
-    done = learners.conjugate_gradient(S, target, steps)
+    fitted = target
+    if share:
+        noise = share**0.5 * task.gaussian((S.shape[0], S.shape[-1]), generator)
+        factor = learners.inverse_factor(S).to(S)  # F Fᵀ = S⁻¹
+        fitted = target + torch.einsum("ijp,jp->ip", factor, noise)
+    done = learners.conjugate_gradient(S, fitted, steps)
     return learners.sampled_loss(done.iterates - target, D)[1:], done
 
 
@@ -111,7 +138,7 @@ def construction(config: Any) -> Lines:
 
     A plain linear transformer of L layers A_l = step_l Σ⁻¹, the inverse roots of the best
     polynomial of degree L, attains the floor. Both are exact, whatever the covariance."""
-    polynomials = learners.exact_floors(config.d, config.n, range(1, config.layers + 1))
+    polynomials = exact_floors(config)
     return {
         "baseline/floor": np.array([each.loss for each in polynomials], np.float32),
         "reference/floor_steps": _steps(polynomials).astype(np.float32),
@@ -119,12 +146,16 @@ def construction(config: Any) -> Lines:
 
 
 def _floor(
-    name: str, polynomials: Sequence[learners.Polynomial], S: Tensor, D: Tensor | None
+    name: str,
+    polynomials: Sequence[learners.Polynomial],
+    S: Tensor,
+    D: Tensor | None,
+    share: float,
 ) -> Lines:
     """Return the lines of a floor with its best `polynomials`, of one to K layers: as the exact
     ones have it, and what they lose on the prompts S."""
-    noise, median = np.array([_noise_and_median(each, S, D) for each in polynomials]).T
-    losses = [learners.expected_loss(learners.evaluate(each, S), D) for each in polynomials]
+    noise, median = np.array([_noise_and_median(each, S, D, share) for each in polynomials]).T
+    losses = [test_set.losses_of(learners.evaluate(each, S), S, D, share) for each in polynomials]
     pairs = [test_set.mean_and_log_error(each) for each in losses]
     sampled, errors = np.array([[float(value) for value in pair] for pair in pairs]).T
     is_exact = D is None
@@ -160,11 +191,19 @@ def mean_coefficients(done: learners.Conjugate) -> np.ndarray:
 
 
 def _linear(
-    S: Tensor, D: Tensor, steps: int, method: Callable[..., Tensor], settings: tuple[float, ...]
+    S: Tensor,
+    D: Tensor,
+    steps: int,
+    method: Callable[..., Tensor],
+    settings: tuple[float, ...],
+    share: float,
 ) -> Tensor:
     chunk = max(64, CHUNK // (len(S) ** 2 * (steps + 1)))
-    parts = (learners.error_maps(method, part, steps, *settings)[-1] for part in S.split(chunk, -1))
-    return torch.cat([learners.expected_loss(C, D) for C in parts], -1)
+    losses: list[Tensor] = []
+    for part in S.split(chunk, -1):
+        C = learners.error_maps(method, part, steps, *settings)[-1]
+        losses.append(test_set.losses_of(C, part, D, share))
+    return torch.cat(losses, -1)
 
 
 def _line(name: str, losses: list[Tensor]) -> Lines:
@@ -179,14 +218,14 @@ def _line(name: str, losses: list[Tensor]) -> Lines:
 
 
 def _noise_and_median(
-    best: learners.Polynomial, S: Tensor, D: Tensor | None
+    best: learners.Polynomial, S: Tensor, D: Tensor | None, share: float
 ) -> tuple[float, float]:
     """Of what the best polynomial in the mean loses: the standard error of the logarithm of a mean
     over 1000 prompts, each with its own w* and query, and the median over prompts."""
     generator, sampled, expected = torch.Generator().manual_seed(2**31 + 31), [], []
     for part in S.split(test_set.BLOCK, -1):
         C = learners.evaluate(best, part)
-        expected.append(learners.expected_loss(C, D))
+        expected.append(test_set.losses_of(C, part, D, share))
         C = C * (1 if D is None else learners.weight(D).sqrt().to(part)[:, :, None])
         target, query = (task.gaussian(part.shape[1:], generator) for _ in range(2))
         sampled.append(((C * target).sum(1) * query).sum(0).square())

@@ -247,7 +247,9 @@ def _batch(of: Mapping[int, Batches], leaders: Sequence[int], step: int) -> Batc
         return first
     each = [drawn[leader] for leader in leaders]
     queries = [batch.query for batch in each if batch.query is not None]
+    noises = [batch.noise for batch in each if batch.noise is not None]
     S, target = (
         torch.cat(parts) for parts in zip(*((batch.S, batch.target) for batch in each), strict=True)
     )
-    return Batch(S, target, None, torch.cat(queries) if queries else None)
+    query = torch.cat(queries) if queries else None
+    return Batch(S, target, None, query, torch.cat(noises) if noises else None)

@@ -4,7 +4,13 @@ from typing import Any
 
 import torch
 
-from icl_core.papers.memformers.shared.task import Batch, Pool, fixed_batch, gaussian
+from icl_core.papers.memformers.shared.task import (
+    Batch,
+    Pool,
+    fixed_batch,
+    gaussian,
+    label_noise,
+)
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
 RESAMPLED = 100  # steps that a batch is kept for in the paper's text
@@ -17,8 +23,9 @@ class Batches:
         # of the seed alone: every depth and what is trained beside it meet the same prompts
         self.config, self.generator = config, torch.Generator().manual_seed(30_000 + config.seed)
         self.examples = VARIANTS[config.variant].needs_examples
+        drawn_one_by_one = self.examples or config.noise > 0
         self.pool = (
-            Pool(config, self.generator, self.examples) if config.batches == "fresh" else None
+            Pool(config, self.generator, drawn_one_by_one) if config.batches == "fresh" else None
         )
         self.kept: Batch | None = None
         self.period = -1
@@ -26,10 +33,13 @@ class Batches:
     def at(self, step: int) -> Batch:
         """The batch of a step; steps in order, or from the start of a period."""
         if self.pool is not None:
-            S, U = self.pool.take(self.config.seeds, self.config.batch, self.generator)
-            return Batch(
-                S, gaussian((len(S), self.config.d, 1, self.config.batch), self.generator), U
-            )
+            config = self.config
+            S, U = self.pool.take(config.seeds, config.batch, self.generator)
+            target = gaussian((len(S), config.d, 1, config.batch), self.generator)
+            if U is None or not config.noise:
+                return Batch(S, target, U)
+            noise = label_noise(U, config.noise, self.generator)
+            return Batch(S, target, U if self.examples else None, noise=noise)
         period = step // RESAMPLED if self.config.batches == "resampled" else 0
         if self.kept is None or self.period != period:
             # a generator of its own for each period: a run that is resumed meets the same batch

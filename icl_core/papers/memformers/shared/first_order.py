@@ -41,9 +41,16 @@ def plus_product(
     return found  # [seeds, d, m, prompts]
 
 
-def errors(table: Table, S: Tensor, target: Tensor, gradients: Tensor | None = None) -> Tensor:
-    """w* − w_L of every prompt, [seeds, d, m, prompts]; all gradients go to `gradients` [seeds, L
-    d, m prompts]."""
+def errors(
+    table: Table,
+    S: Tensor,
+    target: Tensor,
+    gradients: Tensor | None = None,
+    noise: Tensor | None = None,
+) -> Tensor:
+    """Return w* − w_L of every prompt, [seeds, d, m, prompts]; all gradients, with their sign
+    changed, go to `gradients` [seeds, L d, m prompts]. `noise` is that of a `Batch`: it is in every
+    gradient."""
     seeds = max(S.shape[0], table.shape[0])
     _, d, m, prompts = target.shape
     columns, error = columns_of(S), target.expand(seeds, d, m, prompts)
@@ -51,7 +58,7 @@ def errors(table: Table, S: Tensor, target: Tensor, gradients: Tensor | None = N
         gradients = target.new_empty(seeds, table.shape[1], m * prompts)
     for at in range(0, table.shape[1], d):
         end = at + d
-        gradients[:, at:end] = plus_product(None, columns, error).reshape(seeds, d, m * prompts)
+        gradients[:, at:end] = plus_product(noise, columns, error).reshape(seeds, d, m * prompts)
         flat = error.reshape(seeds, d, m * prompts)
         error = torch.baddbmm(flat, table[:, at:end, :end], gradients[:, :end], alpha=-1).view(
             seeds, d, m, prompts
@@ -89,7 +96,7 @@ def loss_and_slopes(table: Table, batch: Batch) -> tuple[Tensor, Tensor]:
 def _chunk(table: Table, batch: Batch, prompts: int, gradients: Tensor, slopes: Tensor) -> Tensor:
     """The summed loss over `prompts`, [seeds]; `gradients` and the loss' `slopes` by every layer's
     error are filled, [seeds, L d, m prompts]."""
-    error = errors(table, batch.S, batch.target, gradients)
+    error = errors(table, batch.S, batch.target, gradients, batch.noise)
     loss, slope = loss_and_slope(error, batch.query, prompts)
     d, columns = batch.S.shape[1], columns_of(batch.S)
     for at in range(table.shape[1] - d, -1, -d):

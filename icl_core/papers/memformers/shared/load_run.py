@@ -137,6 +137,12 @@ def prompt_of(run: Run, index: int) -> tuple[Tensor, Tensor, Tensor]:
     )
 
 
+def label_noise_of(run: Run, index: int) -> Tensor:
+    """Return the noise τ ε in the labels of the prompt `prompt_of` that index, [n]; 0 without."""
+    generator = torch.Generator().manual_seed(2**31 + 43 + index)
+    return run.config.noise * torch.randn(run.config.n, generator=generator)
+
+
 def iterates(parameters: Parameters, config: Any, root: Tensor, batch: Batch) -> Tensor:
     """w_0 to w_L of a batch with sampled w*, whitened, of the first seed: [L + 1, d, prompts].
 

@@ -20,7 +20,8 @@ def errors(parameters: Parameters, config: Any, root: Tensor, batch: Batch) -> T
     """w* − w_L in whitened coordinates, [seeds, d, m, prompts]. `root` Σ^½, [seeds, d, d]."""
     variant = VARIANTS[config.variant]
     if variant.has_one_w:
-        return first_order.errors(variants.table(parameters, config, root), batch.S, batch.target)
+        table = variants.table(parameters, config, root)
+        return first_order.errors(table, batch.S, batch.target, noise=batch.noise)
     Gamma = variants.coefficients(parameters, variant.id)
     if not variant.moves_covariates:
         return _by_token(variants.preconditioners(parameters, config, root), Gamma, batch)
@@ -91,7 +92,9 @@ def _moving(A: Tensor, B: Tensor, Gamma: Tensor, start: Tensor, batch: Batch) ->
     T = start[..., None].expand(seeds, d, d, prompts)
     labels, covariates = [], []  # what each layer's attention leaves in its register
     for layer in range(A.shape[1]):
-        seen = _times(T, _times(S, error))  # the gradient, as the moved covariates see it
+        pull = _times(S, error)
+        pull = pull if batch.noise is None else pull + batch.noise
+        seen = _times(T, pull)  # the gradient, as the moved covariates see it
         pulled = _mapped(A[:, layer].transpose(1, 2), T)  # Aᵀ T
         labels.append(_times(pulled.transpose(1, 2), seen))
         covariates.append(

@@ -83,6 +83,19 @@ def check_spectrum(config: Task) -> None:
         read_eigenvalues(config.own, config.d)
 
 
+def check_noise(config: Any) -> None:
+    """Refuse noise in the labels where no form of the model has it: with a Γ for every token or
+    entry; and where S is singular, so that least squares has no single solution."""
+    variant = VARIANTS[config.variant]
+    if config.noise and variant.needs_examples:
+        raise BadSetting(f"noise must be 0 for {variant.label}, got {config.noise:g}")
+    if config.noise and config.n < config.d:
+        raise BadSetting(
+            f"noise must be 0 with fewer examples than dimensions, got {config.noise:g} with "
+            f"n = {config.n}, d = {config.d}"
+        )
+
+
 def task_of(config: Task) -> dict[str, Any]:
     """The fields of its task."""
     return {name: getattr(config, name) for name in knobs_of(Task)}
@@ -93,6 +106,15 @@ class Training(Task):
     """A task and how a model is trained on it. Who inherits adds what the model is: see `Model`."""
 
     sigma2: float = slider("variance σ²", 0.01, 100.0, default=1.0, log=True, group=TASK)
+    noise: float = slider(
+        "noise in the labels τ",
+        0.0,
+        5.0,
+        default=0.0,
+        group=TASK,
+        added=True,
+        help="y = ⟨w*, x⟩ + τ ε; ⟨w*, x⟩ itself has standard deviation √d",
+    )
     layers: int = slider(
         "layers, up to L", 1, 10, default=4, group=MODEL, help="one model for each depth"
     )
@@ -125,14 +147,20 @@ class Training(Task):
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
     @property
+    def noise_share(self) -> float:
+        """τ² / n, the variance of the noise that a mean over the examples keeps."""
+        return self.noise**2 / self.n
+
+    @property
     def tested(self) -> int:
         """How many prompts its models are evaluated on."""
         return test_set.PROMPTS
 
     def check(self) -> None:
-        """Refuse a spectrum that is none, and what does not fit the memory: then say which batch
-        would."""
+        """Refuse a spectrum that is none, noise that a model cannot have, and what does not fit the
+        memory: then say which batch would."""
         check_spectrum(self)
+        check_noise(self)
         fixed, needed = memory(self, 0), memory(self, self.batch)
         fits = self.batch * (device.memory() - fixed) // max(1, needed - fixed)
         would = f" (a batch of {fits} would)" if 0 < fits < self.batch else ""
@@ -168,7 +196,9 @@ def memory(config: Any, prompts: int) -> int:
     # the test set in both coordinates, and the examples of a block of it, turned for each seed
     evaluated = config.tested * 2 * config.d**2 + 2**12 * one * (1 + 2 * config.seeds)
     if fresh:  # a pool, and what is drawn of one however small the batch is
-        a_prompt = one + config.d**2 / BLOCKS if variant.needs_examples else config.d**2
+        a_prompt = (
+            one + config.d**2 / BLOCKS if variant.needs_examples or config.noise else config.d**2
+        )
         held = BLOCKS * prompts * config.seeds * a_prompt + min(FEWEST * a_prompt, POOL)
     else:  # a batch, of which the seeds' parts are joined
         held = prompts * config.seeds * max(2 * one, one + 2 * config.d**2)

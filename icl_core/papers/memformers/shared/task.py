@@ -78,12 +78,14 @@ class Batch:
             sums
     U  [seeds, d, n, prompts] the examples, if a model needs them one by one
     query  [seeds, d, prompts], or None: integrated out
+    noise  [seeds, d, m, prompts] U ε / n of labels y = ⟨w*, x⟩ + ε, or None: labels without noise
     """
 
     S: Tensor
     target: Tensor
     U: Tensor | None = None
     query: Tensor | None = None
+    noise: Tensor | None = None
 
     @property
     def prompts(self) -> int:
@@ -91,8 +93,11 @@ class Batch:
 
     def part(self, prompts: slice) -> "Batch":
         """Some of the prompts."""
-        U, query = (each if each is None else each[..., prompts] for each in (self.U, self.query))
-        return Batch(self.S[..., prompts], self.target[..., prompts], U, query)
+        U, query, noise = (
+            each if each is None else each[..., prompts]
+            for each in (self.U, self.query, self.noise)
+        )
+        return Batch(self.S[..., prompts], self.target[..., prompts], U, query, noise)
 
 
 class Pool:
@@ -149,10 +154,21 @@ def fixed_batch(config: Any, generator: torch.Generator, examples: bool) -> Batc
     )
     target = gaussian((drawn, config.d, 1, config.batch), generator)
     query = gaussian((drawn, config.d, config.batch), generator)
+    noise = label_noise(U, config.noise, generator) if config.noise else None
     if common:
         turn = rotations(config)
         U, target, query = turned(turn, U[0]), turned(turn, target[0]), turned(turn, query[0])
-    return Batch(torch.stack([gram(each) for each in U]), target, U if examples else None, query)
+        noise = None if noise is None else turned(turn, noise[0])
+    S = torch.stack([gram(each) for each in U])
+    return Batch(S, target, U if examples else None, query, noise)
+
+
+def label_noise(U: Tensor, noise: float, generator: torch.Generator) -> Tensor:
+    """Return U ε / n of labels with noise ε ~ N(0, `noise`²), [seeds, d, 1, prompts], of the
+    examples U [seeds, d, n, prompts]."""
+    seeds, _, n, prompts = U.shape
+    epsilon = noise * gaussian((seeds, 1, n, prompts), generator)
+    return (U * epsilon).sum(2, keepdim=True) / n
 
 
 def rotations(config: Any) -> Tensor:
@@ -170,8 +186,21 @@ def turned(turn: Tensor, vectors: Tensor) -> Tensor:
     return (turn @ vectors.flatten(1)).unflatten(2, vectors.shape[1:])
 
 
-def integrated(S: Tensor, U: Tensor | None = None) -> Batch:
-    """The prompts S [d, d, prompts] (and U [d, n, prompts]) with w* and the query integrated out;
-    for all seeds."""
+def integrated(S: Tensor, U: Tensor | None = None, share: float = 0.0) -> Batch:
+    """Return the prompts S [d, d, prompts] (and U [d, n, prompts]) with w* and the query integrated
+    out, and noise in the labels of variance n `share` as well; for all seeds."""
     unit = torch.eye(S.shape[0], dtype=S.dtype, device=S.device)[None, :, :, None]  # [1, d, d, 1]
-    return Batch(S[None], unit.expand(1, -1, -1, S.shape[-1]), U[None] if U is not None else None)
+    target = unit.expand(1, -1, -1, S.shape[-1])
+    examples = None if U is None else U[None]
+    if not share:
+        return Batch(S[None], target, examples)
+    # U ε / n has covariance `share` S: d more columns, without a target, stand for it.
+    root = torch.linalg.cholesky(S.permute(2, 0, 1).double()).to(S) * share**0.5
+    columns = root.permute(1, 2, 0)[None]  # [1, d, d, prompts]
+    none = torch.zeros_like(columns)
+    return Batch(
+        S[None],
+        torch.cat([target, none], 2),
+        examples,
+        noise=torch.cat([none, columns], 2),
+    )

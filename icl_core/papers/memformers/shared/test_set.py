@@ -2,16 +2,31 @@
 integrated out."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from icl_core.learners import covariates, evaluate, exact_floors, expected_loss, gram
+from icl_core.learners import (
+    covariates,
+    evaluate,
+    exact_floors,
+    expected_loss,
+    gram,
+    noise_loss,
+)
 from icl_core.machine import device
 from icl_core.papers.memformers.shared import model
-from icl_core.papers.memformers.shared.task import Batch, gaussian, integrated, rotations, turned
+from icl_core.papers.memformers.shared.task import (
+    Batch,
+    gaussian,
+    integrated,
+    label_noise,
+    rotations,
+    turned,
+)
 from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters
 
 WATCHED = 2**13  # prompts at each evaluation during training
@@ -62,7 +77,8 @@ def losses(parameters: Parameters, config: Any, root: Tensor, blocks: Blocks) ->
     for U, S in blocks:
         for start in range(0, BLOCK, size):
             part = slice(start, start + size)
-            batch = integrated(S[..., part], None if U is None else U[..., part])
+            examples = None if U is None else U[..., part]
+            batch = integrated(S[..., part], examples, config.noise_share)
             found.append(model.errors(parameters, config, root, batch).square().sum((1, 2)))
     return torch.cat(found, -1)
 
@@ -79,17 +95,29 @@ def controlled_losses(
     plain = losses(parameters, config, root, blocks)
     if not (VARIANTS[config.variant].has_floor and config.preconditioner == "full"):
         return plain, plain
-    sampled, expected = floor_losses(config.d, config.n, config.layers, plain.shape[-1])
+    prompts = plain.shape[-1]
+    sampled, expected = floor_losses(config.d, config.n, config.layers, prompts, config.noise)
     return plain, plain + (expected - sampled)
 
 
 @lru_cache(maxsize=32)  # every model, seed and evaluation of a task and depth asks for the same
-def floor_losses(d: int, n: int, layers: int, prompts: int) -> tuple[Tensor, float]:
+def floor_losses(
+    d: int, n: int, layers: int, prompts: int, noise: float = 0.0
+) -> tuple[Tensor, float]:
     """Return what the best fixed steps lose on each of the first `prompts` of the test set,
-    [prompts], and their exact expected loss."""
-    best = exact_floors(d, n, [layers])[0]
-    blocks = [expected_loss(evaluate(best, S), None) for _, S in held_out(d, n, prompts)]
+    [prompts], and their exact expected loss; labels have noise of that standard deviation."""
+    best = exact_floors(d, n, [layers], Fraction(noise) ** 2)[0]
+    blocks: list[Tensor] = []
+    for _, S in held_out(d, n, prompts):
+        blocks.append(losses_of(evaluate(best, S), S, None, noise**2 / n))
     return torch.cat(blocks), best.loss
+
+
+def losses_of(C: Tensor, S: Tensor, eigenvalues: Tensor | None, share: float) -> Tensor:
+    """Return the expected loss on every prompt S of a method that leaves the error map C, with
+    noise in the labels of variance n `share`: [..., prompts] float64 where there is noise."""
+    loss = expected_loss(C, eigenvalues)
+    return loss + noise_loss(C, S, eigenvalues, share) if share else loss
 
 
 def batches(parameters: Parameters, config: Any, root: Tensor) -> Tensor:
@@ -102,7 +130,8 @@ def batches(parameters: Parameters, config: Any, root: Tensor) -> Tensor:
         target, query = (gaussian((config.d, BLOCK), generator) for _ in range(2))
         U = turned(turn, U)  # [seeds, d, n, block]
         S = torch.stack([gram(each) for each in U])
-        batch = Batch(S, turned(turn, target[:, None]), U if examples else None)
+        noise = label_noise(U, config.noise, generator) if config.noise else None
+        batch = Batch(S, turned(turn, target[:, None]), U if examples else None, noise=noise)
         missed = model.errors(parameters, config, root, batch)[:, :, 0] * turned(turn, query)
         found.append(missed.sum(1).square())
     losses = torch.cat(found, -1)

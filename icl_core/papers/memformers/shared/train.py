@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from icl_core.contract.experiment import Diverged, Tensors
-from icl_core.learners import conjugate_gradient
+from icl_core.learners import conjugate_gradient, inverse_factor
 from icl_core.papers.memformers.shared import model, test_set, variants
 from icl_core.papers.memformers.shared.batches import Batches
 from icl_core.papers.memformers.shared.task import FEWEST, covariances, roots
@@ -260,7 +260,12 @@ def on_own_batch(config: Any) -> dict[str, np.ndarray]:
             "ij,jkp,kl->ilp", root, batch.S[seed], root
         )  # these prompts, not others of their kind
         target = inverse @ batch.target[seed, :, 0]
-        done = conjugate_gradient(X, target, config.layers)
+        fitted = target
+        if batch.noise is not None:  # the least-squares solution is off w* by S⁻¹ U ε / n
+            factor = inverse_factor(X).to(X)
+            noise = root @ batch.noise[seed, :, 0]
+            fitted = target + torch.einsum("ijp,kjp,kp->ip", factor, factor, noise)
+        done = conjugate_gradient(X, fitted, config.layers)
         missed = root @ (done.iterates - target)  # [K + 1, d, prompts], whitened
         query = batch.query[seed] if batch.query is not None else None
         loss = missed.square().sum(1) if query is None else (missed * query).sum(1).square()

@@ -61,9 +61,8 @@ def _train(config: Model, model: Timed, resumed: Tensors, report: Report) -> dic
     batches, held = Batches(config), test_set.held(config, test_set.WATCHED)
 
     def watch(step: int) -> loop.Measures:
-        return {
-            "loss": test_set.losses(parameters, config, root, held).double().mean(-1).cpu().numpy()
-        }
+        _, controlled = test_set.controlled_losses(parameters, config, root, held)
+        return {"loss": controlled.double().mean(-1).cpu().numpy()}
 
     of = without(model.frozen, problem(config, parameters, root, batches, watch))
     try:

@@ -42,6 +42,7 @@ RINGS = (
     " Rings are the paper's points. Whiskers are two standard deviations of a mean over 1000 "
     "prompts, as many as the authors test on. Their classical methods see 19 of the 20 examples."
 )
+RIDGE = "ridge, the best of all methods"
 CLOSE = 0.1  # log-losses that differ by less count as equal
 FEW = 1000  # prompts that the authors evaluate on
 
@@ -141,10 +142,19 @@ def _floors(run: Run, view: View) -> list[Curve]:
     own = losses.floor_of(run.config)
     other = ("floor", FULL) if own[0] == "floor_scalar" else ("floor_scalar", SCALAR)
     every = [own, other] if view.overlay == "all" else [own]
-    return [
+    curves = [
         Curve(label, run["depth/layers"], log_of(run[f"baseline/{key}"]), "floor")
         for key, label in every
     ]
+    return [*curves, *ridge(run)]
+
+
+def ridge(run: Run) -> list[Curve]:
+    """Return the line of ridge regression, which no method passes, where labels have noise."""
+    if not run.config.noise:
+        return []
+    losses_of_ridge = log_of(run["baseline/ridge"])
+    return [Curve(RIDGE, run["depth/layers"], losses_of_ridge, "construction", "dot")]
 
 
 def limits(run: Run, zero: float) -> tuple[float, float]:

@@ -76,6 +76,7 @@ def depth(run: Run, view: View) -> Panel:
             for name, x, y, kind in _beside(run, x)
         ),
         Curve("floor", x, begun * log_of(run[f"baseline/{key}"]), "floor"),
+        *by_depth.ridge(run),
     ]
     zero = float(np.log(run.config.d))
     figure, ringed = (
@@ -238,13 +239,16 @@ def path(run: Run, view: View) -> Panel:
         [_track(name, of[name], plane, lost[name]) for name in names] for of in (every, finished)
     )
     goal = problem.target[plane, 0].double().numpy()
-    bowl = Bowl(problem.S[plane][:, plane, 0].double().numpy(), tuple(goal.tolist()))
+    centre = tuple(problem.fitted[plane, 0].tolist())
+    bowl = Bowl(problem.S[plane][:, plane, 0].double().numpy(), centre)
     titles = [
         f"eigenvector {axis + 1} (λ = {float(problem.eigenvalues[axis]):.3g})" for axis in plane
     ]
     corners = window([each.points() for each in ends], tracks[0].points()[0], goal)
     own, cg = (f"{lost[name][-1]:.2g}" for name in ("trained", "CGD"))
-    figure = figures.paths(tracks, bowl, titles[0], titles[1], at=depth, corners=corners)
+    figure = figures.paths(
+        tracks, bowl, titles[0], titles[1], at=depth, corners=corners, target=tuple(goal.tolist())
+    )
     return Panel(
         f"One prompt's error is {own}, with CGD {cg}",
         "Each dot is a layer's guess at the hidden weights, from the start to the star w*, in "
@@ -252,7 +256,7 @@ def path(run: Run, view: View) -> Panel:
         "knows Σ⁻¹ heads straight for the star. Gradient descent falls down the steep side, "
         "then creeps along the valley. The construction, a model with the best fixed steps put "
         "in, is drawn from the first training step on. Without training the blue path misses "
-        "the star.",
+        "the star." + trajectory.NOISY * bool(run.config.noise),
         fitted(figure, _width(run)),
     )
 

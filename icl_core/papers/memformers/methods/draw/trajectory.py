@@ -20,16 +20,26 @@ KINDS = {
     "Nesterov": "nesterov",
     "CGD": "conjugate gradient",
 }  # colours, where they have another name
+NOISY = (
+    " The labels have noise: the rings' centre, where conjugate gradient arrives, is the "
+    "least-squares solution, and not w*."
+)
 Paths = dict[str, Tensor]
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A prompt in the eigenbasis of Σ, with a last axis of one prompt: S [d, d, 1], w* [d, 1];
-    eigenvalues [d]."""
+    """A prompt in the eigenbasis of Σ, with a last axis of one prompt.
+
+    S            [d, d, 1]
+    target       w* [d, 1]
+    fitted       [d, 1] the least-squares solution: w* itself where labels have no noise
+    eigenvalues  [d]
+    """
 
     S: Tensor
     target: Tensor
+    fitted: Tensor
     eigenvalues: Tensor
 
     def losses(self, path: Tensor) -> np.ndarray:
@@ -57,10 +67,11 @@ def trajectory_panel(run: Run, view: View) -> Panel:
     ]
     plane, values = [across, up], problem.eigenvalues.tolist()
     bowl = Bowl(
-        problem.S[plane][:, plane, 0].double().numpy(), tuple(problem.target[plane, 0].tolist())
+        problem.S[plane][:, plane, 0].double().numpy(), tuple(problem.fitted[plane, 0].tolist())
     )
     names = [f"along eigenvector {axis + 1} of Σ (eigenvalue {values[axis]:.3g})" for axis in plane]
-    figure = figures.paths(tracks, bowl, *names, at=shown)
+    target = tuple(problem.target[plane, 0].tolist())
+    figure = figures.paths(tracks, bowl, *names, at=shown, target=target)
     return Panel(
         _title(losses, shown),
         _caption(run),
@@ -68,7 +79,7 @@ def trajectory_panel(run: Run, view: View) -> Panel:
         data=_table(paths, losses, plane),
         note="The rings are lines of equal loss on this prompt's own examples, with all other "
         "coordinates at w*; the paths are seen from above the plane. The error is that on a fresh "
-        "query, eᵀ Σ e.",
+        "query, eᵀ Σ e." + NOISY * bool(run.config.noise),
     )
 
 
@@ -86,8 +97,15 @@ def solved(run: Run, view: View, depth: int) -> tuple[Problem, Paths]:
     white, turn = gram(U[..., None]), found.rotation.float()
     shrink = found.eigenvalues.float().sqrt()[:, None]
     S = torch.einsum("ia,abp,jb->ijp", shrink * turn, white, shrink * turn)
-    problem = Problem(S, (turn @ target / shrink[:, 0])[:, None], found.eigenvalues.float())
-    batch = Batch(white[None], target[None, :, None, None], U[None, ..., None])
+    problem_target = (turn @ target / shrink[:, 0])[:, None]  # [d, 1]
+    white_fitted, pull = target[:, None], None
+    if run.config.noise:
+        noise = U @ load_run.label_noise_of(run, view.prompt) / run.config.n  # U ε / n, [d]
+        white_fitted = target[:, None] + torch.linalg.solve(white[..., 0], noise)[:, None]
+        pull = noise[None, :, None, None]
+    fitted = turn @ white_fitted / shrink
+    problem = Problem(S, problem_target, fitted, found.eigenvalues.float())
+    batch = Batch(white[None], target[None, :, None, None], U[None, ..., None], noise=pull)
     parameters = load_run.parameters_at(run, view.seed_shown, depth, run.snapshot_at(view))
     config, root = (
         replace(run.config, layers=depth, seeds=1),
@@ -96,12 +114,12 @@ def solved(run: Run, view: View, depth: int) -> tuple[Problem, Paths]:
     learned = load_run.iterates(parameters, config, root, batch)
     return problem, {
         "gradient descent": gradient_descent(
-            S, problem.target, depth, *load_run.tuned(run, "gd", depth)
+            S, problem.fitted, depth, *load_run.tuned(run, "gd", depth)
         ),
-        "momentum": momentum(S, problem.target, depth, *load_run.tuned(run, "momentum", depth)),
-        "Nesterov": nesterov(S, problem.target, depth, *load_run.tuned(run, "nesterov", depth)),
-        **_construction(run, depth, problem, white, target[:, None], turn / shrink),
-        "CGD": conjugate_gradient(S, problem.target, depth).iterates,
+        "momentum": momentum(S, problem.fitted, depth, *load_run.tuned(run, "momentum", depth)),
+        "Nesterov": nesterov(S, problem.fitted, depth, *load_run.tuned(run, "nesterov", depth)),
+        **_construction(run, depth, problem, white, white_fitted, turn / shrink),
+        "CGD": conjugate_gradient(S, problem.fitted, depth).iterates,
         "trained": torch.einsum("ia,lap->lip", turn / shrink, learned),
     }
 
@@ -115,7 +133,7 @@ def _construction(
     if not np.isfinite(steps).all():
         return {}
     if not is_white:
-        return {"construction": known_methods.replay(np.diag(steps), problem.S, problem.target)}
+        return {"construction": known_methods.replay(np.diag(steps), problem.S, problem.fitted)}
     path = known_methods.replay(np.diag(steps), white, target)
     return {"construction": torch.einsum("ia,lap->lip", back, path)}
 

@@ -70,14 +70,17 @@ def _read(run: Run, view: View, depth: int, layer: int, snapshot: int) -> Forms:
         for n, each in load_run.parameters_at(run, view.seed_shown, depth, snapshot).items()
     }
     U, target, query = (each.double() for each in load_run.prompt_of(run, view.prompt))
+    noise = load_run.label_noise_of(run, view.prompt).double()
     white = torch.cat([U, query[:, None]], 1)  # [d, n + 1]
-    X, y = white if takes_whitened(config) else root[0] @ white, target @ U
+    X = white if takes_whitened(config) else root[0] @ white
+    y = target @ U + noise
     passage = forward(parameters, config, root, X[None], y[None])
     attention = passage.attention[layer - 1, 0].T.clone()
     attention[:, -1] = torch.nan  # M: no token attends to the query
     residuals = None
     if VARIANTS[config.variant].has_one_w:
-        batch = Batch(gram(U[..., None])[None], target[None, :, None, None])
+        pull = (U @ noise / config.n)[None, :, None, None]
+        batch = Batch(gram(U[..., None])[None], target[None, :, None, None], noise=pull)
         w = load_run.iterates(parameters, config, root, batch)[layer, :, 0]  # [d], whitened
         residuals = (torch.cat([y, y.new_zeros(1)]) - w @ white).numpy()
     labels = passage.labels[layer, 0].numpy()
