@@ -152,6 +152,7 @@ Whatever the $\Gamma$, if all $A_l$ are multiples of one matrix, then $w_L - w^*
 for a polynomial of degree $L$ with $p(0) = 1$, and $E = \mathrm{tr}(\Sigma\, p\, \Sigma^{-1}
 p^\top)$ averaged over $S$: a quadratic form in the coefficients of $p$. Its least value is the
 **floor**. The best $p$ has real roots $r_l$: a linear transformer without any memory reaches the
-floor, with $A_l = \Sigma^{-1} / r_l$.
+floor, with $A_l = \Sigma^{-1} / r_l$. (Noise in the labels can make roots complex: then only
+memory reaches the floor.)
 """,
 )

@@ -63,15 +63,20 @@ def _sampled_floor(run: Run) -> Metric:
 
 def _with_noise(run: Run) -> list[Metric]:
     """Where labels have noise: the trained model against conjugate gradient that is given Σ⁻¹, at
-    the worst of two to four layers, and the floor of four layers against ridge regression."""
+    the worst of two to four layers; the floor of four layers against ridge regression; and the
+    linear transformer of four layers against the model."""
     if not run.config.noise or run.config.layers < 4:
         return []
     behind = _fresh(run)[:, 1:4] - log_from_least(run["baseline/pcg"])[1:4]
     floor, ridge = (log_from_least(run[f"baseline/{name}"])[3] for name in ("floor", "ridge"))
-    return [
+    metrics = [
         Metric.over_seeds(claims.NOISE_TURNS, behind[:, behind.mean(0).argmax()]),
         Metric(claims.RIDGE, float(floor - ridge)),
     ]
+    if "linear" in run.names("beside"):
+        gap = (log_from_least(run["beside/linear/loss"]) - _fresh(run))[:, 3]
+        metrics.append(Metric.over_seeds(claims.NOISE_NEEDS_MEMORY, gap))
+    return metrics
 
 
 def _trained(run: Run, claim: Claim, value: float) -> Metric:

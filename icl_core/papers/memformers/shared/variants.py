@@ -54,7 +54,7 @@ class Variant:
     @property
     def equal_power(self) -> bool:
         """Whether with one matrix for all A_l it reaches every polynomial of its degree, and
-        nothing else."""
+        nothing else; without memory, those with real roots, as the best one without noise has."""
         return self.has_floor and not self.shared
 
     @property
