@@ -1,6 +1,6 @@
 """Settings that several experiments have: the task, and one training of a model on it."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from icl_core.contract.knobs import BadSetting, choice, knobs_of, settings, slider, text
 from icl_core.learners import read_eigenvalues
@@ -83,7 +83,7 @@ def check_spectrum(config: Task) -> None:
         read_eigenvalues(config.own, config.d)
 
 
-def check_noise(config: Any) -> None:
+def check_noise(config: "Model") -> None:
     """Refuse noise in the labels where no form of the model has it: with a Γ for every token or
     entry; and where S is singular, so that least squares has no single solution."""
     variant = VARIANTS[config.variant]
@@ -105,16 +105,9 @@ def task_of(config: Task) -> dict[str, Any]:
 class Training(Task):
     """A task and how a model is trained on it. Who inherits adds what the model is: see `Model`."""
 
+    noise: ClassVar[float] = 0.0  # of the labels
+
     sigma2: float = slider("variance σ²", 0.01, 100.0, default=1.0, log=True, group=TASK)
-    noise: float = slider(
-        "noise in the labels τ",
-        0.0,
-        5.0,
-        default=0.0,
-        group=TASK,
-        added=True,
-        help="y = ⟨w*, x⟩ + τ ε; ⟨w*, x⟩ itself has standard deviation √d",
-    )
     layers: int = slider(
         "layers, up to L", 1, 10, default=4, group=MODEL, help="one model for each depth"
     )
@@ -157,10 +150,9 @@ class Training(Task):
         return test_set.PROMPTS
 
     def check(self) -> None:
-        """Refuse a spectrum that is none, noise that a model cannot have, and what does not fit the
-        memory: then say which batch would."""
+        """Refuse a spectrum that is none, and what does not fit the memory: then say which batch
+        would."""
         check_spectrum(self)
-        check_noise(self)
         fixed, needed = memory(self, 0), memory(self, self.batch)
         fits = self.batch * (device.memory() - fixed) // max(1, needed - fixed)
         would = f" (a batch of {fits} would)" if 0 < fits < self.batch else ""
@@ -176,10 +168,20 @@ class Model(Training):
     heads: int = slider(
         "heads H", 1, 8, default=1, group=MODEL, help="their attention is summed into one register"
     )
+    noise: float = slider(
+        "noise in the labels τ",
+        0.0,
+        5.0,
+        default=0.0,
+        group=TASK,
+        added=True,
+        help="y = ⟨w*, x⟩ + τ ε; ⟨w*, x⟩ itself has standard deviation √d",
+    )
 
     def check(self) -> None:
-        """Refuse heads that a model cannot have, and what any training refuses."""
+        """Refuse heads and noise that a model cannot have, and what any training refuses."""
         variant = VARIANTS[self.variant]
+        check_noise(self)
         if self.heads > 1 and (variant.moves_covariates or not variant.preconditioned):
             raise BadSetting(f"heads must be 1 for {variant.label}, got {self.heads}")
         super().check()
