@@ -19,6 +19,7 @@ from icl_core.papers.memformers.convergence.story import STORY
 from icl_core.papers.memformers.convergence.train import completed, compute, compute_together
 from icl_core.papers.memformers.shared import batched_trainings
 from icl_core.papers.memformers.shared.diagram import model_diagram
+from icl_core.papers.memformers.shared.draw import two_forms
 from icl_core.papers.memformers.shared.draw.preconditioner import distances_at
 from icl_core.papers.memformers.shared.train import goes_on
 
@@ -49,7 +50,7 @@ def cost(config: Config) -> float:
     )
 
 
-BESIDE, CURVES = "Trained beside constructed", "All curves"
+BESIDE, PROMPT, CURVES = "Trained beside constructed", "One prompt", "All curves"
 
 EXPERIMENT = Experiment(
     name="convergence",
@@ -74,6 +75,13 @@ EXPERIMENT = Experiment(
             "preconditioner", draw.preconditioner_panel, ("layer", "seed_shown"), BESIDE, wide=True
         ),
         Drawing("whitened", draw.whitened, ("layer", "seed_shown"), BESIDE, wide=True),
+        Drawing(
+            "forms",
+            two_forms.forms,
+            ("prompt", "reading", "layer", "seed_shown"),
+            PROMPT,
+            wide=True,
+        ),
         Drawing("all distances", draw.distances, (), CURVES, live=True),
         Drawing("loss", draw.training_panel, (), CURVES, live=True),
     ),
@@ -85,7 +93,12 @@ EXPERIMENT = Experiment(
     story=STORY,
     preview=completed,
     diagram=lambda config: model_diagram(
-        config, {"A": lambda layer: ("identities", {}, layer), "end": ("loss", {}, None)}
+        config,
+        {
+            "gradient": lambda layer: ("forms", {"layer": layer + 1}, None),
+            "A": lambda layer: ("identities", {}, layer),
+            "end": ("loss", {}, None),
+        },
     ),
     picture=("identities",),
 )

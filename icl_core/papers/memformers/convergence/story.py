@@ -150,12 +150,19 @@ STORY = Story(
             marks=("distances",),
         ),
         Try(
+            "See one prompt's attention, token by token, and the step that it makes",
+            fields={"layer": 1},
+            drawer="One prompt",
+            marks=("forms",),
+        ),
+        Try(
             "Make one direction of x vary 100 times less than another",
             "harder spectrum",
             marks=("distances",),
         ),
     ),
-    brief="Each layer of another model multiplies its gradient by a learned matrix A.",
+    brief="This model has 3 layers and no memory. Each layer multiplies its gradient by a matrix A "
+    "that it learned.",
     seen=lambda run, view: (
         f"All {run.config.layers} layers learned a matrix within {_farthest(run):.1%} of a "
         "multiple of Σ⁻¹, the inverse covariance of the x, from prompts alone."

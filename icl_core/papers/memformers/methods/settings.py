@@ -7,7 +7,7 @@ from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import choice, settings, slider, toggle
 from icl_core.contract.seeds import seed_shown_knob
 from icl_core.papers.memformers.methods.claims import AUTHORS_TRAINING, FEW_PROMPTS
-from icl_core.papers.memformers.shared.settings import MODEL, TRAINING, Model
+from icl_core.papers.memformers.shared.settings import MODEL, READINGS, TRAINING, Model
 
 BESIDE = {
     "linear": "a linear transformer",
@@ -66,11 +66,7 @@ class View:
     second_axis: int = slider("eigenvector up", 1, 20, default=1)
     after: int = slider("guesses shown up to layer", 0, 10, default=10)
     layer: int = slider("layer", 1, 10, default=1)
-    reading: str = choice(
-        "layer by layer",
-        {"attention": "attention over tokens", "difference": "both forms and their difference"},
-        default="attention",
-    )
+    reading: str = choice("layer by layer", READINGS, default="attention")
 
 
 LFOM = Config()
