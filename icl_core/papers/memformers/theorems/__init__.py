@@ -5,7 +5,8 @@ guesses of these methods, to rounding.
 Beside it stands what the theorems do not say. The numbers of one prompt are wrong for another, so
 that no fixed numbers are conjugate gradient for all prompts. Which fixed numbers are best is
 another question: at Aₗ = aₗ Σ⁻¹ the gradient of the expected loss vanishes. The misprints on the
-way are listed, each with the number that shows it.
+way are listed, each with the number that shows it, and so are the places in which the text and the
+authors' code differ.
 """
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
@@ -61,6 +62,7 @@ EXPERIMENT = Experiment(
         Drawing("losses", coefficients.losses, (), OTHER, moving=False),
         Drawing("distances", coefficients.distances, (), OTHER, moving=False),
         Drawing("errata", tables.errata, (), ERRATA, wide=True, moving=False),
+        Drawing("code", tables.code, (), ERRATA, wide=True, moving=False),
         Drawing("counts", tables.counts, ("batch",), PARAMETERS, wide=True, moving=False),
     ),
     presets=PRESETS,

@@ -19,12 +19,8 @@ from icl_core.papers.memformers.theorems import identities
 from icl_core.papers.memformers.theorems.identities import Prompts, by_tokens
 
 PRINTED_D = (1.0, 1.0, 0.5, 0.25, 1.0)  # Section 3.3
-FIGURE_CGD = (
-    0.73,
-    0.20,
-    -0.52,
-    -1.47,
-)  # log-losses of CGD read off Figures 1 to 3, one to four layers
+# Log-losses of CGD read off Figures 1 to 3, one to four layers.
+FIGURE_CGD = (0.73, 0.20, -0.52, -1.47)
 SAMPLED = 2**14  # prompts and covariates for the two on the spectrum
 HALF_TO_THREE_HALVES = (0.5, 1.5)  # the diagonal of the Λ that tokens cannot have
 
@@ -36,6 +32,7 @@ def measured(config: Any, prompts: Prompts, steps: Tensor) -> dict[str, Pair]:
     generator = torch.Generator().manual_seed(2**31 + 71 + config.seed)
     return {
         "double-minus": double_minus(prompts, steps),
+        "transpose": transpose(prompts, config),
         "last-sign": last_sign(prompts, steps),
         "n-twice": n_twice(prompts),
         "loop": loop(prompts),
@@ -61,6 +58,39 @@ def double_minus(prompts: Prompts, steps: Tensor) -> Pair:
         prompts.length(w + sign * prompts.target).square().mean() / zero for sign in (1, -1)
     )
     return float(as_printed), float(right)
+
+
+def transpose(prompts: Prompts, config: Any) -> Pair:
+    """Lemma 2.1 with A_l that are not symmetric: how far the tokens are from its method with Q as
+    eq. 2.8 prints it, −[[A, 0], [0, 0]], and with Aᵀ in the place of A; the largest difference over
+    prompts and layers, relative to w*."""
+    generator = torch.Generator().manual_seed(2**31 + 79 + config.seed)
+    case = identities.lemma(prompts, config.layers, generator)
+    gaps = []
+    for A in (case.given["A"].mT, case.given["A"]):  # the token form itself transposes A
+        w = by_tokens("linear", {"A": A}, prompts)
+        gaps.append(float(identities.apart(w, case.iterates, prompts.target).max()))
+    return gaps[0], gaps[1]
+
+
+def five_runs(prompts: Prompts, layers: int) -> Pair:
+    """Section 3.3's five runs with different U: how far what the last layer finds moves if the
+    prompts are turned, with A_l = a_l I, as in Figure 1, and with a fixed matrix, a Σ⁻¹."""
+    turn = rotation(len(prompts.Sigma), torch.Generator().manual_seed(2**31 + 83))
+    turned = Prompts(
+        torch.einsum("ij,jnp->inp", turn, prompts.X),
+        turn @ prompts.target,
+        turn @ prompts.Sigma @ turn.T,
+        turn @ prompts.root @ turn.T,
+    )
+    unit = float(torch.linalg.eigvalsh(prompts.Sigma).max())
+    multiples = torch.eye(len(prompts.Sigma), dtype=torch.float64).expand(layers, -1, -1) / unit
+    matrices = torch.linalg.inv(prompts.Sigma).expand(layers, -1, -1) / 2
+    gaps = []
+    for A in (multiples, matrices):
+        w, w_turned = (by_tokens("linear", {"A": A}, each)[-1] for each in (prompts, turned))
+        gaps.append(_off(w_turned, turn @ w))
+    return gaps[0], gaps[1]
 
 
 def last_sign(prompts: Prompts, steps: Tensor) -> Pair:

@@ -117,6 +117,20 @@ def cases(prompts: Prompts, layers: int, generator: torch.Generator) -> dict[str
     }
 
 
+def lemma(prompts: Prompts, layers: int, generator: torch.Generator) -> Case:
+    """Return Lemma 2.1 with matrices A_l that are not symmetric: preconditioned gradient descent,
+    w_{l+1} = w_l − A_l ∇R(w_l), and a linear transformer of the same A_l."""
+    d = len(prompts.Sigma)
+    unit = float(torch.linalg.eigvalsh(prompts.Sigma).max())
+    noise = torch.randn(layers, d, d, generator=generator, dtype=torch.float64)
+    A = NESTEROV / unit * (torch.eye(d, dtype=torch.float64) + SPREAD * noise)
+    iterates = [torch.zeros_like(prompts.target)]
+    for matrix in A:
+        gradient = product(prompts.S, iterates[-1] - prompts.target)
+        iterates.append(iterates[-1] - matrix @ gradient)
+    return Case("linear", {"A": A}, torch.stack(iterates))
+
+
 def _for_all(table: Tensor, count: int) -> Given:
     return {"Gamma": table[..., None].expand(-1, -1, count)}
 

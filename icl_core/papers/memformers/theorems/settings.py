@@ -18,6 +18,9 @@ METHODS = {
     "diagonal": "any diagonal matrices, d registers",
 }
 
+# Lemma 2.1 has no coefficients but a matrix for each layer: it is checked beside the methods.
+LEMMA = "lemma"
+
 
 @settings
 class Config(Task):

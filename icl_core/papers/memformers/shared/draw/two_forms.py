@@ -51,12 +51,12 @@ def forms(run: Run, view: Any) -> Panel:
     depth = load_run.depth_of(run, view)
     snapshot = run.snapshot_at(view)
     layer = min(view.layer, depth)
-    passage = _read(run, view, depth, layer, snapshot)
+    passage = _read(run, view.seed_shown, view.prompt, depth, layer, snapshot)
     both = view.reading == "difference" and passage.residuals is not None
     if both:
         figure, table = _labels(passage)
     else:
-        last = _read(run, view, depth, layer, len(run.snapshot_steps) - 1)
+        last = _read(run, view.seed_shown, view.prompt, depth, layer, None)
         figure, table = _attention(passage, last)
     return Panel(
         _title(passage, layer, depth),
@@ -69,14 +69,27 @@ def forms(run: Run, view: Any) -> Panel:
     )
 
 
-def _read(run: Run, view: Any, depth: int, layer: int, snapshot: int) -> Forms:
-    """Return both forms of a prompt in a layer of the model of that depth, at a snapshot. In double
-    precision: where eigenvalues are far apart, rounding would else be seen."""
+def largest_gap(run: Run, prompts: int) -> float:
+    """Return the largest difference between both forms of the trained model of the first seed, over
+    its layers and the tokens of some prompts: labels, whose size is about √d."""
+    depth = run.config.layers
+    gaps = []
+    for prompt in range(prompts):
+        for layer in range(1, depth + 1):
+            passage = _read(run, 1, prompt, depth, layer, None)
+            gaps.append(np.abs(passage.gap).max())
+    return float(max(gaps))
+
+
+def _read(run: Run, seed: int, prompt: int, depth: int, layer: int, snapshot: int | None) -> Forms:
+    """Return both forms of a prompt in a layer of a seed's model of that depth, at a snapshot or
+    (None) finished. In double precision: where eigenvalues are far apart, rounding would else be
+    seen."""
     config = replace(run.config, layers=depth)
-    root = load_run.covariance_of(run, view.seed_shown).root[None]  # [1, d, d]
-    learned = load_run.parameters_at(run, view.seed_shown, depth, snapshot)
+    root = load_run.covariance_of(run, seed).root[None]  # [1, d, d]
+    learned = load_run.parameters_at(run, seed, depth, snapshot)
     parameters = {name: tensor.double() for name, tensor in learned.items()}
-    U, target, query = (tensor.double() for tensor in load_run.prompt_of(run, view.prompt))
+    U, target, query = (tensor.double() for tensor in load_run.prompt_of(run, prompt))
     white = torch.cat([U, query[:, None]], 1)  # [d, n + 1]
     X = white if takes_whitened(config) else root[0] @ white
     y = target @ U
