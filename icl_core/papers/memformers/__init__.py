@@ -62,7 +62,7 @@ PAPER = Paper(
         "methods": 4,
         "convergence": 4,
         "speed": 1,
-        "variances": 3,
+        "variances": 4,
         "mixture": 3,
         "learned": 5,
         "theorems": 3,

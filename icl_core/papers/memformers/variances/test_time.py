@@ -20,7 +20,14 @@ from icl_core.papers.memformers.shared.task import (
     roots,
 )
 from icl_core.papers.memformers.shared.variants import Parameters
-from icl_core.papers.memformers.variances.settings import Config, home_of, model_of, trained_on
+from icl_core.papers.memformers.variances.settings import (
+    AUTHORS_RATE,
+    Config,
+    home_of,
+    model_of,
+    trained_on,
+)
+from icl_core.training import several_seeds
 
 FEWER = 2**13  # prompts on which what is far off is evaluated
 ONE_NUMBER = 100  # steps in which one is found
@@ -47,7 +54,7 @@ def _adapted(
 ) -> list[dict[str, np.ndarray]]:
     """Do what `adapted` does for some of the variances, each with its index."""
     cases = [case_of(config, learned, variance, index) for index, variance in indexed]
-    gated = experts.adapt_all(cases, config.gate_steps)
+    gated = _learned(config, cases)
     scalars = experts.adapt_all(
         [experts.each_alone(case.heads, case.batch) for case in cases],
         min(config.gate_steps, ONE_NUMBER),
@@ -58,6 +65,29 @@ def _adapted(
             indexed, cases, gated, scalars, strict=True
         )
     ]
+
+
+def _learned(config: Config, cases: list[Case]) -> list[Adapted]:
+    """Learn the gates of every case, as the config asks for."""
+    if config.learner == "authors":
+        return [_adapt_as_authors(case, config.gate_steps) for case in cases]
+    return experts.adapt_all(cases, config.gate_steps)
+
+
+def _adapt_as_authors(case: Case, steps: int) -> Adapted:
+    """Learn gates as the authors' code does: by Adam as torch has it, at a constant rate, on the
+    mean of the loss."""
+    gates = case.start.clone()  # [seeds, H]
+    optimiser = torch.optim.Adam([gates], lr=AUTHORS_RATE)
+    losses = []
+    for _ in range(steps):
+        leaves = several_seeds.leaves({"gates": gates})
+        table = experts.table(leaves["gates"], case.heads.Gamma, case.heads.A)
+        loss, slopes = first_order.loss_and_slopes(table.detach(), case.batch)
+        gates.grad = several_seeds.gradients(table, leaves, slopes)["gates"]
+        optimiser.step()
+        losses.append(loss)
+    return Adapted(gates, case.heads.Gamma, torch.stack(losses))
 
 
 def case_of(config: Config, learned: list[Parameters], variance: float, index: int) -> Case:
@@ -81,12 +111,25 @@ def _evaluated(
         name: evaluate(config, heads, gates[name], FEWER if name == "even" else test_set.PROMPTS)
         for name in METHODS
     }
-    values = {"gate/value": done.gates, "gate/scalar": scalar, "gate/curve": done.losses.T}
+    values = {
+        "gate/value": done.gates,
+        "gate/scalar": scalar,
+        "gate/curve": done.losses.T,
+        "gate/triangle": _triangle(heads, done.gates),
+    }
     return {
         **{f"evaluated/{name}": loss for name, loss in losses.items()},
         "evaluated/head": _alone(config, heads, variance),
         **{name: value.cpu().numpy().astype(np.float32) for name, value in values.items()},
     }
+
+
+def _triangle(heads: Heads, gates: Tensor) -> Tensor:
+    """Return what gated heads together make of every past gradient, [seeds, L, L] over (l, j): the
+    mean of the diagonal of Σ_h g_h Γ_j^{l,h} A_j^h in the whitened coordinates of the prompts."""
+    seeds, _, L, d, _ = heads.A.shape
+    table = experts.table(gates, heads.Gamma, heads.A).view(seeds, L, d, L, d)
+    return table.diagonal(dim1=2, dim2=4).mean(-1)
 
 
 def _alone(config: Config, heads: Heads, variance: float) -> np.ndarray:
@@ -110,7 +153,7 @@ def from_all_starts(
     case = case_of(config, learned, variance, index)
     starts = experts.starts(case.heads)
     cases = [case._replace(start=start) for start in starts.values()]
-    gates = [done.gates for done in experts.adapt_all(cases, config.gate_steps)]
+    gates = [done.gates for done in _learned(config, cases)]
     return {
         "names/starts": names(starts),
         "start/gates": torch.stack(gates, 1).cpu().numpy().astype(np.float32),
