@@ -134,13 +134,14 @@ PRESETS = (
         Config(**AUTHORS),
         "Each prompt comes from one component. The paper's order comes out: look at the rings.",
         "Figures",
-        seeds=3,
+        seeds=5,
     ),
     Preset(
         "trained longer",
-        "Heads trained to their end",
+        "Heads trained ten times as long",
         Config(**AUTHORS | {"steps": 3000, "learning_rate": 0.005}),
-        "The heads learn ten times as long, at five times the rate. Does the order hold?",
+        "The heads learn ten times as long, at five times the rate; some are still not at their "
+        "end. Does the order hold?",
         "Beyond the paper",
         seeds=3,
     ),
