@@ -25,12 +25,12 @@ from icl_core.papers.memformers.shared.train import goes_on
 
 
 def _at_most(share: float) -> str:
-    """A share in percent, rounded up: all lie within it."""
+    """Return a share in percent, rounded up: all lie within it."""
     return f"{math.ceil(1000 * share) / 10:g}%"
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: how far the layers are from Σ⁻¹ at the step shown, the farthest of
+    """Return what you see: how far the layers are from Σ⁻¹ at the step shown, the farthest of
     all seeds."""
     snapshot = run.snapshot_at(view)
     step = run.snapshot_steps[snapshot]
@@ -43,14 +43,16 @@ def headline(run: Run, view: View) -> str:
 
 
 def cost(config: Config) -> float:
-    """Giga-operations: two products with S and three with A a layer, for every prompt; a step's
-    own, 0.0004 a layer."""
+    """Return giga-operations: two products with S and three with A a layer, for every prompt; a
+    step's own, 0.0004 a layer."""
     return (
         config.steps * config.layers * (config.seeds * config.batch * 10 * config.d**2 + 4e5) / 1e9
     )
 
 
-BESIDE, PROMPT, CURVES = "Trained beside constructed", "One prompt", "All curves"
+BESIDE = "Trained beside constructed"
+PROMPT = "One prompt"
+CURVES = "All curves"
 
 EXPERIMENT = Experiment(
     name="convergence",

@@ -15,13 +15,13 @@ OTHER = 2  # the seed that is compared with the first
 
 
 def _best(run: Run) -> np.ndarray:
-    """The steps 1/r of the best polynomial, smallest first, as theory has them."""
+    """Return the steps 1/r of the best polynomial, smallest first, as theory has them."""
     return np.sort(run["reference/floor_steps"][-1][: run.config.layers])
 
 
 def _found(run: Run) -> float | None:
-    """The step from which on all layers of all seeds are close to a multiple of Σ⁻¹, at every
-    evaluation."""
+    """Return the step from which on all layers of all seeds are close to a multiple of Σ⁻¹, at
+    every evaluation."""
     away = np.stack(
         [run[f"curve/distance_{layer}"] for layer in range(run.config.layers)]
     )  # [L, seeds, points]
@@ -30,7 +30,8 @@ def _found(run: Run) -> float | None:
 
 
 def _farthest(run: Run) -> float:
-    """The largest distance of a layer's matrix from a multiple of Σ⁻¹ at the end, over seeds."""
+    """Return the largest distance of a layer's matrix from a multiple of Σ⁻¹ at the end, over
+    seeds."""
     return max(float(run[f"curve/distance_{n}"][:, -1].max()) for n in range(run.config.layers))
 
 
@@ -59,12 +60,12 @@ def _landed(run: Run, view: View) -> str:
 
 
 def _another(run: Run) -> float | None:
-    """The end of the training, if there is another seed to compare."""
+    """Return the end of the training, if there is another seed to compare."""
     return run.snapshot_steps[-1] if run.config.seeds >= OTHER else None
 
 
 def _seeds(run: Run) -> tuple[np.ndarray, np.ndarray]:
-    """The layers' steps in the first seed and in the other one."""
+    """Return the layers' steps in the first seed and in the other one."""
     every = multiples(run)
     return every[0], every[OTHER - 1]
 

@@ -63,8 +63,12 @@ class Batches:
         self.fixed = None if fresh else self._fixed()
 
     def _fixed(self) -> Batch:
-        d, n, prompts = self.config.d, self.config.n, self.config.batch
-        S, target, query = [], [], []
+        d = self.config.d
+        n = self.config.n
+        prompts = self.config.batch
+        S = []
+        target = []
+        query = []
         for seed in range(self.config.seed, self.config.seed + self.config.seeds):
             generator = torch.Generator().manual_seed(140_000 + seed)
             S.append(sampled(d, n, prompts, generator))

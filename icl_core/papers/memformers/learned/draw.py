@@ -172,7 +172,8 @@ def _positive(values: np.ndarray) -> np.ndarray:
 
 def training(run: Run, view: View) -> Panel:
     """Draw the loss on fresh prompts while the method of most steps learns from the fewest."""
-    steps, loss = step(run), curve(run, "curve/loss")
+    steps = step(run)
+    loss = curve(run, "curve/loss")
     figure = figures.curves(
         [Curve("fresh prompts", steps, loss, "trained")], "training step", "loss", log_y=True
     )

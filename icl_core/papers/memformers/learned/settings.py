@@ -71,10 +71,10 @@ def model_of(config: Config, prompts: int | None) -> Model:
     own = {name: getattr(config, name) for name in ("layers", "steps", "seed", "seeds")}
     if prompts is None:
         return Model(variant=config.memory, batches="fresh", **own, **task_of(config))
-    kept = {"batches": "fixed", "batch": prompts, "learning_rate": config.learning_rate}
+    batch = {"batches": "fixed", "batch": prompts, "learning_rate": config.learning_rate}
     # The authors' Λ start at zero.
     trained = {**AUTHORS_TRAINING, "initial": 1e-5} if config.protocol == "authors" else {}
-    return Model(variant=config.memory, **kept, **own, **trained, **task_of(config))
+    return Model(variant=config.memory, **batch, **own, **trained, **task_of(config))
 
 
 @settings

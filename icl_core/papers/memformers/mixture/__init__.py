@@ -76,7 +76,9 @@ def of_components(config: Config) -> bool:
     return config.prompts == "components"
 
 
-METHODS, PROMPTS, CURVES = "Every method", "Gates and prompts", "All curves"
+METHODS = "Every method"
+PROMPTS = "Gates and prompts"
+CURVES = "All curves"
 
 EXPERIMENT = Experiment(
     name="mixture",

@@ -19,15 +19,15 @@ Losses = tuple[
 
 
 def results(config: Config, made: Made) -> dict[str, np.ndarray]:
-    """For each of `names/methods`, on the prompts met `own/<id>` and on fresh ones `evaluated/<id>`
-    with `error/<id>` of its logarithm [seeds, K]; by component `component/<id>` [seeds, K, M];
-    `gate/<id>` [seeds, K, H]; `learning/<id>` [seeds, points] at `learning/step`. Of each kind, on
-    every component, `head/<kind>`, the head that learned it, alone, and `one_hot/<kind>`, all heads
-    with its gate one and the others zero, [seeds, K, M]; and with gates learned on that component
-    `picked/<kind>` [seeds, M] and `pick/<kind>` [seeds, M, H]."""
+    """Return for each of `names/methods`, on the prompts met `own/<id>` and on fresh ones
+    `evaluated/<id>` with `error/<id>` of its logarithm [seeds, K]; by component `component/<id>`
+    [seeds, K, M]; `gate/<id>` [seeds, K, H]; `learning/<id>` [seeds, points] at `learning/step`. Of
+    each kind, on every component, `head/<kind>`, the head that learned it, alone, and
+    `one_hot/<kind>`, all heads with its gate one and the others zero, [seeds, K, M]; and with gates
+    learned on that component `picked/<kind>` [seeds, M] and `pick/<kind>` [seeds, M, H]."""
     depths = range(1, config.layers + 1)
     by_depth = [_at_depth(config, made, depth) for depth in depths]
-    found = {name: np.stack([each[name] for each in by_depth], 1) for name in by_depth[0]}
+    stacked = {name: np.stack([each[name] for each in by_depth], 1) for name in by_depth[0]}
     deepest = {method: _rows(config, made, method, config.layers) for method in METHODS}
     return {
         "names/methods": names(METHODS),
@@ -36,7 +36,7 @@ def results(config: Config, made: Made) -> dict[str, np.ndarray]:
         "baseline/zero": np.array(components.nothing_learned(config)),
         "learning/step": deepest[METHODS[0]]["learning/step"],
         **{f"learning/{method}": part["learning"] for method, part in deepest.items()},
-        **found,
+        **stacked,
         **_picked(config, made),
     }
 
@@ -45,10 +45,8 @@ def _at_depth(config: Config, made: Made, depth: int) -> dict[str, np.ndarray]:
     found: dict[str, Tensor] = {}
     weights = torch.tensor(mixture_of(config).weights)
     for method in METHODS:
-        part, heads = (
-            _rows(config, made, method, depth),
-            heads_of(config, made[f"{method.partition('/')[0]} {depth}"]),
-        )
+        part = _rows(config, made, method, depth)
+        heads = heads_of(config, made[f"{method.partition('/')[0]} {depth}"])
         learned = {name: torch.tensor(array) for name, array in phases.final(part).items()}
         mean, variance = fresh(config, token_heads.gated({**heads, **learned}, learned["gates"]))
         total = mean @ weights
@@ -64,8 +62,8 @@ def _at_depth(config: Config, made: Made, depth: int) -> dict[str, np.ndarray]:
 
 
 def _rows(config: Config, made: Made, method: str, depth: int) -> Tensors:
-    """What was learned at test time of one method, of the rows that its kind's phase holds: gates
-    alone stand first."""
+    """Return what was learned at test time of one method, of the rows that its kind's phase holds:
+    gates alone stand first."""
     kind, _, what = method.partition("/")
     rows = slice(config.seeds, None) if what == "adapted" else slice(config.seeds)
     part = made[f"{kind} gates {depth}"]
@@ -73,8 +71,8 @@ def _rows(config: Config, made: Made, method: str, depth: int) -> Tensors:
 
 
 def _heads(config: Config, kind: str, heads: Parameters) -> dict[str, Tensor]:
-    """Every head on its own component: by itself, as if there were no other, and picked among all
-    by its gate."""
+    """Return what every head loses on its own component: by itself, as if there were no other, and
+    picked among all by its gate."""
     H = heads["P"].shape[1]
     alone = [
         token_heads.gated(
@@ -92,30 +90,31 @@ def _heads(config: Config, kind: str, heads: Parameters) -> dict[str, Tensor]:
 
 
 def _picked(config: Config, made: Made) -> dict[str, np.ndarray]:
-    """What gates learned on a single component lose there."""
-    found = {}
+    """Return what gates learned on a single component lose there."""
+    tensors = {}
     for kind in KINDS:
         gates = torch.tensor(made[f"{kind} picked"]["final/gates"])  # [seeds, M, H]
         heads = heads_of(config, made[f"{kind} {config.layers}"])
         losses = [
             _on(config, token_heads.gated(heads, gates[:, m]), m)[0] for m in range(gates.shape[1])
         ]
-        found |= {
+        tensors |= {
             f"pick/{kind}": gates.numpy(),
             f"picked/{kind}": torch.stack(losses, 1).numpy().astype(np.float32),
         }
-    return found
+    return tensors
 
 
 def fresh(config: Config, layers: token_heads.Layers) -> Losses:
-    """On fresh prompts of every component."""
-    found = [_on(config, layers, m) for m in range(len(mixture_of(config).components))]
-    mean, variance = zip(*found, strict=True)
+    """Return what layers lose on fresh prompts of every component."""
+    pairs = [_on(config, layers, m) for m in range(len(mixture_of(config).components))]
+    mean, variance = zip(*pairs, strict=True)
     return torch.stack(mean, 1), torch.stack(variance, 1)
 
 
 def _on(config: Config, layers: token_heads.Layers, component: int) -> Losses:
-    """On fresh prompts of one component: the mean [seeds] and the variance of that mean."""
+    """Return what layers lose on fresh prompts of one component: the mean [seeds] and the variance
+    of that mean."""
     second = mixture_of(config).components[component].second
     every = torch.cat(
         [expected(layers, x, second) for x in components.fresh(config, component)], 1

@@ -54,13 +54,13 @@ def _overfits(run: Run) -> Metric:
     above = by_component(run)  # [seeds, M]
     ratios = np.exp(above.mean(0))
     names = mixture_of(run.config).names
-    said = [
+    phrases = [
         f"{number_text(ratio, 1)} times on {name}"
         for name, ratio in zip(names, ratios.tolist(), strict=True)
     ]
     reason = (
         "With Γ the error on the own component, as a multiple of that without: "
-        f"{', '.join(said)}. The heads with Γ are not trained yet."
+        f"{', '.join(phrases)}."
     )
     metric = Metric.over_seeds(claims.OVERFITS, above[:, above.mean(0).argmax()])
     return replace(metric, reason=reason) if metric.claim.slack(above.mean(0).max()) < 0 else metric

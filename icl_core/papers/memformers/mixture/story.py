@@ -39,13 +39,13 @@ def _better(run: Run, view: View) -> int:
 
 
 def _each(run: Run, view: View) -> str:
-    said = [
+    phrases = [
         f"{compared(float(apart))} the other's on the curve around {mean:g}".replace(
             "-", "\N{MINUS SIGN}"
         )
         for apart, mean in zip(by_component(run).mean(0), mixture_of(run.config).means, strict=True)
     ]
-    return f"A head with memory has an error {', '.join(said[:-1])} and {said[-1]}."
+    return f"A head with memory has an error {', '.join(phrases[:-1])} and {phrases[-1]}."
 
 
 def _task(config: Config) -> str:

@@ -19,7 +19,7 @@ from icl_core.papers.memformers.theorems.story import STORY
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: with a prompt's own coefficients the layers are conjugate gradient, with
+    """Return what you see: with a prompt's own coefficients the layers are conjugate gradient, with
     another's they are not."""
     own, other = (f"{run[f'others/loss/{name}'][-1]:.2g}" for name in ("own", "other"))
     return (
@@ -29,8 +29,8 @@ def headline(run: Run, view: View) -> str:
 
 
 def cost(config: Config) -> float:
-    """Giga-operations: attention of d queries a prompt for every method, and the gradient at four
-    places."""
+    """Return giga-operations: attention of d queries a prompt for every method, and the gradient at
+    four places."""
     attention = 12 * config.prompts * config.d * config.layers * (config.n + 1) ** 2 * config.d
     diagonal = attention * config.d / 12
     gradient = (
@@ -41,7 +41,10 @@ def cost(config: Config) -> float:
     return (attention + diagonal + gradient + 2e9) / 1e9
 
 
-PUT_IN, OTHER, ERRATA, PARAMETERS = "What is put in", "Another prompt", "The errata", "Parameters"
+PUT_IN = "What is put in"
+OTHER = "Another prompt"
+ERRATA = "The errata"
+PARAMETERS = "Parameters"
 
 EXPERIMENT = Experiment(
     name="theorems",

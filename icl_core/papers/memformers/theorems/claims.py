@@ -5,7 +5,8 @@ from typing import Any
 
 from icl_core.contract.experiment import Claim
 
-theory, ours = partial(Claim, kind="theory"), partial(Claim, kind="ours")
+theory = partial(Claim, kind="theory")
+ours = partial(Claim, kind="ours")
 SPECTRUM = {
     "spectrum": "paper",
     "n": range(20, 61),

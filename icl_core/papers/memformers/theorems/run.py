@@ -68,7 +68,8 @@ def _identities(cases: dict[str, Case], prompts: Prompts, turn: Tensor) -> dict[
 def _ground(prompts: Prompts, turn: Tensor) -> dict[str, Tensor]:
     """Return S and w* of the prompts whose paths are kept, in the eigenbasis: for contours of
     their losses."""
-    S, target = prompts.S[..., :SHOWN], prompts.target[:, :SHOWN]
+    S = prompts.S[..., :SHOWN]
+    target = prompts.target[:, :SHOWN]
     return {
         "path/S": torch.einsum("ia,abp,jb->pij", turn, S, turn),
         "path/target": torch.einsum("ij,jp->pi", turn, target),

@@ -17,7 +17,8 @@ from icl_core.papers.memformers.variances.settings import (
 def measure(run: Run) -> list[Metric]:
     """Return how far gated heads are from a head at home, what the gates gain, and which head they
     use."""
-    unseen, H = len(met_by(run.config)), run["own/loss"].shape[1]
+    unseen = len(met_by(run.config))
+    H = run["own/loss"].shape[1]
     gated = np.log(run["evaluated/gated"])  # [seeds, V]
     own = np.log(run["own/loss"])  # [seeds, H]
     metrics = [

@@ -16,7 +16,8 @@ from icl_core.papers.memformers.shared.settings import (
     task_of,
 )
 
-HEADS, GATES = "the heads", "the gates"
+HEADS = "the heads"
+GATES = "the gates"
 AUTHORS_RATE = 0.01  # of their Adam on gates
 ROTATIONS = {"common": "one U for all", "own": "a separate U for each head"}
 
@@ -112,8 +113,8 @@ def home_of(config: Config, index: int) -> int:
     """Return the head whose U the prompts of the `index`-th variance have, unseen ones first: the
     last, as in the authors' code, or for a variance that a head has learned that head. With one U
     for all it is the last one's as well."""
-    seen = index - len(met_by(config))
-    return seen if config.rotations == "own" and seen >= 0 else len(trained_on(config)) - 1
+    place = index - len(met_by(config))
+    return place if config.rotations == "own" and place >= 0 else len(trained_on(config)) - 1
 
 
 @settings

@@ -133,8 +133,8 @@ def _triangle(heads: Heads, gates: Tensor) -> Tensor:
 
 
 def _alone(config: Config, heads: Heads, variance: float) -> np.ndarray:
-    """Every head as it is, [seeds, H]; one on the very variance that it was trained on is to equal
-    itself: the same prompts."""
+    """Return what every head loses as it is, [seeds, H]; one on the very variance that it was
+    trained on is to equal itself: the same prompts."""
     seeds, H = heads.A.shape[:2]
     rows = torch.eye(H).to(heads.A)
     sizes = [test_set.PROMPTS if own == variance else FEWER for own in trained_on(config)]
@@ -148,7 +148,7 @@ def _alone(config: Config, heads: Heads, variance: float) -> np.ndarray:
 def from_all_starts(
     config: Config, learned: list[Parameters], variance: float, index: int
 ) -> dict[str, np.ndarray]:
-    """For each of `names/starts`, `start/gates` [seeds, starts, H] and `start/loss` [seeds,
+    """Return for each of `names/starts`, `start/gates` [seeds, starts, H] and `start/loss` [seeds,
     starts]: the gates learned when they begin there."""
     case = case_of(config, learned, variance, index)
     starts = experts.starts(case.heads)
@@ -162,7 +162,7 @@ def from_all_starts(
 
 
 def prompts(config: Config, index: int) -> Batch:
-    """What is met at test time: whitened prompts of every seed with their w*; the query is
+    """Return what is met at test time: whitened prompts of every seed with their w*; the query is
     integrated out."""
     generator = torch.Generator().manual_seed(40_000 + 100 * config.seed + index)
     count = config.gate_prompts
@@ -175,10 +175,11 @@ def prompts(config: Config, index: int) -> Batch:
 
 
 def heads_at(config: Config, learned: list[Parameters], variance: float, home: int) -> Heads:
-    """The heads in the whitened coordinates of prompts of that variance: what was Σ_h^½ A Σ_h^½
-    becomes Σ^½ A Σ^½. `home` is the head whose U the prompts have."""
+    """Return the heads in the whitened coordinates of prompts of that variance: what was Σ_h^½ A
+    Σ_h^½ becomes Σ^½ A Σ^½. `home` is the head whose U the prompts have."""
     here = [each.root for each in _covariances(config, home, variance)]
-    A, Gamma = [], []
+    A = []
+    Gamma = []
     for head, (own, parameters) in enumerate(zip(trained_on(config), learned, strict=True)):
         inverses = [each.inverse_root for each in _covariances(config, head, own)]
         change = torch.stack(
@@ -197,7 +198,8 @@ def heads_at(config: Config, learned: list[Parameters], variance: float, home: i
 
 
 def _covariances(config: Config, head: int, variance: float) -> list[Covariance]:
-    """Of every seed, with that head's U or the one for all, and that variance."""
+    """Return the covariance of every seed, with that head's U or the one for all, and that
+    variance."""
     task = replace(model_of(config, head if config.rotations == "own" else 0), sigma2=variance)
     return covariances(task)
 
@@ -205,17 +207,18 @@ def _covariances(config: Config, head: int, variance: float) -> list[Covariance]
 def evaluate(
     config: Config, heads: Heads, gates: Tensor, prompts: int = test_set.PROMPTS
 ) -> np.ndarray:
-    """The mean expected loss on fresh prompts, [seeds]."""
+    """Return the mean expected loss on fresh prompts, [seeds]."""
     table = experts.table(gates, heads.Gamma, heads.A)
-    found = [
+    losses = [
         first_order.expected_losses(table, S[None])
         for _, S in test_set.held_out(config.d, config.n, prompts)
     ]
-    return torch.cat(found, -1).double().mean(-1).cpu().numpy().astype(np.float32)
+    return torch.cat(losses, -1).double().mean(-1).cpu().numpy().astype(np.float32)
 
 
 def references(config: Config) -> dict[str, np.ndarray]:
-    """`baseline/floor` [K], `baseline/cg` [K] for one to `layers` steps: σ² changes neither."""
+    """Return `baseline/floor` [K], `baseline/cg` [K] for one to `layers` steps: σ² changes
+    neither."""
     model = replace(model_of(config, 0), sigma2=1.0)
     D = eigenvalues_of(model)
     cg, _ = baselines.conjugate(coloured(baselines.prompts(model), D), D, config.layers)

@@ -27,8 +27,8 @@ METHODS = {LINEAR: "linear", GATED: "Memformer", ADAPTED: "Memformer, Γ too"}
 
 
 def comparison(run: Run, view: View) -> Panel:
-    """The log-loss of the figures' three methods by depth, on fresh prompts and on those that gates
-    were learned on."""
+    """Draw the log-loss of the figures' three methods by depth, on fresh prompts and on those that
+    gates were learned on."""
     series = _by_depth(run)
     as_printed = claims.PRINTED if claims.LINEAR_WINS.is_at(run.config) else {}
     rings = printed(
@@ -57,7 +57,8 @@ def comparison(run: Run, view: View) -> Panel:
 
 
 def _by_depth(run: Run) -> list[Curve]:
-    x, series = run["depth/layers"], []
+    x = run["depth/layers"]
+    series = []
     for method, name in METHODS.items():
         _, kind, _ = style_of(method)
         series += [
@@ -68,25 +69,23 @@ def _by_depth(run: Run) -> list[Curve]:
 
 
 def shares(run: Run, view: View) -> Panel:
-    """The gates of every method, as they are: a head's own step is one."""
-    row, seed = (
-        min(view.depth_shown, run.config.layers) - 1,
-        min(view.seed_shown, run.config.seeds) - 1,
-    )
+    """Draw the gates of every method, as they are: a head's own step is one."""
+    row = min(view.depth_shown, run.config.layers) - 1
+    seed = min(view.seed_shown, run.config.seeds) - 1
     methods = run.names("methods")
-    found = np.stack([run[f"gate/{method}"][seed, row] for method in methods])  # [methods, H]
+    gates = np.stack([run[f"gate/{method}"][seed, row] for method in methods])  # [methods, H]
     names = [f"head of {each}" for each in mixture_of(run.config).names]
     figure = stacks(
-        [(found, found, "learned")], names, [SHORT.get(each, (each, each))[0] for each in methods]
+        [(gates, gates, "learned")], names, [SHORT.get(each, (each, each))[0] for each in methods]
     )
-    sums = ", ".join(written(float(each)) for each in found.sum(1))
+    sums = ", ".join(written(float(each)) for each in gates.sum(1))
     return Panel(
         f"Gates of all heads sum to {sums}",
         f"The gates of the model of {row + 1} layers, learned from zero. They cannot be right for "
         "all prompts: each comes from one component, and the same three numbers serve all. One "
         "gate at 1 and the others at 0 would be Theorem 4.1's choice for that component.",
         named(figure.update_yaxes(title={"text": "gate"})),
-        data=pd.DataFrame(found, methods, names).round(4).reset_index(names="method"),
+        data=pd.DataFrame(gates, methods, names).round(4).reset_index(names="method"),
     )
 
 
@@ -111,9 +110,9 @@ def picked(run: Run, view: View) -> Panel:
     figure = dots(rows, names, max(float(values.max()) for *_, values in rows) + 0.2, [])
     for trace in figure.data:  # of the marks once, of the colours once
         trace.update(showlegend=not trace["name"].startswith(f"{METHODS[GATED]}:"))
-    found = "no worse than" if above <= 0.02 else f"{written(above)} above"
+    relation = "no worse than" if above <= 0.02 else f"{written(above)} above"
     return Panel(
-        f"Gates for one component: {found} its head",
+        f"Gates for one component: {relation} its head",
         "One gate at 1 and the others at 0 is that head alone (open marks), as Theorem 4.1 says. "
         "Gates learned from zero on prompts of that component (full marks) do better where the "
         "heads are not trained to their end, and worse where they settle on another head. Gates "
@@ -156,8 +155,9 @@ def picked_shares(run: Run, view: View) -> Panel:
 
 
 def test_time(run: Run, view: View) -> Panel:
-    """The loss on the prompts met, while gates and Γ are learned."""
-    x, series = run["learning/step"], []
+    """Draw the loss on the prompts met, while gates and Γ are learned."""
+    x = run["learning/step"]
+    series = []
     for method in run.names("methods"):
         name, kind, dash = style_of(method)
         series.append(Curve(name, x, log_of(run[f"learning/{method}"]), kind, dash))

@@ -37,8 +37,8 @@ PUT_IN = {  # theorem, what is put in
 
 def theorems(run: Run, view: View) -> Panel:
     """Return what the theorems say, what was put in, and how far tokens and method are apart."""
-    given = "Aₗ of random matrices that are not symmetric, in Q their transposes"
-    rows = [(LEMMA_QUOTE, "gradient descent with Aₗ", given, power(apart(run, LEMMA)))]
+    put_in = "Aₗ of random matrices that are not symmetric, in Q their transposes"
+    rows = [(LEMMA_QUOTE, "gradient descent with Aₗ", put_in, power(apart(run, LEMMA)))]
     methods = run.names("methods")
     for name, (theorem, put) in PUT_IN.items():
         if name in methods:
@@ -225,7 +225,7 @@ def _number(value: float) -> str:
 
 
 def counts(run: Run, view: View) -> Panel:
-    """What each variant learns: in words, by formula, and counted."""
+    """Draw what each variant learns: in words, by formula, and counted."""
     config = run.config
     counted = zip(
         run.names("variants"), run["count/used"].tolist(), run["count/stored"].tolist(), strict=True
@@ -243,10 +243,8 @@ def counts(run: Run, view: View) -> Panel:
     ]
     columns = ["model", "learns", "formula", "counted", "stored", "CGD more from B"]
     frame = pd.DataFrame(rows, columns=columns)
-    cgd, written_out = (
-        parameters.conjugate(config.layers, view.batch),
-        parameters.as_written(config),
-    )
+    cgd = parameters.conjugate(config.layers, view.batch)
+    written_out = parameters.as_written(config)
     return Panel(
         f"A model has one set of numbers for all prompts; CGD computes {cgd} for {view.batch} "
         "prompts",

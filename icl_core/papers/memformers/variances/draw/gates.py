@@ -45,7 +45,8 @@ PICKED = (
 
 def losses(run: Run, view: View) -> Panel:
     """Draw the log-loss on every variance, for every method of putting the heads together."""
-    d, L = run.config.d, run.config.layers
+    d = run.config.d
+    L = run.config.layers
     logs = by_method(run)
     floor, cg = (end(run, f"baseline/{name}") for name in ("floor", "cg"))
     rows = [(*_style(run, method), values) for method, values in logs.items()]
@@ -172,7 +173,7 @@ def starts(run: Run, view: View) -> Panel:
         f"{SHORT.get(name, name)}<br>{written(value)}"
         for name, value in zip(names, loss, strict=True)
     ]
-    begun = {"start": [STARTS.get(name, name) for name in names]}
+    starts = {"start": [STARTS.get(name, name) for name in names]}
     return Panel(
         f"Four starts end with the {who} at {written(float(right.min()))} to "
         f"{written(float(right.max()))} of a step, and losses {written(float(np.ptp(loss)))} apart",
@@ -180,7 +181,7 @@ def starts(run: Run, view: View) -> Panel:
         "alike. Where the losses are equal and the bars are not, the gates say where they "
         "started, and not which head is right.",
         stacked(run, [(share, gates, "learned")], labels, "gates start from; log-loss reached"),
-        data=pd.DataFrame(begun | _columns(run, gates) | {"log-loss": loss.round(4)}),
+        data=pd.DataFrame(starts | _columns(run, gates) | {"log-loss": loss.round(4)}),
     )
 
 
@@ -189,7 +190,7 @@ def triangle(run: Run, view: View) -> Panel:
     variances = met_by(run.config)
     tables = run["gate/triangle"][row(run, view)][: len(variances)]  # [unseen, L, L]
     L = run.config.layers
-    shown = np.where(np.tri(L, dtype=bool), tables, np.nan)
+    triangles = np.where(np.tri(L, dtype=bool), tables, np.nan)
     after = [str(layer + 1) for layer in range(L)]
     past = [str(layer) for layer in range(L)]
     older = np.abs(np.tril(tables, -1)).sum((1, 2)) / np.abs(np.tril(tables)).sum((1, 2))
@@ -202,7 +203,7 @@ def triangle(run: Run, view: View) -> Panel:
         "memory all numbers under the diagonal would be 0.",
         figures.maps(
             [f"σ² = {variance:g}" for variance in variances],
-            list(shown),
+            list(triangles),
             after,
             past,
             "multiple of Σ⁻¹",

@@ -49,15 +49,15 @@ def comparison(run: Run, view: View) -> Panel:
     logs = {**gates.by_method(run), "met": log_of(run["gate/curve"][:, :, -1])}
     floor = end(run, "baseline/floor")
     unseen = len(met_by(run.config))
-    shown = _printed(run)
-    top = max(*(float(logs[name].max()) for name in ("gated", "scalar")), *shown.values()) + ROOM
+    points = _printed(run)
+    top = max(*(float(logs[name].max()) for name in ("gated", "scalar")), *points.values()) + ROOM
     rows = [(*style, logs[name][:, order]) for name, style in SHOWN.items()]
     figure = dots(
         rows, _variances(run), min(top, float(np.log(run.config.d))), [("floor", floor, "floor")]
     )
     figure.update_xaxes(title={"text": X})
     figure.add_traces(
-        rings([("gates, or the head at home", list(shown.values()), INK, None)], list(shown))
+        rings([("gates, or the head at home", list(points.values()), INK, None)], list(points))
     )
     apart = float((logs["gated"] - logs["scalar"])[:, :unseen].mean())
     beside = "as good as" if abs(apart) < COUNTS else above(apart).removesuffix(" that of")
@@ -67,7 +67,7 @@ def comparison(run: Run, view: View) -> Panel:
         "prompts that the gates were learned on), with one number for the best head, and with "
         "that head as it is. If several gates were needed, blue would lie well below green. "
         "Unadapted heads take steps of a wrong size; a triangle at the upper edge is a loss "
-        "beyond it." + RINGS[run.config.learner] * bool(shown),
+        "beyond it." + RINGS[run.config.learner] * bool(points),
         fitted(figure),
     )
 
