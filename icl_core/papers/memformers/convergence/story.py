@@ -22,9 +22,8 @@ def _best(run: Run) -> np.ndarray:
 def _found(run: Run) -> float | None:
     """Return the step from which on all layers of all seeds are close to a multiple of Σ⁻¹, at
     every evaluation."""
-    away = np.stack(
-        [run[f"curve/distance_{layer}"] for layer in range(run.config.layers)]
-    )  # [L, seeds, points]
+    # [L, seeds, points]
+    away = np.stack([run[f"curve/distance_{layer}"] for layer in range(run.config.layers)])
     farthest = away.max((0, 1))  # NaN where any is
     return first_from(run["curve/step"], farthest <= CLOSE)
 

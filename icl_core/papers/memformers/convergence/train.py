@@ -38,10 +38,12 @@ def compute_together(
         for name, config, progress in zip(names, configs, progresses, strict=True)
     ]
     train = partial(batched_trainings.train, MAIN, configs)
-    for index, made in phases.run_together(plans, train, previews=_previews(configs)):
+    for index, results in phases.run_together(plans, train, previews=_previews(configs)):
         yield (
             index,
-            made if isinstance(made, Exception) else _kept(configs[index], made[names[index]]),
+            results
+            if isinstance(results, Exception)
+            else _kept(configs[index], results[names[index]]),
         )
 
 
@@ -50,8 +52,8 @@ def _previews(configs: Sequence[Config]) -> list[phases.Show]:
     return [partial(_preview, config) for config in configs]
 
 
-def _preview(config: Config, made: phases.Made) -> Tensors:
-    return preview_of(config.layers, made[_name(config)])
+def _preview(config: Config, results: phases.Made) -> Tensors:
+    return preview_of(config.layers, results[_name(config)])
 
 
 def completed(config: Config, tensors: Tensors) -> dict[str, np.ndarray]:
@@ -64,7 +66,7 @@ def _name(config: Config) -> str:
     return f"{MAIN} {config.layers}"
 
 
-def _kept(config: Config, made: Tensors) -> dict[str, np.ndarray]:
-    final = {f"final/{config.layers}/{key}": array for key, array in phases.final(made).items()}
-    others = {key: array for key, array in made.items() if not key.startswith("final/")}
+def _kept(config: Config, results: Tensors) -> dict[str, np.ndarray]:
+    final = {f"final/{config.layers}/{key}": array for key, array in phases.final(results).items()}
+    others = {key: array for key, array in results.items() if not key.startswith("final/")}
     return {**others, **final, **construction(config), **frozen(config)}

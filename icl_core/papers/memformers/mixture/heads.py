@@ -79,9 +79,8 @@ def problem(
             .numpy()
         }
 
-    return replace(
-        train.problem(rows, parameters, root, batches, watch), ceiling=1e6
-    )  # predicting zero loses 1
+    # Predicting zero loses 1.
+    return replace(train.problem(rows, parameters, root, batches, watch), ceiling=1e6)
 
 
 def _curves(config: Config, state: loop.State) -> dict[str, np.ndarray]:

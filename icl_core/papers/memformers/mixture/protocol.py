@@ -114,17 +114,17 @@ def problem(
     layers: Callable[[Parameters], token_heads.Layers],
     prompts: Tokens,
     rate: float,
-    held: int = 0,
+    fixed_rows: int = 0,
 ) -> loop.Problem:
     """Return what the loop trains: every row's mean loss on its prompts, by Adam as torch has it,
-    at a constant rate. Γ stays as it is in the first `held` rows."""
+    at a constant rate. Γ stays as it is in the first `fixed_rows` rows."""
 
     def step(index: int):
         leaves = several_seeds.leaves(parameters)
         losses = token_heads.errors(layers(leaves), prompts).square().mean(1)  # [rows]
         gradients = several_seeds.gradients(losses, leaves)
-        if held:
-            gradients["Gamma"][:held] = (
+        if fixed_rows:
+            gradients["Gamma"][:fixed_rows] = (
                 0  # Adam takes no step where the gradient has always been zero
             )
         return gradients, {"loss": losses.detach().cpu().numpy()}

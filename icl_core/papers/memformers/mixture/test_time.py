@@ -30,11 +30,12 @@ METHODS = (
 Method = tuple[str, Tensor, Tensor, Adapted | None]
 
 
-def heads_of(config: Config, made: phases.Made, kind: str, depth: int) -> tuple[Heads, Heads]:
+def heads_of(config: Config, by_phase: phases.Made, kind: str, depth: int) -> tuple[Heads, Heads]:
     """Return the components' heads in units of the mixture's E x², and what was trained on the
     mixture itself."""
     part = {
-        name: torch.tensor(array) for name, array in phases.final(made[f"{kind} {depth}"]).items()
+        name: torch.tensor(array)
+        for name, array in phases.final(by_phase[f"{kind} {depth}"]).items()
     }
     Gamma = variants.coefficients(part, kind).reshape(config.seeds, -1, depth, depth)
     A = part["A"].sum(1).reshape(config.seeds, -1, depth, 1, 1)
@@ -45,26 +46,28 @@ def heads_of(config: Config, made: phases.Made, kind: str, depth: int) -> tuple[
     return Heads(Gamma[:, :-1], A[:, :-1] * scale), Heads(Gamma[:, -1:], A[:, -1:])
 
 
-def adapted(config: Config, made: phases.Made, depth: int) -> dict[str, np.ndarray]:
+def adapted(config: Config, by_phase: phases.Made, depth: int) -> dict[str, np.ndarray]:
     """Return everything that is learned at test time, at one depth, and what it is compared
     with."""
     fresh = held_out(config)
     batch = met(config)
     at = torch.linspace(*SEEN).to(fresh)
-    found: dict[str, Tensor] = {}
+    tensors: dict[str, Tensor] = {}
     for kind in KINDS:
-        heads, alone = heads_of(config, made, kind, depth)
-        for method, gates, Gamma, done in _methods(config, kind, heads, alone, batch):
+        heads, alone = heads_of(config, by_phase, kind, depth)
+        for method, gates, Gamma, adaptation in _methods(config, kind, heads, alone, batch):
             table = experts.table(gates, Gamma, (alone if method == "mixture" else heads).A)
             mean, error = test_set.mean_and_log_error(
                 expected_losses(table, fresh[None, None, None])
             )
             shape = expected_losses(table, at[None, None, None]).sqrt()
             new = {"evaluated": mean, "error": error, "shape": shape}
-            new |= {"gate": gates, "learning": done.losses.T} if done is not None else {}
-            found |= {f"{what}/{kind}/{method}": value for what, value in new.items()}
-        found |= _each_head(config, kind, heads, batch, fresh)
-    return {name: value.cpu().numpy().astype(np.float32) for name, value in found.items()}
+            new |= (
+                {"gate": gates, "learning": adaptation.losses.T} if adaptation is not None else {}
+            )
+            tensors |= {f"{what}/{kind}/{method}": value for what, value in new.items()}
+        tensors |= _each_head(config, kind, heads, batch, fresh)
+    return {name: value.cpu().numpy().astype(np.float32) for name, value in tensors.items()}
 
 
 def _methods(config: Config, kind: str, heads: Heads, alone: Heads, batch: Batch) -> list[Method]:

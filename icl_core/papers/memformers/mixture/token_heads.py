@@ -38,9 +38,8 @@ def initial(kind: str, rows: int, layers: int, n: int, generator: torch.Generato
 def gated(heads: Parameters, gates: Tensor) -> Layers:
     """Return the heads' sum, each scaled by its gate [rows, H]: attention is linear in what it
     writes, so that it costs no more than one head."""
-    scaled = (
-        torch.stack([heads["Q"] * heads["P"], heads["Q"]], -1) * gates[:, :, None, None]
-    )  # [rows, H, L, 2]
+    # [rows, H, L, 2]
+    scaled = torch.stack([heads["Q"] * heads["P"], heads["Q"]], -1) * gates[:, :, None, None]
     past = (scaled[..., None] * heads["Gamma"]).sum(1) if "Gamma" in heads else None
     return Layers(scaled.sum(1), past)
 
@@ -64,9 +63,8 @@ def errors(layers: Layers, prompts: Tokens) -> Tensor:
         x_again = torch.addcmul(x_again, past[layer][:, 0] * spread, x)
         y_again = torch.addcmul(y_again, past[layer][:, 1] * pull, x)
         x = after
-    pull = (x[:, examples] * y[:, examples]).mean(
-        1
-    )  # of the last layer only the query's label counts
+    # Of the last layer only the query's label counts.
+    pull = (x[:, examples] * y[:, examples]).mean(1)
     label = y[:, -1] + own[-1][:, 1, 0] * pull * x[:, -1] + y_again[:, -1]
     return label + prompts.target * prompts.x[:, -1]
 

@@ -53,9 +53,8 @@ def models_of(run: Run) -> list[Timed]:
 def typical(steps: np.ndarray) -> np.ndarray:
     """Return the median over seeds of steps [..., seeds]; NEVER where half of them do not
     arrive."""
-    ordered = np.sort(
-        steps, -1
-    )  # the upper one of two in the middle: no mean of a number and never
+    # The upper one of two in the middle: no mean of a number and never.
+    ordered = np.sort(steps, -1)
     return ordered[..., steps.shape[-1] // 2]
 
 

@@ -51,9 +51,8 @@ def _phase(name: str, config: Model, model: Timed, rate: float) -> Phase:
 def _train(config: Model, model: Timed, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
     """Return one training's `curve/…`; that of a training that diverges is NaN: it arrives
     nowhere."""
-    generator = torch.Generator().manual_seed(
-        10_000 + 100 * config.seed + config.layers
-    )  # the same A in every model
+    # The same A in every model.
+    generator = torch.Generator().manual_seed(10_000 + 100 * config.seed + config.layers)
     parameters = variants.initial(config, generator)
     root = roots(config)
     batches = Batches(config)
@@ -80,14 +79,14 @@ def without(frozen: tuple[str, ...], of: loop.Problem) -> loop.Problem:
     return replace(of, gradient=gradient)
 
 
-def _shown(config: Config, made: Made) -> dict[str, np.ndarray]:
+def _shown(config: Config, by_phase: Made) -> dict[str, np.ndarray]:
     """Return the losses of the trainings so far, and what they are of."""
     tensors = {
         "names/models": names([each.id for each in MODELS]),
         "names/coordinates": names(BOTH),
         "rate/values": np.array(rates_of(config)),
     }
-    for name, each in made.items():
+    for name, each in by_phase.items():
         if each:
             tensors |= {
                 "curve/step": each["curve/step"],

@@ -186,9 +186,9 @@ def inverse(Sigma: Tensor) -> Pair:
     return float(distances(Sigma @ Sigma)), float(distances(eye))
 
 
-def _off(found: Tensor, right: Tensor) -> float:
+def _off(value: Tensor, right: Tensor) -> float:
     """Return the distance of all entries together, relative to the second's size."""
-    return float((found - right).norm() / right.norm())
+    return float((value - right).norm() / right.norm())
 
 
 def _eye(prompts: Prompts) -> Tensor:

@@ -80,9 +80,8 @@ def squared(every: Tensor) -> Tensor:
     total = flat.sum(0)
     own = flat.square().sum(1)
     value = (total.square().sum() - own.sum()) / (count * (count - 1))
-    left = ((total - flat).square().sum(1) - own.sum() + own) / (
-        (count - 1) * (count - 2)
-    )  # without one pool each
+    # Without one pool each.
+    left = ((total - flat).square().sum(1) - own.sum() + own) / ((count - 1) * (count - 2))
     error = ((left - left.mean()).square().sum() * (count - 1) / count).sqrt()
     return torch.stack([value, error])
 

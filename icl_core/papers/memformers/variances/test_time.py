@@ -60,8 +60,8 @@ def _adapted(
         min(config.gate_steps, ONE_NUMBER),
     )
     return [
-        _evaluated(config, case, variance, home_of(config, index), done, scalar)
-        for (index, variance), case, done, scalar in zip(
+        _evaluated(config, case, variance, home_of(config, index), adaptation, scalar)
+        for (index, variance), case, adaptation, scalar in zip(
             indexed, cases, gated, scalars, strict=True
         )
     ]
@@ -97,7 +97,7 @@ def case_of(config: Config, learned: list[Parameters], variance: float, index: i
 
 
 def _evaluated(
-    config: Config, case: Case, variance: float, home: int, done: Adapted, scalars: Adapted
+    config: Config, case: Case, variance: float, home: int, adaptation: Adapted, scalars: Adapted
 ) -> dict[str, np.ndarray]:
     """Evaluate the gates of one variance, those of the `scalars` that each head has learned alone,
     and what they are compared with."""
@@ -106,16 +106,16 @@ def _evaluated(
     _, scalar = experts.best_scalar(scalars, heads.A.shape[1])
     picked = torch.eye(heads.A.shape[1])[home].to(even).expand_as(even)
     constructed = picked * trained_on(config)[home] / variance
-    gates = {"gated": done.gates, "scalar": scalar, "last": constructed, "even": even}
+    gates = {"gated": adaptation.gates, "scalar": scalar, "last": constructed, "even": even}
     losses = {
         name: evaluate(config, heads, gates[name], FEWER if name == "even" else test_set.PROMPTS)
         for name in METHODS
     }
     values = {
-        "gate/value": done.gates,
+        "gate/value": adaptation.gates,
         "gate/scalar": scalar,
-        "gate/curve": done.losses.T,
-        "gate/triangle": _triangle(heads, done.gates),
+        "gate/curve": adaptation.losses.T,
+        "gate/triangle": _triangle(heads, adaptation.gates),
     }
     return {
         **{f"evaluated/{name}": loss for name, loss in losses.items()},
@@ -153,7 +153,7 @@ def from_all_starts(
     case = case_of(config, learned, variance, index)
     starts = experts.starts(case.heads)
     cases = [case._replace(start=start) for start in starts.values()]
-    gates = [done.gates for done in _learned(config, cases)]
+    gates = [adaptation.gates for adaptation in _learned(config, cases)]
     return {
         "names/starts": names(starts),
         "start/gates": torch.stack(gates, 1).cpu().numpy().astype(np.float32),
@@ -167,9 +167,8 @@ def prompts(config: Config, index: int) -> Batch:
     generator = torch.Generator().manual_seed(40_000 + 100 * config.seed + index)
     count = config.gate_prompts
     S = grams(config.d, config.n, count * config.seeds, generator)
-    S = S.reshape(config.d, config.d, config.seeds, count).permute(
-        2, 0, 1, 3
-    )  # [seeds, d, d, prompts]
+    # [seeds, d, d, prompts]
+    S = S.reshape(config.d, config.d, config.seeds, count).permute(2, 0, 1, 3)
     target = gaussian((config.seeds, config.d, 1, count), generator)
     return Batch(S.to(target), target)
 
@@ -186,9 +185,8 @@ def heads_at(config: Config, learned: list[Parameters], variance: float, home: i
             [root @ inverse for root, inverse in zip(here, inverses, strict=True)]
         ).float()
         model = model_of(config, head)
-        moved = variants.preconditioners(parameters, model, roots(model).cpu()).to(
-            change
-        )  # [seeds, L, d, d]
+        # [seeds, L, d, d]
+        moved = variants.preconditioners(parameters, model, roots(model).cpu()).to(change)
         A.append(change[:, None] @ moved @ change.transpose(1, 2)[:, None])
         Gamma.append(variants.coefficients(parameters, "lfom"))
     return Heads(

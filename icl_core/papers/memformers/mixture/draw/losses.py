@@ -213,9 +213,8 @@ def training(run: Run, view: View) -> Panel:
     still going."""
     x = step(run)
     rows = [*mixture_of(run.config).names, *["mixture"] * (run.config.prompts == "tokens")]
-    kinds = (
-        run.names("kinds") if "names/kinds" in run.tensors else list(KINDS)
-    )  # a run may have nothing yet
+    # A run may have nothing yet.
+    kinds = run.names("kinds") if "names/kinds" in run.tensors else list(KINDS)
     series = []
     for kind in kinds:
         series += [_head_curve(run, x, kind, row, rows) for row in range(len(rows))]

@@ -68,9 +68,8 @@ def _panel(run: Run, view: View, coordinates: str) -> Panel:
     ends = (rates[0] / 1.35, rates[-1] * 1.35)
     limits = (max(low, 1.0) / 1.5, limit * TOP)
     lines = references([(f"never in {limit:,} steps", float(limit), "floor")], True, limits)
-    lines["annotations"][0].update(
-        x=0.5, xanchor="center"
-    )  # open marks are at small rates and at large ones
+    # Open marks are at small rates and at large ones.
+    lines["annotations"][0].update(x=0.5, xanchor="center")
     figure.update_layout(lines | {"showlegend": True})
     figure.update_xaxes(axis("learning rate (log scale)", showgrid=False, **axis_range(ends, True)))
     figure.update_xaxes(tickvals=rates, ticktext=[f"{rate:g}" for rate in rates])

@@ -95,8 +95,10 @@ def _traces(model: Timed, coordinates: str, factors: Places, x: np.ndarray) -> l
 
 
 def _title(run: Run, coordinates: str) -> str:
-    both, alone = (times(at_best(run, coordinates, each)) for each in (CGD, STEPPED))
-    return f"Sooner: α and memory {both.removesuffix(' times')}, α alone {alone}"
+    both, alone = (
+        times(at_best(run, coordinates, each)).removesuffix(" times") for each in (CGD, STEPPED)
+    )
+    return f"With α and memory it is {both} × as fast, α alone {alone}"
 
 
 def times(factors: Factors | None) -> str:

@@ -111,9 +111,8 @@ def differences(run: Run, view: View) -> Panel:
         lines=[("float64's rounding", EPSILON, "gradient descent")],
         height=HEIGHT,
     )
-    figure.layout["annotations"][0].update(
-        x=0.99, xanchor="right"
-    )  # on the left it would cover the curves
+    # On the left it would cover the curves.
+    figure.layout["annotations"][0].update(x=0.99, xanchor="right")
     for trace in figure.data:  # the panel beside names the methods
         if trace.get("name") in [label for label, _ in PATHS.values()]:
             trace.update(showlegend=False)

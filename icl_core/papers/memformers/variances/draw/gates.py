@@ -194,8 +194,9 @@ def triangle(run: Run, view: View) -> Panel:
     after = [str(layer + 1) for layer in range(L)]
     past = [str(layer) for layer in range(L)]
     older = np.abs(np.tril(tables, -1)).sum((1, 2)) / np.abs(np.tril(tables)).sum((1, 2))
+    share = " to ".join(dict.fromkeys(f"{end:.0%}" for end in (older.min(), older.max())))
     return Panel(
-        f"Older gradients have {older.min():.0%} to {older.max():.0%} of the weight",
+        f"Older gradients have {share} of the weight",
         "wₗ₊₁ = wₗ − Σⱼ Σₕ gₕ Γⱼˡʰ Aⱼʰ ∇R(wⱼ): all heads with their gates are one method. A row "
         "is a layer, a column a past gradient; the number is the mean of the diagonal of "
         "√Σ Σₕ gₕ Γⱼˡʰ Aⱼʰ √Σ, a multiple of Σ⁻¹ where the heads know it. If gates did more than "
