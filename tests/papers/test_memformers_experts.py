@@ -355,3 +355,15 @@ def test_the_table_is_the_iteration_that_it_stands_for():
         experts.table(torch.ones(2, 1), every.Gamma, every.A), batch.S, batch.target
     )
     torch.testing.assert_close(error, (w_star - w_2).permute(0, 2, 3, 1), rtol=1e-4, atol=1e-4)
+
+
+def test_the_authors_gates_move_by_their_rate_and_no_further():
+    config = scales.Config(
+        rotations="own", protocol="authors", steps=20, start="zeros", gate_steps=30,
+        gate_prompts=100, learner="authors", layers=2,
+    )  # fmt: skip
+    run = Run(config, variances.EXPERIMENT.run(config, Recorder()))
+    largest = float(np.abs(run["gate/value"]).max())
+    assert 0 < largest <= 1.05 * 30 * scales.AUTHORS_RATE
+    assert run["gate/triangle"].shape == (1, 6, 2, 2)
+    assert (run["gate/triangle"][:, :, 0, 1] == 0).all()

@@ -54,6 +54,22 @@ def test_tokens_hold_the_iterates_of_every_method(size, seed):
         assert float(apart(w, case.iterates, prompts.target).max()) < 1e-10, name
 
 
+@pytest.mark.parametrize("size", SIZES)
+def test_lemma_2_1_holds_for_matrices_that_are_not_symmetric(size):
+    prompts = identities.sample(small(*size))
+    case = identities.lemma(prompts, size[2], torch.Generator().manual_seed(1))
+    assert not torch.allclose(case.given["A"], case.given["A"].mT)
+    w = by_tokens("linear", case.given, prompts)
+    assert float(apart(w, case.iterates, prompts.target).max()) < 1e-10
+    as_printed = by_tokens("linear", {"A": case.given["A"].mT}, prompts)
+    assert float(apart(as_printed, case.iterates, prompts.target).max()) > 0.01
+
+
+def test_turned_prompts_are_the_same_run_where_A_is_a_multiple_of_I(run):
+    multiple, matrix = run["code/five-runs"]
+    assert multiple < 1e-12 and matrix > 0.1
+
+
 def test_other_coefficients_are_another_method():
     """What the identities assert could be false: a hundredth more in one coefficient is seen, from
     its layer on."""
@@ -196,7 +212,7 @@ def test_every_erratum_has_the_number_that_shows_it(run):
     exact = {"last-sign": 2.0, "n-twice": 1 - 1 / 20, "loop": 0.5}
     for name, value in exact.items():
         assert found[name][0] == pytest.approx(value, abs=1e-9) and abs(found[name][1]) < 1e-12
-    for name in ("tokens", "letters"):
+    for name in ("transpose", "tokens", "letters"):
         assert found[name][0] > 0.1 and found[name][1] < 1e-12
     assert found["double-minus"][0] == pytest.approx(4, abs=0.3) and found["double-minus"][1] < 0.1
     assert found["square"][0] > 0.1 > 0.05 > found["square"][1]

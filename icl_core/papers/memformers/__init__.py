@@ -18,8 +18,9 @@ PAPER = Paper(
     introduction=(
         "A prompt holds n examples of a linear function, and a query. Each layer of linear "
         "attention can take one step of gradient descent on the examples. A Memformer also has "
-        "registers, which keep what earlier layers computed. So it can learn any method that adds "
-        "up past gradients, as momentum and conjugate gradient do."
+        "registers, which keep what earlier layers computed. So it can carry out any method that "
+        "adds up past gradients with fixed weights, as momentum does. (Conjugate gradient weighs "
+        "them anew for each prompt.)"
     ),
     publication=Publication(
         title="Toward generalizable learning of all (linear) first-order methods via memory "
@@ -61,10 +62,10 @@ PAPER = Paper(
         "methods": 4,
         "convergence": 4,
         "speed": 1,
-        "variances": 3,
+        "variances": 4,
         "mixture": 3,
-        "learned": 4,
-        "theorems": 2,
+        "learned": 5,
+        "theorems": 3,
     },
     glossary=(
         ("Sigma", "Σ", "covariance of the covariates x, the same for all prompts: σ² Uᵀ D U"),
@@ -148,11 +149,11 @@ $Z_{l+1} = Z_l + \alpha_l R_l / n$. LFOM (Theorem 3.2): $Z_{l+1} = Z_l + \frac1n
 \Gamma_j^l \odot R_j$. Both are first-order methods (eq. 1.1), $w_{k+1} = w_0 + \sum_{i \le k}
 \Lambda_i^k \nabla R(w_i)$.
 
-Whatever the $\Gamma$, if all $A_l$ are multiples of one matrix, then $w_L - w^* = -p(A S)\, w^*$
-for a polynomial of degree $L$ with $p(0) = 1$, and $E = \mathrm{tr}(\Sigma\, p\, \Sigma^{-1}
-p^\top)$ averaged over $S$: a quadratic form in the coefficients of $p$. Its least value is the
-**floor**. The best $p$ has real roots $r_l$: a linear transformer without any memory reaches the
-floor, with $A_l = \Sigma^{-1} / r_l$. (Noise in the labels can make roots complex: then only
-memory reaches the floor.)
+For any numbers $\Gamma_j^l$, one for a pair of layers, if all $A_l$ are multiples of one matrix,
+then $w_L - w^* = -p(A S)\, w^*$ for a polynomial of degree $L$ with $p(0) = 1$, and $E =
+\mathrm{tr}(\Sigma\, p\, \Sigma^{-1} p^\top)$ averaged over $S$: a quadratic form in the
+coefficients of $p$. Its least value is the **floor**. The best $p$ has real roots $r_l$: a linear
+transformer without any memory reaches the floor, with $A_l = \Sigma^{-1} / r_l$. (Noise in the
+labels can make roots complex: then only memory reaches the floor.)
 """,
 )

@@ -11,7 +11,7 @@ WORKING = 15  # minutes
 
 
 def _steps(run: Run) -> np.ndarray:
-    """The layers' steps a, the first seed's."""
+    """Return the layers' steps a, the first seed's."""
     from icl_core.papers.memformers.shared.draw.preconditioner import multiples
 
     return multiples(run)[0]
@@ -26,12 +26,12 @@ def _named(run: Run) -> str:
         np.sort(each)
         for each in (_steps(run), run["reference/floor_steps"][-1][: run.config.layers])
     )
-    said = [", ".join(f"{each:.3f}" for each in row) for row in (learned, best)]
-    return f"The layers take the steps {said[0]}; theory names {said[1]}."
+    lists = [", ".join(f"{each:.3f}" for each in row) for row in (learned, best)]
+    return f"The layers take the steps {lists[0]}; theory names {lists[1]}."
 
 
 def _ratio(run: Run) -> float:
-    """Of the variances along Σ's axes, the largest over the smallest."""
+    """Return the largest of the variances along Σ's axes over the smallest."""
     values = run["frozen/eigenvalues"]
     return float(values.max() / values.min())
 
@@ -57,8 +57,10 @@ def _left(run: Run) -> float:
 
 def _product(run: Run) -> str:
     factors = [1 - float(each) for each in _steps(run)]
-    said = " × ".join(f"{each:.3f}" if each > 0 else f"(−{-each:.3f})" for each in factors)
-    sentence = f"{said} = {_left(run):.3f}. A step longer than 1 overshoots, which turns the sign."
+    product = " × ".join(f"{each:.3f}" if each > 0 else f"(−{-each:.3f})" for each in factors)
+    sentence = (
+        f"{product} = {_left(run):.3f}. A step longer than 1 overshoots, which turns the sign."
+    )
     return sentence.replace("= -", "= −")
 
 

@@ -19,17 +19,18 @@ from icl_core.papers.memformers.convergence.story import STORY
 from icl_core.papers.memformers.convergence.train import completed, compute, compute_together
 from icl_core.papers.memformers.shared import batched_trainings
 from icl_core.papers.memformers.shared.diagram import model_diagram
+from icl_core.papers.memformers.shared.draw import two_forms
 from icl_core.papers.memformers.shared.draw.preconditioner import distances_at
 from icl_core.papers.memformers.shared.train import goes_on
 
 
 def _at_most(share: float) -> str:
-    """A share in percent, rounded up: all lie within it."""
+    """Return a share in percent, rounded up: all lie within it."""
     return f"{math.ceil(1000 * share) / 10:g}%"
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: how far the layers are from Σ⁻¹ at the step shown, the farthest of
+    """Return what you see: how far the layers are from Σ⁻¹ at the step shown, the farthest of
     all seeds."""
     snapshot = run.snapshot_at(view)
     step = run.snapshot_steps[snapshot]
@@ -42,14 +43,16 @@ def headline(run: Run, view: View) -> str:
 
 
 def cost(config: Config) -> float:
-    """Giga-operations: two products with S and three with A a layer, for every prompt; a step's
-    own, 0.0004 a layer."""
+    """Return giga-operations: two products with S and three with A a layer, for every prompt; a
+    step's own, 0.0004 a layer."""
     return (
         config.steps * config.layers * (config.seeds * config.batch * 10 * config.d**2 + 4e5) / 1e9
     )
 
 
-BESIDE, CURVES = "Trained beside constructed", "All curves"
+BESIDE = "Trained beside constructed"
+PROMPT = "One prompt"
+CURVES = "All curves"
 
 EXPERIMENT = Experiment(
     name="convergence",
@@ -74,6 +77,13 @@ EXPERIMENT = Experiment(
             "preconditioner", draw.preconditioner_panel, ("layer", "seed_shown"), BESIDE, wide=True
         ),
         Drawing("whitened", draw.whitened, ("layer", "seed_shown"), BESIDE, wide=True),
+        Drawing(
+            "forms",
+            two_forms.forms,
+            ("prompt", "reading", "layer", "seed_shown"),
+            PROMPT,
+            wide=True,
+        ),
         Drawing("all distances", draw.distances, (), CURVES, live=True),
         Drawing("loss", draw.training_panel, (), CURVES, live=True),
     ),
@@ -85,7 +95,12 @@ EXPERIMENT = Experiment(
     story=STORY,
     preview=completed,
     diagram=lambda config: model_diagram(
-        config, {"A": lambda layer: ("identities", {}, layer), "end": ("loss", {}, None)}
+        config,
+        {
+            "gradient": lambda layer: ("forms", {"layer": layer + 1}, None),
+            "A": lambda layer: ("identities", {}, layer),
+            "end": ("loss", {}, None),
+        },
     ),
     picture=("identities",),
 )

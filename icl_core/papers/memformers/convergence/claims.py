@@ -38,5 +38,15 @@ STEPS = Claim(
     near=0.0,
     tolerance=0.1,
 )
+LEMMA = Claim(
+    id="lemma-on-trained-weights",
+    label="Lemma 2.1 on trained weights: apart",
+    kind="theory",
+    text="What attention over tokens leaves of every label, in every trained layer, is what the "
+    "iteration w − Aₗ ∇R(w) leaves of it; the largest difference over the tokens of four prompts.",
+    source="Lemma 2.1",
+    near=0.0,
+    tolerance=1e-10,
+)
 
-ALL = (CLOSE, STEPS)
+ALL = (CLOSE, STEPS, LEMMA)

@@ -9,6 +9,7 @@ from icl_core.contract.seeds import seed_shown_knob
 from icl_core.papers.memformers.shared.settings import (
     COORDINATES,
     MODEL,
+    READINGS,
     REPEATS,
     TRAINING,
     Training,
@@ -46,6 +47,8 @@ class View:
     snapshot: int = slider("training step", 0, 31, default=31)
     layer: int = slider("layer", 1, 6, default=1)
     seed_shown: int = seed_shown_knob()
+    prompt: int = slider("prompt", 0, 99, default=0)
+    reading: str = choice("layer by layer", READINGS, default="attention")
 
 
 PRESETS = (

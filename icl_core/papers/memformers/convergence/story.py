@@ -15,22 +15,22 @@ OTHER = 2  # the seed that is compared with the first
 
 
 def _best(run: Run) -> np.ndarray:
-    """The steps 1/r of the best polynomial, smallest first, as theory has them."""
+    """Return the steps 1/r of the best polynomial, smallest first, as theory has them."""
     return np.sort(run["reference/floor_steps"][-1][: run.config.layers])
 
 
 def _found(run: Run) -> float | None:
-    """The step from which on all layers of all seeds are close to a multiple of Σ⁻¹, at every
-    evaluation."""
-    away = np.stack(
-        [run[f"curve/distance_{layer}"] for layer in range(run.config.layers)]
-    )  # [L, seeds, points]
+    """Return the step from which on all layers of all seeds are close to a multiple of Σ⁻¹, at
+    every evaluation."""
+    # [L, seeds, points]
+    away = np.stack([run[f"curve/distance_{layer}"] for layer in range(run.config.layers)])
     farthest = away.max((0, 1))  # NaN where any is
     return first_from(run["curve/step"], farthest <= CLOSE)
 
 
 def _farthest(run: Run) -> float:
-    """The largest distance of a layer's matrix from a multiple of Σ⁻¹ at the end, over seeds."""
+    """Return the largest distance of a layer's matrix from a multiple of Σ⁻¹ at the end, over
+    seeds."""
     return max(float(run[f"curve/distance_{n}"][:, -1].max()) for n in range(run.config.layers))
 
 
@@ -59,12 +59,12 @@ def _landed(run: Run, view: View) -> str:
 
 
 def _another(run: Run) -> float | None:
-    """The end of the training, if there is another seed to compare."""
+    """Return the end of the training, if there is another seed to compare."""
     return run.snapshot_steps[-1] if run.config.seeds >= OTHER else None
 
 
 def _seeds(run: Run) -> tuple[np.ndarray, np.ndarray]:
-    """The layers' steps in the first seed and in the other one."""
+    """Return the layers' steps in the first seed and in the other one."""
     every = multiples(run)
     return every[0], every[OTHER - 1]
 
@@ -150,12 +150,19 @@ STORY = Story(
             marks=("distances",),
         ),
         Try(
+            "See one prompt's attention, token by token, and the step that it makes",
+            fields={"layer": 1},
+            drawer="One prompt",
+            marks=("forms",),
+        ),
+        Try(
             "Make one direction of x vary 100 times less than another",
             "harder spectrum",
             marks=("distances",),
         ),
     ),
-    brief="Each layer of another model multiplies its gradient by a learned matrix A.",
+    brief="This model has 3 layers and no memory. Each layer multiplies its gradient by a matrix A "
+    "that it learned.",
     seen=lambda run, view: (
         f"All {run.config.layers} layers learned a matrix within {_farthest(run):.1%} of a "
         "multiple of Σ⁻¹, the inverse covariance of the x, from prompts alone."

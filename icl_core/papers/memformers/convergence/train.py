@@ -21,10 +21,11 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     `snapshot/*` [snapshots, seeds, …] beside `snapshot/step`; `final/<L>/*`; `evaluated/*` [seeds];
     `reference/floor_steps` [L, L]; `frozen/*`."""
     name = _name(config)
-    curves, preview = partial(phases.curves, name), _previews([config])[0]
+    curves = partial(phases.curves, name)
+    preview = _previews([config])[0]
     plan = [training_phase(name, config)]
-    made = phases.run(plan, progress, curves, preview=preview)[name]
-    return _kept(config, made)
+    results = phases.run(plan, progress, curves, preview=preview)[name]
+    return _kept(config, results)
 
 
 def compute_together(
@@ -37,24 +38,27 @@ def compute_together(
         for name, config, progress in zip(names, configs, progresses, strict=True)
     ]
     train = partial(batched_trainings.train, MAIN, configs)
-    for index, made in phases.run_together(plans, train, previews=_previews(configs)):
+    for index, results in phases.run_together(plans, train, previews=_previews(configs)):
         yield (
             index,
-            made if isinstance(made, Exception) else _kept(configs[index], made[names[index]]),
+            results
+            if isinstance(results, Exception)
+            else _kept(configs[index], results[names[index]]),
         )
 
 
 def _previews(configs: Sequence[Config]) -> list[phases.Show]:
-    """Of each run what makes its previews."""
+    """Return what makes the previews of each run."""
     return [partial(_preview, config) for config in configs]
 
 
-def _preview(config: Config, made: phases.Made) -> Tensors:
-    return preview_of(config.layers, made[_name(config)])
+def _preview(config: Config, results: phases.Made) -> Tensors:
+    return preview_of(config.layers, results[_name(config)])
 
 
 def completed(config: Config, tensors: Tensors) -> dict[str, np.ndarray]:
-    """What else the stage needs of a run in training: the construction and the covariances."""
+    """Return what else the stage needs of a run in training: the construction and the
+    covariances."""
     return {**construction(config), **frozen(config)}
 
 
@@ -62,7 +66,7 @@ def _name(config: Config) -> str:
     return f"{MAIN} {config.layers}"
 
 
-def _kept(config: Config, made: Tensors) -> dict[str, np.ndarray]:
-    final = {f"final/{config.layers}/{key}": array for key, array in phases.final(made).items()}
-    kept = {key: array for key, array in made.items() if not key.startswith("final/")}
-    return {**kept, **final, **construction(config), **frozen(config)}
+def _kept(config: Config, results: Tensors) -> dict[str, np.ndarray]:
+    final = {f"final/{config.layers}/{key}": array for key, array in phases.final(results).items()}
+    others = {key: array for key, array in results.items() if not key.startswith("final/")}
+    return {**others, **final, **construction(config), **frozen(config)}

@@ -3,12 +3,8 @@
 from icl_core.contract.experiment import Claim
 
 TASK = {"d": 5, "spectrum": "isotropic", "steps": range(1000, 5001)}
-FIGURE = {
-    **TASK,
-    "n": (19, 20),
-    "memory": "learned shared",
-    "layers": 4,
-}  # the authors' method sees 19 of the 20
+# The authors' method sees 19 of the 20 examples.
+FIGURE = {**TASK, "n": (19, 20), "memory": "learned shared", "layers": 4}
 AUTHORS = {**FIGURE, "n": 19, "protocol": "authors", "learning_rate": 0.19}
 # log-losses of one to four steps as the authors' code prints them, by the number of prompts, on
 # these prompts
@@ -18,7 +14,10 @@ PRINTED = {
     100: (-0.21, -0.42, -1.02, -1.03),
     1000: (0.20, -0.07, -0.58, -0.88),
 }
-PRINTED_CGD = (-0.11, -1.76, -3.71, -6.40)  # on fresh prompts, with all 20 examples
+# On 1,000 fresh prompts, with all 20 examples.
+PRINTED_CGD = (-0.11, -1.76, -3.71, -6.40)
+# Of 10 prompts another draw moves the points by several units, so that no ring can be off there.
+COMPARED = (50, 100, 1000)
 
 FEW_FIT = Claim(
     id="few-prompts-fit", label="log-loss on 10 prompts, below CGD's, least", kind="paper",
@@ -51,8 +50,19 @@ FEW_FAIL = Claim(
 AS_PRINTED = Claim(
     id="figure-11", label="Figure 11, printed points: off by", kind="paper",
     text="Learned as the authors do, with one Λ_i for all steps, the methods' errors on their own "
-         "prompts are those that the authors' code prints. The number is how far the worst of "
-         "them is off, in standard deviations between batches of as many prompts.",
+         "prompts, 50, 100 and 1000, are those that the authors' code prints. The number is how "
+         "far the worst of them is off, in standard deviations between batches of as many prompts. "
+         "With 10 prompts these are too large to tell anything.",
+    source="Section 5, Figure 11",
+    quote="LFOM parameters (3.5) are trained directly from data, while CGD is run separately on "
+          "each instance",
+    at=AUTHORS, at_most=3.0,
+)  # fmt: skip
+CGD_AS_PRINTED = Claim(
+    id="figure-11-cgd", label="Figure 11, CGD's points: off by", kind="paper",
+    text="Conjugate gradient's errors after one to four steps, on fresh prompts with all 20 "
+         "examples, are those that the authors' code prints. The number is how far the worst of "
+         "them is off, in standard errors of the logarithm of a mean over 1,000 prompts.",
     source="Section 5, Figure 11",
     quote="LFOM parameters (3.5) are trained directly from data, while CGD is run separately on "
           "each instance",
@@ -60,27 +70,28 @@ AS_PRINTED = Claim(
 )  # fmt: skip
 RISK_VANISHES = Claim(
     id="risk-vanishes", label="power of N in the excess risk, bounded loss", kind="paper",
-    text="For a bounded or sub-Gaussian loss the excess risk of a learned method vanishes as "
-         "prompts are added, at least as fast as N^(-1/2). The squared error of this task is "
-         "neither.",
+    text="Where the loss is bounded, the excess risk of a learned method vanishes as prompts are "
+         "added: the power of N with which it falls, for two steps, is below zero. The theorem "
+         "names no power.",
     source="Theorem 5.1", quote="generalize well on new in-context samples from",
-    at=None, setting="a loss that is bounded, which is not that of this task", at_most=-0.5,
+    at={**TASK, "protocol": "ours", "prompts": "spheres"}, at_most=0.0,
 )  # fmt: skip
 RISK_FALLS = Claim(
     id="risk-falls", label="power of N in the excess risk", kind="ours",
-    text="Where the loss is not bounded, as here, the mean excess risk still falls at least as "
-         "fast as N^(-1/2).",
-    source="Theorem 5.1 does not say it of an unbounded loss",
-    at={**TASK, "protocol": "ours"}, at_most=-0.5,
+    text="Where x and w* are Gaussian, so that the loss is not bounded, the mean excess risk still "
+         "falls at least as fast as N^(-1/2), the usual bound of uniform convergence.",
+    source="Theorem 5.1 does not say it of an unbounded loss, and names no power",
+    at={**TASK, "protocol": "ours", "prompts": "gaussian"}, at_most=-0.5,
 )  # fmt: skip
 MEDIAN_FALLS = Claim(
     id="median-falls", label="power of N in the excess median", kind="ours",
     text="The excess of the median over fresh prompts, in which rare prompts do not count, falls "
          "as fast too.",
     source="not in the paper",
-    at={**TASK, "protocol": "ours"}, at_most=-0.5,
+    at={**TASK, "protocol": "ours", "prompts": "gaussian"}, at_most=-0.5,
 )  # fmt: skip
 
 ALL = (
-    FEW_FIT, OVERFITS, GENERALISES, FEW_FAIL, AS_PRINTED, RISK_VANISHES, RISK_FALLS, MEDIAN_FALLS,
+    FEW_FIT, OVERFITS, GENERALISES, FEW_FAIL, AS_PRINTED, CGD_AS_PRINTED, RISK_VANISHES,
+    RISK_FALLS, MEDIAN_FALLS,
 )  # fmt: skip

@@ -15,31 +15,34 @@ from icl_core.papers.memformers.learned.settings import View
 from icl_core.papers.memformers.shared.draw.losses import printed, written
 from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
 from icl_core.papers.memformers.shared.load_run import curve, log_from_least, step
+from icl_core.papers.memformers.shared.test_set import PROMPTS
 
 RINGS = " Rings are the paper's points; the paper shows only the training prompts."
+BOUNDED = {
+    "spheres": "Here x and w* lie on spheres, so that the squared error is bounded, and the "
+    "theorem speaks of the blue line.",
+    "gaussian": "The squared error is not bounded, and rare prompts rule its mean, so that the "
+    "theorem does not speak of the blue line. The median, in which they do not count, stands "
+    "beside it.",
+}
 
 
 def gap(run: Run, view: View) -> Panel:
-    """Log-loss on own and on fresh prompts against the number of prompts learned from."""
-    sizes, L = run["size/prompts"].astype(float), run.config.layers
-    names = {
-        "fresh prompts": ("evaluated/loss", "solid"),
-        "its own prompts": ("evaluated/train", "dot"),
-    }
-    ends = {name: log_from_least(run[key][..., -1]) for name, (key, _) in names.items()}
+    """Draw the log-loss on own and on fresh prompts against the number of prompts learned from."""
+    sizes = run["size/prompts"].astype(float)
+    L = run.config.layers
+    fresh = log_from_least(run["evaluated/loss"][..., -1])  # [seeds, N]
+    own = log_from_least(run["evaluated/train"][..., -1])
     series = [
-        Curve(name, sizes, ends[name], "trained", dash, markers=True)
-        for name, (_, dash) in names.items()
+        Curve("fresh prompts", sizes, fresh, "trained", "solid", markers=True),
+        Curve("its own prompts", sizes, own, "trained", "dot", markers=True),
     ]
-    best, zero = (
-        float(log_from_least(run["endless/loss"])[:, -1].mean()),
-        float(np.log(run.config.d)),
-    )
+    best = float(log_from_least(run["endless/loss"])[:, -1].mean())
+    zero = float(np.log(run.config.d))
     lines = [("N = ∞", best, "floor"), ("predicting zero", zero, "floor")]
-    means = [each.mean(0) for each in ends.values()]
-    rings = {size: curve[L - 1] for size, curve in _printed(run).items() if len(curve) >= L}
-    lowest = min(*(each.min() for each in means), *rings.values())
-    highest = max(zero, *(each.max() for each in means))
+    rings = {size: points[L - 1] for size, points in _printed(run).items() if len(points) >= L}
+    lowest = min(float(fresh.mean(0).min()), float(own.mean(0).min()), *rings.values())
+    highest = max(zero, float(fresh.mean(0).max()), float(own.mean(0).max()))
     figure = figures.curves(
         series,
         "prompts learned from, N",
@@ -48,48 +51,44 @@ def gap(run: Run, view: View) -> Panel:
         lines=lines,
         height=HEIGHT,
         x_range=(sizes[0] / 1.3, sizes[-1] * 1.3),
-        y_range=(float(lowest) - 0.8, min(float(highest), _top(run)) + 0.8),
+        y_range=(lowest - 0.8, min(highest, _top(run)) + 0.8),
     )
-    figure.layout["annotations"][1].update(
-        x=0.99, xanchor="right"
-    )  # where few learn worse than that
-    apart = [
-        float(ends["fresh prompts"][:, at].mean() - ends["its own prompts"][:, at].mean())
-        for at in (0, -1)
-    ]
-    figure.add_traces(
-        printed([("its own prompts", list(rings.values()), "trained", None)], list(rings))
-        if rings
-        else []
-    )
+    # On the right, where few learn worse than that.
+    figure.layout["annotations"][1].update(x=0.99, xanchor="right")
+    gaps = fresh.mean(0) - own.mean(0)
+    if rings:
+        points = [("its own prompts", list(rings.values()), "trained", None)]
+        figure.add_traces(printed(points, list(rings)))
     return Panel(
-        f"Fresh is {written(apart[0], 1)} worse at N = {sizes[0]:g}, {written(apart[-1], 1)} at "
-        f"{sizes[-1]:g}",
+        f"Fresh is {written(float(gaps[0]), 1)} worse at N = {sizes[0]:g}, "
+        f"{written(float(gaps[-1]), 1)} at {sizes[-1]:g}",
         f"The method of {L} step{'s' * (L > 1)}, on the N prompts that it was learned from and on "
         "fresh ones. Log-loss is the logarithm of the error: one less is 2.7 times smaller. If "
         "the method has learned the task, the two lines meet. If it has learned its prompts by "
         "heart, it is low on them and high on all others." + RINGS * bool(rings),
         fitted(figure.update_xaxes(tickvals=sizes, ticktext=[f"{size:g}" for size in sizes])),
-        data=pd.DataFrame({"N": sizes} | {name: each.mean(0) for name, each in ends.items()}),
+        data=pd.DataFrame(
+            {"N": sizes, "fresh prompts": fresh.mean(0), "its own prompts": own.mean(0)}
+        ),
     )
 
 
 def own(run: Run, view: View) -> Panel:
-    """Log-loss against steps on the prompts that were learned from (Figure 11)."""
-    cg = log_from_least(run["baseline/cg_train"])[:, 0]
+    """Draw the log-loss against steps on the prompts that were learned from (Figure 11)."""
+    cg = log_from_least(run["baseline/cg_train"])[:, 0]  # [seeds, K], on the fewest
     series = [
         *_by_size(run, "evaluated/train"),
         Curve("CGD", _steps(run), cg, "conjugate gradient"),
     ]
-    sizes = list(run["size/prompts"])
+    sizes = run["size/prompts"].tolist()
     rings = [
-        (f"{size}", curve, _kind(sizes.index(size)), None) for size, curve in _printed(run).items()
+        (f"{size}", points, _kind(sizes.index(size)), None)
+        for size, points in _printed(run).items()
     ]
-    few, many = (
-        float(log_from_least(run["evaluated/train"])[:, index, -1].mean()) for index in (0, -1)
-    )
+    ends = log_from_least(run["evaluated/train"])[..., -1].mean(0)  # [N]
     return Panel(
-        f"Own prompts reach {written(few, 1)} at {sizes[0]}, {written(many, 1)} at {sizes[-1]}",
+        f"Own prompts reach {written(float(ends[0]), 1)} at {sizes[0]}, "
+        f"{written(float(ends[-1]), 1)} at {sizes[-1]}",
         "Each line is a method learned from N prompts, on these very prompts; CGD is on the "
         "fewest. A line far below CGD looks like a better method. Before you believe it, look at "
         "the same methods on fresh prompts, and at the band: much depends on which prompts they "
@@ -100,11 +99,11 @@ def own(run: Run, view: View) -> Panel:
 
 
 def fresh(run: Run, view: View) -> Panel:
-    """The same methods on fresh prompts, and one learned from infinitely many."""
+    """Draw the same methods on fresh prompts, and one learned from infinitely many."""
     endless = Curve("∞", _steps(run), log_from_least(run["endless/loss"]), "floor")
     cg = Curve("CGD", _steps(run), log_from_least(run["baseline/cg"]), "conjugate gradient")
-    ends = (run["evaluated/loss"][:, 0, -1], run["endless/loss"][:, -1])
-    few, best = (float(log_from_least(losses).mean()) for losses in ends)
+    few = float(log_from_least(run["evaluated/loss"][:, 0, -1]).mean())
+    best = float(log_from_least(run["endless/loss"][:, -1]).mean())
     rings = [("CGD", PRINTED_CGD, "conjugate gradient", None)] if _printed(run) else []
     series = [*_by_size(run, "evaluated/loss"), endless, cg]
     figure = _against_steps(run, series, PRINTED_CGD if rings else (0.0,))
@@ -114,10 +113,10 @@ def fresh(run: Run, view: View) -> Panel:
     return Panel(
         f"Fresh prompts reach {written(few, 1)} at {run['size/prompts'][0]}, {written(best, 1)} "
         "at ∞",
-        "The same methods on 65,536 prompts that no method has seen. “Zero” is predicting zero; "
-        "a line may go on beyond the axis. A method that has learned its prompts by heart lies "
-        "high, at times above the line of predicting zero. With enough prompts it comes to the "
-        "dotted line, the best that its coefficients can do."
+        f"The same methods on {PROMPTS:,} prompts that no method has seen. “Zero” is predicting "
+        "zero; a line may go on beyond the axis. A method that has learned its prompts by heart "
+        "lies high, at times above the line of predicting zero. With enough prompts it comes to "
+        "the dotted line, the best that its coefficients can do."
         + " Rings are the paper's CGD, which sees 20 examples; the method sees 19."
         * bool(rings),
         fitted(figure.add_traces(_unnamed(printed(rings)))),
@@ -126,9 +125,12 @@ def fresh(run: Run, view: View) -> Panel:
 
 
 def risk(run: Run, view: View) -> Panel:
-    """Excess risk against the number of prompts (Theorem 5.1), of the mean and of the median."""
-    depth, sizes = min(view.steps_shown, run.config.layers), run["size/prompts"].astype(float)
-    mean, median = (_positive(excess(run, depth, of)) for of in ("loss", "median"))
+    """Draw the excess risk against the number of prompts (Theorem 5.1), of the mean and of the
+    median."""
+    depth = min(view.steps_shown, run.config.layers)
+    sizes = run["size/prompts"].astype(float)
+    mean = _positive(excess(run, depth, "loss"))
+    median = _positive(excess(run, depth, "median"))
     root = np.nanmean(mean[:, 0]) * (sizes / sizes[0]) ** -0.5
     series = [
         Curve("of the mean", sizes, mean, "trained", band="minmax", markers=True),
@@ -138,17 +140,13 @@ def risk(run: Run, view: View) -> Panel:
     figure = figures.curves(
         series, "prompts learned from, N", "excess risk", log_x=True, log_y=True
     )
-    slopes = [written(power(run, depth, of), 1) for of in ("loss", "median")]
     return Panel(
-        f"{depth} step{'s' * (depth > 1)}: the excess falls like N to the power {slopes[0]}, that "
-        f"of the median {slopes[1]}"
-        if len(sizes) > 1
-        else "One number of prompts cannot show a fall",
+        _risk_title(run, depth),
         "The excess: how much larger a method's error is on fresh prompts than that of one "
-        "learned from infinitely many. For a bounded loss, the proof of Theorem 5.1 bounds it by "
-        "a line like the dotted one. The squared error is not bounded, and rare prompts rule its "
-        "mean, so that the theorem does not promise this for blue. The median, in which they do "
-        "not count, stands beside it. A method that learns nothing general stays level.",
+        "learned from infinitely many. Theorem 5.1 says that it vanishes for a bounded loss, and "
+        "names no rate. Uniform convergence, which the paper's proof cites, usually gives a bound "
+        f"that falls like 1/√N, as the dotted line. {BOUNDED[run.config.prompts]} A method that "
+        "learns nothing general stays level.",
         figure.update_xaxes(tickvals=sizes, ticktext=[f"{size:g}" for size in sizes]),
         data=pd.DataFrame(
             {"prompts": sizes, "of the mean": mean.mean(0), "of the median": median.mean(0)}
@@ -156,14 +154,26 @@ def risk(run: Run, view: View) -> Panel:
     )
 
 
+def _risk_title(run: Run, depth: int) -> str:
+    if len(run["size/prompts"]) < 2:
+        return "One number of prompts cannot show a fall"
+    of_mean, of_median = (written(power(run, depth, of), 1) for of in ("loss", "median"))
+    return (
+        f"{depth} step{'s' * (depth > 1)}: the excess falls like N to the power {of_mean}, that of "
+        f"the median {of_median}"
+    )
+
+
 def _positive(values: np.ndarray) -> np.ndarray:
-    """NaN where a method that learned from N prompts is no worse than one from infinitely many."""
+    """Return the values, NaN where a method that learned from N prompts is no worse than one from
+    infinitely many."""
     return np.where(values > 0, values, np.nan)
 
 
 def training(run: Run, view: View) -> Panel:
-    """Loss on fresh prompts while the method of most steps learns from the fewest prompts."""
-    steps, loss = step(run), curve(run, "curve/loss")
+    """Draw the loss on fresh prompts while the method of most steps learns from the fewest."""
+    steps = step(run)
+    loss = curve(run, "curve/loss")
     figure = figures.curves(
         [Curve("fresh prompts", steps, loss, "trained")], "training step", "loss", log_y=True
     )
@@ -180,14 +190,11 @@ def training(run: Run, view: View) -> Panel:
 
 
 def _printed(run: Run) -> dict[int, tuple[float, ...]]:
-    """What the authors' code prints of the methods' own prompts, by their number; nothing in other
-    settings."""
-    at = (
-        {name: value for name, value in AS_PRINTED.at.items() if name != "layers"}
-        if AS_PRINTED.at
-        else {}
-    )
-    if not agree(run.config, at):
+    """Return what the authors' code prints of the methods' own prompts, by their number; nothing
+    in other settings. The number of layers may be another: then fewer points are drawn."""
+    assert AS_PRINTED.at is not None
+    setting = {name: value for name, value in AS_PRINTED.at.items() if name != "layers"}
+    if not agree(run.config, setting) or run.config.prompts != "gaussian":
         return {}
     return {
         size: PRINTED[size][: run.config.layers]
@@ -197,7 +204,7 @@ def _printed(run: Run) -> dict[int, tuple[float, ...]]:
 
 
 def _unnamed(traces: list[Trace]) -> list[Trace]:
-    """Traces that the first panel names."""
+    """Return traces that the first panel names without names of their own."""
     return [trace.update(showlegend=False) for trace in traces]
 
 
@@ -220,14 +227,18 @@ def _by_size(run: Run, name: str) -> list[Curve]:
 
 
 def _beyond(series: list[Curve], rings: list[tuple[str, tuple[float, ...], str, None]]) -> str:
-    """What is said of rings, and of those that lie below the picture."""
+    """Return what is said of rings, and of those that lie below the picture."""
+    if not rings:
+        return ""
     lowest = min(float(np.nanmin(each.mean())) for each in series) - 0.5
-    below = [written(value, 1) for _, values, *_ in rings for value in values if value < lowest]
-    return (RINGS + f" Below the axis: {', '.join(below)}." * bool(below)) * bool(rings)
+    below = []
+    for _, values, *_ in rings:
+        below += [written(value, 1) for value in values if value < lowest]
+    return RINGS + f" Below the axis: {', '.join(below)}." * bool(below)
 
 
 def _kind(index: int) -> str:
-    """The colour of the methods from the `index`-th number of prompts."""
+    """Return the colour of the methods from the `index`-th number of prompts."""
     return f"layer {index + 1}"
 
 
@@ -236,15 +247,12 @@ def _top(run: Run) -> float:
 
 
 def _against_steps(run: Run, series: list[Curve], also: tuple[float, ...] = (0.0,)) -> Figure:
-    """Curves over the steps of a method, with the line of predicting zero, and room for other
-    values `also`."""
+    """Return curves over the steps of a method, with the line of predicting zero, and room for
+    other values `also`."""
     lowest = min(*also, *(float(np.nanmin(curve.mean())) for curve in series))
     highest = min(_top(run), max(float(np.nanmax(curve.mean())) for curve in series) + 0.3)
-    zero = (
-        "zero",
-        float(np.log(run.config.d)),
-        "floor",
-    )  # a short name: a longer one would lie on a band
+    # A short name: a longer one would lie on a band.
+    zero = ("zero", float(np.log(run.config.d)), "floor")
     figure = figures.curves(
         series,
         "steps of the method",

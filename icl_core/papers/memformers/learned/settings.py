@@ -23,6 +23,10 @@ MEMORY = {
     "learned shared": "Λ_i, shared by all steps (authors' code)",
     "learned": "Λ_i^k, free for every step (eq. 1.1)",
 }
+PROMPTS = {
+    "gaussian": "Gaussian x and w* (the paper's)",
+    "spheres": "x and w* on spheres, so that the loss is bounded",
+}
 
 
 @settings
@@ -45,6 +49,7 @@ class Config(Task):
         "learning rate", 0.001, 1.0, default=0.05, log=True, group=TRAINING, was="rate"
     )
     spectrum: str = choice("eigenvalues of Σ", SPECTRA, default="isotropic", group=TASK)
+    prompts: str = choice("prompts", PROMPTS, default="gaussian", group=TASK, added=True)
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
@@ -56,21 +61,20 @@ class Config(Task):
 
 
 def sizes_of(config: Config) -> list[int]:
-    """The numbers of prompts, ascending, each once."""
+    """Return the numbers of prompts, ascending, each once."""
     return whole_numbers("sizes", config.sizes, 6, 1, 20_000)
 
 
 def model_of(config: Config, prompts: int | None) -> Model:
-    """The training on a number of prompts; or (None) on fresh ones at every step, which is what
-    endlessly many would give, always minimised as ours is."""
+    """Return the training on a number of prompts; or (None) on fresh ones at every step, which is
+    what endlessly many would give, always minimised as ours is."""
     own = {name: getattr(config, name) for name in ("layers", "steps", "seed", "seeds")}
     if prompts is None:
         return Model(variant=config.memory, batches="fresh", **own, **task_of(config))
-    kept = {"batches": "fixed", "batch": prompts, "learning_rate": config.learning_rate}
-    trained = (
-        AUTHORS_TRAINING | {"initial": 1e-5} if config.protocol == "authors" else {}
-    )  # they start at zero
-    return Model(variant=config.memory, **kept, **own, **trained, **task_of(config))
+    batch = {"batches": "fixed", "batch": prompts, "learning_rate": config.learning_rate}
+    # The authors' Λ start at zero.
+    trained = {**AUTHORS_TRAINING, "initial": 1e-5} if config.protocol == "authors" else {}
+    return Model(variant=config.memory, **batch, **own, **trained, **task_of(config))
 
 
 @settings
@@ -118,6 +122,15 @@ PRESETS = (
         "How many prompts are enough",
         Config(layers=2, sizes="3, 10, 30, 100, 300, 1000"),
         "How fast does the excess fall with the number of prompts? A few rare ones rule its mean.",
+        seeds=5,
+    ),
+    Preset(
+        "bounded prompts",
+        "Theorem 5.1: a bounded loss",
+        Config(prompts="spheres", layers=2, sizes="30, 100, 300, 1000, 3000, 10000"),
+        "x and w* lie on spheres, so that the loss is bounded, as the theorem asks. Does the "
+        "excess vanish?",
+        "Paper's setting",
         seeds=5,
     ),
 )

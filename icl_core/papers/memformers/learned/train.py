@@ -1,13 +1,20 @@
 """Learns methods of every number of steps from every number of prompts."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from icl_core.contract.experiment import Progress
+from icl_core.learners import coloured
+from icl_core.papers.memformers.learned import bounded
 from icl_core.papers.memformers.learned.settings import Config, model_of, sizes_of
-from icl_core.papers.memformers.shared.baselines import baseline_losses
+from icl_core.papers.memformers.shared.baselines import baseline_losses, conjugate, prompts
 from icl_core.papers.memformers.shared.batched_trainings import at_once
+from icl_core.papers.memformers.shared.settings import Model
+from icl_core.papers.memformers.shared.task import eigenvalues_of
+from icl_core.papers.memformers.shared.test_set import mean_and_log_error
 from icl_core.papers.memformers.shared.train import (
     by_depth,
     by_phase,
@@ -27,20 +34,41 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     models = {str(size): model_of(config, size) for size in sizes_of(config)}
     every = {**models, ENDLESS: model_of(config, None)}
     labels = {name: f"{name} prompts" for name in every}
-    plan = at_once(every_depth(every, labels), by_phase(every))
-    made = phases.run(plan, progress, partial(phases.curves, plan[0].name))
-    of = partial(by_depth, made, layers=config.layers)  # [seeds, K]
+    if config.prompts == "spheres":
+        plan = bounded.plan(every, labels)
+    else:
+        plan = at_once(every_depth(every, labels), by_phase(every))
+    results = phases.run(plan, progress, partial(phases.curves, plan[0].name))
+    of = partial(by_depth, results, layers=config.layers)  # [seeds, K]
     by_size = {
-        name: np.stack([of(size, measure=name) for size in models], 1)
-        for name in ("loss", "median", "train")
+        measure: np.stack([of(size, measure=measure) for size in models], 1)
+        for measure in ("loss", "median", "train")
     }
     return {
-        **phases.curves(plan[0].name, made),
-        **{f"evaluated/{name}": array for name, array in by_size.items()},
-        **{f"endless/{name}": of(ENDLESS, measure=name) for name in ("loss", "median")},
+        **phases.curves(plan[0].name, results),
+        **{f"evaluated/{measure}": losses for measure, losses in by_size.items()},
+        **{f"endless/{measure}": of(ENDLESS, measure=measure) for measure in ("loss", "median")},
         "size/prompts": np.array(sizes_of(config)),
-        **baseline_losses(every[ENDLESS]),
-        "baseline/cg_train": np.stack(
-            [on_own_batch(model)["baseline/cg_train"] for model in models.values()], 1
-        ),
+        **_baselines(config, models),
     }
+
+
+def _baselines(config: Config, models: Mapping[str, Model]) -> dict[str, np.ndarray]:
+    """Return `baseline/*` [K] on fresh prompts and `baseline/cg_train` [seeds, N, K]; of the
+    authors' protocol, `baseline/cg_all` and `baseline/cg_all_error` [K] too: conjugate gradient
+    with one example more, as in Figure 11, and the standard error of its logarithm."""
+    if config.prompts == "spheres":
+        return bounded.conjugate_gradient(models)
+    endless = model_of(config, None)
+    own = [on_own_batch(model)["baseline/cg_train"] for model in models.values()]
+    lines = {**baseline_losses(endless), "baseline/cg_train": np.stack(own, 1)}
+    if config.protocol == "authors":
+        more = replace(endless, n=config.n + 1)
+        D = eigenvalues_of(more)
+        losses, _ = conjugate(
+            coloured(prompts(more.d, more.n), D), D, config.layers
+        )  # [K, prompts]
+        mean, error = mean_and_log_error(losses)
+        lines["baseline/cg_all"] = mean.cpu().numpy().astype(np.float32)
+        lines["baseline/cg_all_error"] = error.cpu().numpy().astype(np.float32)
+    return lines

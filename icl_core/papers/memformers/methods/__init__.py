@@ -21,7 +21,6 @@ from icl_core.papers.memformers.methods.draw import (
     overfit,
     stage,
     trajectory,
-    two_forms,
 )
 from icl_core.papers.memformers.methods.metrics import measure
 from icl_core.papers.memformers.methods.settings import PRESETS, Config, View
@@ -29,7 +28,7 @@ from icl_core.papers.memformers.methods.story import STORY
 from icl_core.papers.memformers.methods.train import companions, completed, compute
 from icl_core.papers.memformers.shared.captions import above, compared
 from icl_core.papers.memformers.shared.diagram import Opens, model_diagram
-from icl_core.papers.memformers.shared.draw import preconditioner, training
+from icl_core.papers.memformers.shared.draw import preconditioner, training, two_forms
 from icl_core.papers.memformers.shared.draw.losses import floor_of
 from icl_core.papers.memformers.shared.load_run import end
 from icl_core.papers.memformers.shared.train import goes_on

@@ -1,12 +1,17 @@
 """Each head has learned one component of a Gaussian mixture, and gates put the heads together. Each
-prompt comes from one component, as in Theorem 4.1 and in the authors' code. There each head is
-trained for 300 steps on one batch, and then gates, or gates and Γ, on a thousand prompts of all
-components.
+prompt comes from one component, as in Theorem 4.1 and in the authors' code. In the code w* has the
+variance of x, in the theorem its inverse; here it has the code's. There each head is trained for
+300 steps on one batch, and then gates, or gates and Γ, on a thousand prompts of all components.
 
 Trained so, the paper's order comes out, on fresh prompts as well. With gates alone the linear
 transformer is ahead of the Memformer by about one in log-loss, an error 2.7 times smaller. With Γ
 learned too, the Memformer is ahead. Does it stay so when the heads learn ten times as long, at five
-times the rate? That is the setting "Heads trained to their end".
+times the rate? That is the setting "Heads trained ten times as long".
+
+Theorem 4.1 says that one gate at 1 and the others at 0 make the head that knows the component. Its
+proof gates the heads' outputs, the model gates what they add in every layer: for one gate at 1 that
+is the same. Its footnote calls gates that sum to 1 a convex combination, which asks for gates of at
+least 0 too; learned ones may be negative, and need not sum to 1.
 
 Where each token of a prompt comes from the mixture, the problem is another. A prompt is then a
 single number S, the mean of its x², and what a model leaves of w* is a polynomial in S: you see all
@@ -27,8 +32,8 @@ from icl_core.papers.memformers.shared.gated_diagram import diagram
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: the error of the Memformer beside the linear transformer's, with gates alone
-    and with Γ too."""
+    """Return what you see: the error of the Memformer beside the linear transformer's, with gates
+    alone and with Γ too."""
     linear, gated, adapted = (
         float(np.log(run[f"evaluated/{each}"][:, -1]).mean()) for each in losses.FIGURES
     )
@@ -39,44 +44,41 @@ def headline(run: Run, view: View) -> str:
 
 
 def cost(config: Config) -> float:
-    """Giga-operations: so few numbers cost less than the steps' own overhead, counted as 0.0004 a
-    layer."""
+    """Return giga-operations: so few numbers cost less than the steps' own overhead, counted as
+    0.0004 a layer."""
     if config.prompts == "components":
         return _cost_of_tokens(config)
     rows = (len(mixture_of(config).means) + 1) * config.seeds
-    trained = (
-        2
-        * config.steps
-        * (config.layers * (config.layers + 1) // 2)
-        * (rows * config.batch * 30 / 1e9 + 0.0004)
-    )
-    return trained + 5 * config.gate_steps * config.layers * (
-        config.seeds * config.gate_prompts * 200 / 1e9 + 0.001
-    )
+    layers = config.layers * (config.layers + 1) // 2
+    heads = 2 * config.steps * layers * (rows * config.batch * 30 / 1e9 + 0.0004)
+    a_gate_step = config.seeds * config.gate_prompts * 200 / 1e9 + 0.001
+    return heads + 5 * config.gate_steps * config.layers * a_gate_step
 
 
 def _cost_of_tokens(config: Config) -> float:
-    """The same for attention over tokens: some fifty operations a token and layer,
-    forth and back."""
-    layers, H = config.layers * (config.layers + 1) / 2, len(mixture_of(config).means)
-    heads = config.steps * (H * config.seeds * config.batch * (config.n + 1) * 60 / 1e9 + 0.001)
-    gates = config.gate_steps * (
-        2 * config.seeds * config.gate_prompts * (config.n + 1) * 60 / 1e9 + 0.001
-    )
+    """Return the same for attention over tokens: some fifty operations a token and layer, forth and
+    back."""
+    layers = config.layers * (config.layers + 1) / 2
+    H = len(mixture_of(config).means)
+    tokens = config.seeds * (config.n + 1) * 60 / 1e9
+    heads = config.steps * (H * tokens * config.batch + 0.001)
+    gates = config.gate_steps * (2 * tokens * config.gate_prompts + 0.001)
     return layers * (heads + gates) + 0.2 * config.layers * config.seeds
 
 
 def of_tokens(config: Config) -> bool:
-    """Whether every token comes from the mixture."""
+    """Return whether every token comes from the mixture."""
     return config.prompts == "tokens"
 
 
 def of_components(config: Config) -> bool:
-    """Whether each prompt comes from one component."""
+    """Return whether each prompt comes from one component."""
     return config.prompts == "components"
 
 
-METHODS, PROMPTS, CURVES = "Every method", "Gates and prompts", "All curves"
+METHODS = "Every method"
+PROMPTS = "Gates and prompts"
+CURVES = "All curves"
 
 EXPERIMENT = Experiment(
     name="mixture",
@@ -112,6 +114,13 @@ EXPERIMENT = Experiment(
         ),
         Drawing("spread", polynomials.spread, (), PROMPTS, applies=of_tokens),
         Drawing("picked", one_component.picked, (), PROMPTS, applies=of_components),
+        Drawing(
+            "picked shares",
+            one_component.picked_shares,
+            ("seed_shown",),
+            PROMPTS,
+            applies=of_components,
+        ),
         Drawing("test time", losses.test_time, (), CURVES, applies=of_tokens),
         Drawing("gates learning", one_component.test_time, (), CURVES, applies=of_components),
         Drawing("training", losses.training, (), CURVES, live=True),

@@ -14,7 +14,8 @@ from torch import Tensor
 from icl_core.machine import device
 from icl_core.papers.memformers.mixture.settings import Config, Distribution, mixture_of
 
-FRESH, BLOCK = 2**14, 2**12  # prompts of each component in the test set, and drawn at once
+FRESH = 2**14  # prompts of each component in the test set
+BLOCK = 2**12  # of them that are drawn at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,15 +30,16 @@ class Tokens:
 def of_component(
     of: Distribution, n: int, count: int, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
-    """x [n + 1, count] and w* [count] of one component, on the CPU."""
-    mean, deviation = of.means[0], of.variances[0] ** 0.5
+    """Draw x [n + 1, count] and w* [count] of one component, on the CPU."""
+    mean = of.means[0]
+    deviation = of.variances[0] ** 0.5
     x, target = (torch.randn(shape, generator=generator) for shape in ((n + 1, count), (count,)))
     return mean + deviation * x, mean + deviation * target
 
 
 def training(config: Config) -> Tokens:
-    """The batch that every head learns from, rows seeds × components: the same for both kinds and
-    all depths."""
+    """Return the batch that every head learns from, rows seeds × components: the same for both
+    kinds and all depths."""
     rows = []
     for seed in range(config.seed, config.seed + config.seeds):
         generator = torch.Generator().manual_seed(80_000 + seed)
@@ -49,9 +51,10 @@ def training(config: Config) -> Tokens:
 
 
 def met(config: Config) -> Tokens:
-    """The prompts that gates are learned on, of every seed: of components that are drawn by their
-    weights."""
-    mixture, rows = mixture_of(config), []
+    """Return the prompts that gates are learned on, of every seed: of components that are drawn by
+    their weights."""
+    mixture = mixture_of(config)
+    rows = []
     for seed in range(config.seed, config.seed + config.seeds):
         generator = torch.Generator().manual_seed(90_000 + seed)
         weights = torch.tensor(mixture.weights)
@@ -67,8 +70,8 @@ def met(config: Config) -> Tokens:
 
 
 def met_of_each(config: Config) -> Tokens:
-    """Prompts of a single component, rows seeds × components, for gates that are to find its head
-    (Theorem 4.1)."""
+    """Return prompts of a single component, rows seeds × components, for gates that are to find its
+    head (Theorem 4.1)."""
     rows = []
     for seed in range(config.seed, config.seed + config.seeds):
         generator = torch.Generator().manual_seed(100_000 + seed)
@@ -80,8 +83,8 @@ def met_of_each(config: Config) -> Tokens:
 
 
 def fresh(config: Config, component: int) -> Iterator[Tensor]:
-    """x [1, n + 1, block] of fresh prompts of one component whose query is 1; the same for all
-    models.
+    """Return x [1, n + 1, block] of fresh prompts of one component whose query is 1; the same for
+    all models.
 
     What a model leaves is linear in w* and in the query: with both 1, its square times (E x²)² is
     the expected loss.
@@ -94,7 +97,7 @@ def fresh(config: Config, component: int) -> Iterator[Tensor]:
 
 
 def nothing_learned(config: Config) -> float:
-    """What predicting zero loses: the weighted mean of (E x²)²."""
+    """Return what predicting zero loses: the weighted mean of (E x²)²."""
     mixture = mixture_of(config)
     return sum(
         w * each.second**2 for w, each in zip(mixture.weights, mixture.components, strict=True)

@@ -22,8 +22,8 @@ WATCHED = 2**12  # prompts at each evaluation
 
 
 def rows_of(config: Config, kind: str, layers: int) -> SimpleNamespace:
-    """One kind's models at one depth, as the shared code wants its settings: `seeds` counts rows,
-    seeds × distributions."""
+    """Return one kind's models at one depth, as the shared code wants its settings: `seeds` counts
+    rows, seeds × distributions."""
     rows = config.seeds * len(distributions(config))
     model = {"variant": kind, "preconditioner": "full", "coordinates": "whitened", "heads": 1}
     training = {
@@ -39,7 +39,7 @@ def rows_of(config: Config, kind: str, layers: int) -> SimpleNamespace:
 
 
 def training_phase(config: Config, kind: str, layers: int) -> Phase:
-    """The training of one kind at one depth, as a part of a run."""
+    """Return the training of one kind at one depth, as a part of a run."""
     label = f"{VARIANTS[kind].name}, {layers} layer{'s' * (layers > 1)}"
     training = partial(_train, config, kind, layers)
     return Phase(f"{kind} {layers}", config.steps, training, partial(_curves, config), label=label)
@@ -61,7 +61,7 @@ def _train(
 def problem(
     config: Config, rows: SimpleNamespace, parameters: Parameters, batches: Batches
 ) -> loop.Problem:
-    """What the loop trains: the logarithm of every row's mean loss."""
+    """Return what the loop trains: the logarithm of every row's mean loss."""
     every = distributions(config)
     watched = [
         sample_prompts(each, config.n, WATCHED, torch.Generator().manual_seed(2**31 + 41))
@@ -79,16 +79,15 @@ def problem(
             .numpy()
         }
 
-    return replace(
-        train.problem(rows, parameters, root, batches, watch), ceiling=1e6
-    )  # predicting zero loses 1
+    # Predicting zero loses 1.
+    return replace(train.problem(rows, parameters, root, batches, watch), ceiling=1e6)
 
 
 def _curves(config: Config, state: loop.State) -> dict[str, np.ndarray]:
-    """`curve/step` and `curve/loss` [seeds, distributions, evaluations]; what has not been reached
-    is NaN."""
-    found = train.curves(config, state)
+    """Return `curve/step` and `curve/loss` [seeds, distributions, evaluations]; what has not been
+    reached is NaN."""
+    curves = train.curves(config, state)
     return {
-        **found,
-        "curve/loss": found["curve/loss"].reshape(config.seeds, -1, len(found["curve/step"])),
+        **curves,
+        "curve/loss": curves["curve/loss"].reshape(config.seeds, -1, len(curves["curve/step"])),
     }

@@ -21,38 +21,40 @@ from icl_core.papers.memformers.shared.task import Batch, gaussian
 
 
 def tokens(of: Distribution, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-    """x of a mixture, independent, on the CPU."""
+    """Draw x of a mixture, independent, on the CPU."""
     at = torch.rand(shape, generator=generator)
     edges = torch.tensor(of.weights).cumsum(0)[:-1]
     component = torch.bucketize(at, edges, right=True)
-    means, deviations = torch.tensor(of.means), torch.tensor(of.variances).sqrt()
+    means = torch.tensor(of.means)
+    deviations = torch.tensor(of.variances).sqrt()
     return means[component] + deviations[component] * torch.randn(shape, generator=generator)
 
 
 def sample_prompts(of: Distribution, n: int, count: int, generator: torch.Generator) -> Tensor:
-    """S / E x² of `count` prompts, on the device."""
+    """Draw S / E x² of `count` prompts, on the device."""
     sizes = [min(CHUNK, count - start) for start in range(0, count, CHUNK)]
     parts = [tokens(of, (n, size), generator).square().mean(0) for size in sizes]
     return (torch.cat(parts) / of.second).to(device.current_device())
 
 
 def distributions(config: Config) -> list[Distribution]:
-    """What rows learn: each component, and last the mixture."""
+    """Return what rows learn: each component, and last the mixture."""
     mixture = mixture_of(config)
     return [*mixture.components, mixture]
 
 
 def held_out(config: Config, of: int = -1) -> Tensor:
-    """S of the test set of one distribution, the mixture being the last: the same for
+    """Return S of the test set of one distribution, the mixture being the last: the same for
     all models."""
     generator = torch.Generator().manual_seed(2**31 + 43)
     return sample_prompts(distributions(config)[of], config.n, test_set.PROMPTS, generator)
 
 
 def met(config: Config) -> Batch:
-    """The prompts met at test time, of every seed, with their w*."""
+    """Return the prompts met at test time, of every seed, with their w*."""
     generator = torch.Generator().manual_seed(70_000 + config.seed)
-    count, mixture = config.gate_prompts, mixture_of(config)
+    count = config.gate_prompts
+    mixture = mixture_of(config)
     S = torch.stack(
         [sample_prompts(mixture, config.n, count, generator) for _ in range(config.seeds)]
     )
@@ -63,7 +65,8 @@ class Batches:
     """Fresh prompts of every distribution for each step, cut from a pool."""
 
     def __init__(self, config: Config) -> None:
-        self.config, self.generator = config, torch.Generator().manual_seed(50_000 + config.seed)
+        self.config = config
+        self.generator = torch.Generator().manual_seed(50_000 + config.seed)
         count = max(POOL, config.batch * config.seeds)
         self.pool = torch.stack(
             [
@@ -73,8 +76,10 @@ class Batches:
         )
 
     def at(self, step: int) -> Batch:
-        """S [rows, 1, 1, batch] and as many w*; rows are seeds × distributions."""
-        many, seeds, size = len(self.pool), self.config.seeds, self.config.batch
+        """Return S [rows, 1, 1, batch] and as many w*; rows are seeds × distributions."""
+        many = len(self.pool)
+        seeds = self.config.seeds
+        size = self.config.batch
         start = int(
             torch.randint(0, self.pool.shape[1] - seeds * size + 1, (), generator=self.generator)
         )

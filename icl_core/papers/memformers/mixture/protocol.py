@@ -22,12 +22,14 @@ from icl_core.training.phases import Phase, Report
 
 KINDS = ("linear", "lfom")
 METHODS = ("linear/gated", "lfom/gated", "lfom/adapted")
-PICKED_STEPS, PICKED_RATE = 600, 0.05  # for gates on one component
+# For gates on one component.
+PICKED_STEPS = 600
+PICKED_RATE = 0.05
 POINTS = 200  # of a curve at test time that are kept
 
 
 def plan(config: Config) -> list[Phase]:
-    """Every training, the deepest first: both kinds of heads, gates for them, and Γ too."""
+    """Return every training, the deepest first: both kinds of heads, gates for them, and Γ too."""
     phases_of_depths = []
     for depth in range(config.layers, 0, -1):
         phases_of_depths += [_heads_phase(config, kind, depth) for kind in KINDS]
@@ -43,17 +45,16 @@ def _heads_phase(config: Config, kind: str, depth: int) -> Phase:
 
 
 def _gates_phase(config: Config, kind: str, depth: int) -> Phase:
-    train, label = partial(_train_gates, config, kind), _label(kind, depth) + ", gates"
+    train = partial(_train_gates, config, kind)
+    label = _label(kind, depth) + ", gates"
     return Phase(
         f"{kind} gates {depth}", config.gate_steps, train, given=(f"{kind} {depth}",), label=label
     )
 
 
 def _picked_phase(config: Config, kind: str) -> Phase:
-    train, label = (
-        partial(_train_picked, config, kind),
-        f"{VARIANTS[kind].name}, gates for one component",
-    )
+    train = partial(_train_picked, config, kind)
+    label = f"{VARIANTS[kind].name}, gates for one component"
     return Phase(
         f"{kind} picked", PICKED_STEPS, train, given=(f"{kind} {config.layers}",), label=label
     )
@@ -66,9 +67,10 @@ def _label(kind: str, depth: int) -> str:
 def _train_heads(
     config: Config, kind: str, depth: int, resumed: Tensors, report: Report
 ) -> dict[str, np.ndarray]:
-    """All heads of one kind and depth, rows seeds × components; their loss is watched on fresh
-    prompts."""
-    batch, H = components.training(config), len(mixture_of(config).components)
+    """Train all heads of one kind and depth, rows seeds × components; their loss is watched on
+    fresh prompts."""
+    batch = components.training(config)
+    H = len(mixture_of(config).components)
     parameters = _initial(config, kind, depth)
     alone = torch.ones(len(batch.x), 1, device=device.current_device())
     of = problem(
@@ -94,9 +96,10 @@ def _train_heads(
 
 
 def _initial(config: Config, kind: str, depth: int) -> Parameters:
-    """Every seed's heads before training, from a generator of its own; both kinds start from the
-    same P and Q."""
-    rows, seeds = len(mixture_of(config).components), []
+    """Return every seed's heads before training, from a generator of its own; both kinds start from
+    the same P and Q."""
+    rows = len(mixture_of(config).components)
+    seeds = []
     for seed in range(config.seed, config.seed + config.seeds):
         generator = torch.Generator().manual_seed(110_000 + 100 * seed + depth)
         seeds.append(token_heads.initial(kind, rows, depth, config.n, generator))
@@ -111,17 +114,17 @@ def problem(
     layers: Callable[[Parameters], token_heads.Layers],
     prompts: Tokens,
     rate: float,
-    held: int = 0,
+    fixed_rows: int = 0,
 ) -> loop.Problem:
-    """What the loop trains: every row's mean loss on its prompts, by Adam as torch has it, at a
-    constant rate. Γ stays as it is in the first `held` rows."""
+    """Return what the loop trains: every row's mean loss on its prompts, by Adam as torch has it,
+    at a constant rate. Γ stays as it is in the first `fixed_rows` rows."""
 
     def step(index: int):
         leaves = several_seeds.leaves(parameters)
         losses = token_heads.errors(layers(leaves), prompts).square().mean(1)  # [rows]
         gradients = several_seeds.gradients(losses, leaves)
-        if held:
-            gradients["Gamma"][:held] = (
+        if fixed_rows:
+            gradients["Gamma"][:fixed_rows] = (
                 0  # Adam takes no step where the gradient has always been zero
             )
         return gradients, {"loss": losses.detach().cpu().numpy()}
@@ -133,8 +136,8 @@ def problem(
 def _train_gates(
     config: Config, kind: str, trained_heads: Tensors, resumed: Tensors, report: Report
 ) -> dict[str, np.ndarray]:
-    """Gates from zero on prompts of the mixture, a row for each seed; of a Memformer as many rows
-    again that learn Γ too. `final/*` [rows, …]; `own` [rows], the loss at the end; `learning`
+    """Train gates from zero on prompts of the mixture, a row for each seed; of a Memformer as many
+    rows again that learn Γ too. `final/*` [rows, …]; `own` [rows], the loss at the end; `learning`
     [rows, points] at `learning/step`."""
     ways = 1 if kind == "linear" else 2
     heads = {
@@ -164,8 +167,8 @@ def _with_gates(heads: Parameters, learned: Parameters) -> token_heads.Layers:
 def _train_picked(
     config: Config, kind: str, trained_heads: Tensors, resumed: Tensors, report: Report
 ) -> dict[str, np.ndarray]:
-    """Gates of the deepest heads on prompts of one component, rows seeds × components (Theorem
-    4.1)."""
+    """Train gates of the deepest heads on prompts of one component, rows seeds × components
+    (Theorem 4.1)."""
     heads = heads_of(config, trained_heads)
     H = heads["P"].shape[1]
     repeated = {name: value.repeat_interleave(H, 0) for name, value in heads.items()}
@@ -179,7 +182,7 @@ def _train_picked(
 
 
 def heads_of(config: Config, tensors: Tensors) -> Parameters:
-    """What a phase has trained, its rows as heads: [seeds, H, …]."""
+    """Return what a phase has trained, its rows as heads: [seeds, H, …]."""
     rows = {
         name: torch.tensor(array).to(device.current_device())
         for name, array in phases.final(tensors).items()
@@ -188,22 +191,22 @@ def heads_of(config: Config, tensors: Tensors) -> Parameters:
 
 
 def _fresh_losses(config: Config, layers: token_heads.Layers, blocks: list[Tensor]) -> Tensor:
-    """The expected loss of every row on a block of each component, [rows, components]."""
+    """Return the expected loss of every row on a block of each component, [rows, components]."""
     every = zip(mixture_of(config).components, blocks, strict=True)
     return torch.stack([expected(layers, x, of.second).mean(1) for of, x in every], 1)
 
 
 def expected(layers: token_heads.Layers, x: Tensor, second: float) -> Tensor:
-    """The loss of fresh prompts x [1, n + 1, prompts], whose query is 1, in the mean over query and
-    w* of E x² `second`: [rows, prompts]."""
+    """Return the loss of fresh prompts x [1, n + 1, prompts], whose query is 1, in the mean over
+    query and w* of E x² `second`: [rows, prompts]."""
     rows = layers.own.shape[0]
     prompts = Tokens(x.expand(rows, -1, -1), torch.ones(rows, x.shape[-1], device=x.device))
     return token_heads.errors(layers, prompts).square() * second**2
 
 
 def curves(config: Config, state: loop.State) -> dict[str, np.ndarray]:
-    """`curve/step` and `curve/loss` [seeds, components, evaluations] of heads; NaN for what has not
-    been reached."""
+    """Return `curve/step` and `curve/loss` [seeds, components, evaluations] of heads; NaN for what
+    has not been reached."""
     recorded = state.curves(loop.evaluations(config.steps, *EVALUATIONS))
     return {
         **recorded,

@@ -10,7 +10,10 @@ from icl_core.contract.seeds import seed_shown_knob
 from icl_core.contract.settings_io import numbers, shares
 from icl_core.machine import device
 
-TASK, HEADS, GATES, REPEATS = "the mixture", "the heads", "at test time", "repetition"
+TASK = "the mixture"
+HEADS = "the heads"
+GATES = "at test time"
+REPEATS = "repetition"
 PROMPTS = {
     "components": "one component each (the paper)",
     "tokens": "every token from the mixture",
@@ -30,19 +33,19 @@ class Distribution:
 
     @property
     def second(self) -> float:
-        """E x²."""
+        """Return E x²."""
         parts = zip(self.means, self.variances, self.weights, strict=True)
         return sum(weight * (mean**2 + variance) for mean, variance, weight in parts)
 
     @property
     def fourth(self) -> float:
-        """E x⁴."""
+        """Return E x⁴."""
         parts = zip(self.means, self.variances, self.weights, strict=True)
         return sum(weight * (m**4 + 6 * m**2 * v + 3 * v**2) for m, v, weight in parts)
 
     @property
     def names(self) -> list[str]:
-        """What each component is called."""
+        """Return what each component is called."""
         return [
             f"N({mean:g}, {variance:g})"
             for mean, variance in zip(self.means, self.variances, strict=True)
@@ -50,7 +53,7 @@ class Distribution:
 
     @property
     def components(self) -> list["Distribution"]:
-        """Each component as a distribution of its own."""
+        """Return each component as a distribution of its own."""
         return [
             Distribution((m,), (v,), (1.0,))
             for m, v in zip(self.means, self.variances, strict=True)
@@ -93,7 +96,8 @@ class Config:
         every row's batch what a layer leaves for its gradient, nine numbers, and as many of the
         batch itself; where tokens mix, a prompt is a single number, and what its tokens are drawn
         from is the most."""
-        heads, prompts = len(mixture_of(self).means), max(self.batch, self.gate_prompts)
+        heads = len(mixture_of(self).means)
+        prompts = max(self.batch, self.gate_prompts)
         rows = self.seeds * max(2, heads)
         numbers = rows * (self.n + 1) * prompts * 9 * (self.layers + 1)
         if self.prompts == "tokens":
@@ -104,7 +108,7 @@ class Config:
 
 
 def mixture_of(config: Config) -> Distribution:
-    """The mixture that a config spells out. Raises `BadSetting` where it spells none."""
+    """Return the mixture that a config spells out. Raises `BadSetting` where it spells none."""
     means = numbers("means", config.means, 1, MOST, -10.0, 10.0)
     variances = numbers("variances", config.variances, len(means), len(means), 0.01, 100.0)
     weights = shares("weights", config.weights, len(means))
@@ -134,13 +138,14 @@ PRESETS = (
         Config(**AUTHORS),
         "Each prompt comes from one component. The paper's order comes out: look at the rings.",
         "Figures",
-        seeds=3,
+        seeds=5,
     ),
     Preset(
         "trained longer",
-        "Heads trained to their end",
+        "Heads trained ten times as long",
         Config(**AUTHORS | {"steps": 3000, "learning_rate": 0.005}),
-        "The heads learn ten times as long, at five times the rate. Does the order hold?",
+        "The heads learn ten times as long, at five times the rate; some are still not at their "
+        "end. Does the order hold?",
         "Beyond the paper",
         seeds=3,
     ),

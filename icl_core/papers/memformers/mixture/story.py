@@ -1,10 +1,9 @@
 """What is told of a mixture of Gaussians."""
 
-import numpy as np
-
 from icl_core.contract.experiment import Run
 from icl_core.contract.story import HEADLINE, Beat, Example, Question, Story, Task, Try
 from icl_core.papers.memformers.mixture.draw.losses import ADAPTED, GATED, LINEAR
+from icl_core.papers.memformers.mixture.metrics import by_component
 from icl_core.papers.memformers.mixture.settings import Config, View, mixture_of
 from icl_core.papers.memformers.shared.captions import TO, compared
 from icl_core.papers.memformers.shared.load_run import end
@@ -13,8 +12,8 @@ ALIKE = 0.1  # the logarithm of a ratio of errors: within 10% they count as equa
 
 
 def _apart(run: Run, method: str) -> float:
-    """How far a method is above the linear transformer with gates, in the logarithm of
-    the error."""
+    """Return how far a method is above the linear transformer with gates, in the logarithm of the
+    error."""
     return end(run, f"evaluated/{method}") - end(run, f"evaluated/{LINEAR}")
 
 
@@ -32,25 +31,21 @@ def _overcome(run: Run, view: View) -> str:
     )
 
 
-def _of_heads(run: Run) -> np.ndarray:
-    """How far heads with memory are above those without, each on its own component: [M]."""
-    return (np.log(run["head/lfom"][:, -1]) - np.log(run["head/linear"][:, -1])).mean(0)
-
-
 def _better(run: Run, view: View) -> int:
-    above = _of_heads(run)
-    worse, better = (above > ALIKE).sum(), (above < -ALIKE).sum()
+    above = by_component(run).mean(0)  # [M]
+    worse = (above > ALIKE).sum()
+    better = (above < -ALIKE).sum()
     return 2 if worse == better else int(worse > better)
 
 
 def _each(run: Run, view: View) -> str:
-    said = [
+    phrases = [
         f"{compared(float(apart))} the other's on the curve around {mean:g}".replace(
             "-", "\N{MINUS SIGN}"
         )
-        for apart, mean in zip(_of_heads(run), mixture_of(run.config).means, strict=True)
+        for apart, mean in zip(by_component(run).mean(0), mixture_of(run.config).means, strict=True)
     ]
-    return f"A head with memory has an error {', '.join(said[:-1])} and {said[-1]}."
+    return f"A head with memory has an error {', '.join(phrases[:-1])} and {phrases[-1]}."
 
 
 def _task(config: Config) -> str:
@@ -118,14 +113,15 @@ STORY = Story(
                 _better,
                 _each,
                 "With as few steps the heads with memory are not trained yet, so that gates have "
-                "worse heads to mix. Train them to their end (see Try), and the order reverses.",
+                "worse heads to mix. Train them ten times as long (see Try), and the gap closes: "
+                "who is ahead then differs from seed to seed.",
                 ("training", "picked"),
             ),
         ),
         Beat(
             "close",
-            "You have seen that an order in a figure can be one of training, and not of models. "
-            "Which model is ahead depends on when you stop.",
+            "You have seen that an order in a figure may be one of training, and not of models. "
+            "How far one model is ahead depends on when you stop.",
             None,
             ("gated heads",),
         ),

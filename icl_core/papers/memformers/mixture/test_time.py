@@ -30,11 +30,12 @@ METHODS = (
 Method = tuple[str, Tensor, Tensor, Adapted | None]
 
 
-def heads_of(config: Config, made: phases.Made, kind: str, depth: int) -> tuple[Heads, Heads]:
-    """The components' heads in units of the mixture's E x², and what was trained on the mixture
-    itself."""
+def heads_of(config: Config, by_phase: phases.Made, kind: str, depth: int) -> tuple[Heads, Heads]:
+    """Return the components' heads in units of the mixture's E x², and what was trained on the
+    mixture itself."""
     part = {
-        name: torch.tensor(array) for name, array in phases.final(made[f"{kind} {depth}"]).items()
+        name: torch.tensor(array)
+        for name, array in phases.final(by_phase[f"{kind} {depth}"]).items()
     }
     Gamma = variants.coefficients(part, kind).reshape(config.seeds, -1, depth, depth)
     A = part["A"].sum(1).reshape(config.seeds, -1, depth, 1, 1)
@@ -45,28 +46,32 @@ def heads_of(config: Config, made: phases.Made, kind: str, depth: int) -> tuple[
     return Heads(Gamma[:, :-1], A[:, :-1] * scale), Heads(Gamma[:, -1:], A[:, -1:])
 
 
-def adapted(config: Config, made: phases.Made, depth: int) -> dict[str, np.ndarray]:
-    """Everything that is learned at test time, at one depth, and what it is compared with."""
-    fresh, batch = held_out(config), met(config)
+def adapted(config: Config, by_phase: phases.Made, depth: int) -> dict[str, np.ndarray]:
+    """Return everything that is learned at test time, at one depth, and what it is compared
+    with."""
+    fresh = held_out(config)
+    batch = met(config)
     at = torch.linspace(*SEEN).to(fresh)
-    found: dict[str, Tensor] = {}
+    tensors: dict[str, Tensor] = {}
     for kind in KINDS:
-        heads, alone = heads_of(config, made, kind, depth)
-        for method, gates, Gamma, done in _methods(config, kind, heads, alone, batch):
+        heads, alone = heads_of(config, by_phase, kind, depth)
+        for method, gates, Gamma, adaptation in _methods(config, kind, heads, alone, batch):
             table = experts.table(gates, Gamma, (alone if method == "mixture" else heads).A)
             mean, error = test_set.mean_and_log_error(
                 expected_losses(table, fresh[None, None, None])
             )
             shape = expected_losses(table, at[None, None, None]).sqrt()
             new = {"evaluated": mean, "error": error, "shape": shape}
-            new |= {"gate": gates, "learning": done.losses.T} if done is not None else {}
-            found |= {f"{what}/{kind}/{method}": value for what, value in new.items()}
-        found |= _each_head(config, kind, heads, batch, fresh)
-    return {name: value.cpu().numpy().astype(np.float32) for name, value in found.items()}
+            new |= (
+                {"gate": gates, "learning": adaptation.losses.T} if adaptation is not None else {}
+            )
+            tensors |= {f"{what}/{kind}/{method}": value for what, value in new.items()}
+        tensors |= _each_head(config, kind, heads, batch, fresh)
+    return {name: value.cpu().numpy().astype(np.float32) for name, value in tensors.items()}
 
 
 def _methods(config: Config, kind: str, heads: Heads, alone: Heads, batch: Batch) -> list[Method]:
-    """Name, gates, Γ and, where something was learned, how."""
+    """Return name, gates, Γ and, where something was learned, how."""
     even = experts.starts(heads)["even"]
     gated = experts.adapt(heads, batch, config.gate_steps, False, even, config.gate_rate)
     methods: list[Method] = [
@@ -83,13 +88,13 @@ def _methods(config: Config, kind: str, heads: Heads, alone: Heads, batch: Batch
 def _each_head(
     config: Config, kind: str, heads: Heads, batch: Batch, fresh: Tensor
 ) -> dict[str, Tensor]:
-    """Every head alone, [seeds, H], as it is and with one scalar; and the best of these on the
-    batch."""
+    """Return what every head alone loses, [seeds, H], as it is and with one scalar; and the best of
+    these on the batch."""
     scalars, best = experts.one_scalar(heads, batch, config.gate_steps, config.gate_rate)
 
     def evaluate(gates: Tensor) -> Tensor:
-        found = expected_losses(experts.table(gates, heads.Gamma, heads.A), fresh[None, None, None])
-        return found.double().mean(-1)
+        table = experts.table(gates, heads.Gamma, heads.A)
+        return expected_losses(table, fresh[None, None, None]).double().mean(-1)
 
     single = torch.eye(scalars.shape[1]).to(scalars)
     return {
@@ -104,13 +109,13 @@ def _each_head(
 
 
 def references(config: Config) -> dict[str, np.ndarray]:
-    """`baseline/floor` [K] with its error, `baseline/cg` [K] (zero to rounding: one step of exact
-    line search solves a problem of one dimension), `baseline/floor_head` [K, H] of each component
-    on itself, `density/*`, S in units of the mixture's E x²."""
+    """Return `baseline/floor` [K] with its error, `baseline/cg` [K] (zero to rounding: one step of
+    exact line search solves a problem of one dimension), `baseline/floor_head` [K, H] of each
+    component on itself, `density/*`, S in units of the mixture's E x²."""
     pools = [held_out(config, row) for row in range(len(distributions(config)))]
     best = [floors(pool[None, None], None, list(range(1, config.layers + 1))) for pool in pools]
     cg, _ = baselines.conjugate(pools[-1][None, None], None, config.layers)
-    found = {
+    arrays = {
         "baseline/floor": np.array([each.loss for each in best[-1]]),
         "baseline/floor_error": np.array([each.error / each.loss for each in best[-1]]),
         "baseline/floor_head": np.array([[each.loss for each in row] for row in best[:-1]]).T,
@@ -118,7 +123,7 @@ def references(config: Config) -> dict[str, np.ndarray]:
         "shape/at": np.linspace(*SEEN),
         **_density(config, pools),
     }
-    return {name: array.astype(np.float32) for name, array in found.items()}
+    return {name: array.astype(np.float32) for name, array in arrays.items()}
 
 
 def _density(config: Config, pools: list[Tensor]) -> dict[str, np.ndarray]:

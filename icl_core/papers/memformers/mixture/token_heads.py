@@ -27,30 +27,32 @@ class Layers:
 
 
 def initial(kind: str, rows: int, layers: int, n: int, generator: torch.Generator) -> Parameters:
-    """One head a row: P and Q small, Γ one."""
-    made = {name: SMALL * torch.randn(rows, 1, layers, generator=generator) for name in ("P", "Q")}
-    return made if kind == "linear" else {**made, "Gamma": torch.ones(rows, 1, layers, 2, n + 1)}
+    """Return one head a row: P and Q small, Γ one."""
+    shape = (rows, 1, layers)
+    parameters = {name: SMALL * torch.randn(shape, generator=generator) for name in ("P", "Q")}
+    if kind != "linear":
+        parameters["Gamma"] = torch.ones(*shape, 2, n + 1)
+    return parameters
 
 
 def gated(heads: Parameters, gates: Tensor) -> Layers:
-    """The heads' sum, each scaled by its gate [rows, H]: attention is linear in what it writes, so
-    that it costs no more than one head."""
-    scaled = (
-        torch.stack([heads["Q"] * heads["P"], heads["Q"]], -1) * gates[:, :, None, None]
-    )  # [rows, H, L, 2]
+    """Return the heads' sum, each scaled by its gate [rows, H]: attention is linear in what it
+    writes, so that it costs no more than one head."""
+    # [rows, H, L, 2]
+    scaled = torch.stack([heads["Q"] * heads["P"], heads["Q"]], -1) * gates[:, :, None, None]
     past = (scaled[..., None] * heads["Gamma"]).sum(1) if "Gamma" in heads else None
     return Layers(scaled.sum(1), past)
 
 
 def errors(layers: Layers, prompts: Tokens) -> Tensor:
-    """⟨w*, query⟩ plus the query's last label, which is minus the prediction: [rows, prompts]."""
-    x, examples = prompts.x, slice(0, -1)
+    """Return ⟨w*, query⟩ plus the query's last label, which is minus the prediction: [rows,
+    prompts]."""
+    x = prompts.x
+    examples = slice(0, -1)
     if layers.past is None or layers.own.shape[1] == 1:
         return prompts.target * x[:, -1] * _alike(layers.own, x[:, examples].square().mean(1))
-    own, past = (
-        layers.own[..., None, None].unbind(1),
-        layers.past[..., None].unbind(1),
-    )  # [rows, 2, 1 or n + 1, 1]
+    own = layers.own[..., None, None].unbind(1)  # of a layer, [rows, 2, 1, 1]
+    past = layers.past[..., None].unbind(1)  # [rows, 2, n + 1, 1]
     y = torch.cat([prompts.target[:, None] * x[:, examples], torch.zeros_like(x[:, -1:])], 1)
     x_again = y_again = torch.zeros_like(y)  # what earlier layers' attention adds once more
     for layer in range(len(own) - 1):
@@ -61,18 +63,19 @@ def errors(layers: Layers, prompts: Tokens) -> Tensor:
         x_again = torch.addcmul(x_again, past[layer][:, 0] * spread, x)
         y_again = torch.addcmul(y_again, past[layer][:, 1] * pull, x)
         x = after
-    pull = (x[:, examples] * y[:, examples]).mean(
-        1
-    )  # of the last layer only the query's label counts
+    # Of the last layer only the query's label counts.
+    pull = (x[:, examples] * y[:, examples]).mean(1)
     label = y[:, -1] + own[-1][:, 1, 0] * pull * x[:, -1] + y_again[:, -1]
     return label + prompts.target * prompts.x[:, -1]
 
 
 def _alike(own: Tensor, S: Tensor) -> Tensor:
-    """Where no token has a Γ of its own all have one fate: what is left of w*, by S = mean x²
-    [rows, prompts]."""
-    stretch, left = torch.ones_like(S), torch.ones_like(S)
+    """Return what is left of w*, by S = mean x² [rows, prompts], where no token has a Γ of its own,
+    so that all have one fate."""
+    stretch = torch.ones_like(S)
+    left = torch.ones_like(S)
     for covariates, labels in (layer.unbind(1) for layer in own[..., None].unbind(1)):
         attention = stretch.square() * S
-        stretch, left = stretch * (1 + covariates * attention), left * (1 + labels * attention)
+        stretch = stretch * (1 + covariates * attention)
+        left = left * (1 + labels * attention)
     return left

@@ -46,7 +46,9 @@ def of_tokens(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     last.
     """
     depths = range(1, config.layers + 1)
-    plan = [training_phase(config, kind, depth) for depth in reversed(depths) for kind in KINDS]
+    plan = []
+    for depth in reversed(depths):
+        plan += [training_phase(config, kind, depth) for kind in KINDS]
     results = phases.run(plan, progress, partial(_curves, config))
     by_depth = [adapted(config, results, depth) for depth in depths]
     of_deepest = {

@@ -28,6 +28,11 @@ COORDINATES = {
     "authors": "original, A as the authors count it",
     "whitened": "whitened, √Σ A √Σ",
 }
+# What a view may ask of a prompt in one layer.
+READINGS = {
+    "attention": "attention over tokens",
+    "difference": "both forms and their difference",
+}
 PROTOCOLS = {
     "ours": "log of the mean, a rate that falls to zero (ours)",
     "authors": "the mean, a constant rate, one batch (authors' code)",

@@ -13,7 +13,7 @@ from icl_core.contract.experiment import Diverged, Tensors
 from icl_core.learners import conjugate_gradient, inverse_factor
 from icl_core.papers.memformers.shared import model, test_set, variants
 from icl_core.papers.memformers.shared.batches import Batches
-from icl_core.papers.memformers.shared.task import FEWEST, covariances, roots
+from icl_core.papers.memformers.shared.task import FEWEST, Batch, covariances, roots
 from icl_core.papers.memformers.shared.variants import Parameters
 from icl_core.training import loop, phases, several_seeds
 from icl_core.training.phases import Made, Phase, Report
@@ -251,9 +251,16 @@ def _training_loss(
 
 
 def on_own_batch(config: Any) -> dict[str, np.ndarray]:
-    """`baseline/cg_train` [seeds, K]: conjugate gradient on the very prompts and queries of the
-    last batch."""
-    rows, batch = [], Batches(config).at(config.steps - 1)
+    """Return `baseline/cg_train` [seeds, K]: conjugate gradient on the very prompts and queries of
+    the last batch."""
+    batch = Batches(config).at(config.steps - 1)
+    return {"baseline/cg_train": conjugate_gradient_on(config, batch)}
+
+
+def conjugate_gradient_on(config: Any, batch: Batch) -> np.ndarray:
+    """Return what conjugate gradient loses on a batch in the mean, after one to `layers` steps:
+    [seeds, K]."""
+    rows = []
     for seed, covariance in enumerate(covariances(config)):
         root, inverse = covariance.root.to(batch.S), covariance.inverse_root.to(batch.S)
         X = torch.einsum(
@@ -270,7 +277,7 @@ def on_own_batch(config: Any) -> dict[str, np.ndarray]:
         query = batch.query[seed] if batch.query is not None else None
         loss = missed.square().sum(1) if query is None else (missed * query).sum(1).square()
         rows.append(loss[1:].mean(-1).cpu().numpy())
-    return {"baseline/cg_train": np.stack(rows).astype(np.float32)}
+    return np.stack(rows).astype(np.float32)
 
 
 def frozen(config: Any) -> dict[str, np.ndarray]:

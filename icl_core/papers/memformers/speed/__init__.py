@@ -31,7 +31,8 @@ from icl_core.papers.memformers.speed.train import compute
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: how many times as fast the CGD-like Memformer arrives, and step sizes alone."""
+    """Return what you see: how many times as fast the CGD-like Memformer arrives, and step sizes
+    alone."""
     where = view.coordinates
     if not np.isfinite(float(typical(arrivals(run, CGD, where)).min())):
         return (
@@ -45,21 +46,20 @@ def headline(run: Run, view: View) -> str:
             "floor."
         )
     return (
-        f"In {where} coordinates step sizes and memory make training {_shorter(both)} faster, "
+        f"In {where} coordinates step sizes and memory make training {_shorter(both)} as fast, "
         f"step sizes alone {speedup.times(steps)}."
     )
 
 
-def _shorter(found: Factors) -> str:
-    spread = (
-        f" ({found.values.min():.1f} to {found.values.max():.1f})" if len(found.values) > 1 else ""
-    )
-    return f"{speedup.times(found)}{spread}"
+def _shorter(factors: Factors) -> str:
+    values = factors.values
+    spread = f" ({values.min():.1f} to {values.max():.1f})" if len(values) > 1 else ""
+    return f"{speedup.times(factors)}{spread}"
 
 
 def cost(config: Config) -> float:
-    """Giga-operations: two products with S and three with A a layer, for every prompt; a step's
-    own, 0.0004 a layer."""
+    """Return giga-operations: two products with S and three with A a layer, for every prompt; a
+    step's own, 0.0004 a layer."""
     per_step = config.layers * (config.seeds * config.batch * 10 * config.d**2 + 4e5)
     return len(MODELS) * len(BOTH) * len(rates_of(config)) * config.steps * per_step / 1e9
 

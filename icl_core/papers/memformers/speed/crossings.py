@@ -18,14 +18,15 @@ MOVES = 0.05  # standard deviation over the last tenth from which a log-loss hov
 
 
 def reached(steps: np.ndarray, above: np.ndarray, within: float = WITHIN) -> np.ndarray:
-    """The step at which each seed's log-loss `above` its floor [seeds, points] first is `within`,
-    along the straight line between the evaluations at `steps` [points]; NEVER where none is."""
+    """Return the step at which each seed's log-loss `above` its floor [seeds, points] first is
+    `within`, along the straight line between the evaluations at `steps` [points]; NEVER where none
+    is."""
     return np.array([first_crossing(steps, -row, -within) for row in above])
 
 
 def above_floor(run: Run, model: Timed, coordinates: str, rate: int) -> np.ndarray:
-    """The log-loss above the model's own floor over training, [seeds, points]; NaN where there is
-    none (yet)."""
+    """Return the log-loss above the model's own floor over training, [seeds, points]; NaN where
+    there is none (yet)."""
     key = f"curve/{coordinates}/{model.id}/{rate}"
     if key not in run.tensors:
         return np.full((run.config.seeds, len(run.tensors.get("curve/step", [0]))), np.nan)
@@ -37,7 +38,7 @@ def above_floor(run: Run, model: Timed, coordinates: str, rate: int) -> np.ndarr
 
 
 def arrivals(run: Run, model: Timed, coordinates: str) -> np.ndarray:
-    """The steps to the floor at every rate, [rates, seeds]."""
+    """Return the steps to the floor at every rate, [rates, seeds]."""
     rates = range(len(run["rate/values"]))
     return np.stack(
         [reached(run["curve/step"], above_floor(run, model, coordinates, rate)) for rate in rates]
@@ -45,20 +46,20 @@ def arrivals(run: Run, model: Timed, coordinates: str) -> np.ndarray:
 
 
 def models_of(run: Run) -> list[Timed]:
-    """The models that the run has timed, of those that today's code knows."""
+    """Return the models that the run has timed, of those that today's code knows."""
     return [BY_ID[id] for id in run.names("models") if id in BY_ID]
 
 
 def typical(steps: np.ndarray) -> np.ndarray:
-    """The median over seeds of steps [..., seeds]; NEVER where half of them do not arrive."""
-    ordered = np.sort(
-        steps, -1
-    )  # the upper one of two in the middle: no mean of a number and never
+    """Return the median over seeds of steps [..., seeds]; NEVER where half of them do not
+    arrive."""
+    # The upper one of two in the middle: no mean of a number and never.
+    ordered = np.sort(steps, -1)
     return ordered[..., steps.shape[-1] // 2]
 
 
 def best_rate(steps: np.ndarray) -> int | None:
-    """The index of the rate at which [rates, seeds] arrive soonest in the median; None
+    """Return the index of the rate at which [rates, seeds] arrive soonest in the median; None
     if at none."""
     medians = typical(steps)
     return int(np.argmin(medians)) if np.isfinite(medians).any() else None
@@ -78,20 +79,21 @@ class Factors:
 
     @property
     def mean(self) -> float:
-        """The geometric mean over seeds."""
+        """Return the geometric mean over seeds."""
         with np.errstate(divide="ignore"):
             return float(np.exp(np.log(self.values).mean()))
 
     @property
     def error(self) -> float | None:
-        """Its standard error; None for a single seed or where there is none."""
+        """Return its standard error; None for a single seed or where there is none."""
         if len(self.values) < 2 or not (self.values > 0).all():
             return None
         return self.mean * float(np.log(self.values).std(ddof=1)) / len(self.values) ** 0.5
 
 
 def factors(slow: np.ndarray, fast: np.ndarray, limit: float) -> Factors:
-    """`slow` over `fast`, both [seeds] of steps, seed by seed, of trainings of `limit` steps."""
+    """Return `slow` over `fast`, both [seeds] of steps, seed by seed, of trainings of `limit`
+    steps."""
     known = np.isfinite(fast)
     bounded = np.where(np.isfinite(slow), slow, limit) / np.maximum(np.where(known, fast, 1.0), 1.0)
     values = np.where(known, bounded, np.where(np.isfinite(slow), 0.0, np.nan))
@@ -99,13 +101,13 @@ def factors(slow: np.ndarray, fast: np.ndarray, limit: float) -> Factors:
 
 
 def at_equal(run: Run, coordinates: str, model: Timed, slower: Timed = LINEAR) -> list[Factors]:
-    """The factors at every rate."""
+    """Return the factors at every rate."""
     pairs = zip(arrivals(run, slower, coordinates), arrivals(run, model, coordinates), strict=True)
     return [factors(slow, fast, run.config.steps) for slow, fast in pairs]
 
 
 def at_best(run: Run, coordinates: str, model: Timed, slower: Timed = LINEAR) -> Factors | None:
-    """The factors at the best rate of each; None if either arrives at no rate."""
+    """Return the factors at the best rate of each; None if either arrives at no rate."""
     slow, fast = (arrivals(run, each, coordinates) for each in (slower, model))
     rates = best_rate(slow), best_rate(fast)
     if rates[0] is None or rates[1] is None:
@@ -114,8 +116,9 @@ def at_best(run: Run, coordinates: str, model: Timed, slower: Timed = LINEAR) ->
 
 
 def why_never(run: Run, model: Timed, coordinates: str, rate: int) -> str:
-    """Why some seeds do not arrive, as measured; empty if all do."""
-    above, steps = above_floor(run, model, coordinates, rate), run["curve/step"]
+    """Return why some seeds do not arrive, as measured; empty if all do."""
+    above = above_floor(run, model, coordinates, rate)
+    steps = run["curve/step"]
     missing = above[~np.isfinite(reached(steps, above))]
     if not len(missing):
         return ""
@@ -125,7 +128,8 @@ def why_never(run: Run, model: Timed, coordinates: str, rate: int) -> str:
     if fall > max(2 * error, MATTERS):
         return f"still falling, {missing[:, -1].mean():.2f} above"
     last = missing[:, -tail(steps) :]
-    level, moves = np.median(last), np.median(last.std(1))
+    level = np.median(last)
+    moves = np.median(last.std(1))
     return (
         f"hovers {level:.2f} ± {moves:.2f} above" if moves > MOVES else f"level, {level:.2f} above"
     )

@@ -19,7 +19,7 @@ class Timed:
 
     @property
     def has_own_floor(self) -> bool:
-        """Whether it cannot be every polynomial of its degree."""
+        """Return whether it cannot be every polynomial of its degree."""
         return not VARIANTS[self.variant].equal_power
 
 

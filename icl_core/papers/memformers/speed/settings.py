@@ -55,17 +55,17 @@ class Training(Model):
 
     @property
     def tested(self) -> int:
-        """How many prompts its model is evaluated on."""
+        """Return how many prompts its model is evaluated on."""
         return test_set.WATCHED
 
 
 def rates_of(config: Config) -> list[float]:
-    """The learning rates, ascending, each once."""
+    """Return the learning rates, ascending, each once."""
     return sorted(set(numbers("rates", config.rates, 1, 6, 0.001, 1.0)))
 
 
 def model_of(config: Config, model: Timed, coordinates: str, rate: float) -> Training:
-    """One training: a model, the coordinates that it learns in and its learning rate."""
+    """Return one training: a model, the coordinates that it learns in and its learning rate."""
     own = {name: getattr(config, name) for name in ("layers", "steps", "batch", "seed", "seeds")}
     how = {"schedule": "constant", "learning_rate": rate, "coordinates": coordinates}
     return Training(variant=model.variant, **how, **own, **task_of(config))

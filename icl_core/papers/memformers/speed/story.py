@@ -12,28 +12,26 @@ from icl_core.papers.memformers.speed.settings import View
 
 BOUNDS = (1.3, 4.0)  # of how many times as fast: no faster below, far faster above
 MORE = 1.25  # a factor from which memory is worth more, or less, elsewhere
-LARGE, ENOUGH = (
-    0.1,
-    0.06,
-)  # a learning rate, and one from which on it is the nearest that was trained
+LARGE = 0.1  # a learning rate
+ENOUGH = 0.06  # one from which on it is the nearest that was trained
 EVERYWHERE = (HEADLINE, "steps", "worth", "losses", "steps there", "every rate", "table")
 
 
 def _factor(run: Run, coordinates: str, model: Timed = CGD, slower: Timed = LINEAR) -> float:
-    """How many times as fast as a slower one a model is, each at its best rate; 1 if that is not
-    known."""
-    found = at_best(run, coordinates, model, slower)
-    return found.mean if found is not None and np.isfinite(found.mean) else 1.0
+    """Return how many times as fast as a slower one a model is, each at its best rate; 1 if that is
+    not known."""
+    factors = at_best(run, coordinates, model, slower)
+    return factors.mean if factors is not None and np.isfinite(factors.mean) else 1.0
 
 
 def _spread(run: Run, coordinates: str, slower: Timed = LINEAR) -> str:
-    """The lowest and the highest seed's factor of the CGD-like Memformer, in brackets."""
-    found = at_best(run, coordinates, CGD, slower)
-    return "" if found is None else f" ({found.values.min():.1f} to {found.values.max():.1f})"
+    """Return the lowest and the highest seed's factor of the CGD-like Memformer, in brackets."""
+    factors = at_best(run, coordinates, CGD, slower)
+    return "" if factors is None else f" ({factors.values.min():.1f} to {factors.values.max():.1f})"
 
 
 def _range(run: Run, coordinates: str) -> str:
-    """The factor in words, with its spread."""
+    """Return the factor in words, with its spread."""
     return f"{times(_factor(run, coordinates))} as fast{_spread(run, coordinates)}"
 
 
@@ -46,7 +44,8 @@ def _sooner(run: Run, view: View) -> str:
 
 
 def _parts(run: Run, view: View) -> str:
-    alone, beyond = _factor(run, "original", STEPPED), _factor(run, "original", CGD, STEPPED)
+    alone = _factor(run, "original", STEPPED)
+    beyond = _factor(run, "original", CGD, STEPPED)
     return (
         "Much of the gain is not memory. A Memformer also learns a step size α for every layer. A "
         f"linear transformer with α alone (diamonds) is {times(alone)} as fast; memory adds a "
@@ -65,13 +64,13 @@ def _both(run: Run, view: View) -> str:
     )
     return (
         f"Memory now adds a factor of {here:.1f}{_spread(run, 'whitened', STEPPED)}, against "
-        f"{there:.1f}. With its α the Memformer arrives {_range(run, 'whitened')} than the linear "
+        f"{there:.1f}. With its α the Memformer arrives {_range(run, 'whitened')} as the linear "
         "transformer."
     )
 
 
 def _needed(run: Run, coordinates: str, model: Timed) -> str:
-    """The training steps that a model needs in the median, at its best rate."""
+    """Return the training steps that a model needs in the median, at its best rate."""
     return f"{typical(arrivals(run, model, coordinates)).min():,.0f}"
 
 
@@ -97,6 +96,14 @@ def _at_large(run: Run, view: View) -> str:
     return (
         f"At a rate of {run['rate/values'][index]:g}, {never}: their steps carry them to and fro "
         "above it. A rate that is too small costs time; one that is too large never arrives."
+    )
+
+
+def _worth(run: Run, view: View) -> str:
+    return (
+        "You have seen what memory is worth: at the end of the training nothing. On the way to it "
+        "a Memformer gains mostly by its step sizes; memory itself adds a factor of "
+        f"{_factor(run, 'original', CGD, STEPPED):.1f}."
     )
 
 
@@ -159,8 +166,7 @@ STORY = Story(
         ),
         Beat(
             "close",
-            "You have seen what memory is worth: nothing at the end of the training, and a good "
-            "part of the way to it.",
+            _worth,
             None,
             ("steps", "worth"),
             {"coordinates": "original"},

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -25,24 +26,19 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     all seeds of one together. `curve/<coordinates>/<model>/<index of the rate>` [seeds,
     evaluations] beside `curve/step`: the loss on fresh prompts, NaN if the training diverged;
     `baseline/floor` and `baseline/floor_shared` [1] on the same ones."""
-    made = phases.run(plan(config), progress, partial(_shown, config))
-    return {**_shown(config, made), **loss_floors(config)}
+    results = phases.run(plan(config), progress, partial(_shown, config))
+    return {**_shown(config, results), **loss_floors(config)}
 
 
 def plan(config: Config) -> list[Phase]:
-    """All trainings; those of one rate after those of another, so that models can be compared
-    early."""
-    return [
-        _phase(
-            f"{coordinates} {model.id} {index}",
-            model_of(config, model, coordinates, rate),
-            model,
-            rate,
-        )
-        for index, rate in enumerate(rates_of(config))
-        for coordinates in BOTH
-        for model in MODELS
-    ]
+    """Return all trainings; those of one rate after those of another, so that models can be
+    compared early."""
+    phases_of_run = []
+    for (index, rate), coordinates, model in product(enumerate(rates_of(config)), BOTH, MODELS):
+        name = f"{coordinates} {model.id} {index}"
+        trained = model_of(config, model, coordinates, rate)
+        phases_of_run.append(_phase(name, trained, model, rate))
+    return phases_of_run
 
 
 def _phase(name: str, config: Model, model: Timed, rate: float) -> Phase:
@@ -53,15 +49,17 @@ def _phase(name: str, config: Model, model: Timed, rate: float) -> Phase:
 
 
 def _train(config: Model, model: Timed, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
-    """One training's `curve/…`; that of a training that diverges is NaN: it arrives nowhere."""
-    generator = torch.Generator().manual_seed(
-        10_000 + 100 * config.seed + config.layers
-    )  # the same A in every model
-    parameters, root = variants.initial(config, generator), roots(config)
-    batches, held = Batches(config), test_set.held(config, test_set.WATCHED)
+    """Return one training's `curve/…`; that of a training that diverges is NaN: it arrives
+    nowhere."""
+    # The same A in every model.
+    generator = torch.Generator().manual_seed(10_000 + 100 * config.seed + config.layers)
+    parameters = variants.initial(config, generator)
+    root = roots(config)
+    batches = Batches(config)
+    blocks = test_set.held(config, test_set.WATCHED)
 
     def watch(step: int) -> loop.Measures:
-        _, controlled = test_set.controlled_losses(parameters, config, root, held)
+        _, controlled = test_set.controlled_losses(parameters, config, root, blocks)
         return {"loss": controlled.double().mean(-1).cpu().numpy()}
 
     of = without(model.frozen, problem(config, parameters, root, batches, watch))
@@ -72,23 +70,26 @@ def _train(config: Model, model: Timed, resumed: Tensors, report: Report) -> dic
 
 
 def without(frozen: tuple[str, ...], of: loop.Problem) -> loop.Problem:
-    """The problem with some parameters left as they are."""
+    """Return the problem with some parameters left as they are."""
 
     def gradient(step: int) -> tuple[Mapping[str, Any], loop.Measures]:
-        found, measures = of.gradient(step)
-        return {name: each for name, each in found.items() if name not in frozen}, measures
+        gradients, measures = of.gradient(step)
+        return {name: each for name, each in gradients.items() if name not in frozen}, measures
 
     return replace(of, gradient=gradient)
 
 
-def _shown(config: Config, made: Made) -> dict[str, np.ndarray]:
-    """The losses of the trainings so far, and what they are of."""
-    found = {"names/models": names([each.id for each in MODELS]), "names/coordinates": names(BOTH)}
-    found["rate/values"] = np.array(rates_of(config))
-    for name, each in made.items():
+def _shown(config: Config, by_phase: Made) -> dict[str, np.ndarray]:
+    """Return the losses of the trainings so far, and what they are of."""
+    tensors = {
+        "names/models": names([each.id for each in MODELS]),
+        "names/coordinates": names(BOTH),
+        "rate/values": np.array(rates_of(config)),
+    }
+    for name, each in by_phase.items():
         if each:
-            found |= {
+            tensors |= {
                 "curve/step": each["curve/step"],
                 f"curve/{name.replace(' ', '/')}": each["curve/loss"],
             }
-    return found
+    return tensors

@@ -5,7 +5,8 @@ guesses of these methods, to rounding.
 Beside it stands what the theorems do not say. The numbers of one prompt are wrong for another, so
 that no fixed numbers are conjugate gradient for all prompts. Which fixed numbers are best is
 another question: at Aₗ = aₗ Σ⁻¹ the gradient of the expected loss vanishes. The misprints on the
-way are listed, each with the number that shows it.
+way are listed, each with the number that shows it, and so are the places in which the text and the
+authors' code differ.
 """
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
@@ -18,7 +19,7 @@ from icl_core.papers.memformers.theorems.story import STORY
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: with a prompt's own coefficients the layers are conjugate gradient, with
+    """Return what you see: with a prompt's own coefficients the layers are conjugate gradient, with
     another's they are not."""
     own, other = (f"{run[f'others/loss/{name}'][-1]:.2g}" for name in ("own", "other"))
     return (
@@ -28,8 +29,8 @@ def headline(run: Run, view: View) -> str:
 
 
 def cost(config: Config) -> float:
-    """Giga-operations: attention of d queries a prompt for every method, and the gradient at four
-    places."""
+    """Return giga-operations: attention of d queries a prompt for every method, and the gradient at
+    four places."""
     attention = 12 * config.prompts * config.d * config.layers * (config.n + 1) ** 2 * config.d
     diagonal = attention * config.d / 12
     gradient = (
@@ -40,7 +41,10 @@ def cost(config: Config) -> float:
     return (attention + diagonal + gradient + 2e9) / 1e9
 
 
-PUT_IN, OTHER, ERRATA, PARAMETERS = "What is put in", "Another prompt", "The errata", "Parameters"
+PUT_IN = "What is put in"
+OTHER = "Another prompt"
+ERRATA = "The errata"
+PARAMETERS = "Parameters"
 
 EXPERIMENT = Experiment(
     name="theorems",
@@ -61,6 +65,7 @@ EXPERIMENT = Experiment(
         Drawing("losses", coefficients.losses, (), OTHER, moving=False),
         Drawing("distances", coefficients.distances, (), OTHER, moving=False),
         Drawing("errata", tables.errata, (), ERRATA, wide=True, moving=False),
+        Drawing("code", tables.code, (), ERRATA, wide=True, moving=False),
         Drawing("counts", tables.counts, ("batch",), PARAMETERS, wide=True, moving=False),
     ),
     presets=PRESETS,

@@ -19,12 +19,8 @@ from icl_core.papers.memformers.theorems import identities
 from icl_core.papers.memformers.theorems.identities import Prompts, by_tokens
 
 PRINTED_D = (1.0, 1.0, 0.5, 0.25, 1.0)  # Section 3.3
-FIGURE_CGD = (
-    0.73,
-    0.20,
-    -0.52,
-    -1.47,
-)  # log-losses of CGD read off Figures 1 to 3, one to four layers
+# Log-losses of CGD read off Figures 1 to 3, one to four layers.
+FIGURE_CGD = (0.73, 0.20, -0.52, -1.47)
 SAMPLED = 2**14  # prompts and covariates for the two on the spectrum
 HALF_TO_THREE_HALVES = (0.5, 1.5)  # the diagonal of the Λ that tokens cannot have
 
@@ -32,10 +28,11 @@ Pair = tuple[float, float]
 
 
 def measured(config: Any, prompts: Prompts, steps: Tensor) -> dict[str, Pair]:
-    """Every erratum by its id. `steps` [L]: the a_l of the construction."""
+    """Return every erratum by its id. `steps` [L]: the a_l of the construction."""
     generator = torch.Generator().manual_seed(2**31 + 71 + config.seed)
     return {
         "double-minus": double_minus(prompts, steps),
+        "transpose": transpose(prompts, config),
         "last-sign": last_sign(prompts, steps),
         "n-twice": n_twice(prompts),
         "loop": loop(prompts),
@@ -48,44 +45,81 @@ def measured(config: Any, prompts: Prompts, steps: Tensor) -> dict[str, Pair]:
 
 
 def constructed(prompts: Prompts, steps: Tensor) -> Tensor:
-    """w_L of the linear transformer A_l = a_l Σ⁻¹, by its tokens: [d, prompts]."""
+    """Return w_L of the linear transformer A_l = a_l Σ⁻¹, by its tokens: [d, prompts]."""
     A = steps[:, None, None] * torch.linalg.inv(prompts.Sigma)
     return by_tokens("linear", {"A": A}, prompts)[-1]
 
 
 def double_minus(prompts: Prompts, steps: Tensor) -> Pair:
-    """Eqs. 2.6 and 2.7: the mean loss of the construction, in units of what predicting
+    """Measure eqs. 2.6 and 2.7: the mean loss of the construction, in units of what predicting
     zero loses."""
-    w, zero = constructed(prompts, steps), prompts.length(prompts.target).square().mean()
+    w = constructed(prompts, steps)
+    zero = prompts.length(prompts.target).square().mean()
     as_printed, right = (
         prompts.length(w + sign * prompts.target).square().mean() / zero for sign in (1, -1)
     )
     return float(as_printed), float(right)
 
 
+def transpose(prompts: Prompts, config: Any) -> Pair:
+    """Measure Lemma 2.1 with A_l that are not symmetric: how far the tokens are from its method
+    with Q as eq. 2.8 prints it, −[[A, 0], [0, 0]], and with Aᵀ in the place of A; the largest
+    difference over prompts and layers, relative to w*."""
+    generator = torch.Generator().manual_seed(2**31 + 79 + config.seed)
+    case = identities.lemma(prompts, config.layers, generator)
+    gaps = []
+    for A in (case.given["A"].mT, case.given["A"]):  # the token form itself transposes A
+        w = by_tokens("linear", {"A": A}, prompts)
+        gaps.append(float(identities.apart(w, case.iterates, prompts.target).max()))
+    return gaps[0], gaps[1]
+
+
+def five_runs(prompts: Prompts, layers: int) -> Pair:
+    """Measure Section 3.3's five runs with different U: how far what the last layer finds moves if
+    the prompts are turned, with A_l = a_l I, as in Figure 1, and with a fixed matrix, a Σ⁻¹."""
+    turn = rotation(len(prompts.Sigma), torch.Generator().manual_seed(2**31 + 83))
+    turned = Prompts(
+        torch.einsum("ij,jnp->inp", turn, prompts.X),
+        turn @ prompts.target,
+        turn @ prompts.Sigma @ turn.T,
+        turn @ prompts.root @ turn.T,
+    )
+    unit = float(torch.linalg.eigvalsh(prompts.Sigma).max())
+    multiples = torch.eye(len(prompts.Sigma), dtype=torch.float64).expand(layers, -1, -1) / unit
+    matrices = torch.linalg.inv(prompts.Sigma).expand(layers, -1, -1) / 2
+    gaps = []
+    for A in (multiples, matrices):
+        w, w_turned = (by_tokens("linear", {"A": A}, each)[-1] for each in (prompts, turned))
+        gaps.append(_off(w_turned, turn @ w))
+    return gaps[0], gaps[1]
+
+
 def last_sign(prompts: Prompts, steps: Tensor) -> Pair:
-    """A.1's last line: the distance of a query's label after the last layer from y + ⟨w, x⟩ and
-    from y − ⟨w, x⟩."""
-    label, w = -constructed(prompts, steps), torch.zeros_like(prompts.target)
-    inverse, S = torch.linalg.inv(prompts.Sigma), prompts.S
+    """Measure A.1's last line: the distance of a query's label after the last layer from y + ⟨w, x⟩
+    and from y − ⟨w, x⟩."""
+    label = -constructed(prompts, steps)
+    w = torch.zeros_like(prompts.target)
+    inverse = torch.linalg.inv(prompts.Sigma)
+    S = prompts.S
     for step in steps:
         w = w - step * inverse @ product(S, w - prompts.target)
     return _off(w, label), _off(-w, label)
 
 
 def n_twice(prompts: Prompts) -> Pair:
-    """Eqs. A.5, A.6 and A.10: the distance of their first step, A = I, from what a layer does."""
-    layer, right = (
-        by_tokens("linear", {"A": _eye(prompts)}, prompts)[-1],
-        product(prompts.S, prompts.target),
-    )
+    """Measure eqs. A.5, A.6 and A.10: the distance of their first step, A = I, from what a layer
+    does."""
+    layer = by_tokens("linear", {"A": _eye(prompts)}, prompts)[-1]
+    right = product(prompts.S, prompts.target)
     return _off(right / prompts.X.shape[1], layer), _off(right, layer)
 
 
 def loop(prompts: Prompts) -> Pair:
-    """A.2's algorithm begins at n = 1 though no w_1 was made: the distance of its first move, from
-    w_1 = w_0, from conjugate gradient's; and of the move that a loop from 0 makes."""
-    S, r = prompts.S, product(prompts.S, prompts.target)
+    """Measure A.2's algorithm, which begins at n = 1 though no w_1 was made: the distance of its
+    first move, from w_1 = w_0, from conjugate gradient's; and of the move that a loop from 0
+    makes."""
+    S = prompts.S
+    r = product(prompts.S, prompts.target)
     right = learners.conjugate_gradient(S, prompts.target, 1).iterates[1]
     moves = []
     for s in (r + r, r):  # s_1 = r_1 + γ_1 s_0 with r_1 = r_0, so γ_1 = 1; or s_0 = r_0
@@ -94,13 +128,11 @@ def loop(prompts: Prompts) -> Pair:
 
 
 def tokens(prompts: Prompts) -> Pair:
-    """A.3: the distance of the best that Γ ⊙ R of one register can do, a factor a token, from a
-    step with a diagonal matrix Λ; and of d registers, one a coordinate."""
+    """Measure A.3: the distance of the best that Γ ⊙ R of one register can do, a factor a token,
+    from a step with a diagonal matrix Λ; and of d registers, one a coordinate."""
     d, n, _ = prompts.X.shape
-    Lambda, gradient = (
-        torch.linspace(*HALF_TO_THREE_HALVES, d, dtype=torch.float64),
-        product(prompts.S, prompts.target),
-    )
+    Lambda = torch.linspace(*HALF_TO_THREE_HALVES, d, dtype=torch.float64)
+    gradient = product(prompts.S, prompts.target)
     wanted = Lambda[:, None] * gradient
     factor = (
         gradient * wanted
@@ -112,29 +144,32 @@ def tokens(prompts: Prompts) -> Pair:
 
 
 def letters(prompts: Prompts, layers: int) -> Pair:
-    """Γ of eq. 1.1 sums up from w_0, Γ of eq. 3.4 is a layer's own: the distance of Nesterov's
-    iterate where the first (its sign turned) is put in for the second, and where the differences
-    are."""
+    """Measure Γ of eq. 1.1, which sums up from w_0, in the place of Γ of eq. 3.4, which is a
+    layer's own: the distance of Nesterov's iterate where the first (its sign turned) is put in for
+    the second, and where the differences are."""
     case = identities.cases(prompts, layers, torch.Generator().manual_seed(0))["nesterov"]
     Gamma = case.given["Gamma"]
-    found = (by_tokens("lfom", {"Gamma": each}, prompts)[-1] for each in (Gamma.cumsum(0), Gamma))
-    as_printed, right = (_off(each, case.iterates[-1]) for each in found)
-    return as_printed, right
+    gaps = []
+    for table in (Gamma.cumsum(0), Gamma):
+        w = by_tokens("lfom", {"Gamma": table}, prompts)[-1]
+        gaps.append(_off(w, case.iterates[-1]))
+    return gaps[0], gaps[1]
 
 
 def square(generator: torch.Generator) -> Pair:
-    """Section 3.3: the distance of the covariance of x = U D z, as the authors draw it, from U D Uᵀ
-    and U D² Uᵀ."""
-    D, U = torch.tensor(PRINTED_D, dtype=torch.float64), rotation(len(PRINTED_D), generator)
+    """Measure Section 3.3: the distance of the covariance of x = U D z, as the authors draw it,
+    from U D Uᵀ and U D² Uᵀ."""
+    D = torch.tensor(PRINTED_D, dtype=torch.float64)
+    U = rotation(len(PRINTED_D), generator)
     z = torch.randn(len(D), SAMPLED, generator=generator, dtype=torch.float64)
     x = U @ (D[:, None] * z)
-    found = x @ x.T / SAMPLED
-    return _off((U * D) @ U.T, found), _off((U * D.square()) @ U.T, found)
+    covariance = x @ x.T / SAMPLED
+    return _off((U * D) @ U.T, covariance), _off((U * D.square()) @ U.T, covariance)
 
 
 def spectrum(generator: torch.Generator) -> Pair:
-    """Section 3.3 against Appendix D: the largest distance, over one to four steps at d = 5 and n =
-    20, of CGD's log-loss from that in Figures 1 to 3."""
+    """Measure Section 3.3 against Appendix D: the largest distance, over one to four steps at d = 5
+    and n = 20, of CGD's log-loss from that in Figures 1 to 3."""
     white = learners.grams(len(PAPER), 20, SAMPLED, generator)
     gaps = []
     for values in (PRINTED_D, PAPER):
@@ -145,14 +180,15 @@ def spectrum(generator: torch.Generator) -> Pair:
 
 
 def inverse(Sigma: Tensor) -> Pair:
-    """Appendix D's title: the paper's own distance Dist(Σ^½ A Σ^½, I) at A = Σ, and at A = Σ⁻¹."""
+    """Measure Appendix D's title: the paper's own distance Dist(Σ^½ A Σ^½, I) at A = Σ, and at A =
+    Σ⁻¹."""
     eye = torch.eye(len(Sigma), dtype=Sigma.dtype)
     return float(distances(Sigma @ Sigma)), float(distances(eye))
 
 
-def _off(found: Tensor, right: Tensor) -> float:
-    """The distance of all entries together, relative to the second's size."""
-    return float((found - right).norm() / right.norm())
+def _off(value: Tensor, right: Tensor) -> float:
+    """Return the distance of all entries together, relative to the second's size."""
+    return float((value - right).norm() / right.norm())
 
 
 def _eye(prompts: Prompts) -> Tensor:

@@ -48,11 +48,12 @@ class Prompts:
 
     @property
     def S(self) -> Tensor:
-        """X Xᵀ / n, [d, d, prompts]."""
+        """Return X Xᵀ / n, [d, d, prompts]."""
         return learners.gram(self.X)
 
     def length(self, w: Tensor) -> Tensor:
-        """The root mean square of ⟨x, w⟩ over queries x, of w [..., d, prompts]: [..., prompts]."""
+        """Return the root mean square of ⟨x, w⟩ over queries x, of w [..., d, prompts]: [...,
+        prompts]."""
         return torch.einsum("ij,...jp->...ip", self.root, w).norm(dim=-2)
 
 
@@ -66,7 +67,7 @@ class Case:
     iterates: Tensor
 
     def table(self) -> Tensor:
-        """Γ_j^l [L, L, prompts], or of "coordinate" [L, L, d]."""
+        """Return Γ_j^l [L, L, prompts], or of "coordinate" [L, L, d]."""
         coefficients = self.given
         return (
             coefficients["Gamma"]
@@ -76,7 +77,7 @@ class Case:
 
 
 def sample(config: Any) -> Prompts:
-    """The prompts of a config."""
+    """Return the prompts of a config."""
     covariance = covariances(config)[0]
     generator = torch.Generator().manual_seed(2**31 + 61 + config.seed)
     U, v = (
@@ -90,19 +91,22 @@ def sample(config: Any) -> Prompts:
 
 
 def cases(prompts: Prompts, layers: int, generator: torch.Generator) -> dict[str, Case]:
-    """Every method by its id."""
-    S, target, unit = prompts.S, prompts.target, float(torch.linalg.eigvalsh(prompts.Sigma).max())
+    """Return every method by its id."""
+    S = prompts.S
+    target = prompts.target
+    unit = float(torch.linalg.eigvalsh(prompts.Sigma).max())
     d, count = target.shape
-    done = learners.conjugate_gradient(S, target, layers)
-    ball, ahead = (MOMENTUM / unit, BETA), (NESTEROV / unit, BETA)
+    cgd = learners.conjugate_gradient(S, target, layers)
+    ball = (MOMENTUM / unit, BETA)
+    ahead = (NESTEROV / unit, BETA)
     alpha, gamma = (target.new_full((layers, count), value) for value in ball)
     nesterov = torch.from_numpy(known_methods.nesterov(layers, *ahead))
     numbers = at_random(layers, 1, NESTEROV / unit, generator)  # [L, L, 1]
     diagonals = at_random(layers, d, NESTEROV / unit, generator)  # [L, L, d]
     return {
-        "cgd": Case("cgd", {"alpha": done.alpha, "gamma": done.gamma}, done.iterates),
+        "cgd": Case("cgd", {"alpha": cgd.alpha, "gamma": cgd.gamma}, cgd.iterates),
         "cgd-gamma": Case(
-            "lfom", {"Gamma": known_methods.deflected(done.alpha, done.gamma)}, done.iterates
+            "lfom", {"Gamma": known_methods.deflected(cgd.alpha, cgd.gamma)}, cgd.iterates
         ),
         "momentum": Case(
             "cgd", {"alpha": alpha, "gamma": gamma}, learners.momentum(S, target, layers, *ball)
@@ -117,12 +121,26 @@ def cases(prompts: Prompts, layers: int, generator: torch.Generator) -> dict[str
     }
 
 
+def lemma(prompts: Prompts, layers: int, generator: torch.Generator) -> Case:
+    """Return Lemma 2.1 with matrices A_l that are not symmetric: preconditioned gradient descent,
+    w_{l+1} = w_l − A_l ∇R(w_l), and a linear transformer of the same A_l."""
+    d = len(prompts.Sigma)
+    unit = float(torch.linalg.eigvalsh(prompts.Sigma).max())
+    noise = torch.randn(layers, d, d, generator=generator, dtype=torch.float64)
+    A = NESTEROV / unit * (torch.eye(d, dtype=torch.float64) + SPREAD * noise)
+    iterates = [torch.zeros_like(prompts.target)]
+    for matrix in A:
+        gradient = product(prompts.S, iterates[-1] - prompts.target)
+        iterates.append(iterates[-1] - matrix @ gradient)
+    return Case("linear", {"A": A}, torch.stack(iterates))
+
+
 def _for_all(table: Tensor, count: int) -> Given:
     return {"Gamma": table[..., None].expand(-1, -1, count)}
 
 
 def at_random(layers: int, width: int, rate: float, generator: torch.Generator) -> Tensor:
-    """Λ_i^k of eq. 1.1, lower-triangular, a number or the diagonal of a matrix each:
+    """Return Λ_i^k of eq. 1.1, lower-triangular, a number or the diagonal of a matrix each:
     [L, L, width]."""
     noise = torch.randn(layers, layers, width, generator=generator, dtype=torch.float64)
     return (
@@ -133,13 +151,15 @@ def at_random(layers: int, width: int, rate: float, generator: torch.Generator) 
 
 
 def steps_of(Lambda: Tensor) -> Tensor:
-    """Γ_j^l = Λ_j^{l−1} − Λ_j^l of what eq. 1.1 sums up from w_0, [L, L, …]."""
+    """Return Γ_j^l = Λ_j^{l−1} − Λ_j^l of what eq. 1.1 sums up from w_0, [L, L, …]."""
     return -torch.diff(Lambda, dim=0, prepend=torch.zeros_like(Lambda[:1]))
 
 
 def summed(Lambda: Tensor, S: Tensor, target: Tensor) -> Tensor:
-    """Eq. 1.1 as it stands: w^{k+1} = w^0 + Σ_i Λ_i^k ∇R(w^i) from w^0 = 0, [L + 1, d, prompts]."""
-    iterates, gradients = [torch.zeros_like(target)], []
+    """Return the iterates of eq. 1.1 as it stands: w^{k+1} = w^0 + Σ_i Λ_i^k ∇R(w^i) from w^0 = 0,
+    [L + 1, d, prompts]."""
+    iterates = [torch.zeros_like(target)]
+    gradients = []
     for row in Lambda:
         gradients.append(product(S, iterates[-1] - target))
         past = (factor[:, None] * g for factor, g in zip(row, gradients, strict=False))
@@ -148,8 +168,8 @@ def summed(Lambda: Tensor, S: Tensor, target: Tensor) -> Tensor:
 
 
 def by_tokens(variant: str, given: Given, prompts: Prompts) -> Tensor:
-    """w_0 … w_L [L + 1, d, prompts] as the token form of a model has them: asked for the query e_i
-    it predicts coordinate i of w_l.
+    """Return w_0 … w_L [L + 1, d, prompts] as the token form of a model has them: asked for the
+    query e_i it predicts coordinate i of w_l.
 
     `given`: A [L, d, d] (else I); alpha, gamma [L, prompts] or Gamma [L, L, prompts], or what is
     the same for all prompts: Gamma [L, L, d] of "coordinate" and [L, L, n + 1] of "token".
@@ -166,7 +186,8 @@ def by_tokens(variant: str, given: Given, prompts: Prompts) -> Tensor:
         coefficients = {
             name: _put(tensor, variant, part, d) for name, tensor in given.items() if name != "A"
         }
-        X, target = prompts.X[..., part], prompts.target[:, part]
+        X = prompts.X[..., part]
+        target = prompts.target[:, part]
         y = (X * target[:, None]).sum(0).T.repeat_interleave(d, 0)  # [prompts d, n]
         queries = torch.cat(
             [
@@ -183,31 +204,31 @@ def by_tokens(variant: str, given: Given, prompts: Prompts) -> Tensor:
 
 
 def _put(coefficients: Tensor, variant: str, part: slice, d: int) -> Tensor:
-    """Coefficients as the token form takes them: with a prompt's own for each of its d queries, [1,
-    L, …, b, 1, 1]."""
+    """Return coefficients as the token form takes them: with a prompt's own for each of its d
+    queries, [1, L, …, b, 1, 1]."""
     if variant in ("coordinate", "token"):
         return coefficients[None]
     return coefficients[..., part].repeat_interleave(d, -1)[None, ..., None, None]
 
 
 def apart(w: Tensor, iterates: Tensor, target: Tensor) -> Tensor:
-    """The largest difference over prompts after each layer, [L + 1], relative to w* or a larger
-    iterate."""
+    """Return the largest difference over prompts after each layer, [L + 1], relative to w* or a
+    larger iterate."""
     size = torch.maximum(iterates.norm(dim=1).amax(0), target.norm(dim=0))
     return ((w - iterates).norm(dim=1) / size).amax(-1)
 
 
 def distance(w: Tensor, iterates: Tensor, prompts: Prompts) -> Tensor:
-    """How far predictions are from those of a method, as a share of these: the median over prompts
-    after each layer from the first on, [L]."""
+    """Return how far predictions are from those of a method, as a share of these: the median over
+    prompts after each layer from the first on, [L]."""
     off, whole = (prompts.length(vectors[1:]) for vectors in (w - iterates, iterates))
     return (off / whole).median(-1).values
 
 
 def others(case: Case, prompts: Prompts) -> dict[str, Tensor]:
-    """Conjugate gradient's coefficients where they do not belong, another prompt's or the mean over
-    all: `distance/*` [L] from the prompt's own iterates; `loss/*` [L + 1], the median over prompts;
-    `first_step`."""
+    """Measure conjugate gradient's coefficients where they do not belong, another prompt's or the
+    mean over all: `distance/*` [L] from the prompt's own iterates; `loss/*` [L + 1], the median
+    over prompts; `first_step`."""
     moved = {
         "other": {name: tensor.roll(1, -1) for name, tensor in case.given.items()},
         "mean": {
@@ -227,6 +248,6 @@ def others(case: Case, prompts: Prompts) -> dict[str, Tensor]:
 
 
 def first_step(alpha: Tensor) -> Tensor:
-    """How far one first step for all prompts stays from theirs at best, as a share of these: the
-    least over a of (Σ (a − α_0)² / Σ α_0²)^½, of alpha [L, prompts]."""
+    """Return how far one first step for all prompts stays from theirs at best, as a share of these:
+    the least over a of (Σ (a − α_0)² / Σ α_0²)^½, of alpha [L, prompts]."""
     return (1 - alpha[0].mean() ** 2 / alpha[0].square().mean()).clamp(min=0).sqrt()

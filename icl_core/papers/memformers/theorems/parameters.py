@@ -16,10 +16,8 @@ from icl_core.papers.memformers.shared.settings import Model
 from icl_core.papers.memformers.shared.token_form import forward
 from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters
 
-SMALL, PROMPTS = (
-    0.1,
-    3,
-)  # size of the random parameters; prompts on which a dependence is looked for
+SMALL = 0.1  # size of the random parameters
+PROMPTS = 3  # on which a dependence is looked for
 
 
 @dataclass(frozen=True)
@@ -40,18 +38,18 @@ def _matrices(c: Any) -> int:
 
 
 def _moving(c: Any) -> int:
-    """Aₗ, and every Bₗ but the last."""
+    """Return how many numbers Aₗ, and every Bₗ but the last, have."""
     return (2 * c.layers - 1) * c.d**2
 
 
 def _tokens(c: Any) -> int:
-    """Γ_j^l of n + 1 numbers; in the last layer the query's alone."""
+    """Return how many numbers Γ_j^l has with n + 1 a layer; in the last layer the query's alone."""
     return (c.n + 1) * c.layers * (c.layers - 1) // 2 + c.layers
 
 
 def _entries(c: Any) -> int:
-    """Γ_j of all entries for j < L − 2, which a layer before the last uses; of the last of them the
-    query's label."""
+    """Return how many numbers Γ_j of all entries has: for j < L − 2, which a layer before the last
+    uses; of the last of them the query's label."""
     return max(c.layers - 2, 0) * (c.d + 1) * (c.n + 1) + (c.layers > 1)
 
 
@@ -83,26 +81,27 @@ COUNTS = {
 
 
 def as_written(c: Any) -> int:
-    """The numbers in P_l, Q_l and Γ_l as Remark 3.3 lists them, none held fixed: L (2 (d+1)² +
-    (d+1)(n+1))."""
+    """Return the numbers in P_l, Q_l and Γ_l as Remark 3.3 lists them, none held fixed: L (2 (d+1)²
+    + (d+1)(n+1))."""
     return c.layers * (2 * (c.d + 1) ** 2 + (c.d + 1) * (c.n + 1))
 
 
 def conjugate(layers: int, batch: int) -> int:
-    """What conjugate gradient computes for a batch: α and γ for every prompt and iteration, 2 B L
-    (Remark 3.3)."""
+    """Return what conjugate gradient computes for a batch: α and γ for every prompt and iteration,
+    2 B L (Remark 3.3)."""
     return 2 * batch * layers
 
 
 def overtaken(number: int, layers: int) -> int:
-    """The smallest batch for which conjugate gradient uses more numbers than a model has."""
+    """Return the smallest batch for which conjugate gradient uses more numbers than a model has."""
     return number // (2 * layers) + 1
 
 
 def counted(config: Any) -> tuple[list[int], list[int]]:
-    """For every variant the numbers in its tensors, and those of them that its prediction depends
-    on."""
-    stored, used = [], []
+    """Return for every variant the numbers in its tensors, and those of them that its prediction
+    depends on."""
+    stored = []
+    used = []
     for name, variant in VARIANTS.items():
         heads = 1 if variant.moves_covariates or not variant.preconditioned else config.heads
         model = Model(variant=name, d=config.d, n=config.n, layers=config.layers, heads=heads)
@@ -113,7 +112,7 @@ def counted(config: Any) -> tuple[list[int], list[int]]:
 
 
 def _random(model: Model) -> Parameters:
-    """Parameters of which none is zero, in double precision."""
+    """Return parameters of which none is zero, in double precision."""
     generator = torch.Generator().manual_seed(0)
     shapes = {name: each.shape for name, each in variants.initial(model, generator).items()}
     return {
@@ -125,12 +124,15 @@ def _random(model: Model) -> Parameters:
 
 
 def _slopes(leaves: Parameters, model: Model) -> list[Tensor]:
-    """The derivatives of a sum of predictions: exactly zero for what they do not depend on."""
+    """Return the derivatives of a sum of predictions: exactly zero for what they do not depend
+    on."""
     generator = torch.Generator().manual_seed(1)
     X = torch.randn(PROMPTS, model.d, model.n + 1, generator=generator, dtype=torch.float64)
     y = torch.randn(PROMPTS, model.n, generator=generator, dtype=torch.float64)
     root = torch.eye(model.d, dtype=torch.float64)[None]
-    made = forward(leaves, model, root, X, y).predictions[-1].sum()
+    prediction = forward(leaves, model, root, X, y).predictions[-1].sum()
     return list(
-        torch.autograd.grad(made, list(leaves.values()), allow_unused=True, materialize_grads=True)
+        torch.autograd.grad(
+            prediction, list(leaves.values()), allow_unused=True, materialize_grads=True
+        )
     )

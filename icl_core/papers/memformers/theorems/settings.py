@@ -18,6 +18,9 @@ METHODS = {
     "diagonal": "any diagonal matrices, d registers",
 }
 
+# Lemma 2.1 has no coefficients but a matrix for each layer: it is checked beside the methods.
+LEMMA = "lemma"
+
 
 @settings
 class Config(Task):
@@ -48,13 +51,14 @@ class Config(Task):
         attention."""
         check_spectrum(self)
         tokens = min(AT_ONCE, self.prompts * self.d * (self.n + 1) ** 2 * self.layers)
-        pool, held = 4 * 2**self.pool * self.d**2, 20 * tokens
+        pool = 4 * 2**self.pool * self.d**2
+        attention = 20 * tokens
         what = (
             f"2^{self.pool} prompts"
-            if pool > held
+            if pool > attention
             else f"layers {self.layers}, n {self.n}, {self.prompts} prompts"
         )
-        device.check_memory(8 * max(pool, held), f"{what}, d {self.d}")
+        device.check_memory(8 * max(pool, attention), f"{what}, d {self.d}")
 
 
 @settings

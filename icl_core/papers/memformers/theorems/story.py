@@ -15,12 +15,16 @@ def _loss(run: Run, name: str) -> float:
 
 
 def _another(run: Run, view: View) -> int:
-    own, other, zero = _loss(run, "own"), _loss(run, "other"), float(run["others/loss/own"][0])
+    own = _loss(run, "own")
+    other = _loss(run, "other")
+    zero = float(run["others/loss/own"][0])
     return 0 if other < ALIKE * own else 1 if other < zero else 2
 
 
 def _other(run: Run, view: View) -> str:
-    own, other, zero = _loss(run, "own"), _loss(run, "other"), float(run["others/loss/own"][0])
+    own = _loss(run, "own")
+    other = _loss(run, "other")
+    zero = float(run["others/loss/own"][0])
     return (
         f"After {run.config.layers} layers the median error is {own:.2g} with a prompt's own α and "
         f"γ, and {other:.2g} with another prompt's. Before the first layer it was {zero:.2g}."
@@ -33,7 +37,8 @@ def _mean(run: Run, view: View) -> int:
 
 
 def _of_mean(run: Run, view: View) -> str:
-    other, mean = _loss(run, "other"), _loss(run, "mean")
+    other = _loss(run, "other")
+    mean = _loss(run, "mean")
     return (
         f"With the mean over all prompts the median error is {mean:.2g}; with one other prompt's "
         f"it was {other:.2g}."

@@ -1,12 +1,13 @@
-"""Three heads have each learned prompts of one variance, stretched along directions U of its own.
-Then prompts come of a variance that no head has seen, with the last head's U, as in the authors'
-code. A mixture of experts keeps the heads as they are and learns three numbers on a thousand
-prompts: a gate for each head.
+"""Each of three heads has learned prompts of one variance, whose x are stretched along directions
+U; every head has its own U. Then prompts come of a variance that no head has seen, with the last
+head's U, as in the authors' code. A mixture of experts keeps the heads as they are and learns three
+numbers on a thousand prompts: a gate for each head.
 
-It works. Wherever they start, the gates become σₕ²/σ² for the head that knows the prompts' U, and
-nothing for the others. One number for the right head would have done. Where all heads share one U
-they differ in a factor alone: one head with one number is as good, and the gates only say where
-they started.
+It works, if the gates are learned to their end. Wherever they start, they become σₕ²/σ² for the
+head that knows the prompts' U, and nothing for the others. One number for the right head would have
+done. The authors' 500 steps of 0.01 end before that: the further a gate has to go, the sooner on
+its way. Where all heads share one U they differ in a factor alone: one head with one number is as
+good, and the gates only say where they started.
 """
 
 import numpy as np
@@ -23,8 +24,8 @@ from icl_core.papers.memformers.variances.train import compute
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: the error on unseen variances with gates, beside that with one number for one
-    head."""
+    """Return what you see: the error on unseen variances with gates, beside that with one number
+    for one head."""
     unseen = len(met_by(run.config))
     gated, scalar = (
         float(np.log(run[f"evaluated/{name}"][:, :unseen]).mean()) for name in ("gated", "scalar")
@@ -39,9 +40,10 @@ def headline(run: Run, view: View) -> str:
 
 
 def cost(config: Config) -> float:
-    """Giga-operations: two products with S and three with A a layer, for every prompt in training
-    and at test time; and what a step costs by itself, as much as two seeds."""
-    heads, variances = len(trained_on(config)), len(trained_on(config)) + len(met_by(config))
+    """Return giga-operations: two products with S and three with A a layer, for every prompt in
+    training and at test time; and what a step costs by itself, as much as two seeds."""
+    heads = len(trained_on(config))
+    variances = heads + len(met_by(config))
     prompt = config.layers * 10 * config.d**2 * (config.seeds + 2)
     trained = heads * config.steps * 1000
     adapted = (variances * (heads + 1) + 4) * config.gate_steps * config.gate_prompts
@@ -69,6 +71,13 @@ EXPERIMENT = Experiment(
         ),
         Drawing("losses", gates.losses, (), "Every method", wide=True),
         Drawing("gates", gates.learned, ("seed_shown",), "Trained beside constructed", wide=True),
+        Drawing(
+            "triangle",
+            gates.triangle,
+            ("seed_shown",),
+            "Trained beside constructed",
+            wide=True,
+        ),
         Drawing("test time", gates.test_time, (), "All curves"),
         Drawing("training", gates.training, (), "All curves", live=True),
     ),

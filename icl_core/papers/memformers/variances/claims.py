@@ -17,11 +17,19 @@ FIGURE: dict[str, Any] = {
     "gate_prompts": range(1000, 5001),
 }
 OWN = {**FIGURE, "rotations": "own"}  # as in the authors' code
+FIGURE_8 = {**OWN, "protocol": "authors"}  # gates may be learned otherwise
+AUTHORS = {
+    **FIGURE_8,
+    "steps": 500,
+    "start": "zeros",
+    "gate_steps": 500,
+    "learner": "authors",
+}
 # Theorem 4.1 asks for heads that are near-optimal; and gates that start far off need as many steps
-# to arrive
+# to arrive.
 TO_THE_END = {**OWN, "protocol": "ours", "steps": range(1000, 3001), "gate_steps": 1000}
-# what the authors' code prints of four layers, log-losses by σ²: with gates on unseen variances, of
-# one head on its own
+# What the authors' code prints of four layers, log-losses by σ²: with gates on unseen variances,
+# of one head with one gate on its own.
 PRINTED = {0.5: -2.14, 1.5: -0.74, 3.5: 0.79, 1.0: -1.19, 2.0: -0.42, 3.0: 0.10}
 
 ADAPTS = Claim(
@@ -30,12 +38,35 @@ ADAPTS = Claim(
     kind="paper",
     text="With gates learned at test time, a mixture of heads is as good on variances that no "
     "head has seen as the head that knows their U is on the variance that it learned; in "
-    "log-loss, from which σ² drops out.",
+    "log-loss on fresh prompts, from which σ² drops out.",
     source="Section 4.2, Figure 8",
     quote="this design ensures robust generalization even when the variance differs from the "
     "training set",
-    at={**OWN, "protocol": "authors"},
+    at=AUTHORS,
     at_most=0.1,
+)
+AS_PRINTED = Claim(
+    id="figure-8",
+    label="Figure 8, printed points: off by",
+    kind="paper",
+    text="With four layers, and gates that the authors' 500 steps have learned, the log-losses on "
+    "the prompts met of the unseen variances are those that the authors' code prints. The number "
+    "is how far the worst of them is off, in standard deviations between seeds. (Their heads move "
+    "the covariates too.)",
+    source="Section 4.2, Figure 8",
+    quote="A trainable gating mechanism allows effective OOD adaptation",
+    at=AUTHORS,
+    at_most=3.0,
+)
+PRINTED_ABOVE = Claim(
+    id="printed-gates-above-home",
+    label="by the printed points: above the head at home, least",
+    kind="ours",
+    text="By the paper's own points, from which σ² is taken out, gates on each unseen variance are "
+    "above the head at home, −2.10. So Figure 8 does not show what the text says of it.",
+    source="against Section 4.2; no run of ours enters",
+    at=AUTHORS,
+    at_least=0.1,
 )
 REACHES = Claim(
     id="gates-reach-head",
@@ -79,4 +110,4 @@ NOT_IDENTIFIED = Claim(
     at_least=0.5,
 )
 
-ALL = (ADAPTS, REACHES, FINDS, ONE_SCALAR, NOT_IDENTIFIED)
+ALL = (ADAPTS, AS_PRINTED, PRINTED_ABOVE, REACHES, FINDS, ONE_SCALAR, NOT_IDENTIFIED)

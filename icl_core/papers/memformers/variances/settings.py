@@ -1,6 +1,8 @@
 """The settings of the experiment on unseen variances: what is trained, what is drawn of it, and
 presets."""
 
+from typing import Any
+
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import BadSetting, choice, settings, slider, text
 from icl_core.contract.seeds import seed_shown_knob
@@ -14,8 +16,15 @@ from icl_core.papers.memformers.shared.settings import (
     task_of,
 )
 
-HEADS, GATES = "the heads", "the gates"
+HEADS = "the heads"
+GATES = "the gates"
+AUTHORS_RATE = 0.01  # of their Adam on gates
 ROTATIONS = {"common": "one U for all", "own": "a separate U for each head"}
+
+LEARNERS = {
+    "ours": "log of the mean, a rate that falls to zero (ours)",
+    "authors": f"the mean, a constant rate of {AUTHORS_RATE} (authors' code)",
+}
 
 STARTS = {
     "even": "equal, one in sum",
@@ -40,6 +49,7 @@ class Config(Task):
         "layers",
         "steps",
         "start",
+        "learner",
         "gate_steps",
         "gate_prompts",
     )
@@ -53,6 +63,7 @@ class Config(Task):
     layers: int = slider("layers L", 1, 6, default=4, group=HEADS)
     steps: int = slider("steps of training", 10, 3000, default=600, step=10, group=HEADS)
     start: str = choice("gates start from", STARTS, default="even", group=GATES)
+    learner: str = choice("gates minimise", LEARNERS, default="ours", group=GATES, added=True)
     gate_steps: int = slider("steps at test time", 10, 1000, default=100, step=10, group=GATES)
     gate_prompts: int = slider("prompts at test time", 1, 5000, default=1000, log=True, group=GATES)
     seed: int = slider("seed", 0, 19, default=0, group=REPEATS)
@@ -71,19 +82,19 @@ class Config(Task):
 
 
 def trained_on(config: Config) -> list[float]:
-    """The variances that the heads learn, one each."""
+    """Return the variances that the heads learn, one each."""
     return numbers("variances", config.variances, 1, 4, low=0.01, high=100.0)
 
 
 def met_by(config: Config) -> list[float]:
-    """The variances met at test time."""
+    """Return the variances met at test time."""
     return numbers("unseen", config.unseen, 1, 6, low=0.01, high=100.0)
 
 
 def model_of(config: Config, head: int) -> Model:
-    """The training of one head: on its own prompts, from its own start. In whitened coordinates,
-    from which σ² drops out; or as in the authors' code, on one batch, with A as they count it (and
-    B = 0, where theirs learns it too)."""
+    """Return the training of one head: on its own prompts, from its own start. In whitened
+    coordinates, from which σ² drops out; or as in the authors' code, on one batch, with A as they
+    count it (and B = 0, where theirs learns it too)."""
     own = {
         "layers": config.layers,
         "steps": config.steps,
@@ -99,11 +110,11 @@ def model_of(config: Config, head: int) -> Model:
 
 
 def home_of(config: Config, index: int) -> int:
-    """The head whose U the prompts of the `index`-th variance have, unseen ones first: the last, as
-    in the authors' code, or for a variance that a head has learned that head. With one U for all it
-    is the last one's as well."""
-    seen = index - len(met_by(config))
-    return seen if config.rotations == "own" and seen >= 0 else len(trained_on(config)) - 1
+    """Return the head whose U the prompts of the `index`-th variance have, unseen ones first: the
+    last, as in the authors' code, or for a variance that a head has learned that head. With one U
+    for all it is the last one's as well."""
+    place = index - len(met_by(config))
+    return place if config.rotations == "own" and place >= 0 else len(trained_on(config)) - 1
 
 
 @settings
@@ -115,12 +126,26 @@ class View:
     seed_shown: int = seed_shown_knob()
 
 
+AUTHORS: dict[str, Any] = {
+    "rotations": "own",
+    "protocol": "authors",
+    "steps": 500,
+    "start": "zeros",
+    "gate_steps": 500,
+}
+
 PRESETS = (
     Preset(
-        "figure 8", "The authors' protocol",
-        Config(rotations="own", protocol="authors", steps=500, start="zeros", gate_steps=500),
+        "figure 8", "After the authors' protocol (B = 0, our gates)",
+        Config(**AUTHORS),
         "Each head has directions U of its own; the prompts have the last head's. Rings are the "
         "paper's points.",
+        "Figures", seeds=5,
+    ),
+    Preset(
+        "figure 8, their gates", "Gates as the authors learn them (B = 0)",
+        Config(**AUTHORS, learner="authors"),
+        "500 steps of 0.01 from zero: how far does a gate come, and where do the rings lie now?",
         "Figures", seeds=5,
     ),
     Preset(

@@ -20,7 +20,14 @@ from icl_core.papers.memformers.shared.task import (
     roots,
 )
 from icl_core.papers.memformers.shared.variants import Parameters
-from icl_core.papers.memformers.variances.settings import Config, home_of, model_of, trained_on
+from icl_core.papers.memformers.variances.settings import (
+    AUTHORS_RATE,
+    Config,
+    home_of,
+    model_of,
+    trained_on,
+)
+from icl_core.training import several_seeds
 
 FEWER = 2**13  # prompts on which what is far off is evaluated
 ONE_NUMBER = 100  # steps in which one is found
@@ -47,17 +54,40 @@ def _adapted(
 ) -> list[dict[str, np.ndarray]]:
     """Do what `adapted` does for some of the variances, each with its index."""
     cases = [case_of(config, learned, variance, index) for index, variance in indexed]
-    gated = experts.adapt_all(cases, config.gate_steps)
+    gated = _learned(config, cases)
     scalars = experts.adapt_all(
         [experts.each_alone(case.heads, case.batch) for case in cases],
         min(config.gate_steps, ONE_NUMBER),
     )
     return [
-        _evaluated(config, case, variance, home_of(config, index), done, scalar)
-        for (index, variance), case, done, scalar in zip(
+        _evaluated(config, case, variance, home_of(config, index), adaptation, scalar)
+        for (index, variance), case, adaptation, scalar in zip(
             indexed, cases, gated, scalars, strict=True
         )
     ]
+
+
+def _learned(config: Config, cases: list[Case]) -> list[Adapted]:
+    """Learn the gates of every case, as the config asks for."""
+    if config.learner == "authors":
+        return [_adapt_as_authors(case, config.gate_steps) for case in cases]
+    return experts.adapt_all(cases, config.gate_steps)
+
+
+def _adapt_as_authors(case: Case, steps: int) -> Adapted:
+    """Learn gates as the authors' code does: by Adam as torch has it, at a constant rate, on the
+    mean of the loss."""
+    gates = case.start.clone()  # [seeds, H]
+    optimiser = torch.optim.Adam([gates], lr=AUTHORS_RATE)
+    losses = []
+    for _ in range(steps):
+        leaves = several_seeds.leaves({"gates": gates})
+        table = experts.table(leaves["gates"], case.heads.Gamma, case.heads.A)
+        loss, slopes = first_order.loss_and_slopes(table.detach(), case.batch)
+        gates.grad = several_seeds.gradients(table, leaves, slopes)["gates"]
+        optimiser.step()
+        losses.append(loss)
+    return Adapted(gates, case.heads.Gamma, torch.stack(losses))
 
 
 def case_of(config: Config, learned: list[Parameters], variance: float, index: int) -> Case:
@@ -67,7 +97,7 @@ def case_of(config: Config, learned: list[Parameters], variance: float, index: i
 
 
 def _evaluated(
-    config: Config, case: Case, variance: float, home: int, done: Adapted, scalars: Adapted
+    config: Config, case: Case, variance: float, home: int, adaptation: Adapted, scalars: Adapted
 ) -> dict[str, np.ndarray]:
     """Evaluate the gates of one variance, those of the `scalars` that each head has learned alone,
     and what they are compared with."""
@@ -76,12 +106,17 @@ def _evaluated(
     _, scalar = experts.best_scalar(scalars, heads.A.shape[1])
     picked = torch.eye(heads.A.shape[1])[home].to(even).expand_as(even)
     constructed = picked * trained_on(config)[home] / variance
-    gates = {"gated": done.gates, "scalar": scalar, "last": constructed, "even": even}
+    gates = {"gated": adaptation.gates, "scalar": scalar, "last": constructed, "even": even}
     losses = {
         name: evaluate(config, heads, gates[name], FEWER if name == "even" else test_set.PROMPTS)
         for name in METHODS
     }
-    values = {"gate/value": done.gates, "gate/scalar": scalar, "gate/curve": done.losses.T}
+    values = {
+        "gate/value": adaptation.gates,
+        "gate/scalar": scalar,
+        "gate/curve": adaptation.losses.T,
+        "gate/triangle": _triangle(heads, adaptation.gates),
+    }
     return {
         **{f"evaluated/{name}": loss for name, loss in losses.items()},
         "evaluated/head": _alone(config, heads, variance),
@@ -89,9 +124,17 @@ def _evaluated(
     }
 
 
+def _triangle(heads: Heads, gates: Tensor) -> Tensor:
+    """Return what gated heads together make of every past gradient, [seeds, L, L] over (l, j): the
+    mean of the diagonal of Σ_h g_h Γ_j^{l,h} A_j^h in the whitened coordinates of the prompts."""
+    seeds, _, L, d, _ = heads.A.shape
+    table = experts.table(gates, heads.Gamma, heads.A).view(seeds, L, d, L, d)
+    return table.diagonal(dim1=2, dim2=4).mean(-1)
+
+
 def _alone(config: Config, heads: Heads, variance: float) -> np.ndarray:
-    """Every head as it is, [seeds, H]; one on the very variance that it was trained on is to equal
-    itself: the same prompts."""
+    """Return what every head loses as it is, [seeds, H]; one on the very variance that it was
+    trained on is to equal itself: the same prompts."""
     seeds, H = heads.A.shape[:2]
     rows = torch.eye(H).to(heads.A)
     sizes = [test_set.PROMPTS if own == variance else FEWER for own in trained_on(config)]
@@ -105,12 +148,12 @@ def _alone(config: Config, heads: Heads, variance: float) -> np.ndarray:
 def from_all_starts(
     config: Config, learned: list[Parameters], variance: float, index: int
 ) -> dict[str, np.ndarray]:
-    """For each of `names/starts`, `start/gates` [seeds, starts, H] and `start/loss` [seeds,
+    """Return for each of `names/starts`, `start/gates` [seeds, starts, H] and `start/loss` [seeds,
     starts]: the gates learned when they begin there."""
     case = case_of(config, learned, variance, index)
     starts = experts.starts(case.heads)
     cases = [case._replace(start=start) for start in starts.values()]
-    gates = [done.gates for done in experts.adapt_all(cases, config.gate_steps)]
+    gates = [adaptation.gates for adaptation in _learned(config, cases)]
     return {
         "names/starts": names(starts),
         "start/gates": torch.stack(gates, 1).cpu().numpy().astype(np.float32),
@@ -119,32 +162,31 @@ def from_all_starts(
 
 
 def prompts(config: Config, index: int) -> Batch:
-    """What is met at test time: whitened prompts of every seed with their w*; the query is
+    """Return what is met at test time: whitened prompts of every seed with their w*; the query is
     integrated out."""
     generator = torch.Generator().manual_seed(40_000 + 100 * config.seed + index)
     count = config.gate_prompts
     S = grams(config.d, config.n, count * config.seeds, generator)
-    S = S.reshape(config.d, config.d, config.seeds, count).permute(
-        2, 0, 1, 3
-    )  # [seeds, d, d, prompts]
+    # [seeds, d, d, prompts]
+    S = S.reshape(config.d, config.d, config.seeds, count).permute(2, 0, 1, 3)
     target = gaussian((config.seeds, config.d, 1, count), generator)
     return Batch(S.to(target), target)
 
 
 def heads_at(config: Config, learned: list[Parameters], variance: float, home: int) -> Heads:
-    """The heads in the whitened coordinates of prompts of that variance: what was Σ_h^½ A Σ_h^½
-    becomes Σ^½ A Σ^½. `home` is the head whose U the prompts have."""
+    """Return the heads in the whitened coordinates of prompts of that variance: what was Σ_h^½ A
+    Σ_h^½ becomes Σ^½ A Σ^½. `home` is the head whose U the prompts have."""
     here = [each.root for each in _covariances(config, home, variance)]
-    A, Gamma = [], []
+    A = []
+    Gamma = []
     for head, (own, parameters) in enumerate(zip(trained_on(config), learned, strict=True)):
         inverses = [each.inverse_root for each in _covariances(config, head, own)]
         change = torch.stack(
             [root @ inverse for root, inverse in zip(here, inverses, strict=True)]
         ).float()
         model = model_of(config, head)
-        moved = variants.preconditioners(parameters, model, roots(model).cpu()).to(
-            change
-        )  # [seeds, L, d, d]
+        # [seeds, L, d, d]
+        moved = variants.preconditioners(parameters, model, roots(model).cpu()).to(change)
         A.append(change[:, None] @ moved @ change.transpose(1, 2)[:, None])
         Gamma.append(variants.coefficients(parameters, "lfom"))
     return Heads(
@@ -154,7 +196,8 @@ def heads_at(config: Config, learned: list[Parameters], variance: float, home: i
 
 
 def _covariances(config: Config, head: int, variance: float) -> list[Covariance]:
-    """Of every seed, with that head's U or the one for all, and that variance."""
+    """Return the covariance of every seed, with that head's U or the one for all, and that
+    variance."""
     task = replace(model_of(config, head if config.rotations == "own" else 0), sigma2=variance)
     return covariances(task)
 
@@ -162,17 +205,18 @@ def _covariances(config: Config, head: int, variance: float) -> list[Covariance]
 def evaluate(
     config: Config, heads: Heads, gates: Tensor, prompts: int = test_set.PROMPTS
 ) -> np.ndarray:
-    """The mean expected loss on fresh prompts, [seeds]."""
+    """Return the mean expected loss on fresh prompts, [seeds]."""
     table = experts.table(gates, heads.Gamma, heads.A)
-    found = [
+    losses = [
         first_order.expected_losses(table, S[None])
         for _, S in test_set.held_out(config.d, config.n, prompts)
     ]
-    return torch.cat(found, -1).double().mean(-1).cpu().numpy().astype(np.float32)
+    return torch.cat(losses, -1).double().mean(-1).cpu().numpy().astype(np.float32)
 
 
 def references(config: Config) -> dict[str, np.ndarray]:
-    """`baseline/floor` [K], `baseline/cg` [K] for one to `layers` steps: σ² changes neither."""
+    """Return `baseline/floor` [K], `baseline/cg` [K] for one to `layers` steps: σ² changes
+    neither."""
     model = replace(model_of(config, 0), sigma2=1.0)
     D = eigenvalues_of(model)
     cg, _ = baselines.conjugate(coloured(baselines.prompts(model.d, model.n), D), D, config.layers)

@@ -21,11 +21,18 @@ FIRST = "head 0"
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """Train every head, then learn gates for every variance V. `test_time/variance` [V], seen ones
-    last; `gate/value` and `gate/scalar` [seeds, V, H]; for each of `names/methods` `evaluated/<id>`
-    [seeds, V], and `evaluated/head` [seeds, V, H]; `own/loss` [seeds, H] of each head on its own
-    prompts; `gate/curve` [seeds, V, steps]; `start/*` of the last unseen variance; `baseline/*`
-    [K]; `curve/loss` [seeds, evaluations] of the first head."""
+    """Train every head, then learn gates for every variance V. Return
+
+    test_time/variance   [V], unseen ones first
+    gate/value, gate/scalar   [seeds, V, H]; gate/triangle [seeds, V, L, L]
+    gate/curve           [seeds, V, steps]
+    evaluated/<id>       [seeds, V] for each of `names/methods`
+    evaluated/head       [seeds, V, H]
+    own/loss             [seeds, H] of each head on fresh prompts of its own variance
+    start/*              of the last unseen variance
+    baseline/*           [K]
+    curve/loss           [seeds, evaluations] of the first head
+    """
     heads = len(trained_on(config))
     models = {f"head {h}": model_of(config, h) for h in range(heads)}
     plan = [
@@ -33,17 +40,17 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
         for index, (name, model) in enumerate(models.items(), start=1)
     ]
     plan = at_once(plan, models)
-    made = phases.run(plan, progress, partial(phases.curves, FIRST))
-    learned = [
-        {key: torch.tensor(array) for key, array in phases.final(part).items()}
-        for part in made.values()
-    ]
-    every, last = [*met_by(config), *trained_on(config)], len(met_by(config)) - 1
+    results = phases.run(plan, progress, partial(phases.curves, FIRST))
+    learned = []
+    for part in results.values():
+        learned.append({key: torch.tensor(array) for key, array in phases.final(part).items()})
+    every = [*met_by(config), *trained_on(config)]
+    last = len(met_by(config)) - 1
     by_variance = adapted(config, learned, every)
     return {
-        **phases.curves(FIRST, made),
+        **phases.curves(FIRST, results),
         **{name: np.stack([each[name] for each in by_variance], 1) for name in by_variance[0]},
-        "own/loss": np.stack([part["evaluated/loss"] for part in made.values()], 1),
+        "own/loss": np.stack([part["evaluated/loss"] for part in results.values()], 1),
         **from_all_starts(config, learned, every[last], last),
         "names/methods": names(METHODS),
         "test_time/variance": np.array(every),

@@ -11,21 +11,23 @@ from icl_core.papers.memformers.shared.load_run import covariance_of
 
 
 def identities(run: Run, view: View) -> list[Map]:
-    """Every layer's Σ^½ A_l Σ^½, divided by a_l: an entry as a product of a row and a column."""
-    found = whitened_of(run, view.seed_shown, run.config.layers, run.snapshot_at(view))
-    by, covariance = scales(found).tolist(), covariance_of(run, view.seed_shown)
-    left, right = (
-        covariance.root.numpy(),
-        (covariance.inverse_root @ found).numpy(),
-    )  # A_l Σ^½ of each layer
+    """Return every layer's Σ^½ A_l Σ^½, divided by a_l: an entry as a product of a row and a
+    column."""
+    whitened = whitened_of(run, view.seed_shown, run.config.layers, run.snapshot_at(view))
+    by = scales(whitened).tolist()
+    covariance = covariance_of(run, view.seed_shown)
+    left = covariance.root.numpy()
+    right = (covariance.inverse_root @ whitened).numpy()  # A_l Σ^½ of each layer
     return [_map(layer, left, right[layer] / by[layer], by[layer]) for layer in range(len(by))]
 
 
 def _map(layer: int, left: np.ndarray, right: np.ndarray, by: float) -> Map:
-    numbers, matrix = [str(i + 1) for i in range(len(left))], left @ right
+    numbers = [str(i + 1) for i in range(len(left))]
+    matrix = left @ right
 
     def explain(row: int, column: int) -> Explanation:
-        i, j = numbers[row], numbers[column]
+        i = numbers[row]
+        j = numbers[column]
         terms = [
             Term(
                 f"√Σ({i}, {k + 1}) · A √Σ({k + 1}, {j}) / a", float(left[row, k] * right[k, column])

@@ -20,13 +20,14 @@ CLOSE = 0.1  # to a multiple of the identity: nearly one
 
 
 def takes_steps(config: Config) -> bool:
-    """Whether aₗ alone are the model's steps, which theory knows."""
+    """Return whether aₗ alone are the model's steps, which theory knows."""
     return config.variant == "linear"
 
 
 def distances(run: Run, view: View) -> Panel:
-    """Dist(√Σ Aₗ √Σ, I) of every layer over training."""
-    x, layers = run["curve/step"], range(run.config.layers)
+    """Draw Dist(√Σ Aₗ √Σ, I) of every layer over training."""
+    x = run["curve/step"]
+    layers = range(run.config.layers)
     series = [
         Curve(f"layer {i + 1}", x, run[f"curve/distance_{i}"], f"layer {i + 1}") for i in layers
     ]
@@ -50,12 +51,12 @@ def _random(run: Run) -> float:
 
 
 def identities(run: Run, view: View) -> Panel:
-    """√Σ Aₗ √Σ of every layer, divided by aₗ."""
-    found = preconditioner.whitened_of(
+    """Draw √Σ Aₗ √Σ of every layer, divided by aₗ."""
+    whitened = preconditioner.whitened_of(
         run, view.seed_shown, run.config.layers, run.snapshot_at(view)
     )
-    shown = (found / preconditioner.scales(found)[:, None, None]).numpy()
-    away = away_from_identity(found).tolist()
+    maps = (whitened / preconditioner.scales(whitened)[:, None, None]).numpy()
+    away = away_from_identity(whitened).tolist()
     close = sum(each < CLOSE for each in away)
     names = [f"layer {i + 1}: {written(each, 2)} away" for i, each in enumerate(away)]
     return Panel(
@@ -64,13 +65,13 @@ def identities(run: Run, view: View) -> Panel:
         "is a multiple of Σ⁻¹, √Σ A √Σ is one of the identity: ones on the diagonal, grey "
         "elsewhere. A layer that has learned nothing looks like noise.",
         figures.small_maps(
-            dict(zip(names, shown, strict=True)), (None, None), ("row", "column"), "entry", LIMIT
+            dict(zip(names, maps, strict=True)), (None, None), ("row", "column"), "entry", LIMIT
         ),
     )
 
 
 def steps(run: Run, view: View) -> Panel:
-    """aₗ of every layer beside the steps 1 / rₗ of the best polynomial."""
+    """Draw aₗ of every layer beside the steps 1 / rₗ of the best polynomial."""
     best = run["reference/floor_steps"][-1]
     last = len(run.snapshot_steps) - 1
     now, end = (_multiples(run, view, each) for each in (run.snapshot_at(view), last))
@@ -87,8 +88,8 @@ def steps(run: Run, view: View) -> Panel:
 
 
 def _multiples(run: Run, view: View, snapshot: int) -> np.ndarray:
-    found = preconditioner.whitened_of(run, view.seed_shown, run.config.layers, snapshot)
-    return found.diagonal(dim1=1, dim2=2).mean(-1).numpy()
+    whitened = preconditioner.whitened_of(run, view.seed_shown, run.config.layers, snapshot)
+    return whitened.diagonal(dim1=1, dim2=2).mean(-1).numpy()
 
 
 def _steps(now: np.ndarray, best: np.ndarray, top: float) -> Figure:

@@ -20,8 +20,10 @@ from icl_core.papers.memformers.shared.load_run import curve, end, log_of, step
 
 # the methods of the figures
 FIGURES = LINEAR, GATED, ADAPTED = "linear/gated", "lfom/gated", "lfom/adapted"
-SCALAR, ALONE = "one head, one number", "best head as it is"
-EVEN, OWN = "equal gates, not learned", "trained on the mixture"
+SCALAR = "one head, one number"
+ALONE = "best head as it is"
+EVEN = "equal gates, not learned"
+OWN = "trained on the mixture"
 # of a method, by id: name, colour, dash; both kinds of head are alike in what is not here
 METHODS = {
     LINEAR: ("linear, gates (Fig. 9)", "layer 2", None),
@@ -54,14 +56,16 @@ CATEGORIES = {
 
 
 def style_of(method: str) -> tuple[str, str, str | None]:
-    """Name, colour and dash of a method; plain for one that the table does not know."""
+    """Return name, colour and dash of a method; plain for one that the table does not know."""
     return METHODS.get(method, (method, NEUTRAL, None))
 
 
 def drawn(run: Run) -> list[str]:
-    """The run's methods that are drawn as lines: those with a style, and those that nothing here
-    knows."""
-    listed = [f"{kind}/{category}" for kind in KINDS for category in CATEGORIES]
+    """Return the run's methods that are drawn as lines: those with a style, and those that nothing
+    here knows."""
+    listed = []
+    for kind in KINDS:
+        listed += [f"{kind}/{category}" for category in CATEGORIES]
     return [method for method in run.names("methods") if method in METHODS or method not in listed]
 
 
@@ -71,13 +75,12 @@ def _curve(method: str, x: np.ndarray, losses: np.ndarray, markers: bool = False
 
 
 def depth(run: Run, view: View) -> Panel:
-    """The log-loss of all methods against layers."""
-    x, floor = run["depth/layers"], log_of(run["baseline/floor"])
+    """Draw the log-loss of all methods against layers."""
+    x = run["depth/layers"]
+    floor = log_of(run["baseline/floor"])
     curves = [_curve(method, x, run[f"evaluated/{method}"], markers=True) for method in drawn(run)]
-    series, capped = (
-        [*curves, Curve("floor", x, floor, "floor")],
-        [np.minimum(each.y, 1.5) for each in curves],
-    )
+    series = [*curves, Curve("floor", x, floor, "floor")]
+    capped = [np.minimum(each.y, 1.5) for each in curves]
     ends = [written(end(run, f"evaluated/{each}")) for each in FIGURES]
     error = f"± {float(run['error/linear/gated'][:, -1].mean()):.2g}"
     return Panel(
@@ -100,9 +103,11 @@ def _row(run: Run, view: View) -> int:
 
 
 def methods(run: Run, view: View) -> Panel:
-    """Both kinds of head side by side, for all methods of putting them together, at one depth."""
+    """Draw both kinds of head side by side, for all methods of putting them together, at one
+    depth."""
     row = _row(run, view)
-    kinds, categories = run.names("kinds"), _categories(run)
+    kinds = run.names("kinds")
+    categories = _categories(run)
     logs = {kind: {each: _of(run, kind, each, row) for each in categories} for kind in kinds}
     styles = {kind: KINDS.get(kind, (kind, NEUTRAL, "circle")) for kind in kinds}
     rows = [(*styles[kind], np.stack(list(logs[kind].values()), 1)) for kind in kinds]
@@ -130,8 +135,8 @@ def methods(run: Run, view: View) -> Panel:
 
 
 def _categories(run: Run) -> dict[str, tuple[str, str]]:
-    """What the run has done with heads, in the table's order, and what the table does not know
-    behind it."""
+    """Return what the run has done with heads, in the table's order, and what the table does not
+    know behind it."""
     ran = dict.fromkeys(method.partition("/")[2] for method in run.names("methods"))
     listed = {
         category: names
@@ -145,7 +150,7 @@ def _categories(run: Run) -> dict[str, tuple[str, str]]:
 
 
 def _of(run: Run, kind: str, method: str, row: int) -> np.ndarray:
-    """Logarithms [seeds]; NaN where a kind has no such method."""
+    """Return logarithms [seeds]; NaN where a kind has no such method."""
     if method == "alone":
         return log_of(run[f"evaluated/{kind}/head"][:, row]).min(-1)
     name = f"evaluated/{kind}/{method}"
@@ -153,19 +158,23 @@ def _of(run: Run, kind: str, method: str, row: int) -> np.ndarray:
 
 
 def gates(run: Run, view: View) -> Panel:
-    """The gates, in shares of a whole step."""
-    row, seed = _row(run, view), min(view.seed_shown, run.config.seeds) - 1
+    """Draw the gates, in shares of a whole step."""
+    row = _row(run, view)
+    seed = min(view.seed_shown, run.config.seeds) - 1
     mixture = mixture_of(run.config)
     ratio = np.array([mixture.second / each.second for each in mixture.components])
     learned = [method for method in run.names("methods") if f"gate/{method}" in run.tensors]
-    found = np.stack([run[f"gate/{method}"][seed, row] for method in learned])  # [methods, H]
-    names, share = [f"head of {each}" for each in mixture.names], found * ratio
+    values = np.stack([run[f"gate/{method}"][seed, row] for method in learned])  # [methods, H]
+    names = [f"head of {each}" for each in mixture.names]
+    share = values * ratio
     figure = stacks(
-        [(share, found, "learned")], names, [SHORT.get(each, (each, each))[0] for each in learned]
+        [(share, values, "learned")],
+        names,
+        [SHORT.get(each, (each, each))[0] for each in learned],
     )
     figure.update_yaxes(title={"text": "gate × E x² / Eₕ x²"})
     sums = [written(float(each)) for each in share.sum(1)]
-    table = pd.DataFrame(found, [SHORT.get(each, (each, each))[1] for each in learned], names)
+    table = pd.DataFrame(values, [SHORT.get(each, (each, each))[1] for each in learned], names)
     return Panel(
         f"The gates add up to {', '.join(sums[:-1])} and {sums[-1]} whole steps",
         f"A block is a gate of the model of {row + 1} layers times the factor by which its head is "
@@ -178,7 +187,7 @@ def gates(run: Run, view: View) -> Panel:
 
 
 def test_time(run: Run, view: View) -> Panel:
-    """The loss on the prompts met, while gates and Γ are learned."""
+    """Draw the loss on the prompts met, while gates and Γ are learned."""
     learned = [each for each in run.names("methods") if f"learning/{each}" in run.tensors]
     x = np.arange(run[f"learning/{GATED}"].shape[1])
     series = [_curve(each, x, run[f"learning/{each}"]) for each in learned]
@@ -200,16 +209,15 @@ def test_time(run: Run, view: View) -> Panel:
 
 
 def training(run: Run, view: View) -> Panel:
-    """The loss of every head of the deepest models while it is trained; also of a run that is still
-    going."""
-    x, rows = (
-        step(run),
-        [*mixture_of(run.config).names, *["mixture"] * (run.config.prompts == "tokens")],
-    )
-    kinds = (
-        run.names("kinds") if "names/kinds" in run.tensors else list(KINDS)
-    )  # a run may have nothing yet
-    series = [_head_curve(run, x, kind, row, rows) for kind in kinds for row in range(len(rows))]
+    """Draw the loss of every head of the deepest models while it is trained; also of a run that is
+    still going."""
+    x = step(run)
+    rows = [*mixture_of(run.config).names, *["mixture"] * (run.config.prompts == "tokens")]
+    # A run may have nothing yet.
+    kinds = run.names("kinds") if "names/kinds" in run.tensors else list(KINDS)
+    series = []
+    for kind in kinds:
+        series += [_head_curve(run, x, kind, row, rows) for row in range(len(rows))]
     zeros = (
         [0.0]
         if run.config.prompts == "tokens"
@@ -232,9 +240,10 @@ def training(run: Run, view: View) -> Panel:
 
 
 def _head_curve(run: Run, x: np.ndarray, kind: str, row: int, rows: list[str]) -> Curve:
-    """One head's loss; dashed with memory, and in CGD's colour what learns the mixture as a whole,
-    the last row."""
-    name, whole = rows[row], rows[row] == "mixture"
+    """Return one head's loss; dashed with memory, and in CGD's colour what learns the mixture as a
+    whole, the last row."""
+    name = rows[row]
+    whole = rows[row] == "mixture"
     logs = log_of(curve(run, f"curve/{kind}/{row}"))
     label, dash = {"linear": (name, "solid"), "lfom": (f"{name}, Γ", "dash")}.get(
         kind, (f"{name}, {kind}", "dot")

@@ -8,7 +8,7 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve
 from icl_core.figures.style import FAINT
-from icl_core.papers.memformers.mixture import claims
+from icl_core.papers.memformers.mixture import claims, metrics
 from icl_core.papers.memformers.mixture.draw.losses import ADAPTED, GATED, LINEAR, SHORT, style_of
 from icl_core.papers.memformers.mixture.settings import View, mixture_of
 from icl_core.papers.memformers.shared.draw.categories import dots, stacks
@@ -27,8 +27,8 @@ METHODS = {LINEAR: "linear", GATED: "Memformer", ADAPTED: "Memformer, Γ too"}
 
 
 def comparison(run: Run, view: View) -> Panel:
-    """The log-loss of the figures' three methods by depth, on fresh prompts and on those that gates
-    were learned on."""
+    """Draw the log-loss of the figures' three methods by depth, on fresh prompts and on those that
+    gates were learned on."""
     series = _by_depth(run)
     as_printed = claims.PRINTED if claims.LINEAR_WINS.is_at(run.config) else {}
     rings = printed(
@@ -57,7 +57,8 @@ def comparison(run: Run, view: View) -> Panel:
 
 
 def _by_depth(run: Run) -> list[Curve]:
-    x, series = run["depth/layers"], []
+    x = run["depth/layers"]
+    series = []
     for method, name in METHODS.items():
         _, kind, _ = style_of(method)
         series += [
@@ -68,58 +69,54 @@ def _by_depth(run: Run) -> list[Curve]:
 
 
 def shares(run: Run, view: View) -> Panel:
-    """The gates of every method, as they are: a head's own step is one."""
-    row, seed = (
-        min(view.depth_shown, run.config.layers) - 1,
-        min(view.seed_shown, run.config.seeds) - 1,
-    )
+    """Draw the gates of every method, as they are: a head's own step is one."""
+    row = min(view.depth_shown, run.config.layers) - 1
+    seed = min(view.seed_shown, run.config.seeds) - 1
     methods = run.names("methods")
-    found = np.stack([run[f"gate/{method}"][seed, row] for method in methods])  # [methods, H]
+    gates = np.stack([run[f"gate/{method}"][seed, row] for method in methods])  # [methods, H]
     names = [f"head of {each}" for each in mixture_of(run.config).names]
     figure = stacks(
-        [(found, found, "learned")], names, [SHORT.get(each, (each, each))[0] for each in methods]
+        [(gates, gates, "learned")], names, [SHORT.get(each, (each, each))[0] for each in methods]
     )
-    sums = ", ".join(written(float(each)) for each in found.sum(1))
+    sums = ", ".join(written(float(each)) for each in gates.sum(1))
     return Panel(
         f"Gates of all heads sum to {sums}",
         f"The gates of the model of {row + 1} layers, learned from zero. They cannot be right for "
         "all prompts: each comes from one component, and the same three numbers serve all. One "
         "gate at 1 and the others at 0 would be Theorem 4.1's choice for that component.",
         named(figure.update_yaxes(title={"text": "gate"})),
-        data=pd.DataFrame(found, methods, names).round(4).reset_index(names="method"),
+        data=pd.DataFrame(gates, methods, names).round(4).reset_index(names="method"),
     )
 
 
 def picked(run: Run, view: View) -> Panel:
-    """On each component: its head alone, gates learned for it, and the gates that serve all
+    """Draw on each component its head alone, gates learned for it, and the gates that serve all
     (Theorem 4.1)."""
-    names, kinds, rows = mixture_of(run.config).names, run.names("kinds"), []
+    names = mixture_of(run.config).names
+    kinds = run.names("kinds")
+    rows = []
     for kind in kinds:
-        name, colour = METHODS.get(f"{kind}/gated", kind), style_of(f"{kind}/gated")[1]
+        name = METHODS.get(f"{kind}/gated", kind)
+        colour = style_of(f"{kind}/gated")[1]
+        head = log_of(run[f"head/{kind}"][:, -1])  # [seeds, M]
+        for_all = log_of(run[f"component/{kind}/gated"][:, -1])
         rows += [
-            (f"{name}: its head", colour, "circle-open", log_of(run[f"head/{kind}"][:, -1])),
+            (f"{name}: its head", colour, "circle-open", head),
             (name, colour, "circle", log_of(run[f"picked/{kind}"])),
-            (
-                f"{name}: for all",
-                colour,
-                "x-thin-open",
-                log_of(run[f"component/{kind}/gated"][:, -1]),
-            ),
+            (f"{name}: for all", colour, "x-thin-open", for_all),
         ]
-    above = max(
-        float((log_of(run[f"picked/{k}"]) - log_of(run[f"head/{k}"][:, -1])).mean(0).max())
-        for k in kinds
-    )
+    gaps = [log_of(run[f"picked/{kind}"]) - log_of(run[f"head/{kind}"][:, -1]) for kind in kinds]
+    above = max(float(gap.mean(0).max()) for gap in gaps)
     figure = dots(rows, names, max(float(values.max()) for *_, values in rows) + 0.2, [])
     for trace in figure.data:  # of the marks once, of the colours once
         trace.update(showlegend=not trace["name"].startswith(f"{METHODS[GATED]}:"))
+    relation = "no worse than" if above <= 0.02 else f"{written(above)} above"
     return Panel(
-        "Gates for one component: "
-        f"{'no worse than' if above <= 0.02 else f'{written(above)} above'} its head",
+        f"Gates for one component: {relation} its head",
         "One gate at 1 and the others at 0 is that head alone (open marks), as Theorem 4.1 says. "
-        "Gates learned from zero on prompts of that component (full marks) may do better, because "
-        "the heads are not trained to their end. Gates that serve all three components at once "
-        "(crosses) pay for it. Lower is better.",
+        "Gates learned from zero on prompts of that component (full marks) do better where the "
+        "heads are not trained to their end, and worse where they settle on another head. Gates "
+        "that serve all three components at once (crosses) pay for it. Lower is better.",
         fitted(figure.update_xaxes(title={"text": "the prompts' component"})),
         data=pd.DataFrame(
             {"component": names} | {name: values.mean(0) for name, *_, values in rows}
@@ -127,9 +124,40 @@ def picked(run: Run, view: View) -> Panel:
     )
 
 
+def picked_shares(run: Run, view: View) -> Panel:
+    """Draw the gates learned for one component alone, counted in whole steps there."""
+    seed = min(view.seed_shown, run.config.seeds) - 1
+    names = mixture_of(run.config).names
+    heads = [f"head of {name}" for name in names]
+    kinds = run.names("kinds")
+    shares = np.concatenate([metrics.picked_shares(run, kind)[seed] for kind in kinds])
+    gates = np.concatenate([run[f"pick/{kind}"][seed] for kind in kinds])  # [kinds M, H]
+    categories = []
+    for kind in kinds:
+        short = METHODS.get(f"{kind}/gated", kind)
+        categories += [f"{name}<br>{short}" for name in names]
+    home = shares[np.arange(len(shares)), np.tile(np.arange(len(names)), len(kinds))]
+    figure = stacks([(shares, gates, "learned")], heads, categories)
+    return Panel(
+        f"The head at home takes {written(float(home.min()))} to {written(float(home.max()))} of "
+        "a step",
+        "Gates learned from zero on prompts of one component. Each block is a gate times Eₘ x² / "
+        "Eₕ x²: the share of a whole step that its head takes on component m; the gate itself is "
+        "written on it. Had the gates found Theorem 4.1's choice, each bar would be one block, of "
+        "the head at home. But in one dimension every head is another one at another scale, and "
+        "Adam moves all gates alike: the head whose unit gate is the longest step gets there "
+        "first.",
+        named(figure.update_yaxes(title={"text": "gate × Eₘ x² / Eₕ x²"})),
+        data=pd.DataFrame(shares, [each.replace("<br>", ", ") for each in categories], heads)
+        .round(4)
+        .reset_index(names="component"),
+    )
+
+
 def test_time(run: Run, view: View) -> Panel:
-    """The loss on the prompts met, while gates and Γ are learned."""
-    x, series = run["learning/step"], []
+    """Draw the loss on the prompts met, while gates and Γ are learned."""
+    x = run["learning/step"]
+    series = []
     for method in run.names("methods"):
         name, kind, dash = style_of(method)
         series.append(Curve(name, x, log_of(run[f"learning/{method}"]), kind, dash))

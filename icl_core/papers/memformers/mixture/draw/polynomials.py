@@ -15,8 +15,9 @@ SHAPES = (LINEAR, GATED, ADAPTED, "linear/mixture")
 
 
 def polynomials_panel(run: Run, view: View) -> Panel:
-    """What is left of w* as a function of S, over where S lies."""
-    seed, x = min(view.seed_shown, run.config.seeds) - 1, run["shape/at"]
+    """Draw what is left of w* as a function of S, over where S lies."""
+    seed = min(view.seed_shown, run.config.seeds) - 1
+    x = run["shape/at"]
     shapes = {
         style_of(method): run[f"shape/{method}"][seed]
         for method in SHAPES
@@ -26,7 +27,8 @@ def polynomials_panel(run: Run, view: View) -> Panel:
         Curve(name, x, np.maximum(shape, 1e-5), kind, dash)
         for (name, kind, dash), shape in shapes.items()
     ]
-    at, density = run["density/at"], run["density/S"][-1]
+    at = run["density/at"]
+    density = run["density/S"][-1]
     figure = figures.curves(
         [
             *series,
@@ -58,20 +60,21 @@ def polynomials_panel(run: Run, view: View) -> Panel:
 
 
 def spread(run: Run, view: View) -> Panel:
-    """The distribution of S for prompts of each component and of the mixture."""
-    at, density = run["density/at"], run["density/S"]
+    """Draw the distribution of S for prompts of each component and of the mixture."""
+    at = run["density/at"]
+    density = run["density/S"]
     mixture = mixture_of(run.config)
     names = [*mixture.names, "mixture"]
     kinds = [*(f"layer {i + 1}" for i in range(len(mixture.names))), "conjugate gradient"]
     series = [
         Curve(name, at, each, kind) for name, each, kind in zip(names, density, kinds, strict=True)
     ]
-    seen = at[(density > 0.01 * density.max(1, keepdims=True)).any(0)]
+    places = at[(density > 0.01 * density.max(1, keepdims=True)).any(0)]
     figure = figures.curves(
         series,
         "S / E x² of the mixture",
         "density",
-        x_range=(0.0, float(seen.max()) * 1.05),
+        x_range=(0.0, float(places.max()) * 1.05),
         y_range=(0.0, float(density.max()) * 1.05),
     )
     # S is a mean of n squares

@@ -22,8 +22,9 @@ SEEN = (1e-4, 30.0)  # of what is left of w*
 
 
 def comparison(run: Run, view: View) -> Panel:
-    """The log-loss of the figures' three methods, by depth."""
-    x, floor = run["depth/layers"], log_of(run["baseline/floor"])
+    """Draw the log-loss of the figures' three methods, by depth."""
+    x = run["depth/layers"]
+    floor = log_of(run["baseline/floor"])
     series = [
         _curve(method, x, log_of(run[f"evaluated/{method}"]), markers=True) for method in FIGURES
     ]
@@ -48,11 +49,13 @@ def _curve(method: str, x: np.ndarray, y: np.ndarray, markers: bool = False) -> 
 
 
 def shapes(run: Run, view: View) -> Panel:
-    """What each method leaves of w*, a polynomial of S, over where S lies."""
-    seed, x = min(view.seed_shown, run.config.seeds) - 1, run["shape/at"]
+    """Draw what each method leaves of w*, a polynomial of S, over where S lies."""
+    seed = min(view.seed_shown, run.config.seeds) - 1
+    x = run["shape/at"]
     left = {method: np.maximum(run[f"shape/{method}"][seed], 1e-5) for method in FIGURES}
     series = [_curve(method, x, each) for method, each in left.items()]
-    at, density = run["density/at"], run["density/S"][-1]
+    at = run["density/at"]
+    density = run["density/S"][-1]
     figure = figures.curves(
         series,
         "S / E x²",
@@ -79,7 +82,7 @@ def shapes(run: Run, view: View) -> Panel:
 
 
 def _hill(at: np.ndarray, density: np.ndarray) -> Trace:
-    """How often each S is met, as a hill on the foot of the picture: its heights have
+    """Return how often each S is met, as a hill on the foot of the picture: its heights have
     no numbers."""
     height = SEEN[0] * 10 ** (3 * density / density.max())
     shape = {
@@ -88,12 +91,13 @@ def _hill(at: np.ndarray, density: np.ndarray) -> Trace:
         "fill": "toself",
         "fillcolor": FAINT,
     }
-    x, y = np.append(at, [at[-1], at[0]]), np.append(height, [SEEN[0], SEEN[0]])
+    x = np.append(at, [at[-1], at[0]])
+    y = np.append(height, [SEEN[0], SEEN[0]])
     return Trace(x=x, y=y, name="prompts", hoverinfo="skip", opacity=0.3, **shape)
 
 
 def shares(run: Run, view: View) -> Panel:
-    """The gates, in shares of a whole step."""
+    """Draw the gates, in shares of a whole step."""
     panel = losses.gates(run, view)
     assert panel.figure is not None
     title = panel.title.replace("add up", "sum").replace("whole steps", "steps")

@@ -1,6 +1,8 @@
 """Steps to the floor against the learning rate, and the same as a table with the reasons of those
 that never arrive."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 
@@ -21,27 +23,26 @@ from icl_core.papers.memformers.speed.crossings import (
 from icl_core.papers.memformers.speed.models import EQUAL, LINEAR, MEMORIES, Timed
 from icl_core.papers.memformers.speed.settings import View
 
-EDGE, TOP = (
-    1.35,
-    1.75,
-)  # times the steps of the training: where those that never arrive stand, and the axis ends
+# Times the steps of the training.
+EDGE = 1.35  # where those that never arrive stand
+TOP = 1.75  # where the axis ends
 APART = 1.05  # between the marks of two models at one rate
-TICKED = tuple(digit * 10**power for power in range(5) for digit in (1, 2, 5))
+TICKED = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000)
 OTHER = {"original": "whitened", "whitened": "original"}
 
 
 def here(run: Run, view: View) -> Panel:
-    """In the coordinates of the view."""
+    """Draw the steps in the coordinates of the view."""
     return _panel(run, view, view.coordinates)
 
 
 def there(run: Run, view: View) -> Panel:
-    """In the other ones."""
+    """Draw the steps in the other coordinates."""
     return _panel(run, view, OTHER[view.coordinates])
 
 
 def shown(run: Run, view: View) -> list[Timed]:
-    """The models that the view asks for."""
+    """Return the models that the view asks for."""
     choices = {
         "all": models_of(run),
         "equal": EQUAL,
@@ -52,27 +53,23 @@ def shown(run: Run, view: View) -> list[Timed]:
 
 def _panel(run: Run, view: View, coordinates: str) -> Panel:
     figure = Figure(layout=layout(HEIGHT, hovermode="closest"))
-    rates, limit, models = run["rate/values"], run.config.steps, shown(run, view)
+    rates = run["rate/values"]
+    limit = run.config.steps
+    models = shown(run, view)
     for number, model in enumerate(models):
         x = rates * APART ** (number - (len(models) - 1) / 2)
         figure.add_traces(_traces(run, model, coordinates, x))
-    arrivals_of_all = [
-        arrivals(run, each, where) for each in models_of(run) for where in run.names("coordinates")
-    ]
-    low = min(
-        [
-            float(each[np.isfinite(each)].min())
-            for each in arrivals_of_all
-            if np.isfinite(each).any()
-        ]
-        or [limit / 10]
-    )
+    soonest = []
+    for model, where in product(models_of(run), run.names("coordinates")):
+        steps = arrivals(run, model, where)
+        if np.isfinite(steps).any():
+            soonest.append(float(steps[np.isfinite(steps)].min()))
+    low = min(soonest or [limit / 10])
     ends = (rates[0] / 1.35, rates[-1] * 1.35)
     limits = (max(low, 1.0) / 1.5, limit * TOP)
     lines = references([(f"never in {limit:,} steps", float(limit), "floor")], True, limits)
-    lines["annotations"][0].update(
-        x=0.5, xanchor="center"
-    )  # open marks are at small rates and at large ones
+    # Open marks are at small rates and at large ones.
+    lines["annotations"][0].update(x=0.5, xanchor="center")
     figure.update_layout(lines | {"showlegend": True})
     figure.update_xaxes(axis("learning rate (log scale)", showgrid=False, **axis_range(ends, True)))
     figure.update_xaxes(tickvals=rates, ticktext=[f"{rate:g}" for rate in rates])
@@ -85,16 +82,19 @@ def _panel(run: Run, view: View, coordinates: str) -> Panel:
 
 
 def _traces(run: Run, model: Timed, coordinates: str, x: np.ndarray) -> list[Trace]:
-    """A model's band from the first seed to the last, the line of medians, and open marks on the
-    edge for never."""
-    steps, edge = arrivals(run, model, coordinates), run.config.steps * EDGE
-    middle, tint = typical(steps), colour(model.kind)
+    """Return a model's band from the first seed to the last, the line of medians, and open marks on
+    the edge for never."""
+    steps = arrivals(run, model, coordinates)
+    edge = run.config.steps * EDGE
+    middle = typical(steps)
+    tint = colour(model.kind)
     low, high = (np.minimum(bound, edge) for bound in (steps.min(1), steps.max(1)))
-    seen, never = np.isfinite(middle), ~np.isfinite(middle)
+    arrived = np.isfinite(middle)
+    never = ~np.isfinite(middle)
     silent = {"legendgroup": model.id, "showlegend": False}
     outline = Trace(
-        x=[*x[seen], *x[seen][::-1]],
-        y=[*high[seen], *low[seen][::-1]],
+        x=[*x[arrived], *x[arrived][::-1]],
+        y=[*high[arrived], *low[arrived][::-1]],
         mode="lines",
         hoverinfo="skip",
     )
@@ -103,7 +103,7 @@ def _traces(run: Run, model: Timed, coordinates: str, x: np.ndarray) -> list[Tra
     )
     line = Trace(
         x=x,
-        y=np.where(seen, middle, np.nan),
+        y=np.where(arrived, middle, np.nan),
         mode="lines+markers",
         name=model.name,
         legendgroup=model.id,
@@ -113,7 +113,7 @@ def _traces(run: Run, model: Timed, coordinates: str, x: np.ndarray) -> list[Tra
     )
     line.update(marker={"size": 9, "symbol": model.symbol, "line": {"color": PAPER, "width": 1}})
     line.update(hovertemplate=f"{model.name}: %{{y:.0f}} steps<extra></extra>")
-    band = [outline] if len(steps[0]) > 1 and seen.sum() > 1 else []
+    band = [outline] if len(steps[0]) > 1 and arrived.sum() > 1 else []
     whys = [why_never(run, model, coordinates, int(rate)) for rate in np.flatnonzero(never)]
     mark = {"size": 11, "symbol": f"{model.symbol}-open", "color": tint, "line": {"width": 2}}
     open_marks = Trace(
@@ -131,7 +131,8 @@ def _traces(run: Run, model: Timed, coordinates: str, x: np.ndarray) -> list[Tra
 
 
 def _title(run: Run, coordinates: str) -> str:
-    """At the best rate: the linear transformer's steps, and the faster Memformer's."""
+    """Return the title, at the best rate of each: the linear transformer's steps, and the faster
+    Memformer's."""
     ends = {model.id: _best(run, model, coordinates) for model in (LINEAR, *MEMORIES)}
     first = min(MEMORIES, key=lambda model: ends[model.id])
     linear = _steps_text(ends[LINEAR.id])
@@ -164,11 +165,9 @@ def _medians(run: Run, coordinates: str) -> pd.DataFrame:
 
 
 def table(run: Run, view: View) -> Panel:
-    """Every seed's steps, and why those that never arrive do not."""
-    rows = [_row(run, model, coordinates, index)
-            for coordinates in run.names("coordinates")
-            for model in models_of(run)
-            for index in range(len(run["rate/values"]))]  # fmt: skip
+    """Draw every seed's steps, and why those that never arrive do not."""
+    every = product(run.names("coordinates"), models_of(run), range(len(run["rate/values"])))
+    rows = [_row(run, model, coordinates, index) for coordinates, model, index in every]
     never = sum(row["never, because"] != "" for row in rows)
     return Panel(
         f"In {never} of {len(rows)} trainings a seed never arrives",

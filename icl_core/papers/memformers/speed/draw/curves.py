@@ -25,13 +25,16 @@ from icl_core.papers.memformers.speed.settings import View
 FIRST = 5  # step of the axis
 RANGE = (0.01, 8.0)
 TALL = 420  # pixels, in a drawer
-TICKED, DECADES = (0.01, 0.1, 1.0), (10, 100, 1000)
+TICKED = (0.01, 0.1, 1.0)
+DECADES = (10, 100, 1000)
 
 
 def at_rate(run: Run, view: View) -> Panel:
-    """The log-loss above the floor of every model, at the trained rate nearest to the view's."""
+    """Draw the log-loss above the floor of every model, at the trained rate nearest to the
+    view's."""
     index = nearest(run, view.rate)
-    rate, models = float(run["rate/values"][index]), shown(run, view)
+    rate = float(run["rate/values"][index])
+    models = shown(run, view)
     series = [
         Curve(each.name, _steps(run), above_floor(run, each, view.coordinates, index), each.kind,
               "dash" if each.has_own_floor else None, band="minmax")
@@ -50,7 +53,7 @@ def at_rate(run: Run, view: View) -> Panel:
 
 
 def every_rate(run: Run, view: View) -> Panel:
-    """One model's loss at every rate; also of a run that is still going."""
+    """Draw one model's loss at every rate; also of a run that is still going."""
     model = BY_ID[view.model]
     rates = run["rate/values"] if "rate/values" in run.tensors else np.empty(0)
     series = [
@@ -82,7 +85,7 @@ def _soonest(run: Run, view: View) -> str:
 
 
 def nearest(run: Run, rate: float) -> int:
-    """The index of the trained rate that is nearest, by factors."""
+    """Return the index of the trained rate that is nearest, by factors."""
     return int(np.abs(np.log(run["rate/values"] / rate)).argmin())
 
 

@@ -1,6 +1,8 @@
 """How many times as fast as a linear transformer the others are, at equal rates and at the best
 rate of each."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 
@@ -20,17 +22,17 @@ Places = dict[str, Factors | None]  # by rate, and "best"
 
 
 def worth(run: Run, view: View) -> Panel:
-    """The factor of each model over the linear transformer."""
+    """Draw the factor of each model over the linear transformer."""
     figure = Figure(layout=layout(HEIGHT))
     places = [*(f"{rate:g}" for rate in run["rate/values"]), "best"]
-    kept = []
+    values = []
     for number, model in enumerate(COMPARED):
-        found = _found(run, view.coordinates, model)
+        factors = _factors(run, view.coordinates, model)
         x = np.arange(len(places)) + (number - 1) * APART
-        figure.add_traces(_traces(model, view.coordinates, found, x))
-        kept += [each.values for each in found.values() if each is not None and each.mean > 0]
-    seen = np.concatenate([[1.0], *kept])
-    limits = (seen.min() / 1.5, max(3.0, seen.max() * 1.2))
+        figure.add_traces(_traces(model, view.coordinates, factors, x))
+        values += [each.values for each in factors.values() if each is not None and each.mean > 0]
+    every = np.concatenate([[1.0], *values])
+    limits = (every.min() / 1.5, max(3.0, every.max() * 1.2))
     lines = references([("no faster", 1.0, "floor")], True, limits)
     figure.update_layout(lines | {"showlegend": False})  # the first panel names the models
     ticks = {
@@ -52,23 +54,24 @@ def worth(run: Run, view: View) -> Panel:
     )
 
 
-def _found(run: Run, coordinates: str, model: Timed) -> Places:
+def _factors(run: Run, coordinates: str, model: Timed) -> Places:
     rates = [f"{rate:g}" for rate in run["rate/values"]]
     equal = dict(zip(rates, at_equal(run, coordinates, model), strict=True))
     return {**equal, "best": at_best(run, coordinates, model)}
 
 
-def _traces(model: Timed, coordinates: str, found: Places, x: np.ndarray) -> list[Trace]:
-    """Full marks where all seeds arrive, open triangles where the mean is a bound; none where
-    neither arrives."""
-    traces, tint = [], colour(model.kind)
+def _traces(model: Timed, coordinates: str, factors: Places, x: np.ndarray) -> list[Trace]:
+    """Return full marks where all seeds arrive, open triangles where the mean is a bound; none
+    where neither arrives."""
+    traces = []
+    tint = colour(model.kind)
     for bound in (False, True):
         at = [
             i
-            for i, each in enumerate(found.values())
+            for i, each in enumerate(factors.values())
             if each is not None and bool(each.at_least.any()) == bound
         ]
-        some = [each for i, each in enumerate(found.values()) if i in at and each is not None]
+        some = [each for i, each in enumerate(factors.values()) if i in at and each is not None]
         mean = np.array([each.mean for each in some])
         mean = np.where(mean > 0, mean, np.nan)
         low, high = (np.array([of(each.values) for each in some]) for of in (np.min, np.max))
@@ -85,39 +88,40 @@ def _traces(model: Timed, coordinates: str, found: Places, x: np.ndarray) -> lis
             x=x[at], y=mean, mode="markers", name=model.name, marker=mark, legendgroup=model.id
         )
         trace.update(error_y={**bars, "width": 3}, showlegend=not bound)
-        said = "at least " * bound
-        hover = f"{model.name}, {coordinates}: {said}%{{y:.3g}} times as fast<extra></extra>"
+        factor = "at least " * bound + "%{y:.3g} times as fast"
+        hover = f"{model.name}, {coordinates}: {factor}<extra></extra>"
         traces.append(trace.update(hovertemplate=hover))
     return traces
 
 
 def _title(run: Run, coordinates: str) -> str:
-    found = {each.id: at_best(run, coordinates, each) for each in COMPARED}
-    memory, alone = (times(found[each.id]).removesuffix(" times") for each in (CGD, STEPPED))
-    return f"A Memformer is {memory} × as fast, α alone {alone}"
+    both, alone = (
+        times(at_best(run, coordinates, each)).removesuffix(" times") for each in (CGD, STEPPED)
+    )
+    return f"With α and memory it is {both} × as fast, α alone {alone}"
 
 
-def times(found: Factors | None) -> str:
-    """A factor in words: "3.2 times", "more than 3.2 times"."""
-    if found is None or not np.isfinite(found.mean):
+def times(factors: Factors | None) -> str:
+    """Return a factor in words: "3.2 times", "more than 3.2 times"."""
+    if factors is None or not np.isfinite(factors.mean):
         return "not known"
-    return "more than " * bool(found.at_least.any()) + f"{found.mean:.1f} times"
+    return "more than " * bool(factors.at_least.any()) + f"{factors.mean:.1f} times"
 
 
 def _data(run: Run) -> pd.DataFrame:
-    rows = [
-        {
-            "coordinates": coordinates,
-            "model": model.name,
-            "rate": place,
-            "times as fast": round(each.mean, 3),
-            "lowest": round(float(each.values.min()), 3),
-            "highest": round(float(each.values.max()), 3),
-            "a lower bound": bool(each.at_least.any()),
-        }
-        for coordinates in run.names("coordinates")
-        for model in COMPARED
-        for place, each in _found(run, coordinates, model).items()
-        if each is not None
-    ]
+    rows = []
+    for coordinates, model in product(run.names("coordinates"), COMPARED):
+        for place, factors in _factors(run, coordinates, model).items():
+            if factors is None:
+                continue
+            row = {
+                "coordinates": coordinates,
+                "model": model.name,
+                "rate": place,
+                "times as fast": round(factors.mean, 3),
+                "lowest": round(float(factors.values.min()), 3),
+                "highest": round(float(factors.values.max()), 3),
+                "a lower bound": bool(factors.at_least.any()),
+            }
+            rows.append(row)
     return pd.DataFrame(rows)

@@ -20,7 +20,9 @@ DIFFER = {
     "diagonal": "coordinate",
 }  # of what each has a table of its own
 WRITTEN = 6  # layers up to which the numbers are written
-LEAST, MOST = 1e-6, 1e3  # drawn of a loss or distance
+# Of a loss or distance, where it is drawn.
+LEAST = 1e-6
+MOST = 1e3
 LOSSES = {
     "own": ("its own α, γ: CGD", "conjugate gradient"),
     "other": ("another prompt's", "layer 2"),
@@ -42,13 +44,14 @@ SAID = {
 
 
 def table(run: Run, view: View) -> Panel:
-    """Γ_j^l of the chosen method: of three prompts or coordinates where these differ, else beside
-    its sums."""
-    shown, L = _maps(run, view), run.config.layers
+    """Draw Γ_j^l of the chosen method: of three prompts or coordinates where these differ, else
+    beside its sums."""
+    tables = _maps(run, view)
+    L = run.config.layers
     after, past = ([str(layer + first) for layer in range(L)] for first in (1, 0))
     figure = figures.maps(
-        list(shown),
-        list(shown.values()),
+        list(tables),
+        list(tables.values()),
         after,
         past,
         "coefficient",
@@ -64,37 +67,34 @@ def table(run: Run, view: View) -> Panel:
         f"{SAID[view.method]} With another number the tokens would leave the method's path from "
         "that layer on.",
         figure,
-        data=_tabled(shown),
+        data=_tabled(tables),
     )
 
 
 def _maps(run: Run, view: View) -> dict[str, np.ndarray]:
-    every, triangle = (
-        run[f"table/{view.method}"],
-        np.tri(run.config.layers, dtype=bool),
-    )  # [L, L, prompts or d]
+    every = run[f"table/{view.method}"]  # [L, L, prompts or d]
+    triangle = np.tri(run.config.layers, dtype=bool)
     if view.method not in DIFFER:
         step = every[..., 0]
         tables = {"Γ of eq. 3.4, a layer's own": step, "−Γ of eq. 1.1, from w₀ on": step.cumsum(0)}
     else:
-        count, first = every.shape[-1], 0 if view.method == "diagonal" else view.prompt
+        count = every.shape[-1]
+        first = 0 if view.method == "diagonal" else view.prompt
         chosen = [(first + i) % count for i in range(min(MAPS, count))]
         tables = {f"{DIFFER[view.method]} {i}": every[..., i] for i in chosen}
     return {name: np.where(triangle, each, np.nan) for name, each in tables.items()}
 
 
-def _tabled(shown: dict[str, np.ndarray]) -> pd.DataFrame:
-    rows = [
-        (name, layer + 1, j, each[layer, j])
-        for name, each in shown.items()
-        for layer in range(len(each))
-        for j in range(layer + 1)
-    ]
+def _tabled(tables: dict[str, np.ndarray]) -> pd.DataFrame:
+    rows = []
+    for name, table in tables.items():
+        for layer in range(len(table)):
+            rows += [(name, layer + 1, j, table[layer, j]) for j in range(layer + 1)]
     return pd.DataFrame(rows, columns=["of", "after layer", "gradient", "coefficient"]).round(6)
 
 
 def losses(run: Run, view: View) -> Panel:
-    """The median loss of conjugate gradient, with its own coefficients and with others."""
+    """Draw the median loss of conjugate gradient, with its own coefficients and with others."""
     x = np.arange(run.config.layers + 1)
     rows = {name: run[f"others/loss/{name}"] for name in LOSSES}
     low = max(float(rows["own"].min()), LEAST)
@@ -118,7 +118,7 @@ def losses(run: Run, view: View) -> Panel:
 
 
 def distances(run: Run, view: View) -> Panel:
-    """How far predictions with others' coefficients are from conjugate gradient's."""
+    """Draw how far predictions with others' coefficients are from conjugate gradient's."""
     x = np.arange(1, run.config.layers + 1)
     rows = {name: run[f"others/distance/{name}"] for name in ("other", "mean")}
     series = [

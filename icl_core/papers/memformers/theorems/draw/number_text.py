@@ -4,7 +4,7 @@ HIGH = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def power(value: float) -> str:
-    """A number in one digit and a power of ten, 3 · 10⁻¹⁵; 0 if it is none."""
+    """Return a number in one digit and a power of ten, 3 · 10⁻¹⁵; 0 if it is none."""
     if value == 0:
         return "0"
     digit, exponent = f"{value:.0e}".split("e")

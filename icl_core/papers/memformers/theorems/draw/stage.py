@@ -22,11 +22,9 @@ PATHS = {
     "nesterov": ("Nesterov", "nesterov"),
 }
 LINES = PATHS | {"any": ("any, eq. 1.1", "layer 2")}
-EPSILON, LEAST, ENDS = (
-    2.0**-52,
-    1e-17,
-    (1e-18, 30.0),
-)  # a float64's rounding; what is less; the axis
+EPSILON = 2.0**-52  # a float64's rounding
+LEAST = 1e-17  # what is less is drawn as this
+ENDS = (1e-18, 30.0)  # of the axis
 SMALL = 12  # pixels of the type of the counts
 PLACES = {
     "construction": ("aΣ⁻¹", "construction"),
@@ -49,12 +47,14 @@ BARS = {
 
 
 def paths(run: Run, view: View) -> Panel:
-    """One prompt's iterates as the methods make them and as the tokens hold them."""
-    prompt, values = min(view.prompt, run.config.prompts - 1), run["path/eigenvalues"]
+    """Draw one prompt's iterates as the methods make them and as the tokens hold them."""
+    prompt = min(view.prompt, run.config.prompts - 1)
+    values = run["path/eigenvalues"]
     plane = [int(values.argmin()), int(values.argmax())]
     if plane[0] == plane[1]:
         plane[1] = (plane[0] + 1) % len(values)
-    S, goal = run["path/S"][prompt], run["path/target"][prompt]
+    S = run["path/S"][prompt]
+    goal = run["path/target"][prompt]
     bowl = Bowl(S[np.ix_(plane, plane)], tuple(goal[plane].tolist()))
     both = {
         name: run[f"path/{name}"][:, prompt] for name in PATHS if name in run.names("methods")
@@ -83,12 +83,12 @@ def _track(name: str, points: np.ndarray, plane: list[int], losses: np.ndarray) 
 
 def _tokens(points: np.ndarray) -> list[Trace]:
     marker = {"symbol": "circle-open", "size": 15, "color": INK, "line": {"width": 1.5}}
-    shown = {"mode": "markers", "marker": marker, "hoverinfo": "skip", "name": "tokens"}
-    return [Trace(x=points[:, 0], y=points[:, 1], **shown)]
+    style = {"mode": "markers", "marker": marker, "hoverinfo": "skip", "name": "tokens"}
+    return [Trace(x=points[:, 0], y=points[:, 1], **style)]
 
 
 def differences(run: Run, view: View) -> Panel:
-    """Tokens against methods after every layer, and conjugate gradient with another prompt's
+    """Draw tokens against methods after every layer, and conjugate gradient with another prompt's
     coefficients."""
     x = np.arange(1, run.config.layers + 1)
     rows = {name: run[f"identity/{name}"][1:] for name in run.names("methods")}
@@ -111,16 +111,13 @@ def differences(run: Run, view: View) -> Panel:
         lines=[("float64's rounding", EPSILON, "gradient descent")],
         height=HEIGHT,
     )
-    figure.layout["annotations"][0].update(
-        x=0.99, xanchor="right"
-    )  # on the left it would cover the curves
+    # On the left it would cover the curves.
+    figure.layout["annotations"][0].update(x=0.99, xanchor="right")
     for trace in figure.data:  # the panel beside names the methods
         if trace.get("name") in [label for label, _ in PATHS.values()]:
             trace.update(showlegend=False)
-    largest, last = (
-        max(apart(run, name) for name in rows),
-        written(float(run["others/distance/other"][-1]), 1),
-    )
+    largest = max(apart(run, name) for name in rows)
+    last = written(float(run["others/distance/other"][-1]), 1)
     return Panel(
         f"Tokens and methods agree to {power(largest)}",
         "The largest difference over all prompts between a method's guesses and those in the "
@@ -134,11 +131,9 @@ def differences(run: Run, view: View) -> Panel:
 
 
 def gradient(run: Run, view: View) -> Panel:
-    """The gradient's norm against the number of prompts, at the construction and elsewhere."""
-    size, every = (
-        run["gradient/size"],
-        {name: run[f"gradient/{name}"] for name in (*PLACES, "random")},
-    )
+    """Draw the gradient's norm against the number of prompts, at the construction and elsewhere."""
+    size = run["gradient/size"]
+    every = {name: run[f"gradient/{name}"] for name in (*PLACES, "random")}
     norms = {name: row for name, row in every.items() if name in PLACES and np.isfinite(row).all()}
     falling = norms["construction"][0] * (size / size[0]) ** -0.5
     series = [Curve("1/√N", size, falling, "floor")]
@@ -172,7 +167,7 @@ def _expected(run: Run) -> str:
 
 
 def count(run: Run, view: View) -> Panel:
-    """What each variant learns beside what conjugate gradient computes for a batch."""
+    """Draw what each variant learns beside what conjugate gradient computes for a batch."""
     learned = dict(zip(run.names("variants"), run["count/used"].tolist(), strict=True))
     of_cgd = f"CGD, B = {view.batch}"
     numbers = {BARS.get(name, name): number for name, number in learned.items()}
@@ -193,7 +188,8 @@ def count(run: Run, view: View) -> Panel:
 
 
 def _rows(names: list[str], values: list[int], kinds: list[str]) -> Figure:
-    """A bar a row with its number behind it: there is no room for so many names under bars."""
+    """Return a bar a row with its number behind it: there is no room for so many names under
+    bars."""
     bars = Trace("bar", orientation="h", x=values, y=names, text=[str(value) for value in values])
     bars.update(marker={"color": [figures.colour(kind) for kind in kinds]})
     bars.update(textposition="outside", textangle=0, textfont={"size": SMALL}, cliponaxis=False)

@@ -8,18 +8,20 @@ from icl_core.papers.memformers.shared.variants import VARIANTS
 from icl_core.papers.memformers.theorems import parameters
 from icl_core.papers.memformers.theorems.draw.number_text import power
 from icl_core.papers.memformers.theorems.metrics import apart
-from icl_core.papers.memformers.theorems.settings import METHODS, View
+from icl_core.papers.memformers.theorems.settings import LEMMA, METHODS, View
 
+LEMMA_QUOTE = (
+    "Lemma 2.1: “multi-layer Transformers simulate preconditioned gradient descent under suitable "
+    "parameterization”"
+)
 FIRST = (
     "3.1: “A memory-augmented Transformer can implement Conjugate Gradient Descent (CGD) in its "
-    "forward pass via a "
+    "forward pass via a single memory register”"
 )
-FIRST += "single memory register”"
 SECOND = (
     "3.2: “A memory-augmented Transformer can implement k steps of LFOM in its forward pass by "
-    "maintaining "
+    "maintaining separate memory registers across layers”"
 )
-SECOND += "separate memory registers across layers”"
 PUT_IN = {  # theorem, what is put in
     "cgd": (FIRST, "αₗ and γₗ of each prompt's own conjugate gradient (eq. 2.13)"),
     "momentum": ("3.1", "α = η and γ = β, one number each for all"),
@@ -34,13 +36,13 @@ PUT_IN = {  # theorem, what is put in
 
 
 def theorems(run: Run, view: View) -> Panel:
-    """What the theorems say, what was put in, and how far tokens and method are apart."""
-    held = run.names("methods")
-    rows = [
-        (of, METHODS[name], put, power(apart(run, name)))
-        for name, (of, put) in PUT_IN.items()
-        if name in held
-    ]
+    """Return what the theorems say, what was put in, and how far tokens and method are apart."""
+    put_in = "Aₗ of random matrices that are not symmetric, in Q their transposes"
+    rows = [(LEMMA_QUOTE, "gradient descent with Aₗ", put_in, power(apart(run, LEMMA)))]
+    methods = run.names("methods")
+    for name, (theorem, put) in PUT_IN.items():
+        if name in methods:
+            rows.append((theorem, METHODS[name], put, power(apart(run, name))))
     frame = pd.DataFrame(
         rows, columns=["Theorem", "method", "put into the tokens", "largest difference"]
     )
@@ -48,16 +50,16 @@ def theorems(run: Run, view: View) -> Panel:
         f"{len(rows)} identities, each on {run.config.prompts} prompts and in every layer",
         "What is put in, and how far tokens and method are then apart: the largest difference "
         "over prompts and layers, relative to w*. Were an identity false, it would be about 1. "
-        "Here Aₗ = I in eq. 2.8, where Appendix A.3 says that the Memformer “performs exactly "
-        "these updates”; 1/n counts once, as in eqs. 3.2 and 3.4, and the prediction has the "
-        "minus of eq. 2.6.",
+        "But for the lemma Aₗ = I in eq. 2.8, where Appendix A.3 says that the Memformer “performs "
+        "exactly these updates”; 1/n counts once, as in eqs. 3.2 and 3.4, and the prediction has "
+        "the minus of eq. 2.6.",
         table=frame,
         data=frame,
     )
 
 
 def errata(run: Run, view: View) -> Panel:
-    """Every erratum: where, as printed, right, and what this run measured."""
+    """Return every erratum: where, as printed, right, and what this run measured."""
     rows = [(*ROWS[name][:3], _measured(run, name)) for name in run.names("errata")]
     at = run.names("errata").index("n-twice") + 1
     rows.insert(
@@ -68,9 +70,10 @@ def errata(run: Run, view: View) -> Panel:
             f"{power(float(run['errata/n-twice'][1]))}",
         ),
     )
+    rows += [GAMMA_SHAPES, CONVEX]
     frame = pd.DataFrame(rows, columns=["where", "as printed", "right", "measured here"])
     return Panel(
-        f"{len(rows)} errata, each with the number that shows it",
+        f"{len(rows)} errata, each with what shows it",
         "Each printed formula is evaluated beside the right one on the prompts of this run (the "
         "two on Section 3.3 at d = 5, n = 20). Were the printed one right, both would give the "
         "same number. The one in A.3 is more than a misprint: with one register per layer, "
@@ -80,13 +83,86 @@ def errata(run: Run, view: View) -> Panel:
     )
 
 
+def code(run: Run, view: View) -> Panel:
+    """Return where the paper's text and the authors' code differ, and which one is followed."""
+    turned, with_matrix = (_number(float(gap)) for gap in run["code/five-runs"])
+    rows = [(*row[:3], row[3].format(turned, with_matrix)) for row in CODE]
+    frame = pd.DataFrame(rows, columns=["where", "the text", "the authors' code", "here"])
+    return Panel(
+        f"In {len(rows)} places the text and the authors' code differ",
+        "The paper's figures come from the code. Where a figure is reproduced here, the code is "
+        "followed and not the text, and its points are those that the code prints.",
+        table=frame,
+        data=frame,
+    )
+
+
 SHAPES = ("A.2, A.3", "A_k X̄ᵀ Ȳ_k", "A_k X̄ Ȳ_kᵀ")
+GAMMA_SHAPES = (
+    "Theorem 3.2",
+    "Γ_j^l ∈ R^{(n+1)×(d+1)}; four lines on, R^{(d+1)×(n+1)}",
+    "(d+1) × (n+1)",
+    "Γ ⊙ R needs equal shapes, and R_j has that of Z, (d+1) × (n+1)",
+)
+CONVEX = (
+    "footnote 2",
+    "if the gates sum to 1, the heads' sum is a convex combination",
+    "an affine one; convex asks for gates of at least 0 too",
+    "gates 2 and −1 sum to 1, and make 2 of heads that give 1 and 0; learned gates (A mixture of "
+    "Gaussians) are negative too",
+)
+CODE = (  # where, the text, the code, what is done here
+    (
+        "Section 3.3, the training",
+        "a new batch every 100 steps, gradients clipped at 0.01, A first, then Γ",
+        "in Figures 1 to 3 one batch for the whole training, no clipping, A and Γ together",
+        "Learned first-order methods follows the code; its batches and clipping can be set as in "
+        "the text",
+    ),
+    (
+        "Section 3.3, the runs",
+        "five independent runs with different U",
+        "one set of prompts, turned with each U",
+        "with A = aI, as in Figure 1, a turn moves the predictions by {} of their size: five "
+        "times the same run (with one fixed matrix by {})",
+    ),
+    (
+        "Figures 5 to 7, captions",
+        "LFOM Memformer (3.4)",
+        "the CGD-like Memformer (3.1, 3.2) with A = aI",
+        "the presets of these figures are CGD-like",
+    ),
+    (
+        "Figure 7, caption",
+        "several heads improve the test performance",
+        "evaluated on the batch that the model was trained on",
+        "Learned first-order methods shows the training batch and fresh prompts side by side",
+    ),
+    (
+        "Theorem 4.1",
+        "w* ~ N(μ_m, Σ_m⁻¹)",
+        "w* ~ N(μ_m, σ_m²), the variance of x",
+        "A mixture of Gaussians follows the code",
+    ),
+    (
+        "Theorem 4.1, proof",
+        "gates scale the heads' outputs",
+        "gates scale what each head adds in every layer (Section 4.2 says so too)",
+        "the gates are in every layer; the two are equal where one gate is 1 and the others are 0",
+    ),
+)
 ROWS = {  # where, as printed, right, how the numbers are said
     "double-minus": (
         "eqs. 2.6, 2.7",
         "TF = −[Z_L], loss (TF + ⟨w*, x⟩)²",
         "one minus: (TF − ⟨w*, x⟩)²",
         "the construction loses {} times what predicting zero does; with one minus {}",
+    ),
+    "transpose": (
+        "eq. 2.8, Lemma 2.1",
+        "Q = −[[A, 0], [0, 0]]; A need not be symmetric",
+        "Aᵀ in the place of A",
+        "with A that are not symmetric the tokens are {} of w* off the method; right {}",
     ),
     "last-sign": (
         "A.1, last line",
@@ -149,7 +225,7 @@ def _number(value: float) -> str:
 
 
 def counts(run: Run, view: View) -> Panel:
-    """What each variant learns: in words, by formula, and counted."""
+    """Draw what each variant learns: in words, by formula, and counted."""
     config = run.config
     counted = zip(
         run.names("variants"), run["count/used"].tolist(), run["count/stored"].tolist(), strict=True
@@ -167,10 +243,8 @@ def counts(run: Run, view: View) -> Panel:
     ]
     columns = ["model", "learns", "formula", "counted", "stored", "CGD more from B"]
     frame = pd.DataFrame(rows, columns=columns)
-    cgd, written_out = (
-        parameters.conjugate(config.layers, view.batch),
-        parameters.as_written(config),
-    )
+    cgd = parameters.conjugate(config.layers, view.batch)
+    written_out = parameters.as_written(config)
     return Panel(
         f"A model has one set of numbers for all prompts; CGD computes {cgd} for {view.batch} "
         "prompts",

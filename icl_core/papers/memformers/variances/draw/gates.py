@@ -14,9 +14,15 @@ from icl_core.papers.memformers.shared.draw.losses import NEUTRAL, roomy, tabled
 from icl_core.papers.memformers.shared.experts import RATE
 from icl_core.papers.memformers.shared.load_run import curve, end, log_of, step
 from icl_core.papers.memformers.variances.metrics import at_home
-from icl_core.papers.memformers.variances.settings import STARTS, View, met_by, trained_on
+from icl_core.papers.memformers.variances.settings import (
+    AUTHORS_RATE,
+    STARTS,
+    View,
+    met_by,
+    trained_on,
+)
 
-# by id: name, colour, marker
+# By id: name, colour, marker.
 METHODS = {
     "gated": ("gates for all heads", "trained", "circle"),
     "scalar": ("best head, one number", "layer 2", "square"),
@@ -24,12 +30,8 @@ METHODS = {
     "even": ("equal gates, not learned", "gradient descent", "diamond"),
     "alone": ("best head as it is", "layer 5", "triangle-down"),
 }
-SHORT = {
-    "even": "equal",
-    "ones": "ones",
-    "zeros": "zero",
-    "last": "last",
-}  # `STARTS` where there is little room
+# `STARTS` where there is little room.
+SHORT = {"even": "equal", "ones": "ones", "zeros": "zero", "last": "last"}
 SHARED = (
     "The left bar is learned; the right one puts all on the last head. Heads that have learned "
     "the same steps may share the work in any way, as long as the blocks add up to 1."
@@ -42,8 +44,9 @@ PICKED = (
 
 
 def losses(run: Run, view: View) -> Panel:
-    """The log-loss on every variance, for every method of putting the heads together."""
-    d, L = run.config.d, run.config.layers
+    """Draw the log-loss on every variance, for every method of putting the heads together."""
+    d = run.config.d
+    L = run.config.layers
     logs = by_method(run)
     floor, cg = (end(run, f"baseline/{name}") for name in ("floor", "cg"))
     rows = [(*_style(run, method), values) for method, values in logs.items()]
@@ -72,13 +75,14 @@ def losses(run: Run, view: View) -> Panel:
 
 
 def by_method(run: Run) -> dict[str, np.ndarray]:
-    """The logarithms [seeds, V] of what the run has evaluated, and of the best head as it is."""
+    """Return the logarithms [seeds, V] of what the run has evaluated, and of the best head as it
+    is."""
     logs = {method: _logs(run[f"evaluated/{method}"]) for method in run.names("methods")}
     return {**logs, "alone": _logs(run["evaluated/head"]).min(-1)}
 
 
 def _logs(losses: np.ndarray) -> np.ndarray:
-    """The logarithm; infinite where the loss has left the numbers."""
+    """Return the logarithm; infinite where the loss has left the numbers."""
     return np.where(np.isfinite(losses), log_of(losses), np.inf)
 
 
@@ -88,22 +92,27 @@ def _style(run: Run, method: str) -> tuple[str, str, str]:
 
 
 def categories_of(run: Run) -> list[str]:
+    """Return the names of the variances, each with whether a head has seen it."""
     unseen = len(met_by(run.config))
     return [
-        f"{value:g}<br>{'seen' if i >= unseen else 'unseen'}"
-        for i, value in enumerate(run["test_time/variance"])
+        f"{variance:g}<br>{'seen' if index >= unseen else 'unseen'}"
+        for index, variance in enumerate(run["test_time/variance"])
     ]
 
 
 def learned(run: Run, view: View) -> Panel:
-    """The gates of each variance, counted in whole steps, beside those that the authors' code ends
-    with."""
-    trained, variances = np.array(trained_on(run.config)), run["test_time/variance"][:, None]
+    """Draw the gates of each variance, counted in whole steps, beside one step of the head that
+    knows U."""
+    trained = np.array(trained_on(run.config))
+    variances = run["test_time/variance"][:, None]
     gates = run["gate/value"][row(run, view)]  # [V, H]
-    share, one = gates * variances / trained, _alone(run)  # [V, H]
+    share = gates * variances / trained
+    one = _alone(run)
     bars = [(share, gates, "learned"), (one, one * trained / variances, "one head")]
     figure = stacked(run, bars, categories_of(run), "variance σ² of the prompts")
-    common, total, right = run.config.rotations == "common", share.sum(1), (share * one).sum(1)
+    common = run.config.rotations == "common"
+    total = share.sum(1)
+    right = (share * one).sum(1)
     who = "The last head" if common else "The head that knows U"
     return Panel(
         f"{who} does {written(float(right.mean()))} of a step; all gates together "
@@ -118,18 +127,19 @@ def learned(run: Run, view: View) -> Panel:
 
 
 def _alone(run: Run) -> np.ndarray:
-    """One step of one head for each variance, [V, H]: the last, or the one that knows the
+    """Return one step of one head for each variance, [V, H]: the last, or the one that knows the
     covariance."""
     return np.eye(len(trained_on(run.config)))[at_home(run)]
 
 
 def row(run: Run, view: View) -> int:
+    """Return the row of the seed that the view shows."""
     return min(view.seed_shown, run.config.seeds) - 1
 
 
 def stacked(run: Run, bars: list[Bar], categories: list[str], x_title: str) -> Figure:
-    """The heads' shares of a whole step, a bar a category; the line's name stands above
-    all bars."""
+    """Return the heads' shares of a whole step, a bar a category; the line's name stands above all
+    bars."""
     figure = stacks(bars, [f"head of {each:g}" for each in trained_on(run.config)], categories)
     above = max(1.0, *(float(np.maximum(share, 0).sum(1).max()) for share, *_ in bars))
     below = min(0.0, *(float(np.minimum(share, 0).sum(1).min()) for share, *_ in bars))
@@ -150,19 +160,20 @@ def _columns(run: Run, gates: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def starts(run: Run, view: View) -> Panel:
-    """The gates learned from each start, on the last unseen variance."""
-    seed, variance, names = row(run, view), met_by(run.config)[-1], run.names("starts")
-    gates, loss = run["start/gates"][seed], log_of(run["start/loss"])[seed]
-    share = gates * variance / np.array(trained_on(run.config))  # [starts, H]
-    who, right = (
-        "last head" if run.config.rotations == "common" else "head that knows U",
-        share[:, -1],
-    )
+    """Draw the gates learned from each start, on the last unseen variance."""
+    seed = row(run, view)
+    variance = met_by(run.config)[-1]
+    names = run.names("starts")
+    gates = run["start/gates"][seed]  # [starts, H]
+    loss = log_of(run["start/loss"])[seed]  # [starts]
+    share = gates * variance / np.array(trained_on(run.config))
+    who = "last head" if run.config.rotations == "common" else "head that knows U"
+    right = share[:, -1]
     labels = [
         f"{SHORT.get(name, name)}<br>{written(value)}"
         for name, value in zip(names, loss, strict=True)
     ]
-    begun = {"start": [STARTS.get(name, name) for name in names]}
+    starts = {"start": [STARTS.get(name, name) for name in names]}
     return Panel(
         f"Four starts end with the {who} at {written(float(right.min()))} to "
         f"{written(float(right.max()))} of a step, and losses {written(float(np.ptp(loss)))} apart",
@@ -170,12 +181,54 @@ def starts(run: Run, view: View) -> Panel:
         "alike. Where the losses are equal and the bars are not, the gates say where they "
         "started, and not which head is right.",
         stacked(run, [(share, gates, "learned")], labels, "gates start from; log-loss reached"),
-        data=pd.DataFrame(begun | _columns(run, gates) | {"log-loss": loss.round(4)}),
+        data=pd.DataFrame(starts | _columns(run, gates) | {"log-loss": loss.round(4)}),
     )
 
 
+def triangle(run: Run, view: View) -> Panel:
+    """Draw what gated heads together make of every past gradient, for the unseen variances."""
+    variances = met_by(run.config)
+    tables = run["gate/triangle"][row(run, view)][: len(variances)]  # [unseen, L, L]
+    L = run.config.layers
+    triangles = np.where(np.tri(L, dtype=bool), tables, np.nan)
+    after = [str(layer + 1) for layer in range(L)]
+    past = [str(layer) for layer in range(L)]
+    older = np.abs(np.tril(tables, -1)).sum((1, 2)) / np.abs(np.tril(tables)).sum((1, 2))
+    share = " to ".join(dict.fromkeys(f"{end:.0%}" for end in (older.min(), older.max())))
+    return Panel(
+        f"Older gradients have {share} of the weight",
+        "wₗ₊₁ = wₗ − Σⱼ Σₕ gₕ Γⱼˡʰ Aⱼʰ ∇R(wⱼ): all heads with their gates are one method. A row "
+        "is a layer, a column a past gradient; the number is the mean of the diagonal of "
+        "√Σ Σₕ gₕ Γⱼˡʰ Aⱼʰ √Σ, a multiple of Σ⁻¹ where the heads know it. If gates did more than "
+        "make steps longer or shorter, the maps of different variances would differ. Without "
+        "memory all numbers under the diagonal would be 0.",
+        figures.maps(
+            [f"σ² = {variance:g}" for variance in variances],
+            list(triangles),
+            after,
+            past,
+            "multiple of Σ⁻¹",
+            row_title="after layer",
+            column_title="past gradient",
+            written=True,
+            columns=3,
+        ),
+        data=_triangle_table(variances, tables),
+    )
+
+
+def _triangle_table(variances: list[float], tables: np.ndarray) -> pd.DataFrame:
+    """Return the numbers of the maps [unseen, L, L], a row each."""
+    rows = []
+    for variance, matrix in zip(variances, tables, strict=True):
+        for layer in range(len(matrix)):
+            for past in range(layer + 1):
+                rows.append((variance, layer + 1, past, matrix[layer, past]))
+    return pd.DataFrame(rows, columns=["σ²", "after layer", "gradient", "multiple"]).round(5)
+
+
 def test_time(run: Run, view: View) -> Panel:
-    """The loss on the prompts met, while the gates are learned."""
+    """Draw the loss on the prompts met, while the gates are learned."""
     logs = log_of(run["gate/curve"])  # [seeds, V, steps]
     x = np.arange(logs.shape[-1])
     series = [
@@ -184,24 +237,34 @@ def test_time(run: Run, view: View) -> Panel:
     ]
     ends = [each.mean() for each in series]
     took = max(_arrived(each) for each in ends)
+    rate = AUTHORS_RATE if run.config.learner == "authors" else RATE
     return Panel(
-        f"The gates are learned in {took} steps, on {run.config.gate_prompts:,} prompts",
-        f"The loss on the prompts that are met, as Adam (rate {RATE}) changes the gates and "
+        _learning_title(run, took),
+        f"The loss on the prompts that are met, as Adam (rate {rate}) changes the gates and "
         "nothing else. A mixture that could not adapt would stay where it starts.",
         roomy(figures.curves(series, "step at test time", "log-loss", y_range=window(ends))),
         data=tabled("step", x, series),
     )
 
 
+def _learning_title(run: Run, took: int) -> str:
+    prompts = f"on {run.config.gate_prompts:,} prompts"
+    if took > 0.9 * run.config.gate_steps:
+        return f"The gates are not at their end after {run.config.gate_steps} steps, {prompts}"
+    return f"The gates are learned in {took} steps, {prompts}"
+
+
 def _arrived(curve: np.ndarray) -> int:
-    """The step from which a curve stays within 0.05 of its end."""
+    """Return the step from which a curve stays within 0.05 of its end."""
     outside = np.flatnonzero(~(np.abs(curve - curve[-1]) <= 0.05))
     return int(outside[-1]) + 1 if len(outside) else 0
 
 
 def training(run: Run, view: View) -> Panel:
-    """The first head's loss while it is trained; also of a run that is still going."""
-    x, logs, zero = step(run), log_of(curve(run, "curve/loss")), float(np.log(run.config.d))
+    """Draw the first head's loss while it is trained; also of a run that is still going."""
+    x = step(run)
+    logs = log_of(curve(run, "curve/loss"))
+    zero = float(np.log(run.config.d))
     series = [Curve("first head", x, logs)]
     floor = end(run, "baseline/floor") if "baseline/floor" in run.tensors else np.nan
     lines = [("predicting zero", zero, "floor")] + [("floor", floor, "floor")] * bool(
