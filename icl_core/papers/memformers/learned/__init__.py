@@ -8,6 +8,8 @@ grows, for a loss that is bounded; it names no rate. The squared error on Gaussi
 bounded, and rare prompts rule its mean. So it is measured: the excess on fresh prompts against N,
 of the mean and of the median, over what infinitely many prompts would give. With x and w* on
 spheres the loss is bounded, and the theorem's own case is measured too.
+
+A CGD-like Memformer can be put in the place of Λ: then the batch size of Figures 5 to 7 is an axis.
 """
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
@@ -57,6 +59,7 @@ EXPERIMENT = Experiment(
         Drawing("gap", draw.gap, moving=False),
         Drawing("own", draw.own, moving=False),
         Drawing("fresh", draw.fresh, moving=False),
+        Drawing("against_cg", draw.against_cg, (), "Batch size", moving=False),
         Drawing("risk", draw.risk, ("steps_shown",), "Theorem 5.1", moving=False),
         Drawing("training", draw.training, (), "All curves", live=True, moving=False),
     ),

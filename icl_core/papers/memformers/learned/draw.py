@@ -10,13 +10,14 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve
 from icl_core.papers.memformers.learned.claims import AS_PRINTED, PRINTED, PRINTED_CGD
-from icl_core.papers.memformers.learned.metrics import excess, power
+from icl_core.papers.memformers.learned.metrics import excess, lead, power
 from icl_core.papers.memformers.learned.settings import View
 from icl_core.papers.memformers.shared.draw.losses import printed, written
 from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
 from icl_core.papers.memformers.shared.load_run import curve, log_from_least, step
 from icl_core.papers.memformers.shared.test_set import PROMPTS
 
+DEEPEST = -6.0  # a log-loss below CGD's that the axis of leads still shows
 RINGS = " Rings are the paper's points; the paper shows only the training prompts."
 BOUNDED = {
     "spheres": "Here x and w* lie on spheres, so that the squared error is bounded, and the "
@@ -122,6 +123,60 @@ def fresh(run: Run, view: View) -> Panel:
         fitted(figure.add_traces(_unnamed(printed(rings)))),
         data=_table(run, "evaluated/loss"),
     )
+
+
+def against_cg(run: Run, view: View) -> Panel:
+    """Draw the learned method's log-loss less conjugate gradient's against the number of prompts,
+    on these and on fresh ones."""
+    sizes = run["size/prompts"].astype(float)
+    own, fresh = lead(run)  # [seeds, N] each
+    series = [
+        Curve("fresh prompts", sizes, fresh, "trained", "solid", markers=True),
+        Curve("its own prompts", sizes, own, "trained", "dot", markers=True),
+    ]
+    top = max(1.0, float(fresh.mean(0).max()), float(own.mean(0).max())) + 0.5
+    lowest = max(DEEPEST, float(min(own.mean(0).min(), fresh.mean(0).min()))) - 0.5
+    figure = figures.curves(
+        series,
+        "prompts learned from, N",
+        "log-loss less CGD's",
+        log_x=True,
+        lines=[("as good as CGD", 0.0, "conjugate gradient")],
+        x_range=(sizes[0] / 1.3, sizes[-1] * 1.3),
+        y_range=(lowest, top),
+    )
+    below = [f"{size:g}" for size, mean in zip(sizes, own.mean(0), strict=True) if mean < lowest]
+    beyond = f" Below the axis: its own prompts at N = {', '.join(below)}." if below else ""
+    return Panel(
+        _lead_title(sizes, own, fresh),
+        f"The error with {run.config.layers} steps or layers against conjugate gradient's on the "
+        "very same prompts; below the line the learned method is ahead. Conjugate gradient works "
+        "out its steps on each prompt anew and is not trained. A method that learns its few "
+        "prompts by heart is ahead on them alone." + beyond,
+        figure.update_xaxes(tickvals=sizes, ticktext=[f"{size:g}" for size in sizes]),
+        data=pd.DataFrame({"N": sizes, "fresh": fresh.mean(0), "own": own.mean(0)}),
+    )
+
+
+def _lead_title(sizes: np.ndarray, own: np.ndarray, fresh: np.ndarray) -> str:
+    """Return up to which N the method is ahead on its own prompts, and where on fresh ones: by two
+    standard errors of the seeds' mean."""
+    ahead = sizes[_surely_below(own)]
+    if len(ahead) == len(sizes):
+        kept = "Ahead of CGD on its own prompts at every N"
+    elif len(ahead):
+        kept = f"Ahead of CGD on its own prompts up to N = {ahead[-1]:g}"
+    else:
+        kept = "Never ahead of CGD on its own prompts"
+    fresh_ahead = sizes[_surely_below(fresh)]
+    where = f"from {fresh_ahead[0]:g} on" if len(fresh_ahead) else "at no N"
+    return f"{kept}, on fresh ones {where}"
+
+
+def _surely_below(gaps: np.ndarray) -> np.ndarray:
+    """Return where the mean over seeds of gaps [seeds, N] is below zero by two standard errors."""
+    errors = gaps.std(0, ddof=1) / len(gaps) ** 0.5 if len(gaps) > 1 else 0.0
+    return gaps.mean(0) + 2 * errors < 0
 
 
 def risk(run: Run, view: View) -> Panel:

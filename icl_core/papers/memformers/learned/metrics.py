@@ -26,6 +26,7 @@ def measure(run: Run) -> list[Metric]:
         metrics.append(_off_printed(run))
     if claims.CGD_AS_PRINTED.is_at(config):
         metrics.append(_cgd_off_printed(run))
+    metrics += _leads(run)
     if config.prompts == "spheres":
         metrics.append(_fall(run, claims.RISK_VANISHES, "loss"))
     else:
@@ -83,6 +84,33 @@ def _fall(run: Run, claim: Claim, of: str) -> Metric:
     """Return the power of N in the excess, in the mean or ("median") on half of the prompts."""
     depth = min(POWER_AT, run.config.layers)
     return Metric(claim, power(run, depth, of), power_error(run, depth, of), count=run.config.seeds)
+
+
+def lead(run: Run) -> tuple[np.ndarray, np.ndarray]:
+    """Return the log-loss of the method of most steps less conjugate gradient's, on its own prompts
+    and on fresh ones, [seeds, N] each."""
+    own = log_from_least(run["evaluated/train"])[..., -1]
+    own_cg = log_from_least(run["baseline/cg_train"])[..., -1]
+    fresh = log_from_least(run["evaluated/loss"])[..., -1]
+    return own - own_cg, fresh - log_from_least(run["baseline/cg"])[-1]
+
+
+def _leads(run: Run) -> list[Metric]:
+    """Return where Memformers learned from batches of 1 to 1000 prompts are ahead of conjugate
+    gradient: the least lead on own prompts from 30 on with A = aI, and up to 1000 with full A; and
+    the least distance behind on fresh ones up to 300."""
+    sizes = run["size/prompts"]
+    own, fresh = lead(run)
+    metrics: list[Metric] = []
+    for claim, gaps, chosen in (
+        (claims.SCALAR_LEAD_ENDS, own, sizes >= 30),
+        (claims.FULL_LEADS_ON_OWN, -own, sizes >= 1),
+        (claims.BEHIND_ON_FRESH, fresh, sizes <= 300),
+    ):
+        if claim.is_at(run.config):
+            kept = gaps[:, chosen]  # [seeds, some N]
+            metrics.append(Metric.over_seeds(claim, kept[:, kept.mean(0).argmin()]))
+    return metrics
 
 
 def excess(run: Run, depth: int, of: str = "loss") -> np.ndarray:

@@ -4,7 +4,7 @@ its presets."""
 from typing import Any
 
 from icl_core.contract.experiment import Preset
-from icl_core.contract.knobs import choice, settings, slider, text
+from icl_core.contract.knobs import BadSetting, choice, settings, slider, text
 from icl_core.contract.settings_io import whole_numbers
 from icl_core.papers.memformers.shared.settings import (
     AUTHORS_TRAINING,
@@ -22,7 +22,11 @@ METHOD = "the method"
 MEMORY = {
     "learned shared": "Λ_i, shared by all steps (authors' code)",
     "learned": "Λ_i^k, free for every step (eq. 1.1)",
+    "memformer scalar": "a CGD-like Memformer, A = a I (Figures 5 to 7)",
+    "memformer full": "a CGD-like Memformer, A a full matrix for each layer",
 }
+# of the Memformers among them, the preconditioner
+MEMFORMERS = {"memformer scalar": "scalar", "memformer full": "full"}
 PROMPTS = {
     "gaussian": "Gaussian x and w* (the paper's)",
     "spheres": "x and w* on spheres, so that the loss is bounded",
@@ -38,7 +42,7 @@ class Config(Task):
 
     FIRST = ("memory", "layers", "sizes", "protocol", "steps", "learning_rate")
 
-    memory: str = choice("coefficients", MEMORY, default="learned shared", group=METHOD)
+    memory: str = choice("what is learned", MEMORY, default="learned shared", group=METHOD)
     layers: int = slider("steps of the method, up to L", 1, 6, default=4, group=METHOD)
     sizes: str = text(
         "numbers of prompts to learn from", 60, default="10, 100, 1000", group=TRAINING
@@ -54,27 +58,36 @@ class Config(Task):
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
-        """Refuse a list that holds no numbers of prompts, a spectrum that is none, and what does
-        not fit the memory."""
+        """Refuse a list that holds no numbers of prompts, a spectrum that is none, a Memformer on
+        bounded prompts, and what does not fit the memory."""
+        if self.memory in MEMFORMERS and self.prompts != "gaussian":
+            raise BadSetting(f"prompts must be gaussian for a Memformer, got {self.prompts}")
         for prompts in (max(sizes_of(self)), None):
             model_of(self, prompts)
 
 
 def sizes_of(config: Config) -> list[int]:
     """Return the numbers of prompts, ascending, each once."""
-    return whole_numbers("sizes", config.sizes, 6, 1, 20_000)
+    return whole_numbers("sizes", config.sizes, 7, 1, 20_000)
 
 
 def model_of(config: Config, prompts: int | None) -> Model:
     """Return the training on a number of prompts; or (None) on fresh ones at every step, which is
     what endlessly many would give, always minimised as ours is."""
     own = {name: getattr(config, name) for name in ("layers", "steps", "seed", "seeds")}
+    own["variant"] = config.memory
+    if config.memory in MEMFORMERS:
+        own |= {"variant": "cgd", "preconditioner": MEMFORMERS[config.memory]}
     if prompts is None:
-        return Model(variant=config.memory, batches="fresh", **own, **task_of(config))
+        return Model(batches="fresh", **own, **task_of(config))
     batch = {"batches": "fixed", "batch": prompts, "learning_rate": config.learning_rate}
-    # The authors' Λ start at zero.
-    trained = {**AUTHORS_TRAINING, "initial": 1e-5} if config.protocol == "authors" else {}
-    return Model(variant=config.memory, **batch, **own, **trained, **task_of(config))
+    trained: dict[str, Any] = {}
+    if config.protocol == "authors":
+        # The authors' Λ start at zero, their A close to it.
+        initial = 1e-4 if config.memory in MEMFORMERS else 1e-5
+        trained = {**AUTHORS_TRAINING, "initial": initial}
+        trained |= {"coordinates": "authors"} if config.memory in MEMFORMERS else {}
+    return Model(**batch, **own, **trained, **task_of(config))
 
 
 @settings
@@ -91,6 +104,14 @@ AUTHORS: dict[str, Any] = {
     "n": 19,
     "sizes": "10, 50, 100, 1000",
     "steps": 1000,
+}
+
+# Their training of Figures 5 to 7, and the batch sizes from theirs, 1 and 10, on.
+BATCH_SIZES: dict[str, Any] = {
+    "protocol": "authors",
+    "learning_rate": 0.01,
+    "spectrum": "paper",
+    "sizes": "1, 3, 10, 30, 100, 300, 1000",
 }
 
 PRESETS = (
@@ -122,6 +143,24 @@ PRESETS = (
         "How many prompts are enough",
         Config(layers=2, sizes="3, 10, 30, 100, 300, 1000"),
         "How fast does the excess fall with the number of prompts? A few rare ones rule its mean.",
+        seeds=5,
+    ),
+    Preset(
+        "batch size",
+        "A Memformer with A = aI, batches of 1 to 1000",
+        Config(memory="memformer scalar", **BATCH_SIZES),
+        "Figures 5 and 6 have batches of 1 and 10. Up to which size is the model ahead of "
+        "conjugate gradient on its own prompts, and is it ever on fresh ones?",
+        "Beyond the paper",
+        seeds=5,
+    ),
+    Preset(
+        "batch size, full A",
+        "A Memformer with full A, batches of 1 to 1000",
+        Config(memory="memformer full", **BATCH_SIZES),
+        "With matrices to learn it is ahead on its own prompts at every size; on fresh ones the "
+        "gap closes at 1000.",
+        "Beyond the paper",
         seeds=5,
     ),
     Preset(

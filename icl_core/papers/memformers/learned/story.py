@@ -155,6 +155,12 @@ STORY = Story(
             drawer="Theorem 5.1",
             marks=("risk",),
         ),
+        Try(
+            "Put a Memformer in the place of Λ: up to which batch size is it ahead of CGD?",
+            "batch size",
+            drawer="Batch size",
+            marks=("against_cg",),
+        ),
         Try("Learn from 1, 2 and 5 prompts", "to the end", {"sizes": "1, 2, 5"}, marks=("gap",)),
     ),
 )

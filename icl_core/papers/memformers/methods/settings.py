@@ -193,7 +193,7 @@ ROWS = (
         replace(TEN, preconditioner="full"),
         "With matrices to learn, the model knows ten prompts by heart.",
         "Figures",
-        BATCHES_OF_FEW,
+        5,
     ),
     (
         "figure 7",
