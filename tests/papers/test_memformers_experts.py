@@ -366,4 +366,8 @@ def test_the_authors_gates_move_by_their_rate_and_no_further():
     largest = float(np.abs(run["gate/value"]).max())
     assert 0 < largest <= 1.05 * 30 * scales.AUTHORS_RATE
     assert run["gate/triangle"].shape == (1, 6, 2, 2)
+    assert run["depth/gated"].shape == run["depth/met"].shape == (1, 3, 2)
+    np.testing.assert_array_equal(run["depth/gated"][:, :, -1], run["evaluated/gated"][:, :3])
+    for drawing in variances.EXPERIMENT.drawings:
+        assert drawing.panel(run, scales.View()).title
     assert (run["gate/triangle"][:, :, 0, 1] == 0).all()

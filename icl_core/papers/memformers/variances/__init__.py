@@ -44,11 +44,17 @@ def cost(config: Config) -> float:
     training and at test time; and what a step costs by itself, as much as two seeds."""
     heads = len(trained_on(config))
     variances = heads + len(met_by(config))
-    prompt = config.layers * 10 * config.d**2 * (config.seeds + 2)
+    layers = config.layers * (config.layers + 1) / 2 if is_figure_8(config) else config.layers
+    prompt = layers * 10 * config.d**2 * (config.seeds + 2)
     trained = heads * config.steps * 1000
     adapted = (variances * (heads + 1) + 4) * config.gate_steps * config.gate_prompts
     evaluated = (variances * 3 + heads + 4) * 2**16 * config.d
     return prompt * (trained + adapted + evaluated) / 1e9
+
+
+def is_figure_8(config: Config) -> bool:
+    """Return whether heads of every depth are trained, as for Figure 8."""
+    return config.protocol == "authors"
 
 
 EXPERIMENT = Experiment(
@@ -70,6 +76,7 @@ EXPERIMENT = Experiment(
             applies=lambda config: len(trained_on(config)) > 1,
         ),
         Drawing("losses", gates.losses, (), "Every method", wide=True),
+        Drawing("depth", gates.depth, (), "Every method", applies=is_figure_8, seeds=MEAN_OF_SEEDS),
         Drawing("gates", gates.learned, ("seed_shown",), "Trained beside constructed", wide=True),
         Drawing(
             "triangle",

@@ -161,6 +161,21 @@ def from_all_starts(
     }
 
 
+def gated_losses(
+    config: Config, learned: list[Parameters], variances: Sequence[float]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Learn gates for every variance, and return what they lose on fresh prompts and on those met,
+    [seeds, V] each."""
+    fresh = []
+    met = []
+    for index, variance in enumerate(variances):
+        case = case_of(config, learned, variance, index)
+        adaptation = _learned(config, [case])[0]
+        fresh.append(evaluate(config, case.heads, adaptation.gates))
+        met.append(adaptation.losses[-1].cpu().numpy())
+    return np.stack(fresh, 1), np.stack(met, 1)
+
+
 def prompts(config: Config, index: int) -> Batch:
     """Return what is met at test time: whitened prompts of every seed with their w*; the query is
     integrated out."""

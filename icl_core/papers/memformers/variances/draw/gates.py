@@ -8,9 +8,16 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
 from icl_core.figures import Curve
-from icl_core.figures.style import INK, TICKS
+from icl_core.figures.style import FAINT, INK, TICKS
 from icl_core.papers.memformers.shared.draw.categories import Bar, dots, stacks
-from icl_core.papers.memformers.shared.draw.losses import NEUTRAL, roomy, tabled, window, written
+from icl_core.papers.memformers.shared.draw.losses import (
+    NEUTRAL,
+    over_layers,
+    roomy,
+    tabled,
+    window,
+    written,
+)
 from icl_core.papers.memformers.shared.experts import RATE
 from icl_core.papers.memformers.shared.load_run import curve, end, log_of, step
 from icl_core.papers.memformers.variances.metrics import at_home
@@ -98,6 +105,34 @@ def categories_of(run: Run) -> list[str]:
         f"{variance:g}<br>{'seen' if index >= unseen else 'unseen'}"
         for index, variance in enumerate(run["test_time/variance"])
     ]
+
+
+def depth(run: Run, view: View) -> Panel:
+    """Draw the log-loss of gated heads against layers, for the unseen variances (Figure 8)."""
+    layers = np.arange(1, run.config.layers + 1)
+    fresh = log_of(run["depth/gated"])  # [seeds, unseen, K]
+    met = log_of(run["depth/met"])
+    zero = float(np.log(run.config.d))
+    series = []
+    for index, variance in enumerate(met_by(run.config)):
+        kind = f"layer {index + 1}"
+        series.append(Curve(f"σ² = {variance:g}", layers, fresh[:, index], kind, markers=True))
+        series.append(Curve("prompts met", layers, met[:, index].mean(0), kind, "dot"))
+    figure = over_layers(series, "log-loss", window([fresh, met, [zero]]), zero)
+    for trace in figure.data:
+        if trace.get("name") == "prompts met":
+            trace.update(showlegend=False)
+    figure.add_trace(figures.legend_line("prompts met", FAINT, "dot"))
+    ends = ", ".join(written(float(each)) for each in fresh[..., -1].mean(0))
+    return Panel(
+        f"After {layers[-1]} layers the log-losses on unseen variances are {ends}",
+        "Each depth has heads and gates of its own. Full lines are fresh prompts, dotted ones "
+        "those that the gates were learned on. In log-loss σ² drops out, so that with gates at "
+        "their end all variances would have one line. Where gates end on the way, a smaller "
+        "variance, whose gate has farther to go, lies higher.",
+        roomy(figure),
+        data=tabled("layers", layers, [each for each in series if each.name != "prompts met"]),
+    )
 
 
 def learned(run: Run, view: View) -> Panel:
