@@ -58,12 +58,12 @@ PAPER = Paper(
         ),
     ),
     experiments={
-        "methods": 4,
+        "methods": 5,
         "convergence": 4,
         "speed": 1,
         "variances": 3,
         "mixture": 3,
-        "learned": 4,
+        "learned": 5,
         "theorems": 2,
     },
     glossary=(

@@ -6,8 +6,11 @@ import numpy as np
 
 from icl_core.contract.experiment import Progress
 from icl_core.papers.memformers.learned.settings import Config, model_of, sizes_of
+from icl_core.papers.memformers.shared import authors_prompts, authors_test
+from icl_core.papers.memformers.shared.authors_prompts import LEFT_OUT
 from icl_core.papers.memformers.shared.baselines import baseline_losses
 from icl_core.papers.memformers.shared.batched_trainings import at_once
+from icl_core.papers.memformers.shared.settings import Model
 from icl_core.papers.memformers.shared.train import (
     by_depth,
     by_phase,
@@ -17,6 +20,7 @@ from icl_core.papers.memformers.shared.train import (
 from icl_core.training import phases
 
 ENDLESS = "endless"
+TESTED = 1000  # prompts that the authors test conjugate gradient on
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
@@ -43,4 +47,15 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
         "baseline/cg_train": np.stack(
             [on_own_batch(model)["baseline/cg_train"] for model in models.values()], 1
         ),
+        **_of_authors(config, every[ENDLESS]),
     }
+
+
+def _of_authors(config: Config, model: Model) -> dict[str, np.ndarray]:
+    """Return `authors/cg` [K] of their own prompts: conjugate gradient on 1000 of them, with the
+    example that the methods do not see."""
+    if config.batches != "authors":
+        return {}
+    normals = authors_prompts.classical_batch(config.d, config.n + LEFT_OUT, 0, TESTED)
+    losses = authors_test.on_batch(normals, model, config.n + LEFT_OUT)
+    return {"authors/cg": losses["cg"]}

@@ -14,12 +14,14 @@ LABELS = {each.id: each.label for each in VARIANTS.values()}
 PRECONDITIONERS = {
     "full": "a full matrix for each layer",
     "scalar": "a multiple of I for each layer",
+    "averaged": "a multiple of I, a diagonal averaged before each step (authors' code)",
 }
 BATCHES = {
     "fresh": "fresh prompts every step",
     "fixed": "one fixed batch for each seed",
     "common": "one fixed batch, turned with each seed's U (authors' code)",
     "resampled": "a new batch every 100 steps (the paper)",
+    "authors": "the authors' own prompts (torch's seeds 999 and 99)",
 }
 SCHEDULES = {"cosine": "cosine", "constant": "constant", "halved": "halved every 2,000 steps"}
 OBJECTIVES = {"log": "log of the batch mean", "mean": "batch mean"}
