@@ -31,7 +31,7 @@ SINGLE_W = [
 
 def legal():
     for variant, preconditioner, coordinates, heads in itertools.product(
-        VARIANTS, ("full", "scalar"), ("original", "authors", "whitened"), (1, 3)
+        VARIANTS, ("full", "scalar", "averaged"), ("original", "authors", "whitened"), (1, 3)
     ):
         settings = {"preconditioner": preconditioner, "coordinates": coordinates, "heads": heads}
         try:

@@ -59,7 +59,7 @@ PAPER = Paper(
         ),
     ),
     experiments={
-        "methods": 4,
+        "methods": 5,
         "convergence": 4,
         "speed": 1,
         "variances": 4,

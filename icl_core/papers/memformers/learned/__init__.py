@@ -15,7 +15,7 @@ A CGD-like Memformer can be put in the place of Λ: then the batch size of Figur
 from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.memformers.learned import claims, draw
 from icl_core.papers.memformers.learned.metrics import measure
-from icl_core.papers.memformers.learned.settings import PRESETS, Config, View, sizes_of
+from icl_core.papers.memformers.learned.settings import PRESETS, Config, View, model_of, sizes_of
 from icl_core.papers.memformers.learned.story import STORY
 from icl_core.papers.memformers.learned.train import compute
 from icl_core.papers.memformers.shared.captions import compared
@@ -39,11 +39,12 @@ def headline(run: Run, view: View) -> str:
 def cost(config: Config) -> float:
     """Return giga-operations: two products with S and three with Λ a step, for every prompt of a
     batch, for every method."""
-    sizes = sizes_of(config)
-    passes = config.steps * config.layers * (config.layers + 1) / 2
-    prompts = sum(sizes) + 1000
-    a_pass = config.seeds * 10 * config.d**2 * prompts + 2e5 * (len(sizes) + 1)
-    return passes * a_pass / 1e9
+    per_step = config.layers * (config.layers + 1) / 2
+    operations = 0.0
+    for prompts in (*sizes_of(config), None):
+        model = model_of(config, prompts)
+        operations += model.steps * (config.seeds * 10 * config.d**2 * model.batch + 2e5)
+    return per_step * operations / 1e9
 
 
 EXPERIMENT = Experiment(

@@ -9,7 +9,7 @@ from icl_core.contract.claims import agree
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve
-from icl_core.papers.memformers.learned.claims import AS_PRINTED, PRINTED, PRINTED_CGD
+from icl_core.papers.memformers.learned.claims import AUTHORS, PRINTED, PRINTED_CGD
 from icl_core.papers.memformers.learned.metrics import excess, lead, power
 from icl_core.papers.memformers.learned.settings import View
 from icl_core.papers.memformers.shared.draw.losses import printed, written
@@ -247,8 +247,7 @@ def training(run: Run, view: View) -> Panel:
 def _printed(run: Run) -> dict[int, tuple[float, ...]]:
     """Return what the authors' code prints of the methods' own prompts, by their number; nothing
     in other settings. The number of layers may be another: then fewer points are drawn."""
-    assert AS_PRINTED.at is not None
-    setting = {name: value for name, value in AS_PRINTED.at.items() if name != "layers"}
+    setting = {name: value for name, value in AUTHORS.items() if name != "layers"}
     if not agree(run.config, setting) or run.config.prompts != "gaussian":
         return {}
     return {

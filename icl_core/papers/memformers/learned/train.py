@@ -1,20 +1,18 @@
 """Learns methods of every number of steps from every number of prompts."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from icl_core.contract.experiment import Progress
-from icl_core.learners import coloured
 from icl_core.papers.memformers.learned import bounded
 from icl_core.papers.memformers.learned.settings import Config, model_of, sizes_of
-from icl_core.papers.memformers.shared.baselines import baseline_losses, conjugate, prompts
+from icl_core.papers.memformers.shared import authors_prompts, authors_test
+from icl_core.papers.memformers.shared.authors_prompts import LEFT_OUT
+from icl_core.papers.memformers.shared.baselines import baseline_losses
 from icl_core.papers.memformers.shared.batched_trainings import at_once
 from icl_core.papers.memformers.shared.settings import Model
-from icl_core.papers.memformers.shared.task import eigenvalues_of
-from icl_core.papers.memformers.shared.test_set import mean_and_log_error
 from icl_core.papers.memformers.shared.train import (
     by_depth,
     by_phase,
@@ -24,6 +22,7 @@ from icl_core.papers.memformers.shared.train import (
 from icl_core.training import phases
 
 ENDLESS = "endless"
+TESTED = 1000  # prompts that the authors test conjugate gradient on
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
@@ -55,20 +54,20 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
 
 def _baselines(config: Config, models: Mapping[str, Model]) -> dict[str, np.ndarray]:
     """Return `baseline/*` [K] on fresh prompts and `baseline/cg_train` [seeds, N, K]; of the
-    authors' protocol, `baseline/cg_all` and `baseline/cg_all_error` [K] too: conjugate gradient
-    with one example more, as in Figure 11, and the standard error of its logarithm."""
+    authors' own prompts, `authors/cg` [K] too."""
     if config.prompts == "spheres":
         return bounded.conjugate_gradient(models)
     endless = model_of(config, None)
     own = [on_own_batch(model)["baseline/cg_train"] for model in models.values()]
     lines = {**baseline_losses(endless), "baseline/cg_train": np.stack(own, 1)}
-    if config.protocol == "authors":
-        more = replace(endless, n=config.n + 1)
-        D = eigenvalues_of(more)
-        losses, _ = conjugate(
-            coloured(prompts(more.d, more.n), D), D, config.layers
-        )  # [K, prompts]
-        mean, error = mean_and_log_error(losses)
-        lines["baseline/cg_all"] = mean.cpu().numpy().astype(np.float32)
-        lines["baseline/cg_all_error"] = error.cpu().numpy().astype(np.float32)
-    return lines
+    return {**lines, **_of_authors(config, endless)}
+
+
+def _of_authors(config: Config, model: Model) -> dict[str, np.ndarray]:
+    """Return `authors/cg` [K] of their own prompts: conjugate gradient on 1000 of them, with the
+    example that the methods do not see."""
+    if config.batches != "authors":
+        return {}
+    normals = authors_prompts.classical_batch(config.d, config.n + LEFT_OUT, 0, TESTED)
+    losses = authors_test.on_batch(normals, model, config.n + LEFT_OUT)
+    return {"authors/cg": losses["cg"]}

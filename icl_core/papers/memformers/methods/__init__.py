@@ -11,9 +11,10 @@ learned is a triangle of numbers.
 from collections.abc import Callable
 
 from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment, Run
-from icl_core.papers.memformers.methods import claims, printed_curves
+from icl_core.papers.memformers.methods import claims, printed_curves, protocols
 from icl_core.papers.memformers.methods.atlas import ATLAS, CLAIMS
 from icl_core.papers.memformers.methods.draw import (
+    as_printed,
     depth,
     explanations,
     operations,
@@ -22,10 +23,11 @@ from icl_core.papers.memformers.methods.draw import (
     stage,
     trajectory,
 )
+from icl_core.papers.memformers.methods.draw.protocols import protocols_panel
 from icl_core.papers.memformers.methods.metrics import measure
 from icl_core.papers.memformers.methods.settings import PRESETS, Config, View
 from icl_core.papers.memformers.methods.story import STORY
-from icl_core.papers.memformers.methods.train import companions, completed, compute
+from icl_core.papers.memformers.methods.train import completed, compute, count
 from icl_core.papers.memformers.shared.captions import above, compared
 from icl_core.papers.memformers.shared.diagram import Opens, model_diagram
 from icl_core.papers.memformers.shared.draw import preconditioner, training, two_forms
@@ -60,7 +62,7 @@ def headline(run: Run, view: View) -> str:
 def cost(config: Config) -> float:
     """Giga-operations: what a layer costs a prompt, for every depth and everything trained; and the
     test set's."""
-    variant, models = VARIANTS[config.variant], 1 + len(companions(config))
+    variant, models = VARIANTS[config.variant], count(config)
     by_token, moving = (10 * config.d if variant.has_one_w else 12 * config.n), 30 * config.d**2
     per_prompt = config.d * (moving if variant.moves_covariates else by_token)
     layers = config.layers * (config.layers + 1) / 2
@@ -81,6 +83,12 @@ def _opens(config: Config) -> dict[str, Opens | Callable[[int], Opens]]:
     return found
 
 
+def _has_room_for_loss(config: Config) -> bool:
+    """Whether the stage shows the loss of a model that may learn its prompts by heart; four
+    protocols take its seat."""
+    return stage.keeps_its_batch(config) and not protocols.applies(config)
+
+
 MODEL = ("depth", "seed_shown")  # what panels on one model depend on
 PROMPT = (*MODEL, "prompt")
 PLANE = (*PROMPT, "first_axis", "second_axis")
@@ -95,7 +103,7 @@ EXPERIMENT = Experiment(
     config=Config,
     view=View,
     run=compute,
-    claims=(*claims.ALL, *printed_curves.CLAIMS, *CLAIMS),
+    claims=(*claims.ALL, *printed_curves.CLAIMS, *protocols.CLAIMS, *CLAIMS),
     metrics=measure,
     drawings=(
         Drawing("by_depth", stage.depth, seeds=MEAN_OF_SEEDS),
@@ -113,9 +121,25 @@ EXPERIMENT = Experiment(
         Drawing(
             "preconditioned", stage.preconditioned, MODEL, moving=False, applies=optimiser.applies
         ),
-        Drawing("loss", stage.loss, applies=stage.keeps_its_batch, seeds=MEAN_OF_SEEDS),
+        Drawing(
+            "protocols",
+            protocols_panel,
+            (),
+            moving=False,
+            applies=protocols.applies,
+            seeds=MEAN_OF_SEEDS,
+        ),
+        Drawing("loss", stage.loss, applies=_has_room_for_loss, seeds=MEAN_OF_SEEDS),
         Drawing(
             "depth", depth.depth_panel, ("overlay", "average"), METHODS, wide=True, moving=False
+        ),
+        Drawing(
+            "as_printed",
+            as_printed.as_printed_panel,
+            (),
+            METHODS,
+            moving=False,
+            applies=as_printed.applies,
         ),
         Drawing("overfit", overfit.overfit_panel, (), METHODS, moving=False),
         Drawing(

@@ -35,6 +35,7 @@ AUTHORS = {
     "seeds": 5,
     **TASK,
 }
+EITHER = {**AUTHORS, "batches": ("common", "authors")}  # on our prompts or on theirs
 # Their training on a few prompts: A = aI. Here every seed has prompts of its own, so that the
 # spread is that of batches, and there are 40 of them.
 FEW_PROMPTS = {
@@ -46,7 +47,7 @@ FEW_PROMPTS = {
 }
 # Figure 4's: a Γ_j for every entry of Z, which begins where 900 steps without memory have come
 FOURTH = {
-    **AUTHORS,
+    **EITHER,
     "variant": "gd++ entry",
     "preconditioner": "full",
     "first_steps": 900,
@@ -103,7 +104,7 @@ BEATS_LINEAR = Claim(
     "two to four layers; by 0.02 or more, which can be seen.",
     source="Section 3.3, Figures 1 to 3",
     quote="In practice, these parameters further improve performance",
-    at={**AUTHORS, "variant": ("cgd", "token shared"), "heads": 1, "beside": "linear"},
+    at={**EITHER, "variant": ("cgd", "token shared"), "heads": 1, "beside": "linear"},
     at_most=-0.02,
 )
 EQUAL_POWER = Claim(
@@ -141,12 +142,34 @@ SHARED_VALUES = Claim(
 BEATS_CGD = Claim(
     id="beats-cgd",
     label="trained minus CGD, up to four layers",
+    kind="ours",
+    text="Trained to the end on fresh prompts, fixed steps of one to four layers have a lower "
+    "log-loss than conjugate gradient, which computes its own for each prompt.",
+    source="Figures 2 and 3 show as much, up to three layers, of models that are not at their end",
+    at={**FRESH, "preconditioner": "full"},
+    at_most=0.0,
+)
+BEATS_CGD_TO_THREE = Claim(
+    id="beats-cgd-to-three",
+    label="trained minus CGD, up to three layers",
     kind="paper",
-    text="With preconditioners, a Memformer of up to four layers has a lower log-loss than "
+    text="With preconditioners, a Memformer of up to three layers has a lower log-loss than "
     "conjugate gradient per prompt.",
     source="Section 3.3, Figures 2 and 3",
     quote="strategy that can even outperform standard CGD",
-    at={**AUTHORS, "variant": ("cgd", "token shared"), "preconditioner": "full", "heads": 1},
+    at={**EITHER, "variant": ("cgd", "token shared"), "preconditioner": "full", "heads": 1},
+    at_most=0.0,
+)
+BEATS_CGD_AT_FOUR = Claim(
+    id="beats-cgd-at-four",
+    label="trained minus CGD, four layers",
+    kind="paper",
+    text="With preconditioners, a Memformer of four layers has a lower log-loss than conjugate "
+    "gradient per prompt. Which 1000 prompts it is trained on decides more than the error says, "
+    "which is that of the test.",
+    source="Section 3.3, Figures 2 and 3",
+    quote="strategy that can even outperform standard CGD",
+    at={**EITHER, "variant": ("cgd", "token shared"), "preconditioner": "full", "heads": 1},
     at_most=0.0,
 )
 KNOWING = Claim(
@@ -372,6 +395,8 @@ ALL = (
     SHARED,
     SHARED_VALUES,
     BEATS_CGD,
+    BEATS_CGD_TO_THREE,
+    BEATS_CGD_AT_FOUR,
     KNOWING,
     FITS_BATCH,
     OVERFITS,

@@ -21,7 +21,7 @@ def learned(parameters: Parameters, config: Any, root: Tensor) -> tuple[np.ndarr
     W = variants.steps(parameters, config, root)[0].double()  # [L, L, d, d]
     d = W.shape[-1]
     table = W.diagonal(dim1=-2, dim2=-1).sum(-1) / d
-    if "A" in parameters and config.preconditioner == "scalar" and config.variant != "coordinate":
+    if "A" in parameters and config.preconditioner != "full" and config.variant != "coordinate":
         return table.numpy(), 1.0
     share = d * table.square().sum() / W.square().sum().clamp(min=1e-300)
     return table.numpy(), float(share)

@@ -50,7 +50,8 @@ def _train(config: Config, resumed: Tensors, report: Report) -> dict[str, np.nda
     alone = replace(config, variant=without, steps=config.first_steps, beside="none", **TRAINING)
     generator = torch.Generator().manual_seed(10_000 + 100 * config.seed + config.layers)
     parameters, batches = variants.initial(alone, generator), Batches(alone)
-    of = problem(alone, parameters, roots(alone), batches, lambda step: {})
+    root = roots(config)  # the authors' prompts have rotations of their own
+    of = problem(alone, parameters, root, batches, lambda step: {})
 
     def without_memory(step: int) -> tuple[Parameters, loop.Measures]:
         gradient, measures = of.gradient(step)

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from icl_core.contract.experiment import Claim, Metric, Run
-from icl_core.papers.memformers.methods import claims, protocol
+from icl_core.papers.memformers.methods import claims, printed_curves, protocol, protocols
 from icl_core.papers.memformers.shared import load_run, token_form
 from icl_core.papers.memformers.shared.load_run import log_from_least
 from icl_core.papers.memformers.shared.task import eigenvalues_of
@@ -36,7 +36,8 @@ def measure(run: Run) -> list[Metric]:
         found += protocol.few_prompts(run)
     else:
         found += protocol.figures(run)
-    return found + _beside(run)
+    found += [row.metric(run) for row in printed_curves.rows_of(run)]
+    return found + _beside(run) + protocols.measure(run)
 
 
 def _known_task(config: Any) -> bool:
@@ -93,7 +94,7 @@ def _floors(run: Run) -> list[Metric]:
     """How far a model that is trained to the end is from its floor, at the worst depth up to four
     and seed."""
     config, variant = run.config, VARIANTS[run.config.variant]
-    scalar = config.preconditioner == "scalar"
+    scalar = config.preconditioner != "full"
     if variant.id == "shared" and _known_task(config):
         return [
             _trained(run, claims.SHARED_VALUES, np.abs(_fresh(run)[:, :4] - SHARED_VALUES).max())

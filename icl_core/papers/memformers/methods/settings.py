@@ -7,6 +7,7 @@ from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import BadSetting, choice, settings, slider, toggle
 from icl_core.contract.seeds import seed_shown_knob
 from icl_core.papers.memformers.methods.claims import AUTHORS_TRAINING, FEW_PROMPTS
+from icl_core.papers.memformers.methods.protocols import AS_TEXT as TEXT_PROTOCOL
 from icl_core.papers.memformers.shared.settings import (
     MODEL,
     READINGS,
@@ -14,6 +15,7 @@ from icl_core.papers.memformers.shared.settings import (
     TRAINING,
     Model,
 )
+from icl_core.papers.memformers.shared.variants import VARIANTS
 
 FEW_SEEDS = 5  # seeds that any training may have
 FEW_BATCH = 100  # prompts in a batch up to which it may have more
@@ -24,6 +26,7 @@ BESIDE = {
     "one head": "one head",
     "coordinates": "the same in the other coordinates",
     "all": "linear, CGD-like, LFOM, Γ shared",
+    "protocols": "linear, and both under four protocols (clipping × new batches)",
     "none": "nothing",
 }
 
@@ -56,12 +59,16 @@ class Config(Model):
     )
 
     def check(self) -> None:
-        """Refuse many seeds of large batches, and what any model refuses."""
+        """Refuse many seeds of large batches, four protocols of a model without memory, and what
+        any model refuses."""
         if self.seeds > FEW_SEEDS and self.batch > FEW_BATCH:
             raise BadSetting(
                 f"seeds must be at most {FEW_SEEDS} for batches of more than {FEW_BATCH} prompts, "
                 f"got {self.seeds} with batches of {self.batch:,}"
             )
+        if self.beside == "protocols" and VARIANTS[self.variant].memory == "none":
+            name = VARIANTS[self.variant].label
+            raise BadSetting(f"model must have a memory to compare protocols, got {name}")
         super().check()
 
 
@@ -97,6 +104,7 @@ class View:
 
 LFOM = Config()
 AUTHORS = Config(**AUTHORS_TRAINING)
+OWN = replace(AUTHORS, batches="authors")  # on the authors' own prompts
 FEW = Config(**{**FEW_PROMPTS, "seeds": 1}, beside="none")
 BATCHES_OF_FEW = 40  # seeds of its presets: each has prompts of its own
 TEN = replace(FEW, batch=10)
@@ -139,32 +147,34 @@ ROWS = (
     (
         "figure 1",
         "CGD-like, A = aI",
-        replace(AUTHORS, variant="cgd", preconditioner="scalar"),
-        "The authors' protocol: memory gains a little. Their five runs share one batch, turned.",
+        replace(OWN, variant="cgd", preconditioner="averaged"),
+        "The authors' protocol and prompts: memory gains a little. Their five runs share one "
+        "batch, turned. With A = aI a turn changes hardly anything: five times the same run.",
         "Figures",
         5,
     ),
     (
         "figure 2",
         "CGD-like, preconditioned",
-        replace(AUTHORS, variant="cgd"),
-        "The authors' protocol: with memory training is faster; both models end far above the "
-        "floor.",
+        replace(OWN, variant="cgd"),
+        "The authors' protocol and prompts: with memory training is faster; both models end far "
+        "above the floor.",
         "Figures",
         5,
     ),
     (
         "figure 3",
         "LFOM, one Γ for every token",
-        replace(AUTHORS, variant="token shared"),
-        "The authors' protocol. Figures 12 to 14 show the same curve beside Nesterov and momentum.",
+        replace(OWN, variant="token shared"),
+        "The authors' protocol and prompts. Figures 12 to 14 show a like model, whose Γ weighs "
+        "older layers alone.",
         "Figures",
         5,
     ),
     (
         "figure 4",
         "GD++, covariates move",
-        replace(AUTHORS, variant="gd++ entry", beside="none", first_steps=900),
+        replace(OWN, variant="gd++ entry", first_steps=900),
         "Far ahead of conjugate gradient on its own batch, worse than predicting zero on fresh "
         "prompts.",
         "Figures",
@@ -174,7 +184,8 @@ ROWS = (
         "figure 5",
         "A batch of one prompt",
         replace(FEW, batch=1),
-        "Perfect on its prompt; on others hardly better than predicting zero.",
+        "Perfect on its prompt; on others hardly better than predicting zero. The caption says "
+        "LFOM; the code is CGD-like.",
         "Figures",
         BATCHES_OF_FEW,
     ),
@@ -186,6 +197,22 @@ ROWS = (
         "where it is not.",
         "Figures",
         BATCHES_OF_FEW,
+    ),
+    (
+        "figure 6, their ten",
+        "The authors' own ten prompts",
+        replace(
+            OWN,
+            variant="cgd",
+            preconditioner="averaged",
+            batch=10,
+            first_steps=900,
+            beside="none",
+        ),
+        "On these ten prompts the model is ahead of conjugate gradient from two layers on. The "
+        "caption says LFOM; the code is CGD-like.",
+        "Figures",
+        5,
     ),
     (
         "figure 6, full A",
@@ -200,7 +227,7 @@ ROWS = (
         "Five heads against one, 200 steps",
         replace(TEN, heads=5, beside="one head", steps=200),
         "Five heads are one head with the sum of their matrices, which moves up to five times as "
-        "fast.",
+        "fast. The caption says LFOM; the code is CGD-like.",
         "Figures",
         BATCHES_OF_FEW,
     ),
@@ -211,6 +238,24 @@ ROWS = (
         "Trained longer, one head comes as far as five.",
         "Figures",
         BATCHES_OF_FEW,
+    ),
+    (
+        "figures 12 to 14",
+        "LFOM, Γ on older layers alone",
+        replace(OWN, variant="token older"),
+        "Beside Nesterov and momentum the paper shows another model than in Figure 3, tested on "
+        "its own batch: on fresh prompts it is behind.",
+        "Figures",
+        5,
+    ),
+    (
+        "as the text says",
+        "As the text says, not the notebooks",
+        Config(**{**TEXT_PROTOCOL, "seeds": 1}),
+        "The text resamples its batch and clips gradients, the notebooks do neither. Which of "
+        "both makes memory worth something?",
+        "Paper's setting",
+        5,
     ),
     (
         "figure 15",

@@ -7,17 +7,19 @@ from typing import Any
 import numpy as np
 
 from icl_core.contract.experiment import Progress, Tensors, names
+from icl_core.papers.memformers.methods import protocols
 from icl_core.papers.memformers.methods.first_phase import with_first_phases
 from icl_core.papers.memformers.methods.settings import Config
+from icl_core.papers.memformers.shared import authors_test
 from icl_core.papers.memformers.shared.baselines import baseline_losses
 from icl_core.papers.memformers.shared.batched_trainings import at_once
 from icl_core.papers.memformers.shared.load_run import preview_of
 from icl_core.papers.memformers.shared.train import (
-    EVALUATED,
     by_depth,
     by_phase,
     every_depth,
     frozen,
+    measures,
     on_own_batch,
 )
 from icl_core.papers.memformers.shared.variants import VARIANTS
@@ -40,22 +42,38 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     snapshot/*     [snapshots, seeds, …] of the deepest model, beside `snapshot/step`
     final/<depth>/*, beside/<id>/final/<depth>/*
     frozen/rotation  [seeds, d, d], `frozen/eigenvalues` [d]
+    authors/*      of the authors' own prompts: see `authors_test.classical`
+    protocol/*     of four protocols: see `protocols.gathered`
 
     The trainings are no `run_grid`: every depth of every model is declared and read in
     `shared.train`, and its curves come padded. Raises `Diverged` and `Cancelled`.
     """
-    models = {MAIN: config, **companions(config)}
+    models = _models(config)
     labels = {name: VARIANTS[model.variant].name for name, model in models.items()}
     plan = at_once(with_first_phases(every_depth(models, labels), models), by_phase(models))
     preview = partial(_preview, config)
     results = phases.run(plan, progress, partial(_curves, config), preview=preview)
     same_prompts = {} if config.batches == "fresh" else on_own_batch(config)
+    if config.batches == "authors":
+        same_prompts |= authors_test.classical(config)
     return {
         **_gathered(config, results),
+        **protocols.gathered(config, models, results),
         **baseline_losses(config),
         **same_prompts,
         **frozen(config),
     }
+
+
+def _models(config: Config) -> dict[str, Config]:
+    """Return the configs of all models that a run trains, by name."""
+    models = {MAIN: config, **companions(config)}
+    return {**models, **protocols.models(config, models)}
+
+
+def count(config: Config) -> int:
+    """Return how many models a run trains, for each depth."""
+    return len(_models(config))
 
 
 def _preview(config: Config, results: Made) -> Tensors:
@@ -74,10 +92,11 @@ def companions(config: Config) -> dict[str, Config]:
     one_head = {"heads": 1}
     choices: dict[str, dict[str, dict[str, Any]]] = {
         "none": {},
-        "linear": {"linear": {"variant": "linear", **one_head}},
+        "linear": _without_memory(config),
         "free": {"free": {"variant": "lfom", **one_head}},
         "one head": {"one-head": one_head},
         "coordinates": {other: {"coordinates": other} for other in _other_coordinates(config)},
+        "protocols": {"linear": protocols.LINEAR},
         "all": {variant: {"variant": variant} for variant in ("linear", "cgd", "lfom", "shared")},
     }
     return {
@@ -87,9 +106,17 @@ def companions(config: Config) -> dict[str, Config]:
     }
 
 
+def _without_memory(config: Config) -> dict[str, dict[str, Any]]:
+    """Return what makes a linear transformer of a model, by its id: covariates that move go on
+    moving."""
+    if VARIANTS[config.variant].moves_covariates:
+        return {"linear-gd++": {"variant": "gd++ plain"}}
+    return {"linear": {"variant": "linear", "heads": 1}}
+
+
 def _other_coordinates(config: Config) -> tuple[str, ...]:
     """Return the other coordinates; none where the model does not learn in coordinates at all."""
-    if config.preconditioner == "scalar" or not VARIANTS[config.variant].preconditioned:
+    if config.preconditioner != "full" or not VARIANTS[config.variant].preconditioned:
         return ()
     return ("original",) if config.coordinates == "whitened" else ("whitened",)
 
@@ -112,7 +139,7 @@ def _gathered(config: Config, results: Made) -> dict[str, np.ndarray]:
     for name in (MAIN, *companions(config)):
         evaluated = "evaluated" if name == MAIN else f"beside/{name}"
         final = "final" if name == MAIN else f"beside/{name}/final"
-        for measure in EVALUATED:
+        for measure in measures(config):
             tensors[f"{evaluated}/{measure}"] = by_depth(results, name, config.layers, measure)
         for depth in depths:
             for parameter, array in phases.final(results[f"{name} {depth}"]).items():

@@ -4,12 +4,14 @@ from typing import Any
 
 import torch
 
+from icl_core.papers.memformers.shared import authors_prompts
 from icl_core.papers.memformers.shared.task import (
     Batch,
     Pool,
     fixed_batch,
     gaussian,
     label_noise,
+    turned_batch,
 )
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
@@ -41,8 +43,18 @@ class Batches:
             noise = label_noise(U, config.noise, self.generator)
             return Batch(S, target, U if self.examples else None, noise=noise)
         period = step // RESAMPLED if self.config.batches == "resampled" else 0
+        if self.kept is None and self.config.batches == "authors":
+            self.kept, self.period = authors_batch(self.config, self.examples), period
         if self.kept is None or self.period != period:
             # a generator of its own for each period: a run that is resumed meets the same batch
             own = torch.Generator().manual_seed(1_000_000 + 10_000 * self.config.seed + period)
             self.kept, self.period = fixed_batch(self.config, own, self.examples), period
         return self.kept
+
+
+def authors_batch(config: Any, examples: bool) -> Batch:
+    """The authors' own training batch as every seed meets it. A method that is learned directly
+    leaves out each prompt's last example, as their classical methods do."""
+    drawn = config.n + (0 if VARIANTS[config.variant].preconditioned else authors_prompts.LEFT_OUT)
+    normals = authors_prompts.training_batch(config.d, drawn, config.batch)
+    return turned_batch(config, normals.first(config.n), examples)

@@ -94,7 +94,8 @@ def variant_beside(run: Run, name: str) -> Variant | None:
         "original": run.config.variant,
         "whitened": run.config.variant,
     }
-    return VARIANTS.get({"free": "lfom", **same}.get(name, name))
+    named = {"free": "lfom", "linear-gd++": "gd++ plain", **same}
+    return VARIANTS.get(named.get(name, name))
 
 
 def log_of(losses: Any) -> np.ndarray:

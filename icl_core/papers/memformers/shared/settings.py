@@ -14,12 +14,14 @@ LABELS = {each.id: each.label for each in VARIANTS.values()}
 PRECONDITIONERS = {
     "full": "a full matrix for each layer",
     "scalar": "a multiple of I for each layer",
+    "averaged": "a multiple of I, a diagonal averaged before each step (authors' code)",
 }
 BATCHES = {
     "fresh": "fresh prompts every step",
     "fixed": "one fixed batch for each seed",
     "common": "one fixed batch, turned with each seed's U (authors' code)",
     "resampled": "a new batch every 100 steps (the paper)",
+    "authors": "the authors' own prompts (torch's seeds 999 and 99)",
 }
 SCHEDULES = {"cosine": "cosine", "constant": "constant", "halved": "halved every 2,000 steps"}
 OBJECTIVES = {"log": "log of the batch mean", "mean": "batch mean"}
@@ -90,10 +92,13 @@ def check_spectrum(config: Task) -> None:
 
 def check_noise(config: "Model") -> None:
     """Refuse noise in the labels where no form of the model has it: with a Γ for every token or
-    entry; and where S is singular, so that least squares has no single solution."""
+    entry; on the authors' own prompts, which have none; and where S is singular, so that least
+    squares has no single solution."""
     variant = VARIANTS[config.variant]
     if config.noise and variant.needs_examples:
         raise BadSetting(f"noise must be 0 for {variant.label}, got {config.noise:g}")
+    if config.noise and config.batches == "authors":
+        raise BadSetting(f"noise must be 0 on the authors' own prompts, got {config.noise:g}")
     if config.noise and config.n < config.d:
         raise BadSetting(
             f"noise must be 0 with fewer examples than dimensions, got {config.noise:g} with "

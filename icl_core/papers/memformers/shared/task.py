@@ -22,6 +22,7 @@ from icl_core.learners import (
     rotation,
 )
 from icl_core.machine import device
+from icl_core.papers.memformers.shared import authors_prompts
 
 PAPER = (1.0, 1.0, 0.25, 0.0625, 1.0)  # eigenvalues of Σ in the authors' code; Appendix D
 SPECTRA = {
@@ -53,13 +54,17 @@ def eigenvalues_of(config: Any) -> Tensor:
 
 
 def covariances(config: Any) -> list[Covariance]:
-    """The covariance of each seed: the same eigenvalues, an own rotation U."""
+    """The covariance of each seed: the same eigenvalues, an own rotation U; the authors' own where
+    their prompts are asked for."""
     seeds = range(config.seed, config.seed + config.seeds)
-    generators = [torch.Generator().manual_seed(20_000 + seed) for seed in seeds]
-    return [
-        Covariance(eigenvalues_of(config), rotation(config.d, generator))
-        for generator in generators
-    ]
+    if getattr(config, "batches", "") == "authors":
+        # they turn by U, and the rows of a `rotation` are eigenvectors
+        rotations = [authors_prompts.rotation(config.d, seed).T.contiguous() for seed in seeds]
+    else:
+        rotations = [
+            rotation(config.d, torch.Generator().manual_seed(20_000 + seed)) for seed in seeds
+        ]
+    return [Covariance(eigenvalues_of(config), each) for each in rotations]
 
 
 def roots(config: Any) -> Tensor:
@@ -169,6 +174,15 @@ def label_noise(U: Tensor, noise: float, generator: torch.Generator) -> Tensor:
     seeds, _, n, prompts = U.shape
     epsilon = noise * gaussian((seeds, 1, n, prompts), generator)
     return (U * epsilon).sum(2, keepdim=True) / n
+
+
+def turned_batch(config: Any, drawn: authors_prompts.Normals, examples: bool) -> Batch:
+    """One of the authors' batches as every seed meets it, and the U where `examples`."""
+    turn = rotations(config)
+    U = turned(turn, drawn.U.to(turn))  # [seeds, d, n, prompts]
+    target = turned(turn, drawn.target.to(turn)[:, None])
+    query = turned(turn, drawn.query.to(turn))
+    return Batch(torch.stack([gram(each) for each in U]), target, U if examples else None, query)
 
 
 def rotations(config: Any) -> Tensor:

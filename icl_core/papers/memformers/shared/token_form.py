@@ -25,7 +25,12 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import pad
 
-from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters, learned_in
+from icl_core.papers.memformers.shared.variants import (
+    VARIANTS,
+    Parameters,
+    averaged,
+    learned_in,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +108,7 @@ def recall(
     Gamma = (
         parameters["Gamma"][0] if kind.shared else parameters["Gamma"][0, layer]
     )  # [L, …] over j
-    if kind.per == "entry":  # of its own attention a layer uses all
+    if kind.own_whole:
         Gamma = torch.cat([Gamma[:layer], torch.ones_like(Gamma[:1])])
     if kind.per == "coordinate":
         Gamma = Gamma[:, :, None, None, None]  # a number a register
@@ -131,7 +136,8 @@ def original(
     if "A" not in parameters:
         A = unit.expand(parameters["Gamma"].shape[1], 1, -1, -1)
     else:
-        A = parameters["A"][0].transpose(0, 1)  # [L, H, d, d] or [L, H]
+        A = parameters["A"][0].transpose(0, 1)  # [L, H, d, d], [L, H, d] or [L, H]
+        A = torch.diag_embed(averaged(A)) if A.dim() == 3 else A
         A = A if A.dim() == 4 else A[..., None, None] * unit
     A = A[:, None]  # [L, 1, H, d, d]
     if VARIANTS[config.variant].per == "coordinate":

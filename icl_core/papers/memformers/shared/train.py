@@ -11,7 +11,7 @@ from torch import Tensor
 
 from icl_core.contract.experiment import Diverged, Tensors
 from icl_core.learners import conjugate_gradient, inverse_factor
-from icl_core.papers.memformers.shared import model, test_set, variants
+from icl_core.papers.memformers.shared import authors_test, model, test_set, variants
 from icl_core.papers.memformers.shared.batches import Batches
 from icl_core.papers.memformers.shared.task import FEWEST, Batch, covariances, roots
 from icl_core.papers.memformers.shared.variants import Parameters
@@ -22,6 +22,7 @@ EVALUATIONS = 10, 50  # every so many steps at first, and so many of these
 # steps after which the learning rate is halved, where it is (authors' code of Figures 18 to 21)
 HALVED = 2000
 EVALUATED = ("loss", "error", "median", "batches", "train")
+AUTHORS = "authors"  # of the authors' own prompts: what is measured on their test batch
 
 
 SCHEDULES: dict[str, Callable[[int], Callable[[int], float]]] = {
@@ -140,7 +141,20 @@ def _evaluated(config: Any, parameters: Parameters, root: Tensor) -> dict[str, T
     losses, controlled = test_set.controlled_losses(parameters, config, root, held)
     mean, error = test_set.mean_and_log_error(controlled)
     batches = test_set.batches(parameters, config, root)
-    return {"loss": mean, "error": error, "median": losses.median(-1).values, "batches": batches}
+    measures = {
+        "loss": mean,
+        "error": error,
+        "median": losses.median(-1).values,
+        "batches": batches,
+    }
+    if config.batches == "authors":
+        measures[AUTHORS] = authors_test.losses(parameters, config, root)
+    return measures
+
+
+def measures(config: Any) -> tuple[str, ...]:
+    """What is evaluated of a training, by name."""
+    return (*EVALUATED, AUTHORS) if config.batches == "authors" else EVALUATED
 
 
 def problem(

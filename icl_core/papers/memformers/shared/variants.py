@@ -1,8 +1,8 @@
 """What each model learns, and the table of matrices on past gradients that it amounts to (Theorems
 3.1 and 3.2).
 
-A  [seeds, H, L, d, d], or [seeds, H, L] if a multiple of I: preconditioners, the heads' sum is what
-   counts
+A  [seeds, H, L, d, d], or [seeds, H, L] if a multiple of I, [seeds, H, L, d] if that is the average
+   of a diagonal: preconditioners, the heads' sum is what counts
 alpha, gamma  [seeds, L]: the CGD-like Memformer's
 Gamma  [seeds, L, L, …] Γ_j^l, lower-triangular in (l, j): a number, one a coordinate [d] or one a
        token [n+1];
@@ -11,6 +11,7 @@ Gamma  [seeds, L, L, …] Γ_j^l, lower-triangular in (l, j): a number, one a co
 B  [seeds, L, d, d]: GD++'s map of the covariates
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ import torch
 from torch import Tensor
 
 from icl_core.machine import device
+from icl_core.papers.memformers.shared import authors_prompts
 from icl_core.papers.memformers.shared.task import gaussian
 
 Parameters = dict[str, Tensor]
@@ -34,6 +36,9 @@ class Variant:
     per      what has a number of its own in Γ: a "layer", a "coordinate", a "token" or an "entry"
              of Z
     shared   whether all layers use one Γ_j
+    own_whole  whether a layer uses its own attention whole, so that Γ weighs older layers alone
+    tested_on_next_draw  of the authors' own prompts, whether it is tested on those that come next
+             in the generator of the training batch
     """
 
     id: str
@@ -42,6 +47,8 @@ class Variant:
     memory: str = "Gamma"
     per: str = "layer"
     shared: bool = False
+    own_whole: bool = False
+    tested_on_next_draw: bool = False
     preconditioned: bool = True
     moves_covariates: bool = False
 
@@ -93,14 +100,31 @@ VARIANTS = {
             per="token",
             shared=True,
         ),
+        Variant(
+            "token older",
+            "LFOM Memformer, Γ_j per token on older layers (authors' code)",
+            "LFOM, Γ_j per token, older layers",
+            per="token",
+            shared=True,
+            own_whole=True,
+            tested_on_next_draw=True,
+        ),
         Variant("shared", "LFOM Memformer, Γ shared by all layers", "Γ shared", shared=True),
         Variant("gd++", "GD++ with memory, covariates move too", "GD++", moves_covariates=True),
+        Variant(
+            "gd++ plain",
+            "GD++ without memory, covariates move",
+            "linear GD++",
+            memory="none",
+            moves_covariates=True,
+        ),
         Variant(
             "gd++ entry",
             "GD++, Γ_j per entry of Z (authors' code)",
             "GD++, Γ_j per entry",
             per="entry",
             shared=True,
+            own_whole=True,
             moves_covariates=True,
         ),
         Variant(
@@ -122,23 +146,47 @@ VARIANTS = {
 }
 
 
+# of a preconditioner: the axes of what is learned of one
+ENTRIES: dict[str, Callable[[int], tuple[int, ...]]] = {
+    "full": lambda d: (d, d),
+    "scalar": lambda d: (),
+    "averaged": lambda d: (d,),
+}
+
+
 def initial(config: Any, generator: torch.Generator) -> Parameters:
     """The parameters of all seeds before training: A Gaussian, no memory yet."""
     s, L, d, H = config.seeds, config.layers, config.d, config.heads
     variant, small = VARIANTS[config.variant], config.initial * (5 / d) ** 0.5
     parameters: Parameters = {}
-    if variant.preconditioned:
-        parameters["A"] = small * gaussian(
-            (s, H, L) + ((d, d) if config.preconditioner == "full" else ()), generator
-        )
+    if config.batches == "authors" and variant.preconditioned:
+        parameters |= _of_authors(config, small)
+    elif variant.preconditioned:
+        parameters["A"] = small * gaussian((s, H, L, *ENTRIES[config.preconditioner](d)), generator)
     if variant.memory == "deflection":
         plain = {"alpha": torch.ones(s, L), "gamma": torch.zeros(s, L)}
         parameters |= {name: value.to(device.current_device()) for name, value in plain.items()}
     if variant.memory == "Gamma":
         parameters["Gamma"] = _own_alone(config, variant) * (1 if variant.preconditioned else small)
-    if variant.moves_covariates:
+    if variant.moves_covariates and "B" not in parameters:
         parameters["B"] = 0.1 * small * gaussian((s, L, d, d), generator)
     return parameters
+
+
+def _of_authors(config: Any, size: float) -> Parameters:
+    """A of all seeds, and B where covariates move, as the authors' generator gives them: of
+    standard deviation `size`, both."""
+    seeds = range(config.seed, config.seed + config.seeds)
+    pairs = [authors_prompts.initial(config.layers, config.heads, config.d, seed) for seed in seeds]
+    A, B = (
+        size * torch.stack(parts).to(device.current_device()) for parts in zip(*pairs, strict=True)
+    )
+    if config.preconditioner != "full":
+        A = A.diagonal(dim1=-2, dim2=-1)  # [seeds, H, L, d]
+    if config.preconditioner == "scalar":
+        A = A.mean(-1)
+    moves = VARIANTS[config.variant].moves_covariates
+    return {"A": A.clone(), "B": B.sum(1)} if moves else {"A": A.clone()}
 
 
 def _own_alone(config: Any, variant: Variant) -> Tensor:
@@ -177,15 +225,13 @@ def coefficients(parameters: Parameters, variant: str) -> Tensor:
     if Gamma.dim() == 3:
         return Gamma.tril()
     past = torch.ones(Gamma.shape[1:3], dtype=Gamma.dtype, device=Gamma.device).tril(
-        -1 if kind.per == "entry" else 0
+        -1 if kind.own_whole else 0
     )
     masked = Gamma * past.reshape(*past.shape, *[1] * (Gamma.dim() - 3))
-    if kind.per != "entry":
+    if not kind.own_whole:
         return masked
-    eye = torch.eye(
-        len(past), dtype=Gamma.dtype, device=Gamma.device
-    )  # of its own attention a layer uses all
-    return masked + eye[..., None, None]
+    eye = torch.eye(len(past), dtype=Gamma.dtype, device=Gamma.device)
+    return masked + eye.reshape(*eye.shape, *[1] * (Gamma.dim() - 3))
 
 
 def _deflected(alpha: Tensor, gamma: Tensor) -> Tensor:
@@ -202,7 +248,7 @@ def _deflected(alpha: Tensor, gamma: Tensor) -> Tensor:
 def learned_in(config: Any) -> str:
     """The coordinates that A counts in: those asked for, or the original ones where it is a
     multiple of I."""
-    whitened_multiple = config.preconditioner == "scalar" and config.coordinates == "whitened"
+    whitened_multiple = config.preconditioner != "full" and config.coordinates == "whitened"
     return "original" if whitened_multiple else config.coordinates
 
 
@@ -210,8 +256,21 @@ def matrices(parameters: Parameters, config: Any) -> Tensor:
     """A_l as matrices in the coordinates that they are learned in, the heads summed: [seeds, L, d,
     d]."""
     A = parameters["A"].sum(1)
-    full = config.preconditioner == "full"
-    return A if full else A[..., None, None] * torch.eye(config.d, dtype=A.dtype, device=A.device)
+    if config.preconditioner == "full":
+        return A
+    if config.preconditioner == "averaged":
+        return torch.diag_embed(averaged(A))
+    return A[..., None, None] * torch.eye(config.d, dtype=A.dtype, device=A.device)
+
+
+def averaged(diagonals: Tensor) -> Tensor:
+    """Diagonals [..., d] with their mean at every entry, and a gradient for each entry of its own.
+
+    The authors average a diagonal before each pass and then let Adam move its entries. Adam does
+    not depend on the values that it moves, so averages of entries that were never made equal are
+    the same numbers."""
+    mean = diagonals.detach().mean(-1, keepdim=True)
+    return mean + (diagonals - diagonals.detach())
 
 
 def preconditioners(parameters: Parameters, config: Any, root: Tensor) -> Tensor:

@@ -21,6 +21,7 @@ NEUTRAL = "#7F7F7F"  # of what no table knows
 # what is trained beside a model, by id
 LABELS = {
     "linear": "linear transformer",
+    "linear-gd++": "linear GD++",
     "cgd": "CGD-like",
     "lfom": "LFOM",
     "shared": "Γ shared",
