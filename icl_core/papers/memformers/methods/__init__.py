@@ -11,7 +11,7 @@ learned is a triangle of numbers.
 from collections.abc import Callable
 
 from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment, Run
-from icl_core.papers.memformers.methods import claims, printed_curves, protocols
+from icl_core.papers.memformers.methods import claims, label_noise, printed_curves, protocols
 from icl_core.papers.memformers.methods.atlas import ATLAS, CLAIMS
 from icl_core.papers.memformers.methods.draw import (
     as_printed,
@@ -103,7 +103,7 @@ EXPERIMENT = Experiment(
     config=Config,
     view=View,
     run=compute,
-    claims=(*claims.ALL, *printed_curves.CLAIMS, *protocols.CLAIMS, *CLAIMS),
+    claims=(*claims.ALL, *printed_curves.CLAIMS, *protocols.CLAIMS, *label_noise.CLAIMS, *CLAIMS),
     metrics=measure,
     drawings=(
         Drawing("by_depth", stage.depth, seeds=MEAN_OF_SEEDS),

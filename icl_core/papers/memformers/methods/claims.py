@@ -350,41 +350,6 @@ MOVING = Claim(
     at_most=0.0,
 )
 
-NOISY: dict[str, Any] = {**FRESH, "variant": "lfom", "preconditioner": "full", "noise": 2.0}
-NOISE_TURNS = Claim(
-    id="noise-turns",
-    label="with noise: trained minus CGD with Σ⁻¹",
-    kind="ours",
-    text="Where the labels have noise (τ = 2, the labels' own standard deviation is √5), a "
-    "Memformer with two to four layers is ahead even of conjugate gradient that is given Σ⁻¹: "
-    "conjugate gradient goes on to fit the noise. The worst of these depths counts.",
-    source="not in the paper, whose labels have no noise",
-    at=NOISY,
-    at_most=0.0,
-)
-NOISE_NEEDS_MEMORY = Claim(
-    id="noise-needs-memory",
-    label="with noise: linear transformer minus Memformer, four layers",
-    kind="ours",
-    text="Where the labels have noise, the best polynomial of four layers has complex roots. No "
-    "linear transformer is that polynomial, for its layers are real steps; a Memformer is. So "
-    "memory is worth power, and not only speed; by .02 or more in log-loss at τ = 2.",
-    source="not in the paper, whose labels have no noise; without noise all roots are real",
-    at={**NOISY, "beside": ("linear", "all")},
-    at_least=0.02,
-)
-RIDGE = Claim(
-    id="noise-floor-is-ridge",
-    label="with noise: floor of four layers above ridge",
-    kind="theory",
-    text="Where the labels have noise, the floor of fixed steps falls to the loss of ridge "
-    "regression, which no method passes: with τ = 2 four layers come within .02 of it.",
-    source="not in the paper; the best predictor for Gaussian w* and noise",
-    at=NOISY,
-    near=0.0,
-    tolerance=0.02,
-)
-
 
 ALL = (
     REACHES_FLOOR,
@@ -412,7 +377,4 @@ ALL = (
     HEADS_LOWER,
     NOISE,
     MOVING,
-    NOISE_TURNS,
-    NOISE_NEEDS_MEMORY,
-    RIDGE,
 )

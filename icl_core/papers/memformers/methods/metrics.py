@@ -6,7 +6,13 @@ import numpy as np
 import torch
 
 from icl_core.contract.experiment import Claim, Metric, Run
-from icl_core.papers.memformers.methods import claims, printed_curves, protocol, protocols
+from icl_core.papers.memformers.methods import (
+    claims,
+    label_noise,
+    printed_curves,
+    protocol,
+    protocols,
+)
 from icl_core.papers.memformers.shared import load_run, token_form
 from icl_core.papers.memformers.shared.load_run import log_from_least
 from icl_core.papers.memformers.shared.task import eigenvalues_of
@@ -29,7 +35,7 @@ def measure(run: Run) -> list[Metric]:
         ]
     if config.batches == "fresh":
         found += _floors(run) + _against_cgd(run)
-        found += _with_noise(run)
+        found += label_noise.measure(run)
         if claims.FRESH_KEEPS_UP.is_at(config):
             found.append(protocol.behind_cgd(run, claims.FRESH_KEEPS_UP, slice(5, 7)))
     elif config.batch <= FEW:
@@ -60,24 +66,6 @@ def _sampled_floor(run: Run) -> Metric:
     worst = int(gaps.argmax())
     error = float(run["reference/floor_sampled_error"][worst])
     return Metric(claims.KNOWN_LINES, float(gaps[worst]), error)
-
-
-def _with_noise(run: Run) -> list[Metric]:
-    """Where labels have noise: the trained model against conjugate gradient that is given Σ⁻¹, at
-    the worst of two to four layers; the floor of four layers against ridge regression; and the
-    linear transformer of four layers against the model."""
-    if not run.config.noise or run.config.layers < 4:
-        return []
-    behind = _fresh(run)[:, 1:4] - log_from_least(run["baseline/pcg"])[1:4]
-    floor, ridge = (log_from_least(run[f"baseline/{name}"])[3] for name in ("floor", "ridge"))
-    metrics = [
-        Metric.over_seeds(claims.NOISE_TURNS, behind[:, behind.mean(0).argmax()]),
-        Metric(claims.RIDGE, float(floor - ridge)),
-    ]
-    if "linear" in run.names("beside"):
-        gap = (log_from_least(run["beside/linear/loss"]) - _fresh(run))[:, 3]
-        metrics.append(Metric.over_seeds(claims.NOISE_NEEDS_MEMORY, gap))
-    return metrics
 
 
 def _trained(run: Run, claim: Claim, value: float) -> Metric:
