@@ -156,6 +156,17 @@ def test_a_layers_own_attention_is_whole_in_the_model_of_figures_12_to_14():
     assert not table[:, 1, 2].any()
 
 
+def test_on_other_prompts_figures_12_to_14_are_judged_by_the_mean_over_two_to_four_layers():
+    config = next(preset.config for preset in PRESETS if preset.name == "figures 12 to 14")
+    config = replace(config, seeds=5)
+    own = np.tile(np.exp([0.25, -0.65, -1.26, -1.95]), (5, 1))
+    higher = np.exp([9.0, 0.3, 0.4, 0.5])
+    run = Run(config, {"evaluated/train": own, "evaluated/authors": own * higher})
+    printed, other = printed_curves.measure(run)
+    assert printed.value == pytest.approx(0.0) and printed.verdict(config) == "reproduced"
+    assert other.value == pytest.approx(0.4) and other.verdict(config) == "found here"
+
+
 def test_four_protocols_are_trained_in_one_run():
     config = Config(**{**protocols.AS_TEXT, **SMALL})
     run = Run(config, train.compute(config, Recorder()))

@@ -162,14 +162,20 @@ BEATS_CGD_TO_THREE = Claim(
 )
 BEATS_CGD_AT_FOUR = Claim(
     id="beats-cgd-at-four",
-    label="trained minus CGD, four layers",
+    label="trained minus CGD, four layers, over batches",
     kind="paper",
     text="With preconditioners, a Memformer of four layers has a lower log-loss than conjugate "
-    "gradient per prompt. Which 1000 prompts it is trained on decides more than the error says, "
-    "which is that of the test.",
+    "gradient per prompt, in the mean over training batches of 1000 prompts: of these each seed "
+    "has one of its own.",
     source="Section 3.3, Figures 2 and 3",
     quote="strategy that can even outperform standard CGD",
-    at={**EITHER, "variant": ("cgd", "token shared"), "preconditioner": "full", "heads": 1},
+    at={
+        **AUTHORS,
+        "batches": "fixed",
+        "variant": ("cgd", "token shared"),
+        "preconditioner": "full",
+        "heads": 1,
+    },
     at_most=0.0,
 )
 KNOWING = Claim(

@@ -42,7 +42,7 @@ def measure(run: Run) -> list[Metric]:
         found += protocol.few_prompts(run)
     else:
         found += protocol.figures(run)
-    found += [row.metric(run) for row in printed_curves.rows_of(run)]
+    found += printed_curves.measure(run)
     return found + _beside(run) + protocols.measure(run)
 
 

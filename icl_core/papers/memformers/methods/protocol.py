@@ -11,29 +11,30 @@ from icl_core.papers.memformers.shared.variants import VARIANTS
 def figures(run: Run) -> list[Metric]:
     """The authors' own training: against the curves that they print, and against conjugate
     gradient."""
-    config, found = run.config, []
+    config = run.config
     own = log_from_least(run["evaluated/train"])
     if VARIANTS[config.variant].moves_covariates:
         ahead = (own - log_from_least(run["baseline/cg_train"]))[:, 1:]
         worse = (_fresh(run) - own)[:, -1]
         return [
-            *found,
             Metric.over_seeds(claims.QUASI_NEWTON, ahead[:, ahead.mean(0).argmax()]),
             Metric.over_seeds(claims.LEARNS_ITS_BATCH, worse),
         ]
+    measured: list[Metric] = []
     if claims.KEEPS_UP_LONGER.is_at(config):
         behind = (own - log_from_least(run["baseline/cg_train"]))[:, 5:7]
-        found.append(Metric.over_seeds(claims.KEEPS_UP_LONGER, behind[:, behind.mean(0).argmax()]))
-        found.append(behind_cgd(run, claims.DEEP_OVERFITS, slice(5, 7)))
-    every = {
-        claims.BEATS_CGD_TO_THREE: slice(0, 3),
-        claims.BEATS_CGD_AT_FOUR: slice(3, 4),
-        claims.KEEPS_UP: slice(0, 4),
-    }
-    return [
-        *found,
-        *(behind_cgd(run, claim, steps) for claim, steps in every.items() if claim.is_at(config)),
+        worst = behind[:, behind.mean(0).argmax()]
+        measured.append(Metric.over_seeds(claims.KEEPS_UP_LONGER, worst))
+        measured.append(behind_cgd(run, claims.DEEP_OVERFITS, slice(5, 7)))
+    if claims.BEATS_CGD_AT_FOUR.is_at(config):
+        at_four = (_fresh(run) - log_from_least(run["baseline/cg"]))[:, 3]  # [seeds]
+        reason = _by_batch(at_four)
+        measured.append(Metric.over_seeds(claims.BEATS_CGD_AT_FOUR, at_four, reason=reason))
+    every = {claims.BEATS_CGD_TO_THREE: slice(0, 3), claims.KEEPS_UP: slice(0, 4)}
+    measured += [
+        behind_cgd(run, claim, steps) for claim, steps in every.items() if claim.is_at(config)
     ]
+    return measured
 
 
 def behind_cgd(run: Run, claim: Claim, steps: slice) -> Metric:

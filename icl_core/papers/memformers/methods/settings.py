@@ -163,6 +163,15 @@ ROWS = (
         5,
     ),
     (
+        "figure 2, five batches",
+        "CGD-like, preconditioned, on five batches",
+        replace(AUTHORS, batches="fixed", variant="cgd"),
+        "With four layers, which 1000 prompts a model was trained on decides whether conjugate "
+        "gradient is ahead.",
+        "Figures",
+        5,
+    ),
+    (
         "figure 3",
         "LFOM, one Γ for every token",
         replace(OWN, variant="token shared"),

@@ -98,7 +98,8 @@ MEMORY = Question(
     _even,
     "Each layer multiplies what is left of the error by one factor, and four layers by four. "
     "Memory can only rewrite this product, and the best one can be written without it. The gaps "
-    "in the paper's Figures 1 to 3 show which model trains faster.",
+    "in the paper's Figures 1 to 3 show which model trains faster, and gradient clipping, which "
+    "its text has, undoes most of them (see Try).",
     ("by_depth", "depth", "training"),
 )
 
@@ -154,6 +155,11 @@ STORY = Story(
     ),
     tries=(
         Try("Train four variants to the end: which gaps are left?", "all", marks=("by_depth",)),
+        Try(
+            "Train as the paper's text says, not its notebooks: is memory still worth something?",
+            "as the text says",
+            marks=("protocols",),
+        ),
         Try(
             "Let the covariates move (GD++): compare its own batch with fresh prompts",
             "figure 4",
