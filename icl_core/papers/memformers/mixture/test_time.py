@@ -109,9 +109,10 @@ def _each_head(
 
 
 def references(config: Config) -> dict[str, np.ndarray]:
-    """Return `baseline/floor` [K] with its error, `baseline/cg` [K] (zero to rounding: one step of
-    exact line search solves a problem of one dimension), `baseline/floor_head` [K, H] of each
-    component on itself, `density/*`, S in units of the mixture's E x²."""
+    """Return `baseline/floor` [K] with its error, of the best steps on the test set's own prompts;
+    `baseline/cg` [K] (zero to rounding: one step of exact line search solves a problem of one
+    dimension); `baseline/floor_head` [K, H] of each component on itself; `density/*`, S in units of
+    the mixture's E x²."""
     pools = [held_out(config, row) for row in range(len(distributions(config)))]
     best = [floors(pool[None, None], None, list(range(1, config.layers + 1))) for pool in pools]
     cg, _ = baselines.conjugate(pools[-1][None, None], None, config.layers)
