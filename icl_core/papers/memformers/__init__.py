@@ -60,8 +60,8 @@ PAPER = Paper(
     ),
     experiments={
         "methods": 5,
-        "convergence": 4,
-        "speed": 1,
+        "convergence": 5,
+        "speed": 2,
         "variances": 4,
         "mixture": 3,
         "learned": 5,
