@@ -64,7 +64,7 @@ PAPER = Paper(
         "variances": 3,
         "mixture": 3,
         "learned": 5,
-        "theorems": 2,
+        "theorems": 3,
     },
     glossary=(
         ("Sigma", "Σ", "covariance of the covariates x, the same for all prompts: σ² Uᵀ D U"),
