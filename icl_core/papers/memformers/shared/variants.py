@@ -159,7 +159,7 @@ def initial(config: Any, generator: torch.Generator) -> Parameters:
     s, L, d, H = config.seeds, config.layers, config.d, config.heads
     variant, small = VARIANTS[config.variant], config.initial * (5 / d) ** 0.5
     parameters: Parameters = {}
-    if config.batches == "authors" and variant.preconditioned:
+    if getattr(config, "batches", "") == "authors" and variant.preconditioned:
         parameters |= _of_authors(config, small)
     elif variant.preconditioned:
         parameters["A"] = small * gaussian((s, H, L, *ENTRIES[config.preconditioner](d)), generator)

@@ -47,6 +47,12 @@ def _tokens(c: Any) -> int:
     return (c.n + 1) * c.layers * (c.layers - 1) // 2 + c.layers
 
 
+def _older(c: Any) -> int:
+    """Γ_j of all tokens for j < L − 2, which a layer before the last uses; of the last of them the
+    query's."""
+    return max(c.layers - 2, 0) * (c.n + 1) + (c.layers > 1)
+
+
 def _entries(c: Any) -> int:
     """Return how many numbers Γ_j of all entries has: for j < L − 2, which a layer before the last
     uses; of the last of them the query's label."""
@@ -68,8 +74,14 @@ COUNTS = {
         "H L d² + (n+1)(L−1) + 1",
         lambda c: _matrices(c) + (c.n + 1) * (c.layers - 1) + 1,
     ),
+    "token older": Count(
+        "Aₗ, Γ_j of n + 1, older layers",
+        "H L d² + (n+1)(L−2) + 1",
+        lambda c: _matrices(c) + _older(c),
+    ),
     "shared": Count("Aₗ, Γ_j", "H L d² + L", lambda c: _matrices(c) + c.layers),
     "gd++": Count("Aₗ, Bₗ, Γ_j^l", "(2L−1) d² + L(L+1)/2", lambda c: _moving(c) + _pairs(c)),
+    "gd++ plain": Count("Aₗ, Bₗ", "(2L−1) d²", _moving),
     "gd++ entry": Count(
         "Aₗ, Bₗ, Γ_j of (d+1)(n+1)",
         "(2L−1) d² + (L−2)(d+1)(n+1) + 1",
