@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from icl_core.contract.experiment import Claim, Metric, Run
-from icl_core.papers.memformers.methods import claims, protocol
+from icl_core.papers.memformers.methods import claims, further_metrics, protocol
 from icl_core.papers.memformers.shared import load_run, token_form
 from icl_core.papers.memformers.shared.load_run import log_from_least
 from icl_core.papers.memformers.shared.task import eigenvalues_of
@@ -36,7 +36,7 @@ def measure(run: Run) -> list[Metric]:
         found += protocol.few_prompts(run)
     else:
         found += protocol.figures(run)
-    return found + _beside(run)
+    return found + _beside(run) + further_metrics.measure(run)
 
 
 def _known_task(config: Any) -> bool:
