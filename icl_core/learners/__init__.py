@@ -26,7 +26,7 @@ from icl_core.learners.solvers import (
     nesterov,
     product,
 )
-from icl_core.learners.tuned import best_momentum, best_nesterov, best_rate
+from icl_core.learners.tuned import best_momentum, best_nesterov, best_rate, losses_of_pairs
 from icl_core.learners.wishart import exact_floors, exact_moments
 
 __all__ = [
@@ -50,6 +50,7 @@ __all__ = [
     "gram",
     "grams",
     "inverse_factor",
+    "losses_of_pairs",
     "momentum",
     "nesterov",
     "noise_loss",

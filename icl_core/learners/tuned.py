@@ -47,6 +47,25 @@ def best_nesterov(
     return _best_pair(nesterov, _checked(S, eigenvalues, steps, share), steps)
 
 
+def losses_of_pairs(
+    method: Callable[..., Tensor],
+    S: Grams,
+    eigenvalues: Eigenvalues | None,
+    steps: int,
+    pairs: Float[Tensor, "pairs 2"],
+    share: float = 0.0,
+) -> Float[Tensor, "steps pairs"]:
+    """Return the mean expected loss on the pool of `momentum` or `nesterov` with each of `pairs`
+    (rate, beta), after 1 to `steps` steps; coordinates and `share` as in `floors`."""
+    form = _checked(S, eigenvalues, steps, share)
+    settings = torch.stack([pairs[:, 0].log(), pairs[:, 1]], 1).double()
+    losses: list[Tensor] = []
+    for degree in range(1, steps + 1):
+        leading = Moments(form.G[: degree + 1, : degree + 1], form.high)
+        losses.append(_loss(method, leading, degree, settings))
+    return torch.stack(losses)
+
+
 def _best_rate(form: Moments, steps: int) -> float:
     loss = partial(_loss, gradient_descent, form, steps)
     return math.exp(_minimise(loss, [_log_rates(form)], [401])[0])

@@ -3,15 +3,22 @@ A Memformer also keeps what earlier layers found, in a register, and may use it 
 learn momentum, or any other method that adds up past gradients. The numbers that it learns are the
 same for every prompt.
 
-One model is trained for each depth. Beside it you see the classical methods and the floor, the best
-that fixed steps with one matrix can do. The trained model can be decoded: the method that it has
-learned is a triangle of numbers.
+One model is trained for each depth. Beside it you see the classical methods and the floor: the
+least error that steps can reach whose lengths and one matrix are the same for all prompts. The
+trained model can be decoded: the method that it has learned is a triangle of numbers.
 """
 
 from collections.abc import Callable
 
 from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment, Run
-from icl_core.papers.memformers.methods import claims, label_noise, printed_curves, protocols
+from icl_core.papers.memformers.methods import (
+    claims,
+    covariate_spectra,
+    further_claims,
+    label_noise,
+    printed_curves,
+    protocols,
+)
 from icl_core.papers.memformers.methods.atlas import ATLAS, CLAIMS
 from icl_core.papers.memformers.methods.draw import (
     as_printed,
@@ -20,9 +27,12 @@ from icl_core.papers.memformers.methods.draw import (
     operations,
     optimiser,
     overfit,
+    rates,
     stage,
+    token_weights,
     trajectory,
 )
+from icl_core.papers.memformers.methods.draw import covariate_spectra as covariate_panel
 from icl_core.papers.memformers.methods.draw.protocols import protocols_panel
 from icl_core.papers.memformers.methods.metrics import measure
 from icl_core.papers.memformers.methods.settings import PRESETS, Config, View
@@ -80,6 +90,8 @@ def _opens(config: Config) -> dict[str, Opens | Callable[[int], Opens]]:
         found["A"] = lambda layer: ("preconditioner", {"layer": layer + 1}, 0)
     if optimiser.applies(config):
         found["memory"] = ("learned", {}, None)
+    if token_weights.applies(config):
+        found["memory"] = ("tokens", {}, None)
     return found
 
 
@@ -103,7 +115,14 @@ EXPERIMENT = Experiment(
     config=Config,
     view=View,
     run=compute,
-    claims=(*claims.ALL, *printed_curves.CLAIMS, *protocols.CLAIMS, *label_noise.CLAIMS, *CLAIMS),
+    claims=(
+        *claims.ALL,
+        *further_claims.ALL,
+        *printed_curves.CLAIMS,
+        *protocols.CLAIMS,
+        *label_noise.CLAIMS,
+        *CLAIMS,
+    ),
     metrics=measure,
     drawings=(
         Drawing("by_depth", stage.depth, seeds=MEAN_OF_SEEDS),
@@ -121,6 +140,7 @@ EXPERIMENT = Experiment(
         Drawing(
             "preconditioned", stage.preconditioned, MODEL, moving=False, applies=optimiser.applies
         ),
+        Drawing("tokens", token_weights.panel, MODEL, wide=True, applies=token_weights.applies),
         Drawing(
             "protocols",
             protocols_panel,
@@ -150,6 +170,7 @@ EXPERIMENT = Experiment(
             moving=False,
             applies=operations.applies,
         ),
+        Drawing("rates", rates.panel, (), METHODS, moving=False),
         Drawing(
             "optimiser",
             optimiser.optimiser_panel,
@@ -170,6 +191,13 @@ EXPERIMENT = Experiment(
             BESIDE,
             wide=True,
             applies=KNOWS,
+        ),
+        Drawing(
+            "covariates",
+            covariate_panel.panel,
+            MODEL,
+            BESIDE,
+            applies=covariate_spectra.applies,
         ),
         Drawing("training", training.training_panel, ("single_seeds",), CURVES, live=True),
         Drawing("distances", training.distances, (), CURVES, live=True, wide=True, applies=KNOWS),

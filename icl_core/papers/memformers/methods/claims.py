@@ -220,9 +220,10 @@ QUASI_NEWTON = Claim(
     label="GD++ minus CGD, on its batch",
     kind="paper",
     text="Where the covariates move too, the Memformer is far ahead of conjugate gradient from "
-    "two layers on; on the batch that it was trained on, as in the authors' code.",
+    "two layers on, as in the figure's curves; on the batch that it was trained on, as in the "
+    "authors' code.",
     source="Section 3.3, Figure 4",
-    quote="approximate the Hessian inverse (quasi-Newton)",
+    quote="LFOM Memformer with GD++ (3.4) vs. CGD",
     at=FOURTH,
     at_most=-1.0,
 )
@@ -258,8 +259,8 @@ KEEPS_UP_LONGER = Claim(
     label="d = 10, on its batch: Memformer minus CGD",
     kind="paper",
     text="For d = 10 the Memformer matches conjugate gradient for six steps and is comparable at "
-    "seven, on the batch that it was trained on, where the authors' code tests its deep models; "
-    "the worse of both steps counts.",
+    "seven, on the batch that it was trained on; the paper does not say where it tests. The worse "
+    "of both steps counts.",
     source="Appendix C, Figure 16",
     quote="performance for 6 steps and even performing comparably at 7 steps",
     at=SEVEN,

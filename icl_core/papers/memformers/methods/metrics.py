@@ -8,6 +8,7 @@ import torch
 from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.papers.memformers.methods import (
     claims,
+    further_metrics,
     label_noise,
     printed_curves,
     protocol,
@@ -42,7 +43,7 @@ def measure(run: Run) -> list[Metric]:
         found += protocol.few_prompts(run)
     else:
         found += protocol.figures(run)
-    found += printed_curves.measure(run)
+    found += printed_curves.measure(run) + further_metrics.measure(run)
     return found + _beside(run) + protocols.measure(run)
 
 

@@ -46,6 +46,15 @@ COMPLEX = (
     "The best polynomial has complex roots here, for the labels have noise: steps without memory "
     "are real and cannot make it. Look at the dotted floor: only models with memory reach it."
 )
+# the labels of trained models that are no nouns
+NOUNS = {
+    "trained": "the trained model",
+    "CGD-like": "the CGD-like Memformer",
+    "LFOM": "the LFOM Memformer",
+    "one head": "the model with one head",
+    "Γ shared": "the Memformer with one Γ for all layers",
+    "Γ free": "the Memformer with Γ free",
+}
 RIDGE = "ridge, the best of all methods"
 CLOSE = 0.1  # log-losses that differ by less count as equal
 FEW = 1000  # prompts that the authors evaluate on
@@ -234,7 +243,7 @@ def _power(run: Run) -> str:
     *first, last = equal
     if not np.isfinite(run["reference/floor_steps"][-1, -1]):
         return COMPLEX
-    who = f"the {', the '.join(first)} and the {last}".replace("the trained", "the trained model")
+    who = f"{', '.join(map(_noun, first))} and {_noun(last)}"
     if not np.isfinite(gap):
         return ""
     if gap < CLOSE and above < CLOSE:
@@ -252,6 +261,15 @@ def _power(run: Run) -> str:
         f"Look at the dotted floor: {who} could both reach it. That they end {written(gap)} apart, "
         f"and {written(above)} or more above it, is a matter of training{batch}, not of power."
     )
+
+
+def _noun(label: str) -> str:
+    """Return what a legend calls a model as a noun of a sentence."""
+    if label in NOUNS:
+        return NOUNS[label]
+    if label.startswith("learned in"):
+        return f"the one {label}"
+    return f"the {label}"
 
 
 def _models(run: Run) -> list[tuple[str, Variant | None, str]]:
@@ -276,20 +294,22 @@ def _shared(run: Run) -> str:
 
 
 def _knowing(run: Run) -> str:
-    """Finding 3: conjugate gradient that knows Σ⁻¹ wins."""
+    """Finding 3: conjugate gradient that knows Σ⁻¹ wins, before both are done after d steps."""
+    before = max(1, run.config.d - 1)
     cg, pcg, own = (
-        mean_of(log_of(run[f])) for f in ("baseline/cg", "baseline/pcg", "evaluated/loss")
+        mean_of(log_of(run[name]))[:before]
+        for name in ("baseline/cg", "baseline/pcg", "evaluated/loss")
     )
     ahead = (pcg < cg - 1e-3) | ~np.isfinite(pcg)  # solved exactly
     if not ahead.all():
         even = np.allclose(np.nan_to_num(cg), np.nan_to_num(pcg), atol=0.02)
         return "All eigenvalues of Σ are alike, so that Σ⁻¹ adds nothing to CGD." if even else ""
     too = bool(((pcg < own) | ~np.isfinite(pcg)).all())
+    whom = "plain CGD and of the trained model" if too else "plain CGD"
+    later = f" up to {before}; after d steps both are done" * (run.config.layers > before)
     return (
-        "CGD that is given Σ⁻¹ (dashed) is ahead of plain CGD at every depth"
-        + (", and of the trained model too" if too else "")
-        + ". To know Σ⁻¹, and how S varies from prompt to prompt, is what lets fixed steps beat "
-        "plain CGD."
+        f"CGD that is given Σ⁻¹ (dashed) is ahead of {whom} at every depth{later}. To know Σ⁻¹, "
+        "and how S varies from prompt to prompt, is what lets fixed steps beat plain CGD."
     )
 
 

@@ -46,6 +46,8 @@ def _title(run: Run) -> str:
         return f"{said}: no better than predicting zero"
     if fresh - own < WIDE:
         return f"{said}: the model has learned the task"
+    if run.config.batches == "fresh":
+        return f"{said}: rare prompts, which the last steps did not have, rule the mean"
     worse = ", and is worse than predicting zero elsewhere" if fresh > np.log(run.config.d) else ""
     return f"{said}: the model has learned its prompts by heart{worse}"
 
@@ -56,6 +58,13 @@ def _caption(run: Run) -> str:
         "the task, and not its prompts by heart, the two blue lines would be one. Predicting zero "
         "gives log d."
     )
+    if run.config.batches == "fresh":
+        return (
+            "Full lines are the test set, the dotted line the prompts of the last training steps. "
+            "No prompt comes twice, so that none can be learned by heart: where the blue lines "
+            "part, the larger test set has rare prompts with very large errors. Predicting zero "
+            "gives log d."
+        )
     if "baseline/cg_train" not in run.tensors:
         return text
     ahead = end(run, "evaluated/train") < end(run, "baseline/cg_train")
@@ -75,4 +84,6 @@ def _note(run: Run) -> str:
         )
     changing = run.config.batches == "resampled"
     kept = "the last of those that change every 100 steps" if changing else "kept throughout"
-    return f"One batch of {run.config.batch:,} prompts, {kept}, each with one w* and one query."
+    prompts = f"{run.config.batch:,} prompt{'s' * (run.config.batch > 1)}"
+    each = "each with" if run.config.batch > 1 else "with"
+    return f"One batch of {prompts}, {kept}, {each} one w* and one query."

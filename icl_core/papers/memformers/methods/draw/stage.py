@@ -22,6 +22,7 @@ from icl_core.papers.memformers.shared.draw.losses import over_layers, written
 from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
 from icl_core.papers.memformers.shared.load_run import depth_of, end, log_of
 from icl_core.papers.memformers.shared.test_set import PROMPTS, WATCHED
+from icl_core.papers.memformers.shared.variants import VARIANTS
 
 DRAWN = ("gradient descent", "construction", "CGD", "trained")  # of the paths
 # of a loss: its name, colour and dash
@@ -31,6 +32,8 @@ BATCH = {
     "evaluated/loss": ("fresh prompts", "trained", "solid"),
     "evaluated/train": ("its own batch", "trained", "dot"),
 }
+
+GIVEN = "Given Σ⁻¹ too (“CGD with Σ⁻¹”), it beats any fixed steps. "
 
 
 def keeps_its_batch(config: Any) -> bool:
@@ -90,12 +93,22 @@ def depth(run: Run, view: View) -> Panel:
         "Log-loss is the logarithm of the squared error: one less is an error 2.7 times "
         "smaller. The large dot is the deepest model as it trains. Blue and dashed lines, "
         "models trained for each depth, are drawn when training ends. Conjugate gradient (CGD) "
-        "computes its steps anew for every prompt, so fixed steps cannot match it once it is "
-        "given Σ⁻¹ too (“CGD with Σ⁻¹”). Dotted is the floor, the best of fixed steps with one "
-        "matrix; both are drawn from the first step on. Without training the dot stays at "
-        "predicting zero." + by_depth.RINGS * bool(ringed),
+        "computes new steps for every prompt. "
+        + GIVEN
+        * _beats_fixed_steps(run)
+        + "Dotted is the floor, the least error that fixed steps can reach whose lengths and one "
+        "matrix are the same for all prompts. “CGD with Σ⁻¹” and the floor are drawn from the "
+        "first step on. Without training the dot stays at predicting zero."
+        + by_depth.RINGS
+        * bool(ringed),
         fitted(figure.add_trace(_dot(L, reached)), _width(run)),
     )
+
+
+def _beats_fixed_steps(run: Run) -> bool:
+    """Whether conjugate gradient that is given Σ⁻¹ is ahead of all fixed steps: not where it fits
+    noise in the labels, nor of layers that move the covariates."""
+    return not run.config.noise and not VARIANTS[run.config.variant].moves_covariates
 
 
 def _beside(run: Run, x: np.ndarray) -> list[tuple[str, np.ndarray, np.ndarray, str]]:

@@ -1,0 +1,89 @@
+"""The eigenvalues of the covariates' S_l, layer by layer, where covariates move (GD++)."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from icl_core import figures
+from icl_core.contract.experiment import Panel, Run
+from icl_core.figures import Curve
+from icl_core.papers.memformers.methods import covariate_spectra
+from icl_core.papers.memformers.methods.settings import View
+from icl_core.papers.memformers.shared import load_run
+from icl_core.papers.memformers.shared.draw.losses import roomy
+
+COLOURS = 8  # that eigenvalues have; from there on they repeat, dashed
+ROOM = 1.15  # the factor by which the axis goes beyond the means
+FIRST = (
+    "Step 0 is after the first phase, which trains A and B without memory; with B = 0 the lines "
+    "would be level."
+)
+MOST = 5  # condition numbers in a title
+LEAST = 1e-3  # the lowest share of the mean that is drawn
+
+
+def panel(run: Run, view: View) -> Panel:
+    """The eigenvalues of S_l relative to their mean before every layer, on held-out prompts."""
+    depth = load_run.depth_of(run, view)
+    snapshot = run.snapshot_at(view)
+    eigenvalues = _eigenvalues(run, view, depth, snapshot)  # [layers, prompts, d]
+    finished = _eigenvalues(run, view, depth, len(run.snapshot_steps) - 1)
+    layers = np.arange(1, depth + 1)
+    series = [
+        Curve(
+            f"eigenvalue {index + 1}",
+            layers,
+            eigenvalues[..., index].T,
+            f"layer {index % COLOURS + 1}",
+            "dash" if index >= COLOURS else "solid",
+            markers=True,
+        )
+        for index in range(run.config.d)
+    ]
+    figure = figures.curves(
+        series,
+        "covariates that layer l meets",
+        "eigenvalue of S, over their mean",
+        log_y=True,
+        y_range=_range(eigenvalues, finished),
+    )
+    figure.update_xaxes(tickvals=layers, ticktext=[str(layer) for layer in layers])
+    conditions = covariate_spectra.conditions(eigenvalues)
+    columns = {curve.name: curve.mean() for curve in series}
+    return Panel(
+        _title(conditions, load_run.step_of(run, depth, snapshot)),
+        "B moves the covariates. You see the eigenvalues of S = X Xᵀ / n before each layer, in the "
+        "coordinates that A counts in, divided by their mean; the mean over "
+        f"{covariate_spectra.PROMPTS} prompts that the model was not trained on, with the standard "
+        "deviation as a band. Look whether the lines come together: a step of gradient descent "
+        "removes most of the error where all eigenvalues are alike, and the Newton–Schulz "
+        "iteration for the inverse of S brings them together in this way. "
+        + (FIRST if run.config.first_steps else "With B = 0, as before training, lines are level."),
+        roomy(figure),
+        data=pd.DataFrame({"layer": layers, "condition number": conditions} | columns).round(5),
+        note="The condition number in the title is the largest eigenvalue over the smallest, as a "
+        "geometric mean over prompts. No layer meets what the last one makes of the covariates.",
+    )
+
+
+def _eigenvalues(run: Run, view: View, depth: int, snapshot: int) -> np.ndarray:
+    parameters = load_run.parameters_at(run, view.seed_shown, depth, snapshot)
+    config = replace(run.config, layers=depth)
+    root = load_run.root_of(run, view.seed_shown)
+    return covariate_spectra.spectra(
+        parameters, config, root, covariate_spectra.held_out(run.config)
+    )
+
+
+def _range(*spectra: np.ndarray) -> tuple[float, float]:
+    """The range of the means, the same at every step of a training up to what is not finished."""
+    means = np.concatenate([each.mean(1).ravel() for each in spectra])
+    return max(float(means.min()), LEAST) / ROOM, float(means.max()) * ROOM
+
+
+def _title(conditions: np.ndarray, step: int) -> str:
+    numbers = [f"{value:.3g}" for value in conditions]
+    if len(numbers) > MOST:
+        return f"Step {step}: condition number {numbers[0]} in layer 1, {numbers[-1]} in the last"
+    return f"Step {step}: the layers meet condition numbers {', '.join(numbers)}"

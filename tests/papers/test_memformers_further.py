@@ -1,0 +1,218 @@
+"""What B does to covariates, Γ for each token, the grid of learning rates, and the claims on them,
+against planted values and exact identities."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from icl_core import learners
+from icl_core.contract.experiment import Run
+from icl_core.papers.memformers.methods import (
+    covariate_spectra,
+    further_claims,
+    further_metrics,
+    rate_grid,
+)
+from icl_core.papers.memformers.methods.draw import covariate_spectra as covariate_panel
+from icl_core.papers.memformers.methods.draw import depth, overfit, token_weights
+from icl_core.papers.memformers.methods.draw import rates as rates_panel
+from icl_core.papers.memformers.methods.settings import AUTHORS, LFOM, Config, View
+from icl_core.papers.memformers.methods.train import compute
+from icl_core.papers.memformers.shared import variants
+from icl_core.papers.memformers.shared.load_run import parameters_at, root_of
+from icl_core.papers.memformers.shared.task import roots
+from icl_core.papers.memformers.shared.token_form import forward
+from tests.recorder import Recorder
+
+PLAIN = Config(variant="gd++", d=3, n=12, layers=3, spectrum="isotropic", seeds=1)
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """A short training of a variant, by name; prompts evaluated on are few."""
+    runs: dict[str, Run] = {}
+
+    def of(variant: str, **changes) -> Run:
+        key = variant + str(changes)
+        if key not in runs:
+            config = Config(variant=variant, **{"layers": 3, "steps": 20, "batch": 50, "seeds": 1,
+                            "beside": "none", **changes})  # fmt: skip
+            with pytest.MonkeyPatch.context() as few:
+                for name in ("PROMPTS", "WATCHED", "BLOCK"):
+                    few.setattr(f"icl_core.papers.memformers.shared.test_set.{name}", 2**9)
+                runs[key] = Run(config, compute(config, Recorder()))
+        return runs[key]
+
+    return of
+
+
+def planted(config: Config, B: float) -> dict[str, torch.Tensor]:
+    """A model with A = I and a multiple of I as B."""
+    parameters = variants.initial(config, torch.Generator().manual_seed(0))
+    eye = torch.eye(config.d)
+    parameters["A"] = eye.expand_as(parameters["A"]).clone()
+    parameters["B"] = B * eye.expand_as(parameters["B"]).clone()
+    return parameters
+
+
+def test_without_b_the_spectra_are_those_of_the_examples():
+    white = covariate_spectra.held_out(PLAIN)
+    spectra = covariate_spectra.spectra(planted(PLAIN, 0.0), PLAIN, roots(PLAIN), white)
+    S = white[..., :-1] @ white[..., :-1].mT / PLAIN.n
+    own = torch.linalg.eigvalsh(S).flip(-1)
+    assert spectra.shape == (3, covariate_spectra.PROMPTS, 3)
+    for layer in spectra:
+        np.testing.assert_allclose(layer, (own / own.mean(-1, keepdim=True)).numpy(), rtol=1e-6)
+
+
+def test_a_planted_b_moves_each_eigenvalue_as_newton_schulz_does():
+    """With A = I and B = b I every layer makes s (1 − b s)² of an eigenvalue s."""
+    white = covariate_spectra.held_out(PLAIN)
+    spectra = covariate_spectra.spectra(planted(PLAIN, 0.2), PLAIN, roots(PLAIN), white)
+    s = torch.linalg.eigvalsh(white[..., :-1] @ white[..., :-1].mT / PLAIN.n)
+    for layer in range(3):
+        expected = s.sort(-1, descending=True).values
+        expected = (expected / expected.mean(-1, keepdim=True)).numpy()
+        np.testing.assert_allclose(spectra[layer], expected, rtol=1e-5)
+        s = s * (1 - 0.2 * s).square()
+
+
+def test_the_condition_number_is_the_geometric_mean_over_prompts():
+    eigenvalues = np.array([[[4.0, 2.0, 1.0], [9.0, 3.0, 1.0]]])
+    assert covariate_spectra.conditions(eigenvalues) == pytest.approx([6.0])
+
+
+def test_the_spectra_are_those_of_the_covariates_of_the_layers(trained):
+    """The model of the first layers leaves covariates that the next layer meets."""
+    run = trained("gd++ entry")
+    parameters, root = parameters_at(run, 1, 3), root_of(run, 1)
+    exact = {name: value.double() for name, value in parameters.items()}
+    white = covariate_spectra.held_out(run.config)[:4]
+    spectra = covariate_spectra.spectra(parameters, run.config, root, white)
+    labels = white.new_ones(4, run.config.n)  # whatever the labels are
+    moved = forward(exact, run.config, root.double(), white, labels).update[:2].sum(0)
+    X = (white + moved[:, :-1])[..., :-1]
+    own = torch.linalg.eigvalsh(X @ X.mT).flip(-1)
+    expected = (own / own.mean(-1, keepdim=True)).numpy()
+    np.testing.assert_allclose(spectra[2], expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("variant", ["token", "token shared", "gd++ entry"])
+def test_blank_weights_are_those_that_no_prediction_depends_on(trained, variant):
+    run = trained(variant)
+    config, root = run.config, root_of(run, 1).double()
+    parameters = {name: value.double() for name, value in parameters_at(run, 1, 3).items()}
+    source = torch.Generator().manual_seed(5)
+    X = torch.randn(6, config.d, config.n + 1, generator=source, dtype=torch.float64)
+    y = torch.randn(6, config.n, generator=source, dtype=torch.float64)
+    parameters["Gamma"] = 0.1 * torch.randn(
+        parameters["Gamma"].shape, generator=source, dtype=torch.float64
+    )
+    parameters["A"] = torch.randn(parameters["A"].shape, generator=source, dtype=torch.float64)
+    Gamma = parameters["Gamma"].requires_grad_()
+    forward(parameters, config, root, X, y).predictions[-1].square().sum().backward()
+    assert Gamma.grad is not None
+    slopes = Gamma.grad[0]
+    if variant == "token":
+        slopes = slopes[np.tril_indices(3)]
+    if variant == "gd++ entry":
+        assert not slopes[-1].any()  # a layer's own attention counts whole
+        slopes = slopes[:2, -1]
+    table, rows = token_weights.weights(run, 1, 3, len(run.snapshot_steps) - 1)
+    assert table.shape == tuple(slopes.shape) and len(rows) == len(table)
+    assert np.array_equal(np.isnan(table), (slopes == 0).numpy())
+
+
+def test_planted_differences_between_tokens_are_found():
+    table = np.array([[1.1, 0.9, 1.1, 0.9, 1.5], [np.nan] * 4 + [7.0]])
+    examples, query = token_weights.spread(table)
+    assert (examples, query) == pytest.approx((0.1, 0.5))
+    assert np.isnan(token_weights.spread(np.zeros((2, 5)))).all()
+    assert np.isnan(token_weights.spread(table[1:])).all()
+
+
+def test_the_loss_of_pairs_is_that_of_the_error_maps():
+    D = torch.tensor([1.0, 0.5, 0.1], dtype=torch.float64)
+    S = learners.grams(3, 9, 40, torch.Generator().manual_seed(1), torch.float64)
+    X = learners.coloured(S, D)
+    pairs = torch.tensor([[0.3, 0.0], [0.5, 0.9], [1.2, 0.4]], dtype=torch.float64)
+    for method in (learners.nesterov, learners.momentum):
+        losses = learners.losses_of_pairs(method, X, D, 3, pairs)
+        for column, (rate, beta) in enumerate(pairs.tolist()):
+            maps = learners.error_maps(method, X, 3, rate, beta)[1:]
+            expected = learners.expected_loss(maps, D).mean(-1)
+            torch.testing.assert_close(losses[:, column], expected)
+
+
+def test_the_grid_holds_the_printed_pair_and_its_best_is_the_least():
+    for method in rate_grid.METHODS:
+        grid = rate_grid.grid(method, AUTHORS)
+        rate, beta = grid.best
+        at = rate_grid.BETAS.index(beta), rate_grid.RATES.index(rate)
+        assert grid.values[at] == grid.values.min() and grid.gap >= -1e-9
+        printed = rate_grid.METHODS[method][1]
+        at = rate_grid.BETAS.index(0.9), rate_grid.RATES.index(printed)
+        assert grid.values[at] == pytest.approx(grid.printed)
+
+
+def test_with_one_step_beta_changes_nothing():
+    grid = rate_grid.grid("momentum", replace(AUTHORS, layers=1))
+    np.testing.assert_allclose(grid.values, np.broadcast_to(grid.values[:1], grid.values.shape))
+
+
+def test_conjugate_gradient_is_exact_after_d_steps():
+    assert further_metrics.exact_after_d(LFOM) < -25
+
+
+def test_the_printed_pairs_are_judged_at_the_authors_setting():
+    metrics = further_metrics._pairs(replace(AUTHORS, seeds=5))
+    verdicts = [metric.verdict(replace(AUTHORS, seeds=5)) for metric in metrics]
+    assert verdicts == ["reproduced", "not reproduced"]
+    assert metrics[1].reason and not further_metrics._pairs(LFOM)
+
+
+def test_the_table_of_conjugate_gradient_has_no_distance_from_itself(trained):
+    """Planted: a CGD-like model whose α and γ make conjugate gradient's mean table cannot differ
+    from it."""
+    run = trained("cgd", preconditioner="scalar", coordinates="authors", spectrum="isotropic")
+    shares, steps, cgd = further_metrics.tables(run)
+    parameters = parameters_at(run, 1, 3)
+    a, alpha = (float(parameters[name].flatten()[-1]) for name in ("A", "alpha"))
+    assert steps[0] == pytest.approx(np.log(abs(a * alpha) / cgd[-1, -1]), abs=1e-5)
+    assert abs(shares[0]) <= 1
+
+
+def test_panels_draw_at_every_depth_and_snapshot(trained):
+    for variant in ("token", "token shared", "gd++ entry", "gd++"):
+        run = trained(variant, n=20)
+        for view in (View(), View(snapshot=0), View(depth=1), View(depth=2)):
+            panels = [rates_panel.panel(run, view)]
+            if token_weights.applies(run.config):
+                panels.append(token_weights.panel(run, view))
+            if covariate_spectra.applies(run.config):
+                panels.append(covariate_panel.panel(run, view))
+            for panel in panels:
+                assert panel.figure is not None and panel.data is not None
+                assert "nan" not in panel.title
+                panel.figure.plotly().to_json()
+
+
+def test_models_have_nouns_in_sentences():
+    assert depth._noun("CGD-like") == "the CGD-like Memformer"
+    assert depth._noun("learned in whitened coordinates").startswith("the one learned")
+    assert depth._noun("linear transformer") == "the linear transformer"
+
+
+def test_fresh_prompts_are_not_learned_by_heart(trained):
+    run = trained("lfom")
+    worse = dict(run.tensors)
+    worse["evaluated/loss"] = worse["evaluated/train"] * 10
+    panel = overfit.overfit_panel(Run(run.config, worse), View())
+    assert "by heart" not in panel.title and "rare prompts" in panel.title
+
+
+def test_claims_have_ids_of_their_own():
+    ids = [claim.id for claim in further_claims.ALL]
+    assert len(set(ids)) == len(ids)
