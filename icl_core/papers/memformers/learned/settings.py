@@ -23,7 +23,7 @@ MEMORY = {
     "learned shared": "Λ_i, shared by all steps (authors' code)",
     "learned": "Λ_i^k, free for every step (eq. 1.1)",
     "memformer scalar": "a CGD-like Memformer, A = a I (Figures 5 to 7)",
-    "memformer full": "a CGD-like Memformer, A a full matrix for each layer",
+    "memformer full": "a CGD-like Memformer, a full matrix A for each layer",
 }
 # of the Memformers among them, the preconditioner
 MEMFORMERS = {"memformer scalar": "scalar", "memformer full": "full"}

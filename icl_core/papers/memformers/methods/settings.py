@@ -315,6 +315,15 @@ ROWS = (
         3,
     ),
     (
+        "ten layers, d = 10",
+        "Ten layers, d = 10",
+        replace(LFOM, d=10, layers=10, beside="none"),
+        "The paper calls more than seven layers impractical. A thousand steps are enough for "
+        "seven; for ten they are not.",
+        "Beyond the paper",
+        3,
+    ),
+    (
         "noise",
         "Noise in the labels",
         replace(LFOM, noise=2.0),
