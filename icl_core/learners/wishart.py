@@ -85,11 +85,13 @@ def exact_floors(
     polynomials: list[Polynomial] = []
     for degree in degrees:
         b = _solve(_form(m, degree, noise / n), list(m[1 : degree + 1]))
-        loss = m[0] - sum(own * moment for own, moment in zip(b, m[1:], strict=False))
+        explained = sum(own * power for own, power in zip(b, m[1:], strict=False))  # b^T m
         monomials = [Fraction(1), *(-own for own in b)]
         coefficients = torch.tensor(_chebyshev(monomials, high), dtype=torch.float64)
         roots = roots_of(coefficients, float(high))
-        polynomials.append(Polynomial(float(loss), 0.0, coefficients, roots, float(high)))
+        polynomials.append(
+            Polynomial(float(m[0] - explained), 0.0, coefficients, roots, float(high))
+        )
     return polynomials
 
 

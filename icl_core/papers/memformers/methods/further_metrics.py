@@ -76,12 +76,12 @@ def _against_classical(run: Run) -> list[Metric]:
     if not further_claims.BEATS_NESTEROV.is_at(run.config):
         return []
     tuned = np.minimum(run["baseline/nesterov_tuned"], run["baseline/momentum_tuned"])
-    rivals = (
+    competitors = (
         (further_claims.BEATS_NESTEROV, run["baseline/nesterov"]),
         (further_claims.BEATS_MOMENTUM, run["baseline/momentum"]),
         (further_claims.BEATS_TUNED, tuned),
     )
-    return [_worst(run, claim, losses) for claim, losses in rivals]
+    return [_worst(run, claim, losses) for claim, losses in competitors]
 
 
 def _worst(run: Run, claim: Claim, losses: np.ndarray) -> Metric:

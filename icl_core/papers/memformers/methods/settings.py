@@ -166,8 +166,8 @@ ROWS = (
         "figure 2, five batches",
         "CGD-like, preconditioned, on five batches",
         replace(AUTHORS, batches="fixed", variant="cgd"),
-        "With four layers, which 1000 prompts a model was trained on decides whether conjugate "
-        "gradient is ahead.",
+        "Whether conjugate gradient is ahead at four layers depends on the 1000 prompts in the "
+        "training batch.",
         "Figures",
         5,
     ),
