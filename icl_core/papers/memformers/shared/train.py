@@ -183,8 +183,8 @@ def problem(
         (batches.generator,),
         loss="loss",
         schedule=SCHEDULES[config.schedule](config.steps),
-        # Predicting zero loses d. Of the logarithm, and of clipped gradients, every step is bounded,
-        # and rare prompts may be this bad.
+        # Predicting zero loses d. Of the logarithm, and of clipped gradients, every step is
+        # bounded, and rare prompts may be this bad.
         ceiling=1e6 * config.d if config.objective == "mean" and not config.clip else 1e30,
     )
 
