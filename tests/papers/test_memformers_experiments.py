@@ -77,7 +77,7 @@ def test_the_headline_calls_an_underdetermined_prompt_so():
     [
         ("0, 10", "from 1 to 20000"),
         ("ten", "must be whole numbers"),
-        ("", "1 to 6 whole numbers"),
+        ("", "1 to 7 whole numbers"),
         ("10.5", "got '10.5'"),
         ("1e9", "from 1 to 20000"),
     ],

@@ -45,8 +45,7 @@ def _steps(run: Run, view: View) -> str:
 def _all_close(run: Run, view: View) -> str:
     return (
         f"In all {run.config.seeds} trainings, from step {_found(run):,.0f} on, each A is within "
-        f"{CLOSE:.0%} of a multiple of Σ⁻¹, the inverse covariance, for equal progress in "
-        "every direction."
+        f"{CLOSE:.0%} of a multiple of Σ⁻¹, the inverse covariance."
     )
 
 
@@ -161,8 +160,8 @@ STORY = Story(
             marks=("distances",),
         ),
     ),
-    brief="This model has 3 layers and no memory. Each layer multiplies its gradient by a matrix A "
-    "that it learned.",
+    brief="This model has 3 layers and no memory. Each layer multiplies its gradient by a learned "
+    "matrix A.",
     seen=lambda run, view: (
         f"All {run.config.layers} layers learned a matrix within {_farthest(run):.1%} of a "
         "multiple of Σ⁻¹, the inverse covariance of the x, from prompts alone."

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import BadSetting, choice, settings, slider, toggle
-from icl_core.contract.seeds import seed_shown_knob
+from icl_core.contract.seeds import ROWS
 from icl_core.papers.memformers.methods.claims import AUTHORS_TRAINING, FEW_PROMPTS
 from icl_core.papers.memformers.methods.protocols import AS_TEXT as TEXT_PROTOCOL
 from icl_core.papers.memformers.shared.settings import (
@@ -16,9 +16,6 @@ from icl_core.papers.memformers.shared.settings import (
     Model,
 )
 from icl_core.papers.memformers.shared.variants import VARIANTS
-
-FEW_SEEDS = 5  # seeds that any training may have
-FEW_BATCH = 100  # prompts in a batch up to which it may have more
 
 BESIDE = {
     "linear": "a linear transformer",
@@ -46,7 +43,7 @@ class Config(Model):
         40,
         default=1,
         group=REPEATS,
-        help="more than 5 where a batch has at most 100 prompts",
+        help="on a batch of few prompts each has prompts of its own",
     )
     first_steps: int = slider(
         "steps of A alone, first",
@@ -59,13 +56,7 @@ class Config(Model):
     )
 
     def check(self) -> None:
-        """Refuse many seeds of large batches, four protocols of a model without memory, and what
-        any model refuses."""
-        if self.seeds > FEW_SEEDS and self.batch > FEW_BATCH:
-            raise BadSetting(
-                f"seeds must be at most {FEW_SEEDS} for batches of more than {FEW_BATCH} prompts, "
-                f"got {self.seeds} with batches of {self.batch:,}"
-            )
+        """Refuse four protocols of a model without memory, and what any model refuses."""
         if self.beside == "protocols" and VARIANTS[self.variant].memory == "none":
             name = VARIANTS[self.variant].label
             raise BadSetting(f"model must have a memory to compare protocols, got {name}")
@@ -77,7 +68,9 @@ class View:
     """What is drawn of a trained model, or asked of it."""
 
     snapshot: int = slider("training step", 0, 31, default=31)
-    seed_shown: int = seed_shown_knob()
+    seed_shown: int = slider(
+        "seed shown", 1, 40, default=1, at_most=ROWS, help="whose model the maps show"
+    )
     depth: int = slider("layers of the model shown", 1, 10, default=10, at_most="layers")
     overlay: str = choice(
         "methods",

@@ -14,7 +14,7 @@ from icl_core.learners import conjugate_gradient, inverse_factor
 from icl_core.papers.memformers.shared import authors_test, model, test_set, variants
 from icl_core.papers.memformers.shared.batches import Batches
 from icl_core.papers.memformers.shared.task import FEWEST, Batch, covariances, roots
-from icl_core.papers.memformers.shared.variants import Parameters
+from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters
 from icl_core.training import loop, phases, several_seeds
 from icl_core.training.phases import Made, Phase, Report
 
@@ -173,6 +173,7 @@ def problem(
         )
         return limited(gradient, config), {"loss": loss.cpu().numpy()}
 
+    high_degree = VARIANTS[config.variant].moves_covariates and config.clip > 0
     return loop.Problem(
         parameters,
         step,
@@ -183,9 +184,9 @@ def problem(
         (batches.generator,),
         loss="loss",
         schedule=SCHEDULES[config.schedule](config.steps),
-        # Predicting zero loses d. Of the logarithm, and of clipped gradients, every step is
-        # bounded, and rare prompts may be this bad.
-        ceiling=1e6 * config.d if config.objective == "mean" and not config.clip else 1e30,
+        # Predicting zero loses d. Of the logarithm every step is bounded, and rare prompts may be
+        # this bad; so they may where covariates move, a polynomial of high degree, and are clipped.
+        ceiling=1e30 if config.objective == "log" or high_degree else 1e6 * config.d,
     )
 
 
