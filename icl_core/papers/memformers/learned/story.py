@@ -68,9 +68,9 @@ def _faster(run: Run, view: View) -> int:
 
 STORY = Story(
     task=Task(
-        "A prompt hides weights, and pairs of x and label show them. Here there is no "
-        "transformer: the numbers Λ of a method, which say how much of each gradient a step uses, "
-        "are learned directly, from a few prompts that are used again and again.",
+        "A prompt hides weights, and pairs of x and label show them. The numbers Λ of a method, "
+        "which say how much of each gradient a step uses, are learned directly, without a "
+        "transformer, from a few prompts that are used again and again.",
         EXAMPLE,
     ),
     beats=(
