@@ -77,6 +77,11 @@ def two_layers(config: Config) -> bool:
     return config.layers == 2
 
 
+def many_layers(config: Config) -> bool:
+    """Whether some layer is read by another."""
+    return config.layers > 1
+
+
 EXPERIMENT = Experiment(
     name="transformer",
     title="The full transformer",
@@ -99,6 +104,7 @@ EXPERIMENT = Experiment(
         Drawing("streams", circuit.streams, FOLLOWED, CIRCUIT, moving=False, applies=two_layers),
         Drawing("paths", circuit.paths, FOLLOWED, CIRCUIT, moving=False),
         Drawing("blocks", circuit.blocks, ("read",), CIRCUIT, moving=False, applies=two_layers),
+        Drawing("where_read", curves.where_read, SEED, CURVES, applies=many_layers),
         Drawing("losses", curves.losses, (), CURVES, live=True),
         Drawing("groups", curves.groups, (), CURVES),
         Drawing(

@@ -62,9 +62,10 @@ ONE_LAYER = vanilla(
 )
 LOOKS_BACK = caption(
     id="first-layer-looks-back",
-    label="attention of layer 1 on the previous token",
-    text="The head of the first layer attends to the previous token: with most of its attention, "
-    "on average. The paper names no level.",
+    label="strongest look of layer 1 one back, where layer 2 reads",
+    text="The head of the first layer attends to the previous token: from most of the positions "
+    "that layer 2 reads, its strongest look is there (the authors' probe). The paper names no "
+    "level.",
     quote="The first layer head always attends to the previous token",
     at=FIGURE_2,
     at_least=0.5,
@@ -90,7 +91,8 @@ ANY_REPEATED = caption(
 ONE_PREVIOUS = redundant(
     id="one-previous-token-head",
     label="heads of layer 1 that look one back",
-    text="Of the four heads of the first layer, one learns to look one back.",
+    text="Of the four heads of the first layer, one learns to look one back where the second layer "
+    "reads.",
     quote="only one of the first layer heads learns the previous token",
     near=1.0,
 )

@@ -1,14 +1,19 @@
 """What is read from a run: its heads' measures and what they do at a step, its example's maps, its
 final weights."""
 
+import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import torch
 
 from icl_core.contract.experiment import Run
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, UNIFORM, beyond, role
+from icl_core.papers.birth.shared.full.head_scores import passes
 from icl_core.papers.birth.shared.full.model import forward
+from icl_core.papers.birth.shared.full.where_read import OneBack, one_back
+from icl_core.papers.birth.shared.train import held_out, task_of
 
 DOES = {
     PREVIOUS: "finds the previous character",
@@ -16,17 +21,30 @@ DOES = {
     UNIFORM: "spreads evenly",
 }
 MIXED = "does neither"
+POSITIONS = 2**13  # held-out positions on which the heads of a trained model are probed
 KINDS = {PREVIOUS: "layer 1", INDUCTION: "layer 2"}  # colours
 
 
 @dataclass(frozen=True)
 class Head:
-    """What one head of the first seed does at a step: its mass on t − 1; on what followed, at
-    triggers and at other characters that come again, each beside a uniform attention's; how evenly
-    it is spread."""
+    """What one head does at a snapshot.
+
+    previous       attention on t − 1: where the next layer reads, and in the last layer, which no
+                   layer reads, at every position
+    strongest      share of the places read from which its strongest look is at t − 1 (the authors'
+                   probe); NaN in the last layer
+    everywhere     attention on t − 1, mean over all positions
+    triggers       attention on what followed, at triggers that come again
+    others         the same, at other characters that come again
+    uniformity     how evenly its attention is spread
+    triggers_even  what a uniform attention has on what followed, at triggers
+    others_even    the same, at others
+    """
 
     name: str
     previous: float
+    strongest: float
+    everywhere: float
     triggers: float
     others: float
     uniformity: float
@@ -40,48 +58,94 @@ class Head:
 
     @property
     def does(self) -> str:
-        """In words."""
+        """What it does, in words."""
         return DOES.get(self.role, MIXED)
 
     @property
     def found(self) -> float:
-        """How far its mass at triggers is beyond a uniform attention's: 0 is chance, 1 is all."""
+        """How far its attention at triggers is beyond a uniform attention's: 0 is chance, 1 is
+        all."""
         return beyond(self.triggers, self.triggers_even)
 
     @property
     def strength(self) -> float:
-        """Of what it does, how much."""
+        """How much it does of what it does."""
         return {PREVIOUS: self.previous, INDUCTION: self.found}.get(self.role, self.uniformity)
 
 
+# of every head at every evaluation, in the order of Head's fields from `everywhere` on
 MEASURES = ("previous", "triggers", "others", "uniformity", "triggers_even", "others_even")
 
 
-def heads_at(run: Run, step: float) -> list[Head]:
-    """All heads at the evaluation nearest to a training step."""
-    at = int(np.abs(run["curve/step"][: len(run["heads/previous"])] - step).argmin())
-    columns = zip(*(run[f"heads/{name}"][at].tolist() for name in MEASURES), strict=True)
-    return [Head(name, *values) for name, values in zip(run.names("heads"), columns, strict=True)]
-
-
 def heads_shown(run: Run, snapshot: int) -> list[Head]:
-    """All heads at a snapshot."""
-    return heads_at(run, run.snapshot_steps[snapshot])
+    """Return what all heads of the seed shown do at a snapshot."""
+    steps = run["curve/step"][: len(run["heads/previous"])]
+    evaluation = int(np.abs(steps - run.snapshot_steps[snapshot]).argmin())
+    measures = [run[f"heads/{name}"][evaluation].tolist() for name in MEASURES]
+    back = one_back_at(run, snapshot)
+    heads = []
+    for index, (name, *values) in enumerate(zip(run.names("heads"), *measures, strict=True)):
+        everywhere = values[0]
+        where_read = float(back.attention[index])
+        previous = everywhere if math.isnan(where_read) else where_read
+        heads.append(Head(name, previous, float(back.strongest[index]), *values))
+    return heads
 
 
 def last_heads(run: Run) -> list[Head]:
-    """All heads after the training."""
-    return heads_at(run, float(run["curve/step"][-1]))
+    """Return what all heads do at the last snapshot."""
+    return heads_shown(run, len(run.snapshot_steps) - 1)
 
 
 def of_role(heads: list[Head], wanted: str) -> list[Head]:
-    """The heads that do one thing."""
+    """Return the heads that do one thing."""
     return [head for head in heads if head.role == wanted]
 
 
+def one_back_at(run: Run, snapshot: int) -> OneBack:
+    """Return what every head does where the next layer reads, at a snapshot, [heads].
+
+    After the training it is measured on held-out sequences. Before, only the maps of the example
+    are kept: it is measured there.
+    """
+    if run.finished and snapshot == len(run.snapshot_steps) - 1:
+        return one_back_after_training(run)
+    every = one_back_in_example(run)
+    return OneBack(every.attention[snapshot], every.strongest[snapshot])
+
+
+@lru_cache(maxsize=8)
+def one_back_after_training(run: Run) -> OneBack:
+    """Return `one_back` of the trained model on POSITIONS held-out positions, [heads]."""
+    weights = final_weights(run)
+    batch = held_out(task_of(run.config), POSITIONS // run.config.T, "cpu")
+    maps = []
+    with torch.no_grad():
+        for _, _, outcome in passes(weights, batch, run.config.heads):
+            maps.append(torch.cat(outcome.attention, 1))  # (chunk, all heads, T, T)
+    return one_back(torch.cat(maps), batch.in_context, run.config.heads)
+
+
+@lru_cache(maxsize=8)
+def one_back_in_example(run: Run) -> OneBack:
+    """Return `one_back` of the example at every snapshot, [snapshots, heads]."""
+    inside = torch.tensor(run["example/in_context"])[None]  # (1, T)
+    snapshots = [
+        one_back(torch.tensor(example_maps(run, index))[None], inside, run.config.heads)
+        for index in range(len(run.snapshot_steps))
+    ]
+    return OneBack(
+        np.stack([snapshot.attention for snapshot in snapshots]),
+        np.stack([snapshot.strongest for snapshot in snapshots]),
+    )
+
+
 def example_maps(run: Run, snapshot: int) -> np.ndarray:
-    """The example's attention at a snapshot, [heads, T, T]: the last from the final weights, others
-    as they are kept, in parts of 255."""
+    """Return the example's attention at a snapshot, [heads, T, T].
+
+    That of the last snapshot is computed from the final weights, the others are kept in parts of
+    255.
+    """
     if run.finished and snapshot == len(run.snapshot_steps) - 1:
         with torch.no_grad():
             found = forward(final_weights(run), example_inputs(run)[None], run.config.heads)
@@ -93,13 +157,13 @@ def example_maps(run: Run, snapshot: int) -> np.ndarray:
 
 
 def example_inputs(run: Run) -> torch.Tensor:
-    """The tokens of the example, [T]."""
+    """Return the tokens of the example, [T]."""
     known = {character: token for token, character in enumerate(run.names("characters"))}
     return torch.tensor([known[character] for character in run.names("sequence")])
 
 
 def final_weights(run: Run) -> dict[str, torch.Tensor]:
-    """The weights after the training, in single precision."""
+    """Return the weights after the training, in single precision."""
     return {
         name[6:]: torch.from_numpy(array.astype(np.float32))
         for name, array in run.tensors.items()
@@ -108,7 +172,9 @@ def final_weights(run: Run) -> dict[str, torch.Tensor]:
 
 
 def forms(run: Run, wanted: str) -> float | None:
-    """The step of the first evaluation at which some head of the first seed has a role; None if
-    none ever does."""
-    steps = run["curve/step"][: len(run["heads/previous"])]
-    return next((float(at) for at in steps if of_role(heads_at(run, at), wanted)), None)
+    """Return the step of the first snapshot at which some head of the seed shown has a role; None
+    if none ever does."""
+    for snapshot, step in enumerate(run.snapshot_steps):
+        if of_role(heads_shown(run, snapshot), wanted):
+            return float(step)
+    return None

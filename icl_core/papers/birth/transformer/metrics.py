@@ -4,9 +4,11 @@ accuracy counts."""
 import numpy as np
 
 from icl_core.contract.experiment import Claim, Metric, Run
+from icl_core.contract.seeds import of_seed
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, role
+from icl_core.papers.birth.shared.full.where_read import OneBack
 from icl_core.papers.birth.transformer import claims
-from icl_core.papers.birth.transformer.load_run import forms
+from icl_core.papers.birth.transformer.load_run import forms, one_back_after_training
 from icl_core.statistics.trend import still_falling
 
 SEEDS = 3
@@ -60,10 +62,25 @@ def _one_layer(run: Run) -> list[Metric]:
     ]
 
 
+def where_read(run: Run) -> OneBack:
+    """Return what every head does where the next layer reads, after the training,
+    [seeds, heads]."""
+    seeds = range(1, 1 + len(run["evaluated/previous"]))
+    measured = [one_back_after_training(of_seed(run, number)) for number in seeds]
+    return OneBack(
+        np.stack([seed.attention for seed in measured]),
+        np.stack([seed.strongest for seed in measured]),
+    )
+
+
 def roles(run: Run) -> list[list[str]]:
-    """What every head does, a list a seed, on the test set."""
-    names = ("previous", "triggers", "triggers_even", "uniformity")
-    seeds = np.stack([run[f"evaluated/{name}"] for name in names], -1)  # [seeds, heads, measures]
+    """Return what every head does after the training, a list a seed."""
+    previous = where_read(run).attention  # (seeds, heads)
+    # no layer reads the last one: there the mean over all positions counts
+    previous = np.where(np.isnan(previous), run["evaluated/previous"], previous)
+    names = ("triggers", "triggers_even", "uniformity")
+    measures = [previous, *(run[f"evaluated/{name}"] for name in names)]
+    seeds = np.stack(measures, -1)  # (seeds, heads, measures)
     return [[role(*map(float, head)) for head in heads] for heads in seeds]
 
 
@@ -74,9 +91,9 @@ def _heads(run: Run) -> list[Metric]:
         return [_counted(run, *each) for each in wanted]
     claim = claims.ANY_REPEATED if run.config.triggers == "random" else claims.KNOWS_TRIGGERS
     mass, even = (run[f"evaluated/{name}"][:, 1] for name in ("others", "others_even"))
-    beyond, previous = (mass - even) / (1 - even), run["evaluated/previous"][:, 0]
+    beyond = (mass - even) / (1 - even)
     return [
-        _over_seeds(run, claims.LOOKS_BACK, previous),
+        _over_seeds(run, claims.LOOKS_BACK, where_read(run).strongest[:, 0]),
         _over_seeds(run, claim, beyond),
     ]
 

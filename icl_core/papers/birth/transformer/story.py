@@ -39,8 +39,8 @@ def _which_back(run: Run, view: View) -> str:
     most, next_ = sorted(heads, key=lambda head: -head.previous)[:2]
     return (
         f"{len(_backward(run))} of {len(heads)}: head {most.name} puts {most.previous:.0%} of "
-        f"its attention on the previous character, the next of them, {next_.name}, "
-        f"{next_.previous:.0%}."
+        f"its attention on the previous character where layer 2 reads; the next of them, "
+        f"{next_.name}, {next_.previous:.0%}."
     )
 
 
@@ -126,7 +126,8 @@ BEATS = (
             _how_many,
             _which_back,
             "Every head could learn it. But whichever is ahead takes the loss down, and with it "
-            "the others' reason to follow. The paper sees the same in its Figure 11.",
+            "the others' reason to follow: they stop early or never begin. In its Figure 11 the "
+            "paper sees one.",
             ("maps", "doing", "needed", HEADLINE, MARKS),
         ),
     ),

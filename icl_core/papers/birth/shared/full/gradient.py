@@ -24,8 +24,8 @@ def loss_and_gradient(
     chunk: int | None = None,
     bfloat16: bool = False,
 ) -> tuple[dict[str, Tensor], dict[str, float]]:
-    """Gradient of the mean cross entropy over the counted positions by the weights `train`, and the
-    batch's measures.
+    """Return the gradient of the mean cross entropy over the counted positions by the weights
+    `train`, and the batch's measures.
 
     positions  "in_context" or "all"
     chunk      sequences a chunk; None: what fits the cache
@@ -45,14 +45,14 @@ def loss_and_gradient(
         targets = batch.targets[rows]
         with torch.autocast(inputs.device.type, torch.bfloat16, enabled=bfloat16):
             logits = forward({**weights, **leaves}, inputs, heads).logits.to(weights["W_U"].dtype)
-        loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none").view_as(
-            targets
-        )
-        found = torch.autograd.grad(
-            (loss * counted[rows]).sum() / count, list(leaves.values()), allow_unused=True
-        )
-        for name, slope in zip(leaves, found, strict=True):
-            slope = torch.zeros_like(leaves[name]) if slope is None else slope
+        # (chunk · T, N) and (chunk · T,) to (chunk, T)
+        loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none")
+        loss = loss.view_as(targets)
+        mean = (loss * counted[rows]).sum() / count
+        slopes = torch.autograd.grad(mean, list(leaves.values()), allow_unused=True)
+        for name, slope in zip(leaves, slopes, strict=True):
+            if slope is None:  # the loss does not depend on it
+                slope = torch.zeros_like(leaves[name])
             total[name] = total[name].add_(slope) if name in total else slope
         losses.append(loss.detach())
         right.append(hits(logits.detach(), targets))
@@ -60,8 +60,10 @@ def loss_and_gradient(
 
 
 def chunk_of(batch: Batch) -> int:
-    """Sequences that fit the cache of a CPU together; on a GPU, a quarter of the paper's batch."""
-    return max(1, (TOKENS if batch.tokens.device.type == "cpu" else 2**15) // batch.inputs.shape[1])
+    """Return how many sequences fit the cache of a CPU together; on a GPU, a quarter of the paper's
+    batch."""
+    tokens = TOKENS if batch.tokens.device.type == "cpu" else 2**15
+    return max(1, tokens // batch.inputs.shape[1])
 
 
 def _measures(
@@ -70,6 +72,8 @@ def _measures(
     batch: Batch,
     counted: Bool[Tensor, "batch T"],
 ) -> dict[str, float]:
+    """Return means over the batch, see `loss_and_gradient`."""
+
     def mean(values: Tensor, where: Tensor) -> float:
         return float(values[where].double().mean())  # NaN if there is none
 

@@ -22,8 +22,8 @@ def head_names(layers: int, heads: int) -> list[str]:
 
 
 def passes(weights: Weights, batch: Batch, heads: int) -> Iterator[tuple[Tensor, Batch, Pass]]:
-    """Return the model run over a batch, chunk by chunk: which sequences these are, they
-    themselves, what it makes of them."""
+    """Run the model over a batch in chunks that fit the cache. Yield of each chunk the indices of
+    its sequences, the sequences, and what the model makes of them."""
     for rows in torch.arange(len(batch.inputs)).split(chunk_of(batch)):
         part = batch.take(rows, batch.tokens.device)
         yield rows, part, forward(weights, part.inputs, heads)
@@ -32,21 +32,22 @@ def passes(weights: Weights, batch: Batch, heads: int) -> Iterator[tuple[Tensor,
 @torch.no_grad()
 def evaluate(weights: Weights, batch: Batch, heads: int) -> dict[str, float]:
     """Return `achieved` of a model on a batch."""
-    outcomes = [
-        loss_and_hits(found.logits, part) for _, part, found in passes(weights, batch, heads)
-    ]
+    outcomes = []
+    for _, part, outcome in passes(weights, batch, heads):
+        outcomes.append(loss_and_hits(outcome.logits, part))
     return achieved(batch, outcomes)
 
 
 @torch.no_grad()
 def look(weights: Weights, batch: Batch, heads: int) -> tuple[dict[str, float], Behaviour]:
-    """`evaluate`, and what every head does, [layers × heads]."""
+    """Return what `evaluate` returns, and what every head does, [layers × heads]."""
     outcomes = []
     measures = []
-    for _, part, found in passes(weights, batch, heads):
-        outcomes.append(loss_and_hits(found.logits, part))
-        measures.append(measure(torch.cat(found.attention, 1), part.inputs))
-    every = Measures(*(torch.cat(each) for each in zip(*measures, strict=True)))
+    for _, part, outcome in passes(weights, batch, heads):
+        outcomes.append(loss_and_hits(outcome.logits, part))
+        maps = torch.cat(outcome.attention, 1)  # (chunk, layers × heads, T, T)
+        measures.append(measure(maps, part.inputs))
+    every = Measures(*(torch.cat(chunks) for chunks in zip(*measures, strict=True)))
     assert every.previous.shape[1] == heads * layers_of(weights)
     return achieved(batch, outcomes), summary(every, batch.in_context, batch.global_)
 
@@ -54,7 +55,8 @@ def look(weights: Weights, batch: Batch, heads: int) -> tuple[dict[str, float], 
 def loss_and_hits(
     logits: Float[Tensor, "batch T N"], part: Batch
 ) -> tuple[Float[Tensor, "batch T"], Float[Tensor, "batch T"]]:
-    """Return the loss at every position, and whether the prediction is right."""
+    """Return the cross entropy at every position, in nats, and how often the prediction is right
+    there (`hits`)."""
     loss = F.cross_entropy(logits.mT, part.targets, reduction="none")
     return loss, hits(logits, part.targets)
 
@@ -65,13 +67,15 @@ def achieved(batch: Batch, outcomes: list[tuple[Tensor, Tensor]]) -> dict[str, f
 
     `outcomes` are `loss_and_hits` of the batch's parts, in order.
     """
-    loss, right = (torch.cat(each) for each in zip(*outcomes, strict=True))
-    found = {
+    losses, rights = zip(*outcomes, strict=True)
+    loss = torch.cat(losses)  # (batch, T)
+    right = torch.cat(rights)  # (batch, T)
+    shares = {
         "accuracy": share(right, batch.in_context),
         "accuracy_new": share(right, batch.in_context & (batch.targets != batch.inputs)),
         "in_context_loss": share(loss, batch.in_context),
         "global_loss": share(loss, batch.global_),
     }
-    return {name: pair[0] for name, pair in found.items()} | {
-        f"{name}_error": pair[1] for name, pair in found.items()
-    }
+    means = {name: mean for name, (mean, _) in shares.items()}
+    errors = {f"{name}_error": error for name, (_, error) in shares.items()}
+    return means | errors

@@ -50,7 +50,7 @@ def initialise(
     mlp: bool = True,
     layer_norm: bool = False,
 ) -> dict[str, Tensor]:
-    """Random weights, float32, on the generator's device.
+    """Return random weights, float32, on the generator's device.
 
     scale "paper": every entry of every matrix N(0, 1/columns), embeddings N(0, 1/d).
     scale "code": the authors' defaults: W_E and P N(0, 1); all others uniform on +-1/sqrt(columns).
@@ -58,12 +58,9 @@ def initialise(
     where = {"generator": generator, "device": generator.device}
 
     def matrix(rows: int, columns: int) -> Float[Tensor, "rows columns"]:
-        drawn = (
-            torch.randn(rows, columns, **where)
-            if scale == "paper"
-            else 2 * torch.rand(rows, columns, **where) - 1
-        )
-        return drawn * columns**-0.5
+        if scale == "paper":
+            return columns**-0.5 * torch.randn(rows, columns, **where)
+        return columns**-0.5 * (2 * torch.rand(rows, columns, **where) - 1)
 
     spread = d**-0.5 if scale == "paper" else 1.0
     weights = {"W_E": spread * torch.randn(N, d, **where), "P": spread * torch.randn(T, d, **where)}
@@ -73,12 +70,12 @@ def initialise(
             weights |= {f"W_in{layer}": matrix(WIDER * d, d), f"W_out{layer}": matrix(d, WIDER * d)}
     weights["W_U"] = matrix(N, d)
     if layer_norm:
-        read = [
-            f"{part}{layer}"
-            for layer in range(1, layers + 1)
-            for part in ("attention", "mlp")[: 1 + mlp]
-        ]
-        for name in (*read, "out"):
+        parts = []
+        for layer in range(1, layers + 1):
+            parts.append(f"attention{layer}")
+            if mlp:
+                parts.append(f"mlp{layer}")
+        for name in (*parts, "out"):
             weights |= {f"gain_{name}": torch.ones(d), f"bias_{name}": torch.zeros(d)}
     return weights
 
@@ -91,8 +88,8 @@ def layers_of(weights: Weights) -> int:
 def forward(
     weights: Weights, tokens: Int[Tensor, "batch T"], heads: int, change: Change | None = None
 ) -> Pass:
-    """Logits of the next token at every position, all attention maps (rows are queries), all head
-    outputs.
+    """Return the logits of the next token at every position, all attention maps (rows are queries)
+    and all head outputs.
 
     `change` may put something else in the place of a layer's head outputs, before W_O: an ablation,
     a patch. The sequences may be shorter than the T positions that the weights hold.
@@ -103,7 +100,8 @@ def forward(
     streams = []
     for layer in range(1, layers_of(weights) + 1):
         z, attention = attend(weights, layer, read(weights, x, f"attention{layer}"), heads)
-        z = change(layer, z) if change else z  # (batch, H, T, d/H)
+        if change:
+            z = change(layer, z)  # (batch, H, T, d/H)
         streams.append(x)
         x = after_heads(weights, layer, x, z)
         maps.append(attention)

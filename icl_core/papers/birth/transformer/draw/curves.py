@@ -1,15 +1,23 @@
 """The curves that have no place on the stage: losses, triggers against others, how far layer 1
 reaches; one layer."""
 
+import math
+
 import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.contract.experiment import Panel, Run
-from icl_core.figures import Curve, mean_of
+from icl_core.contract.experiment import CannotDraw, Panel, Run
+from icl_core.figures import Curve, colour, mean_of
 from icl_core.papers.birth.shared.behaviour import INDUCTION
 from icl_core.papers.birth.transformer.draw.stage import attends, step
-from icl_core.papers.birth.transformer.load_run import Head, last_heads, of_role
+from icl_core.papers.birth.transformer.load_run import (
+    KINDS,
+    Head,
+    heads_shown,
+    last_heads,
+    of_role,
+)
 from icl_core.papers.birth.transformer.settings import View
 
 
@@ -65,6 +73,40 @@ def groups(run: Run, view: View) -> Panel:
 def _finder(run: Run) -> Head:
     heads = last_heads(run)
     return max(of_role(heads, INDUCTION) or heads, key=lambda head: head.found)
+
+
+def where_read(run: Run, view: View) -> Panel:
+    """The authors' probe of every head but the last layer's, over the training: is its strongest
+    look one back, where the next layer reads?"""
+    snapshots = [heads_shown(run, index) for index in range(len(run.snapshot_steps))]
+    readers = [index for index, head in enumerate(snapshots[-1]) if not math.isnan(head.strongest)]
+    if not readers:
+        raise CannotDraw("No layer reads what a single layer writes.")
+    steps = np.array(run.snapshot_steps)
+    shares = np.array([[heads[index].strongest for index in readers] for heads in snapshots])
+    series = []
+    for column, index in enumerate(readers):
+        head = snapshots[-1][index]
+        kind = KINDS.get(head.role, colour("seed"))
+        series.append(Curve(f"head {head.name}", steps, shares[:, column], kind))
+    best = int(shares[-1].argmax())
+    return Panel(
+        f"Where it is read, the strongest look of {series[best].name} is one back in "
+        f"{shares[-1, best]:.0%} of cases",
+        "The probe that the authors' code logs. Take a query whose answer only the context tells, "
+        "and the position where the next layer looks most: is a head's strongest look from there "
+        "at the character before? Up to the last step it is measured in the sequence of the maps, "
+        "with few such queries; at the end over many sequences. Heads that the next layer does not "
+        "need stay low.",
+        figures.curves(
+            series,
+            "training step",
+            "strongest look is one back",
+            y_range=(0, 1.02),
+            at=step(run, view),
+        ),
+        data=pd.DataFrame({"step": steps} | {curve.name: curve.mean() for curve in series}),
+    )
 
 
 def reach(run: Run, view: View) -> Panel:

@@ -58,11 +58,11 @@ def maps(run: Run, view: View) -> Panel:
         f"{back} head{'s' * (back != 1)} find{'s' * (back == 1)} the previous character, "
         f"{found} find{'s' * (found == 1)} what followed",
         f"A map for every head, layer.head, on the first {len(tokens)} characters of one random "
-        "sequence: each row shows where a character looks. The label says what the head does "
-        "over many sequences. “Previous”: the share of its attention on the previous character. "
-        "“Followers”: the share, beyond chance, on what followed the same trigger earlier. Both "
-        f"count all {run.config.T} positions, so a stripe seen here may fade later. “Even”: it "
-        "spreads its attention over all that came before.",
+        "sequence: each row shows where a character looks. The label says what the head does. "
+        "“Previous”: the share of its attention on the previous character, at the positions that "
+        "the next layer reads; elsewhere a stripe seen here may fade. “Followers”: the share, "
+        "beyond chance, on what followed the same trigger earlier. “Even”: it spreads its "
+        "attention over all that came before.",
         figure,
     )
 
@@ -124,8 +124,8 @@ def one(run: Run, view: View) -> Panel:
         f"Head {head.name}, {when}: {head.does}" + f" ({head.strength:.0%})" * (head.role in SHORT),
         "Each row shows where one character looks. Outlined are the cells that hold what "
         "followed the same character earlier: at a trigger an induction head looks there. A "
-        "head that finds the previous character has a stripe beside the diagonal. What it does "
-        "is measured over many sequences, not read off this one.",
+        "head that finds the previous character has a stripe beside the diagonal. What it does, "
+        "as the title says, is measured over many sequences once the training has ended.",
         figures.attention(weights, tokens, where),
         note=says,
     )
@@ -164,13 +164,24 @@ def table(run: Run, view: View) -> Panel:
     snapshot = run.snapshot_at(view)
     heads = heads_shown(run, snapshot)
     rows = [
-        (head.name, head.does, head.previous, head.triggers, head.others, head.uniformity)
+        (
+            head.name,
+            head.does,
+            head.previous,
+            head.strongest,
+            head.everywhere,
+            head.triggers,
+            head.others,
+            head.uniformity,
+        )
         for head in heads
     ]
     columns = [
         "head",
         "what it does",
-        "on the previous",
+        "on the previous, where read",
+        "strongest there",
+        "on the previous, everywhere",
         "after triggers",
         "after others",
         "evenness",
@@ -178,9 +189,12 @@ def table(run: Run, view: View) -> Panel:
     even = heads[0]
     return Panel(
         f"Step {run.snapshot_steps[snapshot]}: what each head looks at",
-        "Shares of attention, means over held-out sequences: on the character before; at a "
-        "trigger that has come before, on what followed it; at any other character that comes "
-        "again, on what followed that. Evenness is the entropy as a share of its maximum. A head "
+        "Shares of attention: on the character before, at the positions that the next layer reads "
+        "(of the last layer at all); the share of these positions from which the strongest look is "
+        "there, which the authors' code logs; the same attention over all positions; at a trigger "
+        "that has come before, on what followed it; at any other character that comes again, on "
+        "what followed that. Where the next layer reads is measured, before the end, on the "
+        "sequence of the maps alone. Evenness is the entropy as a share of its maximum. A head "
         f"spread evenly would have {even.triggers_even:.2f} after triggers and "
         f"{even.others_even:.2f} after others.",
         table=pd.DataFrame(rows, columns=columns).round(3),

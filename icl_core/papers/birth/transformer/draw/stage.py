@@ -10,7 +10,7 @@ from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve, colour, mean_of
 from icl_core.figures.style import axis, layout
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, beyond
-from icl_core.papers.birth.transformer.load_run import KINDS, heads_shown, last_heads
+from icl_core.papers.birth.transformer.load_run import KINDS, Head, heads_shown, last_heads
 from icl_core.papers.birth.transformer.settings import View
 
 FRESH = "#9fb3c8"  # the fresh batch: the trained model, paler
@@ -70,15 +70,9 @@ def accuracy(run: Run, view: View) -> Panel:
 
 
 def doing(run: Run, view: View) -> Panel:
-    """What each head of the first seed comes to do: how much of its attention is on it, over the
+    """What each head of the seed shown comes to do: how much of its attention is on it, over the
     training."""
-    series, shown = [], set()
-    x = run["curve/step"][: len(run["heads/previous"])]  # all, once the training has ended
-    for index, head in enumerate(last_heads(run)):
-        label = LEGENDS.get(head.role, "neither")
-        series.append(
-            Curve(label, x, _doing(run, index, head.role), KINDS.get(head.role, colour("seed")))
-        )
+    series = [_doing(run, index, head) for index, head in enumerate(last_heads(run))]
     figure = figures.curves(
         series,
         "training step",
@@ -87,29 +81,53 @@ def doing(run: Run, view: View) -> Panel:
         at=step(run, view),
         height=figures.SEAT,
     )
+    named = set()
     for trace in figure.data:
         name = trace.get("name")
-        trace.update(
-            showlegend=bool(trace.get("showlegend", True))
-            and name in LEGENDS.values()
-            and name not in shown
-        )
-        shown |= {name} if trace["showlegend"] else set()
+        is_first = name in LEGENDS.values() and name not in named
+        trace.update(showlegend=bool(trace.get("showlegend", True)) and is_first)
+        if trace["showlegend"]:
+            named.add(name)
+    table = [
+        pd.Series(curve.mean(), curve.x, name=head.name)
+        for curve, head in zip(series, last_heads(run), strict=True)
+    ]
     return Panel(
         _doing_title(run, view),
-        "A line for every head of one seed. Heads that come to find the previous "
-        "character show their attention on it. Heads that come to find what followed a trigger "
-        "show their attention on that, beyond what even attention has. Of the others you see "
-        "the larger of the two, paler. A head that learns nothing stays low.",
+        "A line for every head of one seed. Heads that come to find the previous character show "
+        "their attention on it at the positions where the next layer reads: at each snapshot in "
+        "the sequence of the maps, at the end over many sequences. Heads that come to find what "
+        "followed a trigger show their attention on that, beyond what even attention has. Of the "
+        "others you see the larger of the two, paler. A head that learns nothing stays low.",
         figures.seated(figure),
-        data=pd.DataFrame({"step": x} | {curve.name: curve.mean() for curve in series}),
+        data=pd.concat(table, axis=1).rename_axis("step").reset_index(),
     )
 
 
-def _doing(run: Run, index: int, role: str) -> np.ndarray:
-    """One head's attention on what it comes to look at."""
-    previous, found = run["heads/previous"][:, index], _beyond(run, index)
-    return {PREVIOUS: previous, INDUCTION: found}.get(role, np.maximum(previous, found))
+def _doing(run: Run, index: int, head: Head) -> Curve:
+    """Return one head's attention on what it comes to look at.
+
+    Where the next layer reads is known at snapshots. As long as a run has but one, while it trains,
+    the attention on the previous character is the mean over all positions, at every evaluation.
+    """
+    evaluations = run["curve/step"][
+        : len(run["heads/previous"])
+    ]  # all, once the training has ended
+    found = _beyond(run, index)
+    steps = np.array(run.snapshot_steps)
+    previous = np.array([heads_shown(run, at)[index].previous for at in range(len(steps))])
+    if len(steps) < 2:
+        steps = evaluations
+        previous = run["heads/previous"][:, index]
+    label = LEGENDS.get(head.role, "neither")
+    kind = KINDS.get(head.role, colour("seed"))
+    if head.role == PREVIOUS:
+        return Curve(label, steps, previous, kind)
+    if head.role == INDUCTION:
+        return Curve(label, evaluations, found, kind)
+    return Curve(
+        label, evaluations, np.maximum(np.interp(evaluations, steps, previous), found), kind
+    )
 
 
 def _beyond(run: Run, index: int) -> np.ndarray:

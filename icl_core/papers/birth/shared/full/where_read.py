@@ -1,0 +1,56 @@
+"""Whether the heads of a layer look one back where the next layer reads.
+
+A head that finds the previous character need not do so at every position: only what the next layer
+reads counts, and it reads early positions most. The authors' code probes this while it trains
+(`score_cond_acc`): at an in-context query, take the position at which the next layer, its heads
+averaged, looks most. From there, is a head's strongest look at the position before? Here also: how
+much of its attention is there.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+
+class OneBack(NamedTuple):
+    """What heads do where the next layer reads, a value a head; NaN for those of the last layer,
+    which no layer reads.
+
+    attention  their attention on the position before, means over queries
+    strongest  the share of queries at which their strongest look is there (`score_cond_acc`)
+    """
+
+    attention: Float[np.ndarray, "*snapshots heads"]
+    strongest: Float[np.ndarray, "*snapshots heads"]
+
+
+def one_back(
+    maps: Float[Tensor, "batch all_heads T T"], asked: Bool[Tensor, "batch T"], heads: int
+) -> OneBack:
+    """Return what every head does where the next layer reads.
+
+    maps   attention of all layers' heads, those of layer 1 first; rows are queries
+    asked  the queries that count
+    heads  heads a layer
+
+    Queries from which the next layer looks at the first position are left out: nothing is before
+    it. NaN also if no query is left.
+    """
+    count = maps.shape[1]
+    attention = np.full(count, np.nan)
+    strongest = np.full(count, np.nan)
+    for start in range(0, count - heads, heads):
+        reader = maps[:, start + heads : start + 2 * heads].mean(1)  # (batch, T, T)
+        place = reader.argmax(-1)  # (batch, T): where the next layer looks most
+        counted = asked & (place > 0)  # (batch, T)
+        before = (place - 1).clamp(min=0)[..., None]  # (batch, T, 1)
+        for head in range(start, start + heads):
+            keys = place[..., None].expand_as(reader)  # (batch, T, T)
+            looks = maps[:, head].gather(1, keys)  # (batch, T, T): rows at the places read
+            on_it = looks.gather(2, before)[..., 0]  # (batch, T)
+            hits = looks.argmax(-1) == before[..., 0]  # (batch, T)
+            attention[head] = float(on_it[counted].double().mean())
+            strongest[head] = float(hits[counted].double().mean())
+    return OneBack(attention, strongest)
