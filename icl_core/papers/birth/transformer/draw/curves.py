@@ -7,16 +7,16 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.contract.experiment import CannotDraw, Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve, colour, mean_of
 from icl_core.papers.birth.shared.behaviour import INDUCTION
 from icl_core.papers.birth.transformer.draw.stage import attends, step
 from icl_core.papers.birth.transformer.load_run import (
     KINDS,
     Head,
-    heads_shown,
     last_heads,
     of_role,
+    one_back_in_example,
 )
 from icl_core.papers.birth.transformer.settings import View
 
@@ -78,26 +78,22 @@ def _finder(run: Run) -> Head:
 def where_read(run: Run, view: View) -> Panel:
     """The authors' probe of every head but the last layer's, over the training: is its strongest
     look one back, where the next layer reads?"""
-    snapshots = [heads_shown(run, index) for index in range(len(run.snapshot_steps))]
-    readers = [index for index, head in enumerate(snapshots[-1]) if not math.isnan(head.strongest)]
-    if not readers:
-        raise CannotDraw("No layer reads what a single layer writes.")
+    shares = one_back_in_example(run).strongest  # (snapshots, heads)
     steps = np.array(run.snapshot_steps)
-    shares = np.array([[heads[index].strongest for index in readers] for heads in snapshots])
+    heads = [head for head in last_heads(run) if not math.isnan(head.strongest)]
     series = []
-    for column, index in enumerate(readers):
-        head = snapshots[-1][index]
+    for index, head in enumerate(heads):  # those of the last layer, which no layer reads, are last
         kind = KINDS.get(head.role, colour("seed"))
-        series.append(Curve(f"head {head.name}", steps, shares[:, column], kind))
-    best = int(shares[-1].argmax())
+        series.append(Curve(f"head {head.name}", steps, shares[:, index], kind))
+    best = max(heads, key=lambda head: head.strongest)
     return Panel(
-        f"Where it is read, the strongest look of {series[best].name} is one back in "
-        f"{shares[-1, best]:.0%} of cases",
+        f"Where it is read, the strongest look of head {best.name} is one back in "
+        f"{best.strongest:.0%} of cases",
         "The probe that the authors' code logs. Take a query whose answer only the context tells, "
         "and the position where the next layer looks most: is a head's strongest look from there "
-        "at the character before? Up to the last step it is measured in the sequence of the maps, "
-        "with few such queries; at the end over many sequences. Heads that the next layer does not "
-        "need stay low.",
+        "at the character before? The title counts many sequences after the training, the curves "
+        "the few such queries in the sequence of the maps. Heads that the next layer does not need "
+        "stay low.",
         figures.curves(
             series,
             "training step",

@@ -10,7 +10,13 @@ from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve, colour, mean_of
 from icl_core.figures.style import axis, layout
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, beyond
-from icl_core.papers.birth.transformer.load_run import KINDS, Head, heads_shown, last_heads
+from icl_core.papers.birth.transformer.load_run import (
+    KINDS,
+    Head,
+    heads_shown,
+    last_heads,
+    one_back_in_example,
+)
 from icl_core.papers.birth.transformer.settings import View
 
 FRESH = "#9fb3c8"  # the fresh batch: the trained model, paler
@@ -95,10 +101,10 @@ def doing(run: Run, view: View) -> Panel:
     return Panel(
         _doing_title(run, view),
         "A line for every head of one seed. Heads that come to find the previous character show "
-        "their attention on it at the positions where the next layer reads: at each snapshot in "
-        "the sequence of the maps, at the end over many sequences. Heads that come to find what "
-        "followed a trigger show their attention on that, beyond what even attention has. Of the "
-        "others you see the larger of the two, paler. A head that learns nothing stays low.",
+        "their attention on it at the positions where the next layer reads, in the sequence of the "
+        "maps. Heads that come to find what followed a trigger show their attention on that, "
+        "beyond what even attention has, over many sequences. Of the others you see the larger of "
+        "the two, paler. A head that learns nothing stays low.",
         figures.seated(figure),
         data=pd.concat(table, axis=1).rename_axis("step").reset_index(),
     )
@@ -115,8 +121,8 @@ def _doing(run: Run, index: int, head: Head) -> Curve:
     ]  # all, once the training has ended
     found = _beyond(run, index)
     steps = np.array(run.snapshot_steps)
-    previous = np.array([heads_shown(run, at)[index].previous for at in range(len(steps))])
-    if len(steps) < 2:
+    previous = one_back_in_example(run).attention[:, index]
+    if len(steps) < 2 or np.isnan(previous).any():  # in the last layer, which no layer reads
         steps = evaluations
         previous = run["heads/previous"][:, index]
     label = LEGENDS.get(head.role, "neither")
