@@ -16,26 +16,26 @@ MILESTONES = {PREVIOUS: "previous", INDUCTION: "followers"}
 
 
 def measure(run: Run) -> list[Metric]:
-    """The claims that this run's setting can bear out, measured."""
+    """Return the claims that this run's setting can bear out, measured."""
     if run.config.layers == 1:
-        alone = float(run["evaluated/accuracy_error"][0])
-        return [_over_seeds(run, claims.ONE_LAYER, run["evaluated/accuracy"], alone)]
-    found = [_accuracy(run), *_one_layer(run)]
+        error = float(run["evaluated/accuracy_error"][0])
+        return [_over_seeds(run, claims.ONE_LAYER, run["evaluated/accuracy"], error)]
+    metrics = [_accuracy(run), _one_layer(run)]
     if run.config.layers == 2:
-        found += [*_heads(run), *_memories(run), *_patched(run)]
-    return found
+        metrics += [*_heads(run), *_memories(run), _patched(run)]
+    return metrics
 
 
 def milestones(run: Run) -> dict[str, float]:
-    """The training step at which a head of the first seed first does each thing."""
+    """Return the training step at which a head of the first seed first does each thing."""
     steps = {name: forms(run, wanted) for wanted, name in MILESTONES.items()}
     return {name: step for name, step in steps.items() if step is not None}
 
 
 def _over_seeds(
-    run: Run, claim: Claim, values: np.ndarray, alone: float | None = None, reason: str = ""
+    run: Run, claim: Claim, values: np.ndarray, error: float | None = None, reason: str = ""
 ) -> Metric:
-    """Return the claim measured by the mean of `values` [seeds]; `alone` is the error of one seed.
+    """Return the claim measured by the mean of `values` [seeds]; `error` is that of one seed.
 
     Three seeds decide it; where it fails, the training must have come to its end.
     """
@@ -44,22 +44,21 @@ def _over_seeds(
         undecided = still_falling(run["batch/in_context_loss"])
     if run.config.seeds < SEEDS:
         undecided = f"{SEEDS} seeds decide, and this run has {run.config.seeds}."
-    return Metric.over_seeds(claim, values, alone, undecided, reason)
+    return Metric.over_seeds(claim, values, error, undecided, reason)
 
 
 def _accuracy(run: Run) -> Metric:
-    """The accuracy on the test set."""
+    """Return the claim on the accuracy, on the test set."""
     claim = claims.RANDOM if run.config.triggers == "random" else claims.FIXED
-    alone = float(run["evaluated/accuracy_error"][0])
-    return _over_seeds(run, claim, run["evaluated/accuracy"], alone)
+    error = float(run["evaluated/accuracy_error"][0])
+    return _over_seeds(run, claim, run["evaluated/accuracy"], error)
 
 
-def _one_layer(run: Run) -> list[Metric]:
-    """How much more a single layer gets right where a count is."""
-    alone = dict(zip(run.names("attends"), run["one_layer/attends"].tolist(), strict=True))
-    return [
-        _over_seeds(run, claims.COUNTING, np.array([alone["where_right"] - alone["where_wrong"]]))
-    ]
+def _one_layer(run: Run) -> Metric:
+    """Return how much more a single layer gets right where a count is right."""
+    measures = dict(zip(run.names("attends"), run["one_layer/attends"].tolist(), strict=True))
+    difference = measures["where_right"] - measures["where_wrong"]
+    return _over_seeds(run, claims.COUNTING, np.array([difference]))
 
 
 def where_read(run: Run) -> OneBack:
@@ -85,12 +84,15 @@ def roles(run: Run) -> list[list[str]]:
 
 
 def _heads(run: Run) -> list[Metric]:
-    """What the heads of both layers do, means over seeds."""
+    """Return what the heads of both layers do, means over seeds."""
     if run.config.heads > 1:
-        wanted = ((claims.ONE_PREVIOUS, "1.", PREVIOUS), (claims.SHARED_INDUCTION, "2.", INDUCTION))
-        return [_counted(run, *each) for each in wanted]
+        return [
+            _count(run, claims.ONE_PREVIOUS, layer=1, wanted=PREVIOUS),
+            _count(run, claims.SHARED_INDUCTION, layer=2, wanted=INDUCTION),
+        ]
     claim = claims.ANY_REPEATED if run.config.triggers == "random" else claims.KNOWS_TRIGGERS
-    mass, even = (run[f"evaluated/{name}"][:, 1] for name in ("others", "others_even"))
+    mass = run["evaluated/others"][:, 1]  # (seeds,): of layer 2's head
+    even = run["evaluated/others_even"][:, 1]
     beyond = (mass - even) / (1 - even)
     return [
         _over_seeds(run, claims.LOOKS_BACK, where_read(run).strongest[:, 0]),
@@ -98,25 +100,19 @@ def _heads(run: Run) -> list[Metric]:
     ]
 
 
-def _counted(run: Run, claim: Claim, layer: str, wanted: str) -> Metric:
-    """How many heads of a layer do one thing."""
-    names = run.names("heads")
-    counts = np.array(
-        [
-            sum(
-                name.startswith(layer) and each == wanted
-                for name, each in zip(names, heads, strict=True)
-            )
-            for heads in roles(run)
-        ],
-        float,
-    )
-    return _over_seeds(run, claim, counts)
+def _count(run: Run, claim: Claim, layer: int, wanted: str) -> Metric:
+    """Return how many heads of a layer do one thing."""
+    heads = run.config.heads
+    of_layer = slice((layer - 1) * heads, layer * heads)
+    counts = [roles_of_seed[of_layer].count(wanted) for roles_of_seed in roles(run)]
+    return _over_seeds(run, claim, np.array(counts, float))
 
 
 def _memories(run: Run) -> list[Metric]:
-    """The least of three recalls after the training, each the mean over seeds; of random triggers,
-    for with fixed ones W_K2 chooses among K only."""
+    """Return the least of three recalls after the training, each the mean over seeds.
+
+    Only for random triggers: with fixed ones W_K2 chooses among K alone.
+    """
     if run.config.triggers != "random":
         return []
     recalls = [run[f"curve/recall_{name}"][:, -1] for name in ("W_O2", "W_K2", "W_K1_early")]
@@ -124,9 +120,9 @@ def _memories(run: Run) -> list[Metric]:
     return [_over_seeds(run, claims.MEMORIES, least)]
 
 
-def _patched(run: Run) -> list[Metric]:
-    """How often the model says the other output when one head of layer 1 is patched, beyond how
-    often it does so as it is."""
-    patch = run["effect/patch"][:, 3]
-    most = patch[1 : 1 + run.config.heads].max() - patch[0]
-    return [_over_seeds(run, claims.CARRIED_BY_SECOND, np.array([most]))]
+def _patched(run: Run) -> Metric:
+    """Return how often the model says the other output when one head of layer 1 is patched, beyond
+    how often it does so as it is."""
+    other = run["effect/patch"][:, 3]  # (1 + heads,): as it is, then with each head patched
+    most = other[1 : 1 + run.config.heads].max() - other[0]
+    return _over_seeds(run, claims.CARRIED_BY_SECOND, np.array([most]))

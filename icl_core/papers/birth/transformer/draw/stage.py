@@ -26,30 +26,31 @@ LEGENDS = {PREVIOUS: "previous", INDUCTION: "followers"}
 
 
 def step(run: Run, view: View) -> float | None:
-    """The training step shown, if there are snapshots."""
+    """Return the training step shown, if there are snapshots."""
     return run.step(view) if run.snapshot_steps else None
 
 
 def accuracy_at(run: Run, at: float, name: str = "accuracy") -> float:
-    """The mean over seeds of a curve at a training step, which may lie between two evaluations."""
+    """Return the mean over seeds of a curve at a training step, which may lie between two
+    evaluations."""
     return float(np.interp(at, run["curve/step"], mean_of(run[f"curve/{name}"])))
 
 
 def accuracy(run: Run, view: View) -> Panel:
-    """In-context accuracy over training, beside what simpler predictors reach."""
-    x, at, curve = run["curve/step"], step(run, view), run["curve/accuracy"]
+    """Draw the in-context accuracy over training, beside what simpler predictors reach."""
+    x = run["curve/step"]
+    at = step(run, view)
+    curve = run["curve/accuracy"]
     error = mean_of(run["curve/accuracy_error"]) if len(curve) == 1 else None
     batch = run["batch/in_context_accuracy"]
     series = [
         Curve("fresh batch", np.arange(batch.shape[1]), batch, FRESH),
         Curve("held-out", x, curve, "trained", error=error),
     ]
-    known = {name: run.tensors.get(f"baseline/{name}") for name in BASELINES}
-    lines = [
-        (BASELINES[name], float(value[0]), "floor")
-        for name, value in known.items()
-        if value is not None
-    ]
+    lines = []
+    for name, label in BASELINES.items():
+        if f"baseline/{name}" in run.tensors:  # one layer is measured last
+            lines.append((label, float(run[f"baseline/{name}"][0]), "floor"))
     figure = figures.curves(
         series,
         "training step",
@@ -76,8 +77,8 @@ def accuracy(run: Run, view: View) -> Panel:
 
 
 def doing(run: Run, view: View) -> Panel:
-    """What each head of the seed shown comes to do: how much of its attention is on it, over the
-    training."""
+    """Draw what each head of the seed shown comes to do: how much of its attention is on it, over
+    the training."""
     series = [_doing(run, index, head) for index, head in enumerate(last_heads(run))]
     figure = figures.curves(
         series,
@@ -137,28 +138,33 @@ def _doing(run: Run, index: int, head: Head) -> Curve:
 
 
 def _beyond(run: Run, index: int) -> np.ndarray:
-    masses = zip(run["heads/triggers"][:, index], run["heads/triggers_even"][:, index], strict=True)
-    return np.array([beyond(float(mass), float(even)) for mass, even in masses])
+    """Return how far one head's attention on followers is beyond a uniform one's, [evaluations]."""
+    masses = run["heads/triggers"][:, index].tolist()
+    even = run["heads/triggers_even"][:, index].tolist()
+    return np.array(list(map(beyond, masses, even)))
 
 
 def _doing_title(run: Run, view: View) -> str:
     if not run.snapshot_steps:
         return "What the heads do"
     heads = heads_shown(run, run.snapshot_at(view))
-    back, found = max(head.previous for head in heads), max(head.found for head in heads)
-    return f"Heads reach {back:.0%} previous, {found:.0%} followers"
+    previous = max(head.previous for head in heads)
+    followers = max(head.found for head in heads)
+    return f"Heads reach {previous:.0%} previous, {followers:.0%} followers"
 
 
 def needed(run: Run, view: View) -> Panel:
-    """Accuracy with each head alone replaced by its mean output, after the training."""
-    heads, found = last_heads(run), run["effect/mean"]
-    whole, left = float(found[0, 0]), found[1:, 0].tolist()
+    """Draw the accuracy with each head alone replaced by its mean output, after the training."""
+    heads = last_heads(run)
+    effect = run["effect/mean"]  # (1 + heads, measures): as it is, then without each head
+    whole = float(effect[0, 0])
+    left = effect[1:, 0].tolist()
     kinds = [KINDS.get(head.role, colour("seed")) for head in heads]
     figure = figures.bars(
         [head.name for head in heads],
         left,
         "in-context accuracy",
-        errors=found[1:, 1].tolist(),
+        errors=effect[1:, 1].tolist(),
         kinds=kinds,
         y_range=(0, 1.05),
         lines=[("all heads", whole, "trained")],
@@ -178,14 +184,16 @@ def needed(run: Run, view: View) -> Panel:
 
 
 def counting(run: Run, view: View) -> Panel:
-    """Where naming the character that comes up more often than usual is right, and
-    where it is not."""
+    """Draw how often the models are right where naming the character that comes up more often than
+    usual is right, and where it is not."""
     alone, model = attends(run)
-    shown = {"one layer": ("layer 4", alone)} if alone else {}
-    shown |= {"this model" if alone else "one layer": ("trained", model)}
+    models = {"one layer": ("layer 4", alone)} if alone else {}
+    models["this model" if alone else "one layer"] = ("trained", model)
     figure = Figure(layout=layout(figures.SEAT, barmode="group", bargap=0.3))
-    for name, (kind, found) in shown.items():
-        values = [found[side] for side in SIDES.values()]
+    rows = {}
+    for name, (kind, measures) in models.items():
+        values = [measures[side] for side in SIDES.values()]
+        rows[name] = values
         texts = [f"{value:.0%}" for value in values]
         bar = Trace(
             "bar", x=list(SIDES), y=values, name=name, marker={"color": colour(kind)}, text=texts
@@ -196,23 +204,25 @@ def counting(run: Run, view: View) -> Panel:
     figure.update_yaxes(axis("in-context accuracy", range=[0, 1.1])).update_xaxes(
         axis(showgrid=False)
     )
-    seen = alone or model
+    single = alone or model
     return Panel(
-        f"Where counting fails, one layer gets {seen['where_wrong']:.0%}",
+        f"Where counting fails, one layer gets {single['where_wrong']:.0%}",
         "A trigger's output comes whenever its trigger does. So a guess can do without order: "
         "name the character that has come up most beyond its usual frequency. It is right "
-        f"{seen['guess']:.0%} of the time. The bars show how often the models are right where "
+        f"{single['guess']:.0%} of the time. The bars show how often the models are right where "
         "this guess is, and where it is not, after the training. Without a head that finds the "
         "previous character the second bar stays near zero.",
         figures.seated(figure),
-        data=pd.DataFrame(
-            {name: [found[side] for side in SIDES.values()] for name, (_, found) in shown.items()}
-        ),
+        data=pd.DataFrame(rows),
     )
 
 
 def attends(run: Run) -> tuple[dict[str, float] | None, dict[str, float]]:
-    """`attends/values` by name, of the single layer beside the model and of the model."""
-    names, alone = run.names("attends"), run.tensors.get("one_layer/attends")
+    """Return `attends/values` by name: of the single layer beside the model, None if there is none,
+    and of the model."""
+    names = run.names("attends")
     model = dict(zip(names, run["attends/values"].tolist(), strict=True))
-    return None if alone is None else dict(zip(names, alone.tolist(), strict=True)), model
+    alone = run.tensors.get("one_layer/attends")
+    if alone is None:
+        return None, model
+    return dict(zip(names, alone.tolist(), strict=True)), model
