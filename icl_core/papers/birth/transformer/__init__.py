@@ -32,30 +32,36 @@ from icl_core.training.loop import evaluations
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: the model's accuracy at the step shown, and what its heads do."""
+    """Return what you see: the model's accuracy at the step shown, and what its heads do."""
     snapshot = run.snapshot_at(view)
-    step, shown = run.snapshot_steps[snapshot], heads_shown(run, snapshot)
-    back, found = (len(of_role(shown, role)) for role in (PREVIOUS, INDUCTION))
+    step = run.snapshot_steps[snapshot]
     when = f"After {step} steps" if step else "Before training"
     right = f"{stage.accuracy_at(run, step):.0%} are right in context"
-    heads = (
-        f"{back} of {len(shown)} heads find{'s' * (back == 1)} the previous character, {found} "
-        f"find{'s' * (found == 1)} what followed"
-    )
+    heads = heads_shown(run, snapshot)
+    if len(heads) == 1:
+        return f"{when}, {right}, with a single head."
+    previous = len(of_role(heads, PREVIOUS))
+    induction = len(of_role(heads, INDUCTION))
     return (
-        f"{when}, {right}: {heads}." if len(shown) > 1 else f"{when}, {right}, with a single head."
+        f"{when}, {right}: {previous} of {len(heads)} heads find{'s' * (previous == 1)} the "
+        f"previous character, {induction} find{'s' * (induction == 1)} what followed."
     )
 
 
 def cost(config: Config) -> float:
-    """Giga-operations of a run: its trainings with their evaluations, and a single layer's."""
-    found = config.seeds * _training(config)
-    return (found + (_training(one_layer(config)) if config.layers > 1 else 0)) / 1e9
+    """Return the giga-operations of a run: its trainings with their evaluations, and a single
+    layer's."""
+    operations = config.seeds * _training(config)
+    if config.layers > 1:
+        operations += _training(one_layer(config))
+    return operations / 1e9
 
 
 def _training(config: Config) -> float:
-    """Operations of a training; an evaluation is forward alone, a third of a step, on 256
-    sequences, and 1,024 last."""
+    """Return the operations of a training.
+
+    An evaluation is forward alone, a third of a step, on 256 sequences, and on 1,024 last.
+    """
     attention = 2 * config.layers * config.T * config.d
     per_token = 6 * (
         attention + (4 + 8 * config.mlp) * config.layers * config.d**2 + config.N * config.d
@@ -73,12 +79,12 @@ FOLLOWED = ("sequence", "marked", "followed")
 
 
 def two_layers(config: Config) -> bool:
-    """Whether the layers are those of an induction head."""
+    """Return whether the layers are those of an induction head."""
     return config.layers == 2
 
 
 def many_layers(config: Config) -> bool:
-    """Whether some layer is read by another."""
+    """Return whether some layer is read by another."""
     return config.layers > 1
 
 

@@ -148,9 +148,10 @@ def example_maps(run: Run, snapshot: int) -> np.ndarray:
     """
     if run.finished and snapshot == len(run.snapshot_steps) - 1:
         with torch.no_grad():
-            found = forward(final_weights(run), example_inputs(run)[None], run.config.heads)
-        return torch.cat(found.attention, 1)[0].numpy()
-    packed, T = run["reading/attention"][snapshot], len(run.names("sequence"))
+            outcome = forward(final_weights(run), example_inputs(run)[None], run.config.heads)
+        return torch.cat(outcome.attention, 1)[0].numpy()
+    packed = run["reading/attention"][snapshot]  # (heads, T (T + 1) / 2)
+    T = len(run.names("sequence"))
     maps = np.zeros((len(packed), T, T), np.float32)
     maps[:, *np.tril_indices(T)] = packed.astype(np.float32) / 255
     return maps

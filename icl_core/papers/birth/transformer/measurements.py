@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from icl_core.contract.experiment import names
@@ -37,102 +38,116 @@ class Asked:
 
 
 def example(task: Task) -> Shown:
-    """The sequence on the stage: the first of a hundred that asks the context often enough and has
-    no output that is a trigger, which may lock a sequence in a circle."""
-    every = [choose(task, Asked(number)) for number in range(100)]
-    good = (each for each in every if int(each.in_context[:LOOKED].sum()) >= WANTED and _free(each))
-    return next(good, every[0])
-
-
-def _free(shown: Shown) -> bool:
-    return not set(shown.truth) & set(shown.truth.values())
+    """Return the sequence on the stage: the first of a hundred that asks the context often enough
+    and has no output that is a trigger, which may lock a sequence in a circle."""
+    sequences = [choose(task, Asked(number)) for number in range(100)]
+    for sequence in sequences:
+        asks_often = int(sequence.in_context[:LOOKED].sum()) >= WANTED
+        has_no_circle = not set(sequence.truth) & set(sequence.truth.values())
+        if asks_often and has_no_circle:
+            return sequence
+    return sequences[0]
 
 
 @torch.no_grad()
 def example_readings(config: Config, snapshots: Sequence[Weights]) -> dict[str, np.ndarray]:
-    """Of the example at every snapshot: `reading/attention` [snapshots, heads, T (T + 1) / 2], the
-    maps' lower halves row by row in parts of 255; `reading/predicted`, an index into
-    `names/characters`, and its `/probability` [snapshots, T]; `example/in_context` and
-    `example/truth` [T], -1 where the context does not tell."""
+    """Return of the example
+
+    reading/attention                 [snapshots, heads, T (T + 1) / 2], the maps' lower halves row
+                                      by row in parts of 255
+    reading/predicted                 [snapshots, T], the likeliest next token, an index into
+                                      `names/characters`
+    reading/probability               [snapshots, T], its probability
+    example/in_context, example/truth [T], -1 where the context does not tell
+    names/sequence, names/characters
+    """
     task = task_of(config)
-    shown = example(task)
-    inputs, inside = shown.inputs, shown.in_context.numpy()
-    found = [
-        forward(weights, inputs[None].to(weights["W_E"].device), config.heads)
-        for weights in snapshots
-    ]
+    sequence = example(task)
+    inputs = sequence.inputs
+    inside = sequence.in_context.numpy()
     rows, columns = np.tril_indices(len(inputs))
-    maps = [torch.cat(each.attention, 1)[0].cpu().numpy()[:, rows, columns] for each in found]
-    chances = np.stack(
-        [each.logits[0].softmax(-1).cpu().numpy() for each in found]
-    )  # [snapshots, T, N]
-    truth = [
-        shown.truth[token] if known else -1
-        for token, known in zip(inputs.tolist(), inside, strict=True)
-    ]
+    maps = []
+    chances = []
+    for weights in snapshots:
+        outcome = forward(weights, inputs[None].to(weights["W_E"].device), config.heads)
+        attention = torch.cat(outcome.attention, 1)[0].cpu().numpy()  # (heads, T, T)
+        maps.append(attention[:, rows, columns])
+        chances.append(outcome.logits[0].softmax(-1).cpu().numpy())  # (T, N)
+    probabilities = np.stack(chances)  # (snapshots, T, N)
+    truth = []
+    for token, known in zip(inputs.tolist(), inside, strict=True):
+        truth.append(sequence.truth[token] if known else -1)
     return {
         "reading/attention": np.rint(255 * np.array(maps)).astype(np.uint8),
-        "reading/predicted": chances.argmax(-1).astype(np.int16),
-        "reading/probability": chances.max(-1).astype(np.float16),
+        "reading/predicted": probabilities.argmax(-1).astype(np.int16),
+        "reading/probability": probabilities.max(-1).astype(np.float16),
         "example/in_context": inside,
         "example/truth": np.array(truth, np.int16),
-        "names/sequence": names(shown.characters),
+        "names/sequence": names(sequence.characters),
         "names/characters": names(task.characters),
     }
 
 
 def heads_of(config: Config) -> list[tuple[int, int]]:
-    """All heads as (layer, head), in the order of their ids."""
+    """Return all heads as (layer, head), in the order of their ids."""
     return [pair_of(name) for name in head_names(config.layers, config.heads)]
 
 
 def pair_of(name: str) -> tuple[int, int]:
-    """A head's layer and number, counted from 1, by its id."""
+    """Return a head's layer and number, counted from 1, by its id."""
     layer, head = name.split(".")
     return int(layer), int(head)
 
 
 def head_effects(config: Config, weights: Weights) -> dict[str, np.ndarray]:
-    """`effect/mean`, `/zero`, `/patch` [1 + heads, measures]: the model as it is, then each head
-    alone replaced."""
+    """Return `effect/mean`, `effect/zero`, `effect/patch` [1 + heads, measures]: the model as it
+    is, then each head alone replaced; and `names/measures`."""
     task = task_of(config)
     bench = Bench(weights, task, held_out(task, POSITIONS // config.T), config.heads)
-    found = each_alone(bench, heads_of(config))
-    return {
-        **{f"effect/{way}": values for way, values in found.items()},
-        "names/measures": names(MEASURES),
-    }
+    effects = each_alone(bench, heads_of(config))
+    arrays = {f"effect/{way}": values for way, values in effects.items()}
+    return {**arrays, "names/measures": names(MEASURES)}
 
 
 @torch.no_grad()
 def attending(config: Config, weights: Weights) -> dict[str, np.ndarray]:
-    """`attends/values` in the order of `names/attends`, over in-context predictions: how often the
-    guess `unusual` is right; how often the model names the same; how often it is right, in all,
-    where the guess is, where it is not; how often it names the likeliest bigram. And
-    `position/previous` [heads, T], the mass on t - 1 at every position."""
+    """Return what a model attends to and predicts in context.
+
+    attends/values     in the order of `names/attends`, shares of in-context predictions: the guess
+                       `unusual` is right; the model names the same; it is right, in all, where the
+                       guess is, where it is not; it names the likeliest bigram
+    position/previous  [heads, T], the attention on t - 1 at every position
+    """
     task = task_of(config)
-    batch, guesses, right, masses = held_out(task, WATCHED), [], [], []
-    for _, part, found in passes(weights, batch, config.heads):
-        guesses.append(found.logits.argmax(-1))
-        right.append(hits(found.logits, part.targets))
-        masses.append(on_previous(torch.cat(found.attention, 1)))
+    batch = held_out(task, WATCHED)
+    predicted = []
+    right = []
+    masses = []
+    for _, part, outcome in passes(weights, batch, config.heads):
+        predicted.append(outcome.logits.argmax(-1))
+        right.append(hits(outcome.logits, part.targets))
+        masses.append(on_previous(torch.cat(outcome.attention, 1)))
     return {
-        "attends/values": _compared(task, batch, torch.cat(guesses), torch.cat(right)),
+        "attends/values": _shares(task, batch, torch.cat(predicted), torch.cat(right)),
         "names/attends": names(ATTENDS),
         "position/previous": by_position(torch.cat(masses)).cpu().numpy().astype(np.float32),
     }
 
 
-def _compared(task: Task, batch: Batch, model: Tensor, right: Tensor) -> np.ndarray:
-    guess = unusual(task, batch.inputs).argmax(-1).to(model.device)
-    hit, inside = guess == batch.targets, batch.in_context
-    bigram = task.bigram.argmax(1).to(model.device)[batch.inputs]
-    found = {
-        "guess": share(hit, inside),
-        "agrees": share(model == guess, inside),
+def _shares(
+    task: Task, batch: Batch, predicted: Int[Tensor, "batch T"], right: Float[Tensor, "batch T"]
+) -> np.ndarray:
+    """Return the shares of `attending` in the order of ATTENDS."""
+    guess = unusual(task, batch.inputs).argmax(-1).to(predicted.device)  # (batch, T)
+    is_hit = guess == batch.targets
+    inside = batch.in_context
+    bigram = task.bigram.argmax(1).to(predicted.device)[batch.inputs]  # (batch, T)
+    shares = {
+        "guess": share(is_hit, inside),
+        "agrees": share(predicted == guess, inside),
         "right": share(right, inside),
-        "where_right": share(right, inside & hit),
-        "where_wrong": share(right, inside & ~hit),
-        "bigram": share(model == bigram, inside),
+        "where_right": share(right, inside & is_hit),
+        "where_wrong": share(right, inside & ~is_hit),
+        "bigram": share(predicted == bigram, inside),
     }
-    return np.array([found[name][0] for name in ATTENDS], np.float32)
+    return np.array([shares[name][0] for name in ATTENDS], np.float32)

@@ -22,15 +22,15 @@ from icl_core.papers.birth.transformer.settings import View
 
 
 def losses(run: Run, view: View) -> Panel:
-    """In-context and global loss over training (Figure 10, left)."""
+    """Draw the in-context and the global loss over training (Figure 10, left)."""
     x = run["curve/step"]
     series = [
         Curve("in context", x, run["curve/in_context_loss"], "trained"),
         Curve("global", x, run["curve/global_loss"], "layer 4", dash="dash"),
     ]
-    first, last = (mean_of(run["curve/in_context_loss"])[at] for at in (0, -1))
+    mean = mean_of(run["curve/in_context_loss"])
     return Panel(
-        f"In-context loss falls from {first:.2f} to {last:.2f} nats"
+        f"In-context loss falls from {mean[0]:.2f} to {mean[-1]:.2f} nats"
         if run.finished
         else "Losses so far",
         "In-context loss: where only the context tells the next character. Global loss: where "
@@ -42,10 +42,11 @@ def losses(run: Run, view: View) -> Panel:
 
 
 def groups(run: Run, view: View) -> Panel:
-    """Of the head that finds most, the attention on followers at triggers against other characters
-    that come again."""
-    head, heads = _finder(run), run.names("heads")
-    x, at = run["curve/step"], heads.index(head.name)
+    """Draw, of the head that finds most, the attention on followers at triggers against other
+    characters that come again."""
+    head = _finder(run)
+    at = run.names("heads").index(head.name)
+    x = run["curve/step"]
     series = [
         Curve("at triggers", x, run["heads/triggers"][:, at], "layer 2"),
         Curve("even", x, run["heads/triggers_even"][:, at], "layer 2", "dot"),
@@ -71,13 +72,14 @@ def groups(run: Run, view: View) -> Panel:
 
 
 def _finder(run: Run) -> Head:
+    """Return the head that finds most of what followed triggers."""
     heads = last_heads(run)
     return max(of_role(heads, INDUCTION) or heads, key=lambda head: head.found)
 
 
 def where_read(run: Run, view: View) -> Panel:
-    """The authors' probe of every head but the last layer's, over the training: is its strongest
-    look one back, where the next layer reads?"""
+    """Draw the authors' probe of every head but the last layer's, over the training: is its
+    strongest look one back, where the next layer reads?"""
     shares = one_back_in_example(run).strongest  # (snapshots, heads)
     steps = np.array(run.snapshot_steps)
     heads = [head for head in last_heads(run) if not math.isnan(head.strongest)]
@@ -106,20 +108,24 @@ def where_read(run: Run, view: View) -> Panel:
 
 
 def reach(run: Run, view: View) -> Panel:
-    """The mass on the previous character by position, of the head that looks back most and of its
-    layer's mean."""
+    """Draw the attention on the previous character by position, of the head that looks back most
+    and of its layer's mean."""
     heads = last_heads(run)
     best = int(np.argmax([head.previous for head in heads]))
-    masses, head, T = run["position/previous"], heads[best], run.config.T
-    x, layer = np.arange(1, T + 1), best // run.config.heads
+    head = heads[best]
+    layer = best // run.config.heads
+    masses = run["position/previous"]  # (heads, T)
+    x = np.arange(1, run.config.T + 1)
     series = [Curve(f"head {head.name}", x, masses[best], "layer 1")]
     if run.config.heads > 1:
-        every = masses[layer * run.config.heads : (layer + 1) * run.config.heads].mean(0)
-        series.append(Curve(f"mean of layer {layer + 1}", x, every, "layer 1", "dot"))
-    first, last = masses[best, 1:17].mean(), masses[best, -16:].mean()
+        of_layer = slice(layer * run.config.heads, (layer + 1) * run.config.heads)
+        mean = masses[of_layer].mean(0)
+        series.append(Curve(f"mean of layer {layer + 1}", x, mean, "layer 1", "dot"))
+    early = masses[best, 1:17].mean()
+    late = masses[best, -16:].mean()
     return Panel(
-        f"Head {head.name} puts {first:.0%} of its attention on the previous character early, "
-        f"{last:.0%} late",
+        f"Head {head.name} puts {early:.0%} of its attention on the previous character early, "
+        f"{late:.0%} late",
         "After the training: the attention on the previous character by the position that it is "
         "asked at, the mean over held-out sequences; early and late are the first and the last "
         "16. A head that had stored all positions alike would draw a level line; one that spreads "
@@ -132,7 +138,7 @@ def reach(run: Run, view: View) -> Panel:
 
 
 def one_layer(run: Run, view: View) -> Panel:
-    """What a single layer attends to and predicts, beside this model."""
+    """Tabulate what a single layer attends to and predicts, beside this model."""
     alone, model = attends(run)
     head = _finder(run)
     rows = [
