@@ -23,14 +23,17 @@ SAYS = (
 def _memory(name: str, run: Run, view: View) -> list[Map]:
     task = task_of(run.config)
     weights = constructed(run.config, run.config.d, view.cross_talk)
-    (found,) = explanations.memory(name, weights, task)
+    (whole,) = explanations.memory(name, weights, task)
     stored = memory(name, weights, task)
-    if view.cross_talk != "kept" or len(found.rows) < len(
+    if view.cross_talk != "kept" or len(whole.rows) < len(
         stored.V
     ):  # no plain sum, or a map of blocks
-        return [found]
+        return [whole]
     return [
-        replace(found, explain=partial(_pairs, found, stored, _scale(name, run.config, stored)))
+        replace(
+            whole,
+            explain=partial(_pairs, whole, stored, _scale(name, run.config, stored)),
+        )
     ]
 
 
@@ -40,20 +43,27 @@ def _scale(name: str, config: Config, stored: Memory) -> float:
     return (config.output if name == "W_O2" else config.logit * math.sqrt(config.d)) / norms
 
 
-def _pairs(found: Map, stored: Memory, scale: float, row: int, column: int) -> Explanation:
+def _pairs(whole: Map, stored: Memory, scale: float, row: int, column: int) -> Explanation:
     """Return a reading as what each stored pair answers."""
-    shift = len(found.rows) - len(stored.V)
+    shift = len(whole.rows) - len(stored.V)
     V = stored.V.double()
     U = stored.U.double()
     answers = (scale * (V @ V[row - shift]) * (U @ U[column])).tolist()
     own = {row - shift, column}
     terms = [
-        Term(f"pair {found.rows[k + shift]}", answer, "its own" if {k} == own else "cross-talk")
+        Term(
+            f"pair {whole.rows[k + shift]}",
+            answer,
+            "its own" if {k} == own else "cross-talk",
+        )
         for k, answer in enumerate(answers)
     ]
-    shown = found.explain(row, column)
+    explanation = whole.explain(row, column)
     return replace(
-        shown, says=f"{shown.says} {SAYS}", terms=largest(terms, "other pairs"), joined=SUM
+        explanation,
+        says=f"{explanation.says} {SAYS}",
+        terms=largest(terms, "other pairs"),
+        joined=SUM,
     )
 
 

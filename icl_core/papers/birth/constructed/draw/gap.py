@@ -79,13 +79,13 @@ def _compared(run: Run) -> pd.DataFrame:
 
 def _row(way: str | None, measures: dict[str, np.ndarray], label: str = "") -> dict[str, Any]:
     """Means over embeddings; the error is theirs, or of one of them that of its evaluation."""
-    found: dict[str, Any] = {"model": label, "kind": GREY}
+    row: dict[str, Any] = {"model": label, "kind": GREY}
     if way is not None:
-        found["model"], found["kind"], _ = style(way)
+        row["model"], row["kind"], _ = style(way)
     single = float(measures["error"][0]) if "error" in measures else np.nan
     error = standard_error(measures["accuracy"])
     means = {name: float(values.mean()) for name, values in measures.items() if name != "error"}
-    return {**found, **means, "error": single if error is None else error}
+    return {**row, **means, "error": single if error is None else error}
 
 
 def _talk(table: pd.DataFrame) -> str:

@@ -19,11 +19,11 @@ def readings_panel(run: Run, view: View) -> Panel:
     """One memory's readings as constructed and cleaned."""
     task = task_of(run.config)
     built = [constructed(run.config, run.config.d, talk) for talk in ("kept", "stream")]
-    found, without = (memory_scores(view.memory, weights, task) for weights in built)
-    (first, second) = (each.matrix.numpy() for each in (found, without))
+    scores, without = (memory_scores(view.memory, weights, task) for weights in built)
+    (first, second) = (each.matrix.numpy() for each in (scores, without))
     (value, formed) = READ[view.memory]
-    titles = {"row_title": found.row_kind, "column_title": found.column_kind, "titles": TITLES}
-    figure = figures.triple(first, second, None, found.rows, found.columns, value, **titles)
+    titles = {"row_title": scores.row_kind, "column_title": scores.column_kind, "titles": TITLES}
+    figure = figures.triple(first, second, None, scores.rows, scores.columns, value, **titles)
     kept, clean = (
         float(at_d(run, f"talk_{view.memory}_{talk}").mean()) for talk in ("kept", "stream")
     )
@@ -33,7 +33,7 @@ def readings_panel(run: Run, view: View) -> Panel:
         f"{formed} Off the diagonal you see cross-talk among stored pairs. The map does not "
         "show what the rest of the stream adds; the title counts it.",
         figure,
-        data=pd.DataFrame(first.round(4), index=found.rows, columns=found.columns).reset_index(
+        data=pd.DataFrame(first.round(4), index=scores.rows, columns=scores.columns).reset_index(
             names="row"
         ),
     )

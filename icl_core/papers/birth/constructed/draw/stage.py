@@ -59,14 +59,14 @@ def _trained(d: int, accuracy: float) -> Trace:
 
 def first(run: Run, view: View) -> Panel:
     """Layer 1's attention on the sequence."""
-    found, _, sequence = reading(run, view)
-    return stage.first(found, sequence)
+    outcome, _, sequence = reading(run, view)
+    return stage.first(outcome, sequence)
 
 
 def second(run: Run, view: View) -> Panel:
     """Layer 2's attention on the sequence, and what the construction predicts."""
-    found, _, sequence = reading(run, view)
-    return stage.second(found, sequence)
+    outcome, _, sequence = reading(run, view)
+    return stage.second(outcome, sequence)
 
 
 def reading(run: Run, view: View) -> tuple[Reading, Weights, Shown]:
@@ -79,7 +79,7 @@ def reading(run: Run, view: View) -> tuple[Reading, Weights, Shown]:
 def _memory(name: str, run: Run, view: View) -> Panel:
     """Draw a memory as readings of all pairs; beside its recall, what it picks up from the streams
     it meets."""
-    found = memory_scores(
+    scores = memory_scores(
         name, constructed(run.config, run.config.d, view.cross_talk), task_of(run.config)
     )
     right, talk = (
@@ -90,7 +90,8 @@ def _memory(name: str, run: Run, view: View) -> Panel:
         "Off the diagonal you see cross-talk among stored pairs. The title counts what the whole "
         "stream adds."
     )
-    return stage.memory(name, found, found, f"is {right:.0%} right, cross-talk {talk:.0%}", more)
+    title = f"is {right:.0%} right, cross-talk {talk:.0%}"
+    return stage.memory(name, scores, scores, title, more)
 
 
 w_k1, w_k2, w_o2 = (partial(_memory, name) for name in ("W_K1", "W_K2", "W_O2"))

@@ -110,16 +110,16 @@ def global_loss(run: Run, view: View) -> Panel:
         for talk in SHOWN
     ]
     bigrams = float(run["baseline/bigrams_loss"][0])
-    found = float(at_d(run, "global_loss_kept").mean())
+    loss = float(at_d(run, "global_loss_kept").mean())
     guess = math.log(run.config.N)
     lines = [("uniform guess", guess, "floor"), ("the bigrams", bigrams, "floor")]
     top = 1.2 * max(guess, *(float(np.nanmax(curve.mean())) for curve in series))
     figure = over_widths(
         run, series, "global loss, nats", lines=lines, log_y=True, y_range=(0.8 * bigrams, top)
     )
-    side = "above" if found > guess else "below"
+    side = "above" if loss > guess else "below"
     return Panel(
-        f"At d = {run.config.d} the global loss is {found:.1f} nats, {side} a uniform guess's "
+        f"At d = {run.config.d} the global loss is {loss:.1f} nats, {side} a uniform guess's "
         f"{guess:.1f}",
         "The loss where no trigger stands and the bigrams should tell. What makes W_O² loud "
         "enough to win after triggers also speaks where there is none. A construction with both "

@@ -38,10 +38,12 @@ def accuracy(run: Run, view: View) -> Panel:
 
 
 def _title(run: Run) -> str:
-    found = {name: float(of(run, "evaluated/accuracy_uniform", name).mean()) for name in OUTPUTS}
+    accuracies = {
+        name: float(of(run, "evaluated/accuracy_uniform", name).mean()) for name in OUTPUTS
+    }
     return (
-        f"On uniform outputs: trained on uniform {found[UNIFORM]:.0%}, on bigram "
-        f"{found[BIGRAM]:.0%}"
+        f"On uniform outputs: trained on uniform {accuracies[UNIFORM]:.0%}, on bigram "
+        f"{accuracies[BIGRAM]:.0%}"
     )
 
 

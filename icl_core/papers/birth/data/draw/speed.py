@@ -41,19 +41,19 @@ def arrivals(run: Run, view: View) -> Panel:
     """Draw a row a kind of data, with the steps at which each part comes to 40%."""
     rows = ordered(run)
     end = float(run["curve/step"][-1])
-    found = {
+    arrivals = {
         probe: [arrival(run, probe, name) if chosen(name, probe) else np.nan for name in rows]
         for probe in PROBES
     }
     figure = Figure(layout=layout(SEAT, hovermode="closest"))
-    for place, (probe, steps) in enumerate(found.items()):
+    for place, (probe, steps) in enumerate(arrivals.items()):
         figure.add_trace(_marks(probe, np.array(steps), place, [short(name) for name in rows], end))
     _frame(figure, rows, end)
     first = rows[0]
     last = rows[-1]
     return Panel(
-        f"{LEVEL:.0%} are right with {short(first)} {when(found['accuracy'][0], run)}, with "
-        f"{short(last)} {when(found['accuracy'][-1], run)}",
+        f"{LEVEL:.0%} are right with {short(first)} {when(arrivals['accuracy'][0], run)}, with "
+        f"{short(last)} {when(arrivals['accuracy'][-1], run)}",
         "A row for each kind of triggers; outputs are uniform. A mark is the step at which our "
         f"level for comparison, {LEVEL:.0%}, is reached: of the predictions in context "
         "(diamond), or of the pairs that a matrix has to store. Hollow marks at the right edge "
@@ -62,7 +62,7 @@ def arrivals(run: Run, view: View) -> Panel:
         figures.seated(figure, figures.WIDE),
         data=pd.DataFrame(
             {"data": list(map(short, rows))}
-            | {PROBES[p][0]: np.round(s, 1) for p, s in found.items()}
+            | {PROBES[p][0]: np.round(s, 1) for p, s in arrivals.items()}
         ),
     )
 
@@ -113,7 +113,7 @@ def _marks(probe: str, steps: np.ndarray, place: int, rows: list[str], end: floa
     never = np.isinf(steps)
     y = np.arange(len(rows)) + (place - (len(PROBES) - 1) / 2) * 0.2
     symbols = [f"{symbol}-open" if each else symbol for each in never]
-    said = [
+    labels = [
         f"{row}: {name} {'later' if late else f'at step {step:.0f}'}"
         for row, late, step in zip(rows, never, steps, strict=True)
     ]
@@ -122,7 +122,7 @@ def _marks(probe: str, steps: np.ndarray, place: int, rows: list[str], end: floa
         y=y,
         mode="markers",
         name=name,
-        customdata=said,
+        customdata=labels,
     )
     edge = {"color": [colour(tint) if each else PAPER for each in never], "width": 2}
     size = 10 if symbol in ("circle", "square") else 13
@@ -203,12 +203,12 @@ def _probe(probe: str, run: Run, view: View) -> Panel:
 
 def _latest(run: Run, probe: str) -> str:
     """On which data a matrix never comes to the level, or comes last."""
-    found = {name: arrival(run, probe, name) for name in shown(run) if chosen(name, probe)}
-    never = [short(name) for name, step in found.items() if np.isinf(step)]
+    arrivals = {name: arrival(run, probe, name) for name in shown(run) if chosen(name, probe)}
+    never = [short(name) for name, step in arrivals.items() if np.isinf(step)]
     if never:
         return f"never gets there: {', '.join(never)}"
-    last = max(found, key=lambda name: found[name])
-    return f"is last with {short(last)}, step {found[last]:.0f}"
+    last = max(arrivals, key=lambda name: arrivals[name])
+    return f"is last with {short(last)}, step {arrivals[last]:.0f}"
 
 
 w_o2, w_k2, w_k1 = (partial(_probe, probe) for probe in list(PROBES)[1:])

@@ -44,24 +44,24 @@ def readings(run: Run, name: str, index: int) -> np.ndarray:
 def maps(run: Run, view: View) -> Panel:
     """Draw the readings of all pairs of all three matrices, each as a multiple of its own noise."""
     index = index_of(run, view)
-    shown = visible_characters(run.names("characters"))
-    found = {name: readings(run, name, index) / run[f"aside/{name}"][0, index] for name in HELD}
+    characters = visible_characters(run.names("characters"))
+    ratios = {name: readings(run, name, index) / run[f"aside/{name}"][0, index] for name in HELD}
     height = 390
     plot = 390 - BAR - TITLE - AXIS
     scale = diverging(
-        BRIGHT * figures.largest_magnitude(*found.values()),
+        BRIGHT * figures.largest_magnitude(*ratios.values()),
         "times the noise",
         1 + (TITLE + 8) / plot,
     )
     figure = Figure(layout=layout(height, {"t": BAR + TITLE, "b": AXIS - 10}, coloraxis=scale))
     for (name, matrix), subplot in zip(
-        found.items(), subplots([NAMES[name] for name in found], 3, plot), strict=True
+        ratios.items(), subplots([NAMES[name] for name in ratios], 3, plot), strict=True
     ):
-        labels = (shown, shown) if name != "W_K1" else _places(len(matrix))
+        labels = (characters, characters) if name != "W_K1" else _places(len(matrix))
         add_map(figure, matrix, labels, HELD[name], "times the noise", subplot)
     return Panel(
         f"{short(view.data_shown)}: "
-        + " · ".join(f"{NAMES[name]}, {_said(run, name, index)}" for name in found),
+        + " · ".join(f"{NAMES[name]}, {_said(run, name, index)}" for name in ratios),
         "All readings of the three matrices in the first seed, divided by their noise, the "
         "standard deviation of those off the diagonal. A row is a query (W_K¹, W_K²) or an output "
         "(W_O²). The diagonal is what should be stored; a pair that never was leaves a gap in it. "
@@ -130,7 +130,7 @@ def frequencies(run: Run, view: View) -> Panel:
     """Draw how strongly W_K2 and W_O2 store each character, by how often it occurs."""
     index = index_of(run, view)
     often = run["task/often"]
-    shown = visible_characters(run.names("characters"))
+    characters = visible_characters(run.names("characters"))
     figure = Figure(layout=layout(340, {"t": 36}, legend=legend(1.0)))
     columns = {}
     for name in ("W_K2", "W_O2"):
@@ -138,36 +138,38 @@ def frequencies(run: Run, view: View) -> Panel:
             0
         )
         columns[NAMES[name]] = np.round(strength, 2)
-        figure.add_traces(_letters(name, often, strength, shown))
+        figure.add_traces(_letters(name, often, strength, characters))
     figure.update_xaxes(
         axis("frequency of the character (log scale)", **axis_range(_around(often), True))
     )
     figure.update_yaxes(axis("times the noise"))
     ranks = {name: correlation(often, values) for name, values in columns.items()}
-    told = ", ".join(
+    correlations = ", ".join(
         f"{name} {value:+.2f}".replace("-", "\N{MINUS SIGN}") for name, value in ranks.items()
     )
     return Panel(
-        f"Rank correlation with frequency: {told}",
+        f"Rank correlation with frequency: {correlations}",
         "Each character stands at how often it occurs and how strongly it is stored, as a "
         "multiple of the noise. W_K² (green) can only store what it has met as a trigger, so "
         "frequent characters are strong. W_O² (pink) meets all outputs alike if they are uniform, "
         "but it learns beside W_F, which favours frequent ones. If frequency did not matter, both "
         "clouds would be level.",
         figure,
-        data=pd.DataFrame({"character": shown, "frequency": np.round(often, 5)} | columns),
+        data=pd.DataFrame({"character": characters, "frequency": np.round(often, 5)} | columns),
     )
 
 
-def _letters(name: str, often: np.ndarray, strength: np.ndarray, shown: list[str]) -> list[Trace]:
+def _letters(
+    name: str, often: np.ndarray, strength: np.ndarray, characters: list[str]
+) -> list[Trace]:
     """Return the characters as text, and a mark for the legend."""
     tint = colour(KINDS[name])
     x = often.astype(np.float32)
     y = strength.astype(np.float32)
     font = {"size": 13, "color": tint, "family": "DejaVu Sans Mono, Menlo, Consolas, monospace"}
-    said = f"%{{text}}: {NAMES[name]} %{{y:.1f}} times the noise<extra></extra>"
+    hover = f"%{{text}}: {NAMES[name]} %{{y:.1f}} times the noise<extra></extra>"
     text = Trace(
-        x=x, y=y, mode="text", text=shown, textfont=font, name=NAMES[name], showlegend=False
+        x=x, y=y, mode="text", text=characters, textfont=font, name=NAMES[name], showlegend=False
     )
     mark = Trace(
         x=x[:1],
@@ -177,7 +179,7 @@ def _letters(name: str, often: np.ndarray, strength: np.ndarray, shown: list[str
         marker={"color": tint, "size": 9},
         visible="legendonly",
     )
-    return [text.update(hovertemplate=said), mark]
+    return [text.update(hovertemplate=hover), mark]
 
 
 def _around(often: np.ndarray) -> tuple[float, float]:

@@ -26,12 +26,12 @@ def _row(run: Run, name: str) -> dict[str, str]:
         "loss in context": "in_context_loss",
         "global loss": "global_loss",
     }
-    found = {
+    measures = {
         label: f"{float(of(run, f'evaluated/{measure}', name).mean()):.2f}"
         for label, measure in ends.items()
     }
     steps = {f"{label}, step": _when(run, probe, name) for probe, (label, _, _) in PROBES.items()}
-    return {"data": short(name), **found, **steps}
+    return {"data": short(name), **measures, **steps}
 
 
 def _when(run: Run, probe: str, name: str) -> str:

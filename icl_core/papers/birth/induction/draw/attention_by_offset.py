@@ -60,8 +60,8 @@ def _before(run: Run) -> str:
 def errors(run: Run, view: View) -> Panel:
     """Draw how often the prediction in context is wrong, by where the trigger first stood."""
     snapshot = run.snapshot_at(view)
-    found = attention_scores.at_snapshot(run, snapshot)
-    shares = attention_scores.errors_by_first(found)
+    readout = attention_scores.at_snapshot(run, snapshot)
+    shares = attention_scores.errors_by_first(readout)
     known = {name: pair for name, pair in shares.items() if np.isfinite(pair[0])}
     values, spreads = ([pair[i] for pair in shares.values()] for i in (0, 1))
     figure = figures.bars(
@@ -76,7 +76,7 @@ def errors(run: Run, view: View) -> Panel:
         "find it there, W_K¹ must have stored that position. If all positions were stored alike, "
         "the bars would be equal. They carry one standard error.",
         figure.update_xaxes(title={"text": "position of the trigger's first occurrence"}),
-        note=attention_scores.in_words(found, run.config),
+        note=attention_scores.in_words(readout, run.config),
         data=pd.DataFrame(
             {"first occurrence": list(shares), "wrong": values, "standard error": spreads}
         ),

@@ -47,14 +47,14 @@ def copying(run: Run, view: View) -> Panel:
     predictor."""
     snapshot = run.snapshot_at(view)
     task = task_of(run.config)
-    found = attention_scores.at_snapshot(run, snapshot)
-    batch = found.batch
+    readout = attention_scores.at_snapshot(run, snapshot)
+    batch = readout.batch
     likely = task.bigram[batch.inputs, batch.targets]  # [sequences, T]
     rows = []
     for name, (low, high) in RANGES.items():
         where = batch.in_context & (likely > low) & (likely <= high)
         for who, right in (
-            ("model", found.right),
+            ("model", readout.right),
             ("best predictor", attention_scores.best_right(run)),
         ):
             rows.append((name, who, *share(right, where), int(where.sum())))

@@ -26,10 +26,10 @@ def _reading(run: Run, view: View) -> tuple[Reading, Weights, Shown]:
 
 def streams(run: Run, view: View) -> Panel:
     """Draw the streams on the sequence, and the arrows that end in one position."""
-    found, weights, sequence = _reading(run, view)
+    outcome, weights, sequence = _reading(run, view)
     at = circuit_panels.followed(sequence, view.followed)
     circuit = simplified(weights, sequence.inputs, run.config.layers)
-    best = found.probabilities.argmax(1).tolist()
+    best = outcome.probabilities.argmax(1).tolist()
     return circuit_panels.arrows(
         circuit_panels.traced(circuit, best, sequence, at), at_step(run, view)
     )

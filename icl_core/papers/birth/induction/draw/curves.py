@@ -232,10 +232,10 @@ def _lines(run: Run, view: View) -> list[tuple[str, float, str]]:
     if run.config.positions != "all":  # such a model knows more: that the position is in context
         names = [name for name in names if name != "best_in_context"]
     suffix = "_new" if view.measure == "new" else ""
-    found = {name: run.tensors.get(f"baseline/{name}{suffix}") for name in names}
+    baselines = {name: run.tensors.get(f"baseline/{name}{suffix}") for name in names}
     return [
         (BASELINES.get(n, n), float(value[0]), "floor")
-        for n, value in found.items()
+        for n, value in baselines.items()
         if value is not None
     ]
 

@@ -14,19 +14,19 @@ def score(run: Run, view: View) -> Panel:
     """Draw what is kept of accuracy and logits with constructed matrices in place of the model's
     own."""
     snapshot = run.snapshot_at(view)
-    found = placeholders.kept(run, snapshot)
+    shares = placeholders.kept(run, snapshot)
     labels = []
     values = []
     errors = []
     kinds = []
-    for name, each in found.items():
+    for name, each in shares.items():
         label = NAMES.get(name, {placeholders.CLEANED: "all, without cross-talk"}.get(name, name))
         labels += [label, f"{label}: logits"]
         values += [each.accuracy, each.logits]
         errors += [each.error, 0.0]
         kinds += ["construction", figures.colour("seed")]
-    all_three = found[placeholders.TOGETHER]
-    cleaned = found[placeholders.CLEANED]
+    all_three = shares[placeholders.TOGETHER]
+    cleaned = shares[placeholders.CLEANED]
     return Panel(
         f"All constructed, {all_three.accuracy:.0%} of the accuracy stays; without cross-talk, "
         f"{cleaned.accuracy:.0%}",

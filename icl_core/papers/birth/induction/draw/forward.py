@@ -42,9 +42,9 @@ def draw(run: Run, view: View) -> Panel:
     )
     last = list(layers)[-1]
     (_, key, weight) = looks[last][0]
-    (_, said, chance) = says[0]
+    (_, answer, chance) = says[0]
     return Panel(
-        f"After {tokens[at]}, {last} looks at {key} ({weight:.2f}) and the model says {said} "
+        f"After {tokens[at]}, {last} looks at {key} ({weight:.2f}) and the model says {answer} "
         f"({chance:.2f})",
         "One row of each map in numbers, and the likeliest next characters. In an induction head "
         "layer 2 looks at what followed the same character before, and the model says that "

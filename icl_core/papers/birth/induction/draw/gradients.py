@@ -64,11 +64,11 @@ def _times(ratio: float) -> str:
 def _norms(run: Run) -> dict[str, np.ndarray]:
     """By matrix [snapshots]."""
     config = run.config
-    found = []
+    norms = []
     batch = held_out(task_of(config), max(8, TOKENS // config.T), "cpu")
     for index in range(len(run.snapshot_steps)):
         gradient, _ = loss_and_gradient(
             weights_at(run, index), batch, config.positions, layers=config.layers
         )
-        found.append({name: float(matrix.norm()) for name, matrix in gradient.items()})
-    return {name: np.array([each[name] for each in found]) for name in MATRICES if name in found[0]}
+        norms.append({name: float(matrix.norm()) for name, matrix in gradient.items()})
+    return {name: np.array([each[name] for each in norms]) for name in MATRICES if name in norms[0]}

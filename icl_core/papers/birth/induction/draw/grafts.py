@@ -37,14 +37,14 @@ def draw(run: Run, view: View) -> Panel:
     )
 
 
-def _title(before: dict[str, float], after: dict[str, float], said: dict[str, str]) -> str:
-    if not said:
+def _title(before: dict[str, float], after: dict[str, float], phrases: dict[str, str]) -> str:
+    if not phrases:
         return f"Nothing replaced: accuracy {before['accuracy']:.1%}"
-    what = ", ".join(f"{NAMES[name]} → {phrase}" for name, phrase in said.items())
+    what = ", ".join(f"{NAMES[name]} → {phrase}" for name, phrase in phrases.items())
     said_too = (
         f", loss elsewhere {number_text(before['global_loss'], 1)} → "
         f"{number_text(after['global_loss'], 1)} nats"
-        if "W_F" in said
+        if "W_F" in phrases
         else ""
     )
     return f"{what}: accuracy {before['accuracy']:.1%} → {after['accuracy']:.1%}{said_too}"
@@ -62,8 +62,8 @@ def _losses(before: dict[str, float], after: dict[str, float]) -> str:
     )
 
 
-def _factors(said: dict[str, str]) -> str:
-    fitted = any("×" in phrase for phrase in said.values())
+def _factors(phrases: dict[str, str]) -> str:
+    fitted = any("×" in phrase for phrase in phrases.values())
     return (
         " A construction's scale is free: its factor is fitted by least squares." if fitted else ""
     )

@@ -20,24 +20,27 @@ def draw(run: Run, view: View) -> Panel:
     snapshot = run.snapshot_at(view)
     name = shown(run, view.memory)
     weights, end = (weights_at(run, index) for index in (snapshot, len(run.snapshot_steps) - 1))
-    found, last = (compare(name, each, run.config) for each in (weights, end))
-    maps = _maps(found, view)
-    read = found.trained
+    comparison, last = (compare(name, each, run.config) for each in (weights, end))
+    maps = _maps(comparison, view)
+    read = comparison.trained
     limit = figures.largest_magnitude(*maps, *_maps(last, view))  # one scale for all snapshots
-    recalled = f" gets {found.recall[0]:.0%} of its pairs right and" if found.recall else ""
+    recalled = (
+        f" gets {comparison.recall[0]:.0%} of its pairs right and" if comparison.recall else ""
+    )
+    explained = max(0.0, comparison.aligned.explained)
     heads = origin(run), "constructed", "difference"
     titles = {"row_title": read.row_kind, "column_title": read.column_kind}
     data = pd.DataFrame(np.round(maps[0], 4), index=read.rows, columns=read.columns)
     return Panel(
-        f"{at_step(run, view)}: {NAMES[name]}{recalled} is {max(0.0, found.aligned.explained):.0%} "
-        "construction",
-        f"{READ[name][1]} Without learning the left map would be noise. {_alignment(found, view)}",
+        f"{at_step(run, view)}: {NAMES[name]}{recalled} is {explained:.0%} construction",
+        f"{READ[name][1]} Without learning the left map would be noise. "
+        f"{_alignment(comparison, view)}",
         figures.triple(
             *maps, read.rows, read.columns, READ[name][0], limit=limit, titles=heads, **titles
         ),
         table=pd.DataFrame(wrong(name, read), columns=WRONG) if view.wrong else None,
         data=data.reset_index(names=read.row_kind),
-        note=f"{_margin(found, heads[0])}{_zeros(found, heads)}{rank(weights[name])} of "
+        note=f"{_margin(comparison, heads[0])}{_zeros(comparison, heads)}{rank(weights[name])} of "
         f"{run.config.d} singular directions hold 99% of the matrix.",
     )
 
@@ -48,35 +51,35 @@ def shown(run: Run, wanted: str) -> str:
     return wanted if there else "W_O2"
 
 
-def _maps(found: Comparison, view: View) -> Maps:
+def _maps(comparison: Comparison, view: View) -> Maps:
     """Trained, constructed and difference, aligned or raw."""
     if view.raw:
-        trained = found.trained.matrix.numpy()
-        constructed = found.constructed.matrix.numpy()
+        trained = comparison.trained.matrix.numpy()
+        constructed = comparison.constructed.matrix.numpy()
         return trained, constructed, trained - constructed
-    aligned = found.aligned
+    aligned = comparison.aligned
     return aligned.trained.numpy(), aligned.constructed.numpy(), aligned.difference.numpy()
 
 
-def _margin(found: Comparison, own: str) -> str:
-    if not found.recall or not found.margin or not np.isfinite(found.margin[0]):
+def _margin(comparison: Comparison, own: str) -> str:
+    if not comparison.recall or not comparison.margin or not np.isfinite(comparison.margin[0]):
         return ""  # W_F stores no pairs, and a single pair has no wrong answer
-    margins = [figures.significant(margin) for margin in found.margin]
+    margins = [figures.significant(margin) for margin in comparison.margin]
     return (
-        f"Pairs right: {own} {found.recall[0]:.0%}, constructed {found.recall[1]:.0%}. Mean margin "
-        f"of the right answer over the best wrong one: {own} {margins[0]}, constructed "
-        f"{margins[1]}. "
+        f"Pairs right: {own} {comparison.recall[0]:.0%}, constructed {comparison.recall[1]:.0%}. "
+        f"Mean margin of the right answer over the best wrong one: {own} {margins[0]}, "
+        f"constructed {margins[1]}. "
     )
 
 
-def _zeros(found: Comparison, heads: tuple[str, ...]) -> str:
+def _zeros(comparison: Comparison, heads: tuple[str, ...]) -> str:
     """Return which of the maps have nothing to show."""
-    readings = (found.trained, found.constructed)
+    readings = (comparison.trained, comparison.constructed)
     zeros = [head for head, each in zip(heads, readings, strict=False) if not each.matrix.any()]
     return f"Nothing but zeros: {' and '.join(zeros)}. " if zeros else ""
 
 
-def _alignment(found: Comparison, view: View) -> str:
+def _alignment(comparison: Comparison, view: View) -> str:
     if view.raw:
         return (
             "Nothing is aligned here. A construction's scale is free, so the difference shows "
@@ -85,7 +88,7 @@ def _alignment(found: Comparison, view: View) -> str:
     return (
         "A softmax does not see a constant added to all that it compares, so that is removed from "
         f"both. The construction is scaled by one factor, "
-        f"{figures.significant(found.aligned.factor)}, fitted by least squares."
+        f"{figures.significant(comparison.aligned.factor)}, fitted by least squares."
     )
 
 

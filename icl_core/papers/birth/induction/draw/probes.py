@@ -44,9 +44,9 @@ def _bigrams(run: Run) -> str:
 
 def _table(run: Run) -> pd.DataFrame:
     """Return all probes, also those that count by frequency or compare queries."""
-    found = {
+    values = {
         name.removeprefix(RECALL): float(run[name][0, 0])
         for name in run.tensors
         if name.startswith(RECALL)
     }
-    return pd.DataFrame({"probe": list(found), "value": list(found.values())})
+    return pd.DataFrame({"probe": list(values), "value": list(values.values())})

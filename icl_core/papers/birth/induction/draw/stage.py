@@ -41,8 +41,8 @@ def _replaced(config: Config, view: View, *names: str) -> str:
 
 def heads(run: Run, view: View) -> Heads:
     """Return what the maps show of the sequence on stage."""
-    found, _, sequence = reading(run, view)
-    return stage.heads(found, sequence)
+    outcome, _, sequence = reading(run, view)
+    return stage.heads(outcome, sequence)
 
 
 def reading(run: Run, view: View) -> tuple[Reading, Weights, Shown]:
@@ -58,24 +58,24 @@ def _memory(name: str, run: Run, view: View) -> Panel:
     task = task_of(run.config)
     last = len(run.snapshot_steps) - 1
     weights = grafted.weights_shown(run, view)
-    found, end = (memory_scores(name, each, task) for each in (weights, weights_at(run, last)))
-    said = f"{_asked(name, run.config)}: {recall(found.matrix, OVER[name]):.0%}"
+    scores, end = (memory_scores(name, each, task) for each in (weights, weights_at(run, last)))
+    title = f"{_asked(name, run.config)}: {recall(scores.matrix, OVER[name]):.0%}"
     more = "Before it forms, you see noise."
     if name == "W_K2" and run.config.layers == 1:
-        found = found._replace(column_kind="key")
+        scores = scores._replace(column_kind="key")
         more = "One layer makes no such copies, so this stays noise."
-    if not found.matrix.any():
-        said = "reads nothing but zeros"
+    if not scores.matrix.any():
+        title = "reads nothing but zeros"
         more = "There is nothing to see: every cell is zero."
-    if len(found.rows) == 1:
-        said = "has no choice: one trigger"
+    if len(scores.rows) == 1:
+        title = "has no choice: one trigger"
         more = "With a single trigger there is nothing to confuse it with."
-    panel = stage.memory(name, found, end, said, more)
+    panel = stage.memory(name, scores, end, title, more)
     part = grafted.wanted(run.config, view).get(name)
     if part is None:
         return panel
-    title = f"{NAMES[name]} replaced by {SHORT[part]}: {recall(found.matrix, OVER[name]):.0%}"
-    return replace(panel, title=title + " right" * (part == "zero"))
+    replaced = f"{NAMES[name]} replaced by {SHORT[part]}: {recall(scores.matrix, OVER[name]):.0%}"
+    return replace(panel, title=replaced + " right" * (part == "zero"))
 
 
 def _asked(name: str, config: Config) -> str:
