@@ -14,18 +14,18 @@ from icl_core.papers.memformers.shared.baselines import BETA, MOMENTUM, NESTEROV
 from icl_core.papers.memformers.shared.draw.losses import written
 
 HEIGHT = 430
-BELOW, ABOVE = 96, BAR + TITLE  # pixels under the maps, with the key, and above them
+BELOW = 96  # pixels under the maps, with the key
+ABOVE = BAR + TITLE  # pixels above them
 HIGHEST = 2.0  # log-loss above the best from which on cells have one colour
 
 
 def panel(run: Run, view: View) -> Panel:
-    """Both methods side by side: the printed pair a dot, the best pair of the grid a star."""
+    """Draw both methods side by side: the printed pair a dot, the best pair of the grid a star."""
     grids = {method: rate_grid.grid(method, run.config) for method in rate_grid.METHODS}
     titles = [f"{method}, best {written(float(g.values.min()))}" for method, g in grids.items()]
     figure = _empty()
-    for (method, grid), subplot in zip(
-        grids.items(), subplots(titles, 2, HEIGHT - ABOVE - BELOW, 0.1), strict=True
-    ):
+    maps = subplots(titles, 2, HEIGHT - ABOVE - BELOW, 0.1)
+    for (method, grid), subplot in zip(grids.items(), maps, strict=True):
         _add(figure, method, grid, subplot)
     steps = min(rate_grid.DEEPEST, run.config.layers)
     over = f"one to {steps} layers" if steps > 1 else "one layer"
@@ -93,7 +93,10 @@ def _add(figure: Figure, method: str, grid: rate_grid.Grid, subplot: Subplot) ->
                 **subplot.axes,
             )
         )
-    end, half_rate, half_beta = subplot.end, rate_grid.RATES[0] / 2, rate_grid.BETAS[1] / 2
+    end = subplot.end
+    # cells reach half a step beyond the first and the last value
+    half_rate = rate_grid.RATES[0] / 2
+    half_beta = rate_grid.BETAS[1] / 2
     across = [rate_grid.RATES[0] - half_rate, rate_grid.RATES[-1] + half_rate]
     up = [rate_grid.BETAS[0] - half_beta, rate_grid.BETAS[-1] + half_beta]
     plain = {"showgrid": False, "ticks": "outside"}
@@ -109,18 +112,10 @@ def _add(figure: Figure, method: str, grid: rate_grid.Grid, subplot: Subplot) ->
 
 
 def _table(grids: dict[str, rate_grid.Grid]) -> pd.DataFrame:
-    rows = [
-        {
-            "method": method,
-            "pair": name,
-            "rate": pair[0],
-            "beta": pair[1],
-            "log-loss": round(loss, 4),
-        }
-        for method, grid in grids.items()
-        for name, pair, loss in (
-            ("printed", (rate_grid.METHODS[method][1], BETA), grid.printed),
-            ("best", grid.best, float(grid.values.min())),
-        )
-    ]
-    return pd.DataFrame(rows)
+    rows = []
+    for method, grid in grids.items():
+        printed_rate = rate_grid.METHODS[method][1]
+        least = float(grid.values.min())
+        rows.append((method, "printed", printed_rate, BETA, round(grid.printed, 4)))
+        rows.append((method, "best", *grid.best, round(least, 4)))
+    return pd.DataFrame(rows, columns=["method", "pair", "rate", "beta", "log-loss"])
