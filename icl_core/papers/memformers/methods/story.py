@@ -25,7 +25,8 @@ ALIKE = 0.1  # the logarithm of a ratio of errors: within 10% they count as equa
 
 
 def _passes(run: Run) -> float | None:
-    """The first snapshot at which the deepest model is ahead of conjugate gradient."""
+    """Return the step of the first snapshot at which the deepest model is ahead of conjugate
+    gradient; None if it never is."""
     return first_at(
         run.snapshot_steps,
         (_over_cg_at(run, index) < 0 for index in range(len(run.snapshot_steps))),
