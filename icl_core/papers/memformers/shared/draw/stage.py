@@ -17,5 +17,5 @@ def named(figure: Figure, title: str = "") -> Figure:
     """Return stacked blocks in a seat: the legend has a `title`, or does not say at all that they
     are heads."""
     for trace in figure.data:
-        trace.update(name=trace["name"].removeprefix("head of ").replace("-", "\N{MINUS SIGN}"))
+        trace.update(name=trace["name"].removeprefix("head of "))
     return fitted(figure.update_layout(legend={"title": {"text": title}}))
