@@ -48,9 +48,10 @@ from icl_core.papers.memformers.shared.variants import VARIANTS
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: the deepest model's error at the step shown, beside conjugate gradient's and,
-    once training has begun, its floor."""
-    config, step = run.config, run.step(view)
+    """Return what you see: the deepest model's error at the step shown, beside conjugate gradient's
+    and, once training has begun, its floor."""
+    config = run.config
+    step = run.step(view)
     now = stage.now(run, view)
     over_cg, over_pcg, over_floor = (
         now - end(run, f"baseline/{name}") for name in ("cg", "pcg", floor_of(config)[0])
@@ -70,34 +71,37 @@ def headline(run: Run, view: View) -> str:
 
 
 def cost(config: Config) -> float:
-    """Giga-operations: what a layer costs a prompt, for every depth and everything trained; and the
-    test set's."""
-    variant, models = VARIANTS[config.variant], count(config)
-    by_token, moving = (10 * config.d if variant.has_one_w else 12 * config.n), 30 * config.d**2
-    per_prompt = config.d * (moving if variant.moves_covariates else by_token)
-    layers = config.layers * (config.layers + 1) / 2
-    trained = config.steps * layers * (config.seeds * config.batch * per_prompt + 2e5)
-    return (models * (trained + 2**16 * 20 * config.d**3 * layers) + 4e9) / 1e9
+    """Return the giga-operations of training and evaluating a model of every depth, each with the
+    models beside it."""
+    variant = VARIANTS[config.variant]
+    per_coordinate = 10 * config.d if variant.has_one_w else 12 * config.n
+    if variant.moves_covariates:
+        per_coordinate = 30 * config.d**2
+    per_prompt = config.d * per_coordinate  # of one layer
+    layers = config.layers * (config.layers + 1) / 2  # of all depths
+    training = config.steps * layers * (config.seeds * config.batch * per_prompt + 2e5)
+    evaluation = 2**16 * 20 * config.d**3 * layers
+    return (count(config) * (training + evaluation) + 4e9) / 1e9
 
 
 def _opens(config: Config) -> dict[str, Opens | Callable[[int], Opens]]:
-    """What shows the parts of the model that its diagram has."""
-    found = {
+    """Return what shows the parts of the model that its diagram has, by part."""
+    opens = {
         "gradient": lambda layer: ("forms", {"layer": layer + 1}, None),
         "end": ("by_depth", {}, None),
     }
     if KNOWS(config):
-        found["A"] = lambda layer: ("preconditioner", {"layer": layer + 1}, 0)
+        opens["A"] = lambda layer: ("preconditioner", {"layer": layer + 1}, 0)
     if optimiser.applies(config):
-        found["memory"] = ("learned", {}, None)
+        opens["memory"] = ("learned", {}, None)
     if token_weights.applies(config):
-        found["memory"] = ("tokens", {}, None)
-    return found
+        opens["memory"] = ("tokens", {}, None)
+    return opens
 
 
 def _has_room_for_loss(config: Config) -> bool:
-    """Whether the stage shows the loss of a model that may learn its prompts by heart; four
-    protocols take its seat."""
+    """Return whether the stage shows the loss of a model that may learn its prompts by heart; the
+    panel of four protocols takes its seat."""
     return stage.keeps_its_batch(config) and not protocols.applies(config)
 
 
@@ -105,8 +109,11 @@ MODEL = ("depth", "seed_shown")  # what panels on one model depend on
 PROMPT = (*MODEL, "prompt")
 PLANE = (*PROMPT, "first_axis", "second_axis")
 KNOWS = preconditioner.applies
-METHODS, PROMPTS = "Every method", "One prompt"
-BESIDE, CURVES = "Trained beside constructed", "All curves"
+# drawers
+METHODS = "Every method"
+PROMPTS = "One prompt"
+BESIDE = "Trained beside constructed"
+CURVES = "All curves"
 
 EXPERIMENT = Experiment(
     name="methods",

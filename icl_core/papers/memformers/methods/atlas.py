@@ -25,38 +25,35 @@ FROM = Claim(
 
 
 def findings(measured: Sequence[tuple[Config, Mapping[str, float]]]) -> list[Metric]:
-    """The condition number at which the gap to conjugate gradient passes zero, with the spread over
-    models."""
+    """Return the condition number at which the gap to conjugate gradient passes zero, a geometric
+    mean over models, of the d where it is larger; its error is that over models."""
     deep = [(config, values[BEATS_CGD.id]) for config, values in measured
             if config.spectrum == "geometric" and config.layers >= DEEP]  # fmt: skip
     crossings = {
         d: _crossings([each for each in deep if each[0].d == d])
         for d in {config.d for config, _ in deep}
     }
-    last = max(crossings.values(), key=np.mean)
-    return [
-        Metric(
-            FROM,
-            float(np.exp(last.mean())),
-            float(np.exp(last.mean()) * last.std(ddof=1) / len(last) ** 0.5),
-        )
-    ]
+    latest = max(crossings.values(), key=np.mean)
+    condition = float(np.exp(latest.mean()))
+    error = float(np.exp(latest.mean()) * latest.std(ddof=1) / len(latest) ** 0.5)
+    return [Metric(FROM, condition, error)]
 
 
 def _crossings(runs: Sequence[tuple[Config, float]]) -> np.ndarray:
-    """Of every model, by variant and depth, the log of the condition number at which its gap passes
-    zero."""
+    """Return for every model, a variant and a depth, the log of the condition number at which its
+    gap passes zero, [models]."""
     models = sorted({(config.variant, config.layers) for config, _ in runs})
     return np.array(
         [
-            _crossing([each for each in runs if (each[0].variant, each[0].layers) == one])
-            for one in models
+            _crossing([each for each in runs if (each[0].variant, each[0].layers) == model])
+            for model in models
         ]
     )
 
 
 def _crossing(runs: Sequence[tuple[Config, float]]) -> float:
-    """Between the two condition numbers around it the gap is taken to fall along a line."""
+    """Return the log of the condition number at which one model's gap passes zero; between two
+    condition numbers the gap is taken to fall along a line."""
     condition, gap = np.array(sorted((np.log(config.condition), value) for config, value in runs)).T
     return float(np.interp(0.0, -gap, condition))  # the gap falls as the condition grows
 

@@ -65,6 +65,6 @@ def conditions_of_seeds(run: Run) -> np.ndarray:
     rows: list[np.ndarray] = []
     for seed in range(1, config.seeds + 1):
         parameters = load_run.parameters_at(run, seed, config.layers)
-        found = spectra(parameters, config, load_run.root_of(run, seed), white)
-        rows.append(conditions(found))
+        eigenvalues = spectra(parameters, config, load_run.root_of(run, seed), white)
+        rows.append(conditions(eigenvalues))
     return np.stack(rows)

@@ -12,8 +12,8 @@ from icl_core.papers.memformers.shared.variants import Parameters
 
 
 def learned(parameters: Parameters, config: Any, root: Tensor) -> tuple[np.ndarray, float]:
-    """Λ_j^l = tr(W_j^l) / d of the first seed, in shares of Σ⁻¹ ∇R, and how much of the W that is
-    (1: all of it).
+    """Return Λ_j^l = tr(W_j^l) / d of the first seed, [L, L], in shares of Σ⁻¹ ∇R, and the share of
+    the squares of all W that these multiples of I have, 0 to 1.
 
     W acts in whitened coordinates, so a Λ says what is done along the average eigenvector. With A_l
     = a I that share is counted in the original coordinates, where a number is all there is.
@@ -28,31 +28,31 @@ def learned(parameters: Parameters, config: Any, root: Tensor) -> tuple[np.ndarr
 
 
 def memory(table: np.ndarray) -> float:
-    """The share of the table's weight that lies on gradients older than the newest, 0 to 1."""
+    """Return the share of the table's weight that lies on gradients older than the newest, 0 to
+    1."""
     whole = np.abs(table).sum()
-    return float(np.abs(table - np.diag(np.diag(table))).sum() / whole) if whole > 0 else 0.0
+    if not whole > 0:
+        return 0.0
+    older = table - np.diag(np.diag(table))
+    return float(np.abs(older).sum() / whole)
 
 
 def equivalent(table: np.ndarray) -> np.ndarray:
-    """The steps, smallest first, of the plain linear transformer that does the same after its last
-    layer.
+    """Return the steps [L], smallest first, of the plain linear transformer that does the same as a
+    table [L, L] after its last layer.
 
     w_L − w* = −p(S) w* with p_{l+1}(t) = p_l(t) − t Σ_j Λ_j^l p_j(t): the steps are one over p's
     roots. Complex where no linear transformer does the same.
     """
-    done, t = [Polynomial([1.0])], Polynomial([0.0, 1.0])
+    t = Polynomial([0.0, 1.0])
+    polynomials = [Polynomial([1.0])]  # p_0, p_1, …
     for row in table:
-        done.append(
-            done[-1]
-            - t * sum((weight * p for weight, p in zip(row, done, strict=False)), Polynomial([0.0]))
-        )
-    # the reversed polynomial's roots are one over those of p, and a step of zero gives no root at
-    # infinity
+        terms = (weight * p for weight, p in zip(row, polynomials, strict=False))
+        polynomials.append(polynomials[-1] - t * sum(terms, Polynomial([0.0])))
+    # The reversed polynomial's roots are one over those of p, and a step of zero gives no root at
+    # infinity.
     coefficients = np.zeros(len(table) + 1)
-    coefficients[: len(done[-1].coef)] = done[-1].coef
+    coefficients[: len(polynomials[-1].coef)] = polynomials[-1].coef
     steps = np.sort_complex(np.roots(coefficients))
-    return (
-        steps.real
-        if np.allclose(steps.imag, 0, atol=1e-9 * np.abs(steps).max(initial=1))
-        else steps
-    )
+    is_real = np.allclose(steps.imag, 0, atol=1e-9 * np.abs(steps).max(initial=1))
+    return steps.real if is_real else steps

@@ -25,39 +25,40 @@ TRAINING = {"batches": "resampled", "beta_1": 0.99, "beta_2": 0.9, "clip": 0.01}
 
 
 def with_first_phases(plan: list[Phase], models: Mapping[str, Config]) -> list[Phase]:
-    """The trainings of `plan`, each named "<model> <depth>", behind the first phase that its model
-    asks for."""
-    found = []
+    """Return the trainings of `plan`, each named "<model> <depth>", each behind the first phase if
+    its model asks for one."""
+    phases: list[Phase] = []
     for phase in plan:
         name, _, depth = phase.name.rpartition(" ")
         config = replace(models[name], layers=int(depth))
-        if config.first_steps:
-            first = Phase(
-                f"{phase.name} first",
-                config.first_steps,
-                partial(_train, config),
-                label=f"{phase.label}, A",
-            )
-            found += [first, replace(phase, given=(first.name,))]
-        else:
-            found.append(phase)
-    return found
+        if not config.first_steps:
+            phases.append(phase)
+            continue
+        first = Phase(
+            f"{phase.name} first",
+            config.first_steps,
+            partial(_train, config),
+            label=f"{phase.label}, A",
+        )
+        phases += [first, replace(phase, given=(first.name,))]
+    return phases
 
 
 def _train(config: Config, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
-    """A, and B where covariates move, that a memory which is not there yet leaves."""
+    """Return `final/A`, and `final/B` where covariates move, as training without memory leaves
+    them."""
     without = "gd++" if VARIANTS[config.variant].moves_covariates else "linear"
     alone = replace(config, variant=without, steps=config.first_steps, beside="none", **TRAINING)
     generator = torch.Generator().manual_seed(10_000 + 100 * config.seed + config.layers)
-    parameters, batches = variants.initial(alone, generator), Batches(alone)
+    parameters = variants.initial(alone, generator)
     root = roots(config)  # the authors' prompts have rotations of their own
-    of = problem(alone, parameters, root, batches, lambda step: {})
+    whole = problem(alone, parameters, root, Batches(alone), lambda step: {})
 
     def without_memory(step: int) -> tuple[Parameters, loop.Measures]:
-        gradient, measures = of.gradient(step)
+        gradient, measures = whole.gradient(step)
         return {name: each for name, each in gradient.items() if name != "Gamma"}, measures
 
-    trained("the first phase", alone, replace(of, gradient=without_memory), resumed, report)
+    trained("the first phase", alone, replace(whole, gradient=without_memory), resumed, report)
     return {
         f"final/{name}": each.cpu().numpy() for name, each in parameters.items() if name != "Gamma"
     }

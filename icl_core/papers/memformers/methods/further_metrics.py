@@ -33,13 +33,13 @@ def measure(run: Run) -> list[Metric]:
 
 
 def _without_preconditioners(run: Run) -> list[Metric]:
-    """Figure 1's model against conjugate gradient: its loss and its table."""
+    """Measure Figure 1's model against conjugate gradient: its loss and its table."""
     if not further_claims.COMPETITIVE.is_at(run.config):
         return []
     behind = protocol.behind_cgd(run, further_claims.COMPETITIVE, slice(0, FIGURES))
     gaps = (_fresh(run) - log_from_least(run["baseline/cg"])).mean(0)[:FIGURES]
-    said = " ".join(f"{gap:+.2f}".replace("-", "−") for gap in gaps)
-    reason = f"With one to four layers it is {said} from conjugate gradient."
+    distances = " ".join(f"{gap:+.2f}".replace("-", "−") for gap in gaps)
+    reason = f"With one to four layers it is {distances} from conjugate gradient."
     shares, steps, cgd = tables(run)
     own = float(np.exp(steps.mean())) * cgd[-1, -1]
     grows = (
@@ -72,7 +72,8 @@ def tables(run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _against_classical(run: Run) -> list[Metric]:
-    """The models of Figures 2 and 3 against methods with constant settings, at the worst depth."""
+    """Measure the models of Figures 2 and 3 against methods with constant settings, at the worst
+    depth."""
     if not further_claims.BEATS_NESTEROV.is_at(run.config):
         return []
     tuned = np.minimum(run["baseline/nesterov_tuned"], run["baseline/momentum_tuned"])
@@ -85,13 +86,14 @@ def _against_classical(run: Run) -> list[Metric]:
 
 
 def _worst(run: Run, claim: Claim, losses: np.ndarray) -> Metric:
-    """The trained model less a rival with these losses [K], at the worst depth up to four."""
+    """Measure the trained model's log-loss less that of a method with these losses [K], at the
+    worst depth up to four."""
     gaps = (_fresh(run) - log_from_least(losses))[:, :FIGURES]  # [seeds, depths]
     return Metric.over_seeds(claim, gaps[:, gaps.mean(0).argmax()])
 
 
 def _pairs(config: Any) -> list[Metric]:
-    """The printed settings of Nesterov's method and of momentum against a grid."""
+    """Measure the printed settings of Nesterov's method and of momentum against a grid."""
     claims = {
         "Nesterov": further_claims.NESTEROV_BEST,
         "momentum": further_claims.MOMENTUM_BEST,
@@ -108,25 +110,25 @@ def _pairs(config: Any) -> list[Metric]:
 
 
 def _covariates(run: Run) -> list[Metric]:
-    """What B makes of the covariates' condition number."""
+    """Measure what B makes of the covariates' condition number."""
     claims = (further_claims.INVERTS, further_claims.FRESH_INVERTS)
-    wanted = [claim for claim in claims if claim.is_at(run.config)]
-    if not wanted:
+    claim = next((claim for claim in claims if claim.is_at(run.config)), None)
+    if claim is None:
         return []
     conditions = covariate_spectra.conditions_of_seeds(run)  # [seeds, layers]
     falls = np.log(conditions[:, -1] / conditions[:, 0])
     means = np.exp(np.log(conditions).mean(0))
     lowest = int(means.argmin())
-    said = ", ".join(f"{value:.0f}" for value in conditions[:, -1])
+    last = ", ".join(f"{value:.0f}" for value in conditions[:, -1])
     reason = (
         f"From layer 1 to layer {lowest + 1} it falls from {means[0]:.0f} to {means[lowest]:.1f}; "
-        f"the last layer meets {said}, seed by seed."
+        f"the last layer meets {last}, seed by seed."
     )
-    return [Metric.over_seeds(wanted[0], falls, reason=reason)]
+    return [Metric.over_seeds(claim, falls, reason=reason)]
 
 
 def _conjugate(run: Run) -> list[Metric]:
-    """Whether conjugate gradient is done after d steps, and not before."""
+    """Measure whether conjugate gradient is exact after d steps, and how far it is after seven."""
     metrics: list[Metric] = []
     if further_claims.EXACT.is_at(run.config):
         metrics.append(Metric(further_claims.EXACT, exact_after_d(run.config)))
@@ -147,7 +149,7 @@ def exact_after_d(config: Any) -> float:
 
 
 def _deep(run: Run) -> list[Metric]:
-    """How far a model of more than seven layers is above its exact floor."""
+    """Measure how far a model of more than seven layers is above its exact floor."""
     claim = further_claims.IMPRACTICAL
     if not claim.is_at(run.config):
         return []
@@ -158,5 +160,5 @@ def _deep(run: Run) -> list[Metric]:
 
 
 def _fresh(run: Run) -> np.ndarray:
-    """Log-loss on fresh prompts, [seeds, K]."""
+    """Return the log-loss on fresh prompts, [seeds, K]."""
     return log_from_least(run["evaluated/loss"])

@@ -44,9 +44,9 @@ CLAIMS = (NOISE_TURNS, NOISE_NEEDS_MEMORY, RIDGE)
 
 
 def measure(run: Run) -> list[Metric]:
-    """Return, where labels have noise, the metrics of the trained model against conjugate gradient
-    that is given Σ⁻¹, at the worst of two to four layers; of the floor of four layers against ridge
-    regression; and of the linear transformer of four layers against the model."""
+    """Return the metrics of a run whose labels have noise: the trained model against conjugate
+    gradient that is given Σ⁻¹, at the worst of two to four layers; the floor of four layers against
+    ridge regression; and the linear transformer of four layers against the model."""
     if not run.config.noise or run.config.layers < 4:
         return []
     trained = log_from_least(run["evaluated/loss"])  # [seeds, K]

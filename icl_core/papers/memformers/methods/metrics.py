@@ -26,25 +26,25 @@ HEADS_ON = 256  # prompts on which heads are held against their sum
 
 
 def measure(run: Run) -> list[Metric]:
-    """The claims that this setting can bear out, measured."""
+    """Return the metrics of the claims that this setting is about."""
     config = run.config
-    found: list[Metric] = []
+    metrics: list[Metric] = []
     if _known_task(config) and config.batches == "fresh" and config.variant == "lfom":
-        found += [
+        metrics += [
             _sampled_floor(run),
             Metric(claims.NOISE, float(run["reference/noise"][3])),
         ]
     if config.batches == "fresh":
-        found += _floors(run) + _against_cgd(run)
-        found += label_noise.measure(run)
+        metrics += _floors(run) + _against_cgd(run)
+        metrics += label_noise.measure(run)
         if claims.FRESH_KEEPS_UP.is_at(config):
-            found.append(protocol.behind_cgd(run, claims.FRESH_KEEPS_UP, slice(5, 7)))
+            metrics.append(protocol.behind_cgd(run, claims.FRESH_KEEPS_UP, slice(5, 7)))
     elif config.batch <= FEW:
-        found += protocol.few_prompts(run)
+        metrics += protocol.few_prompts(run)
     else:
-        found += protocol.figures(run)
-    found += printed_curves.measure(run) + further_metrics.measure(run)
-    return found + _beside(run) + protocols.measure(run)
+        metrics += protocol.figures(run)
+    metrics += printed_curves.measure(run) + further_metrics.measure(run)
+    return metrics + _beside(run) + protocols.measure(run)
 
 
 def _known_task(config: Any) -> bool:
@@ -52,14 +52,14 @@ def _known_task(config: Any) -> bool:
 
 
 def _uneven(config: Any) -> bool:
-    """Whether there is something to know in Σ⁻¹."""
+    """Return whether there is something to know in Σ⁻¹: its eigenvalues are not all alike."""
     values = eigenvalues_of(config)
     return float(values.max() / values.min()) > 1.5
 
 
 def _sampled_floor(run: Run) -> Metric:
-    """How far the construction's mean on the test set is from its exact expectation, at the worse
-    of one and two layers; with the standard error of that mean."""
+    """Measure how far the construction's mean on the test set is from its exact expectation, at the
+    worse of one and two layers; the error is that of this mean."""
     exact, sampled = (
         log_from_least(run[name][:2]) for name in ("baseline/floor", "reference/floor_sampled")
     )
@@ -70,24 +70,23 @@ def _sampled_floor(run: Run) -> Metric:
 
 
 def _trained(run: Run, claim: Claim, value: float) -> Metric:
-    """A claim on what a training comes to in the end: one that is not borne out is not decided
-    while the loss falls."""
-    kept = claim.slack(float(value)) >= 0
-    falling = (
-        "" if kept else still_falling(log_from_least(run["curve/loss"]), steps=run["curve/step"])
-    )
+    """Measure a claim on what a training comes to in the end: one that is not borne out is not
+    decided while the loss falls."""
+    falling = ""
+    if not claim.slack(float(value)) >= 0:
+        falling = still_falling(log_from_least(run["curve/loss"]), steps=run["curve/step"])
     return Metric(claim, float(value), unfinished=falling)
 
 
 def _floors(run: Run) -> list[Metric]:
-    """How far a model that is trained to the end is from its floor, at the worst depth up to four
-    and seed."""
-    config, variant = run.config, VARIANTS[run.config.variant]
+    """Measure how far a model that is trained to the end is from its floor, at the worst depth up
+    to four and seed."""
+    config = run.config
+    variant = VARIANTS[config.variant]
     scalar = config.preconditioner != "full"
     if variant.id == "shared" and _known_task(config):
-        return [
-            _trained(run, claims.SHARED_VALUES, np.abs(_fresh(run)[:, :4] - SHARED_VALUES).max())
-        ]
+        gap = np.abs(_fresh(run)[:, :4] - SHARED_VALUES).max()
+        return [_trained(run, claims.SHARED_VALUES, gap)]
     if (
         variant.shared
         or not variant.preconditioned
@@ -105,7 +104,10 @@ def _floors(run: Run) -> list[Metric]:
 
 
 def _against_cgd(run: Run) -> list[Metric]:
-    config, variant = run.config, VARIANTS[run.config.variant]
+    """Measure a model that can know Σ⁻¹ against conjugate gradient, at the worst depth up to four
+    and seed."""
+    config = run.config
+    variant = VARIANTS[config.variant]
     last = min(4, config.d - 1)  # after d steps conjugate gradient is exact
     if (
         not load_run.knows_covariance(config)
@@ -125,34 +127,38 @@ def _against_cgd(run: Run) -> list[Metric]:
 
 
 def _beside(run: Run) -> list[Metric]:
-    """What the models trained beside it say."""
-    config, trained = run.config, _fresh(run)[:, :4]
+    """Measure the claims that compare a model with those trained beside it."""
+    config = run.config
+    trained = _fresh(run)[:, :4]
     others = {
         name: log_from_least(run[f"beside/{name}/loss"])[:, :4] for name in run.names("beside")
     }
-    found = []
+    metrics: list[Metric] = []
     kept = config.batches != "fresh" and config.batch > FEW
     if config.beside == "linear" and kept and "linear" in others:
-        found.append(protocol.against_linear(run))
+        metrics.append(protocol.against_linear(run))
     if config.beside == "all" and VARIANTS[config.variant].equal_power:
         equal = [
             loss for name, loss in others.items() if name in VARIANTS and VARIANTS[name].equal_power
         ]
-        found.append(_trained(run, claims.EQUAL_POWER, np.ptp([trained, *equal], axis=0).max()))
+        spread = np.ptp([trained, *equal], axis=0).max()
+        metrics.append(_trained(run, claims.EQUAL_POWER, spread))
     if config.variant == "shared" and "free" in others and config.layers >= 4:
-        found.append(_trained(run, claims.SHARED, (trained - others["free"])[:, 3].min()))
+        metrics.append(_trained(run, claims.SHARED, (trained - others["free"])[:, 3].min()))
     if config.heads > 1 and "one-head" in others:
-        found.append(Metric(claims.HEADS, _off_their_sum(run)))
-        found += protocol.heads(run)
-    return found
+        metrics.append(Metric(claims.HEADS, _off_their_sum(run)))
+        metrics += protocol.heads(run)
+    return metrics
 
 
 def _off_their_sum(run: Run) -> float:
-    """The largest difference between the predictions of H heads and of one head with the sum of
-    their matrices on fresh prompts, token by token as the paper writes them, relative to the
+    """Return the largest difference between the predictions of H heads and of one head with the sum
+    of their matrices on fresh prompts, token by token as the paper writes them, relative to the
     largest prediction."""
-    config, generator = run.config, torch.Generator().manual_seed(2**31 + 37)
-    parameters, root = load_run.parameters_at(run, 1, config.layers), load_run.root_of(run, 1)
+    config = run.config
+    generator = torch.Generator().manual_seed(2**31 + 37)
+    parameters = load_run.parameters_at(run, 1, config.layers)
+    root = load_run.root_of(run, 1)
     merged = {**parameters, "A": parameters["A"].sum(1, keepdim=True)}
     X = root @ torch.randn(HEADS_ON, config.d, config.n + 1, generator=generator)
     y = (X * torch.randn(HEADS_ON, config.d, 1, generator=generator)).sum(1)[:, : config.n]
@@ -163,5 +169,5 @@ def _off_their_sum(run: Run) -> float:
 
 
 def _fresh(run: Run) -> np.ndarray:
-    """Log-loss on fresh prompts, [seeds, K]."""
+    """Return the log-loss on fresh prompts, [seeds, K]."""
     return log_from_least(run["evaluated/loss"])

@@ -94,16 +94,20 @@ def _gap(figure: str, quote: str, setting: dict[str, Any]) -> Claim:
     )
 
 
-WITHOUT, WITH = (
-    "CGD-like Memformer (3.2) without preconditioning",
-    "CGD-like Memformer (3.2) with preconditioning",
-)
+# captions of the figures
+WITHOUT = "CGD-like Memformer (3.2) without preconditioning"
+WITH = "CGD-like Memformer (3.2) with preconditioning"
 THIRD = "CGD, Nesterov AGM and momentum GD (Pre = non-trivial preconditioners)"
 HESSIAN = "approximate the Hessian inverse (quasi-Newton)"
 FEW = "The Memformer outperforms CGD on the training data"
 TWELFTH = "Comparison of LFOM Memformer with (a) Nesterov AGM and (b) Momentum GD"
-MEMFORMER, LINEAR = "Memformer", "linear transformer"
-MAIN, OWN, BESIDE = "evaluated/authors", "evaluated/train", "beside/linear/authors"
+# names in a legend
+MEMFORMER = "Memformer"
+LINEAR = "linear transformer"
+# tensors
+MAIN = "evaluated/authors"
+OWN = "evaluated/train"
+BESIDE = "beside/linear/authors"
 
 PROMPTS = {**AUTHORS, "batches": "authors", "seed": 0, "heads": 1}
 ONE = {**PROMPTS, "variant": "cgd", "preconditioner": "averaged"}
@@ -118,6 +122,7 @@ CLASSICAL_SETTING = {
     "preconditioner": ("full", "averaged"),
 }
 LINEAR_BESIDE = {"beside": "linear"}
+# log-losses of the Memformer, and of the linear transformer
 FIRST = (0.81, 0.49, 0.19, -0.13), (0.81, 0.48, 0.22, -0.01)
 SECOND = (0.12, -0.90, -1.58, -1.96), (0.25, -0.30, -0.71, -1.08)
 
@@ -222,12 +227,12 @@ OWN_BATCH = (
 
 
 def fresh(run: Run) -> dict[str, tuple[tuple[float, ...], np.ndarray | None]]:
-    """What the paper prints of 1000 test prompts in this setting, by the name of the tensor of the
-    same on all fresh ones; with two standard deviations over batches of 1000 prompts [layers],
-    where the run has them."""
+    """Return what the paper prints of 1000 test prompts in this setting, by the name of the tensor
+    of the same on all fresh ones; with two standard deviations over batches of 1000 prompts
+    [layers], where the run has them."""
     rings: dict[str, tuple[tuple[float, ...], np.ndarray | None]] = {}
     for row in rows_of(run):
-        folder, measure = row.tensor.split("/", 1) if row.minus else row.tensor.rsplit("/", 1)
+        folder, measure = row.tensor.rsplit("/", 1)
         if row.minus or measure.endswith("train"):
             continue
         if folder == "authors":
@@ -239,7 +244,7 @@ def fresh(run: Run) -> dict[str, tuple[tuple[float, ...], np.ndarray | None]]:
 
 
 def own_batch(config: Any) -> dict[str, tuple[float, ...]]:
-    """What the paper prints of the batch that was trained on, by the name of the tensor."""
+    """Return what the paper prints of the batch that was trained on, by the name of the tensor."""
     rings: dict[str, tuple[float, ...]] = {}
     for setting, tensor, curve in OWN_BATCH:
         if agree(config, setting):

@@ -7,12 +7,11 @@ from icl_core.papers.memformers.methods import claims
 from icl_core.papers.memformers.shared.load_run import log_from_least
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
-UNTOLD = "the paper does not say on which prompts it tests, nor n, nor Σ"
+UNSTATED = "the paper does not say on which prompts it tests, nor n, nor Σ"
 
 
 def figures(run: Run) -> list[Metric]:
-    """The authors' own training: against the curves that they print, and against conjugate
-    gradient."""
+    """Measure the authors' own training, on a batch of 1000 prompts, against conjugate gradient."""
     config = run.config
     own = log_from_least(run["evaluated/train"])
     if VARIANTS[config.variant].moves_covariates:
@@ -26,26 +25,26 @@ def figures(run: Run) -> list[Metric]:
     if claims.KEEPS_UP_LONGER.is_at(config):
         behind = (own - log_from_least(run["baseline/cg_train"]))[:, 5:7]
         worst = behind[:, behind.mean(0).argmax()]
-        measured.append(Metric.over_seeds(claims.KEEPS_UP_LONGER, worst, unfinished=UNTOLD))
+        measured.append(Metric.over_seeds(claims.KEEPS_UP_LONGER, worst, unfinished=UNSTATED))
         measured.append(behind_cgd(run, claims.DEEP_OVERFITS, slice(5, 7)))
     if claims.BEATS_CGD_AT_FOUR.is_at(config):
         at_four = (_fresh(run) - log_from_least(run["baseline/cg"]))[:, 3]  # [seeds]
         reason = _by_batch(at_four)
         measured.append(Metric.over_seeds(claims.BEATS_CGD_AT_FOUR, at_four, reason=reason))
-    every = {claims.BEATS_CGD_TO_THREE: slice(0, 3), claims.KEEPS_UP: slice(0, 4)}
+    depths = {claims.BEATS_CGD_TO_THREE: slice(0, 3), claims.KEEPS_UP: slice(0, 4)}
     measured += [
-        behind_cgd(run, claim, steps) for claim, steps in every.items() if claim.is_at(config)
+        behind_cgd(run, claim, steps) for claim, steps in depths.items() if claim.is_at(config)
     ]
     return measured
 
 
 def behind_cgd(run: Run, claim: Claim, steps: slice) -> Metric:
-    """The trained model less conjugate gradient at the worst depth, the mean over seeds; its error
-    is that of two means over heavy-tailed prompts."""
+    """Measure the trained model's log-loss less conjugate gradient's at the worst of the depths
+    `steps`, the mean over seeds; the error is that of two means over heavy-tailed prompts."""
     behind = (_fresh(run) - log_from_least(run["baseline/cg"])).mean(0)
     depth = int(np.arange(len(behind))[steps][behind[steps].argmax()])
     error = np.hypot(run["evaluated/error"][:, depth].mean(), run["baseline/cg_error"][depth])
-    ahead = [layers for layers, each in enumerate(behind[: steps.stop], 1) if each < 0]
+    ahead = [layers for layers, gap in enumerate(behind[: steps.stop], 1) if gap < 0]
     open_ended = ahead and 0 < behind[depth] < 2 * error
     reason = (
         f"It is ahead with {', '.join(map(str, ahead))} layers; at {depth + 1}, rare prompts "
@@ -55,7 +54,8 @@ def behind_cgd(run: Run, claim: Claim, steps: slice) -> Metric:
 
 
 def few_prompts(run: Run) -> list[Metric]:
-    """A batch of few prompts, as means over seeds at the deepest."""
+    """Measure the deepest model of a batch of few prompts against conjugate gradient, on that batch
+    and on fresh prompts."""
     own = (log_from_least(run["evaluated/train"]) - log_from_least(run["baseline/cg_train"]))[:, -1]
     fresh = (_fresh(run) - log_from_least(run["baseline/cg"]))[:, -1]
     return [
@@ -65,8 +65,8 @@ def few_prompts(run: Run) -> list[Metric]:
 
 
 def heads(run: Run) -> list[Metric]:
-    """Several heads against one on the prompts that both were trained on, and on fresh ones; an
-    error over batches of the first."""
+    """Measure several heads against one on the prompts that both were trained on, and on fresh
+    ones, as means over three and four layers; the error is that over batches."""
     metrics: list[Metric] = []
     rows = (
         (claims.HEADS_FASTER, "train"),
@@ -88,7 +88,7 @@ def _as_long(claim: Claim, run: Run) -> bool:
 
 
 def _by_batch(differences: np.ndarray) -> str:
-    """Where the batches disagree, how many say what."""
+    """Return on how many batches the difference is negative, in words; nothing where all agree."""
     lower = int((differences < 0).sum())
     if lower in (0, len(differences)):
         return ""
@@ -96,24 +96,24 @@ def _by_batch(differences: np.ndarray) -> str:
 
 
 def against_linear(run: Run) -> Metric:
-    """The trained model less the linear transformer beside it, the mean over two to four layers;
-    its error is that over batches of 1000 fresh prompts, on which both were tested."""
+    """Measure the trained model's log-loss less that of the linear transformer beside it, the mean
+    over two to four layers; the error is that over batches of 1000 fresh prompts, on which both
+    were tested."""
     gaps = _paired(run, "beside/linear")[1:4].mean(0)  # [batches]
     reason = _no_gap(run, float(gaps.mean()))
     return Metric.over_seeds(claims.BEATS_LINEAR, gaps, reason=reason)
 
 
 def _paired(run: Run, other: str) -> np.ndarray:
-    """The trained model less another on the same batches of 1000 fresh prompts, the mean over
-    seeds: [K, batches]."""
-    return (
-        log_from_least(run["evaluated/batches"]) - log_from_least(run[f"{other}/batches"])
-    ).mean(0)
+    """Return the trained model's log-loss less another's on the same batches of 1000 fresh prompts,
+    the mean over seeds: [K, batches]."""
+    own = log_from_least(run["evaluated/batches"])  # [seeds, K, batches]
+    return (own - log_from_least(run[f"{other}/batches"])).mean(0)
 
 
 def _no_gap(run: Run, gap: float) -> str:
-    """What is measured of why memory may gain nothing: both at the floor, or the gain lies in the
-    batch alone."""
+    """Return why memory gains nothing, in words, as far as it is measured: both are at the floor,
+    or the gain lies in the batch alone. Nothing where it gains."""
     if claims.BEATS_LINEAR.slack(gap) >= 0:
         return ""
     own, other = (
@@ -134,5 +134,5 @@ def _no_gap(run: Run, gap: float) -> str:
 
 
 def _fresh(run: Run) -> np.ndarray:
-    """Log-loss on fresh prompts, [seeds, K]."""
+    """Return the log-loss on fresh prompts, [seeds, K]."""
     return log_from_least(run["evaluated/loss"])

@@ -4,6 +4,7 @@ pairs that the paper prints the best ones (Appendix B)?"""
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,7 @@ def _grid(
     prompts = next(iter(test_set.held_out(d, n, TUNED_ON)))[1]  # [d, d, prompts]
     S = learners.coloured(prompts, D.to(prompts.device))
     solver, printed_rate = METHODS[method]
-    pairs = [(rate, beta) for beta in BETAS for rate in RATES]
+    pairs = [(rate, beta) for beta, rate in product(BETAS, RATES)]
     rated = torch.tensor([*pairs, (printed_rate, BETA)], dtype=torch.float64)
     rated[:, 0] /= D.max()
     losses = learners.losses_of_pairs(solver, S, D.to(S.device), steps, rated, share)

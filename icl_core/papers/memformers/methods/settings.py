@@ -254,8 +254,8 @@ ROWS = (
         "as the text says",
         "As the text says, not the notebooks",
         Config(**{**TEXT_PROTOCOL, "seeds": 1}),
-        "The text resamples its batch and clips gradients, the notebooks do neither. Which of "
-        "both makes memory worth something?",
+        "The text draws new batches and clips gradients; the notebooks do neither, and memory is "
+        "ahead there. Which of the two takes its lead away?",
         "Paper's setting",
         5,
     ),

@@ -25,7 +25,8 @@ ALIKE = 0.1  # the logarithm of a ratio of errors: within 10% they count as equa
 
 
 def _passes(run: Run) -> float | None:
-    """The first snapshot at which the deepest model is ahead of conjugate gradient."""
+    """Return the step of the first snapshot at which the deepest model is ahead of conjugate
+    gradient; None if it never is."""
     return first_at(
         run.snapshot_steps,
         (_over_cg_at(run, index) < 0 for index in range(len(run.snapshot_steps))),
@@ -98,8 +99,8 @@ MEMORY = Question(
     _even,
     "Each layer multiplies what is left of the error by one factor, and four layers by four. "
     "Memory can only rewrite this product, and the best one can be written without it. The gaps "
-    "in the paper's Figures 1 to 3 show which model trains faster, and gradient clipping, which "
-    "its text has, undoes most of them (see Try).",
+    "in the paper's Figures 1 to 3 show which model trains faster. Trained as its text says, they "
+    "are gone: by clipping, or by new batches (see Try)?",
     ("by_depth", "depth", "training"),
 )
 
@@ -156,7 +157,8 @@ STORY = Story(
     tries=(
         Try("Train four variants to the end: which gaps are left?", "all", marks=("by_depth",)),
         Try(
-            "Train as the paper's text says, not its notebooks: is memory still worth something?",
+            "The paper's text clips gradients and draws new batches, its notebooks do neither: "
+            "which of the two takes memory's lead away?",
             "as the text says",
             marks=("protocols",),
         ),

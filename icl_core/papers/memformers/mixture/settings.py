@@ -47,7 +47,7 @@ class Distribution:
     def names(self) -> list[str]:
         """Return what each component is called."""
         return [
-            f"N({mean:g}, {variance:g})"
+            f"N({mean:g}, {variance:g})".replace("-", "\N{MINUS SIGN}")
             for mean, variance in zip(self.means, self.variances, strict=True)
         ]
 

@@ -13,7 +13,8 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-TRAINING, TEST = 999, 99  # seeds of the batch that is trained on, and of the one tested on
+TRAINING = 999  # the seed of the batch that is trained on
+TEST = 99  # and of the one that is tested on
 CONJUGATE = range(5)  # seeds of the batches that the classical methods are tested on
 LEFT_OUT = 1  # examples of each prompt that the classical methods do not see, the last
 HEADS = 1  # that initial values are drawn for
@@ -82,7 +83,8 @@ def initial(layers: int, heads: int, d: int, seed: int) -> tuple[Tensor, Tensor]
     """Return the standard normals that a seed's A and B begin with, [heads, layers, d, d] each.
 
     Their Q is −A, and both lie in one tensor, layer by layer: P first, whose part that acts on the
-    covariates is B."""
+    covariates is B.
+    """
     generator = torch.Generator().manual_seed(seed)
     numbers = torch.empty(layers, heads, 2, d, d).normal_(generator=generator)
     P, Q = numbers.transpose(0, 1).unbind(2)  # [heads, layers, d, d]
@@ -92,7 +94,8 @@ def initial(layers: int, heads: int, d: int, seed: int) -> tuple[Tensor, Tensor]
 def rotation(d: int, seed: int) -> Tensor:
     """Return a seed's U: the left singular vectors of uniform numbers in [−1, 1), [d, d] float64.
 
-    Their signs are those of the CPU's routine; another device may choose others."""
+    Their signs are those of the CPU's routine; another device may choose others.
+    """
     generator = torch.Generator().manual_seed(seed)
     square = torch.empty(d, d).uniform_(-1, 1, generator=generator)
     return torch.linalg.svd(square)[0].double()

@@ -16,8 +16,10 @@ from icl_core.papers.memformers.shared.authors_prompts import LEFT_OUT, Normals
 from icl_core.papers.memformers.shared.task import eigenvalues_of, turned_batch
 from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters
 
-# of the gradient summed over the examples, with β
-NESTEROV, MOMENTUM, BETA = 0.03, 0.005, 0.9
+# learning rates on the gradient summed over the examples, and β
+NESTEROV = 0.03
+MOMENTUM = 0.005
+BETA = 0.9
 
 
 def losses(parameters: Parameters, config: Any, root: Tensor) -> Tensor:
@@ -45,27 +47,27 @@ def classical(config: Any) -> dict[str, np.ndarray]:
         authors_prompts.classical_batch(config.d, config.n, seed, config.batch)
         for seed in authors_prompts.CONJUGATE
     ]
-    seen = config.n - LEFT_OUT
-    by_batch = [on_batch(normals, config, seen) for normals in batches]
+    examples = config.n - LEFT_OUT
+    by_batch = [on_batch(normals, config, examples) for normals in batches]
     lines = {
         f"authors/{method}": np.stack([losses[method] for losses in by_batch])
         for method in by_batch[0]
     }
-    own = on_batch(authors_prompts.training_batch(*shape), config, seen)
+    own = on_batch(authors_prompts.training_batch(*shape), config, examples)
     return {**lines, "authors/cg_train": own["cg"]}
 
 
-def on_batch(normals: Normals, config: Any, seen: int) -> dict[str, np.ndarray]:
+def on_batch(normals: Normals, config: Any, examples: int) -> dict[str, np.ndarray]:
     """Return what each classical method that sees that many examples loses on a batch, [K]."""
     root = eigenvalues_of(config).sqrt()[:, None]  # [d, 1]
-    X = root[:, :, None] * normals.first(seen).U.double()  # [d, seen, prompts]
+    X = root[:, :, None] * normals.first(examples).U.double()  # [d, examples, prompts]
     S = learners.gram(X)
     target = normals.target.double() / root
     query = normals.query.double() * root
     paths = {
         "cg": learners.conjugate_gradient(S, target, config.layers).iterates,
-        "nesterov": learners.nesterov(S, target, config.layers, seen * NESTEROV, BETA),
-        "momentum": learners.momentum(S, target, config.layers, seen * MOMENTUM, BETA),
+        "nesterov": learners.nesterov(S, target, config.layers, examples * NESTEROV, BETA),
+        "momentum": learners.momentum(S, target, config.layers, examples * MOMENTUM, BETA),
     }
     return {name: _mean_losses(iterates - target, query) for name, iterates in paths.items()}
 
@@ -73,5 +75,5 @@ def on_batch(normals: Normals, config: Any, seen: int) -> dict[str, np.ndarray]:
 def _mean_losses(errors: Tensor, query: Tensor) -> np.ndarray:
     """Return the mean squared error on the queries [d, prompts] after each step, [K], of errors
     [K + 1, d, prompts]."""
-    missed = torch.einsum("kdp,dp->kp", errors[1:], query)
-    return missed.square().mean(1).numpy().astype(np.float32)
+    residuals = torch.einsum("kdp,dp->kp", errors[1:], query)
+    return residuals.square().mean(1).numpy().astype(np.float32)

@@ -14,11 +14,10 @@ from icl_core.contract.experiment import names
 from icl_core.papers.memformers.shared import known_methods, task, test_set
 from icl_core.papers.memformers.shared.task import eigenvalues_of
 
-NESTEROV, MOMENTUM, BETA = (
-    0.6,
-    0.1,
-    0.9,
-)  # the authors' 0.03 and 0.005 an example, on 20, as steps on R(w)
+# the authors' learning rates, 0.03 and 0.005 an example, on 20 examples: as steps on R(w)
+NESTEROV = 0.6
+MOMENTUM = 0.1
+BETA = 0.9
 TUNED_ON = 2**12  # prompts on which rates are tuned
 CHUNK = 2**22  # numbers of error maps held at once
 FIT = 23  # the seed of the prompts that the floor of A = a I is fitted on
@@ -59,12 +58,12 @@ def baseline_losses(config: Any) -> Lines:
     }
     lines = {f"reference/{name}": value for name, value in tuned.items()}
     lines |= _classical(X, D, tuned, share)
-    for cg, pool, eigenvalues in (("cg", X, D), ("pcg", S, None)):
+    for name, pool, eigenvalues in (("cg", X, D), ("pcg", S, None)):
         losses, solution = conjugate(pool, eigenvalues, config.layers, share)
-        line = _line(cg, list(losses))
+        line = _line(name, list(losses))
         # Over prompts with their w*: not what the other medians are over.
-        line.pop(f"baseline/{cg}_median")
-        lines |= {**line, f"reference/{cg}": mean_coefficients(solution)}
+        line.pop(f"baseline/{name}_median")
+        lines |= {**line, f"reference/{name}": mean_coefficients(solution)}
     lines |= _floor("floor", exact_floors(config), S, None, share)
     # A multiple of I has no exact moments here. Fitted on other prompts, it is not too low.
     others = learners.coloured(prompts(config.d, config.n, FIT), D)
@@ -96,8 +95,10 @@ def ridge(S: Tensor, share: float) -> float:
 
 
 def _classical(X: Tensor, D: Tensor, tuned: Lines, share: float) -> Lines:
-    """The methods with constant settings, the authors' and the best for each depth."""
-    unit, layers = float(D.max()), len(tuned["gd"])
+    """Return the lines of the methods with constant settings, the authors' and the best for each
+    depth."""
+    unit = float(D.max())
+    layers = len(tuned["gd"])
     methods: dict[str, tuple[Callable[..., Tensor], Any]] = {
         "gd": (learners.gradient_descent, tuned["gd"][:, None]),
         "momentum": (learners.momentum, [(MOMENTUM / unit, BETA)] * layers),
@@ -129,8 +130,8 @@ def conjugate(
         noise = share**0.5 * task.gaussian((S.shape[0], S.shape[-1]), generator)
         factor = learners.inverse_factor(S).to(S)  # F Fᵀ = S⁻¹
         fitted = target + torch.einsum("ijp,jp->ip", factor, noise)
-    done = learners.conjugate_gradient(S, fitted, steps)
-    return learners.sampled_loss(done.iterates - target, D)[1:], done
+    solution = learners.conjugate_gradient(S, fitted, steps)
+    return learners.sampled_loss(solution.iterates - target, D)[1:], solution
 
 
 def construction(config: Any) -> Lines:
@@ -154,15 +155,15 @@ def _floor(
 ) -> Lines:
     """Return the lines of a floor with its best `polynomials`, of one to K layers: as the exact
     ones have it, and what they lose on the prompts S."""
-    noise, median = np.array([_noise_and_median(each, S, D, share) for each in polynomials]).T
-    losses = [test_set.losses_of(learners.evaluate(each, S), S, D, share) for each in polynomials]
-    pairs = [test_set.mean_and_log_error(each) for each in losses]
+    noise, median = np.array([_noise_and_median(best, S, D, share) for best in polynomials]).T
+    losses = [test_set.losses_of(learners.evaluate(best, S), S, D, share) for best in polynomials]
+    pairs = [test_set.mean_and_log_error(of_prompts) for of_prompts in losses]
     sampled, errors = np.array([[float(value) for value in pair] for pair in pairs]).T
     is_exact = D is None
     return {
         "reference/noise" + name.removeprefix("floor"): noise,
         f"baseline/{name}_median": median,
-        f"baseline/{name}": np.array([each.loss for each in polynomials]) if is_exact else sampled,
+        f"baseline/{name}": np.array([best.loss for best in polynomials]) if is_exact else sampled,
         f"baseline/{name}_error": np.zeros(len(errors)) if is_exact else errors,
         f"reference/{name}_steps": _steps(polynomials),
         f"reference/{name}_sampled": sampled,
@@ -180,14 +181,10 @@ def _steps(polynomials: Sequence[learners.Polynomial]) -> np.ndarray:
     return steps
 
 
-def mean_coefficients(done: learners.Conjugate) -> np.ndarray:
-    """What conjugate gradient makes of each past gradient, as a mean over prompts: [L, L]."""
-    return np.array(
-        [
-            row.double().mean(-1).cpu().numpy()
-            for row in known_methods.deflected(done.alpha, done.gamma)
-        ]
-    )
+def mean_coefficients(solution: learners.Conjugate) -> np.ndarray:
+    """Return conjugate gradient's table on past gradients, as a mean over prompts: [L, L]."""
+    table = known_methods.deflected(solution.alpha, solution.gamma)  # [L, L, prompts]
+    return np.array([row.double().mean(-1).cpu().numpy() for row in table])
 
 
 def _linear(
@@ -198,6 +195,8 @@ def _linear(
     settings: tuple[float, ...],
     share: float,
 ) -> Tensor:
+    """Return the expected losses [prompts] after that many steps of a method with constant
+    settings."""
     chunk = max(64, CHUNK // (len(S) ** 2 * (steps + 1)))
     losses: list[Tensor] = []
     for part in S.split(chunk, -1):
@@ -207,6 +206,7 @@ def _linear(
 
 
 def _line(name: str, losses: list[Tensor]) -> Lines:
+    """Return mean, error and median [K] of the losses [prompts] after each number of steps."""
     pairs = [test_set.mean_and_log_error(step_losses) for step_losses in losses]
     return {
         f"baseline/{name}": np.array([float(mean) for mean, _ in pairs]),
@@ -220,23 +220,25 @@ def _line(name: str, losses: list[Tensor]) -> Lines:
 def _noise_and_median(
     best: learners.Polynomial, S: Tensor, D: Tensor | None, share: float
 ) -> tuple[float, float]:
-    """Of what the best polynomial in the mean loses: the standard error of the logarithm of a mean
-    over 1000 prompts, each with its own w* and query, and the median over prompts."""
-    generator, sampled, expected = torch.Generator().manual_seed(2**31 + 31), [], []
+    """Return two numbers of what the best polynomial in the mean loses: the standard error of the
+    logarithm of a mean over 1000 prompts, each with its own w* and query, and the median over
+    prompts."""
+    generator = torch.Generator().manual_seed(2**31 + 31)
+    sampled: list[Tensor] = []
+    expected: list[Tensor] = []
     for part in S.split(test_set.BLOCK, -1):
         C = learners.evaluate(best, part)
         expected.append(test_set.losses_of(C, part, D, share))
         C = C * (1 if D is None else learners.weight(D).sqrt().to(part)[:, :, None])
         target, query = (task.gaussian(part.shape[1:], generator) for _ in range(2))
         sampled.append(((C * target).sum(1) * query).sum(0).square())
-    noise = (
-        float(test_set.mean_and_log_error(torch.cat(sampled))[1]) * (test_set.PROMPTS / 1000) ** 0.5
-    )
+    _, error = test_set.mean_and_log_error(torch.cat(sampled))
+    noise = float(error) * (test_set.PROMPTS / 1000) ** 0.5
     return noise, float(torch.cat(expected).median())
 
 
 def _real(roots: Tensor) -> np.ndarray:
-    """The roots, smallest step first; NaN where they are not real."""
+    """Return the roots, smallest step first; NaN where they are not real."""
     if roots.is_complex():
         return np.full(len(roots), np.nan)
     return roots.numpy()[::-1]

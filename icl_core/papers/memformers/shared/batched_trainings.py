@@ -9,7 +9,7 @@ of fewer layers with zeros for the layers it lacks, which leave its error as it 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 import numpy as np
@@ -62,8 +62,8 @@ def _values(config: Any, without: Sequence[str]) -> tuple[tuple[str, Any], ...]:
 def train(
     name: str, configs: Sequence[Any], wanted: Mapping[int, Wanted]
 ) -> Iterator[tuple[int, dict[str, np.ndarray] | Exception]]:
-    """Do the trainings of one model `name` that are wanted. Yield the index of each as it ends,
-    with its results or with what ended it."""
+    """Train those runs of one model `name` that are `wanted`, by index. Yield the index of each as
+    it ends, with its results or with the exception that ended it."""
     return _train(dict.fromkeys(wanted, name), dict(enumerate(configs)), wanted)
 
 
@@ -89,7 +89,8 @@ def at_once(plan: Sequence[Phase], configs: Mapping[str, Any]) -> list[Phase]:
 def _train_phases(
     configs: Mapping[str, Any], wanted: Mapping[int, Wanted]
 ) -> Iterator[tuple[int, dict[str, np.ndarray] | Exception]]:
-    names = {index: each.phase.name for index, each in wanted.items()}
+    """Train those phases of a run that are `wanted`, with the configs by name."""
+    names = {index: one.phase.name for index, one in wanted.items()}
     models = {index: name.rpartition(" ")[0] for index, name in names.items()}
     return _train(models, {index: configs[name] for index, name in names.items()}, wanted)
 
@@ -97,14 +98,13 @@ def _train_phases(
 def _train(
     models: Mapping[int, str], configs: Mapping[int, Any], wanted: Mapping[int, Wanted]
 ) -> Iterator[tuple[int, dict[str, np.ndarray] | Exception]]:
-    """Do the trainings that are wanted, given the name of the model and the config of each, by
-    index."""
+    """Train what is `wanted`, given the name of the model and the config of each, by index."""
     # Deeper models first: then those of one kind and depth are neighbours.
     indices = sorted(wanted, key=lambda index: -configs[index].layers)
     begun = [_begin(configs[index], wanted[index]) for index in indices]
     members = [
-        batched.Member(each.problem, wanted[index].resumed, wanted[index].report, _kind(each))
-        for index, each in zip(indices, begun, strict=True)
+        batched.Member(one.problem, wanted[index].resumed, wanted[index].report, _kind(one))
+        for index, one in zip(indices, begun, strict=True)
     ]
     config = configs[indices[0]]
 
@@ -162,6 +162,7 @@ class _Rows:
 
 
 def _rows(begun: Sequence[Begun], kind: batched.Kind) -> _Rows:
+    """Return the rows of a kind, whose members are those of `begun` at its indices."""
     members = [begun[index] for index in kind.indices]
     config = max((member.config for member in members), key=lambda config: config.layers)
     root = torch.cat([member.root for member in members])  # (rows, d, d)
@@ -178,7 +179,7 @@ def _rows(begun: Sequence[Begun], kind: batched.Kind) -> _Rows:
 
 def _joined(kinds: Sequence[_Rows]) -> batched.Whole:
     """Return the problem of all rows, on the prompts of their own seeds."""
-    begun = [member for kind in kinds for member in kind.begun]
+    begun = list(chain.from_iterable(kind.begun for kind in kinds))
     config = begun[0].config
     layers = max(kind.config.layers for kind in kinds)
     seeds = [member.config.seed for member in begun]
@@ -245,11 +246,13 @@ def _batch(of: Mapping[int, Batches], leaders: Sequence[int], step: int) -> Batc
     first = drawn[leaders[0]]
     if len(drawn) == 1 and len(first.S) == 1:
         return first
-    each = [drawn[leader] for leader in leaders]
-    queries = [batch.query for batch in each if batch.query is not None]
-    noises = [batch.noise for batch in each if batch.noise is not None]
-    S, target = (
-        torch.cat(parts) for parts in zip(*((batch.S, batch.target) for batch in each), strict=True)
+    rows = [drawn[leader] for leader in leaders]
+    queries = [batch.query for batch in rows if batch.query is not None]
+    noises = [batch.noise for batch in rows if batch.noise is not None]
+    return Batch(
+        torch.cat([batch.S for batch in rows]),
+        torch.cat([batch.target for batch in rows]),
+        None,
+        torch.cat(queries) if queries else None,
+        torch.cat(noises) if noises else None,
     )
-    query = torch.cat(queries) if queries else None
-    return Batch(S, target, None, query, torch.cat(noises) if noises else None)

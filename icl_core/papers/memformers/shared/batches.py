@@ -22,18 +22,20 @@ class Batches:
     """Gives each step its prompts: fresh ones, or the same for 100 steps or for all."""
 
     def __init__(self, config: Any) -> None:
+        self.config = config
         # of the seed alone: every depth and what is trained beside it meet the same prompts
-        self.config, self.generator = config, torch.Generator().manual_seed(30_000 + config.seed)
+        self.generator = torch.Generator().manual_seed(30_000 + config.seed)
         self.examples = VARIANTS[config.variant].needs_examples
-        drawn_one_by_one = self.examples or config.noise > 0
-        self.pool = (
-            Pool(config, self.generator, drawn_one_by_one) if config.batches == "fresh" else None
-        )
+        self.pool: Pool | None = None
+        if config.batches == "fresh":
+            has_examples = self.examples or config.noise > 0
+            self.pool = Pool(config, self.generator, has_examples)
         self.kept: Batch | None = None
-        self.period = -1
+        self.period = -1  # of the batch that is kept
 
     def at(self, step: int) -> Batch:
-        """The batch of a step; steps in order, or from the start of a period."""
+        """Return the batch of a step. Steps come in order; a training that is resumed may begin at
+        any."""
         if self.pool is not None:
             config = self.config
             S, U = self.pool.take(config.seeds, config.batch, self.generator)
@@ -44,17 +46,19 @@ class Batches:
             return Batch(S, target, U if self.examples else None, noise=noise)
         period = step // RESAMPLED if self.config.batches == "resampled" else 0
         if self.kept is None and self.config.batches == "authors":
-            self.kept, self.period = authors_batch(self.config, self.examples), period
+            self.kept = authors_batch(self.config, self.examples)
+            self.period = period
         if self.kept is None or self.period != period:
             # a generator of its own for each period: a run that is resumed meets the same batch
             own = torch.Generator().manual_seed(1_000_000 + 10_000 * self.config.seed + period)
-            self.kept, self.period = fixed_batch(self.config, own, self.examples), period
+            self.kept = fixed_batch(self.config, own, self.examples)
+            self.period = period
         return self.kept
 
 
 def authors_batch(config: Any, examples: bool) -> Batch:
-    """The authors' own training batch as every seed meets it. A method that is learned directly
-    leaves out each prompt's last example, as their classical methods do."""
-    drawn = config.n + (0 if VARIANTS[config.variant].preconditioned else authors_prompts.LEFT_OUT)
-    normals = authors_prompts.training_batch(config.d, drawn, config.batch)
+    """Return the authors' own training batch as every seed meets it. A method that is learned
+    directly leaves out each prompt's last example, as their classical methods do."""
+    left_out = 0 if VARIANTS[config.variant].preconditioned else authors_prompts.LEFT_OUT
+    normals = authors_prompts.training_batch(config.d, config.n + left_out, config.batch)
     return turned_batch(config, normals.first(config.n), examples)

@@ -1,5 +1,5 @@
-"""What the scripts of several experiments share: a prompt that can be solved by hand, and errors
-compared in words."""
+"""What the stories of several experiments share: a prompt that can be solved in one's head, and
+errors compared in words."""
 
 import numpy as np
 
@@ -22,12 +22,13 @@ EXAMPLE = Example(
     "1",
 )
 EVEN = 0.005  # a share by which errors may differ and count as equal
-FACTOR, HUGE = 2.0, 1e6  # from which it is said how many times; from which it is not
+FACTOR = 2.0  # from which on it is said how many times
+HUGE = 1e6  # from which on it is not
 
 
 def compared(apart: float) -> str:
-    """How an error compares with another, of the logarithm of their ratio: "3.6 times smaller
-    than", "2% larger than", "33 times"."""
+    """Return how an error compares with another, of the logarithm of their ratio: "3.6 times
+    smaller than", "2% larger than", "33 times"."""
     factor = float(np.exp(abs(apart)))
     word = "smaller" if apart < 0 else "larger"
     if factor < 1 + EVEN:
@@ -38,7 +39,7 @@ def compared(apart: float) -> str:
 
 
 def above(apart: float) -> str:
-    """The same beside a bound: "2% above", "33 times that of"."""
+    """Return the same beside a bound: "2% above", "33 times that of"."""
     words = compared(apart)
     for word, short in (("larger than", "above"), ("smaller than", "below")):
         words = words.replace(word, short)
@@ -46,7 +47,8 @@ def above(apart: float) -> str:
 
 
 def times(factor: float) -> str:
-    """A factor in words, with two digits: "3.6 times", "290 times"; where it is huge, no digits."""
+    """Return a factor in words, with two digits: "3.6 times", "290 times"; where it is huge, no
+    digits."""
     if factor >= HUGE:
         return "more than a million times"
     return f"{factor:.1f} times" if factor < 10 else f"{float(f'{factor:.2g}'):,.0f} times"

@@ -52,11 +52,11 @@ class Case(NamedTuple):
 
 
 def table(gates: Tensor, Gamma: Tensor, A: Tensor) -> Tensor:
-    """The heads' sum as an iteration in R^d, [seeds, L d, L d]: see `first_order.Table`."""
+    """Return the heads' sum as an iteration in R^d, [seeds, L d, L d]: see `first_order.Table`."""
     s, _, L, d, _ = A.shape
     weights = gates[:, :, None, None] * Gamma.tril()
-    every = torch.einsum("shlj,shjab->slajb", weights, A)  # [seeds, L, d, L, d]
-    return every.reshape(s, L * d, L * d)
+    W = torch.einsum("shlj,shjab->slajb", weights, A)  # [seeds, L, d, L, d]
+    return W.reshape(s, L * d, L * d)
 
 
 def adapt(
@@ -74,7 +74,8 @@ def adapt(
     scale = unit(heads, batch)  # [seeds, 1]
     learned = {"gates": start.clone()} | ({"Gamma": heads.Gamma.clone()} if learn_Gamma else {})
     optimiser = torch.optim.Adam(list(learned.values()), lr=rate, betas=(0.9, 0.99))
-    losses, schedule = [], loop.cosine(steps)
+    losses: list[Tensor] = []
+    schedule = loop.cosine(steps)
     for step in range(steps):
         for group in optimiser.param_groups:
             group["lr"] = rate * schedule(step)
@@ -151,22 +152,22 @@ def _first_gradient(case: Case, cases: int) -> tuple[Tensor, ...]:
 
 
 def unit(heads: Heads, batch: Batch) -> Tensor:
-    """The power of two, [seeds, 1], by which equal gates that sum to one lose least on a batch.
-    Steps of Adam have one size: without it they would not get from a head's own variance to another
-    a hundred times as large."""
+    """Return the power of two, [seeds, 1], by which equal gates that sum to one lose least on a
+    batch. Steps of Adam have one size: without it they would not get from a head's own variance to
+    another a hundred times as large."""
     even = starts(heads)["even"]
-    tries = 2.0 ** torch.arange(-POWERS, POWERS + 1)
+    powers = 2.0 ** torch.arange(-POWERS, POWERS + 1)
     losses = [
-        first_order.loss_and_slopes(table(even * each, heads.Gamma, heads.A), batch)[0]
-        for each in tries
+        first_order.loss_and_slopes(table(even * power, heads.Gamma, heads.A), batch)[0]
+        for power in powers
     ]
     best = torch.stack(losses).nan_to_num(nan=torch.inf).argmin(0)
-    return tries.to(even)[best, None]
+    return powers.to(even)[best, None]
 
 
 def one_scalar(heads: Heads, batch: Batch, steps: int, rate: float = RATE) -> tuple[Tensor, Tensor]:
-    """Each head alone with one learned scalar, [seeds, H], and the gates [seeds, H] that take the
-    best of them on the batch and no other."""
+    """Return one learned scalar for each head alone, [seeds, H], and the gates [seeds, H] that take
+    the best of these heads on the batch and no other."""
     alone = each_alone(heads, batch)
     adapted = adapt(alone.heads, alone.batch, steps, False, alone.start, rate)
     return best_scalar(adapted, heads.A.shape[1])
@@ -181,10 +182,10 @@ def each_alone(heads: Heads, batch: Batch) -> Case:
     return Case(Heads(Gamma, A), rows, torch.ones_like(A[:, :, 0, 0, 0]))
 
 
-def best_scalar(done: Adapted, H: int) -> tuple[Tensor, Tensor]:
+def best_scalar(adapted: Adapted, H: int) -> tuple[Tensor, Tensor]:
     """Return what `one_scalar` does, of what was learned for `each_alone` of H heads."""
-    scalars = done.gates.view(-1, H)
-    best = done.losses[-1].view(-1, H).nan_to_num(nan=torch.inf).argmin(1, keepdim=True)
+    scalars = adapted.gates.view(-1, H)
+    best = adapted.losses[-1].view(-1, H).nan_to_num(nan=torch.inf).argmin(1, keepdim=True)
     return scalars, torch.zeros_like(scalars).scatter(1, best, scalars.gather(1, best))
 
 
@@ -204,7 +205,7 @@ def _gradients(
 
 
 def starts(heads: Heads) -> dict[str, Tensor]:
-    """Gates [seeds, H] to begin with, by name: no learning should depend on them."""
+    """Return gates [seeds, H] to begin with, by name: no learning should depend on them."""
     ones = torch.ones_like(heads.A[:, :, 0, 0, 0])
     last = torch.eye(ones.shape[1]).to(ones)[-1].expand_as(ones)
     return {

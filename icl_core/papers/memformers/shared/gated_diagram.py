@@ -10,16 +10,17 @@ SAY = (
     "adds. At test time the gates alone are learned."
 )
 LOW = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-TOP, APART = 50.0, 86.0
+TOP = 50.0  # pixels above the first head
+APART = 86.0  # pixels from one head to the next
 
 
 def diagram(kinds: Sequence[str], shows: str, ends: str) -> Diagram:
-    """One step. `kinds` names what each head learned; `shows` is the drawing of the gates, `ends`
-    that of the error."""
+    """Return the diagram of one step. `kinds` names what each head learned; `shows` is the drawing
+    of the gates, `ends` that of the error."""
     heights = [TOP + APART * place for place in range(len(kinds))]
     middle = (heights[0] + heights[-1]) / 2
     boxes = [Box("Z", "Z", 70, middle, "computed", "the prompt", width=110, height=64)]
-    arrows = []
+    arrows: list[Arrow] = []
     for place, (kind, y) in enumerate(zip(kinds, heights, strict=True), 1):
         name = str(place).translate(LOW)
         boxes.append(

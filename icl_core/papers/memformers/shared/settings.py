@@ -9,7 +9,12 @@ from icl_core.papers.memformers.shared import test_set
 from icl_core.papers.memformers.shared.task import BLOCKS, FEWEST, POOL, SPECTRA
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
-TASK, MODEL, TRAINING, REPEATS = "the task", "the model", "the training", "repetition"
+# groups of settings
+TASK = "the task"
+MODEL = "the model"
+TRAINING = "the training"
+REPEATS = "repetition"
+
 LABELS = {each.id: each.label for each in VARIANTS.values()}
 PRECONDITIONERS = {
     "full": "a full matrix for each layer",
@@ -107,13 +112,13 @@ def check_noise(config: "Model") -> None:
 
 
 def task_of(config: Task) -> dict[str, Any]:
-    """The fields of its task."""
+    """Return the fields of a config's task."""
     return {name: getattr(config, name) for name in knobs_of(Task)}
 
 
 @settings
 class Training(Task):
-    """A task and how a model is trained on it. Who inherits adds what the model is: see `Model`."""
+    """A task and how a model is trained on it. A subclass adds what the model is: see `Model`."""
 
     noise: ClassVar[float] = 0.0  # of the labels
 
@@ -151,19 +156,20 @@ class Training(Task):
 
     @property
     def noise_share(self) -> float:
-        """τ² / n, the variance of the noise that a mean over the examples keeps."""
+        """Return τ² / n, the variance of the noise that a mean over the examples keeps."""
         return self.noise**2 / self.n
 
     @property
     def tested(self) -> int:
-        """How many prompts its models are evaluated on."""
+        """Return how many prompts its models are evaluated on."""
         return test_set.PROMPTS
 
     def check(self) -> None:
-        """Refuse a spectrum that is none, and what does not fit the memory: then say which batch
-        would."""
+        """Refuse a spectrum that is none, and what does not fit the memory; the refusal names the
+        batch that would fit."""
         check_spectrum(self)
-        fixed, needed = memory(self, 0), memory(self, self.batch)
+        fixed = memory(self, 0)
+        needed = memory(self, self.batch)
         fits = self.batch * (device.memory() - fixed) // max(1, needed - fixed)
         would = f" (a batch of {fits} would)" if 0 < fits < self.batch else ""
         device.check_memory(needed, f"batch {self.batch}, d {self.d}, n {self.n}{would}")
@@ -198,20 +204,21 @@ class Model(Training):
 
 
 def memory(config: Any, prompts: int) -> int:
-    """Estimated bytes of a training with that many prompts a batch: the pool of them, what the
-    slowest form keeps for its gradient, and the test set. Iterations in R^d go through a batch in
-    chunks and keep little."""
-    fresh, one = config.batches == "fresh", config.n * config.d  # numbers of a prompt's examples
+    """Return the estimated bytes of a training with that many prompts a batch: the pool of them,
+    what the slowest form keeps for its gradient, and the test set. Iterations in R^d go through a
+    batch in chunks and keep little."""
+    examples = config.n * config.d  # numbers of a prompt's examples
     variant = VARIANTS[config.variant]
-    by_token, moving = (4 if variant.has_one_w else 6 * config.n), 12 * config.d
-    kept = config.layers * config.d * (moving if variant.moves_covariates else by_token)
+    by_token = 4 if variant.has_one_w else 6 * config.n
+    by_dimension = 12 * config.d if variant.moves_covariates else by_token
+    kept = config.layers * config.d * by_dimension
     # the test set in both coordinates, and the examples of a block of it, turned for each seed
-    evaluated = config.tested * 2 * config.d**2 + 2**12 * one * (1 + 2 * config.seeds)
-    if fresh:  # a pool, and what is drawn of one however small the batch is
-        a_prompt = (
-            one + config.d**2 / BLOCKS if variant.needs_examples or config.noise else config.d**2
-        )
-        held = BLOCKS * prompts * config.seeds * a_prompt + min(FEWEST * a_prompt, POOL)
+    evaluated = config.tested * 2 * config.d**2 + 2**12 * examples * (1 + 2 * config.seeds)
+    if config.batches == "fresh":  # a pool, and what is drawn of one however small the batch is
+        per_prompt = config.d**2
+        if variant.needs_examples or config.noise:
+            per_prompt = examples + config.d**2 / BLOCKS
+        held = BLOCKS * prompts * config.seeds * per_prompt + min(FEWEST * per_prompt, POOL)
     else:  # a batch, of which the seeds' parts are joined
-        held = prompts * config.seeds * max(2 * one, one + 2 * config.d**2)
+        held = prompts * config.seeds * max(2 * examples, examples + 2 * config.d**2)
     return int(4 * (held + prompts * config.seeds * kept + evaluated))

@@ -37,7 +37,7 @@ BLOCKS = 8  # batches in it at least: a step meets covariates again, but with ot
 
 
 def eigenvalues_of(config: Any) -> Tensor:
-    """The eigenvalues of Σ that a config asks for, [d] float64, σ² included.
+    """Return the eigenvalues of Σ that a config asks for, [d] float64, σ² included.
 
     The paper's five repeat for larger d. Raises `ValueError` for eigenvalues of one's own that are
     none.
@@ -47,15 +47,14 @@ def eigenvalues_of(config: Any) -> Tensor:
     elif config.spectrum == "own":
         values = parse_eigenvalues(config.own, config.d)
     else:
-        values = geometric(
-            config.d, config.condition if config.spectrum == "geometric" else 1.0, config.decay
-        )
+        condition = config.condition if config.spectrum == "geometric" else 1.0
+        values = geometric(config.d, condition, config.decay)
     return values * config.sigma2
 
 
 def covariances(config: Any) -> list[Covariance]:
-    """The covariance of each seed: the same eigenvalues, an own rotation U; the authors' own where
-    their prompts are asked for."""
+    """Return the covariance of each seed: the same eigenvalues, an own rotation U; the authors' own
+    where their prompts are asked for."""
     seeds = range(config.seed, config.seed + config.seeds)
     if getattr(config, "batches", "") == "authors":
         # they turn by U, and the rows of a `rotation` are eigenvectors
@@ -68,10 +67,9 @@ def covariances(config: Any) -> list[Covariance]:
 
 
 def roots(config: Any) -> Tensor:
-    """Σ^½ of every seed, [seeds, d, d] float32."""
-    return (
-        torch.stack([each.root for each in covariances(config)]).float().to(device.current_device())
-    )
+    """Return Σ^½ of every seed, [seeds, d, d] float32, on the device."""
+    stacked = torch.stack([covariance.root for covariance in covariances(config)])
+    return stacked.float().to(device.current_device())
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,13 +92,14 @@ class Batch:
 
     @property
     def prompts(self) -> int:
+        """Return how many prompts each seed has."""
         return self.S.shape[-1]
 
     def part(self, prompts: slice) -> "Batch":
-        """Some of the prompts."""
+        """Return some of the prompts."""
         U, query, noise = (
-            each if each is None else each[..., prompts]
-            for each in (self.U, self.query, self.noise)
+            tensor if tensor is None else tensor[..., prompts]
+            for tensor in (self.U, self.query, self.noise)
         )
         return Batch(self.S[..., prompts], self.target[..., prompts], U, query, noise)
 
@@ -110,49 +109,51 @@ class Pool:
     `examples`, the U."""
 
     def __init__(self, config: Any, generator: torch.Generator, examples: bool) -> None:
-        """Drawn from a `generator` that nothing was drawn from yet."""
+        """Draw the pool from a `generator` that nothing was drawn from yet."""
+        self.examples = examples
+        self.n = config.n
         block = config.batch * config.seeds
-        self.examples, self.n = examples, config.n
-        count = max(
-            BLOCKS * block, min(FEWEST, POOL // (config.d * (config.n if examples else config.d)))
-        )
-        count, seed = min(count, block * config.steps), generator.initial_seed()
-        self.held, state = _pool(config.d, config.n, count, seed, examples)
+        numbers = config.d * (config.n if examples else config.d)  # of a prompt
+        count = max(BLOCKS * block, min(FEWEST, POOL // numbers))
+        count = min(count, block * config.steps)
+        self.held, state = _pool(config.d, config.n, count, generator.initial_seed(), examples)
         generator.set_state(state)
 
     def take(
         self, seeds: int, prompts: int, generator: torch.Generator
     ) -> tuple[Tensor, Tensor | None]:
-        """S [seeds, d, d, prompts] and U [seeds, d, n, prompts] of a block at a random place."""
+        """Return S [seeds, d, d, prompts] of a block at a random place, and U [seeds, d, n,
+        prompts], or None where the pool has no examples."""
         count = self.held.shape[-1]
         start = int(torch.randint(0, count - seeds * prompts + 1, (), generator=generator))
         block = self.held[:, :, start : start + seeds * prompts]
-        block = block.reshape(*block.shape[:2], seeds, prompts).permute(
-            2, 0, 1, 3
-        )  # [seeds, d, d or n, prompts]
+        # [d, d or n, seeds × prompts] -> [seeds, d, d or n, prompts]
+        block = block.reshape(*block.shape[:2], seeds, prompts).permute(2, 0, 1, 3)
         if not self.examples:
             return block, None
-        return torch.stack([gram(each) for each in block]), block
+        return torch.stack([gram(U) for U in block]), block
 
 
 @lru_cache(maxsize=2)  # every depth of a run meets the same
 def _pool(d: int, n: int, count: int, seed: int, examples: bool) -> tuple[Tensor, Tensor]:
-    """The prompts of a pool, and the state of its generator behind them."""
+    """Return the prompts of a pool, U [d, n, count] or S [d, d, count], and the state of its
+    generator behind them."""
     generator = torch.Generator().manual_seed(seed)
     held = (covariates if examples else grams)(d, n, count, generator, torch.float32)
     return held.to(device.current_device()), generator.get_state()
 
 
 def gaussian(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-    """Standard normal numbers, drawn on the CPU so that every device sees the same."""
+    """Return standard normal numbers, drawn on the CPU so that every device sees the same."""
     return torch.randn(shape, generator=generator).to(device.current_device())
 
 
 def fixed_batch(config: Any, generator: torch.Generator, examples: bool) -> Batch:
-    """A batch that stays, from a generator of its own: with w* and query of each prompt, and the U
-    where `examples`. The same prompts for every model; a "common" one is drawn once and turned with
-    every seed's rotation."""
-    common, shape = config.batches == "common", (config.d, config.n, config.batch)
+    """Return a batch that stays, from a generator of its own: with w* and query of each prompt, and
+    the U where `examples`. The same prompts for every model; a "common" one is drawn once and
+    turned with every seed's rotation."""
+    common = config.batches == "common"
+    shape = (config.d, config.n, config.batch)
     drawn = 1 if common else config.seeds
     U = torch.stack(
         [covariates(*shape, generator).to(device.current_device()) for _ in range(drawn)]
@@ -162,9 +163,11 @@ def fixed_batch(config: Any, generator: torch.Generator, examples: bool) -> Batc
     noise = label_noise(U, config.noise, generator) if config.noise else None
     if common:
         turn = rotations(config)
-        U, target, query = turned(turn, U[0]), turned(turn, target[0]), turned(turn, query[0])
+        U = turned(turn, U[0])
+        target = turned(turn, target[0])
+        query = turned(turn, query[0])
         noise = None if noise is None else turned(turn, noise[0])
-    S = torch.stack([gram(each) for each in U])
+    S = torch.stack([gram(of_seed) for of_seed in U])
     return Batch(S, target, U if examples else None, query, noise)
 
 
@@ -177,26 +180,25 @@ def label_noise(U: Tensor, noise: float, generator: torch.Generator) -> Tensor:
 
 
 def turned_batch(config: Any, drawn: authors_prompts.Normals, examples: bool) -> Batch:
-    """One of the authors' batches as every seed meets it, and the U where `examples`."""
+    """Return one of the authors' batches as every seed meets it, with the U where `examples`."""
     turn = rotations(config)
     U = turned(turn, drawn.U.to(turn))  # [seeds, d, n, prompts]
     target = turned(turn, drawn.target.to(turn)[:, None])
     query = turned(turn, drawn.query.to(turn))
-    return Batch(torch.stack([gram(each) for each in U]), target, U if examples else None, query)
+    S = torch.stack([gram(of_seed) for of_seed in U])
+    return Batch(S, target, U if examples else None, query)
 
 
 def rotations(config: Any) -> Tensor:
-    """Uᵀ of every seed, [seeds, d, d] float32: turns what is drawn in the eigenbasis of Σ into a
-    seed's coordinates."""
-    return (
-        torch.stack([each.rotation.T for each in covariances(config)])
-        .float()
-        .to(device.current_device())
-    )
+    """Return Uᵀ of every seed, [seeds, d, d] float32, on the device: it turns what is drawn in the
+    eigenbasis of Σ into a seed's coordinates."""
+    stacked = torch.stack([covariance.rotation.T for covariance in covariances(config)])
+    return stacked.float().to(device.current_device())
 
 
 def turned(turn: Tensor, vectors: Tensor) -> Tensor:
-    """The same `vectors` [d, …] as every seed of `turn` [seeds, d, d] meets them, [seeds, d, …]."""
+    """Return the same `vectors` [d, …] as every seed of `turn` [seeds, d, d] meets them, [seeds, d,
+    …]."""
     return (turn @ vectors.flatten(1)).unflatten(2, vectors.shape[1:])
 
 

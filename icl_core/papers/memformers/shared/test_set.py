@@ -30,22 +30,20 @@ from icl_core.papers.memformers.shared.task import (
 from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters
 
 WATCHED = 2**13  # prompts at each evaluation during training
-PROMPTS = (
-    2**16
-)  # prompts at the end: at four layers the mean over 1000 is off by 0.65 in the logarithm
+# prompts at the end: at four layers the mean over 1000 is off by 0.65 in the logarithm
+PROMPTS = 2**16
 SEED = 17
 REMEMBERED = 2**24  # numbers of prompts that are kept for the next run, 64 MiB
 BLOCK = 2**12  # prompts drawn at once; fixed, since it decides which prompts come
-Blocks = Sequence[
-    tuple[Tensor | None, Tensor]
-]  # U [d, n, block] where a model needs it, S [d, d, block]
+# U [d, n, block] where a model needs it, S [d, d, block]
+Blocks = Sequence[tuple[Tensor | None, Tensor]]
 
 
 def held_out(d: int, n: int, prompts: int, seed: int = SEED) -> Iterable[tuple[Tensor, Tensor]]:
-    """U [d, n, block] and S [d, d, block] of prompts that no training saw, block by block, on the
-    device."""
-    small = prompts * d * (n + d) <= REMEMBERED
-    return _remembered(d, n, prompts, seed) if small else _drawn(d, n, prompts, seed)
+    """Return U [d, n, block] and S [d, d, block] of prompts that no training saw, block by block,
+    on the device."""
+    is_small = prompts * d * (n + d) <= REMEMBERED
+    return _remembered(d, n, prompts, seed) if is_small else _drawn(d, n, prompts, seed)
 
 
 # those of the evaluations, of the end and of the fit of a floor: all models of a task meet them
@@ -62,25 +60,26 @@ def _drawn(d: int, n: int, prompts: int, seed: int) -> Iterator[tuple[Tensor, Te
 
 
 def held(config: Any, prompts: int) -> Blocks:
-    """The blocks that a model of this config is evaluated on, in memory: for many evaluations."""
+    """Return the blocks that a model of this config is evaluated on, in memory: for many
+    evaluations."""
     examples = VARIANTS[config.variant].needs_examples
     return [(U if examples else None, S) for U, S in held_out(config.d, config.n, prompts)]
 
 
 def losses(parameters: Parameters, config: Any, root: Tensor, blocks: Blocks) -> Tensor:
-    """The expected loss on each prompt, [seeds, prompts]: tr(Σ C Σ⁻¹ Cᵀ), where the
-    error is C w*."""
-    found = []
-    examples = VARIANTS[config.variant].needs_examples
-    cells = config.d**2 * config.seeds * (4 * config.n if examples else config.layers)
+    """Return the expected loss on each prompt, [seeds, prompts]: tr(Σ C Σ⁻¹ Cᵀ), where the error is
+    C w*."""
+    parts: list[Tensor] = []
+    needs_examples = VARIANTS[config.variant].needs_examples
+    cells = config.d**2 * config.seeds * (4 * config.n if needs_examples else config.layers)
     size = max(128, min(BLOCK, 2**23 // cells))
     for U, S in blocks:
         for start in range(0, BLOCK, size):
             part = slice(start, start + size)
             examples = None if U is None else U[..., part]
             batch = integrated(S[..., part], examples, config.noise_share)
-            found.append(model.errors(parameters, config, root, batch).square().sum((1, 2)))
-    return torch.cat(found, -1)
+            parts.append(model.errors(parameters, config, root, batch).square().sum((1, 2)))
+    return torch.cat(parts, -1)
 
 
 def controlled_losses(
@@ -90,7 +89,7 @@ def controlled_losses(
 
     The second has the same expectation, and its mean is less at the mercy of rare prompts: on every
     prompt what the floor's method loses is replaced by its exact expectation. A model that no floor
-    of A proportional to Sigma^-1 bounds keeps its losses.
+    of A proportional to Σ⁻¹ bounds keeps its losses.
     """
     plain = losses(parameters, config, root, blocks)
     if not (VARIANTS[config.variant].has_floor and config.preconditioner == "full"):
@@ -121,25 +120,29 @@ def losses_of(C: Tensor, S: Tensor, eigenvalues: Tensor | None, share: float) ->
 
 
 def batches(parameters: Parameters, config: Any, root: Tensor) -> Tensor:
-    """The mean loss on each of 65 batches of 1000 prompts with their own w* and query, [seeds, 65]:
-    what the authors could have measured on theirs. As in their code one set of prompts is turned
-    with every seed's rotation, so seeds, depths and models can be compared batch by batch."""
-    generator, found = torch.Generator().manual_seed(2**31 + 31), []
-    examples, turn = VARIANTS[config.variant].needs_examples, rotations(config)
+    """Return the mean loss on each of 65 batches of 1000 prompts with their own w* and query,
+    [seeds, 65]: what the authors could have measured on theirs. As in their code one set of prompts
+    is turned with every seed's rotation, so seeds, depths and models can be compared batch by
+    batch."""
+    generator = torch.Generator().manual_seed(2**31 + 31)
+    examples = VARIANTS[config.variant].needs_examples
+    turn = rotations(config)
+    parts: list[Tensor] = []
     for U, _ in held_out(config.d, config.n, PROMPTS):
         target, query = (gaussian((config.d, BLOCK), generator) for _ in range(2))
         U = turned(turn, U)  # [seeds, d, n, block]
-        S = torch.stack([gram(each) for each in U])
+        S = torch.stack([gram(of_seed) for of_seed in U])
         noise = label_noise(U, config.noise, generator) if config.noise else None
         batch = Batch(S, turned(turn, target[:, None]), U if examples else None, noise=noise)
-        missed = model.errors(parameters, config, root, batch)[:, :, 0] * turned(turn, query)
-        found.append(missed.sum(1).square())
-    losses = torch.cat(found, -1)
+        error = model.errors(parameters, config, root, batch)[:, :, 0]  # [seeds, d, block]
+        parts.append((error * turned(turn, query)).sum(1).square())
+    losses = torch.cat(parts, -1)  # [seeds, prompts]
     return losses[:, : PROMPTS // 1000 * 1000].unflatten(1, (-1, 1000)).double().mean(-1)
 
 
 def mean_and_log_error(losses: Tensor) -> tuple[Tensor, Tensor]:
-    """The mean over prompts [..., prompts] and the standard error of its logarithm."""
+    """Return the mean over prompts of losses [..., prompts], and the standard error of its
+    logarithm."""
     exact = losses.double()
     mean = exact.mean(-1)
     return mean, exact.std(-1) / mean / losses.shape[-1] ** 0.5

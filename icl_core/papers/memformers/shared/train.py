@@ -1,4 +1,4 @@
-"""Trains one model of one depth, all seeds in one pass: a part of every run of this paper."""
+"""Train one model of one depth, all seeds in one pass: a part of every run of this paper."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -33,8 +33,8 @@ SCHEDULES: dict[str, Callable[[int], Callable[[int], float]]] = {
 
 
 def training_phase(name: str, config: Any, label: str = "") -> Phase:
-    """One depth's training, as a part of a run, called `label` for people: `curve/…`, `snapshot/…`,
-    `final/…` and `evaluated/…` [seeds]."""
+    """Return one depth's training, as a part of a run, called `label` for people. Its results are
+    `curve/…`, `snapshot/…`, `final/…` and `evaluated/…` [seeds]."""
     return Phase(
         name, config.steps, partial(_train, config, name), partial(curves, config), label=label
     )
@@ -53,30 +53,30 @@ def every_depth(models: Mapping[str, Any], labels: Mapping[str, str]) -> list[Ph
 
 def by_phase(models: Mapping[str, Any]) -> dict[str, Any]:
     """Return the config of each training of `every_depth`, by the name of its phase."""
-    depths = range(max(model.layers for model in models.values()), 0, -1)
-    return {
-        f"{name} {depth}": replace(model, layers=depth)
-        for depth in depths
-        for name, model in models.items()
-    }
+    deepest = max(config.layers for config in models.values())
+    configs: dict[str, Any] = {}
+    for depth in range(deepest, 0, -1):
+        for name, config in models.items():
+            configs[f"{name} {depth}"] = replace(config, layers=depth)
+    return configs
 
 
 def by_depth(tensors: Made, name: str, layers: int, measure: str) -> np.ndarray:
-    """What the test set says of a model's depths, [seeds, K]."""
+    """Return a measure on the test set of a model of every depth, [seeds, K]."""
     return np.stack(
         [tensors[f"{name} {depth}"][f"evaluated/{measure}"] for depth in range(1, layers + 1)], 1
     )
 
 
 def goes_on(config: Any) -> bool:
-    """Whether a training is the beginning of a longer one: neither its rate nor its prompts depend
-    on the length."""
+    """Return whether a training is the beginning of a longer one: neither its learning rate nor its
+    prompts depend on the length."""
     pooled = config.batches == "fresh" and config.batch * config.seeds * config.steps < FEWEST
     return config.schedule != "cosine" and not pooled
 
 
 def curves(config: Any, state: loop.State) -> dict[str, np.ndarray]:
-    """The curves of a training, NaN where it has not arrived yet."""
+    """Return the curves of a training, NaN where it has not arrived yet."""
     return state.curves(evaluations(config))
 
 
@@ -92,31 +92,36 @@ class Begun:
 
 
 def _train(config: Any, name: str, *given: Any) -> dict[str, np.ndarray]:
-    """`given` ends in what is resumed and the report; an earlier phase before them has made the
-    first `final/…`."""
+    """Train a model as a phase of a run. `given` ends in what is resumed and the report; before
+    them comes the result of an earlier phase, if there is one, whose `final/…` it begins with."""
     *first, resumed, report = given
     begun = begin(config, phases.final(first[0]) if first else {})
     return end(begun, trained(name.rpartition(" ")[0], config, begun.problem, resumed, report))
 
 
 def begin(config: Any, first: Tensors | None = None) -> Begun:
-    """A training of a config, from its own first values or from the `first` that are given."""
+    """Return a training of a config, from its own first values or from the `first` that are
+    given."""
     generator = torch.Generator().manual_seed(10_000 + 100 * config.seed + config.layers)
-    parameters, root = variants.initial(config, generator), roots(config)
+    parameters = variants.initial(config, generator)
+    root = roots(config)
     for name, array in (first or {}).items():
         parameters[name].copy_(torch.from_numpy(np.array(array)))
-    batches, held = Batches(config), test_set.held(config, test_set.WATCHED)
-    of = problem(
-        config, parameters, root, batches, lambda step: _watched(config, parameters, root, held)
-    )
-    return Begun(config, parameters, root, batches, of)
+    batches = Batches(config)
+    blocks = test_set.held(config, test_set.WATCHED)
+
+    def watch(step: int) -> loop.Measures:
+        return _watched(config, parameters, root, blocks)
+
+    whole = problem(config, parameters, root, batches, watch)
+    return Begun(config, parameters, root, batches, whole)
 
 
 def end(begun: Begun, state: loop.State) -> dict[str, np.ndarray]:
-    """What a training has made: see `training_phase`."""
-    config, parameters, root = begun.config, begun.parameters, begun.root
-    evaluated = _evaluated(config, parameters, root)
-    evaluated["train"] = _training_loss(config, parameters, root, begun.batches, state)
+    """Return the results of a training that has ended: see `training_phase`."""
+    config = begun.config
+    evaluated = _evaluated(config, begun.parameters, begun.root)
+    evaluated["train"] = _training_loss(begun, state)
     evaluations = {
         f"evaluated/{key}": np.asarray(value.cpu(), np.float32) for key, value in evaluated.items()
     }
@@ -128,8 +133,8 @@ def end(begun: Begun, state: loop.State) -> dict[str, np.ndarray]:
 
 
 def _shown(state: loop.State) -> list[int]:
-    """The evaluations whose snapshots are kept: along the logarithm of the loss and each layer's
-    distance to Σ⁻¹."""
+    """Return the evaluations whose snapshots are kept: along the logarithm of the loss and each
+    layer's distance to Σ⁻¹."""
     distances = state.moving(*(name for name in state.curve if name.startswith("distance_")))
     return loop.spread([np.log(state.moving("loss")[0]), *distances])
 
@@ -137,15 +142,14 @@ def _shown(state: loop.State) -> list[int]:
 def _evaluated(config: Any, parameters: Parameters, root: Tensor) -> dict[str, Tensor]:
     """Return of the test set, [seeds]: the mean loss, the standard error of its logarithm and the
     median; and the mean losses of batches of 1000, [seeds, 65]."""
-    held = test_set.held(config, test_set.PROMPTS)
-    losses, controlled = test_set.controlled_losses(parameters, config, root, held)
+    blocks = test_set.held(config, test_set.PROMPTS)
+    losses, controlled = test_set.controlled_losses(parameters, config, root, blocks)
     mean, error = test_set.mean_and_log_error(controlled)
-    batches = test_set.batches(parameters, config, root)
     measures = {
         "loss": mean,
         "error": error,
         "median": losses.median(-1).values,
-        "batches": batches,
+        "batches": test_set.batches(parameters, config, root),
     }
     if config.batches == "authors":
         measures[AUTHORS] = authors_test.losses(parameters, config, root)
@@ -153,7 +157,7 @@ def _evaluated(config: Any, parameters: Parameters, root: Tensor) -> dict[str, T
 
 
 def measures(config: Any) -> tuple[str, ...]:
-    """What is evaluated of a training, by name."""
+    """Return the names of what is evaluated of a training."""
     return (*EVALUATED, AUTHORS) if config.batches == "authors" else EVALUATED
 
 
@@ -164,23 +168,24 @@ def problem(
     batches: Any,
     watch: Callable[[int], loop.Measures],
 ) -> loop.Problem:
-    """What the loop trains: every seed's loss on `batches`, which have a `generator` and the batch
-    `at` a step."""
+    """Return what the loop trains: every seed's loss on `batches`, which have a `generator` and the
+    batch `at` a step."""
 
     def step(index: int):
-        loss, gradient = model.loss_and_gradient(
-            parameters, config, root, batches.at(index), config.objective
-        )
+        batch = batches.at(index)
+        loss, gradient = model.loss_and_gradient(parameters, config, root, batch, config.objective)
         return limited(gradient, config), {"loss": loss.cpu().numpy()}
+
+    def optimiser(tensors: list[Tensor]) -> torch.optim.Optimizer:
+        betas = (config.beta_1, config.beta_2)
+        return torch.optim.Adam(tensors, lr=config.learning_rate, betas=betas)
 
     high_degree = VARIANTS[config.variant].moves_covariates and config.clip > 0
     return loop.Problem(
         parameters,
         step,
         watch,
-        lambda tensors: torch.optim.Adam(
-            tensors, lr=config.learning_rate, betas=(config.beta_1, config.beta_2)
-        ),
+        optimiser,
         (batches.generator,),
         loss="loss",
         schedule=SCHEDULES[config.schedule](config.steps),
@@ -191,78 +196,71 @@ def problem(
 
 
 def limited(gradient: Parameters, config: Any) -> Parameters:
-    """The gradient, clipped where the config asks for it."""
-    return (
-        clipped(gradient, config.clip, config.preconditioner == "full") if config.clip else gradient
-    )
+    """Return the gradient, clipped where the config asks for it."""
+    if not config.clip:
+        return gradient
+    return clipped(gradient, config.clip, config.preconditioner == "full")
 
 
 def clipped(gradient: Parameters, limit: float, matrices: bool) -> Parameters:
-    """The gradient with each of the `matrices` A_l and B_l no longer than `limit`, head by head
-    (Section 2's clipping, as the authors' code does it); every other parameter of a seed as a
+    """Return the gradient with each of the `matrices` A_l and B_l no longer than `limit`, head by
+    head (Section 2's clipping, as the authors' code does it); every other parameter of a seed as a
     whole."""
-    clipped_alone = {
-        name: value for name, value in gradient.items() if matrices and name in ("A", "B")
-    }
-    squares = {
-        name: value.square().sum((-2, -1), keepdim=True) for name, value in clipped_alone.items()
-    }
-    cut = {
-        name: value * (limit / squares[name].sqrt().clamp(min=limit))
-        for name, value in clipped_alone.items()
-    }
-    return {
-        name: cut[name] if name in cut else several_seeds.clipped({name: value}, limit)[name]
-        for name, value in gradient.items()
-    }
+    parts: Parameters = {}
+    for name, value in gradient.items():
+        if matrices and name in ("A", "B"):
+            length = value.square().sum((-2, -1), keepdim=True).sqrt()  # [seeds, …, 1, 1]
+            parts[name] = value * (limit / length.clamp(min=limit))
+        else:
+            parts |= several_seeds.clipped({name: value}, limit)
+    return parts
 
 
 def trained(
     name: str, config: Any, problem: loop.Problem, resumed: Tensors, report: Report
 ) -> loop.State:
-    """Trains to the end. `Diverged` says which model it was, of what `name` and how many layers."""
+    """Train to the end and return the last state. Raises `Diverged`, which names the model by
+    `name` and its layers, and `Cancelled`."""
     try:
         return loop.train(problem, config.steps, evaluations(config), resumed, report)
-    except Diverged as found:
-        raise name_diverged(found, name, config) from None
+    except Diverged as error:
+        raise name_diverged(error, name, config) from None
 
 
-def name_diverged(found: Diverged, name: str, config: Any) -> Diverged:
-    """The same, with the model that it was."""
-    return Diverged(f"{name}, {config.layers} layers: {found}")
+def name_diverged(error: Diverged, name: str, config: Any) -> Diverged:
+    """Return the same error with the model that diverged."""
+    return Diverged(f"{name}, {config.layers} layers: {error}")
 
 
 def evaluations(config: Any) -> list[int]:
-    """The steps at which a training is evaluated."""
+    """Return the steps at which a training is evaluated."""
     return loop.evaluations(config.steps, *EVALUATIONS)
 
 
 def _watched(
-    config: Any, parameters: Parameters, root: Tensor, held: test_set.Blocks
+    config: Any, parameters: Parameters, root: Tensor, blocks: test_set.Blocks
 ) -> dict[str, np.ndarray]:
-    """The loss on fresh prompts and each layer's distance from a multiple of Σ⁻¹, at an
-    evaluation."""
-    _, controlled = test_set.controlled_losses(parameters, config, root, held)
+    """Return the loss on fresh prompts and each layer's distance from a multiple of Σ⁻¹, [seeds]
+    each, at an evaluation."""
+    _, controlled = test_set.controlled_losses(parameters, config, root, blocks)
     measures = {"loss": controlled.double().mean(-1).cpu().numpy()}
     if "A" in parameters and config.preconditioner == "full":
-        by_layer = (
-            variants.distances(variants.preconditioners(parameters, config, root)).cpu().numpy()
-        )
+        matrices = variants.preconditioners(parameters, config, root)
+        by_layer = variants.distances(matrices).cpu().numpy()  # [seeds, L]
         measures |= {f"distance_{layer}": by_layer[:, layer] for layer in range(config.layers)}
     return measures
 
 
-def _training_loss(
-    config: Any, parameters: Parameters, root: Tensor, batches: Batches, state: loop.State
-) -> Tensor:
-    """What the model loses on the prompts it was trained on, [seeds]; of fresh ones, on those of
-    the last tenth."""
+def _training_loss(begun: Begun, state: loop.State) -> Tensor:
+    """Return what the model loses on the prompts it was trained on, [seeds]; of fresh ones, on
+    those of the last tenth."""
+    config = begun.config
     if config.batches == "fresh":
         rows = np.array(state.batch["loss"][-max(1, config.steps // 10) :])  # [steps, seeds]
         return torch.from_numpy(rows.mean(0))
-    return model.loss_and_gradient(parameters, config, root, batches.at(config.steps - 1), "mean")[
-        0
-    ]
+    batch = begun.batches.at(config.steps - 1)
+    loss, _ = model.loss_and_gradient(begun.parameters, config, begun.root, batch, "mean")
+    return loss
 
 
 def on_own_batch(config: Any) -> dict[str, np.ndarray]:
@@ -277,26 +275,26 @@ def conjugate_gradient_on(config: Any, batch: Batch) -> np.ndarray:
     [seeds, K]."""
     rows = []
     for seed, covariance in enumerate(covariances(config)):
-        root, inverse = covariance.root.to(batch.S), covariance.inverse_root.to(batch.S)
-        X = torch.einsum(
-            "ij,jkp,kl->ilp", root, batch.S[seed], root
-        )  # these prompts, not others of their kind
-        target = inverse @ batch.target[seed, :, 0]
+        root = covariance.root.to(batch.S)
+        # these prompts, not others of their kind, in the original coordinates: [d, d, prompts]
+        S = torch.einsum("ij,jkp,kl->ilp", root, batch.S[seed], root)
+        target = covariance.inverse_root.to(batch.S) @ batch.target[seed, :, 0]
         fitted = target
         if batch.noise is not None:  # the least-squares solution is off w* by S⁻¹ U ε / n
-            factor = inverse_factor(X).to(X)
+            factor = inverse_factor(S).to(S)
             noise = root @ batch.noise[seed, :, 0]
             fitted = target + torch.einsum("ijp,kjp,kp->ip", factor, factor, noise)
-        done = conjugate_gradient(X, fitted, config.layers)
-        missed = root @ (done.iterates - target)  # [K + 1, d, prompts], whitened
+        iterates = conjugate_gradient(S, fitted, config.layers).iterates
+        errors = root @ (iterates - target)  # [K + 1, d, prompts], whitened
         query = batch.query[seed] if batch.query is not None else None
-        loss = missed.square().sum(1) if query is None else (missed * query).sum(1).square()
+        loss = errors.square().sum(1) if query is None else (errors * query).sum(1).square()
         rows.append(loss[1:].mean(-1).cpu().numpy())
     return np.stack(rows).astype(np.float32)
 
 
 def frozen(config: Any) -> dict[str, np.ndarray]:
-    """What no training changes: `frozen/rotation` [seeds, d, d], `frozen/eigenvalues` [d] of Σ."""
+    """Return what no training changes: `frozen/rotation` [seeds, d, d] and `frozen/eigenvalues` [d]
+    of Σ."""
     of_seeds = covariances(config)
     rotations = torch.stack([covariance.rotation for covariance in of_seeds]).float()
     return {

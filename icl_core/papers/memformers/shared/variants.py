@@ -23,9 +23,8 @@ from icl_core.papers.memformers.shared import authors_prompts
 from icl_core.papers.memformers.shared.task import gaussian
 
 Parameters = dict[str, Tensor]
-SMALL = (
-    2**12
-)  # multiplications in a batch of products up to which torch chooses its kernel by nothing else
+# multiplications in a batch of products up to which torch chooses its kernel by nothing else
+SMALL = 2**12
 
 
 @dataclass(frozen=True)
@@ -54,24 +53,26 @@ class Variant:
 
     @property
     def has_floor(self) -> bool:
-        """Whether with one matrix for all A_l it is a polynomial of its degree, so that the best
-        such polynomial bounds its loss."""
+        """Return whether with one matrix for all A_l it is a polynomial of its degree, so that the
+        best such polynomial bounds its loss."""
         return self.preconditioned and self.per == "layer" and not self.moves_covariates
 
     @property
     def equal_power(self) -> bool:
-        """Whether with one matrix for all A_l it reaches every polynomial of its degree, and
+        """Return whether with one matrix for all A_l it reaches every polynomial of its degree, and
         nothing else; without memory, those with real roots, as the best one without noise has."""
         return self.has_floor and not self.shared
 
     @property
     def needs_examples(self) -> bool:
-        """Whether it needs the examples one by one; for all others S = U Uᵀ / n says everything."""
+        """Return whether it needs the examples one by one; for all others S = U Uᵀ / n says
+        everything."""
         return self.per in ("token", "entry")
 
     @property
     def has_one_w(self) -> bool:
-        """Whether all tokens agree on one w, so that a layer is a step of a first-order method."""
+        """Return whether all tokens agree on one w, so that a layer is a step of a first-order
+        method."""
         return not self.needs_examples and not self.moves_covariates
 
 
@@ -155,14 +156,18 @@ ENTRIES: dict[str, Callable[[int], tuple[int, ...]]] = {
 
 
 def initial(config: Any, generator: torch.Generator) -> Parameters:
-    """The parameters of all seeds before training: A Gaussian, no memory yet."""
-    s, L, d, H = config.seeds, config.layers, config.d, config.heads
-    variant, small = VARIANTS[config.variant], config.initial * (5 / d) ** 0.5
+    """Return the parameters of all seeds before training: A Gaussian, no memory yet."""
+    s = config.seeds
+    L = config.layers
+    d = config.d
+    variant = VARIANTS[config.variant]
+    small = config.initial * (5 / d) ** 0.5
     parameters: Parameters = {}
     if getattr(config, "batches", "") == "authors" and variant.preconditioned:
         parameters |= _of_authors(config, small)
     elif variant.preconditioned:
-        parameters["A"] = small * gaussian((s, H, L, *ENTRIES[config.preconditioner](d)), generator)
+        shape = (s, config.heads, L, *ENTRIES[config.preconditioner](d))
+        parameters["A"] = small * gaussian(shape, generator)
     if variant.memory == "deflection":
         plain = {"alpha": torch.ones(s, L), "gamma": torch.zeros(s, L)}
         parameters |= {name: value.to(device.current_device()) for name, value in plain.items()}
@@ -174,7 +179,7 @@ def initial(config: Any, generator: torch.Generator) -> Parameters:
 
 
 def _of_authors(config: Any, size: float) -> Parameters:
-    """A of all seeds, and B where covariates move, as the authors' generator gives them: of
+    """Return A of all seeds, and B where covariates move, as the authors' generator gives them: of
     standard deviation `size`, both."""
     seeds = range(config.seed, config.seed + config.seeds)
     pairs = [authors_prompts.initial(config.layers, config.heads, config.d, seed) for seed in seeds]
@@ -190,29 +195,28 @@ def _of_authors(config: Any, size: float) -> Parameters:
 
 
 def _own_alone(config: Any, variant: Variant) -> Tensor:
-    """Γ by which every layer uses its own gradient alone; shared by all layers it can only use all
-    alike. The authors' own, which a token or an entry has of its own, begins at 0."""
-    s, L = config.seeds, config.layers
-    width = {
+    """Return a Γ by which every layer uses its own gradient alone; shared by all layers it can only
+    use all alike. The authors' Γ, a number for each token or entry, begins at 0."""
+    L = config.layers
+    axes = {
         "layer": (),
         "coordinate": (config.d,),
         "token": (config.n + 1,),
         "entry": (config.d + 1, config.n + 1),
     }
-    width = width[variant.per]
+    width = axes[variant.per]
     if variant.shared:
-        Gamma = torch.zeros(s, L) if variant.needs_examples else torch.ones(s, L)
+        first = torch.zeros(L) if variant.needs_examples else torch.ones(L)
     else:
-        Gamma = torch.eye(L).repeat(s, 1, 1)
-    Gamma = Gamma.to(device.current_device())
-    return Gamma.reshape(*Gamma.shape, *(1 for _ in width)).repeat(
-        *(1 for _ in Gamma.shape), *width
-    )
+        first = torch.eye(L)
+    # [L] or [L, L] -> [seeds, L, …, width], the same number for every seed and along `width`
+    Gamma = first.to(device.current_device()).reshape(1, *first.shape, *[1] * len(width))
+    return Gamma.repeat(config.seeds, *[1] * first.dim(), *width)
 
 
 def coefficients(parameters: Parameters, variant: str) -> Tensor:
-    """Γ_j^l of any memory, [seeds, L, L] over (l, j), or [seeds, L, L, …] where each coordinate,
-    token or entry has its own."""
+    """Return Γ_j^l of any memory, [seeds, L, L] over (l, j), or [seeds, L, L, …] where each
+    coordinate, token or entry has its own."""
     kind = VARIANTS[variant]
     if kind.memory == "none":
         A = parameters["A"]
@@ -235,10 +239,12 @@ def coefficients(parameters: Parameters, variant: str) -> Tensor:
 
 
 def _deflected(alpha: Tensor, gamma: Tensor) -> Tensor:
-    """Theorem 3.1: R_l = Attn_l + γ_l R_{l−1}, so Γ_j^l = α_l γ_{j+1} … γ_l."""
+    """Return Γ_j^l = α_l γ_{j+1} … γ_l, [seeds, L, L], of alpha and gamma [seeds, L]: R_l = Attn_l
+    + γ_l R_{l−1} (Theorem 3.1)."""
     L = alpha.shape[1]
     eye = torch.eye(L, dtype=alpha.dtype, device=alpha.device)
-    register, rows = torch.zeros_like(eye[0]).expand(len(alpha), -1), []
+    register = torch.zeros_like(eye[0]).expand(len(alpha), -1)
+    rows: list[Tensor] = []
     for layer in range(L):
         register = gamma[:, layer, None] * register + eye[layer]
         rows.append(alpha[:, layer, None] * register)
@@ -246,15 +252,15 @@ def _deflected(alpha: Tensor, gamma: Tensor) -> Tensor:
 
 
 def learned_in(config: Any) -> str:
-    """The coordinates that A counts in: those asked for, or the original ones where it is a
-    multiple of I."""
+    """Return the coordinates that A counts in: those asked for, or the original ones where it is a
+    multiple of I and the whitened ones are asked for."""
     whitened_multiple = config.preconditioner != "full" and config.coordinates == "whitened"
     return "original" if whitened_multiple else config.coordinates
 
 
 def matrices(parameters: Parameters, config: Any) -> Tensor:
-    """A_l as matrices in the coordinates that they are learned in, the heads summed: [seeds, L, d,
-    d]."""
+    """Return A_l as matrices in the coordinates that they are learned in, the heads summed:
+    [seeds, L, d, d]."""
     A = parameters["A"].sum(1)
     if config.preconditioner == "full":
         return A
@@ -264,17 +270,19 @@ def matrices(parameters: Parameters, config: Any) -> Tensor:
 
 
 def averaged(diagonals: Tensor) -> Tensor:
-    """Diagonals [..., d] with their mean at every entry, and a gradient for each entry of its own.
+    """Return diagonals [..., d] with their mean at every entry, and a gradient for each entry of
+    its own.
 
     The authors average a diagonal before each pass and then let Adam move its entries. Adam does
     not depend on the values that it moves, so averages of entries that were never made equal are
-    the same numbers."""
+    the same numbers.
+    """
     mean = diagonals.detach().mean(-1, keepdim=True)
     return mean + (diagonals - diagonals.detach())
 
 
 def preconditioners(parameters: Parameters, config: Any, root: Tensor) -> Tensor:
-    """Σ^½ A_l Σ^½, the heads summed: [seeds, L, d, d]. `root` Σ^½, [seeds, d, d]."""
+    """Return Σ^½ A_l Σ^½, the heads summed: [seeds, L, d, d]. `root` is Σ^½, [seeds, d, d]."""
     if "A" in parameters:
         return whitened(matrices(parameters, config), learned_in(config), root)
     eye = torch.eye(config.d, dtype=root.dtype, device=root.device)
@@ -282,55 +290,56 @@ def preconditioners(parameters: Parameters, config: Any, root: Tensor) -> Tensor
 
 
 def whitened(A: Tensor, coordinates: str, root: Tensor) -> Tensor:
-    """Σ^½ A Σ^½ of A [seeds, …, d, d]; in whitened coordinates that is what is learned, and nothing
-    changes.
+    """Return Σ^½ A Σ^½ of A [seeds, …, d, d]; in whitened coordinates that is what is learned, and
+    nothing changes.
 
     Learned in the "original" ones, A counts in units of one over Σ's mean eigenvalue, so that σ²
     changes nothing; the "authors" count it as it is.
     """
     if coordinates == "whitened":
         return A
-    unit = start_root(coordinates, root).reshape(len(root), *[1] * (A.dim() - 3), *root.shape[1:])
-    return unit @ A @ unit
+    factor = start_root(coordinates, root)
+    factor = factor.reshape(len(root), *[1] * (A.dim() - 3), *root.shape[1:])
+    return factor @ A @ factor
 
 
 def start_root(coordinates: str, root: Tensor) -> Tensor:
-    """What turns white covariates into those that A is learned for, [seeds, d, d]: I in whitened
-    coordinates."""
+    """Return what turns white covariates into those that A is learned for, [seeds, d, d]: I in
+    whitened coordinates."""
     if coordinates == "whitened":
         return torch.eye(root.shape[-1], dtype=root.dtype, device=root.device).expand_as(root)
     return unit_root(root) if coordinates == "original" else root
 
 
 def unit_root(root: Tensor) -> Tensor:
-    """Σ^½ divided by the square root of Σ's mean eigenvalue, [seeds, d, d]."""
+    """Return Σ^½ divided by the square root of Σ's mean eigenvalue, [seeds, d, d]."""
     return root / root.square().sum((1, 2), keepdim=True).div(root.shape[-1]).sqrt()
 
 
 def steps(parameters: Parameters, config: Any, root: Tensor) -> Tensor:
-    """W_j^l in whitened coordinates, [seeds, L, L, d, d] over (l, j): what a layer makes of each
-    past gradient."""
+    """Return W_j^l in whitened coordinates, [seeds, L, L, d, d] over (l, j): what a layer makes of
+    each past gradient."""
     weights = coefficients(parameters, config.variant)
-    if weights.dim() == 3:
+    if weights.dim() == 3:  # a number for each pair of layers
         return weights[..., None, None] * preconditioners(parameters, config, root)[:, None]
+    # one for each coordinate, [seeds, L, L, d]
     if "A" not in parameters:
         return whitened(torch.diag_embed(weights), "original", root)
-    return whitened(
-        weights[..., None] * matrices(parameters, config)[:, None], learned_in(config), root
-    )
+    scaled = weights[..., None] * matrices(parameters, config)[:, None]
+    return whitened(scaled, learned_in(config), root)
 
 
 def table(parameters: Parameters, config: Any, root: Tensor) -> Tensor:
-    """`steps` as the iteration in R^d wants them, [seeds, L d, L d]: row of blocks l, column of
-    blocks j is W_j^l."""
-    every = steps(parameters, config, root)
-    s, L, _, d, _ = every.shape
-    return every.transpose(2, 3).reshape(s, L * d, L * d)
+    """Return `steps` as the iteration in R^d takes them, [seeds, L d, L d]: row of blocks l, column
+    of blocks j is W_j^l."""
+    W = steps(parameters, config, root)  # [seeds, L, L, d, d]
+    s, L, _, d, _ = W.shape
+    return W.transpose(2, 3).reshape(s, L * d, L * d)
 
 
 def table_of_runs(parameters: Parameters, config: Any, root: Tensor) -> Tensor:
-    """`table` of the rows of several runs: so many at once as come from the same kernel as one
-    run's."""
+    """Return the `table` of the rows of several runs, for as many rows at once as come from the
+    same kernel as one run's."""
     alone = config.seeds * config.layers * config.d**3
     rows = config.seeds * max(1, SMALL // alone)
     if len(root) <= rows:
@@ -345,11 +354,9 @@ def table_of_runs(parameters: Parameters, config: Any, root: Tensor) -> Tensor:
 
 
 def distances(M: Tensor) -> Tensor:
-    """Dist(M, I) = min_α ‖M − αI‖_F / ‖M‖_F of M = Σ^½ A Σ^½ [..., d, d]; α = tr(M) / d. From 0 to
-    1 (Appendix D)."""
+    """Return Dist(M, I) = min_α ‖M − αI‖_F / ‖M‖_F of M = Σ^½ A Σ^½ [..., d, d]; α = tr(M) / d.
+    From 0 to 1 (Appendix D)."""
     square = M.square().sum((-2, -1))
     trace = M.diagonal(dim1=-2, dim2=-1).sum(-1)
-    return (
-        (square - trace.square() / M.shape[-1]).clamp(min=0)
-        / square.clamp(min=torch.finfo(M.dtype).tiny)
-    ).sqrt()
+    rest = (square - trace.square() / M.shape[-1]).clamp(min=0)
+    return (rest / square.clamp(min=torch.finfo(M.dtype).tiny)).sqrt()

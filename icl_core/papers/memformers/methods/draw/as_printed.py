@@ -19,7 +19,8 @@ def applies(config: object) -> bool:
 def as_printed_panel(run: Run, view: View) -> Panel:
     """Draw each curve on the authors' own prompts, and rings where the paper has it."""
     rows = [row for row in printed_curves.rows_of(run) if not row.minus]
-    x, zero = run["depth/layers"], float(np.log(run.config.d))
+    x = run["depth/layers"]
+    zero = float(np.log(run.config.d))
     logs = {row.name: row.measured(run) for row in rows}
     count = max(map(len, (row.curve for row in rows)), default=len(x))
     series = [Curve(row.name, x[:count], logs[row.name], row.kind, markers=True) for row in rows]

@@ -24,7 +24,8 @@ LEAST = 1e-3  # the lowest share of the mean that is drawn
 
 
 def panel(run: Run, view: View) -> Panel:
-    """The eigenvalues of S_l relative to their mean before every layer, on held-out prompts."""
+    """Draw the eigenvalues of S_l relative to their mean before every layer, on held-out
+    prompts."""
     depth = load_run.depth_of(run, view)
     snapshot = run.snapshot_at(view)
     eigenvalues = _eigenvalues(run, view, depth, snapshot)  # [layers, prompts, d]
@@ -68,6 +69,7 @@ def panel(run: Run, view: View) -> Panel:
 
 
 def _eigenvalues(run: Run, view: View, depth: int, snapshot: int) -> np.ndarray:
+    """Return `spectra` of the model of that depth at a snapshot, [layers, prompts, d]."""
     parameters = load_run.parameters_at(run, view.seed_shown, depth, snapshot)
     config = replace(run.config, layers=depth)
     root = load_run.root_of(run, view.seed_shown)
@@ -77,8 +79,9 @@ def _eigenvalues(run: Run, view: View, depth: int, snapshot: int) -> np.ndarray:
 
 
 def _range(*spectra: np.ndarray) -> tuple[float, float]:
-    """The range of the means, the same at every step of a training up to what is not finished."""
-    means = np.concatenate([each.mean(1).ravel() for each in spectra])
+    """Return the axis' range around the means of `spectra` [layers, prompts, d] over prompts. With
+    the finished model among them it moves little from step to step."""
+    means = np.concatenate([eigenvalues.mean(1).ravel() for eigenvalues in spectra])
     return max(float(means.min()), LEAST) / ROOM, float(means.max()) * ROOM
 
 

@@ -61,17 +61,14 @@ FEW = 1000  # prompts that the authors evaluate on
 
 
 def depth_panel(run: Run, view: View) -> Panel:
-    """Natural log of the mean (or median) loss on fresh prompts, a model of its own for every
-    depth."""
+    """Draw the natural log of the mean (or median) loss on fresh prompts, a model of its own for
+    every depth."""
     if view.average == "median":
         run = typical(run)
-    series, zero = (
-        [*_classical(run, view), *_trained(run, view), *_floors(run, view)],
-        float(np.log(run.config.d)),
-    )
-    figure = losses.over_layers(
-        series, "log-loss" + " of the median" * (view.average == "median"), limits(run, zero), zero
-    )
+    series = [*_classical(run, view), *_trained(run, view), *_floors(run, view)]
+    zero = float(np.log(run.config.d))
+    y_title = "log-loss" + " of the median" * (view.average == "median")
+    figure = losses.over_layers(series, y_title, limits(run, zero), zero)
     ringed = view.average == "mean" and view.overlay != "trained"
     return Panel(
         _title(run, view),
@@ -83,7 +80,7 @@ def depth_panel(run: Run, view: View) -> Panel:
 
 
 def rings(run: Run, overlay: str = "main") -> list[Trace]:
-    """What the paper prints for this setting, of the methods that are drawn."""
+    """Return rings where the paper prints a loss in this setting, of the methods that are drawn."""
     styles = {"evaluated/loss": ("trained", "trained")}
     others = zip(run.names("beside"), losses.BESIDE, strict=False)
     styles |= {
@@ -94,33 +91,33 @@ def rings(run: Run, overlay: str = "main") -> list[Trace]:
         for id, (label, kind, _, when) in METHODS.items()
         if when in ("main", overlay)
     }
-    every = (
-        (styles[name], *known)
-        for name, known in printed_curves.fresh(run).items()
+    return losses.printed(
+        (styles[name][0], curve, styles[name][1], spread)
+        for name, (curve, spread) in printed_curves.fresh(run).items()
         if name in styles
     )
-    return losses.printed((label, curve, kind, spread) for (label, kind), curve, spread in every)
 
 
 def typical(run: Run) -> Run:
-    """The run with the median over prompts in the place of the mean: what a prompt that is not rare
-    meets."""
-    medians = {name: array for name, array in run.tensors.items() if "median" in name}
+    """Return the run with the median over prompts in the place of the mean: what a prompt that is
+    not rare meets."""
     renamed = {
-        n.replace("/median", "/loss").removesuffix("_median"): array for n, array in medians.items()
+        name.replace("/median", "/loss").removesuffix("_median"): array
+        for name, array in run.tensors.items()
+        if "median" in name
     }
     return Run(run.config, {**run.tensors, **renamed}, run.info, run.digest, run.finished)
 
 
 def _trained(run: Run, view: View) -> list[Curve]:
-    """The trained model below what was trained beside it, which is dashed: where both coincide,
-    both are seen."""
+    """Return the trained model's curve, and above it those of what was trained beside it, which are
+    dashed: where two coincide, both are seen."""
     x = run["depth/layers"]
-    found = [Curve(trained_name(run), x, log_of(run["evaluated/loss"]), "trained", markers=True)]
+    curves = [Curve(trained_name(run), x, log_of(run["evaluated/loss"]), "trained", markers=True)]
     if view.overlay != "trained":
         others = losses.reference_curves(run, "beside/{}/loss")
-        found += [Curve(name, x, logs, kind, "dash", markers=True) for name, logs, kind in others]
-    return found
+        curves += [Curve(name, x, logs, kind, "dash", markers=True) for name, logs, kind in others]
+    return curves
 
 
 def _classical(run: Run, view: View) -> list[Curve]:
@@ -139,25 +136,24 @@ def _classical(run: Run, view: View) -> list[Curve]:
 
 
 def _baselines(run: Run) -> list[tuple[str, str, Curve]]:
-    """What the run has evaluated: its id, overlay and curve; one that the table does not know is
-    drawn plainly."""
-    x, styles = (
-        run["depth/layers"],
-        {id: METHODS.get(id, (id, NEUTRAL, None, "main")) for id in run.names("baselines")},
-    )
-    return [
-        (id, overlay, Curve(label, x, log_of(run[f"baseline/{id}"]), kind, dash, markers=True))
-        for id, (label, kind, dash, overlay) in styles.items()
-    ]
+    """Return id, overlay and curve of each baseline that the run has evaluated; one that `METHODS`
+    lacks is drawn plainly."""
+    x = run["depth/layers"]
+    rows = []
+    for id in run.names("baselines"):
+        label, kind, dash, overlay = METHODS.get(id, (id, NEUTRAL, None, "main"))
+        curve = Curve(label, x, log_of(run[f"baseline/{id}"]), kind, dash, markers=True)
+        rows.append((id, overlay, curve))
+    return rows
 
 
 def _floors(run: Run, view: View) -> list[Curve]:
     own = losses.floor_of(run.config)
     other = ("floor", FULL) if own[0] == "floor_scalar" else ("floor_scalar", SCALAR)
-    every = [own, other] if view.overlay == "all" else [own]
+    drawn = [own, other] if view.overlay == "all" else [own]
     curves = [
         Curve(label, run["depth/layers"], log_of(run[f"baseline/{key}"]), "floor")
-        for key, label in every
+        for key, label in drawn
     ]
     return [*curves, *ridge(run)]
 
@@ -166,13 +162,13 @@ def ridge(run: Run) -> list[Curve]:
     """Return the line of ridge regression, which no method passes, where labels have noise."""
     if not run.config.noise:
         return []
-    losses_of_ridge = log_of(run["baseline/ridge"])
-    return [Curve(RIDGE, run["depth/layers"], losses_of_ridge, "construction", "dot")]
+    logs = log_of(run["baseline/ridge"])
+    return [Curve(RIDGE, run["depth/layers"], logs, "construction", "dot")]
 
 
 def limits(run: Run, zero: float) -> tuple[float, float]:
-    """The same for every overlay; a method that explodes, or solves all prompts exactly, leaves the
-    picture."""
+    """Return the range of log-losses, the same for every overlay: a method that explodes, or solves
+    all prompts exactly, leaves the picture."""
     kept = [
         log_of(run[name]) for name in ("evaluated/loss", "baseline/floor", "baseline/floor_scalar")
     ]
@@ -181,21 +177,18 @@ def limits(run: Run, zero: float) -> tuple[float, float]:
 
 
 def _table(run: Run) -> pd.DataFrame:
-    x, every = run["depth/layers"], [("trained", log_of(run["evaluated/loss"]))]
-    every += [(name, logs) for name, logs, _ in losses.reference_curves(run, "beside/{}/loss")]
-    series = [Curve(name, x, logs) for name, logs in every] + [
-        curve for *_, curve in _baselines(run)
-    ]
-    floors = ((FULL, "floor"), (SCALAR, "floor_scalar"))
-    return tabled(
-        "layers",
-        x,
-        [*series, *(Curve(label, x, log_of(run[f"baseline/{key}"])) for label, key in floors)],
-    )
+    x = run["depth/layers"]
+    others = losses.reference_curves(run, "beside/{}/loss")
+    series = [Curve("trained", x, log_of(run["evaluated/loss"]))]
+    series += [Curve(name, x, logs) for name, logs, _ in others]
+    series += [curve for *_, curve in _baselines(run)]
+    for label, key in ((FULL, "floor"), (SCALAR, "floor_scalar")):
+        series.append(Curve(label, x, log_of(run[f"baseline/{key}"])))
+    return tabled("layers", x, series)
 
 
 def _title(run: Run, view: View) -> str:
-    """Where the deepest models and CGD end."""
+    """Return where the deepest models and CGD end."""
     L = run.config.layers
     key, _ = losses.floor_of(run.config)
     trained, floor, cg = (
@@ -209,7 +202,7 @@ def _title(run: Run, view: View) -> str:
 
 
 def _caption(run: Run, view: View) -> str:
-    """What to look at, and the findings that this run shows."""
+    """Return what to look at, and the findings that this run shows."""
     parts = [
         "Each dot is a model trained for that depth; lower is better. Log-loss is the logarithm "
         "of the squared error: one less is an error 2.7 times smaller. A model that has learned "
@@ -228,18 +221,16 @@ def _caption(run: Run, view: View) -> str:
 
 
 def _power(run: Run) -> str:
-    """Finding 1: models of equal power share a floor, so a gap between them is a matter of
-    training."""
+    """Return finding 1, where models of equal power were trained: they share a floor, so a gap
+    between them is a matter of training."""
     equal = {
         label: loss for label, variant, loss in _models(run) if variant and variant.equal_power
     }
     if len(equal) < 2:
         return ""
     ends = [end(run, loss) for loss in equal.values()]
-    gap, above = (
-        max(ends) - min(ends),
-        min(ends) - end(run, f"baseline/{losses.floor_of(run.config)[0]}"),
-    )
+    gap = max(ends) - min(ends)
+    above = min(ends) - end(run, f"baseline/{losses.floor_of(run.config)[0]}")
     *first, last = equal
     if not np.isfinite(run["reference/floor_steps"][-1, -1]):
         return COMPLEX
@@ -252,11 +243,9 @@ def _power(run: Run) -> str:
             f"Look at the dotted floor: {reached}. Memory adds no power here, only another way to "
             "get there."
         )
-    batch = (
-        ""
-        if run.config.batches == "fresh"
-        else f" (on batches of {run.config.batch:,} that are kept)"
-    )
+    batch = ""
+    if run.config.batches != "fresh":
+        batch = f" (on batches of {run.config.batch:,} that are kept)"
     return (
         f"Look at the dotted floor: {who} could both reach it. That they end {written(gap)} apart, "
         f"and {written(above)} or more above it, is a matter of training{batch}, not of power."
@@ -273,17 +262,18 @@ def _noun(label: str) -> str:
 
 
 def _models(run: Run) -> list[tuple[str, Variant | None, str]]:
-    """What the run has trained: label, variant (None where unknown) and the tensor of its loss."""
+    """Return what the run has trained: label, variant (None where unknown) and the tensor of its
+    loss."""
     own = VARIANTS[run.config.variant]
-    ids = run.names("beside")
     beside = [
-        (LABELS.get(each, each), variant_beside(run, each), f"beside/{each}/loss") for each in ids
+        (LABELS.get(id, id), variant_beside(run, id), f"beside/{id}/loss")
+        for id in run.names("beside")
     ]
     return [("trained", own, "evaluated/loss"), *beside]
 
 
 def _shared(run: Run) -> str:
-    """Finding 2: one Γ for all layers is weaker."""
+    """Return finding 2, where such a model was trained: one Γ for all layers is weaker."""
     name = next(
         (loss for _, variant, loss in _models(run) if variant and variant.id == "shared"), None
     )
@@ -294,7 +284,8 @@ def _shared(run: Run) -> str:
 
 
 def _knowing(run: Run) -> str:
-    """Finding 3: conjugate gradient that knows Σ⁻¹ wins, before both are done after d steps."""
+    """Return finding 3, where it holds: conjugate gradient that knows Σ⁻¹ wins, up to d − 1 layers;
+    after d steps both are exact."""
     before = max(1, run.config.d - 1)
     cg, pcg, own = (
         mean_of(log_of(run[name]))[:before]
@@ -314,8 +305,10 @@ def _knowing(run: Run) -> str:
 
 
 def _note(run: Run) -> str:
-    """How exact the means are."""
-    error, n, d = float(mean_of(run["evaluated/error"])[-1]), run.config.n, run.config.d
+    """Return how exact the means are."""
+    n = run.config.n
+    d = run.config.d
+    error = float(mean_of(run["evaluated/error"])[-1])
     key, _ = losses.floor_of(run.config)
     noise = float(run["reference/noise" + key.removeprefix("floor")][-1])
     layers = f"{run.config.layers} layer{'s' * (run.config.layers > 1)}"

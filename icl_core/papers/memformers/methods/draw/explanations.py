@@ -24,54 +24,44 @@ OWN = (
 
 
 def learned(run: Run, view: View) -> list[Map]:
-    """The triangle of the trained model's coefficients Λ."""
+    """Return the triangle of the trained model's coefficients Λ, each with how it is made."""
     depth = depth_of(run, view)
     table, _ = optimiser.learned(run, view.seed_shown, depth, run.snapshot_at(view))
     parameters = parameters_at(run, view.seed_shown, depth, run.snapshot_at(view))
-    root, known = root_of(run, view.seed_shown), optimiser.references(run, depth)
+    root = root_of(run, view.seed_shown)
+    references = optimiser.references(run, depth)
     after, past = ([str(layer + first) for layer in range(depth)] for first in (1, 0))
 
     def explain(row: int, column: int) -> Explanation:
         terms, joined = terms_of(parameters, run.config, root, row, column)
-        says = (OWN if joined == SUM else SHARED).format(j=column, layer=column + 1)
-        beside = tuple(Term(name, float(known[name][row, column])) for name in BESIDE)
+        sentence = (OWN if joined == SUM else SHARED).format(j=column, layer=column + 1)
+        beside = [Term(name, float(references[name][row, column])) for name in BESIDE]
         title = f"Λ after layer {row + 1}, of the gradient at iterate {column}"
-        beside = tuple(each for each in beside if np.isfinite(each.value))
-        return Explanation(title, says, float(table[row, column]), terms, joined, beside=beside)
+        finite = tuple(term for term in beside if np.isfinite(term.value))
+        return Explanation(title, sentence, float(table[row, column]), terms, joined, beside=finite)
 
-    shown = np.where(np.tri(depth, dtype=bool), table, np.nan).astype(np.float32)
-    return [
-        Map(
-            "Learned coefficients Λ",
-            shown,
-            ("after layer", "gradient at iterate"),
-            after,
-            past,
-            explain,
-        )
-    ]
+    triangle = np.where(np.tri(depth, dtype=bool), table, np.nan).astype(np.float32)
+    titles = ("after layer", "gradient at iterate")
+    return [Map("Learned coefficients Λ", triangle, titles, after, past, explain)]
 
 
 def terms_of(
     parameters: variants.Parameters, config: Any, root: Tensor, row: int, column: int
 ) -> tuple[tuple[Term, ...], str]:
-    """A coefficient as Γ times the layer's multiple of Σ⁻¹; or, where coordinates differ, as a sum
-    over them."""
+    """Return the terms that make a coefficient, and how they are joined: Γ times the layer's
+    multiple of Σ⁻¹; or, where coordinates differ, a sum over them."""
     Gamma = variants.coefficients(parameters, config.variant)
-    if Gamma.dim() == 3:
+    if Gamma.dim() == 3:  # a number for each pair of layers
         A = variants.preconditioners(parameters, config, root)[0, column].double()
-        gamma = Term(
-            f"Γ of iterate {column} in layer {row + 1}",
-            float(Gamma[0, row, column]),
-            "what memory weighs it",
-        )
+        weight = float(Gamma[0, row, column])
+        multiple = float(A.trace()) / len(A)
         return (
-            gamma,
-            Term(f"a of layer {column + 1}", float(A.trace()) / len(A), "its multiple of Σ⁻¹"),
+            Term(f"Γ of iterate {column} in layer {row + 1}", weight, "what memory weighs it"),
+            Term(f"a of layer {column + 1}", multiple, "its multiple of Σ⁻¹"),
         ), PRODUCT
     W = variants.steps(parameters, config, root)[0, row, column].double()
-    values = (W.diagonal() / len(W)).tolist()
+    shares = (W.diagonal() / len(W)).tolist()
     return tuple(
-        Term(f"coordinate {k + 1}", value, "its share of the mean")
-        for k, value in enumerate(values)
+        Term(f"coordinate {k + 1}", share, "its share of the mean")
+        for k, share in enumerate(shares)
     ), SUM

@@ -24,17 +24,19 @@ PROMPTS = 2**13  # on which it takes those that the run has not kept
 
 
 def applies(config: Any) -> bool:
-    """Whether a layer costs more than one product with S."""
+    """Return whether a layer costs more than one product with S."""
     return VARIANTS[config.variant].moves_covariates
 
 
 def degree(layers: int, moving: bool = True) -> int:
-    """The degree in S of w_L of a model with B = 0, or of GD++, (3^L − 1) / 2.
+    """Return the degree in S of w_L of GD++, (3^L − 1) / 2, or of a model with B = 0, L, where
+    covariates are not `moving`.
 
     X_l = T_l X_0 with T_{l+1} = T_l − … B T_l S T_lᵀ Aᵀ T_l, and the error e_{l+1} = e_l − … T_lᵀ A
     T_l S e_l.
     """
-    of_map, of_error = 0, 0
+    of_map = 0
+    of_error = 0
     for _ in range(layers):
         of_error += 2 * of_map + 1
         of_map += 2 * of_map + 1 if moving else 0
@@ -42,9 +44,9 @@ def degree(layers: int, moving: bool = True) -> int:
 
 
 def products(layers: int, d: int, tokens: int = 0) -> int:
-    """How many products of a prompt's own d × d matrix with a vector GD++ makes, in the cheapest
-    way that we know: a product of two such matrices is d of them, and one with a learned matrix, as
-    CGD's with Σ⁻¹, is free.
+    """Return how many products of a prompt's own d × d matrix with a vector GD++ makes, in the
+    cheapest way that we know: a product of two such matrices is d of them, and one with a learned
+    matrix, as CGD's with Σ⁻¹, is free.
 
     T_0 = I, so layer 0 has S e and S Aᵀ. A later one has S e, T (S e), T_lᵀ (A …), and S T_lᵀ, T (S
     T_lᵀ), … (Aᵀ T_l). The last layer's covariates are not needed. Where `tokens` go ways of their
@@ -59,30 +61,24 @@ def products(layers: int, d: int, tokens: int = 0) -> int:
 
 
 def by_products(run: Run, view: View) -> Panel:
-    """Log-loss on fresh prompts against products with S."""
-    d, depths = run.config.d, [int(each) for each in run["depth/layers"]]
-    logs, zero = log_of(run["evaluated/loss"]), float(np.log(d))
+    """Draw the log-loss on fresh prompts against products with S."""
+    d = run.config.d
+    depths = [int(layers) for layers in run["depth/layers"]]
+    logs = log_of(run["evaluated/loss"])
+    zero = float(np.log(d))
     tokens = run.config.n if VARIANTS[run.config.variant].needs_examples else 0
-    costs, degrees = (
-        [products(each, d, tokens) for each in depths],
-        [degree(each) for each in depths],
-    )
+    costs = [products(layers, d, tokens) for layers in depths]
+    degrees = [degree(layers) for layers in depths]
     lines = {name: conjugate(run, name) for name in ("cg", "pcg")}
-    low, high = window(
-        [
-            mean_of(logs),
-            log_of(run["baseline/floor"]),
-            [zero],
-            *(each[:-1] for each in lines.values()),
-        ]
-    )
+    floor = log_of(run["baseline/floor"])
+    low, high = window([mean_of(logs), floor, [zero], *(line[:-1] for line in lines.values())])
     high = min(high, zero + 1.5)
     last = max(costs[-1], MOST)
     series = [
         _conjugate(name, line, last, low + 0.02 * (high - low)) for name, line in lines.items()
     ]
     series += [
-        Curve(FULL + " (B = 0)", depths, log_of(run["baseline/floor"]), "floor"),
+        Curve(FULL + " (B = 0)", depths, floor, "floor"),
         Curve("GD++, by its degree", degrees, logs, "trained", "dot", markers=True),
         Curve("GD++, by products", costs, logs, "trained", markers=True),
     ]
@@ -104,31 +100,28 @@ def by_products(run: Run, view: View) -> Panel:
 
 
 def conjugate(run: Run, name: str) -> np.ndarray:
-    """The log-loss of "cg" or "pcg" after 1, 2, … products, until it has no direction left: those
-    that the run has, and the rest on fewer prompts. What is zero to rounding is 1e-12."""
+    """Return the log-loss of "cg" or "pcg" after 1, 2, … products, until it has no direction left:
+    of the steps that the run has, and of the others on fewer prompts. What is zero to rounding is
+    1e-12."""
     config = run.config
-    steps, exact = min(config.d, config.n, MOST), config.d <= min(config.n, MOST)
-    wanted = steps - exact  # the last step leaves nothing
-    found = run[f"baseline/{name}"][:wanted]
-    if len(found) < wanted:
-        S = torch.cat([each for _, each in test_set.held_out(config.d, config.n, PROMPTS)], -1)
+    is_exact = config.d <= min(config.n, MOST)
+    steps = min(config.d, config.n, MOST) - is_exact  # an exact last step leaves nothing
+    losses = run[f"baseline/{name}"][:steps]
+    if len(losses) < steps:
+        S = torch.cat([block for _, block in test_set.held_out(config.d, config.n, PROMPTS)], -1)
         D = eigenvalues_of(config) if name == "cg" else None
-        more, _ = baselines.conjugate(S if D is None else coloured(S, D), D, wanted)
-        found = np.append(found, more[len(found) :].double().mean(-1).cpu().numpy())
-    return log_from_least(np.append(found, 0.0) if exact else found)
+        sampled, _ = baselines.conjugate(S if D is None else coloured(S, D), D, steps)
+        later = sampled[len(losses) :].double().mean(-1)
+        losses = np.append(losses, later.cpu().numpy())
+    return log_from_least(np.append(losses, 0.0) if is_exact else losses)
 
 
 def _conjugate(name: str, line: np.ndarray, last: int, edge: float) -> Curve:
-    """The line, level from its end on; not below the `edge` of the picture."""
-    x, (label, kind, dash, _) = np.arange(1, len(line) + 1), METHODS[name]
-    return Curve(
-        label,
-        np.append(x, last),
-        np.maximum(np.append(line, line[-1]), edge),
-        kind,
-        dash,
-        markers=True,
-    )
+    """Return the curve of a line, level from its end on; not below the `edge` of the picture."""
+    label, kind, dash, _ = METHODS[name]
+    x = np.append(np.arange(1, len(line) + 1), last)
+    y = np.maximum(np.append(line, line[-1]), edge)
+    return Curve(label, x, y, kind, dash, markers=True)
 
 
 def _conjugate_gradient(run: Run, lines: dict[str, np.ndarray]) -> str:

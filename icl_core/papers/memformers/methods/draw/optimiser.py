@@ -24,50 +24,54 @@ from icl_core.papers.memformers.shared.variants import VARIANTS
 
 WRITTEN = 6  # layers up to which the numbers are written
 HELD = 0.9  # a table that holds less of the matrices than this share says little of where they end
-TRAINED, BUILT, CGD, PRE = "trained", "constructed", "CGD", "CGD with Σ⁻¹"
+TRAINED = "trained"
+BUILT = "constructed"
+CGD = "CGD"
+PRE = "CGD with Σ⁻¹"
 Tables = dict[str, np.ndarray]
 
 
 def applies(config: Any) -> bool:
-    """A Γ per token and moving covariates are no tables of numbers on past gradients."""
+    """Return whether the model is a table of numbers on past gradients: not with a Γ per token, nor
+    where covariates move."""
     return VARIANTS[config.variant].has_one_w
 
 
 def optimiser_panel(run: Run, view: View) -> Panel:
-    """Λ of the trained model beside those of gradient descent, momentum, Nesterov, CGD and the
+    """Draw Λ of the trained model beside those of gradient descent, momentum, Nesterov, CGD and the
     construction."""
-    depth, snapshot = depth_of(run, view), run.snapshot_at(view)
+    depth = depth_of(run, view)
+    snapshot = run.snapshot_at(view)
     trained, share = learned(run, view.seed_shown, depth, snapshot)
     last, _ = learned(run, view.seed_shown, depth, len(run.snapshot_steps) - 1)
     tables = {TRAINED: trained, **references(run, depth)}
-    shown = {name: _shown(table, view) for name, table in tables.items()}
+    triangles = {name: _triangle(table, view) for name, table in tables.items()}
     after, past = ([str(layer + first) for layer in range(depth)] for first in (1, 0))
     figure = figures.maps(
-        list(shown),
-        list(shown.values()),
+        list(triangles),
+        list(triangles.values()),
         after,
         past,
         "Λ, as a share of Σ⁻¹ ∇R",
         row_title="after layer",
         column_title="past gradient",
-        limit=figures.largest_magnitude(*shown.values(), _shown(last, view)),
+        limit=figures.largest_magnitude(*triangles.values(), _triangle(last, view)),
         written=depth <= WRITTEN,
     )
     return Panel(
         _title(run, tables, depth, step_of(run, depth, snapshot)),
         _caption(view, share),
         figure,
-        data=_table(shown),
+        data=_table(triangles),
         note=_note(run, tables, depth) if share > HELD else "",
     )
 
 
 def references(run: Run, depth: int) -> Tables:
-    """The tables of the methods that need no training, in shares of Σ⁻¹ ∇R, best settings for this
-    depth."""
-    unit = float(
-        run["frozen/eigenvalues"].mean()
-    )  # a step η in the original coordinates is η Σ in whitened ones
+    """Return the tables [depth, depth] of the methods that need no training, in shares of Σ⁻¹ ∇R,
+    with the best settings for this depth."""
+    # A step η in the original coordinates is η Σ in whitened ones.
+    unit = float(run["frozen/eigenvalues"].mean())
     return {
         BUILT: np.diag(_built(run, depth)),
         PRE: run["reference/pcg"][:depth, :depth].astype(float),
@@ -79,21 +83,20 @@ def references(run: Run, depth: int) -> Tables:
 
 
 def _built(run: Run, depth: int) -> np.ndarray:
-    """The constructed transformer's steps in shares of Σ⁻¹ ∇R."""
-    found, white = constructed(run, depth)
-    return found if white else found * float(run["frozen/eigenvalues"].mean())
+    """Return the constructed transformer's steps in shares of Σ⁻¹ ∇R, [depth]."""
+    steps, is_white = constructed(run, depth)
+    return steps if is_white else steps * float(run["frozen/eigenvalues"].mean())
 
 
 def learned(run: Run, seed: int, depth: int, snapshot: int) -> tuple[np.ndarray, float]:
-    """The trained model's table, [depth, depth], and the share of its matrices that the table
-    holds."""
-    return decoded.learned(
-        parameters_at(run, seed, depth, snapshot), run.config, root_of(run, seed)
-    )
+    """Return the trained model's table, [depth, depth], and the share of its matrices that the
+    table holds."""
+    parameters = parameters_at(run, seed, depth, snapshot)
+    return decoded.learned(parameters, run.config, root_of(run, seed))
 
 
-def _shown(table: np.ndarray, view: View) -> np.ndarray:
-    """The lower triangle, per step or summed up; blank above it."""
+def _triangle(table: np.ndarray, view: View) -> np.ndarray:
+    """Return the lower triangle of a table, per step or summed up; blank above it."""
     values = np.cumsum(table, axis=0) if view.unit == "sum" else table
     return np.where(np.tri(len(table), dtype=bool), values, np.nan)
 
@@ -135,35 +138,31 @@ def _caption(view: View, share: float) -> str:
 
 
 def _note(run: Run, tables: Tables, depth: int) -> str:
-    own, best = decoded.equivalent(tables[TRAINED]), _built(run, depth)
+    own = decoded.equivalent(tables[TRAINED])
+    best = _built(run, depth)
     if not np.isfinite(own).all():
         return ""
     if np.iscomplexobj(own):
         return (
             "No linear transformer without memory does the same: the polynomial has complex roots."
         )
-    said = " ".join(written(step) for step in own)
+    steps = " ".join(written(step) for step in own)
     if not np.isfinite(best).all():
         return (
             "After its last layer it has done what a linear transformer does with the steps "
-            f"{said}."
+            f"{steps}."
         )
     return (
         "After its last layer it has done what a linear transformer without memory does with the "
-        f"steps {said}. The best steps are {' '.join(written(float(step)) for step in best)}."
+        f"steps {steps}. The best steps are {' '.join(written(float(step)) for step in best)}."
     )
 
 
-def _table(shown: Tables) -> pd.DataFrame:
-    rows = [
-        {
-            "method": name,
-            "after layer": layer + 1,
-            "gradient": j,
-            "coefficient": round(float(table[layer, j]), 5),
-        }
-        for name, table in shown.items()
-        for layer in range(len(table))
-        for j in range(layer + 1)
-    ]
+def _table(triangles: Tables) -> pd.DataFrame:
+    rows = []
+    for name, table in triangles.items():
+        for layer, j in zip(*np.tril_indices(len(table)), strict=True):
+            coefficient = round(float(table[layer, j]), 5)
+            row = {"method": name, "after layer": layer + 1, "gradient": j}
+            rows.append(row | {"coefficient": coefficient})
     return pd.DataFrame(rows)

@@ -12,17 +12,18 @@ WIDE = 0.3  # between both log-losses: the batch has been learned
 
 
 def overfit_panel(run: Run, view: View) -> Panel:
-    """Training and fresh loss by depth, for the trained model and for CGD."""
-    x, zero = run["depth/layers"], float(np.log(run.config.d))
+    """Draw training and fresh loss by depth, for the trained model and for CGD."""
+    x = run["depth/layers"]
+    zero = float(np.log(run.config.d))
     logs = {name: log_of(run[key]) for name, key in _lines(run).items()}
     kinds = {
         name: "trained" if name.startswith("trained") else "conjugate gradient" for name in logs
     }
     dashes = {name: "solid" if "fresh" in name else "dot" for name in logs}
     series = [
-        Curve(name, x, each, kinds[name], dashes[name], markers=True) for name, each in logs.items()
+        Curve(name, x, y, kinds[name], dashes[name], markers=True) for name, y in logs.items()
     ]
-    fresh = [each for name, each in logs.items() if "fresh" in name]
+    fresh = [y for name, y in logs.items() if "fresh" in name]
     figure = over_layers(series, "log-loss", window([*fresh, [zero]], [*logs.values()]), zero)
     return Panel(
         _title(run), _caption(run), figure, data=tabled("layers", x, series), note=_note(run)
@@ -37,19 +38,20 @@ def _lines(run: Run) -> dict[str, str]:
 
 
 def _title(run: Run) -> str:
-    own, fresh = end(run, "evaluated/train"), end(run, "evaluated/loss")
+    own = end(run, "evaluated/train")
+    fresh = end(run, "evaluated/loss")
     where = "the training prompts" if run.config.batches == "fresh" else "its own batch"
-    said = f"Log-loss {written(own)} on {where}, {written(fresh)} on fresh ones"
+    numbers = f"Log-loss {written(own)} on {where}, {written(fresh)} on fresh ones"
     if not np.isfinite(fresh - own):
-        return said
+        return numbers
     if fresh - own < WIDE and fresh >= np.log(run.config.d):
-        return f"{said}: no better than predicting zero"
+        return f"{numbers}: no better than predicting zero"
     if fresh - own < WIDE:
-        return f"{said}: the model has learned the task"
+        return f"{numbers}: the model has learned the task"
     if run.config.batches == "fresh":
-        return f"{said}: rare prompts, which the last steps did not have, rule the mean"
+        return f"{numbers}: rare prompts, which the last steps did not have, rule the mean"
     worse = ", and is worse than predicting zero elsewhere" if fresh > np.log(run.config.d) else ""
-    return f"{said}: the model has learned its prompts by heart{worse}"
+    return f"{numbers}: the model has learned its prompts by heart{worse}"
 
 
 def _caption(run: Run) -> str:

@@ -16,24 +16,23 @@ from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.shared.draw.losses import roomy, window, written
 from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
 
-KINDS = ("layer 1", "layer 2", "layer 3", "trained")  # a colour for each protocol
+KINDS = {"common": "layer 2", "resampled": "layer 3"}  # of batches, their colour
 
 
 def protocols_panel(run: Run, view: View) -> Panel:
     """Draw the Memformer's log-loss minus the linear transformer's by depth, a line a protocol."""
     x = run["depth/layers"]
     by_protocol = {protocol.id: gaps(run, protocol.id) for protocol in PROTOCOLS}
-    styled = zip(PROTOCOLS, KINDS, strict=True)
     series = [
         Curve(
             protocol.label,
             x,
             by_protocol[protocol.id],
-            kind,
+            KINDS[protocol.changes["batches"]],
             "solid" if protocol.changes["clip"] else "dash",
             markers=True,
         )
-        for protocol, kind in styled
+        for protocol in PROTOCOLS
     ]
     y_range = window([*by_protocol.values(), [0.0]])
     figure = figures.curves(
@@ -48,12 +47,13 @@ def protocols_panel(run: Run, view: View) -> Panel:
     figure.update_xaxes(tickvals=x, ticktext=[str(each) for each in x])
     kept, text = (float(by_protocol[protocol.id][:, DEPTHS].mean()) for protocol in (KEPT, TEXT))
     return Panel(
-        f"Memory gains {written(-kept)} as the notebooks train, {written(-text)} as the text says",
-        "Below the line memory helps. The same two models are trained four times: on one batch or "
-        "on a new one every 100 steps, with gradients clipped at 0.01 (full lines) or not "
-        "(dashed). The paper's text has new batches and clipping, its notebooks have neither. The "
-        "numbers in the title are means over two to four layers; bands are seeds, all evaluated "
-        "on the same fresh prompts.",
+        f"Memory gains {written(-kept)} (notebooks), {written(-text)} (text)",
+        "Below the dotted line memory helps. What takes its lead away, clipping or new batches? A "
+        "full line differs from the dashed one of its colour in clipping alone, at 0.01; one "
+        "colour differs from the other in the prompts alone, one batch or a new one every 100 "
+        "steps. The paper's text has clipping and new batches, its notebooks have neither. The "
+        "numbers in the title are means over two to four layers; bands are seeds, all evaluated on "
+        "the same fresh prompts.",
         fitted(roomy(figure)),
         data=pd.DataFrame(
             {"layers": x}

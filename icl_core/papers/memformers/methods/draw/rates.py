@@ -7,25 +7,34 @@ import pandas as pd
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures.map_grid import BAR, TITLE, Subplot, subplots
-from icl_core.figures.style import INK, NONE_TO_ALL, PAPER, TICKS, axis, colourscale, layout, legend
+from icl_core.figures.style import (
+    INK,
+    NONE_TO_ALL,
+    PAPER,
+    TEXT,
+    TICKS,
+    axis,
+    colourscale,
+    layout,
+    legend,
+)
 from icl_core.papers.memformers.methods import rate_grid
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.shared.baselines import BETA, MOMENTUM, NESTEROV
 from icl_core.papers.memformers.shared.draw.losses import written
 
 HEIGHT = 430
-BELOW, ABOVE = 96, BAR + TITLE  # pixels under the maps, with the key, and above them
+BELOW = 96  # pixels under the maps, with the key
+ABOVE = BAR + TITLE  # pixels above them
 HIGHEST = 2.0  # log-loss above the best from which on cells have one colour
 
 
 def panel(run: Run, view: View) -> Panel:
-    """Both methods side by side: the printed pair a dot, the best pair of the grid a star."""
+    """Draw both methods side by side: the printed pair a ring, the best pair of the grid a star."""
     grids = {method: rate_grid.grid(method, run.config) for method in rate_grid.METHODS}
-    titles = [f"{method}, best {written(float(g.values.min()))}" for method, g in grids.items()]
     figure = _empty()
-    for (method, grid), subplot in zip(
-        grids.items(), subplots(titles, 2, HEIGHT - ABOVE - BELOW, 0.1), strict=True
-    ):
+    maps = subplots(list(grids), 2, HEIGHT - ABOVE - BELOW, 0.14)
+    for (method, grid), subplot in zip(grids.items(), maps, strict=True):
         _add(figure, method, grid, subplot)
     steps = min(rate_grid.DEEPEST, run.config.layers)
     over = f"one to {steps} layers" if steps > 1 else "one layer"
@@ -33,9 +42,9 @@ def panel(run: Run, view: View) -> Panel:
     return Panel(
         f"The printed pair is {nesterov} above the best for Nesterov, {momentum} for momentum",
         "One pair of learning rate and β for all depths. A cell is the log-loss, the mean over "
-        f"{over}, less that of the best pair; the best pair (star) has the lightest cell. The dot "
-        "is the pair that the paper prints as the best it found. A method whose dot is far from "
-        "its star is compared at less than its best.",
+        f"{over}, less that of the best pair (star). The ring is the pair that the paper prints as "
+        "the best it found. A method whose ring is far from its star is compared at less than its "
+        "best.",
         figure,
         data=_table(grids),
         note="Rates are in units of one over the largest eigenvalue of Σ. The paper's .03 and .005 "
@@ -72,13 +81,14 @@ def _add(figure: Figure, method: str, grid: rate_grid.Grid, subplot: Subplot) ->
         Trace("heatmap", coloraxis="coloraxis", hovertemplate=hover, **cells, **subplot.axes)
     )
     printed = (rate_grid.METHODS[method][1], BETA)
-    points = (("printed in the paper", "circle", 11, printed), ("best", "star", 15, grid.best))
+    # the ring goes around the star where both are one pair
+    points = (("printed in the paper", "circle-open", 21, printed), ("best", "star", 13, grid.best))
     for name, symbol, size, (rate, beta) in points:
         marker = {
             "symbol": symbol,
             "size": size,
             "color": INK,
-            "line": {"color": PAPER, "width": 1.5},
+            "line": {"color": PAPER, "width": 2.5 if symbol.endswith("open") else 1.5},
         }
         own = {"name": name, "legendgroup": name, "showlegend": subplot.number == 1}
         text = f"{name}: rate {rate:.2f}, β {beta:.2f}<extra></extra>"
@@ -88,39 +98,36 @@ def _add(figure: Figure, method: str, grid: rate_grid.Grid, subplot: Subplot) ->
                 y=[beta],
                 mode="markers",
                 marker=marker,
+                cliponaxis=False,
                 hovertemplate=text,
                 **own,
                 **subplot.axes,
             )
         )
-    end, half_rate, half_beta = subplot.end, rate_grid.RATES[0] / 2, rate_grid.BETAS[1] / 2
+    end = subplot.end
+    # cells reach half a step beyond the first and the last value
+    half_rate = rate_grid.RATES[0] / 2
+    half_beta = rate_grid.BETAS[1] / 2
     across = [rate_grid.RATES[0] - half_rate, rate_grid.RATES[-1] + half_rate]
     up = [rate_grid.BETAS[0] - half_beta, rate_grid.BETAS[-1] + half_beta]
     plain = {"showgrid": False, "ticks": "outside"}
-    figure.update_layout(
-        {
-            f"xaxis{end}": axis(
-                "learning rate", anchor=f"y{end}", domain=subplot.x, range=across, **plain
-            ),
-            f"yaxis{end}": axis("β", anchor=f"x{end}", domain=subplot.y, range=up, **plain),
-        }
-    )
+    axes = {
+        "x": axis(anchor=f"y{end}", domain=subplot.x, range=across, **plain),
+        "y": axis(anchor=f"x{end}", domain=subplot.y, range=up, **plain),
+    }
+    beta = "β" if subplot.number == 1 else ""  # beside the second map there is no room
+    for letter, name in (("x", "learning rate"), ("y", beta)):
+        # without `standoff`, which would move the title into the labels
+        axes[letter]["title"] = {"text": name, "font": {"size": TEXT}}
+    figure.update_layout({f"{letter}axis{end}": axes[letter] for letter in axes})
     figure.add_annotation(**subplot.heading())
 
 
 def _table(grids: dict[str, rate_grid.Grid]) -> pd.DataFrame:
-    rows = [
-        {
-            "method": method,
-            "pair": name,
-            "rate": pair[0],
-            "beta": pair[1],
-            "log-loss": round(loss, 4),
-        }
-        for method, grid in grids.items()
-        for name, pair, loss in (
-            ("printed", (rate_grid.METHODS[method][1], BETA), grid.printed),
-            ("best", grid.best, float(grid.values.min())),
-        )
-    ]
-    return pd.DataFrame(rows)
+    rows = []
+    for method, grid in grids.items():
+        printed_rate = rate_grid.METHODS[method][1]
+        least = float(grid.values.min())
+        rows.append((method, "printed", printed_rate, BETA, round(grid.printed, 4)))
+        rows.append((method, "best", *grid.best, round(least, 4)))
+    return pd.DataFrame(rows, columns=["method", "pair", "rate", "beta", "log-loss"])

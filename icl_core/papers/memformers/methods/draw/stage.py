@@ -37,32 +37,35 @@ GIVEN = "Given Σ⁻¹ too (“CGD with Σ⁻¹”), it beats any fixed steps. "
 
 
 def keeps_its_batch(config: Any) -> bool:
-    """Whether a model may learn its prompts by heart."""
+    """Return whether a model may learn its prompts by heart."""
     return config.batches != "fresh"
 
 
 def _width(run: Run) -> int:
-    """How many pixels a key may take: of three seats in a row, or of two."""
+    """Return how many pixels a legend may take: of three seats in a row, or of two."""
     return figures.THIRD if keeps_its_batch(run.config) else figures.HALF
 
 
 def now(run: Run, view: View) -> float:
-    """The deepest model's log-loss on fresh prompts at the step shown, the mean over seeds."""
+    """Return the deepest model's log-loss on fresh prompts at the step shown, the mean over
+    seeds."""
     if run.snapshot_at(view) == len(run.snapshot_steps) - 1:
         return end(run, "evaluated/loss")
     return float(np.interp(run.step(view), run["curve/step"], mean_of(log_of(run["curve/loss"]))))
 
 
 def depth(run: Run, view: View) -> Panel:
-    """The log-loss for every number of layers; a dot is the deepest model at the step shown."""
-    x, L, reached = run["depth/layers"], run.config.layers, now(run, view)
+    """Draw the log-loss for every number of layers; a dot is the deepest model at the step
+    shown."""
+    x = run["depth/layers"]
+    L = run.config.layers
+    reached = now(run, view)
     key, _ = losses.floor_of(run.config)
-    ended = (
-        1.0 if run.snapshot_at(view) == len(run.snapshot_steps) - 1 else np.nan
-    )  # before, nobody is trained
-    begun = (
-        1.0 if run.snapshot_at(view) else np.nan
-    )  # what can be reached is not told before it is asked
+    snapshot = run.snapshot_at(view)
+    # Models of all depths are trained at the end alone; NaN hides them before.
+    ended = 1.0 if snapshot == len(run.snapshot_steps) - 1 else np.nan
+    # A question asks what can be reached: it is hidden before the first training step.
+    begun = 1.0 if snapshot else np.nan
     series = [
         Curve("CGD", x, log_of(run["baseline/cg"]), "conjugate gradient", markers=True),
         Curve(
@@ -82,10 +85,7 @@ def depth(run: Run, view: View) -> Panel:
         *by_depth.ridge(run),
     ]
     zero = float(np.log(run.config.d))
-    figure, ringed = (
-        over_layers(series, "log-loss", by_depth.limits(run, zero), zero, HEIGHT),
-        printed_curves.fresh(run),
-    )
+    figure = over_layers(series, "log-loss", by_depth.limits(run, zero), zero, HEIGHT)
     figure.add_traces(by_depth.rings(run))
     return Panel(
         f"{L} layer{'s' * (L > 1)} reach{'es' * (L == 1)} log-loss {written(reached)}, CGD "
@@ -100,14 +100,14 @@ def depth(run: Run, view: View) -> Panel:
         "matrix are the same for all prompts. “CGD with Σ⁻¹” and the floor are drawn from the "
         "first step on. Without training the dot stays at predicting zero."
         + by_depth.RINGS
-        * bool(ringed),
+        * bool(printed_curves.fresh(run)),
         fitted(figure.add_trace(_dot(L, reached)), _width(run)),
     )
 
 
 def _beats_fixed_steps(run: Run) -> bool:
-    """Whether conjugate gradient that is given Σ⁻¹ is ahead of all fixed steps: not where it fits
-    noise in the labels, nor of layers that move the covariates."""
+    """Return whether conjugate gradient that is given Σ⁻¹ is ahead of all fixed steps: not where it
+    fits noise in the labels, nor of layers that move the covariates."""
     return not run.config.noise and not VARIANTS[run.config.variant].moves_covariates
 
 
@@ -125,24 +125,29 @@ def _beside(run: Run, x: np.ndarray) -> list[tuple[str, np.ndarray, np.ndarray, 
 
 def _dot(x: float, y: float) -> Trace:
     marker = {"size": 16, "color": COLOURS["trained"], "line": {"color": PAPER, "width": 2}}
-    shown = {
-        "name": "step shown",
-        "showlegend": False,
-        "hovertemplate": "at the step shown: %{y:.3g}<extra></extra>",
-    }
-    return Trace(x=[x], y=[y], mode="markers", marker=marker, cliponaxis=False, **shown)
+    return Trace(
+        x=[x],
+        y=[y],
+        mode="markers",
+        marker=marker,
+        cliponaxis=False,
+        name="step shown",
+        showlegend=False,
+        hovertemplate="at the step shown: %{y:.3g}<extra></extra>",
+    )
 
 
 def batch(run: Run, view: View) -> Panel:
-    """Loss on fresh prompts beside that on the batch that was kept."""
-    x, zero = run["depth/layers"], float(np.log(run.config.d))
+    """Draw the loss on fresh prompts beside that on the batch that was kept."""
+    x = run["depth/layers"]
+    zero = float(np.log(run.config.d))
     styles = {key: style for key, style in BATCH.items() if key in run.tensors}
     series = [
-        Curve(n, x, log_of(run[key]), kind, dash, markers=True)
-        for key, (n, kind, dash) in styles.items()
+        Curve(name, x, log_of(run[key]), kind, dash, markers=True)
+        for key, (name, kind, dash) in styles.items()
     ]
     fresh = [log_of(run[key]) for key in ("baseline/cg", "evaluated/loss")]
-    y_range = losses.window([*fresh, [zero]], [each.y for each in series])
+    y_range = losses.window([*fresh, [zero]], [curve.y for curve in series])
     ends = [end(run, f"evaluated/{name}") for name in ("train", "loss")]
     own, new = map(written, ends)
     as_printed = printed_curves.own_batch(run.config)
@@ -166,17 +171,18 @@ def batch(run: Run, view: View) -> Panel:
 
 
 def loss(run: Run, view: View) -> Panel:
-    """The deepest model's loss on fresh prompts as it trains."""
-    x, logs, zero = run["curve/step"], log_of(run["curve/loss"]), float(np.log(run.config.d))
-    series, line = [Curve("fresh prompts", x, logs)], ("predicting zero", zero, "floor")
+    """Draw the deepest model's loss on fresh prompts as it trains."""
+    x = run["curve/step"]
+    logs = log_of(run["curve/loss"])
+    zero = float(np.log(run.config.d))
     y_range = losses.window([mean_of(logs), [zero]])
     reached = float(np.interp(run.step(view), x, mean_of(logs)))
     figure = figures.curves(
-        series,
+        [Curve("fresh prompts", x, logs)],
         "training step",
         "log-loss",
         y_range=y_range,
-        lines=[line],
+        lines=[("predicting zero", zero, "floor")],
         at=run.step(view),
         height=HEIGHT,
     )
@@ -190,7 +196,7 @@ def loss(run: Run, view: View) -> Panel:
 
 
 def learned(run: Run, view: View) -> Panel:
-    """The trained model's coefficients on past gradients."""
+    """Draw the trained model's coefficients on past gradients."""
     table, _ = optimiser.learned(run, view.seed_shown, depth_of(run, view), run.snapshot_at(view))
     return Panel(
         f"{decoded.memory(table):.0%} of the step is from earlier gradients",
@@ -203,7 +209,7 @@ def learned(run: Run, view: View) -> Panel:
 
 
 def preconditioned(run: Run, view: View) -> Panel:
-    """What conjugate gradient with Σ⁻¹ makes of past gradients."""
+    """Draw conjugate gradient's coefficients on past gradients, given Σ⁻¹."""
     table = optimiser.references(run, depth_of(run, view))[optimiser.PRE]
     return Panel(
         f"CGD with Σ⁻¹ takes {decoded.memory(table):.0%} from earlier ones",
@@ -214,18 +220,18 @@ def preconditioned(run: Run, view: View) -> Panel:
 
 
 def _triangle(run: Run, view: View, table: np.ndarray) -> Figure:
-    """A table's lower triangle, on the scale of the finished model and CGD's."""
-    depth, last = depth_of(run, view), len(run.snapshot_steps) - 1
-    final, _ = optimiser.learned(run, view.seed_shown, depth, last)
-    known = [optimiser.references(run, depth)[optimiser.PRE]] if run.finished else []
-    limit = figures.largest_magnitude(final, *known)
+    """Return a table's lower triangle, on the scale of the finished model and CGD's."""
+    depth = depth_of(run, view)
+    final, _ = optimiser.learned(run, view.seed_shown, depth, len(run.snapshot_steps) - 1)
+    # a run in training has no references yet
+    references = [optimiser.references(run, depth)[optimiser.PRE]] if run.finished else []
+    limit = figures.largest_magnitude(final, *references)
     after, past = ([str(layer + first) for layer in range(depth)] for first in (1, 0))
-    shown = np.where(np.tri(depth, dtype=bool), table, np.nan)
-    figure = figures.small_map(
-        shown, (after, past), ("after layer", "gradient at iterate"), "Λ", limit
-    )
+    triangle = np.where(np.tri(depth, dtype=bool), table, np.nan)
+    titles = ("after layer", "gradient at iterate")
+    figure = figures.small_map(triangle, (after, past), titles, "Λ", limit)
     if depth <= optimiser.WRITTEN:
-        figure.data[0].update(text=_texts(shown), texttemplate="%{text}", textfont={"size": 14})
+        figure.data[0].update(text=_texts(triangle), texttemplate="%{text}", textfont={"size": 14})
         return figure.update_layout(coloraxis={"showscale": False}, margin={"r": 12})
     return figure
 
@@ -235,29 +241,26 @@ def _texts(table: np.ndarray) -> list[list[str]]:
 
 
 def path(run: Run, view: View) -> Panel:
-    """One prompt's paths over the contours of its loss."""
-    depth, plane = depth_of(run, view), list(trajectory.axes(run.config.d, view))
-    problem, every = trajectory.solved(run, view, depth)
+    """Draw one prompt's paths over the contours of its loss."""
+    depth = depth_of(run, view)
+    plane = list(trajectory.axes(run.config.d, view))
+    problem, paths = trajectory.solved(run, view, depth)
     _, finished = trajectory.solved(run, replace(view, snapshot=len(run.snapshot_steps) - 1), depth)
-    if "construction" in every and not run.snapshot_at(
-        view
-    ):  # what can be reached is not told before it is asked
-        every = {
-            **every,
-            "construction": every["construction"][:1].expand_as(every["construction"]),
-        }
-    names = [name for name in DRAWN if name in every]
-    lost = {name: problem.losses(every[name]) for name in names}
-    tracks, ends = (
-        [_track(name, of[name], plane, lost[name]) for name in names] for of in (every, finished)
-    )
+    if "construction" in paths and not run.snapshot_at(view):
+        # A question asks what can be reached: before the first training step the path is a point.
+        built = paths["construction"]  # [depth + 1, d, 1]
+        paths = {**paths, "construction": built[:1].expand_as(built)}
+    names = [name for name in DRAWN if name in paths]
+    lost = {name: problem.losses(paths[name]) for name in names}
+    tracks = [_track(name, paths[name], plane, lost[name]) for name in names]
+    ends = [_track(name, finished[name], plane, lost[name]) for name in names]
     goal = problem.target[plane, 0].double().numpy()
     centre = tuple(problem.fitted[plane, 0].tolist())
     bowl = Bowl(problem.S[plane][:, plane, 0].double().numpy(), centre)
     titles = [
         f"eigenvector {axis + 1} (λ = {float(problem.eigenvalues[axis]):.3g})" for axis in plane
     ]
-    corners = window([each.points() for each in ends], tracks[0].points()[0], goal)
+    corners = window([track.points() for track in ends], tracks[0].points()[0], goal)
     own, cg = (f"{lost[name][-1]:.2g}" for name in ("trained", "CGD"))
     figure = figures.paths(
         tracks, bowl, titles[0], titles[1], at=depth, corners=corners, target=tuple(goal.tolist())

@@ -52,14 +52,14 @@ def spread(table: np.ndarray) -> tuple[float, float]:
     size = float(np.sqrt(np.square(means).sum()))
     if not size:
         return np.nan, np.nan
-    away = rows - means
-    examples = float(np.sqrt(np.square(away[:, :-1]).mean(1).sum()))
-    query = float(np.sqrt(np.square(away[:, -1]).sum()))
+    differences = rows - means
+    examples = float(np.sqrt(np.square(differences[:, :-1]).mean(1).sum()))
+    query = float(np.sqrt(np.square(differences[:, -1]).sum()))
     return examples / size, query / size
 
 
 def panel(run: Run, view: View) -> Panel:
-    """Γ token by token, for every register that is read."""
+    """Draw Γ token by token, for every register that is read."""
     depth = load_run.depth_of(run, view)
     table, rows = weights(run, view.seed_shown, depth, run.snapshot_at(view))
     finished, _ = weights(run, view.seed_shown, depth, len(run.snapshot_steps) - 1)
@@ -70,8 +70,8 @@ def panel(run: Run, view: View) -> Panel:
     figure = figures.small_map(table, (rows, tokens), titles, "Γ", limit)
     figure.update_yaxes(scaleanchor=None)  # few rows fill the seat
     if len(figure.data[0]["x"]) == len(tokens):  # no means over blocks of tokens
-        shown = [*range(4, run.config.n, 5), run.config.n]
-        figure.update_xaxes(tickvals=shown, ticktext=[tokens[index] for index in shown])
+        ticks = [*range(4, run.config.n, 5), run.config.n]
+        figure.update_xaxes(tickvals=ticks, ticktext=[tokens[index] for index in ticks])
     data = pd.DataFrame(table.round(5), columns=tokens)
     data.insert(0, titles[0], rows)
     return Panel(

@@ -16,10 +16,8 @@ from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.shared import known_methods, load_run
 from icl_core.papers.memformers.shared.task import Batch
 
-KINDS = {
-    "Nesterov": "nesterov",
-    "CGD": "conjugate gradient",
-}  # colours, where they have another name
+# of a path, its colour where that has another name
+KINDS = {"Nesterov": "nesterov", "CGD": "conjugate gradient"}
 NOISY = (
     " The labels have noise: the rings' centre, where conjugate gradient arrives, is the "
     "least-squares solution, and not w*."
@@ -43,17 +41,19 @@ class Problem:
     eigenvalues: Tensor
 
     def losses(self, path: Tensor) -> np.ndarray:
-        """What a fresh query loses in the mean, e^T Σ e, at iterates [points, d, 1]."""
+        """Return what a fresh query loses in the mean, eᵀ Σ e, at iterates [points, d, 1]:
+        [points]."""
         error = path[..., 0] - self.target[:, 0]
         return (error.square() * self.eigenvalues).sum(-1).double().numpy()
 
 
 def trajectory_panel(run: Run, view: View) -> Panel:
-    """The paths of all methods over the contours of this prompt's loss in the plane of two
+    """Draw the paths of all methods over the contours of this prompt's loss in the plane of two
     eigenvectors."""
-    depth, (across, up) = load_run.depth_of(run, view), axes(run.config.d, view)
+    depth = load_run.depth_of(run, view)
+    across, up = axes(run.config.d, view)
     problem, paths = solved(run, view, depth)
-    shown = min(view.after, depth)
+    layers = min(view.after, depth)
     losses = {name: problem.losses(path) for name, path in paths.items()}
     tracks = [
         Track(
@@ -65,15 +65,15 @@ def trajectory_panel(run: Run, view: View) -> Panel:
         )
         for name, path in paths.items()
     ]
-    plane, values = [across, up], problem.eigenvalues.tolist()
-    bowl = Bowl(
-        problem.S[plane][:, plane, 0].double().numpy(), tuple(problem.fitted[plane, 0].tolist())
-    )
+    plane = [across, up]
+    values = problem.eigenvalues.tolist()
+    centre = tuple(problem.fitted[plane, 0].tolist())
+    bowl = Bowl(problem.S[plane][:, plane, 0].double().numpy(), centre)
     names = [f"along eigenvector {axis + 1} of Σ (eigenvalue {values[axis]:.3g})" for axis in plane]
     target = tuple(problem.target[plane, 0].tolist())
-    figure = figures.paths(tracks, bowl, *names, at=shown, target=target)
+    figure = figures.paths(tracks, bowl, *names, at=layers, target=target)
     return Panel(
-        _title(losses, shown),
+        _title(losses, layers),
         _caption(run),
         figure,
         data=_table(paths, losses, plane),
@@ -84,40 +84,40 @@ def trajectory_panel(run: Run, view: View) -> Panel:
 
 
 def axes(d: int, view: View) -> tuple[int, int]:
-    """The two eigenvectors asked for, from 0; those that are not there become the last, and two
-    equal ones differ."""
-    across, up = min(view.first_axis, d) - 1, min(view.second_axis, d) - 1
+    """Return the two eigenvectors that the view asks for, from 0. One beyond d becomes the last;
+    where both are the same, the second becomes the next."""
+    across = min(view.first_axis, d) - 1
+    up = min(view.second_axis, d) - 1
     return across, up if up != across else (across + 1) % d
 
 
 def solved(run: Run, view: View, depth: int) -> tuple[Problem, Paths]:
-    """The prompt, and the iterates [depth + 1, d, 1] of every method on it."""
+    """Return the prompt, and the iterates [depth + 1, d, 1] of every method on it."""
     U, target, _ = load_run.prompt_of(run, view.prompt)
-    found = load_run.covariance_of(run, view.seed_shown)
-    white, turn = gram(U[..., None]), found.rotation.float()
-    shrink = found.eigenvalues.float().sqrt()[:, None]
+    covariance = load_run.covariance_of(run, view.seed_shown)
+    white = gram(U[..., None])  # [d, d, 1]
+    turn = covariance.rotation.float()
+    shrink = covariance.eigenvalues.float().sqrt()[:, None]  # [d, 1]
     S = torch.einsum("ia,abp,jb->ijp", shrink * turn, white, shrink * turn)
     problem_target = (turn @ target / shrink[:, 0])[:, None]  # [d, 1]
-    white_fitted, pull = target[:, None], None
+    white_fitted = target[:, None]
+    pull = None
     if run.config.noise:
         noise = U @ load_run.label_noise_of(run, view.prompt) / run.config.n  # U ε / n, [d]
         white_fitted = target[:, None] + torch.linalg.solve(white[..., 0], noise)[:, None]
         pull = noise[None, :, None, None]
     fitted = turn @ white_fitted / shrink
-    problem = Problem(S, problem_target, fitted, found.eigenvalues.float())
+    problem = Problem(S, problem_target, fitted, covariance.eigenvalues.float())
     batch = Batch(white[None], target[None, :, None, None], U[None, ..., None], noise=pull)
     parameters = load_run.parameters_at(run, view.seed_shown, depth, run.snapshot_at(view))
-    config, root = (
-        replace(run.config, layers=depth, seeds=1),
-        load_run.root_of(run, view.seed_shown),
-    )
+    config = replace(run.config, layers=depth, seeds=1)
+    root = load_run.root_of(run, view.seed_shown)
     learned = load_run.iterates(parameters, config, root, batch)
+    gd, ball, ahead = (load_run.tuned(run, name, depth) for name in ("gd", "momentum", "nesterov"))
     return problem, {
-        "gradient descent": gradient_descent(
-            S, problem.fitted, depth, *load_run.tuned(run, "gd", depth)
-        ),
-        "momentum": momentum(S, problem.fitted, depth, *load_run.tuned(run, "momentum", depth)),
-        "Nesterov": nesterov(S, problem.fitted, depth, *load_run.tuned(run, "nesterov", depth)),
+        "gradient descent": gradient_descent(S, problem.fitted, depth, *gd),
+        "momentum": momentum(S, problem.fitted, depth, *ball),
+        "Nesterov": nesterov(S, problem.fitted, depth, *ahead),
         **_construction(run, depth, problem, white, white_fitted, turn / shrink),
         "CGD": conjugate_gradient(S, problem.fitted, depth).iterates,
         "trained": torch.einsum("ia,lap->lip", turn / shrink, learned),
@@ -127,8 +127,9 @@ def solved(run: Run, view: View, depth: int) -> tuple[Problem, Paths]:
 def _construction(
     run: Run, depth: int, problem: Problem, white: Tensor, target: Tensor, back: Tensor
 ) -> Paths:
-    """The plain linear transformer that attains the floor: A_l = Σ⁻¹ / r_l, or I / r_l; none if
-    roots are complex."""
+    """Return the path [depth + 1, d, 1] of the plain linear transformer that attains the floor, A_l
+    = Σ⁻¹ / r_l or I / r_l; none if the roots r_l are complex. `back` [d, d] turns whitened
+    coordinates, in which `white` [d, d, 1] and `target` [d, 1] are, into the problem's."""
     steps, is_white = load_run.constructed(run, depth)
     if not np.isfinite(steps).all():
         return {}
@@ -138,14 +139,14 @@ def _construction(
     return {"construction": torch.einsum("ia,lap->lip", back, path)}
 
 
-def _title(losses: dict[str, np.ndarray], shown: int) -> str:
+def _title(losses: dict[str, np.ndarray], layers: int) -> str:
     order = ("trained", "construction", "CGD", "gradient descent")
-    said = ", ".join(f"{name} {losses[name][shown]:.2g}" for name in order if name in losses)
-    return f"Error on this prompt after {shown} layer{'s' * (shown != 1)}: {said}"
+    errors = ", ".join(f"{name} {losses[name][layers]:.2g}" for name in order if name in losses)
+    return f"Error on this prompt after {layers} layer{'s' * (layers != 1)}: {errors}"
 
 
 def _caption(run: Run) -> str:
-    whoever = (
+    direction = (
         "The construction knows Σ⁻¹ and heads for w*, as does a model that has learned Σ⁻¹. "
         "Gradient descent first falls down the steep side, then creeps along the valley."
         if load_run.knows_covariance(run.config)
@@ -155,21 +156,16 @@ def _caption(run: Run) -> str:
     return (
         "Each dot is a guess after one more layer, from w₀ = 0 towards the star w*. Gradient "
         "descent, momentum and Nesterov have their best constant settings. The valley is "
-        f"longest along the eigenvector of the smallest eigenvalue. {whoever} Without training "
+        f"longest along the eigenvector of the smallest eigenvalue. {direction} Without training "
         "the blue path would stay at the start or leave the axes."
     )
 
 
 def _table(paths: Paths, losses: dict[str, np.ndarray], plane: list[int]) -> pd.DataFrame:
-    rows: list[dict[str, Any]] = [
-        {
-            "method": name,
-            "layer": layer,
-            "across": float(point[plane[0], 0]),
-            "up": float(point[plane[1], 0]),
-            "loss": float(losses[name][layer]),
-        }
-        for name, path in paths.items()
-        for layer, point in enumerate(path)
-    ]
+    rows: list[dict[str, Any]] = []
+    for name, path in paths.items():
+        for layer, point in enumerate(path):
+            across, up = (float(point[axis, 0]) for axis in plane)
+            loss = float(losses[name][layer])
+            rows.append({"method": name, "layer": layer, "across": across, "up": up, "loss": loss})
     return pd.DataFrame(rows).round(6)

@@ -103,7 +103,7 @@ def picked(run: Run, view: View) -> Panel:
         rows += [
             (f"{name}: its head", colour, "circle-open", head),
             (name, colour, "circle", log_of(run[f"picked/{kind}"])),
-            (f"{name}: for all", colour, "x-thin-open", for_all),
+            (f"{name}: for all", colour, "x", for_all),
         ]
     gaps = [log_of(run[f"picked/{kind}"]) - log_of(run[f"head/{kind}"][:, -1]) for kind in kinds]
     above = max(float(gap.mean(0).max()) for gap in gaps)
@@ -132,10 +132,14 @@ def picked_shares(run: Run, view: View) -> Panel:
     kinds = run.names("kinds")
     shares = np.concatenate([metrics.picked_shares(run, kind)[seed] for kind in kinds])
     gates = np.concatenate([run[f"pick/{kind}"][seed] for kind in kinds])  # [kinds M, H]
+    rows = []
     categories = []
     for kind in kinds:
-        short = METHODS.get(f"{kind}/gated", kind)
-        categories += [f"{name}<br>{short}" for name in names]
+        rows += [f"{name}, {METHODS.get(f'{kind}/gated', kind)}" for name in names]
+        # three short lines: on a narrow screen a bar has little room
+        below = "linear" if kind == "linear" else "with Γ"
+        parts = [name.replace(", ", ",<br>") for name in names]
+        categories += [f"{part}<br>{below}" for part in parts]
     home = shares[np.arange(len(shares)), np.tile(np.arange(len(names)), len(kinds))]
     figure = stacks([(shares, gates, "learned")], heads, categories)
     return Panel(
@@ -148,9 +152,7 @@ def picked_shares(run: Run, view: View) -> Panel:
         "Adam moves all gates alike: the head whose unit gate is the longest step gets there "
         "first.",
         named(figure.update_yaxes(title={"text": "gate × Eₘ x² / Eₕ x²"})),
-        data=pd.DataFrame(shares, [each.replace("<br>", ", ") for each in categories], heads)
-        .round(4)
-        .reset_index(names="component"),
+        data=pd.DataFrame(shares, rows, heads).round(4).reset_index(names="component"),
     )
 
 

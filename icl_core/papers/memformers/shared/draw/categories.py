@@ -13,9 +13,8 @@ from icl_core.figures.style import FAINT, INK, PAPER, TICKS, axis, colour, layou
 from icl_core.papers.memformers.shared.draw.losses import roomy, window
 
 Row = tuple[str, str, str, np.ndarray]  # name, colour, marker, logarithms [seeds, categories]
-Bar = tuple[
-    np.ndarray, np.ndarray, str
-]  # heights [categories, H], what is written on them, and what they are
+# heights [categories, H], what is written on them, and what they are
+Bar = tuple[np.ndarray, np.ndarray, str]
 HEIGHT = 420
 MANY = 8  # bars: on a narrow screen their numbers only fit upright
 
@@ -26,23 +25,22 @@ def dots(
     top: float,
     lines: Sequence[tuple[str, float, str]],
 ) -> Figure:
-    """A marker a method and category, seeds as a bar from lowest to highest; above `top` an arrow
-    at the edge."""
+    """Return a figure with a marker for each method and category, seeds as a bar from lowest to
+    highest; above `top` an arrow at the edge. `lines` are references, as in `figures.curves`."""
     figure = Figure(layout=layout(HEIGHT, {"t": 44, "b": 62}))
-    limits = window(
-        [np.minimum(values, top) for *_, values in rows] + [[value for _, value, _ in lines]]
-    )
-    low, high = limits = make_room_for_labels(limits, lines, False, HEIGHT - 106)
+    heights = [np.minimum(values, top) for *_, values in rows]
+    limits = window([*heights, [value for _, value, _ in lines]])
+    limits = make_room_for_labels(limits, lines, False, HEIGHT - 106)
+    low, high = limits
     apart = 0.62 / max(len(rows), 1)
     for number, (name, kind, marker, values) in enumerate(rows):
         mean = values.mean(0)
         beyond = mean > top
         x = np.arange(len(categories)) + (number - (len(rows) - 1) / 2) * apart
         y = np.where(beyond, high - 0.025 * (high - low), mean)
-        up, down = (np.where(beyond, 0.0, each) for each in (values.max(0) - y, y - values.min(0)))
         bars = {
-            "array": up,
-            "arrayminus": down,
+            "array": np.where(beyond, 0.0, values.max(0) - y),
+            "arrayminus": np.where(beyond, 0.0, y - values.min(0)),
             "symmetric": False,
             "color": INK,
             "thickness": 1.5,
@@ -51,13 +49,12 @@ def dots(
         style = {
             "size": 11,
             "color": colour(kind),
-            "symbol": ["triangle-up" if each else marker for each in beyond],
+            "symbol": ["triangle-up" if is_beyond else marker for is_beyond in beyond],
         }
         dot = Trace(x=x, y=y, name=name, mode="markers", customdata=mean, marker=style)
         dot.update(error_y=bars if len(values) > 1 else None)
-        figure.add_trace(
-            dot.update(hovertemplate=name + ": %{customdata:.3g}<extra></extra>", legendgroup=name)
-        )
+        hover = name + ": %{customdata:.3g}<extra></extra>"
+        figure.add_trace(dot.update(hovertemplate=hover, legendgroup=name))
     figure.update_xaxes(_named(categories) | {"range": [-0.5, len(categories) - 0.5]})
     figure.update_yaxes(axis("log-loss", range=[low, high]))
     figure.update_layout(references(lines, limits=limits))
@@ -65,15 +62,16 @@ def dots(
 
 
 def stacks(bars: Sequence[Bar], names: Sequence[str], categories: Sequence[str]) -> Figure:
-    """Stacked blocks side by side, with what is written on them; `names` of the H kinds
-    of block."""
+    """Return a figure of stacked blocks side by side, with what is written on them; `names` are
+    those of the H kinds of block."""
     figure = Figure(layout=layout(400, {"t": 44, "b": 62}, barmode="relative"))
-    wide, turned = 0.8 / len(bars), -90 if len(categories) * len(bars) > MANY else 0
-    for number, (height, written_on, what) in enumerate(bars):
-        x = np.arange(len(categories)) + (number - (len(bars) - 1) / 2) * wide
+    width = 0.8 / len(bars)
+    angle = -90 if len(categories) * len(bars) > MANY else 0
+    for number, (heights, written_on, what) in enumerate(bars):
+        x = np.arange(len(categories)) + (number - (len(bars) - 1) / 2) * width
         for head, name in enumerate(names):
-            pairs = zip(height[:, head], written_on[:, head], strict=True)
-            text = [f"{value:.2g}" if abs(tall) > 0.12 else "" for tall, value in pairs]
+            pairs = zip(heights[:, head], written_on[:, head], strict=True)
+            text = [f"{value:.2g}" if abs(height) > 0.12 else "" for height, value in pairs]
             shape = {
                 "shape": "/" if number else "",
                 "fillmode": "overlay",
@@ -83,8 +81,8 @@ def stacks(bars: Sequence[Bar], names: Sequence[str], categories: Sequence[str])
             bar = Trace(
                 "bar",
                 x=x,
-                y=height[:, head],
-                width=wide * 0.92,
+                y=heights[:, head],
+                width=width * 0.92,
                 name=name,
                 text=text,
                 showlegend=number == 0,
@@ -99,22 +97,19 @@ def stacks(bars: Sequence[Bar], names: Sequence[str], categories: Sequence[str])
             bar.update(
                 textposition="inside",
                 insidetextanchor="middle",
-                textangle=turned,
+                textangle=angle,
                 textfont={"size": TICKS - 1, "color": text_on(f"layer {head + 1}")},
             )
             bar.update(constraintext="none", legendgroup=name, customdata=written_on[:, head])
-            figure.add_trace(
-                bar.update(
-                    hovertemplate=f"{what}, {name}<br>gate %{{customdata:.3g}}<extra></extra>"
-                )
-            )
+            hover = f"{what}, {name}<br>gate %{{customdata:.3g}}<extra></extra>"
+            figure.add_trace(bar.update(hovertemplate=hover))
     figure.update_xaxes(_named(categories))
     figure.update_yaxes(axis("gate × σ²/σₕ²", zeroline=True, zerolinecolor=FAINT))
     return roomy(figure.update_layout(legend=legend(1.02), showlegend=True))
 
 
 def _named(categories: Sequence[str]) -> dict[str, Any]:
-    """The axis of the categories, each with its name, smaller where there are many."""
+    """Return the axis of the categories, each with its name, smaller where there are many."""
     size = TICKS if len(categories) <= 5 else TICKS - 2
     ticks = {"tickvals": list(range(len(categories))), "ticktext": list(categories), "tickangle": 0}
     return axis(**ticks, tickfont={"size": size}, showgrid=False)

@@ -1,5 +1,6 @@
 """Loss and distance to Σ⁻¹ over the training of the deepest model (Figures 18 to 21)."""
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -22,25 +23,26 @@ from icl_core.papers.memformers.shared.variants import VARIANTS
 
 MOVING = "The covariates move here: later layers meet others than those of Σ."
 NEAR = 0.1  # of the last log-loss: arrived
-TICKS = [sign * 10.0**power for power in range(-4, 1) for sign in (1, 2, 5)]
+TICKS = [digit * 10.0**power for power, digit in product(range(-4, 1), (1, 2, 5))]
 COLOURS = 8  # that layers have; from there on they repeat, dashed
 
 
 def training_panel(run: Run, view: Any) -> Panel:
-    """Natural log of the loss on fresh prompts against the training step; also of a run that is
-    still going."""
-    x, logs = step(run), log_of(curve(run, "curve/loss"))
+    """Draw the natural log of the loss on fresh prompts against the training step; also of a run in
+    training."""
+    x = step(run)
+    logs = log_of(curve(run, "curve/loss"))
     others = [
-        Curve(name, x, each, kind, "dash")
-        for name, each, kind in reference_curves(run, "curve/beside/{}")
+        Curve(name, x, y, kind, "dash")
+        for name, y, kind in reference_curves(run, "curve/beside/{}")
     ]
     series = [Curve(trained_name(run), x, logs), *others]
     if getattr(view, "single_seeds", False):
         series += [Curve(f"seed {i + 1}", x, row, "seed") for i, row in enumerate(logs)]
     series = [*_floor(run, x), *reversed(series)]  # the model's own dot on top
     zero = float(np.log(run.config.d))
-    means = [each.mean() for each in series]
-    kept = [each[each <= zero + 1.5] for each in means]  # an early spike leaves the picture
+    means = [line.mean() for line in series]
+    kept = [mean[mean <= zero + 1.5] for mean in means]  # an early spike leaves the picture
     figure = figures.curves(
         series, "training step", "log-loss", y_range=window([*kept, [zero]]),
         lines=[("predicting zero", zero, "floor")], at=_at(run, view),
@@ -59,23 +61,20 @@ def training_panel(run: Run, view: Any) -> Panel:
 
 
 def distances(run: Run, view: Any) -> Panel:
-    """Dist(√Σ A_l √Σ, I) of every layer over training; also of a run that is still going."""
+    """Draw Dist(√Σ A_l √Σ, I) of every layer over training; also of a run in training."""
     x = step(run)
-    style = [
-        (f"layer {i % COLOURS + 1}", "dash" if i >= COLOURS else None)
-        for i in range(run.config.layers)
-    ]
-    series = [
-        Curve(f"layer {i + 1}", x, curve(run, f"curve/distance_{i}"), *each)
-        for i, each in enumerate(style)
-    ]
+    series: list[Curve] = []
+    for i in range(run.config.layers):
+        y = curve(run, f"curve/distance_{i}")
+        dash = "dash" if i >= COLOURS else None
+        series.append(Curve(f"layer {i + 1}", x, y, f"layer {i % COLOURS + 1}", dash))
     figure = figures.curves(
         series, "training step", "distance to a multiple of I", log_y=True, at=_at(run, view)
     )
     figure.update_yaxes(tickvals=TICKS, ticktext=[f"{tick:g}" for tick in TICKS])
     random = (1 - 1 / run.config.d**2) ** 0.5  # of a Gaussian matrix
     return Panel(
-        _distance_title(run, [float(each.mean()[-1]) for each in series]),
+        _distance_title(run, [float(layer.mean()[-1]) for layer in series]),
         "How far √Σ Aₗ √Σ is from the nearest multiple of I, as a share of its size; at 0, Aₗ = "
         "aₗ Σ⁻¹. Each line should fall. A layer that learns nothing about Σ stays near "
         f"{random:.2f}, where a random matrix is."
@@ -87,29 +86,27 @@ def distances(run: Run, view: Any) -> Panel:
 
 
 def _at(run: Run, view: Any) -> float | None:
+    """Return the step shown; None of a run that has no snapshots yet."""
     return run.step(view) if run.snapshot_steps else None
 
 
 def _floor(run: Run, x: np.ndarray) -> list[Curve]:
     key, label = floor_of(run.config)
     value = end(run, f"baseline/{key}") if f"baseline/{key}" in run.tensors else np.nan
-    return (
-        [Curve(label, x[[0, -1]], np.array([value, value]), "floor")] if np.isfinite(value) else []
-    )
+    if not np.isfinite(value):
+        return []
+    return [Curve(label, x[[0, -1]], np.array([value, value]), "floor")]
 
 
 def _title(run: Run, x: np.ndarray, logs: np.ndarray, others: list[Curve]) -> str:
     if not run.finished:
         return "Loss so far"
-    said = [
-        f"The model settles by step {_arrival(x, logs)}",
-        *(f"{each.name} by {_arrival(x, each.y)}" for each in others),
-    ]
-    return ", ".join(said)
+    steps = [f"{other.name} by {_arrival(x, other.y)}" for other in others]
+    return ", ".join([f"The model settles by step {_arrival(x, logs)}", *steps])
 
 
 def _arrival(x: np.ndarray, logs: np.ndarray) -> str:
-    """The step from which the mean stays within `NEAR` of its last value."""
+    """Return the step from which the mean stays within `NEAR` of its last value, in words."""
     mean = mean_of(logs)
     if not np.isfinite(mean[-1]):
         return "–"
@@ -126,6 +123,5 @@ def _distance_title(run: Run, ends: list[float]) -> str:
             f"({len(ends)} layers)"
         )
     to = f"s 1 to {len(ends)}" if len(ends) > 1 else " 1"
-    return (
-        f"Aₗ ends {', '.join(written(each, 3) for each in ends)} from a multiple of Σ⁻¹ (layer{to})"
-    )
+    numbers = ", ".join(written(distance, 3) for distance in ends)
+    return f"Aₗ ends {numbers} from a multiple of Σ⁻¹ (layer{to})"

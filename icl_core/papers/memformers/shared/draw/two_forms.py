@@ -40,7 +40,7 @@ class Forms:
 
     @property
     def gap(self) -> np.ndarray:
-        """The difference between both forms, [n + 1]; empty where there is but one."""
+        """Return the difference between both forms, [n + 1]; empty where there is but one."""
         return np.zeros(0) if self.residuals is None else self.labels - self.residuals
 
 

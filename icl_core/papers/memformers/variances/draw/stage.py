@@ -60,9 +60,9 @@ def comparison(run: Run, view: View) -> Panel:
         rings([("gates, or the head at home", list(points.values()), INK, None)], list(points))
     )
     apart = float((logs["gated"] - logs["scalar"])[:, :unseen].mean())
-    beside = "as good as" if abs(apart) < COUNTS else above(apart).removesuffix(" that of")
+    verb = "match" if abs(apart) < COUNTS else f"are {above(apart).removesuffix(' that of')}"
     return Panel(
-        f"Gates are {beside} one number",
+        f"Gates {verb} one number",
         "Log-loss on fresh prompts of each variance: with a gate for each head (a dash: on the "
         "prompts that the gates were learned on), with one number for the best head, and with "
         "that head as it is. If several gates were needed, blue would lie well below green. "
