@@ -6,7 +6,7 @@ from icl_core.contract.experiment import Claim
 
 # The paper's size (Appendices A.5 and A.6) and its several seeds; x of the text, or of its figures'
 # runs.
-SIZE = {"f": 10, "N": 10, "r": (1.0, 0.5), "seeds": range(3, 6)}
+SIZE = {"f": 10, "N": 10, "r": (1.0, 0.5), "skip": False, "seeds": range(3, 6)}
 ONE_ND, ONE_1D = {"model": "N-D", "layers": 1, **SIZE}, {"model": "1-D", "layers": 1, **SIZE}
 TWO = {"layers": 2, "penalty": 0.0, **SIZE}
 ONE_FEATURE = {"model": "N-D", "layers": 1, "skip": False, "f": 1, "N": 10}
@@ -79,12 +79,12 @@ BEATS_SHARED = Claim(
     label="loss beside steps of one rate",
     kind="paper",
     text="Trained layers are better than the construction with one rate for all steps, because "
-    "each finds a rate of its own.",
+    "each finds a rate of its own. (The paper gives no number; here 5% counts as better.)",
     quote="We observe the performance of two layer GD-SSM better than the GD-SSM initialised with "
     "the parameters from our construction",
     source="Appendix A.7, there without an explanation",
     at={"model": "N-D", **TWO},
-    at_most=0.0,
+    at_most=-0.05,
 )
 FLOOR = like_floor(
     id="reaches-floor",

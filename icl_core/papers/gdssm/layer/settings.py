@@ -168,8 +168,7 @@ ROWS = (
         "three layers",
         "Three layers, three rates",
         replace(TWO, layers=3, batch=256),
-        "Three steps, each with a rate of its own. With larger batches some seeds did not find "
-        "them.",
+        "Three layers, three steps, each with a rate of its own.",
         "Beyond the paper",
     ),
     (

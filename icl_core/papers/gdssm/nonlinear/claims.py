@@ -18,7 +18,8 @@ REACHES = shown(
     text=(
         "With a linear embedding and the gated unit, trained layers are as good as constructed "
         "ones, which do gradient descent, with the same embedding and unit trained around them; "
-        "in the mean over seeds. (The paper gives no number; within 5% is as good.)"
+        "in the mean over seeds. (The paper gives no number; here within 5% counts as good as "
+        "that.)"
     ),
     quote="trained model is able to reach the same level of performance as performing GD directly "
     "on the dataset",
