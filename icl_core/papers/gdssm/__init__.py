@@ -37,7 +37,8 @@ PAPER = Paper(
         date=datetime.date(2024, 10, 15),
         later="Version 3 of 15 June 2026 is called “Learning in the Recurrent State: Gradient "
         "Descent with Linear Recurrent Networks”, and the layer GRIL. New there and not run here: "
-        "classification with the cross-entropy, the Long Range Arena, language modelling.",
+        "the Long Range Arena, language modelling. Its classification with the cross-entropy is "
+        "run in a way of our own, under “Classes”.",
     ),
     follow_ups=(
         FollowUp(
@@ -81,6 +82,8 @@ PAPER = Paper(
         "comparison": 5,
         "learns": 1,
         "corrections": 2,
+        "ingredients": 1,
+        "classes": 1,
     },
     glossary=(
         (
@@ -179,7 +182,16 @@ PAPER = Paper(
         ),
     ),
     picture=("gdssm.layer", "layer", draw),
-    tour=("layer", "sizes", "corrections", "nonlinear", "comparison", "learns"),
+    tour=(
+        "layer",
+        "sizes",
+        "ingredients",
+        "corrections",
+        "nonlinear",
+        "comparison",
+        "learns",
+        "classes",
+    ),
     highlights=(
         ("layer", "before"),
         ("layer", "becomes"),
