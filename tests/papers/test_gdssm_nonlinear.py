@@ -11,7 +11,7 @@ import torch
 from icl_core.contract.experiment import CannotDraw, Run, names
 from icl_core.papers.gdssm import nonlinear
 from icl_core.papers.gdssm.nonlinear import metrics, model, train
-from icl_core.papers.gdssm.nonlinear.draw import fits, losses
+from icl_core.papers.gdssm.nonlinear.draw import fits, losses, many_seeds
 from icl_core.papers.gdssm.nonlinear.initial_weights import frozen, initial
 from icl_core.papers.gdssm.nonlinear.load_run import (
     GRID,
@@ -23,10 +23,11 @@ from icl_core.papers.gdssm.nonlinear.load_run import (
     tasks_for_queries,
 )
 from icl_core.papers.gdssm.nonlinear.model import Model
-from icl_core.papers.gdssm.nonlinear.settings import VARIANTS, Config, View
+from icl_core.papers.gdssm.nonlinear.settings import FIGURE_4B, VARIANTS, Config, View
 from icl_core.papers.gdssm.shared import construction, gradient_descent, multi_layer
 from icl_core.papers.gdssm.shared.task import Tasks, interleaved, sample, sample_sine, windows
 from icl_core.runs import store
+from icl_core.statistics import median
 from tests.drawn import without_nan, without_words
 from tests.recorder import Interrupted, Recorder
 
@@ -294,7 +295,8 @@ def test_what_is_refused(monkeypatch):
         View(points="1")
     monkeypatch.setattr("icl_core.machine.device.memory", lambda: 2**20)
     with pytest.raises(
-        ValueError, match="batch 128, N 10, features 10, hidden 40, layers 1, seeds 1 must fit"
+        ValueError,
+        match="batch 128, N 10, features 10, hidden 40, layers 1, seeds 1, many 0 must fit",
     ):
         Config()
 
@@ -353,8 +355,34 @@ def test_behind_a_linear_embedding_layers_are_both_trained_and_constructed(ssm):
     panel = losses.trained_and_constructed(run, View())
     ends = [run[f"evaluated/{id}"].mean() for id in losses.BESIDE]
     np.testing.assert_allclose(panel.data["loss"], ends, atol=1e-5)
-    first, error = metrics.over(run, "linear gate trained", "linear gate")
-    assert first == pytest.approx(ends[3] / ends[2] - 1, rel=1e-5) and error and error > 0
+    paired = run["evaluated/linear gate trained"] / run["evaluated/linear gate"] - 1
+    first, error = metrics.median_over(run, "linear gate trained", "linear gate", 0.0)
+    assert first == pytest.approx(paired.mean(), rel=1e-5)  # the median of two
+    assert error is None  # two seeds have no interval
+
+
+def test_many_seeds_begin_with_the_runs_own():
+    """Each as it would end in the run itself, whatever trains beside it; the claims take their
+    median, and the panel shows every one."""
+    run = made(many=30, seeds=2)
+    for id in FIGURE_4B:
+        losses, curve = run[f"many/{id}"], run[f"many/curve/{id}"]
+        assert losses.shape == (30,) and curve.shape == (30, len(run["curve/step"]))
+        np.testing.assert_allclose(losses[:2], run[f"evaluated/{id}"], rtol=1e-4)
+        np.testing.assert_allclose(curve[:2], run[f"curve/{id}"], rtol=1e-4)
+        assert len(np.unique(losses)) == 30
+    measured = {metric.claim.id: metric for metric in metrics.measure(run)}
+    away = run["many/linear trained"] / run["many/linear"] - 1
+    better = measured["sine-trained-better-plain"]
+    assert better.value == pytest.approx(np.median(away), rel=1e-5)
+    low, high = median.interval(away)
+    end = low if better.value > 0 else high
+    assert 1.96 * better.error == pytest.approx(abs(end - better.value), rel=1e-5)
+    panel = many_seeds.strip(run, View())
+    assert [len(trace["x"]) for trace in panel.figure.data] == [30] * 4
+    np.testing.assert_allclose(
+        panel.data["median"][1], np.median(run["many/linear trained"]), atol=1e-5
+    )
 
 
 def test_a_model_that_the_run_does_not_hold_cannot_be_drawn():

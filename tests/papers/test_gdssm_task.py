@@ -99,8 +99,8 @@ def test_tokens_and_windows():
     assert c[1].equal(torch.cat((scalar.x[1] * scalar.y[1], scalar.x[2])))
     with pytest.raises(ValueError, match="y must have 1 coordinate"):
         constructed_tokens(tasks)
-    with pytest.raises(ValueError, match="y must have 1 or f = 3 coordinates, got 2"):
-        interleaved(sample(3, 4, 2, generator(), 2))
+    with pytest.raises(ValueError, match="y must have at most f = 3 coordinates, got 4"):
+        interleaved(sample(3, 4, 2, generator(), 4))
 
 
 def test_sine_tasks():

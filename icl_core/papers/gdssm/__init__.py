@@ -37,7 +37,8 @@ PAPER = Paper(
         date=datetime.date(2024, 10, 15),
         later="Version 3 of 15 June 2026 is called “Learning in the Recurrent State: Gradient "
         "Descent with Linear Recurrent Networks”, and the layer GRIL. New there and not run here: "
-        "classification with the cross-entropy, the Long Range Arena, language modelling.",
+        "the Long Range Arena, language modelling. Its classification with the cross-entropy is "
+        "run in a way of our own, under “Classes”.",
     ),
     follow_ups=(
         FollowUp(
@@ -81,6 +82,8 @@ PAPER = Paper(
         "comparison": 5,
         "learns": 1,
         "corrections": 2,
+        "ingredients": 1,
+        "classes": 1,
     },
     glossary=(
         (
@@ -127,9 +130,68 @@ PAPER = Paper(
         ("alpha", "α", "test scale: x is α times as large as in training"),
         ("sensitivity", "∂ŷ/∂x", "derivative of the prediction with respect to the query"),
         ("kappa", "κ", "E x⁴ / (E x²)², 1.8 for a uniform x"),
+        (
+            "state-space model",
+            "SSM",
+            "a recurrent layer whose state changes linearly: it keeps a share of the state and "
+            "adds something of the new token",
+        ),
+        (
+            "one step",
+            "one step of GD",
+            "one step of gradient descent from W = 0 on the examples of the prompt, at the rate "
+            "that is best over all tasks",
+        ),
+        (
+            "s5",
+            "S5",
+            "a state-space model whose state changes by fixed numbers; it multiplies only behind "
+            "its state",
+        ),
+        (
+            "mamba",
+            "Mamba",
+            "a state-space model in which the token decides what is kept, added and read",
+        ),
+        (
+            "griffin",
+            "Griffin",
+            "two blocks with a gated recurrence, then one with attention to the latest tokens",
+        ),
+        (
+            "gated_delta",
+            "gated delta network",
+            "a recurrent layer that replaces what its state holds under a key, and forgets by a "
+            "gate; not in the paper",
+        ),
+        (
+            "linear, softmax",
+            "linear TF, softmax TF",
+            "transformers: each token weighs all earlier ones by products of keys and queries, as "
+            "they are (linear) or made positive with sum 1 (softmax; not in the paper)",
+        ),
+        (
+            "norm",
+            "norm",
+            "divides a token's numbers by their size before a block reads them",
+        ),
+        (
+            "residual",
+            "residual",
+            "what a block puts out is added to what it has read",
+        ),
     ),
     picture=("gdssm.layer", "layer", draw),
-    tour=("layer", "sizes", "corrections", "nonlinear", "comparison", "learns"),
+    tour=(
+        "layer",
+        "sizes",
+        "ingredients",
+        "corrections",
+        "nonlinear",
+        "comparison",
+        "learns",
+        "classes",
+    ),
     highlights=(
         ("layer", "before"),
         ("layer", "becomes"),
@@ -146,6 +208,8 @@ Its gradient at $M = 0$ is $-\frac1N \sum_n y_n x_n^\top$, so that a step of rat
 $$
 \hat y = \tfrac{\eta}{N} \Big( \sum_n y_n x_n^\top \Big) x_{N+1} .
 $$
+For the examples $(0.2, 0.4)$ and $(-0.5, -1)$ the sum is $0.4 \cdot 0.2 + (-1)(-0.5) = 0.58$; the
+prediction at $0.3$ is $\frac{\eta}{2} \cdot 0.58 \cdot 0.3$.
 
 The layer (Section 3.2) reads windows $C_t = [x_t, y_t, x_{t+1}]$:
 $$

@@ -114,8 +114,8 @@ NOTES = (
     ),
     Note(
         8,
-        "The layer is trained on its predictions alone. Will its state be that sum after three "
-        "pairs of ten?",
+        "The layer is trained on the errors of its predictions alone. Will its state be that sum "
+        "after three pairs of ten?",
         ("“No, only at the end: that is where it is asked.”", "“Roughly.”", "“Yes.”"),
         "Have them vote, then show the difference after three pairs. It is right all along "
         "because it adds a term a pair and forgets none; being asked at the end forces every "

@@ -57,7 +57,7 @@ ONLY = shown(
     label="best of S5, Mamba, Griffin and a linear transformer of one layer is above one step by",
     text=(
         "No other model of one layer that the paper shows comes near one step of gradient descent "
-        "on the same tokens. (It gives no number; 5% is near.)"
+        "on the same tokens. (The paper gives no number; here within 5% counts as near.)"
     ),
     quote="other SSMs such as S5 struggle to perform ICL with 1 layer",
     at_least=0.05,

@@ -171,6 +171,12 @@ STORY = Story(
     ),
     tries=(
         Try(
+            "Ten dimensions, nothing given, as in Figure 6: which models have left predicting "
+            "zero?",
+            preset="paper size",
+            marks=("ends",),
+        ),
+        Try(
             "Ten dimensions, the products given, as in Figure 4 C: which models are there now?",
             preset="1-D",
             marks=("ends",),

@@ -80,11 +80,11 @@ def lengths(run: Run, view: Any) -> Panel:
     return Panel(
         f"At length {number_text(view.times, 1)} a step gains {right}, Q as printed {Q}",
         "A prediction is linear in its rate, so its gain is a parabola. The top is at the best "
-        "length. At twice the best length the gain is zero; that is what the missing ½ in A.1 "
-        "does. A length below zero is the sign of eq. 13, β = −η/N, where the state adds up +y "
-        "xᵀ: no such step gains anything. With Q as printed the step is x yᵀ, which agrees with "
-        "y xᵀ on its diagonal alone, 1/f of the entries. So its top is at 1/f of the length, "
-        "and 1/f² as high.",
+        "length. At twice the best length nothing is left; this is what happens if the ½ that "
+        "A.1 loses is taken literally. A length below zero is the sign of eq. 13, β = −η/N, where "
+        "the state adds up +y xᵀ: no such step gains anything. With Q as printed the step is x "
+        "yᵀ, which agrees with y xᵀ on its diagonal alone, 1/f of the entries. So its top is at "
+        "1/f of the length, and 1/f² as high.",
         figures.seated(figure, figures.HALF),
         data=pd.DataFrame({"length": times} | rows).round(4),
     )

@@ -1,8 +1,11 @@
-"""A state-space layer reads examples (x, y) one after the other and adds y xᵀ to its state. Up to
-its sign, that sum is the gradient of a linear model's loss at zero. A layer that multiplies it with
-the next x, and with the right number, has taken one step of gradient descent on the examples that
-it has read. Nobody tells the layer to: it is trained on regression tasks from random weights, and
-becomes that step.
+"""A state-space layer is a recurrent layer whose state changes linearly: it keeps a share of the
+state and adds something of the new token. This one reads examples (x, y) one after the other, and
+adds y xᵀ, the table of all products of an entry of y with an entry of x. Up to its sign, that sum
+is the gradient of a linear model's loss at zero. A layer that multiplies it with the next x, and
+with the right number, has taken one step of gradient descent on the examples that it has read.
+
+The product and the sum are built in. Which products, how long they are kept and how long the step
+is, 23 numbers, the layer learns from the errors of its predictions, from random weights.
 
 Beside it stands the construction: the weights that take the step, written down, with the best rate
 in closed form. Compare the two by loss, by weights, and by the state after every pair. Replace any

@@ -6,7 +6,7 @@ from icl_core.contract.experiment import Claim
 
 # The paper's size (Appendices A.5 and A.6) and its several seeds; x of the text, or of its figures'
 # runs.
-SIZE = {"f": 10, "N": 10, "r": (1.0, 0.5), "seeds": range(3, 6)}
+SIZE = {"f": 10, "N": 10, "r": (1.0, 0.5), "skip": False, "seeds": range(3, 6)}
 ONE_ND, ONE_1D = {"model": "N-D", "layers": 1, **SIZE}, {"model": "1-D", "layers": 1, **SIZE}
 TWO = {"layers": 2, "penalty": 0.0, **SIZE}
 ONE_FEATURE = {"model": "N-D", "layers": 1, "skip": False, "f": 1, "N": 10}
@@ -79,12 +79,12 @@ BEATS_SHARED = Claim(
     label="loss beside steps of one rate",
     kind="paper",
     text="Trained layers are better than the construction with one rate for all steps, because "
-    "each finds a rate of its own.",
+    "each finds a rate of its own. (The paper gives no number; here 5% counts as better.)",
     quote="We observe the performance of two layer GD-SSM better than the GD-SSM initialised with "
     "the parameters from our construction",
     source="Appendix A.7, there without an explanation",
     at={"model": "N-D", **TWO},
-    at_most=0.0,
+    at_most=-0.05,
 )
 FLOOR = like_floor(
     id="reaches-floor",
@@ -185,6 +185,78 @@ ROOT_TWO = Claim(
     near=2**0.5,
     tolerance=0.03,
 )
+FROM_CONSTRUCTION = like_floor(
+    id="construction-trained-on",
+    label="two layers trained from the construction: loss differs from the best two steps by",
+    kind="paper",
+    text="Two layers that begin at the construction with one rate for both come to the loss of "
+    "layers trained from random weights, that of the best two steps, in 1,000 steps at the "
+    "authors' rates.",
+    quote="so we train the GD-SSM model initialised with the parameters from our construction "
+    "1000 steps to match the performance of a trained GD-SSM",
+    source="Appendix A.7",
+    at={
+        "model": "N-D",
+        "layers": 2,
+        "penalty": 0.0,
+        "f": 10,
+        "N": 10,
+        "r": (1.0, 0.5),
+        "skip": False,
+        "start": "construction",
+        "optimiser": "authors",
+        "batch": 64,
+        "learning_rate": 2e-4,
+        "steps": 1000,
+    },
+)
+LOOP_BACK = (
+    "Since each recurrent layer is performing the same operation, one could also loop the output "
+    "of each layer back to do multiple steps of GD"
+)
+TWO_LOOPS = like_floor(
+    id="two-loops-two-rates",
+    label="two loops of one layer: loss differs from the best two steps by",
+    kind="paper",
+    text="One layer that is looped twice loses nothing: with Z = s G and Z̃ = c S two loops predict "
+    "by A = 2 b s and B = b² s c, any pair, as two layers do. At the worst seed.",
+    quote=LOOP_BACK,
+    source="Appendix A.2",
+    at={"model": "N-D", "tied": True, **TWO},
+)
+THREE_LOOPS = Claim(
+    id="three-loops-one-rate",
+    label="three loops: loss beside three steps of one rate",
+    kind="paper",
+    text="One layer that is looped three times is at least as good as three steps of gradient "
+    "descent of one rate, at the worst seed.",
+    quote=LOOP_BACK,
+    source="Appendix A.2",
+    at={"tied": True, "layers": 3, "penalty": 0.0, **SIZE},
+    at_most=0.0,
+)
+LOOPS_COST = Claim(
+    id="three-loops-cost",
+    label="three loops: loss above the best three steps by",
+    kind="ours",
+    text="From three loops on sharing costs: a loop has two numbers, a rate and a share, where "
+    "three steps with a rate each have three. Three loops stay 5% or more above the best three "
+    "steps, at the best seed.",
+    source="not in the paper",
+    at={"tied": True, "layers": 3, "penalty": 0.0, **SIZE},
+    at_least=0.05,
+)
+PADDED = like_floor(
+    id="padded-labels",
+    label="y of three entries, padded: loss differs from one step by",
+    kind="paper",
+    text="Where y has fewer entries than x and zeros pad it, one trained layer is as good as one "
+    "step of gradient descent with the best rate, at the worst seed.",
+    quote="the input and output dimensionality can be matched by defining appropriate embeddings",
+    source="Section 3.2, footnote 3",
+    at={**ONE_ND, "n_o": range(1, 10)},
+    tolerance=0.002,
+)
 POPULATION = Claim(
     id="population-optimum",
     label="f = 1: the best weights differ from the construction by",
@@ -214,4 +286,9 @@ ALL = (
     SCALES,
     ROOT_TWO,
     POPULATION,
+    FROM_CONSTRUCTION,
+    TWO_LOOPS,
+    THREE_LOOPS,
+    LOOPS_COST,
+    PADDED,
 )

@@ -35,7 +35,7 @@ def _learned(run: Run, view: Any) -> str:
     step = run.step(view)
     return (
         f"By step {step} the state is the gradient, to within {percent(_off(run, view))}, though "
-        "the layer was trained on its predictions alone."
+        "the layer was trained on the errors of its predictions alone."
     )
 
 

@@ -121,8 +121,7 @@ SOONER = Question(
     ("After fewer tasks", "After as many", "After more tasks"),
     _sooner,
     _sooner_said,
-    "More weights do not mean that more tasks are needed. A likely reason is that among more "
-    "random directions some lie well from the start.",
+    "More weights do not mean that more tasks are needed.",
     ("tasks",),
 )
 

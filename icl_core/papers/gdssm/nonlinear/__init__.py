@@ -18,9 +18,9 @@ from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment, Run
 from icl_core.figures import number_text
 from icl_core.papers.gdssm.nonlinear import claims
 from icl_core.papers.gdssm.nonlinear.diagram import nonlinear_diagram
-from icl_core.papers.gdssm.nonlinear.draw import fits, losses, stage
+from icl_core.papers.gdssm.nonlinear.draw import fits, losses, many_seeds, stage
 from icl_core.papers.gdssm.nonlinear.metrics import measure
-from icl_core.papers.gdssm.nonlinear.settings import PRESETS, Config, View
+from icl_core.papers.gdssm.nonlinear.settings import FIGURE_4B, PRESETS, VARIANTS, Config, View
 from icl_core.papers.gdssm.nonlinear.story import STORY
 from icl_core.papers.gdssm.nonlinear.train import EVALUATIONS, TEST_SET, WATCHED, compute
 from icl_core.training.loop import evaluations
@@ -48,7 +48,14 @@ def cost(config: Config) -> float:
         config.batch * config.steps
         + (len(evaluations(config.steps, *EVALUATIONS)) * WATCHED + 2 * TEST_SET) / 3
     )
-    return 3 * tasks * (config.N + 1) * config.seeds * a_token / 1e9
+    own = tasks * config.seeds
+    more = len(FIGURE_4B) / len(VARIANTS) * tasks * config.many
+    return 3 * (own + more) * (config.N + 1) * a_token / 1e9
+
+
+def _many(config: Config) -> bool:
+    """Whether the models of Figure 4 B have many seeds."""
+    return config.many > 0
 
 
 EXPERIMENT = Experiment(
@@ -67,6 +74,15 @@ EXPERIMENT = Experiment(
         Drawing("losses", stage.bars, moving=False, seeds=MEAN_OF_SEEDS),
         Drawing(
             "beside", losses.trained_and_constructed, (), "Figure 4 B", wide=True, moving=False
+        ),
+        Drawing(
+            "seeds",
+            many_seeds.strip,
+            (),
+            "Figure 4 B",
+            wide=True,
+            moving=False,
+            applies=_many,
         ),
         Drawing("points", fits.prompt, ("points", "seed_shown"), "Your own points", wide=True),
         Drawing("fits", fits.fit, ("prompt", "seed_shown"), "All curves", wide=True),

@@ -7,9 +7,12 @@ from functools import partial
 from icl_core.contract.experiment import Claim
 
 FIGURE = {"N": 10, "features": 10, "layers": (1, 2), "seeds": range(3, 6)}  # Figure 4 B
-shown, ours = (
-    partial(Claim, kind="paper", at=FIGURE, at_most=0.0),
+# Some seeds end far from the others, so that a mean of five decides nothing.
+MANY = {"N": 10, "features": 10, "layers": (1, 2), "many": range(50, 101)}
+shown, ours, of_many = (
+    partial(Claim, kind="paper", at=MANY, at_most=0.0),
     partial(Claim, kind="ours", at=FIGURE),
+    partial(Claim, kind="ours", at=MANY),
 )
 
 REACHES = shown(
@@ -18,7 +21,8 @@ REACHES = shown(
     text=(
         "With a linear embedding and the gated unit, trained layers are as good as constructed "
         "ones, which do gradient descent, with the same embedding and unit trained around them; "
-        "in the mean over seeds. (The paper gives no number; within 5% is as good.)"
+        "in the median over seeds, paired. (The paper gives no number; here within 5% counts as "
+        "good as that.)"
     ),
     quote="trained model is able to reach the same level of performance as performing GD directly "
     "on the dataset",
@@ -35,19 +39,19 @@ BETTER = better(
     id="sine-trained-better",
     label="trained layers, gated: above constructed ones by",
     text="Trained layers are better than constructed ones, both behind a linear embedding and "
-    "with the gated unit.",
+    "with the gated unit; in the median over seeds, paired.",
 )
 BETTER_PLAIN = better(
     id="sine-trained-better-plain",
     label="trained layers, no gate: above constructed ones by",
     text="Trained layers are better than constructed ones, both behind a linear embedding and "
-    "without the gated unit.",
+    "without the gated unit; in the median over seeds, paired.",
 )
-GATE = ours(
+GATE = of_many(
     id="sine-gate-helps",
     label="trained layers: with the gated unit over without",
-    text="Behind a linear embedding the gated unit lowers the loss of trained layers, in the mean "
-    "over seeds.",
+    text="Behind a linear embedding the gated unit lowers the loss of trained layers, in the "
+    "median over seeds, paired.",
     source="Figure 4 B shows both, without a statement",
     at_most=0.0,
 )

@@ -1,5 +1,5 @@
-"""Trained layers beside constructed ones, paired by seed; losses at the worst seed; and what the
-MLP has learned."""
+"""Trained layers beside constructed ones, by the median over pairs of seeds; losses at the
+worst seed; and what the MLP has learned."""
 
 import numpy as np
 
@@ -14,8 +14,7 @@ from icl_core.papers.gdssm.nonlinear.claims import (
     REACHES,
 )
 from icl_core.papers.gdssm.nonlinear.load_run import learned, model_at
-from icl_core.statistics import trend
-from icl_core.statistics.over_seeds import standard_error
+from icl_core.statistics import median, trend
 
 LITTLE = 0.01  # of the loss of a model that is compared with another
 
@@ -31,9 +30,8 @@ def measure(run: Run) -> list[Metric]:
     found = [
         Metric(
             claim,
-            *over(run, id, other),
+            *median_over(run, id, other, claim.bound + claim.tolerance),
             unfinished(run, id, LITTLE) or unfinished(run, other, LITTLE),
-            count=run.config.seeds,
         )
         for claim, id, other in compared
     ]
@@ -53,13 +51,21 @@ def measure(run: Run) -> list[Metric]:
     ]
 
 
-def over(run: Run, id: str, other: str) -> tuple[float, float | None]:
-    """A model's loss over another's less 1, of the means over seeds, and its standard error by
-    pairs of seeds."""
-    first, second = (np.asarray(run[f"evaluated/{each}"], float) for each in (id, other))
-    error = standard_error(first - second)
-    relative_error = None if error is None else float(error / second.mean())
-    return float(first.mean() / second.mean() - 1), relative_error
+def losses_of(run: Run, id: str) -> np.ndarray:
+    """The losses of a model of Figure 4 B at the end of its trainings: of many seeds where the run
+    has them, else of its own, [seeds]."""
+    many = f"many/{id}"
+    return np.asarray(run[many if many in run.tensors else f"evaluated/{id}"], float)
+
+
+def ratios(run: Run, id: str, other: str) -> np.ndarray:
+    """A model's loss over another's less 1, seed by seed, [seeds]."""
+    return losses_of(run, id) / losses_of(run, other) - 1
+
+
+def median_over(run: Run, id: str, other: str, limit: float) -> tuple[float, float | None]:
+    """The median of `ratios`, and the error by which its exact interval decides about `limit`."""
+    return median.median_and_error(ratios(run, id, other), limit)
 
 
 def unfinished(run: Run, name: str, share: float | None = None) -> str:
@@ -72,4 +78,6 @@ def unfinished(run: Run, name: str, share: float | None = None) -> str:
         if own
         else 0.05 * float(run["baseline/ideal"][0])
     )
-    return trend.still_falling(run[f"curve/{name}"], matters, run["curve/step"])
+    many = f"many/curve/{name}"
+    curve = run[many if many in run.tensors else f"curve/{name}"]
+    return trend.still_falling(curve, matters, run["curve/step"])

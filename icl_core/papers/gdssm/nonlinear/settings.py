@@ -9,6 +9,7 @@ from icl_core.contract.seeds import seed_shown_knob
 from icl_core.machine import device
 from icl_core.papers.gdssm.shared.settings import (
     MODEL,
+    REPEATS,
     TASK,
     TRAINING,
     first_seed,
@@ -16,6 +17,7 @@ from icl_core.papers.gdssm.shared.settings import (
 )
 from icl_core.papers.gdssm.shared.typed_points import points
 
+SIDE_BY_SIDE = 25  # of many seeds: more of them leave the cache
 KINDS = {"construction": "the construction, rates trained", "trained": "trained freely"}
 POINTS = (
     "-4.5:.14, -3.6:-.21, -2.8:-.39, -1.9:-.31, -.9:.04, 0:.34, .8:.39, 2.1:.02, 3.1:-.33, 4.4:-.31"
@@ -57,6 +59,7 @@ VARIANTS = {
         Variant("mlp gate", "MLP, gated", "trained", mlp=True, gate=True),
     )
 }
+FIGURE_4B = ("linear", "linear trained", "linear gate", "linear gate trained")
 EMBEDDINGS = {variant.id: variant.label for variant in VARIANTS.values() if not variant.state}
 
 
@@ -93,14 +96,25 @@ class Config:
     )
     seed: int = first_seed()
     seeds: int = number_of_seeds()
+    many: int = slider(
+        "more seeds of the models of Figure 4 B",
+        0,
+        100,
+        default=0,
+        step=10,
+        group=REPEATS,
+        added=True,
+        help="only the losses at their ends are kept, for a median",
+    )
 
     def check(self) -> None:
         """Refuse what does not fit the memory: for every seed and token the hidden units, and the
         features once for every time that a state is applied."""
+        side_by_side = max(self.seeds, min(self.many, SIDE_BY_SIDE))
         a_token = 3 * self.hidden + self.features * (4 + 4 * self.layers**2)
-        counted = ("batch", "N", "features", "hidden", "layers", "seeds")
+        counted = ("batch", "N", "features", "hidden", "layers", "seeds", "many")
         what = ", ".join(f"{name} {getattr(self, name)}" for name in counted)
-        device.check_memory(4 * self.batch * (self.N + 1) * self.seeds * a_token, what)
+        device.check_memory(4 * self.batch * (self.N + 1) * side_by_side * a_token, what)
 
 
 @settings
@@ -137,6 +151,20 @@ PRESETS = (
         "loss tenfold.",
         "Figures",
         seeds=5,
+    ),
+    Preset(
+        "fifty seeds",
+        "Figure 4 B over fifty seeds: one layer",
+        Config(steps=4000, many=50),
+        "Some seeds end far from the others. Fifty of them, each a dot, decide by their median.",
+        "Figures",
+    ),
+    Preset(
+        "fifty seeds, two layers",
+        "Figure 4 B over fifty seeds: two layers",
+        Config(layers=2, steps=4000, many=50),
+        "Fifty seeds of two layers, trained and constructed.",
+        "Figures",
     ),
     Preset(
         "trained",

@@ -15,7 +15,7 @@ from icl_core.papers.gdssm.nonlinear.load_run import (
     model_at,
     nearest_sine,
 )
-from icl_core.papers.gdssm.nonlinear.metrics import over
+from icl_core.papers.gdssm.nonlinear.metrics import ratios
 from icl_core.papers.gdssm.nonlinear.settings import Config
 from icl_core.papers.gdssm.shared.captions import prompt
 from icl_core.papers.gdssm.shared.load_run import percent, row_of
@@ -83,16 +83,19 @@ def _of_line_said(run: Run, view: Any) -> str:
 
 
 def _trained(run: Run, view: Any) -> int:
-    away = over(run, "linear gate trained", "linear gate")[0]
+    away = float(np.median(ratios(run, "linear trained", "linear")))
     return 0 if away < -NEAR else 1 if away <= NEAR else 2
 
 
 def _trained_said(run: Run, view: Any) -> str:
-    gated, plain = (over(run, f"{id} trained", id)[0] for id in ("linear gate", "linear"))
-    differences = [f"{percent(abs(a))} {'more' if a > 0 else 'less'}" for a in (gated, plain)]
+    gated, plain = (ratios(run, f"{id} trained", id) for id in ("linear gate", "linear"))
+    lowest, highest, median = (
+        f"{percent(abs(away))} {'more' if away > 0 else 'less'}"
+        for away in map(float, (gated.min(), gated.max(), np.median(plain)))
+    )
     return (
-        f"Trained layers lose {differences[0]} than constructed ones with the gated unit, and "
-        f"{differences[1]} without it."
+        f"In the median over seeds trained layers lose {median} than constructed ones. With the "
+        f"gated unit single seeds lose from {lowest} to {highest}."
     )
 
 
@@ -133,7 +136,7 @@ OF_LINE = Question(
     ("points",),
 )
 TRAINED = Question(
-    "The paper embeds x linearly, with a gated unit behind. Which layers lose less there: trained "
+    "The paper embeds x linearly. Leave out the gated unit behind: which layers lose less, trained "
     "ones, or ones constructed as a step of gradient descent?",
     (
         "Trained ones, by more than 5%",
@@ -143,7 +146,7 @@ TRAINED = Question(
     _trained,
     _trained_said,
     "Trained layers may multiply the query's x with itself, which a step of gradient descent does "
-    "not. That bends the curve a little; with the gated unit, something else bends it already.",
+    "not. That bends the curve a little.",
     ("beside",),
 )
 

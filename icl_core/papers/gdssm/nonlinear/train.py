@@ -15,7 +15,13 @@ from icl_core.contract.experiment import Progress, Tensors, names
 from icl_core.machine import device
 from icl_core.papers.gdssm.nonlinear.initial_weights import frozen, initial
 from icl_core.papers.gdssm.nonlinear.model import Model, forward
-from icl_core.papers.gdssm.nonlinear.settings import VARIANTS, Config, Variant
+from icl_core.papers.gdssm.nonlinear.settings import (
+    FIGURE_4B,
+    SIDE_BY_SIDE,
+    VARIANTS,
+    Config,
+    Variant,
+)
 from icl_core.papers.gdssm.shared import construction
 from icl_core.papers.gdssm.shared.task import Tasks, sample_sine
 from icl_core.training import loop, phases, several_seeds
@@ -41,7 +47,8 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     `names/variants`; for each, by its id: `curve/*` and `evaluated/*`, `/blind` (its labels set to
     zero) [seeds, ...], `snapshot/*/` its tensors [snapshots, seeds, ...], in half precision: the
     loss of two layers, a hundredth of that of predicting zero, does not bear a byte a number;
-    `curve/step`, `snapshot/step`; `baseline/*` [1].
+    `curve/step`, `snapshot/step`; `baseline/*` [1]. With many seeds also `many/*` [many] and
+    `many/curve/*` [many, evaluations], by the ids of the models of Figure 4 B.
     """
     plan = [
         phases.Phase(
@@ -53,9 +60,75 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
         )
         for id, each in VARIANTS.items()
     ]
-    made = phases.run(plan, progress, _partial_curves, preview=_preview)
-    everything = {name: array for each in made.values() for name, array in each.items()}
-    return {**_thinned(everything), "names/variants": names(made), **baselines(config)}
+    made = phases.run([*plan, *_many_seeds(config)], progress, _partial_curves, preview=_preview)
+    own = _of_variants(made)
+    everything = {name: array for each in own.values() for name, array in each.items()}
+    return {
+        **_thinned(everything),
+        "names/variants": names(own),
+        **baselines(config),
+        **_of_many_seeds(config, made),
+    }
+
+
+def _parts(config: Config) -> list[range]:
+    """The seeds of the models of Figure 4 B of which there are many, those that train side by
+    side."""
+    first, count = config.seed, config.many
+    return [
+        range(start, min(start + SIDE_BY_SIDE, first + count))
+        for start in range(first, first + count, SIDE_BY_SIDE)
+    ]
+
+
+def _phase_name(id: str, seeds: range) -> str:
+    return f"{id} seeds {seeds.start} to {seeds[-1]}"
+
+
+def _many_seeds(config: Config) -> list[phases.Phase]:
+    """The trainings of many seeds, of which the losses at the end are kept, and the curves."""
+    return [
+        phases.Phase(
+            _phase_name(id, seeds),
+            config.steps,
+            partial(_train_seeds, config, VARIANTS[id], seeds),
+            label=f"{VARIANTS[id].label}, seeds {seeds.start} to {seeds[-1]}",
+        )
+        for id in FIGURE_4B
+        for seeds in _parts(config)
+    ]
+
+
+def _train_seeds(
+    config: Config, variant: Variant, seeds: range, resumed: Tensors, report: phases.Report
+) -> dict[str, np.ndarray]:
+    """Train a variant with some seeds, on the tasks that the run's own seeds read."""
+    weights = initial(config, variant, seeds).to(device.current_device())
+    at = loop.evaluations(config.steps, *EVALUATIONS)
+    training = problem(config, variant, weights)
+    state = loop.train(training, config.steps, at, resumed, report, keep=False)
+    return {
+        "loss": losses(weights, held_out(config, TEST_SET)),
+        "curve": state.curves()["curve/loss"],
+    }
+
+
+def _of_many_seeds(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
+    """Return `many/<id>` [many] and `many/curve/<id>` [many, evaluations]; nothing without many
+    seeds."""
+    if not config.many:
+        return {}
+    joined: dict[str, np.ndarray] = {}
+    for id in FIGURE_4B:
+        parts = [made[_phase_name(id, seeds)] for seeds in _parts(config)]
+        joined[f"many/{id}"] = np.concatenate([part["loss"] for part in parts])
+        joined[f"many/curve/{id}"] = np.concatenate([part["curve"] for part in parts])
+    return joined
+
+
+def _of_variants(made: phases.Made) -> phases.Made:
+    """The trainings of the variants themselves, without those of many seeds."""
+    return {id: tensors for id, tensors in made.items() if id in VARIANTS}
 
 
 def _thinned(tensors: Tensors) -> dict[str, np.ndarray]:
@@ -75,32 +148,34 @@ def _thinned(tensors: Tensors) -> dict[str, np.ndarray]:
 def _partial_curves(phase_tensors: phases.Made) -> dict[str, np.ndarray]:
     """The curves of the variants trained so far and of the one in training; `curve/step` of the
     longest."""
+    own = _of_variants(phase_tensors).values()
     curves = {
         name: array
-        for tensors in phase_tensors.values()
+        for tensors in own
         for name, array in tensors.items()
         if name.startswith("curve/")
     }
-    longest = max((tensors["curve/step"] for tensors in phase_tensors.values()), key=len)
+    longest = max((tensors["curve/step"] for tensors in own), key=len)
     return {**curves, "curve/step": longest, "names/variants": names(VARIANTS)}
 
 
 def _preview(made: phases.Made) -> Tensors:
     """The models begun so far: the one in training as it is now, the others as they ended."""
-    last = next(reversed(made))
-    final = phases.final(made[last])
+    own = _of_variants(made)
+    last = next(reversed(own))
+    final = phases.final(own[last])
     now = {f"snapshot/{last}/{name}": array[None] for name, array in final.items()}
     ended = {
         name: array[-1:]
-        for id, tensors in made.items()
+        for id, tensors in own.items()
         for name, array in tensors.items()
         if name.startswith(f"snapshot/{id}/")
     }
     return {
         **ended,
         **now,
-        "snapshot/step": made[last]["snapshot/step"][-1:],
-        "names/variants": names(made),
+        "snapshot/step": own[last]["snapshot/step"][-1:],
+        "names/variants": names(own),
     }
 
 

@@ -38,13 +38,17 @@ def constructed(config: Config, tasks: Tasks, shared: bool = False) -> Model:
         return construction.layer_1d(f, N, construction.best_eta(tasks))
     if L == 1:
         made = construction.layer_nd(f, N, construction.best_eta(tasks), config.recurrence)
+    elif config.tied and config.penalty == 0 and not shared:
+        eta, share = construction.best_looped(tasks, L)
+        made = construction.multi_layer(f, N, [share * eta] * L, 0.0, config.recurrence)
+        made = made.with_(Q_tilde=made.Q_tilde / share)
     else:
         if shared or config.penalty > 0:
             etas = [construction.best_shared_eta(tasks, L, config.penalty)] * L
         else:
             etas = construction.best_rates(tasks, L)
         made = construction.multi_layer(f, N, etas, config.penalty, config.recurrence)
-        made = replace(made, scalar=config.model == "1-D")
+    made = replace(made, labels=config.labels)
     return made.with_(skip=torch.zeros(1, 3 if L == 1 else 2)) if config.skip else made
 
 
@@ -74,9 +78,10 @@ def forward(weights: Model, read: Tensor) -> Float[Tensor, "seeds n_o tasks"]:
     if isinstance(weights, Layer1D):
         return layer_1d.attention(weights, read)[:, None]
     if isinstance(weights, LayerND):
-        return layer_nd.attention(weights, read)
-    found = multi_layer.attention(weights, read)
-    return found[:, -1:] if weights.scalar else found
+        output = layer_nd.attention(weights, read)
+    else:
+        output = multi_layer.attention(weights, read)
+    return output[:, -weights.labels :]
 
 
 def chunk(tasks: Tasks) -> int:

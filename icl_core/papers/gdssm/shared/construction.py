@@ -6,7 +6,7 @@ counts pairs, so that only windows that begin at an x are read.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -123,14 +123,45 @@ def shared_mixture(eta: np.ndarray, N: int, steps: int, penalty: float = 0.0) ->
     return np.stack(columns, -1)
 
 
+def best_looped(tasks: Tasks, steps: int) -> tuple[float, float]:
+    """The rate eta and the share rho of one layer that is looped, with the least loss on these
+    tasks: the first head holds rho times as much as the second one, rho G beside S.
+
+    Loop by loop M <- M (1 - h S) + rho h G with h = eta / N, so that the prediction is rho times
+    that of as many steps of one rate: the loss is a parabola in rho, and eta is searched by zooming
+    in.
+    """
+    found, N = inner(tasks, steps), tasks.N
+
+    def loss(eta: np.ndarray) -> np.ndarray:
+        c = shared_mixture(eta, N, steps)
+        return found.loss(_best_share(found, c)[..., None] * c)
+
+    best = zoomed(loss, 3 * best_eta(tasks))
+    return best, float(_best_share(found, shared_mixture(np.array([best]), N, steps))[0])
+
+
+def _best_share(found: Inner, c: np.ndarray) -> np.ndarray:
+    """(...,): the best factor on the prediction sum_k c_k K_k; 0 for a prediction of zero."""
+    size = ((c @ found.gram) * c).sum(-1)
+    return np.where(size > 0, c @ found.along / np.where(size > 0, size, 1.0), 0.0)
+
+
 def best_shared_eta(tasks: Tasks, steps: int, penalty: float = 0.0) -> float:
     """The one rate for all steps with the least loss on these tasks: a polynomial, searched by
     zooming in."""
-    found, top = inner(tasks, steps), 3 * best_eta(tasks)
-    low, high = 0.0, top
+    found = inner(tasks, steps)
+    return zoomed(
+        lambda eta: found.loss(shared_mixture(eta, tasks.N, steps, penalty)), 3 * best_eta(tasks)
+    )
+
+
+def zoomed(loss: Callable[[np.ndarray], np.ndarray], top: float) -> float:
+    """The rate between 0 and `top` with the least loss, a function of many rates at once."""
+    best, low, high = 0.0, 0.0, top
     for _ in range(16):
         tried = np.linspace(low, high, 201)
-        best = float(tried[found.loss(shared_mixture(tried, tasks.N, steps, penalty)).argmin()])
+        best = float(tried[loss(tried).argmin()])
         reach = 2 * (high - low) / 200
         low, high = max(0.0, best - reach), min(top, best + reach)
     return best

@@ -40,6 +40,7 @@ class LayerND(Weights):
     beta: Tensor  # (seeds,)
     skip: Tensor | None = None  # (seeds, 3)
     runs: int = 1  # whose seeds stand one after the other
+    labels: int = 0  # how many of the output's last entries are predicted; all if 0
 
 
 def decay_shape(f: int, recurrence: str) -> tuple[int, int]:
@@ -54,7 +55,8 @@ def initialise(config: Config, generators: Sequence[torch.Generator]) -> LayerND
     a = decays(generators, *decay_shape(config.f, config.recurrence))
     Q, q = normal(generators, 3, 3), normal(generators, 3)
     beta = q.new_full((len(generators),), 1 / config.N)
-    return LayerND(a, Q, q, beta, normal(generators, 3) if config.skip else None)
+    skip = normal(generators, 3) if config.skip else None
+    return LayerND(a, Q, q, beta, skip, labels=config.labels)
 
 
 def states(a: Tensor, Q: Tensor, C: Windows) -> Float[Tensor, "windows seeds f f tasks"]:

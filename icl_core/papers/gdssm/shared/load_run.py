@@ -10,6 +10,7 @@ from icl_core.contract.experiment import Run, Tensors
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared.any_layer import Model
 from icl_core.papers.gdssm.shared.layer_nd import LayerND
+from icl_core.papers.gdssm.shared.multi_layer import MultiLayer
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.task import Tasks, sample
 from icl_core.statistics import trend
@@ -25,16 +26,27 @@ def row_of(run: Run, view: Any) -> int:
 def model_of(config: Config, tensors: Tensors, prefix: str) -> Model:
     """The model whose weights stand under `prefix`, "final/" or "constructed/"."""
     like = models.initial(config, [0])
-    return like.with_(**{name: torch.tensor(tensors[prefix + name]) for name in like.tensors()})
+    names = like.tensors()
+    return _unrolled(like.with_(**{name: torch.tensor(tensors[prefix + name]) for name in names}))
 
 
 def trained_at(run: Run, snapshot: int, row: int | None = None) -> Model:
     """The model at a snapshot: of one seed, or (None) of all."""
     seeds = slice(None) if row is None else slice(row, row + 1)
     like = models.initial(run.config, [0])
-    return like.with_(
-        **{name: torch.from_numpy(run.snapshot(name, snapshot)[seeds]) for name in like.tensors()}
+    return _unrolled(
+        like.with_(
+            **{
+                name: torch.from_numpy(run.snapshot(name, snapshot)[seeds])
+                for name in like.tensors()
+            }
+        )
     )
+
+
+def _unrolled(model: Model) -> Model:
+    """Looped layers as so many layers of equal weights; any other model as it is."""
+    return model.unrolled() if isinstance(model, MultiLayer) else model
 
 
 def constructed_of(run: Run) -> Model:
@@ -72,9 +84,7 @@ def folded(weights: Model, f: int) -> Model:
 def example(config: Config, index: int, count: int = 1) -> Tasks:
     """Fresh tasks to look at: the same for all seeds and snapshots."""
     generator = torch.Generator().manual_seed(2**31 + 1000 + index)
-    return sample(
-        config.f, config.N, count, generator, 1 if config.model == "1-D" else config.f, config.r
-    )
+    return sample(config.f, config.N, count, generator, config.labels, config.r)
 
 
 def percent(share: float) -> str:

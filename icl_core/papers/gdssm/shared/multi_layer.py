@@ -14,7 +14,7 @@ predicted by the output's last entry.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -40,35 +40,52 @@ class MultiLayer(Weights):
     skip: Tensor | None = None  # (seeds, 2), of x_N and y_N
     penalty: float = 0.0  # lambda of lambda / 2 |M|^2; given, not learned
     runs: int = 1  # whose seeds stand one after the other
-    scalar: bool = (
-        False  # labels are numbers, [0, …, y]: what is predicted is the output's last entry
-    )
+    labels: int = 0  # how many of the output's last entries are predicted; all if 0
+    loops: int = 0  # the layers that share the weights of one; their axis then has one entry
 
     @property
     def layers(self) -> int:
-        return self.Q.shape[1]
+        return self.loops or self.Q.shape[1]
+
+    def unrolled(self) -> "MultiLayer":
+        """The same model with weights for every layer, also where these are shared."""
+        if not self.loops:
+            return self
+        L = self.loops
+        first = {name: self._repeated(name, L) for name in ("a", "Q", "b")}
+        second = {name: self._repeated(name, L - 1) for name in ("a_tilde", "Q_tilde")}
+        return replace(self, **first, **second, loops=0)
+
+    def _repeated(self, name: str, count: int) -> Tensor:
+        """(seeds, 1, ...) or (seeds, count, ...) to (seeds, count, ...)."""
+        tensor = getattr(self, name)
+        return tensor.expand(len(tensor), count, *tensor.shape[2:])
 
 
 def initialise(config: Config, generators: Sequence[torch.Generator]) -> MultiLayer:
     """Random weights of one model a generator; every b starts at 1 / N. Float32, where the
     generators live."""
-    L, rows = config.layers, nd.decay_shape(config.f, config.recurrence)
-    a, a_tilde = decays(generators, L, *rows), decays(generators, L - 1, *rows)
+    rows = nd.decay_shape(config.f, config.recurrence)
+    first = 1 if config.tied else config.layers  # of as many layers there are weights
+    second = 1 if config.tied else config.layers - 1
+    a, a_tilde = decays(generators, first, *rows), decays(generators, second, *rows)
     Q, Q_tilde, q = (
-        normal(generators, L, 3, 3),
-        normal(generators, L - 1, 3, 3),
+        normal(generators, first, 3, 3),
+        normal(generators, second, 3, 3),
         normal(generators, 3),
     )
-    b = q.new_full((len(generators), L), 1 / config.N)
+    b = q.new_full((len(generators), first), 1 / config.N)
     skip = normal(generators, 2) if config.skip else None
+    loops = config.layers if config.tied else 0
     return MultiLayer(
-        a, a_tilde, Q, Q_tilde, q, b, skip, config.penalty, scalar=config.model == "1-D"
+        a, a_tilde, Q, Q_tilde, q, b, skip, config.penalty, labels=config.labels, loops=loops
     )
 
 
 def recurrent(weights: MultiLayer, C: Windows) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Outputs (windows, seeds, f, tasks) after every window; the states Z of all layers, Z~ of all
     but the first and implicit models M_0..M_L, (layers, windows, seeds, f, f, tasks)."""
+    weights = weights.unrolled()
     Z = torch.stack([nd.states(weights.a[:, i], weights.Q[:, i], C) for i in range(weights.layers)])
     tilde = [
         nd.states(weights.a_tilde[:, i], weights.Q_tilde[:, i], C)
@@ -90,6 +107,7 @@ def recurrent(weights: MultiLayer, C: Windows) -> tuple[Tensor, Tensor, Tensor, 
 def attention(weights: MultiLayer, C: Windows) -> Vectors:
     """The last output: M_l u = M_{l-1} u' + b_l Z^(l) u with u' = (1 - b_l N penalty) u - b_l
     Z~^(l) u."""
+    weights = weights.unrolled()
     u, known = nd.read(C, weights.q, weights.runs), nd.scores_of_query(C, weights.q, weights.runs)
     output = torch.zeros_like(u) if weights.skip is None else nd.read(C, weights.skip, weights.runs)
     for i in reversed(range(weights.layers)):

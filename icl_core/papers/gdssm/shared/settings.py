@@ -13,6 +13,10 @@ TEST_SET = (2**15, 2**24)  # tasks at most, and numbers of x at most
 # tasks at which sensitivities are taken: f^2 numbers a task, and their cosine differs little among
 # tasks
 DERIVED = 64
+STARTS = {
+    "random": "random weights",
+    "construction": "the construction, one rate for all layers",
+}
 TASK, MODEL, TRAINING, REPEATS = "the task", "the model", "the training", "repetition"
 MODELS = {
     "1-D": "1-D: scalar labels, tokens [x y, next x]",
@@ -76,11 +80,19 @@ class Config:
         group=MODEL,
         help="on the implicit linear model",
     )
+    tied: bool = toggle(
+        "looped: all layers share their weights", default=False, group=MODEL, added=True,
+        shown_if="several", help="the output of one layer is fed back to it (Appendix A.2)",
+    )  # fmt: skip
     f: int = slider("features, f", 1, 40, default=10, group=TASK)
     N: int = slider("context pairs, N", 1, 100, default=10, group=TASK)
     r: float = slider(
         "scale of x, r", 0.1, 4.0, default=1.0, step=0.1, group=TASK, help="x is uniform on (−r, r)"
     )
+    n_o: int = slider(
+        "entries of y that are not zero, n_o (0: all f)", 0, 40, default=0, group=TASK,
+        at_most="f", added=True, help="the others pad it to the length of x (footnote 3)",
+    )  # fmt: skip
     batch: int = slider("tasks per batch", 16, 4096, default=256, step=16, group=TRAINING)
     optimiser: str = choice("optimiser", OPTIMISERS, default="ours", group=TRAINING)
     steps: int = slider(
@@ -90,8 +102,14 @@ class Config:
         "learning rate", 1e-4, 0.2, default=0.02, log=True, group=TRAINING, was="rate",
         help="as the authors train, the decays have half of it: 1e-4 and 2e-4",
     )  # fmt: skip
+    start: str = choice("training starts at", STARTS, default="random", group=TRAINING, added=True)
     seed: int = first_seed()
     seeds: int = number_of_seeds()
+
+    @property
+    def labels(self) -> int:
+        """How many numbers a label has."""
+        return 1 if self.model == "1-D" else self.n_o or self.f
 
     @property
     def several(self) -> bool:
@@ -113,6 +131,7 @@ class Config:
                 "recurrence must be scalar with several layers and scalar labels, got "
                 f"{self.recurrence}"
             )
+        self._check_labels_and_start()
         if self.recurrence == "full" and (self.model == "1-D" or self.several):
             raise BadSetting(
                 "recurrence must be scalar or row in the 1-D model and with several layers, got "
@@ -127,6 +146,23 @@ class Config:
             f"batch {self.batch}, N {self.N}, f {self.f}, layers {self.layers}, seeds {self.seeds}"
         )
         device.check_memory(numbers * (6 if self.several else 4), what)
+
+    def _check_labels_and_start(self) -> None:
+        """Refuse labels that the model does not read, and starts that are all alike."""
+        if self.model == "1-D" and self.n_o > 0:
+            raise BadSetting(f"n_o must be 0 with scalar labels, got {self.n_o}")
+        if self.n_o > self.f:
+            raise BadSetting(f"n_o must be at most f = {self.f}, got {self.n_o}")
+        if (
+            0 < self.n_o < self.f and self.recurrence != "scalar"
+        ):  # other rows are asked for nothing
+            raise BadSetting(f"recurrence must be scalar where n_o < f, got {self.recurrence}")
+        if self.start == "construction" and self.seeds > 1:
+            raise BadSetting(
+                f"seeds must be 1 from the construction, as all are alike, got {self.seeds}"
+            )
+        if self.start == "construction" and self.tied:
+            raise BadSetting("start must be random with looped layers, got construction")
 
 
 def tested_with(f: int, N: int) -> int:

@@ -119,12 +119,12 @@ def interleaved(tasks: Tasks) -> Float[Tensor, "tokens f tasks"]:
     """The tokens x_1, y_1, x_2, y_2, …, x_{N+1} (eqs. 19, 20); 2 N + 1 of them. The query's label
     is not among them.
 
-    A scalar label stands behind f - 1 zeros, [0, …, y] (Section 3.1). Raises `ValueError` unless y
-    has 1 or f coordinates.
+    A label of n_o < f coordinates stands behind f - n_o zeros, [0, …, y] (Section 3.1, footnote 3).
+    Raises `ValueError` for labels of more than f coordinates.
     """
     n_o = tasks.y.shape[1]
-    if n_o not in (1, tasks.f):
-        raise ValueError(f"y must have 1 or f = {tasks.f} coordinates, got {n_o}")
+    if n_o > tasks.f:
+        raise ValueError(f"y must have at most f = {tasks.f} coordinates, got {n_o}")
     tokens = tasks.x.new_zeros(2 * tasks.N + 1, tasks.f, len(tasks))
     tokens[0::2], tokens[1::2, -n_o:] = tasks.x, tasks.y[:-1]
     return tokens

@@ -38,8 +38,8 @@ CEILING = 1e4  # times the loss of predicting zero
 
 def draw(config: Config, tasks: int, generator: torch.Generator) -> Tasks:
     """Fresh tasks of a setting, on the device."""
-    n_o = 1 if config.model == "1-D" else config.f
-    return sample(config.f, config.N, tasks, generator, n_o, config.r).to(device.current_device())
+    drawn = sample(config.f, config.N, tasks, generator, config.labels, config.r)
+    return drawn.to(device.current_device())
 
 
 def count(config: Config, most: tuple[int, int]) -> int:
@@ -88,6 +88,8 @@ def train_layer(config: Config, resumed: Tensors, report: phases.Report) -> dict
 
 def initial(config: Config) -> Model:
     """The weights of all seeds before training, on the device."""
+    if config.start == "construction":
+        return models.constructed(config, held_out(config), shared=True).to(device.current_device())
     return models.initial(config, list(range(config.seed, config.seed + config.seeds))).to(
         device.current_device()
     )

@@ -2,9 +2,9 @@
 from random weights. All of them become one step of gradient descent, and one closed form runs
 through all of them.
 
-More examples help a step of gradient descent, because their noise averages out. More dimensions
-hurt it. The best loss is (f σ²/2) (1 − N / (N − 2 + κ + f)), where σ² is the variance of x and κ =
-1.8 for uniform x.
+More examples help a step of gradient descent, because what the other weights add to each label
+averages out. More dimensions hurt it, as there are more other weights. The best loss is
+(f σ²/2) (1 − N / (N − 2 + κ + f)), where σ² is the variance of x and κ = 1.8 for uniform x.
 """
 
 from icl_core.contract.experiment import Drawing, Experiment, Run

@@ -17,8 +17,9 @@ from icl_core.papers.gdssm.sizes.settings import BASE, layer_of, sizes_of
 def pairs(run: Run, view: Any) -> Panel:
     """Loss against N at f = 10."""
     return _against(run, view, "N", "context pairs, N", (
-        "With more examples their noise averages out, and the loss falls, though slowly: like f / "
-        "(N + f). A layer that ignored its examples would stay at predicting zero."
+        "With more examples, what the other weights add to each label averages out, and the loss "
+        "falls, though slowly: like f / (N + f). A layer that ignored its examples would "
+        "stay at predicting zero."
     ), True)  # fmt: skip
 
 

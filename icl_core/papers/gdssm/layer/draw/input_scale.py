@@ -9,6 +9,7 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
 from icl_core.figures import Curve, number_text
+from icl_core.papers.gdssm.layer.draw.loss_levels import COUNTED
 from icl_core.papers.gdssm.layer.metrics import off_closed_form, worse_than_zero
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms, train
@@ -28,7 +29,7 @@ def draw(run: Run, view: Any) -> Panel:
         "constructed and the closed form should be one line. The rate was learned for α = 1 and "
         "stays, so for larger x the step is too long"
         + (", and from √2 on it is worse than predicting zero." if run.config.layers == 1 else ".")
-        + " A model that solved the regression would run parallel to the dashed line.",
+        + " A model that measured the scale of its prompt would run parallel to the dashed line.",
         _lines(run, rows, view.alpha),
         data=pd.DataFrame({"alpha": run["sweep/alpha"]} | table).round(5),
         note=_looked_at(run, view),
@@ -70,8 +71,10 @@ def at_scale(run: Run, view: Any) -> tuple[float, float, float, int]:
 def _looked_at(run: Run, view: Any) -> str:
     """The same in a sentence."""
     (ours, theirs, zero, count), exact = at_scale(run, view), train.expected(run.config, view.alpha)
+    counted = COUNTED[run.config.layers]
+    steps = "one step loses" if run.config.layers == 1 else f"{counted} steps lose"
     known = (
-        f"In closed form, over all tasks, one step loses {number_text(exact)}; "
+        f"In closed form, over all tasks, {steps} {number_text(exact)}; "
         if np.isfinite(exact)
         else "Over all tasks, "
     )

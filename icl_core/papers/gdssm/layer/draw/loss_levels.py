@@ -110,6 +110,13 @@ def words(run: Run, beside: float) -> str:
             "The dashed line is a single step. The lowest dotted line is the best that as many "
             "steps without a penalty can do"
         )
+    elif run.config.tied and layers > 2:
+        return (
+            "All loops have the same weights: blue should come down to the construction, the best "
+            "rate and the best share between both heads. The lowest dotted line is the best that "
+            f"{COUNTED[layers]} steps with a rate each can do. All lines but that of one step are "
+            "fitted to the test set, whose tasks are others than these."
+        )
     else:
         said = (
             "Blue should come down to the construction, and below both dashed lines, one step and "

@@ -24,7 +24,7 @@ def draw(run: Run, view: Any) -> Panel:
     reach = max(1.0, float(np.abs(pairs[:, 0]).max())) * 1.1
     queries = np.linspace(-reach, reach, QUERIES, dtype=np.float32)
     snapshot, row = run.snapshot_at(view), row_of(run, view)
-    tasks = _prompt(pairs, queries, run.config.f, run.config.model == "1-D")
+    tasks = _prompt(pairs, queries, run.config.f, run.config.labels)
     both = trained_at(run, snapshot, row), constructed_of(run)
     trained, constructed = (models.predict(weights, tasks)[0, 0].numpy() for weights in both)
     best = float(pairs[:, 0] @ pairs[:, 1]) / (float(pairs[:, 0] @ pairs[:, 0]) or 1.0)
@@ -52,12 +52,12 @@ def draw(run: Run, view: Any) -> Panel:
     )
 
 
-def _prompt(pairs: np.ndarray, queries: np.ndarray, f: int, scalar: bool) -> Tasks:
+def _prompt(pairs: np.ndarray, queries: np.ndarray, f: int, labels: int) -> Tasks:
     """A task for every query, with the same points: x and y in the first coordinate, zeros in the
     others."""
     x, y = (
         torch.zeros(len(pairs) + 1, f, len(queries)),
-        torch.zeros(len(pairs) + 1, 1 if scalar else f, len(queries)),
+        torch.zeros(len(pairs) + 1, labels, len(queries)),
     )
     x[:-1, 0], y[:-1, 0] = torch.tensor(pairs[:, :1]), torch.tensor(pairs[:, 1:])
     x[-1, 0] = torch.tensor(queries)

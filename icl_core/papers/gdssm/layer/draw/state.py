@@ -173,14 +173,13 @@ def _of_tokens(weights: Model, read: torch.Tensor, which: str) -> np.ndarray:
         ]  # Theta^T z: in the basis of x, whatever basis z is in
         return torch.einsum("nit,ij->njt", states, Theta)[:, None].numpy()
     if isinstance(weights, LayerND):
-        return layer_nd.recurrent(weights, read)[1][:, 0].numpy()
+        return layer_nd.recurrent(weights, read)[1][:, 0, -weights.labels :].numpy()
     _, Z, Z_tilde, _ = multi_layer.recurrent(weights, read)
     found = {"first": Z[0], "last": Z[-1], "curvature": Z_tilde[-1]}[which][
         :, 0
     ]  # (N, f, f, tasks)
-    return (
-        found[:, -1:] if weights.scalar and which != "curvature" else found
-    ).numpy()  # the row that is asked for
+    rows = found if which == "curvature" else found[:, -weights.labels :]
+    return rows.numpy()  # those that are asked for
 
 
 def _exact(tasks: Tasks, which: str) -> np.ndarray:
@@ -216,7 +215,7 @@ def _seen(states: np.ndarray, t: int) -> np.ndarray:
 def _axes(run: Run, rows: str) -> tuple[str, str]:
     if run.config.f == 1:
         return "", "pairs read"
-    if run.config.model == "1-D" and rows == SUMS[False][2]:
+    if run.config.labels == 1 and rows == SUMS[False][2]:
         return "pairs read", "feature"
     return rows, "entry of x"
 

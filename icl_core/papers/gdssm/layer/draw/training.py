@@ -103,6 +103,8 @@ def _loss_title(run: Run, x: np.ndarray, trained: np.ndarray, beside: float) -> 
     ends = f"Trained ends {compared(float(away))} the construction"
     if run.config.penalty > 0 and run.config.layers > 1:
         return f"{ends}, which keeps the penalty"
+    if run.config.tied and run.config.layers > 2:
+        return f"{ends}, the best looped layer"
     if run.config.layers > 1:
         return ends + beaten(run, float(trained[-1] / beside))
     outside = np.flatnonzero(~(np.abs(trained / beside - 1) <= NEAR))

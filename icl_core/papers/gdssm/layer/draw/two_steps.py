@@ -35,6 +35,9 @@ def draw(run: Run, view: Any) -> Panel:
     snapshot, row = run.snapshot_at(view), row_of(run, view)
     table = {"step": run.snapshot_steps, "A": paths[:, :, 0].mean(0), "B": paths[:, :, 1].mean(0)}
     A, B = paths[row, snapshot].tolist()
+    from_there = " Here training begins at the grey dot: the star is where it should go." * (
+        run.config.start == "construction"
+    )
     penalised = (
         f" The penalty λ = {run.config.penalty:g} that is built in shrinks the first step; "
         "training makes up for it."
@@ -43,10 +46,10 @@ def draw(run: Run, view: Any) -> Panel:
         f"Step {run.snapshot_steps[snapshot]}: A = {number_text(A)}, B = {number_text(B, 4)}; loss "
         f"{number_text(closed_forms.two_step_loss(A, B, *size))}",
         "Two steps of one rate h = η/N lie on the dashed curve (A, B) = (2h, h²), and the best of "
-        f"them costs {number_text(shared.loss)}. Steps with a rate each lie anywhere below it, and "
-        f"the best of them cost {number_text(free.loss)}. Training is not bound to the curve, and "
-        "this is the whole of its advantage. Layers that only copied gradient descent at one rate "
-        "would stop at the grey dot.",
+        f"them costs {number_text(shared.loss)}. Steps with a rate each can lie anywhere on "
+        f"or below it, and the best of them cost {number_text(free.loss)}. Training is not bound "
+        "to the curve, and this is the whole of its advantage. Layers that only copied gradient "
+        "descent at one rate would stop at the grey dot." + from_there,
         _plane(size, free, shared, paths[row, : snapshot + 1]),
         data=pd.DataFrame(table).round(6),
         note="Lines of equal loss, exact for infinitely many tasks. G = ∑ y xᵀ, S = ∑ x xᵀ. "

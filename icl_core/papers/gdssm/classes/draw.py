@@ -1,0 +1,118 @@
+"""The falling cross-entropy, the probabilities of one prompt, and the weights beside their
+construction."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from icl_core import figures
+from icl_core.contract.experiment import Panel, Run
+from icl_core.figures import Curve, mean_of, number_text
+from icl_core.papers.gdssm.classes import task
+from icl_core.papers.gdssm.classes.metrics import normalised, weights_off
+from icl_core.papers.gdssm.shared import any_layer as models
+from icl_core.papers.gdssm.shared.layer_nd import LayerND
+from icl_core.papers.gdssm.shared.load_run import compared, percent
+
+PARTS = ("a", "Q", "q", "beta")
+NAMES = ["x", "y", "x⁺"]
+LIMIT = 1.5  # of the weights' colours, in units of the leading entry
+
+
+def training(run: Run, view: Any) -> Panel:
+    """The cross-entropy over training, beside one step's; also of a run that is still going."""
+    x = np.asarray(run.tensors.get("curve/step", [0]))
+    loss = run.tensors.get("curve/loss", np.full((run.config.seeds, 1), np.nan))
+    guessing = math.log(run.config.K)
+    lines = [("guessing", guessing, "floor")]
+    series = [Curve("trained", x, loss, band="minmax")]
+    for beside in run.tensors.get("watched/constructed", ()):
+        series.insert(0, Curve("one step", x[[0, -1]], np.full(2, beside), "construction"))
+    figure = figures.curves(
+        series,
+        "training step",
+        "cross-entropy",
+        y_range=(0, 1.3 * guessing),
+        lines=lines,
+        height=figures.SEAT,
+    )
+    return Panel(
+        _title(run),
+        "The cross-entropy on held-out tasks. Blue should come down to one step of gradient "
+        "descent on softmax regression. A layer that ignored its examples would stay at guessing, "
+        f"log K = {guessing:.3f}.",
+        figures.seated(figure, figures.HALF),
+        data=pd.DataFrame({"step": x, "trained": mean_of(loss)}).round(5),
+    )
+
+
+def _title(run: Run) -> str:
+    if not run.finished:
+        return "The cross-entropy falls from guessing"
+    away = float(run["evaluated/loss"].mean() / run["baseline/constructed"][0] - 1)
+    right = percent(float(run["evaluated/accuracy"].mean()))
+    return f"The cross-entropy ends {compared(away)} one step; {right} of the classes are right"
+
+
+def probabilities(run: Run, view: Any) -> Panel:
+    """The probabilities of the classes of one prompt's query, trained and constructed."""
+    config = run.config
+    prompt = task.sample(config, 1, torch.Generator().manual_seed(2**31 + 1000 + view.prompt))
+    trained, built = (_model(run, prefix) for prefix in ("final", "constructed"))
+    rows = [models.predict(each, prompt)[0, :, 0].softmax(0).numpy() for each in (trained, built)]
+    right = int(prompt.y[-1, :, 0].argmax())
+    shown = prompt.y[:-1, :, 0].sum(0).int().tolist()
+    x = np.arange(1, config.K + 1)
+    series = [
+        Curve("trained, seed 1", x, rows[0], markers=True),
+        Curve("one step", x, rows[1], "construction", markers=True),
+    ]
+    figure = figures.curves(
+        series,
+        "class",
+        "probability",
+        y_range=(0, 1.05),
+        lines=[("guessing", 1 / config.K, "floor")],
+        marks=[(right + 1, "right", "construction")],
+        height=figures.SEAT,
+    )
+    figure.update_xaxes(tickvals=x.tolist(), range=[0.6, config.K + 0.4])
+    for trace in figure.data:
+        if trace.get("name") == "trained, seed 1":
+            trace.update(marker={"size": 14}, line={"width": 1})
+    return Panel(
+        f"The right class gets {number_text(float(rows[0][right]), 2)}, by one step "
+        f"{number_text(float(rows[1][right]), 2)}",
+        "What the layer answers to one prompt, beside one step of gradient descent: the softmax of "
+        "their outputs. The dots should lie on one another. A layer that had found another rule "
+        "would order the classes differently.",
+        figures.seated(figure, figures.HALF),
+        data=pd.DataFrame(
+            {"class": x, "trained": rows[0], "one step": rows[1], "examples": shown}
+        ).round(4),
+    )
+
+
+def _model(run: Run, prefix: str) -> LayerND:
+    """The layer of the first seed."""
+    a, Q, q, beta = (torch.tensor(run[f"{prefix}/{name}"][:1]) for name in PARTS)
+    return LayerND(a, Q, q, beta, labels=run.config.K)
+
+
+def weights(run: Run, view: Any) -> Panel:
+    """Q and q of the first seed beside the construction, scale and sign normalised away."""
+    ours, theirs = normalised(run, "final"), normalised(run, "constructed")
+    learned, built = (np.vstack([each["Q"][0], each["q"][0]]) for each in (ours, theirs))
+    maps = {"learned": learned, "constructed": built, "difference": learned - built}
+    rows = [*(f"Q {name}" for name in NAMES), "q"]
+    most = number_text(max(weights_off(run).values()), 2)
+    return Panel(
+        f"Learned and constructed weights differ by {most} at most",
+        "Q says which products of the window x, y, next x enter the state, and q which token reads "
+        "it; each is divided by its leading entry. The construction holds y xᵀ and the next x. The "
+        "difference should be empty.",
+        figures.small_maps(maps, (rows, NAMES), ("", ""), "entry", LIMIT, written=True),
+    )
