@@ -79,6 +79,7 @@ PAPER = Paper(
         "sizes": 3,
         "nonlinear": 3,
         "comparison": 5,
+        "plateau": 1,
         "learns": 1,
         "corrections": 2,
     },
@@ -129,7 +130,7 @@ PAPER = Paper(
         ("kappa", "κ", "E x⁴ / (E x²)², 1.8 for a uniform x"),
     ),
     picture=("gdssm.layer", "layer", draw),
-    tour=("layer", "sizes", "corrections", "nonlinear", "comparison", "learns"),
+    tour=("layer", "sizes", "corrections", "nonlinear", "comparison", "plateau", "learns"),
     highlights=(
         ("layer", "before"),
         ("layer", "becomes"),
