@@ -86,7 +86,7 @@ def alone(code: str) -> None:
 
 
 # Their cost counts the parameters of models, which torch draws.
-COUNTED = ("gdssm.comparison", "gdssm.learns")
+COUNTED = ("gdssm.comparison", "gdssm.learns", "gdssm.plateau")
 LOOK = """
 from icl_core.machine import late_imports
 def look(what, *libraries):

@@ -38,6 +38,7 @@ CASES = {
     "gdssm.layer": {"layers": 2, "f": 20, "N": 40, "batch": 1024, "seeds": 2},
     "gdssm.learns": {"N": 20, "batch": 128, "seeds": 1},
     "gdssm.nonlinear": {"N": 50, "seeds": 3},
+    "gdssm.plateau": {"features": "10", "models": "mamba", "seeds": 1},
     "gdssm.sizes": {"batch": 1024, "seeds": 2},
     "memformers.convergence": {"batch": 4000, "layers": 1},
     "memformers.learned": {"layers": 2, "seeds": 2},

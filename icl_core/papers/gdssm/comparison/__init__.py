@@ -2,10 +2,12 @@
 them learn to learn from a prompt?
 
 Each is built as its authors build it, fitted to prompts of ten or twenty tokens: norms, gates,
-several heads, feed-forward layers. Its width leaves room for x, y and the positions. All train
-alike, except that the parts of a state space have a smaller rate. Several rates are tried for a
-while, and the best one trains the model, if it has left predicting zero by then. A switch makes all
-of them plain instead: one layer each, no norm, equal parameters.
+several heads, feed-forward layers. The bias of the read-in, which their codes have, is a switch.
+Without it a norm hides from S5, Mamba and the gated delta network how large y is ("What each can
+see"). The width leaves about as much room as x, y and the positions need. All train alike, except
+that the parts of a state space have a smaller rate. Several rates are tried for a while, and the
+best one trains the model, if it has left predicting zero by then. A switch makes all of them plain
+instead: one layer each, no norm, equal parameters.
 
 Where the tokens are x and y in turn, a model has to learn to multiply two tokens, and then a third.
 Where the products x y are given, one product is left to learn, and a gate or an attention of one
@@ -27,6 +29,7 @@ from icl_core.papers.gdssm.comparison.draw import (
     final_losses,
     losses,
     products,
+    seen,
 )
 from icl_core.papers.gdssm.comparison.load_run import entries
 from icl_core.papers.gdssm.comparison.metrics import measure
@@ -100,6 +103,15 @@ EXPERIMENT = Experiment(
             "The step by hand",
             moving=False,
             applies=construction.applies,
+            wide=True,
+        ),
+        Drawing(
+            "seen",
+            seen.size_of_y,
+            (),
+            "What each can see",
+            moving=False,
+            applies=seen.applies,
             wide=True,
         ),
         Drawing("parameters", fairness.parameters, (), "Sizes and rates", moving=False),

@@ -4,10 +4,17 @@ its own setting, f = N = 10, and the models as their authors build them."""
 from functools import partial
 
 from icl_core.contract.experiment import Claim
+from icl_core.papers.gdssm.shared.sequence_models.settings import HEADS
 
 SIZE = {"f": 10, "N": 10}
-BUILT = {"form": "authors", "width": 1.0, "norm": "authors", "seeds": range(3, 6)}
+EITHER = (False, True)
+NORMED = ("authors", "code")
+# what was added to the settings later, where a claim holds whether it is on or off
+HOWEVER = {"bias": EITHER, "curriculum": EITHER, "dense": EITHER, "heads": "4", "layers": 1}
+BUILT = {"form": "authors", "width": 1.0, "norm": NORMED, "seeds": range(3, 6), **HOWEVER}
 PAPERS = {**SIZE, **BUILT}
+# a GD-SSM has one step length, which cannot be the best one after every number of pairs
+AT_THE_QUERY = {**PAPERS, "dense": False}
 SMALL = {
     "model": "N-D",
     "f": 3,
@@ -23,8 +30,10 @@ PLAIN = {
     "steps": range(10_000, 20_001),
     "seeds": range(3, 6),
 }
-shown = partial(Claim, kind="paper", source="Section 4.2, Figures 4 C and 6", at=PAPERS)
+shown = partial(Claim, kind="paper", source="Section 4.2, Figures 4 C and 6")
+of_others = partial(shown, at=PAPERS, at_least=0.05)
 found = partial(Claim, kind="ours", source="not in the paper")
+theory = partial(Claim, kind="theory", source="exact; signs enumerated")
 ONLY_THESE = "only the GD-SSM and a 2-layer transformer reached the same loss as actual GD"
 
 REACHES = shown(
@@ -35,6 +44,7 @@ REACHES = shown(
         "descent at the best rate, at the worst seed."
     ),
     quote=ONLY_THESE,
+    at=AT_THE_QUERY,
     near=0.0,
     tolerance=0.01,
 )
@@ -48,19 +58,37 @@ TWO = Claim(
     ),
     quote="trained network is able to reach the same loss as the multi-step GD",
     source="Section 4.3, Figure 6",
-    at={"model": "N-D", **PAPERS},
+    at={"model": "N-D", **AT_THE_QUERY},
     near=0.0,
     tolerance=0.01,
 )
-ONLY = shown(
-    id="one-layer-is-not-enough",
-    label="best of S5, Mamba, Griffin and a linear transformer of one layer is above one step by",
+S5 = of_others(
+    id="s5-struggles",
+    label="S5, one layer, is above one step by",
     text=(
-        "No other model of one layer that the paper shows comes near one step of gradient descent "
-        "on the same tokens. (The paper gives no number; here within 5% counts as near.)"
+        "S5 with one layer does not come near one step of gradient descent on the same tokens. "
+        "(The paper gives no number; here within 5% counts as near.)"
     ),
     quote="other SSMs such as S5 struggle to perform ICL with 1 layer",
-    at_least=0.05,
+)
+MAMBA = of_others(
+    id="mamba-is-not-near",
+    label="Mamba, one layer, is above one step by",
+    text="Mamba with one layer does not come near one step on the same tokens.",
+    quote=ONLY_THESE,
+)
+GRIFFIN = of_others(
+    id="griffin-is-not-near",
+    label="Griffin, one group of blocks, is above one step by",
+    text="One group of Griffin's blocks, two recurrent and one of attention, does not come near "
+    "one step on the same tokens.",
+    quote=ONLY_THESE,
+)
+LINEAR_ONE = of_others(
+    id="one-layer-transformer-is-not-near",
+    label="linear transformer, one layer, is above one step by",
+    text="The linear transformer of one layer does not come near one step on the same tokens.",
+    quote=ONLY_THESE,
 )
 TRANSFORMER = shown(
     id="two-layer-transformer-reaches",
@@ -68,14 +96,20 @@ TRANSFORMER = shown(
     text="The paper's linear transformer, of two layers, reaches one step of gradient descent as "
     "well.",
     quote=ONLY_THESE,
+    at=PAPERS,
     at_most=0.05,
 )
-OTHERS = found(
-    id="nor-others-of-one-layer",
-    label="best of a gated delta network and a softmax transformer of one layer is above one step "
-    "by",
-    text="A gated delta network and a softmax transformer of one layer, not in the paper, do not "
-    "come near one step.",
+GATED = found(
+    id="gated-delta-is-not-near",
+    label="gated delta network, one layer, is above one step by",
+    text="A gated delta network of one layer, not in the paper, does not come near one step.",
+    at=PAPERS,
+    at_least=0.05,
+)
+SOFTMAX_ONE = found(
+    id="softmax-1-is-not-near",
+    label="softmax transformer, one layer, is above one step by",
+    text="A softmax transformer of one layer, not in the paper, does not come near one step.",
     at=PAPERS,
     at_least=0.05,
 )
@@ -130,5 +164,56 @@ PRODUCTS_GIVEN = Claim(
     at_most=0.05,
 )
 
+LINEAR_EXACT = theory(
+    id="plain-linear-transformer-predicts-zero",
+    label="plain linear transformer, one layer: largest correlation of a term with the label",
+    text=(
+        "On tokens x, y, x, y, … a linear transformer of one layer without norm and MLP predicts "
+        "zero at best. A term of its answer multiplies two entries of one token with one of the "
+        "query, and any of them may be a constant of the position. From an x-token it holds no W. "
+        "From a y-token with y twice it stays the same as W changes its sign; with y once it "
+        "changes its sign with x_t. The label W x_q does the opposite each time, so no term is "
+        "correlated with it."
+    ),
+    at={"model": "N-D", "form": "plain", "curriculum": EITHER, "dense": EITHER},
+    near=0.0,
+    tolerance=1e-12,
+)
+S5_EXACT = theory(
+    id="s5-without-gate-predicts-zero",
+    label="S5 without its gate: largest correlation of a token with the label",
+    text=(
+        "An S5 without norm, GELU and gate is linear in its tokens and predicts zero at best. "
+        "Entries of x hold no W, y changes its sign with x_t, and x y does not change with the "
+        "sign of the query. The label W x_q does the opposite each time."
+    ),
+    at={"form": "plain", "curriculum": EITHER, "dense": EITHER},
+    near=0.0,
+    tolerance=1e-12,
+)
+S5_STATE = theory(
+    id="s5-state-is-too-small",
+    label="share of a prompt that an S5's state can hold",
+    text=(
+        "The state of an S5 of width 2f + N + 1 is 2 (2f + N + 1) linear combinations of its "
+        "inputs: 62 numbers for a prompt of 21 tokens of 10, which is 210. In all other "
+        "directions prompts may differ and leave the same state."
+    ),
+    source="exact; the rank of the map from tokens to state",
+    at={
+        "model": "N-D",
+        **SIZE,
+        "form": "authors",
+        "width": 1.0,
+        "norm": (*NORMED, "none"),
+        **HOWEVER,
+        "heads": tuple(HEADS),
+    },
+    at_most=62 / 210,
+    tolerance=1e-12,
+)
+
 SMALL_ONES = (SMALL_TRANSFORMER, SMALL_MAMBA, PLAIN_MAMBA, SMALL_GRIFFIN)
-ALL = (REACHES, TWO, ONLY, TRANSFORMER, OTHERS, SOFTMAX, *SMALL_ONES, PRODUCTS_GIVEN)
+STRUGGLE = (S5, MAMBA, GRIFFIN, LINEAR_ONE, GATED, SOFTMAX_ONE)
+EXACT = (LINEAR_EXACT, S5_EXACT, S5_STATE)
+ALL = (REACHES, TWO, *STRUGGLE, TRANSFORMER, SOFTMAX, *SMALL_ONES, PRODUCTS_GIVEN, *EXACT)

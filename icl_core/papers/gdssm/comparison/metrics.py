@@ -3,21 +3,9 @@
 import numpy as np
 
 from icl_core.contract.experiment import Claim, Metric, Run
-from icl_core.papers.gdssm.comparison.claims import (
-    ONLY,
-    OTHERS,
-    PLAIN_MAMBA,
-    PRODUCTS_GIVEN,
-    REACHES,
-    SMALL_GRIFFIN,
-    SMALL_MAMBA,
-    SMALL_ONES,
-    SMALL_TRANSFORMER,
-    SOFTMAX,
-    TRANSFORMER,
-    TWO,
-)  # fmt: skip
+from icl_core.papers.gdssm.comparison import claims, exact
 from icl_core.papers.gdssm.comparison.load_run import Entry, beside_the_paper, entries
+from icl_core.papers.gdssm.comparison.settings import Config
 from icl_core.papers.gdssm.shared.sequence_models.training_end import (
     MATTERS,
     NEAR,
@@ -27,33 +15,61 @@ from icl_core.papers.gdssm.shared.sequence_models.training_end import (
 )
 from icl_core.statistics.over_seeds import standard_error
 
-# the models of which a claim takes the best
-OF_CLAIM = {
-    ONLY: ("s5", "mamba", "griffin", "linear-1"),
-    TRANSFORMER: ("linear-2",),
-    OTHERS: ("gated-delta", "softmax-1"),
-    SOFTMAX: ("softmax-2",),
-    SMALL_TRANSFORMER: ("linear-2",),
-    SMALL_MAMBA: ("mamba",),
-    PLAIN_MAMBA: ("mamba",),
-    SMALL_GRIFFIN: ("griffin",),
-    PRODUCTS_GIVEN: ("linear-1",),
+OF_CLAIM = {  # the model of which a claim speaks
+    claims.S5: "s5",
+    claims.MAMBA: "mamba",
+    claims.GRIFFIN: "griffin",
+    claims.LINEAR_ONE: "linear-1",
+    claims.GATED: "gated-delta",
+    claims.SOFTMAX_ONE: "softmax-1",
+    claims.TRANSFORMER: "linear-2",
+    claims.SOFTMAX: "softmax-2",
+    claims.SMALL_TRANSFORMER: "linear-2",
+    claims.SMALL_MAMBA: "mamba",
+    claims.PLAIN_MAMBA: "mamba",
+    claims.SMALL_GRIFFIN: "griffin",
+    claims.PRODUCTS_GIVEN: "linear-1",
+}
+ONE_PRODUCT = "The tokens hold the products x y. One product is left to make, that with the query: "
+MAKES_IT = {  # where the tokens hold the products
+    claims.S5: ONE_PRODUCT + "the gate behind the state can imitate it.",
+    claims.MAMBA: ONE_PRODUCT + "C, which the query chooses, and the gate make it.",
+    claims.GRIFFIN: ONE_PRODUCT + "attention and the gates make it.",
+    claims.LINEAR_ONE: ONE_PRODUCT + "attention makes it, with the weights that are written down "
+    "under “The step by hand”.",
+    claims.GATED: ONE_PRODUCT + "the state is read by the query, S q.",
+    claims.SOFTMAX_ONE: ONE_PRODUCT + "attention makes it, bent by its softmax.",
 }
 
 
 def measure(run: Run) -> list[Metric]:
-    """GD-SSM at its worst seed, the baselines as means over theirs."""
+    """GD-SSM at its worst seed, the baselines as means over theirs; what holds exactly."""
     held = entries(run)
     own = [each for each in held if not each.baseline]
+    given = run.config.model == "1-D"
     found = [
-        _reaches(run, REACHES, own[0], "one"),
-        *(_reaches(run, TWO, each, "two") for each in own[1:]),
+        _reaches(run, claims.REACHES, own[0], "one"),
+        *(_reaches(run, claims.TWO, each, "two") for each in own[1:]),
     ]
-    of_tokens = (PRODUCTS_GIVEN,) if run.config.model == "1-D" else SMALL_ONES
-    for claim in (ONLY, TRANSFORMER, OTHERS, SOFTMAX, *of_tokens):
-        models = [each for each in held if each.model.id in OF_CLAIM[claim]]
-        found += [_best(run, claim, models)] if models else []
-    return found
+    of_tokens = (claims.PRODUCTS_GIVEN,) if given else claims.SMALL_ONES
+    for claim in (*claims.STRUGGLE, claims.TRANSFORMER, claims.SOFTMAX, *of_tokens):
+        models = [each for each in held if each.model.id == OF_CLAIM[claim]]
+        found += [_beside_one_step(run, claim, each) for each in models]
+    return [*found, *_exact(run.config)]
+
+
+def _exact(config: Config) -> list[Metric]:
+    """What the setting allows no model to do, computed without a run."""
+    given = config.model == "1-D"
+    without_gate = Metric(claims.S5_EXACT, exact.of_linear_model(config.f, given))
+    if given:
+        return [without_gate]
+    share = exact.share_held_by_s5(config.f, config.hidden, config.positions)
+    return [
+        Metric(claims.LINEAR_EXACT, exact.of_linear_attention(config.f)),
+        without_gate,
+        Metric(claims.S5_STATE, share),
+    ]
 
 
 def _reaches(run: Run, claim: Claim, own: Entry, steps: str) -> Metric:
@@ -64,46 +80,23 @@ def _reaches(run: Run, claim: Claim, own: Entry, steps: str) -> Metric:
     return Metric(claim, worst, unfinished=ended.why if fell and claim.slack(worst) < 0 else "")
 
 
-def _best(run: Run, claim: Claim, models: list[Entry]) -> Metric:
-    """The best of some models beside one step, as the mean over seeds; undecided where one that is
-    not near might have come there."""
-    off = min((each.losses / run["baseline/one"] - 1 for each in models), key=np.mean)  # [seeds]
+def _beside_one_step(run: Run, claim: Claim, of: Entry) -> Metric:
+    """A model beside one step, as the mean over seeds; undecided where it is not near but might
+    have come there."""
+    off = of.losses / run["baseline/one"] - 1  # [seeds]
     value, near = float(off.mean()), off.mean() <= NEAR - 1
     error = standard_error(off) if np.isfinite(off).all() else None
     reason = ""
     if claim.slack(value) < 0:
-        reason = one_product(run, models) if near else seeds_near(run, models)
-    undecided = "" if near else unfinished(run, models)
-    return Metric(claim, value, error, undecided, reason, len(off))
+        given = run.config.model == "1-D"
+        reason = seeds_near(run, of) if not near else MAKES_IT.get(claim, "") if given else ""
+    return Metric(claim, value, error, "" if near else unfinished(run, of), reason, len(off))
 
 
-def one_product(run: Run, models: list[Entry]) -> str:
-    """Why models of one layer come near where the tokens hold x y, with the mean loss of each above
-    one step."""
-    if run.config.model != "1-D":
-        return ""
-    above = {
-        each.model.label: 100 * float((each.losses / run["baseline/one"]).mean() - 1)
-        for each in models
-    }
-    numbers = "; ".join(
-        f"{label} {share:+.1f}%".replace("-", "−") for label, share in above.items()
-    )
-    return (
-        "The tokens hold the products x y. One product is left, with the query, and one layer with "
-        "a gate or attention can make it: a linear transformer of one layer has weights in closed "
-        f"form that do (“The step by hand”). Above one step: {numbers}."
-    )
-
-
-def unfinished(run: Run, models: list[Entry]) -> str:
-    """Which of some models cannot be told to be far from one step, and why, with the tasks seen.
-    Empty if all can."""
-    ended = [
-        (each.model.label, undecided(run, each.curve) or at_the_edge(run, each)) for each in models
-    ]
-    said = " ".join(f"{label}: {sentence}" for label, sentence in ended if sentence)
-    return f"{said} {beside_the_paper(run)}" if said else ""
+def unfinished(run: Run, of: Entry) -> str:
+    """Why a model cannot be told to be far from one step, with the tasks seen. Empty if it can."""
+    said = undecided(run, of.curve) or at_the_edge(run, of)
+    return f"{of.model.label}: {said} {beside_the_paper(run)}" if said else ""
 
 
 def at_the_edge(run: Run, of: Entry) -> str:
@@ -118,10 +111,10 @@ def at_the_edge(run: Run, of: Entry) -> str:
     )
 
 
-def seeds_near(run: Run, models: list[Entry]) -> str:
-    """How many seeds of each of some models are as good as one step, in a sentence."""
-    near = {
-        each.model.label: each.losses <= NEAR * run["baseline/one"] for each in models
-    }  # [seeds]
-    counts = "; ".join(f"{label} {seeds.sum()} of {len(seeds)}" for label, seeds in near.items())
-    return f"It is the mean over seeds. Seeds that come within 5% of one step or beyond: {counts}."
+def seeds_near(run: Run, of: Entry) -> str:
+    """How many seeds of a model are as good as one step, in a sentence."""
+    near = of.losses <= NEAR * run["baseline/one"]  # [seeds]
+    return (
+        "It is the mean over seeds. Seeds that come within 5% of one step or beyond: "
+        f"{of.model.label} {near.sum()} of {len(near)}."
+    )

@@ -54,7 +54,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
         "chosen/rate": grid.stack(results, "rate"),
         "chosen/decided": grid.stack(results, "decided"),
         **sizes,
-        "size/layers": np.array([learner.model.layers for learner in models]),
+        "size/layers": np.array([learner.layers for learner in models]),
         **watched,
         **train.named_levels(config, "baseline", train.TEST_SET),
         **weights,

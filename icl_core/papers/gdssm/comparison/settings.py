@@ -17,6 +17,7 @@ class View:
 SMALL = Config(steps=15_000, tuning=5_000)
 PRODUCTS = Config(model="1-D", f=10, N=10, steps=20_000, tuning=3_000)
 PAPERS = Config(f=10, N=10, batch=256, steps=20_000, tuning=3_000)
+GARG = replace(PAPERS, steps=10_000, bias=True, curriculum=True, dense=True)
 
 PRESETS = (  # first the one with time to learn: a class's tells who is quick, not who can
     Preset(
@@ -46,10 +47,38 @@ PRESETS = (  # first the one with time to learn: a class's tells who is quick, n
         "paper size",
         "Figure 6: vector labels, f = N = 10",
         PAPERS,
-        "The paper's size, with a quarter of its 19.2 million tasks: which models have left "
-        "predicting zero?",
+        "The paper's size, with a quarter of its 19.2 million tasks: who has left predicting zero?",
         "Paper's setting",
         seeds=3,
+    ),
+    Preset(
+        "Figure 6, with a curriculum",
+        "Figure 6, with a curriculum",
+        GARG,
+        "The paper's size as Garg et al. train: few features first, a loss at every x, a bias in "
+        "the read-in. Who has left predicting zero?",
+        "Paper's setting",
+        seeds=3,
+        shipped=False,
+    ),
+    Preset(
+        "N-D, bias",
+        "f = 3, N = 5, with a bias",
+        replace(SMALL, bias=True),
+        "The read-ins have a bias, so that a norm no longer hides the size of y: who reaches one "
+        "step now?",
+        "Figures",
+        seeds=5,
+        shipped=False,
+    ),
+    Preset(
+        "1-D, bias",
+        "Figure 4 C, with a bias",
+        replace(PRODUCTS, bias=True),
+        "The tokens hold the products, and the read-ins have a bias: does it change who is there?",
+        "Paper's setting",
+        seeds=5,
+        shipped=False,
     ),
     Preset(
         "N-D plain",

@@ -104,7 +104,7 @@ def _close(run: Run, view: Any) -> str:
     return (
         f"On these small tasks {len(there)} other models reach one gradient step, with at least "
         f"{float(f'{times:.2g}'):,.0f} times as many numbers{_later(run, there)}. The paper's "
-        "claim is made for ten dimensions: see “Try”."
+        "claim is made for ten dimensions: “Try” leads there."
     )
 
 
@@ -131,9 +131,10 @@ WHO = Question(
     ("None", "One", "Two or three"),
     _who,
     _who_said,
-    "A step takes two products: y with x, and that with the query. S5 has no place for the first. "
-    "Mamba has one for each in its single block. Griffin has several, in three blocks, one of "
-    "them attention.",
+    "A step takes two products: y with x, and that with the query. S5 multiplies only behind its "
+    "state, which holds fewer numbers than the prompt. Mamba has places for both, but here its "
+    "read-in has no bias, and its norm hides how large y is (“What each can see”). Griffin's "
+    "second block sees it.",
     (HEADLINE, "ends", "training", "products", "parameters", "rates"),
 )
 FEWER = Question(
@@ -182,9 +183,14 @@ STORY = Story(
             marks=("ends",),
         ),
         Try(
-            "Stop after 500 steps: which models are there already?",
-            preset="classroom",
+            "Ten dimensions, nothing given, as in Figure 6: who has left predicting zero?",
+            preset="paper size",
             marks=("ends",),
+        ),
+        Try(
+            "What each can see: which models give the same prediction for y and for 3 y?",
+            drawer="What each can see",
+            marks=("seen",),
         ),
         Try(
             "Half the width, in class: which model suffers first?",

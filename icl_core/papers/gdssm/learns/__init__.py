@@ -1,10 +1,12 @@
 """What decides who learns the step: how wide a model is, and how many tasks it has seen.
 
-Every model is trained at several widths, as its authors build it. The unit of width is 2f + N + 1:
-2f numbers for x and y, and N + 1 for the positions of the pairs and the query. One panel shows
-where all trainings end against width, the other their curves against the tasks seen. What looks
-like a verdict on an architecture may be one on its width, or on its training. A transformer with no
-room for positions ends above one step; with more room it does not.
+Every model is trained at several widths, as its authors build it but for the bias of its read-in,
+which is a switch. The unit of width is 2f + N + 1, about what is needed: 2f numbers for x and y,
+and N + 1 for the positions of the pairs and the query. (A linear transformer that copies each x to
+its y exactly needs 2f + 2N.) One panel shows where all trainings end against width, the other their
+curves against the tasks seen. What looks like a verdict on an architecture may be one on its width,
+or on its training. A transformer with no room for positions ends above one step; with more room it
+does not.
 
 All models share one learning rate and one number of steps, which do not suit all alike: the GD-SSM
 in particular may end above one step here, and reaches it with its own rate under "Beside other

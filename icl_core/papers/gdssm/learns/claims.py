@@ -5,7 +5,13 @@ from functools import partial
 from icl_core.contract.experiment import Claim
 
 found = partial(Claim, kind="ours", source="not in the paper, which gives no widths of the others")
-BUILT = {"widths": "1/2, 3/4, 1, 3/2, 2", "models": "all", "norm": "authors", "learning_rate": 3e-3}
+BUILT = {
+    "widths": "1/2, 3/4, 1, 3/2, 2",
+    "models": "all",
+    "norm": "authors",
+    "learning_rate": 3e-3,
+    "bias": (False, True),
+}
 SMALL = {"model": "N-D", "f": 3, "N": 5, **BUILT, "seeds": range(3, 6)}
 GIVEN = {"model": "1-D", "f": 10, "N": 10, **BUILT, "seeds": range(3, 6)}
 

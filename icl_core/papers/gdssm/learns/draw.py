@@ -39,9 +39,9 @@ def by_width(run: Run, view: Any) -> Panel:
     return Panel(
         _reached(run),
         "Loss at the end, as a multiple of the loss of one step, on the same fresh tasks. A "
-        f"mean over seeds within {percent(NEAR - 1)} of 1 reaches it. Width 1 leaves room for "
-        "x, y and the positions. If a line falls to 1 towards the right, the model was too "
-        "narrow; if it stays at predicting zero, it lacks something else, or tasks."
+        f"mean over seeds within {percent(NEAR - 1)} of 1 reaches it. Width 1 is about the room "
+        "that x, y and the positions need. If a line falls to 1 towards the right, the model "
+        "was too narrow; if it levels off above 1, it lacks something else, or tasks."
         + _own(run)
         + _lost(run, found),
         figure,

@@ -5,7 +5,12 @@ from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import BadSetting, choice, settings, slider, text
 from icl_core.contract.settings_io import numbers, pieces
 from icl_core.papers.gdssm.shared.sequence_models import MODELS
-from icl_core.papers.gdssm.shared.sequence_models.settings import NORMS, TOKENS, Setting
+from icl_core.papers.gdssm.shared.sequence_models.settings import (
+    NORMS,
+    TOKENS,
+    Setting,
+    bias_knob,
+)
 from icl_core.papers.gdssm.shared.settings import MODEL, REPEATS, TASK, TRAINING
 
 ALL = "all"
@@ -34,6 +39,7 @@ class Config:
     )
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
+    bias: bool = bias_knob()
 
     def check(self) -> None:
         """Refuse lists that hold no widths or models, and what does not fit the memory."""
@@ -57,7 +63,7 @@ def settings_of(config: Config) -> list[Setting]:
     """How the models of each width are trained, the narrowest first, each width once."""
     shared = {
         name: getattr(config, name)
-        for name in ("model", "f", "N", "norm", "batch", "steps", "seed", "seeds")
+        for name in ("model", "f", "N", "norm", "batch", "steps", "seed", "seeds", "bias")
     }
     factors = sorted(numbers("widths", config.widths, 1, 7, 0.25, 4.0))
     return list(
@@ -94,6 +100,16 @@ PRESETS = (
         "after how many tasks?",
         "Figures",
         seeds=3,
+    ),
+    Preset(
+        "N-D, bias",
+        "Vector labels, with a bias",
+        Config(model="N-D", widths=FIVE, batch=128, steps=9_000, bias=True),
+        "The read-ins have a bias, so that a norm does not hide the size of y: which lines reach 1 "
+        "now, and at which width?",
+        "Figures",
+        seeds=3,
+        shipped=False,
     ),
     Preset(
         "1-D",

@@ -96,8 +96,10 @@ def _own(run: Run, view: Any) -> str:
 
 
 def _close(run: Run, view: Any) -> str:
+    there = _count_there(run, WIDEST)
     return (
-        "You have seen width and tasks decide what looked like a matter of architecture. And of "
+        f"For {there} of {len(_others(run))} models you have seen width and tasks decide what "
+        "looked like a matter of architecture. And of "
         "the whole paper: a layer that multiplies what it reads learns a step of gradient descent "
         "from a handful of numbers; other models learn one too, given places to multiply, width "
         "and time."
@@ -134,7 +136,7 @@ STORY = Story(
         Beat(
             "wider",
             "A line is a model at three widths, and the grey one a step of gradient descent. "
-            "Width 1 is room for x, y and the positions.",
+            "Width 1 is about the room that x, y and the positions need.",
             marks=("width",),
             ask=WIDER,
         ),

@@ -35,6 +35,10 @@ class Tasks:
         """The tasks from `start` to before `stop`."""
         return Tasks(self.x[..., start:stop], self.y[..., start:stop])
 
+    def beginning(self, pairs: int) -> "Tasks":
+        """The prompts of the first pairs alone; the query is the x that follows them."""
+        return Tasks(self.x[: pairs + 1], self.y[: pairs + 1])
+
     def times(self, alpha: float) -> "Tasks":
         """The same with x, and so y, alpha times as large."""
         return Tasks(self.x * alpha, self.y * alpha)
@@ -45,10 +49,16 @@ class Tasks:
 
 
 def sample(
-    f: int, N: int, tasks: int, generator: torch.Generator, n_o: int | None = None, r: float = 1.0
+    f: int,
+    N: int,
+    tasks: int,
+    generator: torch.Generator,
+    n_o: int | None = None,
+    r: float = 1.0,
+    active: int | None = None,
 ) -> Tasks:
     """x ~ U(-r, r)^f, W ~ N(0, 1) of n_o x f (default f x f), y = W x (Section 4.1, Appendices A.5
-    and A.6).
+    and A.6). Of x all features are zero but the first `active`.
 
     Drawn where the generator lives. Raises `ValueError` for a size below 1 or a scale that is not
     positive.
@@ -59,6 +69,8 @@ def sample(
         raise ValueError(f"r must be positive, got {r}")
     x = torch.empty(N + 1, f, tasks, device=generator.device).uniform_(-r, r, generator=generator)
     W = torch.randn(n_o, f, tasks, generator=generator, device=generator.device)
+    if active is not None:
+        x[:, active:] = 0
     return Tasks(x, apply(W, x))
 
 
@@ -81,9 +93,10 @@ def apply(
 
 
 def loss(
-    prediction: Float[Tensor, "*seeds n_o tasks"], label: Float[Tensor, "n_o tasks"]
+    prediction: Float[Tensor, "*seeds n_o tasks"], label: Float[Tensor, "*queries n_o tasks"]
 ) -> Float[Tensor, "*seeds"]:
-    """Half the squared error a coordinate at the query, averaged over tasks."""
+    """Half the squared error a coordinate at the query, averaged over tasks; the last of the seeds'
+    axes may be that of several queries."""
     return (prediction - label).square().mean((-2, -1)) / 2
 
 

@@ -26,8 +26,9 @@ def ends(run: Run, view: Any) -> Panel:
     """The loss of every model at the end, every seed a dot."""
     return Panel(
         _reached(run),
-        "Every seed is a dot; a number after a name counts layers, and Griffin is a group of "
-        f"{_blocks(run)} blocks. Models on or left of the grey line match one step of gradient "
+        "Every seed is a dot; a number after a name counts layers, and Griffin is "
+        f"{_blocks(run)} blocks.{_layers(run)}{_all_queries(run)} "
+        "Models on or left of the grey line match one step of gradient "
         f"descent (mean over seeds within {percent(NEAR - 1)}). A model that learned nothing "
         "from its prompt lies at predicting zero. If a training had not come to its end, this "
         f"stands beside its dots. All are evaluated on the same {train.TEST_SET[1]:,} fresh "
@@ -40,7 +41,27 @@ def ends(run: Run, view: Any) -> Panel:
 
 def _blocks(run: Run) -> str:
     """Of Griffin: in the plain form one of each kind."""
-    return "two" if run.config.plain else "three"
+    if run.config.layers > 1:
+        return f"{run.config.layers} groups of three"
+    return "a group of " + ("two" if run.config.plain else "three")
+
+
+def _layers(run: Run) -> str:
+    """That the other recurrent models have several layers, where they have."""
+    if run.config.layers == 1:
+        return ""
+    return f" S5, Mamba and the gated delta network have {run.config.layers} layers."
+
+
+def _all_queries(run: Run) -> str:
+    """Why a GD-SSM does not reach its step where all queries count."""
+    if not run.config.dense:
+        return ""
+    return (
+        " All are trained on a loss at every x and evaluated at the last. The GD-SSM has one step "
+        "length, which cannot be the best after every number of pairs, so that it ends a little "
+        "above its step."
+    )
 
 
 def _rows(run: Run) -> Figure:

@@ -12,7 +12,7 @@ from torch import Tensor
 from icl_core.machine import device
 from icl_core.papers.gdssm.shared import any_layer
 from icl_core.papers.gdssm.shared.sequence_models import MODELS, Model
-from icl_core.papers.gdssm.shared.sequence_models.authors.parts import Shape
+from icl_core.papers.gdssm.shared.sequence_models.authors.parts import FURTHER, Shape
 from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Generators, Parameters
 from icl_core.papers.gdssm.shared.sequence_models.match_sizes import Size, count, matched
 from icl_core.papers.gdssm.shared.sequence_models.settings import Setting
@@ -22,14 +22,17 @@ from icl_core.papers.gdssm.shared.task import Tasks, constructed_tokens, interle
 
 @dataclass(frozen=True)
 class Learner:
-    """A model at the size of a setting. `initial(seeds)` draws its weights, (seeds, ...) each, on
-    the device; `predict(weights, tasks)` is (seeds, n_o, tasks). The parameters in `slow` train at
-    a smaller rate."""
+    """A model at the size of a setting, of so many `layers`. `initial(seeds)` draws its weights,
+    (seeds, ...) each, on the device; `predict(weights, tasks)` is (seeds, n_o, tasks),
+    `predict_all` (seeds, N, n_o, tasks): the labels of the queries after 1, 2, …, N pairs. The
+    parameters in `slow` train at a smaller rate."""
 
     model: Model
     size: Size
+    layers: int
     initial: Callable[[list[int]], Parameters]
     predict: Callable[[Parameters, Tasks], Float[Tensor, "seeds n_o tasks"]]
+    predict_all: Callable[[Parameters, Tasks], Float[Tensor, "seeds N n_o tasks"]]
     slow: tuple[str, ...] = ()
 
 
@@ -59,14 +62,21 @@ def _gd_ssm(config: Setting, model: Model) -> Learner:
         trained = like.with_(**weights)
         return any_layer.forward(trained, any_layer.read(trained, tasks))
 
-    return Learner(model, Size(0, 0, count(like.tensors())), initial, predict)
+    def predict_all(weights: Parameters, tasks: Tasks) -> Tensor:
+        beginnings = [tasks.beginning(pairs) for pairs in range(1, tasks.N + 1)]
+        return torch.stack([predict(weights, each) for each in beginnings], 1)
+
+    size = Size(0, 0, count(like.tensors()))
+    return Learner(model, size, model.layers, initial, predict, predict_all)
 
 
 def _baseline(config: Setting, model: Model) -> Learner:
     size, draw = (_plain if config.plain else _authors)(config, model)
     module, slow = (model.plain, ()) if config.plain else (model.authors, model.authors.SLOW)
-    forward = module.forward if config.plain else partial(module.forward, last=True)
-    of_all_seeds = torch.vmap(forward, (0, None))
+    heads = {"heads": int(config.heads)} if model.attends and not config.plain else {}
+    every = partial(module.forward, **heads)
+    last = every if config.plain else partial(every, last=True)
+    of_all_seeds, all_of_all_seeds = (torch.vmap(each, (0, None)) for each in (last, every))
 
     def initial(seeds: list[int]) -> Parameters:
         drawn = draw([torch.Generator().manual_seed(seed) for seed in seeds])
@@ -76,7 +86,21 @@ def _baseline(config: Setting, model: Model) -> Learner:
         answers = of_all_seeds(weights, sequence(config, tasks))  # (seeds, tasks, T or 1, features)
         return answers[:, :, -1, : tasks.y.shape[1]].mT  # the query's, as far as the label goes
 
-    return Learner(model, size, initial, predict, slow)
+    def predict_all(weights: Parameters, tasks: Tasks) -> Tensor:
+        answers = all_of_all_seeds(weights, sequence(config, tasks))  # (seeds, tasks, T, features)
+        if config.model == "N-D":
+            answers = answers[:, :, 2::2]  # at every x but the first, before which there is no pair
+        return answers[..., : tasks.y.shape[1]].permute(0, 2, 3, 1)  # (seeds, N, n_o, tasks)
+
+    names = (*slow, *(f"{FURTHER}.{name}" for name in slow))
+    layers = _layers(config, model)
+    return Learner(model, size, layers, initial, predict, predict_all, names)
+
+
+def _layers(config: Setting, model: Model) -> int:
+    """Those of a baseline: the table's for transformers and plain models, the setting's for the
+    others."""
+    return model.layers if model.attends or config.plain else config.layers
 
 
 Drawn = Callable[[Generators], Parameters]
@@ -93,7 +117,14 @@ def _plain(config: Setting, model: Model) -> tuple[Size, Drawn]:
 def _authors(config: Setting, model: Model) -> tuple[Size, Drawn]:
     """The authors' form, at the width asked for."""
     shape = Shape(
-        config.features, config.hidden, model.layers, config.positions, config.norm == "authors"
+        config.features,
+        config.hidden,
+        _layers(config, model),
+        config.positions,
+        config.norm != "none",
+        int(config.heads),
+        config.bias,
+        config.norm == "code",
     )
     drawn = partial(model.authors.parameters, shape)
     return Size(

@@ -45,11 +45,14 @@ Levels = tuple[
 ]  # predicting zero, the best step of gradient descent, the best two
 
 
-def tasks(config: Setting, count: int, generator: torch.Generator) -> Tasks:
-    """Fresh tasks of the setting, on the device."""
-    return sample(
-        config.f, config.N, count, generator, 1 if config.model == "1-D" else config.f
-    ).to(device.current_device())
+def tasks(
+    config: Setting, count: int, generator: torch.Generator, active: int | None = None
+) -> Tasks:
+    """Fresh tasks of the setting, on the device; of x all features but the first `active` are
+    zero."""
+    n_o = 1 if config.model == "1-D" else config.f
+    fresh = sample(config.f, config.N, count, generator, n_o, active=active)
+    return fresh.to(device.current_device())
 
 
 def held_out(config: Setting, which: tuple[int, int]) -> Tasks:
@@ -82,19 +85,23 @@ def evaluate(learner: Learner, weights: Parameters, test_tasks: Tasks) -> np.nda
 
 
 def gradient(
-    learner: Learner, weights: Parameters, batch: Tasks
+    learner: Learner, weights: Parameters, batch: Tasks, dense: bool = False
 ) -> tuple[Parameters, dict[str, np.ndarray]]:
     """The gradient of every seed's loss by its own weights, no longer than 1, and the losses
-    [seeds]."""
+    [seeds]; `dense`: of the mean over all queries of a prompt."""
     leaves = several_seeds.leaves(weights)
-    losses = _losses(learner)(leaves, batch)
+    losses = _losses(learner, dense)(leaves, batch)
     clipped = several_seeds.clipped(several_seeds.gradients(losses, leaves), 1.0)
     return clipped, {"loss": losses.detach().cpu().numpy()}
 
 
 @lru_cache(maxsize=1)
-def _losses(learner: Learner) -> Callable[[Parameters, Tasks], Float[Tensor, "seeds"]]:
+def _losses(learner: Learner, dense: bool) -> Callable[[Parameters, Tasks], Float[Tensor, "seeds"]]:
     """Every seed's loss on a batch, by its own weights."""
+    if dense:
+        return compile_function(
+            lambda weights, batch: loss(learner.predict_all(weights, batch), batch.y[1:]).mean(-1)
+        )
     return compile_function(
         lambda weights, batch: loss(learner.predict(weights, batch), batch.y[-1])
     )
@@ -145,9 +152,14 @@ def _fresh(
 ) -> loop.Problem:
     """What the loop trains, on fresh tasks that are equal for every model and learning rate."""
     generator = torch.Generator().manual_seed(20_000 + config.seed)
+
+    def fresh(step: int) -> Tasks:
+        active = config.active(step, steps) if config.curriculum else None
+        return tasks(config, config.batch, generator, active)
+
     return loop.Problem(
         trained,
-        lambda step: slope(tasks(config, config.batch, generator)),
+        lambda step: slope(fresh(step)),
         generators=(generator,),
         loss="loss",
         schedule=loop.cosine(steps, WARM_UP),
@@ -169,7 +181,7 @@ def _of_rows(
 ) -> tuple[Parameters, dict[str, float]]:
     """The gradients of all learning rates and the lowest loss. One that diverges must not end the
     others: its weights become NaN, which they stay, and its gradient zero."""
-    gradients, measures = gradient(learner, weights, batch)
+    gradients, measures = gradient(learner, weights, batch, config.dense)
     finite = torch.from_numpy(measures["loss"] <= CEILING).to(
         batch.x.device
     )  # neither inf nor NaN is
@@ -259,7 +271,8 @@ def problem(
     config: Setting, learner: Learner, weights: Parameters, learning_rate: float
 ) -> loop.Problem:
     """What the loop trains at the end; `weights` change in place."""
-    watched, gradients = held_out(config, WATCHED), partial(gradient, learner, weights)
+    watched = held_out(config, WATCHED)
+    gradients = partial(gradient, learner, weights, dense=config.dense)
 
     def adam(parameters: list[Tensor]) -> torch.optim.Adam:
         named = dict(zip(weights, parameters, strict=True))

@@ -1,5 +1,5 @@
-"""A gated delta network (Yang, Kautz and Hatamizadeh 2024), one block as its authors build it
-(Section 3.4, Figure 1, and their code), with four heads.
+"""A gated delta network (Yang, Kautz and Hatamizadeh 2024), blocks as its authors build them
+(Section 3.4, Figure 1, and their code), with several heads.
 
     u_t = s_t W_in,  n_t = u_t over its root mean square
     q, k, v                silu of a causal convolution over 4 tokens of n W_Q, n W_K, n W_V; q and
@@ -27,7 +27,6 @@ from icl_core.papers.gdssm.shared.sequence_models.authors import parts
 from icl_core.papers.gdssm.shared.sequence_models.authors.parts import (
     CONVOLVED,
     EPSILON,
-    HEADS,
     Hidden,
     Shape,
     block_parameters,
@@ -52,9 +51,19 @@ def state(shape: Shape) -> int:
 
 def parameters(shape: Shape, generators: Generators) -> Parameters:
     """Random parameters; Δ log-uniform on `STEPS`, A uniform up to `MOST`, both one a head."""
-    width, keys, values = shape.width, HEADS * shape.head, HEADS * LONGER * shape.head
+    return {
+        **_layer(shape, generators),
+        **parts.biases(shape, generators),
+        **parts.further(shape, lambda: _layer(shape, generators)),
+    }
+
+
+def _layer(shape: Shape, generators: Generators) -> Parameters:
+    """One block, with a read-in and a read-out."""
+    width, heads = shape.width, shape.heads
+    keys, values = heads * shape.head, heads * LONGER * shape.head
     low, high = map(math.log, STEPS)
-    Δ = (low + uniform(generators, HEADS) * (high - low)).exp()
+    Δ = (low + uniform(generators, heads) * (high - low)).exp()
     sizes = {"Q": keys, "K": keys, "V": values}
     return {
         **parts.in_and_out(shape, generators),
@@ -64,9 +73,9 @@ def parameters(shape: Shape, generators: Generators) -> Parameters:
             f"convolution_{name}": matrix(generators, CONVOLVED, size)
             for name, size in sizes.items()
         },
-        "W_a": matrix(generators, width, HEADS),
-        "W_b": matrix(generators, width, HEADS),
-        "log_A": (MOST * uniform(generators, HEADS)).clamp(min=1e-2).log(),
+        "W_a": matrix(generators, width, heads),
+        "W_b": matrix(generators, width, heads),
+        "log_A": (MOST * uniform(generators, heads)).clamp(min=1e-2).log(),
         "b_Δ": Δ.expm1().log(),  # the inverse of softplus
         **({"norm_o": parts.filled(generators, 1.0, LONGER * shape.head)} if shape.norm else {}),
         "W_gate": matrix(generators, width, values),
@@ -79,51 +88,75 @@ def forward(
     p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = False
 ) -> Float[Tensor, "tasks R f"]:
     """The answers at all tokens, or at the `last` one alone, for one seed's parameters."""
-    u = tokens @ p["W_in"]  # (tasks, T, width)
+    u, layers = parts.read_in(p, tokens), parts.layers_of(p)  # (tasks, T, width)
+    for index, layer in enumerate(layers):
+        u = _block(layer, u, parts.asked_of(last, index, len(layers)))
+    return parts.read_out(p, u)
+
+
+def _block(
+    p: Parameters, u: Float[Tensor, "tasks T width"], asked: slice
+) -> Float[Tensor, "tasks R width"]:
+    """What a block makes of all tokens, at those that are `asked`."""
     n = normalised(p, u)
-    mixed = (parts.convolved(n @ p[f"W_{name}"], p[f"convolution_{name}"]) for name in "QKV")
-    q, k, v = (each.transpose(1, 2) for each in read(*mixed))  # (tasks, heads, T, m)
+    mixed = [parts.convolved(n @ p[f"W_{name}"], p[f"convolution_{name}"]) for name in "QKV"]
+    heads = read(mixed, len(p["log_A"]))
+    q, k, v = (each.transpose(1, 2) for each in heads)  # (tasks, heads, T, m)
     log_alpha, beta = (each.mT for each in gates(p, n))  # (tasks, heads, T)
-    at = parts.answered_tokens(last)
-    return answer(
+    return added(
         p,
-        u[:, at],
-        n[:, at],
-        delta_rule.parallel(q[:, :, at], k, v, log_alpha, beta).transpose(1, 2),
+        u[:, asked],
+        n[:, asked],
+        delta_rule.parallel(q[:, :, asked], k, v, log_alpha, beta).transpose(1, 2),
     )
 
 
 def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
-    """The same, one token after the other: remembered are S and the inputs of the convolutions."""
-    tasks, sizes = len(tokens), {name: p[f"W_{name}"].shape[-1] for name in "QKV"}
-    recent = {name: tokens.new_zeros(tasks, CONVOLVED, size) for name, size in sizes.items()}
-    S, answers = tokens.new_zeros(tasks, HEADS, sizes["V"] // HEADS, sizes["K"] // HEADS), []
+    """The same, one token after the other: each block remembers what it needs."""
+    blocks = [_steps(layer, len(tokens)) for layer in parts.layers_of(p)]
+    answers = []
     for s in tokens.unbind(1):  # (tasks, f)
-        u = s @ p["W_in"]  # (tasks, width)
-        n = normalised(p, u)
-        recent = {name: parts.newest(last, n @ p[f"W_{name}"]) for name, last in recent.items()}
-        q, k, v = read(*((last * p[f"convolution_{name}"]).sum(1) for name, last in recent.items()))
-        S, o = delta_rule.step(S, q, k, v, *gates(p, n))  # (tasks, heads, 2 m)
-        answers.append(answer(p, u, n, o))
+        u = parts.read_in(p, s)  # (tasks, width)
+        for block in blocks:
+            u = block(u)
+        answers.append(parts.read_out(p, u))
     return torch.stack(answers, 1)
 
 
-def read(
-    q: Float[Tensor, "*rest keys"], k: Float[Tensor, "*rest keys"], v: Float[Tensor, "*rest values"]
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The heads of what the convolutions give, (*rest, heads, m) each: queries and keys of length
-    1, and values."""
-    q, k, v = (parts.split(silu(each)) for each in (q, k, v))
+def _steps(p: Parameters, tasks: int) -> parts.Step:
+    """A block token by token: remembered are S and the inputs of the convolutions."""
+    heads, sizes = len(p["log_A"]), {name: p[f"W_{name}"].shape[-1] for name in "QKV"}
+    new = p["W_Q"].new_zeros
+    recent = {name: new(tasks, CONVOLVED, size) for name, size in sizes.items()}
+    S = new(tasks, heads, sizes["V"] // heads, sizes["K"] // heads)
+
+    def step(u: Tensor) -> Tensor:
+        nonlocal S, recent
+        n = normalised(p, u)
+        recent = {name: parts.newest(last, n @ p[f"W_{name}"]) for name, last in recent.items()}
+        mixed = [(last * p[f"convolution_{name}"]).sum(1) for name, last in recent.items()]
+        q, k, v = read(mixed, heads)
+        S, o = delta_rule.step(S, q, k, v, *gates(p, n))  # (tasks, heads, 2 m)
+        return added(p, u, n, o)
+
+    return step
+
+
+def read(mixed: list[Tensor], heads: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The heads of what the three convolutions give, (*rest, heads, m) each: queries and keys of
+    length 1, and values."""
+    q, k, v = (parts.split(silu(each), heads) for each in mixed)
     return delta_rule.unit(q), delta_rule.unit(k), v
 
 
-def answer(
+def added(
     p: Parameters, u: Hidden, n: Hidden, o: Float[Tensor, "*rest heads n"]
-) -> Float[Tensor, "*rest f"]:
-    """What is read from the state, normalised a head and gated, then the feed-forward layer."""
+) -> Float[Tensor, "*rest width"]:
+    """The token with what is read from the state, normalised a head and gated, and with what the
+    feed-forward layer makes of both."""
     if "norm_o" in p:
         o = o * (o.square().mean(-1, keepdim=True) + EPSILON).rsqrt() * p["norm_o"]
     u = u + (o.flatten(-2) * silu(n @ p["W_gate"])) @ p["W_O"]  # (*rest, width)
     mlp = block_parameters(p, "mlp", 0)
     inner = normalised(mlp, u)
-    return (u + (silu(inner @ mlp["W_g"]) * (inner @ mlp["W_1"])) @ mlp["W_2"]) @ p["W_out"]
+    return u + (silu(inner @ mlp["W_g"]) * (inner @ mlp["W_1"])) @ mlp["W_2"]

@@ -1,4 +1,4 @@
-"""Griffin (De et al. 2024), one group of its pattern (Section 2): two recurrent blocks, then one of
+"""Griffin (De et al. 2024), groups of its pattern (Section 2): two recurrent blocks, then one of
 local attention, each followed by a gated feed-forward layer. Read "one layer" as one such group:
 Griffin is not Griffin with less.
 
@@ -10,13 +10,12 @@ Griffin is not Griffin with less.
                         times as wide (2.2)
 
 The recurrence, as in `plain.griffin`, is 4/3 as wide as u (2.3), sigmoid(Λ)^8 uniform on [.9, .999]
-(2.4). Attention has four heads with one key and value (2.3: multi-query). Its window is 1,024
+(2.4). Attention has several heads with one key and value (2.3: multi-query). Its window is 1,024
 tokens, more than any prompt here; a learned bias of each distance stands in for Griffin's rotary
 positions.
 """
 
 import math
-from collections.abc import Callable
 
 import torch
 from jaxtyping import Float
@@ -24,7 +23,7 @@ from torch import Tensor
 from torch.nn.functional import gelu
 
 from icl_core.papers.gdssm.shared.sequence_models.authors import parts
-from icl_core.papers.gdssm.shared.sequence_models.authors.parts import CONVOLVED, HEADS
+from icl_core.papers.gdssm.shared.sequence_models.authors.parts import CONVOLVED, Step
 from icl_core.papers.gdssm.shared.sequence_models.initial_weights import (
     Generators,
     Parameters,
@@ -44,9 +43,17 @@ def state(shape: parts.Shape) -> int:
 
 
 def parameters(shape: parts.Shape, generators: Generators) -> Parameters:
-    """Random parameters of the three blocks and their feed-forward layers."""
+    """Random parameters of the three blocks of a group and of their feed-forward layers."""
     return {
         **parts.in_and_out(shape, generators),
+        **_group(shape, generators),
+        **parts.biases(shape, generators),
+        **parts.further(shape, lambda: _group(shape, generators)),
+    }
+
+
+def _group(shape: parts.Shape, generators: Generators) -> Parameters:
+    return {
         **parts.named("recurrent", _recurrent(shape, generators, 2)),
         **parts.named("attention", _attention(shape, generators, 1)),
         **parts.gated_layer(shape, generators, len(PATTERN), WIDER),
@@ -73,15 +80,15 @@ def _recurrent(shape: parts.Shape, generators: Generators, blocks: int) -> Param
 
 
 def _attention(shape: parts.Shape, generators: Generators, blocks: int) -> Parameters:
-    width, m = shape.width, shape.head
+    width, heads, m = shape.width, shape.heads, shape.head
     return parts.norm(shape, generators, blocks) | {
-        "W_Q": parts.stack(generators, blocks, width, HEADS * m),
+        "W_Q": parts.stack(generators, blocks, width, heads * m),
         "W_K": parts.stack(generators, blocks, width, m),
         "W_V": parts.stack(generators, blocks, width, m),
         "bias": parts.filled(
-            generators, 0.0, blocks, HEADS, shape.positions
+            generators, 0.0, blocks, heads, shape.positions
         ),  # of the distance: the newest last
-        "W_O": parts.stack(generators, blocks, HEADS * m, width),
+        "W_O": parts.stack(generators, blocks, heads * m, width),
     }
 
 
@@ -89,33 +96,51 @@ def forward(
     p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = False
 ) -> Float[Tensor, "tasks R f"]:
     """The answers at all tokens, or at the `last` one alone, for one seed's parameters."""
-    u = tokens @ p["W_in"]  # (tasks, T, width)
+    u, groups = parts.read_in(p, tokens), parts.layers_of(p)  # (tasks, T, width)
+    for index, group in enumerate(groups):
+        u = _grouped(group, u, parts.asked_of(last, index, len(groups)))
+    return parts.read_out(p, u)  # (tasks, T, f)
+
+
+def _grouped(
+    p: Parameters, u: Float[Tensor, "tasks T width"], asked: slice
+) -> Float[Tensor, "tasks R width"]:
+    """What a group makes of all tokens, at those that are `asked`."""
     for place, (kind, index) in enumerate(PATTERN):
         if kind == "recurrent":
             u = u + recurrent(parts.block_parameters(p, kind, index), u)
         else:  # the end of the pattern: all that follows is asked of the last token alone
-            u = u[:, parts.answered_tokens(last)] + local(
-                parts.block_parameters(p, kind, index), u, parts.answered_tokens(last)
-            )
+            u = u[:, asked] + local(parts.block_parameters(p, kind, index), u, asked)
         u = u + feed_forward(parts.block_parameters(p, "mlp", place), u)
-    return u @ p["W_out"]  # (tasks, T, f)
+    return u
 
 
 def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
     """The same, one token after the other; every block remembers what it needs."""
-    of_kind = {"recurrent": recurrent_steps, "attention": attention_steps}
-    steps = [
-        of_kind[kind](parts.block_parameters(p, kind, index), len(tokens))
-        for kind, index in PATTERN
-    ]
+    groups = [_steps(group, len(tokens)) for group in parts.layers_of(p)]
     answers = []
     for s in tokens.unbind(1):  # (tasks, f)
-        u = s @ p["W_in"]  # (tasks, width)
-        for place, step in enumerate(steps):
-            u = u + step(u)
-            u = u + feed_forward(parts.block_parameters(p, "mlp", place), u)
-        answers.append(u @ p["W_out"])
+        u = parts.read_in(p, s)  # (tasks, width)
+        for group in groups:
+            u = group(u)
+        answers.append(parts.read_out(p, u))
     return torch.stack(answers, 1)
+
+
+def _steps(p: Parameters, tasks: int) -> Step:
+    """A group token by token."""
+    of_kind = {"recurrent": recurrent_steps, "attention": attention_steps}
+    blocks = [
+        of_kind[kind](parts.block_parameters(p, kind, index), tasks) for kind, index in PATTERN
+    ]
+
+    def step(u: Tensor) -> Tensor:
+        for place, block in enumerate(blocks):
+            u = u + block(u)
+            u = u + feed_forward(parts.block_parameters(p, "mlp", place), u)
+        return u
+
+    return step
 
 
 def recurrent(p: Parameters, u: Float[Tensor, "tasks T width"]) -> Float[Tensor, "tasks T width"]:
@@ -123,9 +148,6 @@ def recurrent(p: Parameters, u: Float[Tensor, "tasks T width"]) -> Float[Tensor,
     n = parts.normalised(p, u)
     a, b = gated(p, parts.convolved(n @ p["W_x"], p["convolution"]) + p["b_convolution"])
     return (associative_scan(a, b) * gelu(n @ p["W_gate"])) @ p["W_y"]
-
-
-Step = Callable[[Float[Tensor, "tasks width"]], Float[Tensor, "tasks width"]]
 
 
 def recurrent_steps(p: Parameters, tasks: int) -> Step:
@@ -152,7 +174,7 @@ def local(
     """What local attention adds to the tokens that are `asked`."""
     n, T = parts.normalised(p, u), u.shape[1]
     q, k, v = (
-        parts.split(n[:, asked] @ p["W_Q"]),
+        parts.split(n[:, asked] @ p["W_Q"], len(p["bias"])),
         n @ p["W_K"],
         n @ p["W_V"],
     )  # (tasks, R, H, m), (tasks, T, m)
@@ -177,7 +199,8 @@ def attention_steps(p: Parameters, tasks: int) -> Step:
         values.append(n @ p["W_V"])
         k, v = torch.stack(keys, 1), torch.stack(values, 1)  # (tasks, t, m)
         scores = (
-            parts.split(n @ p["W_Q"]) @ k.mT / math.sqrt(k.shape[-1]) + p["bias"][:, -len(keys) :]
+            parts.split(n @ p["W_Q"], len(p["bias"])) @ k.mT / math.sqrt(k.shape[-1])
+            + p["bias"][:, -len(keys) :]
         )  # (tasks, H, t)
         return (scores.softmax(-1) @ v).flatten(-2) @ p["W_O"]
 

@@ -1,4 +1,4 @@
-"""Mamba (Gu and Dao 2023), one block as its authors build it (Figure 3, Sections 3.4 and 3.6, and
+"""Mamba (Gu and Dao 2023), blocks as its authors build them (Figure 3, Sections 3.4 and 3.6, and
 their code).
 
     u_t = s_t W_in,  n_t = u_t over its root mean square
@@ -53,6 +53,15 @@ def state(shape: Shape) -> int:
 
 def parameters(shape: Shape, generators: Generators) -> Parameters:
     """Random parameters; those of the convolution and of W_up as in the authors' code."""
+    return {
+        **_layer(shape, generators),
+        **parts.biases(shape, generators),
+        **parts.further(shape, lambda: _layer(shape, generators)),
+    }
+
+
+def _layer(shape: Shape, generators: Generators) -> Parameters:
+    """One block, with a read-in and a read-out."""
     d, rank = EXPANSION * shape.width, math.ceil(shape.width / 16)
     Δ = (uniform(generators, d) - 1).mul(math.log(shape.positions)).exp()
     return {
@@ -68,30 +77,51 @@ def forward(
     p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = False
 ) -> Float[Tensor, "tasks R f"]:
     """Return the answers at all tokens, or at the `last` one alone, whose state is all it needs."""
-    u = tokens @ p["W_in"]  # (tasks, T, width)
+    u, layers = parts.read_in(p, tokens), parts.layers_of(p)  # (tasks, T, width)
+    for index, layer in enumerate(layers):
+        u = _block(layer, u, last and index == len(layers) - 1)
+    return parts.read_out(p, u)
+
+
+def _block(
+    p: Parameters, u: Float[Tensor, "tasks T width"], last: bool
+) -> Float[Tensor, "tasks R width"]:
+    """What a block makes of all tokens, at all of them or at the last one."""
     n = normalised(p, u)
     x = silu(parts.convolved(n @ p["W_x"], p["convolution"]) + p["b_convolution"])  # (tasks, T, d)
     if last:
-        return answer(p, u[:, -1:], n[:, -1:], x[:, -1:], at_the_end(p, x))
+        return added(p, u[:, -1:], n[:, -1:], x[:, -1:], at_the_end(p, x))
     a, b, C = selected(p, x)  # a, b: (tasks, T, d, state)
-    return answer(p, u, n, x, read(associative_scan(a, b), C))
+    return added(p, u, n, x, read(associative_scan(a, b), C))
 
 
 def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
-    """The same, one token after the other: what is remembered is Z and the last inputs of the
-    convolution."""
-    tasks, (d, size) = tokens.shape[0], p["log_A"].shape
-    Z, recent = tokens.new_zeros(tasks, d, size), tokens.new_zeros(tasks, CONVOLVED, d)
+    """The same, one token after the other: each block remembers what it needs."""
+    blocks = [_steps(layer, len(tokens)) for layer in parts.layers_of(p)]
     answers = []
     for s in tokens.unbind(1):  # (tasks, f)
-        u = s @ p["W_in"]  # (tasks, width)
+        u = parts.read_in(p, s)  # (tasks, width)
+        for block in blocks:
+            u = block(u)
+        answers.append(parts.read_out(p, u))
+    return torch.stack(answers, 1)
+
+
+def _steps(p: Parameters, tasks: int) -> parts.Step:
+    """A block token by token: remembered are Z and the last inputs of the convolution."""
+    d, size = p["log_A"].shape
+    Z, recent = p["log_A"].new_zeros(tasks, d, size), p["log_A"].new_zeros(tasks, CONVOLVED, d)
+
+    def step(u: Tensor) -> Tensor:
+        nonlocal Z, recent
         n = normalised(p, u)
         recent = parts.newest(recent, n @ p["W_x"])  # (tasks, 4, d)
         x = silu((recent * p["convolution"]).sum(1) + p["b_convolution"])  # (tasks, d)
         a, b, C = selected(p, x)
         Z = a * Z + b  # (tasks, d, state)
-        answers.append(answer(p, u, n, x, read(Z, C)))
-    return torch.stack(answers, 1)
+        return added(p, u, n, x, read(Z, C))
+
+    return step
 
 
 def read(Z: State, C: Reader) -> Channel:
@@ -112,7 +142,9 @@ def at_the_end(p: Parameters, x: Float[Tensor, "tasks T d"]) -> Float[Tensor, "t
     return ((kept * met[:, :, None]).sum(-1) * Δ * x).sum(1, keepdim=True)
 
 
-def answer(p: Parameters, u: Hidden, n: Hidden, x: Channel, y: Channel) -> Float[Tensor, "*rest f"]:
-    """What is read from the state, `y`, gated and added to the token."""
+def added(
+    p: Parameters, u: Hidden, n: Hidden, x: Channel, y: Channel
+) -> Float[Tensor, "*rest width"]:
+    """The token with what is read from the state, `y`, gated."""
     y = y + p["D"] * x  # (*rest, d)
-    return (u + (y * silu(n @ p["W_gate"])) @ p["W_y"]) @ p["W_out"]  # (*rest, f)
+    return u + (y * silu(n @ p["W_gate"])) @ p["W_y"]

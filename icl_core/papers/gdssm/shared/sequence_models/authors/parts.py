@@ -1,6 +1,12 @@
-"""What the authors' blocks are made of: norms, heads, a short convolution, feed-forward layers."""
+"""What the authors' blocks are made of: read-in and read-out, norms, heads, a short convolution,
+feed-forward layers; and how several layers stand in one model.
+
+A model of several layers has the first one's parameters under their names, and those of all others
+stacked under `further.<name>`, (seeds, layers - 1, ...): more layers change no weight of the first.
+"""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -12,28 +18,40 @@ from icl_core.papers.gdssm.shared.sequence_models.initial_weights import (
     Generators,
     Parameters,
     matrix,
+    uniform,
 )
 from icl_core.papers.gdssm.shared.weights import normal
 
 HEADS, CONVOLVED, EXPANSION, EPSILON = 4, 4, 4, 1e-6
+FURTHER = "further"  # the layers after the first
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What a model is built for: tokens of so many `features`, up to `positions` of them; its
-    hidden `width`; how many `layers`; and whether its blocks begin with a `norm`, which hides the
-    size of what they read."""
+    """What a model is built for.
+
+    features   the size of a token; there are up to `positions` of them
+    width      hidden numbers
+    layers     of a Griffin, groups of blocks
+    norm       whether its blocks begin with a norm, which hides the size of what they read
+    heads      of attention and of the gated delta network
+    bias       whether the read-in and the read-out add a vector
+    whole      whether S5's norm is taken over all tasks and tokens, as in its authors' code
+    """
 
     features: int
     width: int
     layers: int
     positions: int
     norm: bool
+    heads: int = HEADS
+    bias: bool = False
+    whole: bool = False
 
     @property
     def head(self) -> int:
-        """The size of each of `HEADS` heads, rounded up, so that every width has as many."""
-        return math.ceil(self.width / HEADS)
+        """The size of each head, rounded up, so that every width has as many."""
+        return math.ceil(self.width / self.heads)
 
 
 def in_and_out(shape: Shape, generators: Generators) -> Parameters:
@@ -42,6 +60,52 @@ def in_and_out(shape: Shape, generators: Generators) -> Parameters:
         "W_in": matrix(generators, shape.features, shape.width),
         "W_out": 0.1 * matrix(generators, shape.width, shape.features),
     }
+
+
+def biases(shape: Shape, generators: Generators) -> Parameters:
+    """What the read-in adds, U(-1, 1) / sqrt(features) as torch's nn.Linear draws it, and the
+    read-out, zero, as it begins small; nothing without a bias."""
+    if not shape.bias:
+        return {}
+    drawn = 2 * uniform(generators, shape.width) - 1
+    return {
+        "b_in": drawn * shape.features**-0.5,
+        "b_out": filled(generators, 0.0, shape.features),
+    }
+
+
+def read_in(p: Parameters, tokens: Float[Tensor, "*rest f"]) -> Float[Tensor, "*rest width"]:
+    """The hidden numbers of tokens."""
+    u = tokens @ p["W_in"]
+    return u + p["b_in"] if "b_in" in p else u
+
+
+def read_out(p: Parameters, u: Float[Tensor, "*rest width"]) -> Float[Tensor, "*rest f"]:
+    """The answers at hidden numbers."""
+    answers = u @ p["W_out"]
+    return answers + p["b_out"] if "b_out" in p else answers
+
+
+def further(shape: Shape, draw: Callable[[], Parameters]) -> Parameters:
+    """The parameters of the layers after the first, each drawn anew, without read-in and
+    read-out."""
+    layers = [draw() for _ in range(shape.layers - 1)]
+    names = [name for name in (layers[0] if layers else ()) if name not in ("W_in", "W_out")]
+    return named(
+        FURTHER, {name: torch.stack([layer[name] for layer in layers], 1) for name in names}
+    )
+
+
+def layers_of(p: Parameters) -> list[Parameters]:
+    """One seed's parameters of every layer, the first one's among those of the whole model."""
+    stacked = [each for name, each in p.items() if name.startswith(f"{FURTHER}.")]
+    count = len(stacked[0]) if stacked else 0
+    return [p, *(block_parameters(p, FURTHER, index) for index in range(count))]
+
+
+def asked_of(last: bool, layer: int, layers: int) -> slice:
+    """The tokens that a layer has to give: only the last layer may leave out all but the last."""
+    return answered_tokens(last and layer == layers - 1)
 
 
 def stack(generators: Generators, blocks: int, inputs: int, outputs: int) -> Tensor:
@@ -85,6 +149,7 @@ def answered_tokens(last: bool) -> slice:
 
 
 Hidden = Float[Tensor, "*rest width"]
+Step = Callable[[Float[Tensor, "tasks width"]], Float[Tensor, "tasks width"]]
 
 
 def normalised(p: Parameters, u: Hidden) -> Hidden:
@@ -98,9 +163,9 @@ def normalised(p: Parameters, u: Hidden) -> Hidden:
     return scaled + p["shift"] if "shift" in p else scaled
 
 
-def split(x: Float[Tensor, "*rest both"]) -> Float[Tensor, "*rest heads head"]:
+def split(x: Float[Tensor, "*rest both"], heads: int) -> Float[Tensor, "*rest heads head"]:
     """The heads of a vector."""
-    return x.unflatten(-1, (HEADS, -1))
+    return x.unflatten(-1, (heads, -1))
 
 
 def convolved(

@@ -1,4 +1,4 @@
-"""S5 (Smith, Warrington and Linderman 2023), one layer as its authors build it (Figure 2,
+"""S5 (Smith, Warrington and Linderman 2023), layers as its authors build them (Figure 2,
 Appendices B and G).
 
     u_t = s_t W_in,  n_t = layer norm of u_t
@@ -10,6 +10,12 @@ Appendices B and G).
 Λ is HiPPO-N's diagonal in conjugate pairs, the input held for a step (ZOH), Δ one a state. The
 authors draw Δ log-uniform on [.001, .1], for thousands of tokens; here on [1/T, 1]. They train Λ, B
 and Δ at a smaller rate (Appendix G), and so does this.
+
+In their code the norm is over tasks and tokens by default (`run_train.py`, `--batchnorm True`), a
+mean and a variance for each hidden number: it hides no token's size. With `Shape.whole` it is so
+here. Their code keeps running averages for the evaluation; here the statistics are those of the
+tasks that are answered together, in training and in evaluation (up to 128), so that no answer
+depends on how a training went.
 """
 
 import math
@@ -31,6 +37,7 @@ from icl_core.papers.gdssm.shared.sequence_models.plain.s5 import discretised
 from icl_core.papers.gdssm.shared.sequence_models.scan import associative_scan
 
 SLOW = ("log_decay", "frequency", "B", "log_step")
+WHOLE_EPSILON = 1e-5  # as flax's BatchNorm, which the authors' code calls
 
 
 def state(shape: Shape) -> int:
@@ -41,10 +48,20 @@ def state(shape: Shape) -> int:
 
 def parameters(shape: Shape, generators: Generators) -> Parameters:
     """Random parameters, Δ log-uniform on [1/T, 1]."""
+    return {
+        **_layer(shape, generators),
+        **parts.biases(shape, generators),
+        **parts.further(shape, lambda: _layer(shape, generators)),
+    }
+
+
+def _layer(shape: Shape, generators: Generators) -> Parameters:
+    """One layer, with a read-in and a read-out."""
     pairs = state(shape)
+    norm = parts.norm(shape, generators, shift=True)
     return {
         **plain.parameters(shape.features, shape.width, pairs, generators),
-        **parts.norm(shape, generators, shift=True),
+        **({f"whole_{name}": each for name, each in norm.items()} if shape.whole else norm),
         "log_step": (uniform(generators, pairs) - 1) * math.log(shape.positions),
         "b_g": parts.filled(generators, 0.0, shape.width),
     }
@@ -54,30 +71,46 @@ def forward(
     p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = False
 ) -> Float[Tensor, "tasks R f"]:
     """The answers at all tokens, or at the `last` one alone, for one seed's parameters."""
-    A, B = discretised(p)
-    u = tokens @ p["W_in"]  # (tasks, T, width)
-    n = normalised(p, u)
-    driven = torch.complex(n @ B.real.T, n @ B.imag.T)  # (tasks, T, state)
-    at = parts.answered_tokens(last)
-    return answer(p, u[:, at], n[:, at], associative_scan(A.expand_as(driven), driven)[:, at])
+    u, layers = parts.read_in(p, tokens), parts.layers_of(p)  # (tasks, T, width)
+    for index, layer in enumerate(layers):
+        A, B = discretised(layer)
+        n = seen(layer, u)
+        driven = torch.complex(n @ B.real.T, n @ B.imag.T)  # (tasks, T, state)
+        at = parts.asked_of(last, index, len(layers))
+        z = associative_scan(A.expand_as(driven), driven)[:, at]
+        u = added(layer, u[:, at], n[:, at], z)
+    return parts.read_out(p, u)
 
 
 def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
-    """The same, one token after the other: all that is remembered is z."""
-    A, B = discretised(p)
-    z, answers = A.new_zeros(tokens.shape[0], len(A)), []
-    for s in tokens.unbind(1):  # (tasks, f)
-        u = s @ p["W_in"]  # (tasks, width)
-        n = normalised(p, u)
-        z = A * z + n.to(B.dtype) @ B.T  # (tasks, state)
-        answers.append(answer(p, u, n, z))
-    return torch.stack(answers, 1)
+    """The same, one token after the other, layer by layer, since a norm over all tasks and tokens
+    asks for all of them: all that a layer remembers is z."""
+    u = parts.read_in(p, tokens)  # (tasks, T, width)
+    for layer in parts.layers_of(p):
+        A, B = discretised(layer)
+        n = seen(layer, u)
+        z, steps = A.new_zeros(tokens.shape[0], len(A)), []
+        for u_t, n_t in zip(u.unbind(1), n.unbind(1), strict=True):
+            z = A * z + n_t.to(B.dtype) @ B.T  # (tasks, state)
+            steps.append(added(layer, u_t, n_t, z))
+        u = torch.stack(steps, 1)
+    return parts.read_out(p, u)
 
 
-def answer(
+def seen(p: Parameters, u: Float[Tensor, "tasks T width"]) -> Float[Tensor, "tasks T width"]:
+    """What the recurrence reads: the layer norm of each token, or the norm of each hidden number
+    over all tasks and tokens."""
+    if "whole_norm" not in p:
+        return normalised(p, u)
+    centred = u - u.mean((0, 1))
+    variance = centred.square().mean((0, 1))  # (width,)
+    return centred * (variance + WHOLE_EPSILON).rsqrt() * p["whole_norm"] + p["whole_shift"]
+
+
+def added(
     p: Parameters, u: Hidden, n: Hidden, z: Complex[Tensor, "*rest state"]
-) -> Float[Tensor, "*rest f"]:
-    """What is read from the state, gated and added to the token."""
+) -> Float[Tensor, "*rest width"]:
+    """The token with what is read from the state, gated."""
     real, imaginary = p["C"]
     v = gelu(2 * (z.real @ real.T - z.imag @ imaginary.T) + p["D"] * n)  # (*rest, width)
-    return (u + v * (v @ p["W_g"] + p["b_g"]).sigmoid()) @ p["W_out"]  # (*rest, f)
+    return u + v * (v @ p["W_g"] + p["b_g"]).sigmoid()

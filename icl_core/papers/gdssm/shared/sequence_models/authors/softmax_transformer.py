@@ -3,7 +3,7 @@ norms, which stand before the blocks as since GPT-2; causal, with learned positi
 
     u_t = s_t W_in + p_t
     u_t <- u_t + W_O [sum_s softmax_s(q_t . k_s / sqrt m) v_s], s <= t         for each layer, of
-                                                                               each of four heads
+                                                                               each of the heads
     u_t <- u_t + W_2 gelu(W_1 n_t + b_1) + b_2                                 four times as wide
     answer_t = u_t W_out
 
@@ -34,42 +34,46 @@ SLOW = ()
 
 def parameters(shape: Shape, generators: Generators) -> Parameters:
     """Random parameters."""
-    return drawn(shape, generators, out=(HEADS * shape.head) ** -0.5)
+    return drawn(shape, generators, out=(shape.heads * shape.head) ** -0.5)
 
 
 def forward(
-    p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = False
+    p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = False, heads: int = HEADS
 ) -> Float[Tensor, "tasks R f"]:
     """The answers at all tokens, or at the `last` one alone, for one seed's parameters."""
     T = tokens.shape[1]
-    u = tokens @ p["W_in"] + p["P"][:T]  # (tasks, T, width)
+    u = parts.read_in(p, tokens) + p["P"][:T]  # (tasks, T, width)
     future = torch.ones(T, T, dtype=torch.bool, device=u.device).triu(1)
     for layer in range(layers(p)):
         block = block_parameters(p, "attention", layer)
-        q, k, v = read(block, u)  # (tasks, heads, T, m)
+        q, k, v = read(block, u, heads)  # (tasks, heads, T, m)
         at = parts.answered_tokens(last and layer == layers(p) - 1)
         q, u = q[:, :, at], u[:, at]
         mixed = (q @ k.mT).masked_fill(future[at], -torch.inf).softmax(-1) @ v  # queries are rows
         u = u + mixed.transpose(1, 2).flatten(2) @ block["W_O"]  # (tasks, T, width)
         u = u + parts.fed_forward(block_parameters(p, "mlp", layer), u)
-    return u @ p["W_out"]  # (tasks, T, f)
+    return parts.read_out(p, u)  # (tasks, T, f)
 
 
-def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
+def recur(
+    p: Parameters, tokens: Float[Tensor, "tasks T f"], heads: int = HEADS
+) -> Float[Tensor, "tasks T f"]:
     """The same, one token after the other, with a cache of keys and values for each layer."""
     keys: list[list[Tensor]] = [[] for _ in range(layers(p))]
     values: list[list[Tensor]] = [[] for _ in range(layers(p))]
     answers = []
     for t, s in enumerate(tokens.unbind(1)):  # (tasks, f)
-        u = s @ p["W_in"] + p["P"][t]  # (tasks, width)
+        u = parts.read_in(p, s) + p["P"][t]  # (tasks, width)
         for layer in range(layers(p)):
             block = block_parameters(p, "attention", layer)
-            q, k, v = (each[:, :, 0] for each in read(block, u[:, None]))  # (tasks, heads, m)
+            q, k, v = (
+                each[:, :, 0] for each in read(block, u[:, None], heads)
+            )  # (tasks, heads, m)
             keys[layer].append(k)
             values[layer].append(v)
             scores = torch.einsum("nhm,tnhm->nht", q, torch.stack(keys[layer]))
             mixed = torch.einsum("nht,tnhm->nhm", scores.softmax(-1), torch.stack(values[layer]))
             u = u + mixed.flatten(1) @ block["W_O"]
             u = u + parts.fed_forward(block_parameters(p, "mlp", layer), u)
-        answers.append(u @ p["W_out"])
+        answers.append(parts.read_out(p, u))
     return torch.stack(answers, 1)

@@ -1,0 +1,35 @@
+"""How much a model's prediction changes as every y of the prompt is made larger or smaller, each by
+a factor of its own. No training: the weights are freshly drawn."""
+
+from dataclasses import replace
+from functools import cache
+
+import torch
+
+from icl_core.papers.gdssm.comparison.settings import Config
+from icl_core.papers.gdssm.shared.sequence_models import train
+from icl_core.papers.gdssm.shared.sequence_models.all_models import learners
+from icl_core.papers.gdssm.shared.task import Tasks
+
+LEAST, MOST = 0.2, 5.2  # the factors
+PROMPTS = 64
+BLIND = 1e-3  # a relative change below it is that of the norm's ε and of rounding
+
+
+@cache
+def changes(config: Config, bias: bool) -> dict[str, float]:
+    """By a model's id the root mean square of the change of its predictions over theirs, with the
+    weights of the first seed."""
+    generator = torch.Generator().manual_seed(1)
+    tasks = train.tasks(config, PROMPTS, generator)
+    pairs = tasks.y[:-1]  # (N, n_o, tasks)
+    factors = LEAST + (MOST - LEAST) * torch.rand(
+        len(pairs), 1, PROMPTS, generator=generator, dtype=pairs.dtype
+    ).to(pairs.device)
+    scaled = Tasks(tasks.x, torch.cat([factors * pairs, tasks.y[-1:]]))
+    found = {}
+    for learner in learners(replace(config, bias=bias)):
+        weights = learner.initial([config.seed])
+        before, after = (learner.predict(weights, each) for each in (tasks, scaled))
+        found[learner.model.id] = float((after - before).norm() / before.norm())
+    return found

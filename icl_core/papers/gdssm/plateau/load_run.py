@@ -1,0 +1,57 @@
+"""Reads a run of the experiment on the plateau."""
+
+import numpy as np
+
+from icl_core.contract.experiment import Run
+from icl_core.papers.gdssm.plateau.settings import same_training, sizes
+
+LABELS = {
+    "paper": "as the paper trains",
+    "curriculum": "curriculum",
+    "dense": "a loss at every x",
+    "both": "both",
+}
+COLOURS = {
+    "paper": "gradient descent",
+    "curriculum": "momentum",
+    "dense": "layer 6",
+    "both": "trained",
+}
+
+
+def label(recipe: str) -> str:
+    """What a recipe is called; one that the table does not know is called by its id."""
+    return LABELS.get(recipe, recipe)
+
+
+def budget(run: Run) -> int:
+    """The most tasks that a training has seen."""
+    return run.config.steps * run.config.batch
+
+
+def left(run: Run, model: str, recipe: str) -> np.ndarray:
+    """The tasks until predicting zero is left, [sizes, seeds]; infinite where it was not."""
+    at = run.names("models").index(model), run.names("recipes").index(recipe)
+    tasks = run["left/tasks"][:, at[0], at[1]]
+    return np.where(np.isnan(tasks), np.inf, tasks)
+
+
+def at_least(run: Run, model: str, recipe: str) -> np.ndarray:
+    """The same, with all that were trained on where it was not left: it took at least so many."""
+    return np.minimum(left(run, model, recipe), budget(run))
+
+
+def curve(run: Run, model: str, recipe: str, f: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """The tasks seen [evaluations] and the losses over that of predicting zero [seeds,
+    evaluations], as far as the training went; None where there is none yet."""
+    rows = run.tensors.get(f"curve/{model} {same_training(f, recipe)} {f}")
+    if rows is None:
+        return None
+    reached = np.isfinite(rows).any(0)
+    tasks = run["curve/step"][reached] * run.config.batch
+    return tasks, np.asarray(rows)[:, reached] / run["zero"][sizes(run.config).index(f)]
+
+
+def said(tasks: float, most: int) -> str:
+    """A number of tasks in words."""
+    return f"not within {most:,}" if not np.isfinite(tasks) else f"after {tasks:,.0f}"
