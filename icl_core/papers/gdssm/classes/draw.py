@@ -54,7 +54,7 @@ def _title(run: Run) -> str:
         return "The cross-entropy falls from guessing"
     away = float(run["evaluated/loss"].mean() / run["baseline/constructed"][0] - 1)
     right = percent(float(run["evaluated/accuracy"].mean()))
-    return f"The cross-entropy ends {compared(away)} one step; {right} of the classes are right"
+    return f"It ends {compared(away)} one step; {right} of the classes are right"
 
 
 def probabilities(run: Run, view: Any) -> Panel:
@@ -67,7 +67,7 @@ def probabilities(run: Run, view: Any) -> Panel:
     shown = prompt.y[:-1, :, 0].sum(0).int().tolist()
     x = np.arange(1, config.K + 1)
     series = [
-        Curve("trained, seed 1", x, rows[0], markers=True),
+        Curve("trained", x, rows[0], markers=True),
         Curve("one step", x, rows[1], "construction", markers=True),
     ]
     figure = figures.curves(
@@ -76,19 +76,19 @@ def probabilities(run: Run, view: Any) -> Panel:
         "probability",
         y_range=(0, 1.05),
         lines=[("guessing", 1 / config.K, "floor")],
-        marks=[(right + 1, "right", "construction")],
         height=figures.SEAT,
     )
-    figure.update_xaxes(tickvals=x.tolist(), range=[0.6, config.K + 0.4])
+    texts = [f"{each} (right)" if each == right + 1 else str(each) for each in x]
+    figure.update_xaxes(tickvals=x.tolist(), ticktext=texts, range=[0.6, config.K + 0.4])
     for trace in figure.data:
-        if trace.get("name") == "trained, seed 1":
+        if trace.get("name") == "trained":
             trace.update(marker={"size": 14}, line={"width": 1})
     return Panel(
         f"The right class gets {number_text(float(rows[0][right]), 2)}, by one step "
         f"{number_text(float(rows[1][right]), 2)}",
         "What the layer answers to one prompt, beside one step of gradient descent: the softmax of "
-        "their outputs. The dots should lie on one another. A layer that had found another rule "
-        "would order the classes differently.",
+        "their outputs, of the first seed. The dots should lie on one another. A layer that had "
+        "found another rule would order the classes differently.",
         figures.seated(figure, figures.HALF),
         data=pd.DataFrame(
             {"class": x, "trained": rows[0], "one step": rows[1], "examples": shown}
