@@ -61,15 +61,13 @@ def measure(run: Run) -> list[Metric]:
 def _exact(config: Config) -> list[Metric]:
     """What the setting allows no model to do, computed without a run."""
     given = config.model == "1-D"
-    without_gate = Metric(claims.S5_EXACT, exact.of_linear_model(config.f, given))
-    if given:
-        return [without_gate]
-    share = exact.share_held_by_s5(config.f, config.hidden, config.positions)
-    return [
-        Metric(claims.LINEAR_EXACT, exact.of_linear_attention(config.f)),
-        without_gate,
-        Metric(claims.S5_STATE, share),
-    ]
+    found = [Metric(claims.S5_EXACT, exact.of_linear_model(config.f, given))]
+    if not given:
+        found.append(Metric(claims.LINEAR_EXACT, exact.of_linear_attention(config.f)))
+    if not given and config.by_authors:
+        share = exact.share_held_by_s5(config.f, config.hidden, config.positions)
+        found.append(Metric(claims.S5_STATE, share))
+    return found
 
 
 def _reaches(run: Run, claim: Claim, own: Entry, steps: str) -> Metric:

@@ -12,11 +12,9 @@ The learning rate is constant after a warm-up of 50 steps, so that the number do
 long a training may last; the curriculum's stages do. The paper says nothing of either.
 """
 
-import numpy as np
-
 from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.gdssm.plateau import claims, draw
-from icl_core.papers.gdssm.plateau.load_run import budget, left, said
+from icl_core.papers.gdssm.plateau.load_run import budget, middle, said
 from icl_core.papers.gdssm.plateau.metrics import measure
 from icl_core.papers.gdssm.plateau.run import EVALUATIONS, compute
 from icl_core.papers.gdssm.plateau.settings import (
@@ -37,7 +35,7 @@ from icl_core.papers.gdssm.shared.sequence_models.train import WATCHED
 def headline(run: Run, view: View) -> str:
     """What you see: after how many tasks the first model leaves, with and without help."""
     id, f = run.names("models")[0], sizes(run.config)[-1]
-    paper, both = (float(np.mean(left(run, id, each)[-1])) for each in ("paper", "both"))
+    paper, both = (float(middle(run, id, each)[-1]) for each in ("paper", "both"))
     most = budget(run)
     return (
         f"{model(id).label}, f = {f}: with a curriculum and a loss at every x it leaves predicting "

@@ -16,49 +16,54 @@ from icl_core.papers.gdssm.plateau.load_run import (
     budget,
     curve,
     label,
-    left,
+    middle,
     said,
 )
 from icl_core.papers.gdssm.plateau.settings import SHOWN, sizes
 from icl_core.papers.gdssm.shared.sequence_models import model
 from icl_core.papers.gdssm.shared.sequence_models.training_end import LEFT
 
+TICKS = [digit * 10**power for power in range(8) for digit in (1, 2, 5)]  # of tasks
 APART = 0.06  # of f, between the lines of two recipes, which would lie on each other
 
 
 def until_left(run: Run, view: Any) -> Panel:
     """A line a recipe and model: the tasks until predicting zero is left, against f."""
     x, most = sizes(run.config), budget(run)
-    series, stuck, rows = [], [], []
+    series, dots, rows = [], [], []
     for id in run.names("models"):
         for place, recipe in enumerate(run.names("recipes")):
-            tasks = at_least(run, id, recipe)  # (sizes, seeds)
             at = np.array(x) + APART * (place - 1.5)
-            series.append(_line(run, id, recipe, at, tasks.T))
-            never = ~np.isfinite(left(run, id, recipe)).all(1)
-            stuck.append(_arrows(recipe, at[never], most))
-            means = [said(row.mean(), most) for row in left(run, id, recipe)]
-            rows.append((model(id).label, label(recipe), *means))
+            tasks = middle(run, id, recipe)  # (sizes,)
+            series.append(_line(run, id, recipe, at, np.minimum(tasks, most)))
+            dots.append(_seeds(recipe, at, at_least(run, id, recipe)))
+            dots.append(_arrows(recipe, at[np.isinf(tasks)], most))
+            rows.append((model(id).label, label(recipe), *(said(each, most) for each in tasks)))
+    lowest = min(float(np.min(each["y"])) for each in dots if len(each["y"]))
+    limits = (0.7 * lowest, 1.7 * most)
     figure = figures.curves(
         series,
         "features, f = N",
         "tasks until zero is left",
         log_y=True,
         x_range=(min(x) - 0.3, max(x) + 0.3),
-        y_range=(0.6 * min(float(np.min(each.y)) for each in series), 1.7 * most),
+        y_range=limits,
         lines=[("all tasks of a training", most, "floor")],
         height=440,
     )
-    figure.add_traces([each for each in stuck if each["x"]])
+    figure.add_traces([each for each in dots if len(each["x"])])
     figure.update_xaxes(tickvals=x, ticktext=[str(f) for f in x])
+    ticks = [each for each in TICKS if limits[0] <= each <= limits[1]]
+    figure.update_yaxes(tickvals=ticks, ticktext=[f"{each:,}" for each in ticks])
     columns = ["model", "trained", *(f"f = {f}" for f in x)]
     return Panel(
         _title(run),
-        f"Fresh tasks until the loss has fallen by {LEFT:.0%} of predicting zero, mean over seeds; "
-        "an arrow: some seed had not by the end of its training, so that the true number is "
-        "larger. Grey is as the paper trains: all features from the start, a loss at the query. "
-        "If neither the order of the tasks nor the loss mattered, the four lines would be one. "
-        "(With two features a curriculum has no stage.)",
+        f"Fresh tasks until the loss has fallen by {LEFT:.0%} of predicting zero: small dots are "
+        "seeds, the line is their median. An arrow at the top: half of the seeds had not left by "
+        "the end of their training, so that the true number is larger. Grey is as the paper "
+        "trains: all features from the start, a loss at the query. If neither the order of the "
+        "tasks nor the loss mattered, the four lines would be one. (With two features a "
+        "curriculum has no stage.)",
         figures.seated(figure, figures.HALF),
         data=pd.DataFrame(rows, columns=columns),
     )
@@ -67,12 +72,26 @@ def until_left(run: Run, view: Any) -> Panel:
 def _line(run: Run, id: str, recipe: str, x: np.ndarray, y: np.ndarray) -> Curve:
     several = len(run.names("models")) > 1
     name = f"{model(id).short}, {label(recipe)}" if several else label(recipe)
-    dash = model(id).dash if several else None
+    dash = model(id).dash if several else "solid"
     return Curve(name, x, y, COLOURS.get(recipe, "floor"), dash, markers=True)
 
 
+def _seeds(recipe: str, x: np.ndarray, tasks: np.ndarray) -> Trace:
+    """A dot a seed; `tasks` is [sizes, seeds]."""
+    shade = colour(COLOURS.get(recipe, "floor"))
+    return Trace(
+        x=np.repeat(x, tasks.shape[1]),
+        y=tasks.ravel(),
+        mode="markers",
+        marker={"size": 5, "color": shade, "opacity": 0.6},
+        name=f"{label(recipe)}, seeds",
+        showlegend=False,
+        hovertemplate="%{y:,} tasks<extra></extra>",
+    )
+
+
 def _arrows(recipe: str, x: np.ndarray, most: int) -> Trace:
-    """Where a training ended on the plateau."""
+    """Where half of the seeds ended on the plateau."""
     look = {"symbol": "triangle-up", "size": 14, "color": colour(COLOURS.get(recipe, "floor"))}
     hover = f"{label(recipe)}: not within {most:,} tasks<extra></extra>"
     where = {"x": x.tolist(), "y": [most] * len(x)}
@@ -80,29 +99,35 @@ def _arrows(recipe: str, x: np.ndarray, most: int) -> Trace:
 
 
 def _title(run: Run) -> str:
-    f, id = sizes(run.config)[-1], run.names("models")[0]
-    paper, both = (float(left(run, id, each)[-1].mean()) for each in ("paper", "both"))
-    most = budget(run)
-    return f"f = {f}: {said(paper, most)} tasks as the paper trains, {said(both, most)} with both"
+    id, most = run.names("models")[0], budget(run)
+    paper, both = (float(middle(run, id, each)[-1]) for each in ("paper", "both"))
+    with_both, without = (_counted(each, most) for each in (both, paper))
+    return f"At f = {sizes(run.config)[-1]} it takes {with_both} tasks with both, {without} without"
+
+
+def _counted(tasks: float, most: int) -> str:
+    return f"{tasks:,.0f}" if np.isfinite(tasks) else f"more than {most:,}"
 
 
 def curves_of_one_size(run: Run, view: Any) -> Panel:
     """The losses of all trainings on one number of features; also of a run that is still going."""
     f = sizes(run.config)[-1 if view.shown == "largest" else 0]
-    series, table = [], {}
+    series, table, leaving = [], {}, 0
     for id in run.names("models") if "names/models" in run.tensors else []:
         for recipe in run.names("recipes"):
             found = curve(run, id, recipe, f)
             if found is not None:
-                each = _line(run, id, recipe, *found)
+                tasks, losses = found
+                each = _line(run, id, recipe, tasks, mean_of(losses))
                 series.append(Curve(each.name, each.x, each.y, each.kind, each.dash))
-                table[each.name] = mean_of(found[1])
+                table[each.name] = each.y
+                leaving += int(np.median(np.nanmin(losses, 1)) < 1 - LEFT)  # half of the seeds
     nothing = Curve("none yet", np.array([0.0, 1.0]), np.full(2, np.nan))
     figure = figures.curves(
         series or [nothing],
         "tasks seen",
         "loss over predicting zero",
-        y_range=(0.55, 1.15),
+        y_range=(0.65, 1.12),
         lines=[("predicting zero", 1.0, "floor"), ("left", 1 - LEFT, "gradient descent")],
         height=440,
     )
@@ -113,12 +138,12 @@ def curves_of_one_size(run: Run, view: Any) -> Panel:
         name: [*each.round(4), *[np.nan] * (longest - len(each))] for name, each in table.items()
     }
     return Panel(
-        f"{len(series)} trainings at f = {f}",
+        f"At f = {f} {leaving} of {len(series)} trainings have left predicting zero",
         f"The same trainings on {SHOWN[view.shown]}: loss on {f}-feature tasks that none is "
-        "trained on. Look for the plateau: the loss stays at predicting zero and then falls at "
-        "once, for a product of three tokens pays only when all its parts are there. A training "
-        "ends where its last seed has left. If a model learned a little from every task, its "
-        "line would fall from the start.",
+        "trained on, mean over seeds. Look for the plateau: the loss stays at predicting zero and "
+        "then falls at once, for a product of three tokens pays only when all its parts are "
+        "there. A training ends where its last seed has left. If a model learned a little from "
+        "every task, its line would fall from the start.",
         figures.seated(figure, figures.HALF),
         data=pd.DataFrame(padded),
     )

@@ -14,7 +14,7 @@ LABELS = {
 COLOURS = {
     "paper": "gradient descent",
     "curriculum": "momentum",
-    "dense": "layer 6",
+    "dense": "layer 2",
     "both": "trained",
 }
 
@@ -34,6 +34,11 @@ def left(run: Run, model: str, recipe: str) -> np.ndarray:
     at = run.names("models").index(model), run.names("recipes").index(recipe)
     tasks = run["left/tasks"][:, at[0], at[1]]
     return np.where(np.isnan(tasks), np.inf, tasks)
+
+
+def middle(run: Run, model: str, recipe: str) -> np.ndarray:
+    """Their median over seeds, [sizes]; infinite where half of the seeds had not left."""
+    return np.median(left(run, model, recipe), 1)
 
 
 def at_least(run: Run, model: str, recipe: str) -> np.ndarray:

@@ -28,7 +28,7 @@ class Config:
     MAIN = ("features", "models", "steps", "seeds")
 
     features: str = text(
-        "features, f", 30, default="2, 3, 4", group=TASK, help="N, the context pairs, is f"
+        "features, f", 30, default="2, 4", group=TASK, help="N, the context pairs, is f"
     )
     models: str = text(
         "models", 100, default="softmax-2", group=MODEL, help=f"some of {', '.join(BASELINES)}"
@@ -49,7 +49,7 @@ class Config:
         "parameters of each", 1000, 16000, default=2000, step=500, group=MODEL, shown_if="plain"
     )
     batch: int = slider("tasks per batch", 16, 1024, default=128, step=16, group=TRAINING)
-    steps: int = slider("steps at most", 10, 20000, default=500, log=True, group=TRAINING)
+    steps: int = slider("steps at most", 10, 20000, default=400, log=True, group=TRAINING)
     learning_rate: float = slider(
         "learning rate", 1e-4, 3e-2, default=1e-2, log=True, group=TRAINING
     )
@@ -121,10 +121,18 @@ class View:
 PRESETS = (
     Preset(
         "classroom",
-        "In class: two, three and four features",
+        "In class: two and four features",
         Config(),
         "A softmax transformer of two layers, plain: after how many tasks does it leave "
         "predicting zero, and what helps?",
+        seeds=3,
+    ),
+    Preset(
+        "to four",
+        "Two, three and four features",
+        Config(features="2, 3, 4", steps=500),
+        "The same model with one size more: does the plateau grow step by step?",
+        "Figures",
         seeds=3,
     ),
     Preset(

@@ -6,7 +6,7 @@ import numpy as np
 
 from icl_core.contract.experiment import Run
 from icl_core.contract.story import HEADLINE, Beat, Question, Story, Task, Try
-from icl_core.papers.gdssm.plateau.load_run import at_least, budget, label, left, said
+from icl_core.papers.gdssm.plateau.load_run import budget, label, middle, said
 from icl_core.papers.gdssm.plateau.settings import Config, sizes
 from icl_core.papers.gdssm.shared.captions import EXAMPLE
 from icl_core.papers.gdssm.shared.sequence_models import model
@@ -26,19 +26,14 @@ def _first(run: Run) -> str:
     return run.names("models")[0]
 
 
-def _times(run: Run) -> float:
-    """How many times as many tasks the largest f takes as the smallest, as the paper trains; at
-    least so many where it has not left."""
-    tasks = at_least(run, _first(run), "paper").mean(1)
-    return float(tasks[-1] / tasks[0])
-
-
 def _grows(run: Run, view: Any) -> int:
-    return int(np.digitize(_times(run), (1.2, 3.0)))
+    """By how many times as many tasks the largest f takes as the smallest, as the paper trains."""
+    tasks = middle(run, _first(run), "paper")
+    return int(np.digitize(tasks[-1] / tasks[0], (1.2, 3.0)))
 
 
 def _said_of(run: Run, recipe: str, place: int) -> str:
-    return said(float(left(run, _first(run), recipe)[place].mean()), budget(run))
+    return said(float(middle(run, _first(run), recipe)[place]), budget(run))
 
 
 def _grows_said(run: Run, view: Any) -> str:
@@ -51,7 +46,7 @@ def _grows_said(run: Run, view: Any) -> str:
 
 def _best(run: Run, view: Any) -> int:
     """Which recipe takes the fewest tasks at the largest f."""
-    tasks = [at_least(run, _first(run), recipe)[-1].mean() for recipe in RECIPE_ORDER]
+    tasks = [middle(run, _first(run), recipe)[-1] for recipe in RECIPE_ORDER]
     return int(np.argmin(tasks))
 
 

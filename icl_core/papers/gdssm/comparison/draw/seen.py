@@ -28,18 +28,14 @@ def size_of_y(run: Run, view: Any) -> Panel:
     models = [each.model for each in entries(run) if each.baseline and each.model.id in without]
     rows = [(model, without[model.id], having[model.id]) for model in models]
     blind = [model.short for model, before, _ in rows if before < BLIND]
-    still = sum(after < BLIND for *_, after in rows)
     counted = f"{len(blind)} of {len(rows)} models cannot see how large y is"
     return Panel(
         f"Without a bias {counted}" if blind else "Every model can see how large y is",
         f"Every y of a prompt is multiplied by a factor of its own, from {LEAST:g} to {MOST:g}. "
         "The relative change of the prediction is shown, with weights freshly drawn and not "
-        "trained: open symbols without a bias in the read-in, filled ones with it. A norm behind "
-        "a read-in without a bias gives the same for y and for 3 y, so that the open symbols of "
-        f"{_listed(blind)} lie at the left: such a model cannot take the step, whose y xᵀ is as "
-        f"large as y, however long it trains. With the bias {still or 'none'} of them "
-        "stays there. Positions, or a second block behind the first one's residual, show the size "
-        "as well. If a norm did no harm, open and filled symbols would lie together.",
+        "trained: open symbols without a bias in the read-in, filled ones with it."
+        + (_why(blind, sum(after < BLIND for *_, after in rows)) if blind else "")
+        + " If the bias made no difference, open and filled symbols would lie together.",
         _rows(rows),
         data=pd.DataFrame(
             {
@@ -51,10 +47,19 @@ def size_of_y(run: Run, view: Any) -> Panel:
     )
 
 
+def _why(blind: list[str], still: int) -> str:
+    """Why some models see no size, and whether a bias helps all of them."""
+    return (
+        " A norm behind a read-in without a bias gives the same for y and for 3 y, so that the "
+        f"open symbols of {_listed(blind)} lie at the left: such a model cannot take the step, "
+        f"whose y xᵀ is as large as y, however long it trains. With the bias {still or 'none'} of "
+        "them stays there. Positions, or a second block behind the first one's residual, show "
+        "the size as well."
+    )
+
+
 def _listed(names: list[str]) -> str:
     """Names in a sentence."""
-    if not names:
-        return "no model"
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
@@ -72,10 +77,8 @@ def _rows(rows: list[tuple[Any, float, float]]) -> Figure:
             dot = Trace(x=[max(value, LOWEST)], y=[place], mode="markers", hovertemplate=hover)
             look = marker(model, 12, symbol=symbol, color=colour(model.colour))
             figure.add_trace(dot.update(marker=look, name=f"{model.label}, {name} a bias"))
-    ticks = {
-        "tickvals": [10.0**n for n in EXPONENTS],
-        "ticktext": [f"{10.0**n:g}" for n in EXPONENTS],
-    }
+    powers = [f"10<sup>{power}</sup>".replace("-", "−") for power in EXPONENTS]
+    ticks = {"tickvals": [10.0**power for power in EXPONENTS], "ticktext": powers}
     span = [EXPONENTS[0] - 0.3, EXPONENTS[-1]]
     title = "relative change of the prediction (log scale)"
     figure.update_xaxes(axis(title, type="log", range=span, **ticks))

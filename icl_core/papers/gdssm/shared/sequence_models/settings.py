@@ -14,7 +14,7 @@ TOKENS = {"1-D": "1-D: [x y, next x], scalar labels", "N-D": "N-D: x, y, x, y, â
 FORMS = {"authors": "as their authors build them", "plain": "plain, with equal parameters"}
 NORMS = {
     "authors": "as their authors",
-    "code": "as their authors; S5's over tasks and tokens, as in its code",
+    "code": "as their authors' codes: S5's over tasks and tokens",
     "none": "none",
 }
 HEADS = {"1": "1", "2": "2", "4": "4", "8": "8"}
@@ -26,13 +26,13 @@ BESIDE = (
 )  # bytes that PyTorch came to need for itself in the smallest training of all models
 
 
-def bias_knob() -> Any:
+def bias_knob(shown_if: str = "") -> Any:
     """Return the knob of the vectors that read-in and read-out add."""
     return toggle(
         "bias in the read-in and read-out",
         default=False,
         group=MODEL,
-        shown_if="by_authors",
+        shown_if=shown_if,
         added=True,
         help="as in their authors' codes; without it a norm behind the read-in hides the size of y",
     )
@@ -101,7 +101,7 @@ class Setting:
     steps: int = slider("steps", 10, 50000, default=500, log=True, group=TRAINING)
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
-    bias: bool = bias_knob()
+    bias: bool = bias_knob("by_authors")
     heads: str = choice("heads", HEADS, default="4", group=MODEL, shown_if="by_authors", added=True)
     layers: int = slider(
         "layers of the recurrent models",
