@@ -27,6 +27,7 @@ from icl_core.papers.gdssm.comparison.draw import (
     final_losses,
     losses,
     products,
+    symmetries,
 )
 from icl_core.papers.gdssm.comparison.load_run import entries
 from icl_core.papers.gdssm.comparison.metrics import measure
@@ -104,6 +105,7 @@ EXPERIMENT = Experiment(
         ),
         Drawing("parameters", fairness.parameters, (), "Sizes and rates", moving=False),
         Drawing("rates", fairness.learning_rates, (), "Sizes and rates", moving=False),
+        Drawing("symmetries", symmetries.symmetries, (), "Symmetries", moving=False, wide=True),
     ),
     presets=PRESETS,
     headline=headline,
