@@ -230,7 +230,7 @@ DECAYED = Rule(
 DELTA = Rule(
     "delta",
     "delta rule, one rate",
-    "TTT with one pair a batch",
+    "TTT, pair by pair",
     "W ← W + b (y − W x) xᵀ",
     ("rate",),
     "b by search",

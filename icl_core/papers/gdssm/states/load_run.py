@@ -45,7 +45,7 @@ def weights_at(run: Run, id: str, snapshot: int) -> window.Weights:
     """Return the weights of a rule at a snapshot, [seeds, ...] each."""
     index = place(run, id)
     return {
-        name: torch.from_numpy(run[f"snapshot/{name}"][snapshot, index])
+        name: torch.tensor(run[f"snapshot/{name}"][snapshot, index])
         for name in window.names(RULES[id])
     }
 

@@ -1,6 +1,8 @@
 """The settings of the experiment on update rules: the task, how each rule is trained in the
 GD-SSM's window, and what is drawn of it."""
 
+from dataclasses import replace
+
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import choice, settings, slider
 from icl_core.contract.seeds import seed_shown_knob
@@ -21,8 +23,8 @@ class Config:
 
     MAIN = ("f", "N", "drift", "seeds")
 
-    f: int = slider("features, f", 2, 20, default=10, group=TASK)
-    N: int = slider("context pairs, N", 2, 40, default=10, group=TASK)
+    f: int = slider("features, f", 2, 20, default=3, group=TASK)
+    N: int = slider("context pairs, N", 2, 40, default=5, group=TASK)
     drift: float = slider(
         "drift a pair, ρ",
         0.0,
@@ -33,7 +35,7 @@ class Config:
         help="W ← √(1 − ρ²) W + ρ × fresh numbers after every pair",
     )
     batch: int = slider("tasks per batch", 16, 1024, default=256, step=16, group=TRAINING)
-    steps: int = slider("steps", 10, 5000, default=600, step=10, group=TRAINING)
+    steps: int = slider("steps", 10, 5000, default=300, step=10, group=TRAINING)
     learning_rate: float = slider(
         "learning rate", 1e-3, 0.1, default=0.02, log=True, group=TRAINING
     )
@@ -56,31 +58,32 @@ class View:
     snapshot: int = slider("training step", 0, 31, default=31)
     seed_shown: int = seed_shown_knob()
     rule: str = choice("rule", {rule.id: rule.name for rule in RULES.values()}, default="delta")
-    pairs_a_batch: int = slider("pairs a batch, b", 1, 40, default=1, at_most="N")
+    pairs_a_batch: int = slider("batch size, b", 1, 40, default=1, at_most="N")
 
 
+PAPER = Config(f=10, N=10, steps=600)
 PRESETS = (
+    Preset(
+        "classroom",
+        "In class: f = 3, N = 5",
+        Config(),
+        "Some ten numbers a rule, trained in seconds: do they become the rule as it is written?",
+        "Classroom",
+        seeds=3,
+    ),
     Preset(
         "paper size",
         "f = N = 10, nothing drifts",
-        Config(),
+        PAPER,
         "The paper's task: what does a state of a hundred numbers lose if it corrects and does not "
         "only add?",
         "Paper's setting",
         seeds=3,
     ),
     Preset(
-        "classroom",
-        "In class: f = 3, N = 5",
-        Config(f=3, N=5, steps=300),
-        "Some ten numbers a rule, trained in seconds: do they become the rule as it is written?",
-        "Classroom",
-        seeds=3,
-    ),
-    Preset(
         "drift",
         "W drifts by 0.3 a pair, N = 20",
-        Config(N=20, drift=0.3, batch=128),
+        replace(PAPER, N=20, drift=0.3, batch=128),
         "What is old is wrong by now. Which rules forget, and does training find how fast?",
         "Figures",
         seeds=3,

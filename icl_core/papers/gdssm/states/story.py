@@ -16,15 +16,11 @@ DRIFT = 0.5  # of which the beats speak
 
 
 def _task(config: Config) -> str:
-    drifts = (
-        f" After every pair W drifts by {config.drift:g}; the query has the last one."
-        if config.drift
-        else ""
-    )
+    drifts = f", which drifts by {config.drift:g} after every pair" if config.drift else ""
     return (
-        f"A prompt shows {config.N} examples (x, y) of one linear map W and asks for the y of a "
-        "new x. The state that reads them holds f × f numbers, and all that differs from rule to "
-        f"rule is what a pair changes in it.{drifts}"
+        f"A prompt shows {config.N} examples (x, y) of one linear map W{drifts}, and asks for the "
+        "y of a new x. A state of f × f numbers reads them, and the rules differ in what a pair "
+        "changes in it."
     )
 
 
@@ -184,7 +180,7 @@ STORY = Story(
             marks=("symmetries",),
         ),
         Try(
-            "Five pairs a batch: how much of the delta rule's gain is left?",
+            "Batches of five pairs: how much of the delta rule's gain is left?",
             fields={"pairs_a_batch": 5},
             marks=("batches",),
         ),

@@ -182,7 +182,7 @@ def exact(config: Config) -> dict[str, np.ndarray]:
         expected.traced_over_prompts(KALMAN, best, x, drift),
     ]
     delta = expected.tuned(rules.DELTA, f, N)
-    far = {
+    distances = {
         name: [expected.imitation(rules.DELTA, delta, x, shrunk, scaled) for shrunk in SHRUNK]
         for name, scaled in (("fixed", False), ("scaled", True))
     }
@@ -195,7 +195,7 @@ def exact(config: Config) -> dict[str, np.ndarray]:
         "drift/decay": [[each.get("decay", 1.0) for each in row] for row, _ in every.values()],
         "batches/share": [expected.in_batches(f, N, b + 1)[1] for b in range(N)],
         "imitation/rate": SHRUNK,
-        **{f"imitation/{name}": row for name, row in far.items()},
+        **{f"imitation/{name}": row for name, row in distances.items()},
         "baseline/one": [expected.one_step(f, N)],
         "baseline/two": [closed_forms.two_steps_free(f, N).loss / zero],
         "baseline/zero": [zero],

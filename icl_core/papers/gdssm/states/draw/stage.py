@@ -124,7 +124,7 @@ def batches(run: Run, view: Any) -> Panel:
     two = float(run["baseline/two"][0] / run["baseline/one"][0])
     figure = figures.curves(
         [Curve("in batches", b, ratio, "construction", markers=True)],
-        "pairs a batch, b",
+        "batch size, b",
         "loss over one step",
         lines=[("one step", 1.0, "gradient descent"), ("two steps", two, "floor")],
         y_range=(0, 1.12),
