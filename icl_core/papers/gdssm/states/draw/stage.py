@@ -130,9 +130,9 @@ def batches(run: Run, view: Any) -> Panel:
         y_range=(0, 1.12),
         at=shown,
     )
+    left = number_text(float(ratio[shown - 1]), 3)
     return Panel(
-        f"With {shown} pair{'s' * (shown > 1)} a batch: {number_text(float(ratio[shown - 1]), 3)} "
-        "of one step",
+        f"Batches of {shown} pair{'s' * (shown > 1)} leave {left} of what one step loses",
         "Gradient descent that uses each pair once, in batches of b, at the best rate of each b; W "
         "does not drift here. At the left, b = 1, it is the delta rule; at the right, b = N, the "
         "GD-SSM's single step. Between them is test-time training (TTT). Two steps on all pairs "
