@@ -64,8 +64,8 @@ EXPERIMENT = Experiment(
     metrics=measure,
     drawings=(
         Drawing("losses", stage.losses, seeds=MEAN_OF_SEEDS),
-        Drawing("window", stage.window, ("rule", "seed_shown")),
-        Drawing("tokens", stage.tokens, moving=False),
+        Drawing("window", stage.window, ("rule", "seed_shown"), wide=True),
+        Drawing("tokens", stage.tokens, (), "All curves", moving=False),
         Drawing("batches", stage.batches, ("pairs_a_batch",), moving=False),
         Drawing("drift", stage.drift, moving=False, wide=True),
         Drawing("table", drawers.table, (), "Every rule", moving=False, wide=True),

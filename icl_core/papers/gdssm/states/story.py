@@ -110,7 +110,7 @@ BETTER = Question(
     _better_said,
     "A sum counts again what it has from earlier pairs where their x overlap. A rule that corrects "
     "does not, and can afford a larger rate.",
-    (HEADLINE, "losses", "tokens", "batches", "drift"),
+    (HEADLINE, "losses", "batches", "drift"),
 )
 BATCHES = Question(
     "Between the delta rule, which corrects after each pair, and one step on all pairs lie batches "
@@ -140,7 +140,7 @@ STORY = Story(
             "better",
             "A bar is a rule as it is written, over one step of gradient descent. The sum is 1.",
             at=LAST,
-            marks=("losses", "tokens"),
+            marks=("losses",),
             ask=BETTER,
         ),
         Beat("squares", _squares, at=LAST, marks=("losses",)),

@@ -21,7 +21,7 @@ from icl_core.papers.gdssm.states.load_run import (
     written_at,
 )
 
-WINDOW = ("x_t", "y_t", "x_t+1")
+WINDOW = ("x", "y", "next x")
 PARTS = ("key", "value", "query")
 SHOWN_DRIFT = 0.5  # of which the title speaks where the run has none
 LIMIT = 1.5  # of the scale of coefficients, however large a quotient is before training
@@ -111,7 +111,7 @@ def tokens(run: Run, view: Any) -> Panel:
         "best after the last pair. A sum has the whole step's small rate from the start. A rule "
         "that corrects can use each pair in full. The dotted line is the Kalman filter, which "
         "is given ρ: no rule can lose less.",
-        figures.seated(figure.update_layout(showlegend=False), figures.HALF),
+        figure,
         data=pd.DataFrame({"pairs": x} | {each.name: each.y for each in series}).round(4),
     )
 

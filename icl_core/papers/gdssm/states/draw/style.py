@@ -14,7 +14,7 @@ SHORT = {
     "sum": "sum",
     "decayed": "decayed",
     "delta": "delta",
-    "unit": "unit keys",
+    "unit": "unit",
     "longhorn": "implicit",
     "gated": "gated",
     "squares": "squares",
