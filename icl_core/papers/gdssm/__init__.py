@@ -85,6 +85,7 @@ PAPER = Paper(
         "corrections": 2,
         "ingredients": 1,
         "classes": 1,
+        "states": 1,
     },
     glossary=(
         (
@@ -181,6 +182,32 @@ PAPER = Paper(
             "residual",
             "what a block puts out is added to what it has read",
         ),
+        (
+            "delta",
+            "delta rule",
+            "adds to the state the error that it still makes, (y − W x) xᵀ, and not y xᵀ",
+        ),
+        ("key", "key, value, query", "what a pair is stored under, what is stored, what reads it"),
+        (
+            "unit",
+            "unit keys",
+            "the rate is divided by |x|², so that a rate of 1 corrects a pair in full",
+        ),
+        (
+            "implicit",
+            "implicit step",
+            "the step to the minimum of |W − W_before|² + β |y − W x|²; Longhorn's",
+        ),
+        ("squares", "least squares", "W = ∑ y xᵀ (∑ x xᵀ + λ I)⁻¹, from two matrices"),
+        ("gate", "gate", "a decay of the state that a model may learn or compute from its tokens"),
+        ("rho", "ρ, drift", "after every pair W keeps √(1 − ρ²) of itself, plus ρ fresh numbers"),
+        ("gain", "gain", "a factor on the prediction"),
+        (
+            "batch size",
+            "batch size, b",
+            "how many pairs share one gradient before the state changes",
+        ),
+        ("Kalman", "Kalman filter", "the best estimate of a W that drifts by a known ρ"),
     ),
     picture=("gdssm.layer", "layer", draw),
     tour=(
@@ -193,6 +220,7 @@ PAPER = Paper(
         "plateau",
         "learns",
         "classes",
+        "states",
     ),
     highlights=(
         ("layer", "before"),
@@ -252,6 +280,12 @@ nothing else.
 **Two layers** compute $M_2 = M_1 - b_2 (M_1 \tilde Z - Z)$, that is $\hat y = A\, G x - B\, G S x$
 with $A = b_1 + b_2$ and $B = b_1 b_2$. One shared rate binds them to $B = A^2 / 4$; training does
 not.
+
+**Other rules.** A state may correct what it holds: $W \leftarrow W + b\,(y - W x)\,x^\top$ (the
+delta rule). Each pair multiplies what is left of $W$ by $I - b\,x x^\top$, and
+$E (I - b\,x x^\top)^2 = (1 - 2 b \sigma^2 + b^2 \sigma^4 (f - 1 + \kappa))\,I$. At its best rate it
+leaves $\big(1 - \tfrac{1}{f - 1 + \kappa}\big)^N$ of the loss of predicting zero; with $b / |x|^2$
+for $b$ it leaves $(1 - \tfrac1f)^N$.
 
 **Scalar labels.** The 1-D layer (Section 3.1) reads tokens $[x_t y_t, x_{t+1}]$ and is one step. It
 cannot be followed by a second: the tokens hold $x_1$ only as $x_1 y_1$, so $(c\,x_1, y_1 / c)$

@@ -30,6 +30,7 @@ from icl_core.papers.gdssm.comparison.draw import (
     losses,
     products,
     seen,
+    symmetries,
 )
 from icl_core.papers.gdssm.comparison.load_run import entries
 from icl_core.papers.gdssm.comparison.metrics import measure
@@ -112,6 +113,14 @@ EXPERIMENT = Experiment(
             "What each can see",
             moving=False,
             applies=seen.applies,
+            wide=True,
+        ),
+        Drawing(
+            "symmetries",
+            symmetries.symmetries,
+            (),
+            "What each can see",
+            moving=False,
             wide=True,
         ),
         Drawing("parameters", fairness.parameters, (), "Sizes and rates", moving=False),

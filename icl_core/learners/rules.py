@@ -1,0 +1,288 @@
+"""What a state may hold of a prompt: rules that update a matrix W with every pair of a key k and a
+value v, so that W k comes near v. They are the states of linear attention and of its successors.
+
+A state is a tuple of matrices, first W [..., o, d, prompts]; keys are [..., d, prompts] and values
+[..., o, prompts], where leading axes, such as seeds, are optional. Settings are numbers, or tensors
+of the leading axes. Every rule is linear in the values.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+State = tuple[Tensor, ...]
+Settings = Mapping[str, float | Tensor]
+Keys = Float[Tensor, "*rest d prompts"]
+Values = Float[Tensor, "*rest o prompts"]
+Matrices = Float[Tensor, "*rest o d prompts"]
+LEAST = 1e-9  # variance of the noise that the Kalman filter allows for, where kᵀ P k is 0
+
+
+def _as_it_is(state: State, query: Tensor, settings: Settings) -> Tensor:
+    """Return the query where the state's first matrix is W."""
+    return query
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule by which a state changes with every pair.
+
+    id        its name in files
+    name      its name for people
+    models    models whose state changes by it
+    equation  one update, as text
+    settings  the numbers that are tuned, by name, in the order of `tuning`
+    tuning    how these numbers are set, in words
+    update    of the state, a key, a value and the settings to the next state
+    matrices  what the state holds, by name: one of o × d, then others of d × d
+    read      of the state, a query and the settings to the vector that the first matrix is
+              multiplied with to give W times the query
+    """
+
+    id: str
+    name: str
+    models: str
+    equation: str
+    settings: tuple[str, ...]
+    tuning: str
+    update: Callable[[State, Tensor, Tensor, Settings], State]
+    matrices: tuple[str, ...] = ("W",)
+    read: Callable[[State, Tensor, Settings], Tensor] = _as_it_is
+
+    def size(self, o: int, d: int) -> int:
+        """Return how many numbers the state holds."""
+        return o * d + (len(self.matrices) - 1) * d * d
+
+    def start(self, key: Keys, value: Values) -> State:
+        """Return the state before the first pair, shaped for such keys and values: zeros, but the
+        Kalman filter's P, which is I."""
+        *_, d, prompts = key.shape
+        lead = torch.broadcast_shapes(key.shape[:-2], value.shape[:-2])
+        first = key.new_zeros(*lead, value.shape[-2], d, prompts)
+        if "P" in self.matrices:
+            one = torch.eye(d, dtype=key.dtype, device=key.device)[:, :, None]  # (d, d, 1)
+            return first, one.expand(*lead, d, d, prompts)
+        return first, *(key.new_zeros(*lead, d, d, prompts) for _ in self.matrices[1:])
+
+
+def after(
+    rule: Rule,
+    keys: Float[Tensor, "pairs *rest d prompts"],
+    values: Float[Tensor, "pairs *rest o prompts"],
+    settings: Settings,
+) -> State:
+    """Return the state after all pairs."""
+    state = rule.start(keys[0], values[0])
+    for key, value in zip(keys, values, strict=True):
+        state = rule.update(state, key, value, settings)
+    return state
+
+
+def predict(rule: Rule, state: State, query: Keys, settings: Settings) -> Values:
+    """Return W times the query of every prompt."""
+    return applied(state[0], rule.read(state, query, settings))
+
+
+def matrix(rule: Rule, state: State, settings: Settings) -> Matrices:
+    """Return W of every prompt: the predictions of the unit vectors are its columns."""
+    *_, d, prompts = state[0].shape
+    one = torch.eye(d, dtype=state[0].dtype, device=state[0].device)
+    columns = [
+        predict(rule, state, unit[:, None].expand(d, prompts), settings) for unit in one.unbind()
+    ]
+    return torch.stack(columns, -2)  # (..., o, d, prompts)
+
+
+def coefficients(
+    rule: Rule, keys: Float[Tensor, "pairs d prompts"], settings: Settings
+) -> Float[Tensor, "pairs d prompts"]:
+    """Return the vectors v_t with W = ∑ y_t v_tᵀ after all pairs, whatever the values y_t.
+
+    They exist because every rule is linear in the values: the rule is run once with the t-th unit
+    vector as the t-th value, and the t-th row of W is then v_t.
+    """
+    pairs, _, prompts = keys.shape
+    one = torch.eye(pairs, dtype=keys.dtype, device=keys.device)
+    values = one[:, :, None].expand(pairs, pairs, prompts)
+    return matrix(rule, after(rule, keys, values, settings), settings)
+
+
+def in_batches(
+    keys: Float[Tensor, "pairs *rest d prompts"],
+    values: Float[Tensor, "pairs *rest o prompts"],
+    batch: int,
+    rate: float | Tensor,
+) -> Matrices:
+    """Return W after gradient descent over the pairs in batches of `batch`, each pair used
+    once, the last batch with what is left (test-time training: Sun et al. 2024).
+
+    Within a batch the gradient is taken at the state in which the batch began. With batches of one
+    this is the delta rule, with one batch of all pairs a step of gradient descent.
+    """
+    if batch < 1:
+        raise ValueError(f"batch must be at least 1, got {batch}")
+    (W,) = RULES["delta"].start(keys[0], values[0])
+    for first in range(0, len(keys), batch):
+        began = W
+        last = first + batch
+        for key, value in zip(keys[first:last], values[first:last], strict=True):
+            W = W + _wide(rate, 3) * outer(value - applied(began, key), key)
+    return W
+
+
+def applied(W: Matrices, key: Keys) -> Values:
+    """Return W k of every prompt."""
+    return (W * key[..., None, :, :]).sum(-2)
+
+
+def outer(value: Values, key: Keys) -> Matrices:
+    """Return v kᵀ of every prompt."""
+    return value[..., :, None, :] * key[..., None, :, :]
+
+
+def _wide(setting: float | Tensor, axes: int) -> float | Tensor:
+    """Return a setting of the leading axes with `axes` more behind them."""
+    return setting[(..., *[None] * axes)] if isinstance(setting, Tensor) else setting
+
+
+def _one_rate(key: Tensor, settings: Settings) -> Tensor | float:
+    return _wide(settings["rate"], 2)
+
+
+def _unit_key(key: Tensor, settings: Settings) -> Tensor | float:
+    """Return the rate over |k|²: the step of a key and a value that are both divided by |k|."""
+    return _wide(settings["rate"], 2) / key.square().sum(-2, keepdim=True)
+
+
+def _implicit(key: Tensor, settings: Settings) -> Tensor | float:
+    """Return β / (1 + β |k|²), the step to the minimum of |W − W_before|² + β |v − W k|²."""
+    rate = _wide(settings["rate"], 2)
+    return rate / (1 + rate * key.square().sum(-2, keepdim=True))
+
+
+def _add(
+    state: State,
+    key: Tensor,
+    value: Tensor,
+    settings: Settings,
+    step: Callable[[Tensor, Settings], Tensor | float],
+    corrects: bool,
+    forgets: bool = False,
+) -> State:
+    """Return the state after W ← a W + s (v − a W k) kᵀ where a rule `corrects`, and otherwise
+    after W ← a W + s v kᵀ; a is 1 unless it `forgets`."""
+    W = _wide(settings["decay"], 3) * state[0] if forgets else state[0]
+    error = value - applied(W, key) if corrects else value
+    return (W + outer(step(key, settings) * error, key),)
+
+
+def _two_sums(state: State, key: Tensor, value: Tensor, settings: Settings) -> State:
+    """Return the state after G ← γ G + y xᵀ and H ← γ H + x xᵀ."""
+    decay = _wide(settings.get("decay", 1.0), 3)
+    G, H = state
+    return decay * G + outer(value, key), decay * H + outer(key, key)
+
+
+def _solved(state: State, query: Tensor, settings: Settings) -> Tensor:
+    """Return (H + λ I)⁻¹ q of every prompt."""
+    H = state[1].movedim(-1, -3)  # (..., prompts, d, d)
+    one = torch.eye(H.shape[-1], dtype=H.dtype, device=H.device)
+    regular = H + _wide(settings["ridge"], 3) * one
+    solution = torch.linalg.solve(regular, query.movedim(-1, -2)[..., None])
+    return solution[..., 0].movedim(-1, -2)  # (..., d, prompts)
+
+
+def _kalman(state: State, key: Tensor, value: Tensor, settings: Settings) -> State:
+    """Return the state after a pair without noise, and after the drift that follows it: W keeps the
+    share c = √(1 − ρ²) of itself and is given ρ times fresh numbers."""
+    W, P = state
+    drift = torch.as_tensor(settings["drift"], dtype=key.dtype, device=key.device)
+    kept = _wide(1 - drift.square(), 3)  # c²
+    known = applied(P, key)
+    gain = known / (LEAST + (known * key).sum(-2, keepdim=True))
+    one = torch.eye(key.shape[-2], dtype=key.dtype, device=key.device)[:, :, None]
+    W = kept**0.5 * (W + outer(value - applied(W, key), gain))
+    return W, kept * (P - outer(gain, known)) + (1 - kept) * one
+
+
+SUM = Rule(
+    "sum",
+    "sum",
+    "GD-SSM, linear attention",
+    "W ← W + b y xᵀ",
+    ("rate",),
+    "b in closed form",
+    partial(_add, step=_one_rate, corrects=False),
+)
+DECAYED = Rule(
+    "decayed",
+    "decayed sum",
+    "RetNet, Mamba-2, GLA",
+    "W ← a W + b y xᵀ",
+    ("decay", "rate"),
+    "a by search, b in closed form at each a",
+    partial(_add, step=_one_rate, corrects=False, forgets=True),
+)
+DELTA = Rule(
+    "delta",
+    "delta rule, one rate",
+    "TTT, pair by pair",
+    "W ← W + b (y − W x) xᵀ",
+    ("rate",),
+    "b by search",
+    partial(_add, step=_one_rate, corrects=True),
+)
+UNIT = Rule(
+    "unit",
+    "delta rule, unit keys",
+    "DeltaNet",
+    "W ← W + b (y − W x) xᵀ / |x|²",
+    ("rate",),
+    "b by search",
+    partial(_add, step=_unit_key, corrects=True),
+)
+LONGHORN = Rule(
+    "longhorn",
+    "implicit step",
+    "Longhorn",
+    "W ← W + β / (1 + β |x|²) (y − W x) xᵀ",
+    ("rate",),
+    "β by search",
+    partial(_add, step=_implicit, corrects=True),
+)
+GATED = Rule(
+    "gated",
+    "gated delta rule, unit keys",
+    "Gated DeltaNet",
+    "W ← a W + b (y − a W x) xᵀ / |x|²",
+    ("decay", "rate"),
+    "a and b by search",
+    partial(_add, step=_unit_key, corrects=True, forgets=True),
+)
+SQUARES = Rule(
+    "squares",
+    "least squares",
+    "Mesa layer, MesaNet",
+    "G ← γ G + y xᵀ, H ← γ H + x xᵀ, W = G (H + λ I)⁻¹",
+    ("decay", "ridge"),
+    "γ and λ by search, λ at least 0.001",
+    _two_sums,
+    ("G", "H"),
+    _solved,
+)
+KALMAN = Rule(
+    "kalman",
+    "Kalman filter",
+    "the best that any rule can do",
+    "W ← c (W + (y − W x) gᵀ), g = P x / xᵀ P x, P ← c² (P − g xᵀ P) + ρ² I",
+    (),
+    "it is given ρ",
+    _kalman,
+    ("W", "P"),
+)
+
+RULES = {rule.id: rule for rule in (SUM, DECAYED, DELTA, UNIT, LONGHORN, GATED, SQUARES)}

@@ -1,0 +1,1 @@
+"""A run and a view to panels."""

@@ -1,0 +1,70 @@
+"""Reads a run of the experiment on update rules."""
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from icl_core.contract.experiment import Run
+from icl_core.learners.rules import RULES, Rule
+from icl_core.papers.gdssm.states import window
+
+
+def rules_of(run: Run) -> list[Rule]:
+    """Return the rules of a run, in order."""
+    return [RULES[id] for id in run.names("rules")]
+
+
+def place(run: Run, id: str) -> int:
+    """Return the place of a rule among those of a run."""
+    return run.names("rules").index(id)
+
+
+def over_one_step(run: Run) -> np.ndarray:
+    """Return what each rule loses after all pairs over the loss of one step of gradient descent on
+    tasks that do not drift, [rules]; exact, or for least squares a mean over prompts."""
+    return run["tokens/share"][:-1, -1] / run["baseline/one"]
+
+
+def trained_over_one_step(run: Run) -> np.ndarray:
+    """Return the same of the trained rules, [rules, seeds]: what the rule loses times trained over
+    constructed on the same tasks, which removes most of the tasks' noise."""
+    ratio = run["evaluated/trained"] / run["evaluated/constructed"][:, None]
+    return over_one_step(run)[:, None] * ratio
+
+
+def trained_at_step(run: Run, view: Any) -> np.ndarray:
+    """Return `trained_over_one_step` at the step that the view shows, [rules, seeds]: the curves on
+    other tasks, brought to the same end."""
+    nearest = int(np.abs(run["curve/step"] - run.step(view)).argmin())
+    curves = np.stack([run[f"curve/{id}"] for id in run.names("rules")])  # (rules, seeds, points)
+    return trained_over_one_step(run) * curves[..., nearest] / curves[..., -1]
+
+
+def weights_at(run: Run, id: str, snapshot: int) -> window.Weights:
+    """Return the weights of a rule at a snapshot, [seeds, ...] each."""
+    index = place(run, id)
+    return {
+        name: torch.tensor(run[f"snapshot/{name}"][snapshot, index])
+        for name in window.names(RULES[id])
+    }
+
+
+def written_at(run: Run, id: str, snapshot: int) -> dict[str, np.ndarray]:
+    """Return what the weights of a rule amount to at a snapshot (`window.as_written`), numpy."""
+    found = window.as_written(RULES[id], weights_at(run, id, snapshot))
+    return {name: tensor.numpy() for name, tensor in found.items()}
+
+
+def tuned_of(run: Run, id: str) -> dict[str, float]:
+    """Return the best settings of a rule at the drift of the run."""
+    index = place(run, id)
+    return {name: float(run[f"tuned/{name}"][index]) for name in (*RULES[id].settings, "gain")}
+
+
+def farthest(run: Run, id: str) -> np.ndarray:
+    """Return how far the farthest of the nine trained coefficients of a rule is from its
+    construction, normalised, [seeds]."""
+    last = len(run["snapshot/step"]) - 1
+    written = written_at(run, id, last)["window"]
+    return np.abs(written - np.eye(3)).max((1, 2))

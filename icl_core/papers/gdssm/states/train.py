@@ -1,0 +1,232 @@
+"""Computes every rule in closed form, and trains every rule in the GD-SSM's window beside it."""
+
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from icl_core.contract.experiment import Progress, Tensors, names
+from icl_core.learners import rules
+from icl_core.learners.rules import KALMAN, RULES, Rule
+from icl_core.machine import device
+from icl_core.papers.gdssm.shared import closed_forms
+from icl_core.papers.gdssm.shared.task import Tasks, loss
+from icl_core.papers.gdssm.states import expected, window
+from icl_core.papers.gdssm.states.settings import Config
+from icl_core.training import loop, phases, several_seeds
+from icl_core.training.several_seeds import padded
+
+EVALUATIONS = 5, 30  # every so many steps at first, and so many of these
+WATCHED, TEST_SET = 2**10, 2**13  # tasks of the curves, and of the end
+PART = 2**10  # tasks that are evaluated at a time
+CEILING = 1e4  # times the loss of predicting zero
+DRIFTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)
+SETTINGS = ("rate", "decay", "ridge", "gain")
+WEIGHTS = (*window.POINTS, "rate", "decay", "ridge")
+SHRUNK = (2.0, 1.5, 1.0, 0.7, 0.5, 0.35, 0.25, 0.1, 0.03, 0.01)  # of the delta rule's best rate
+
+
+def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+    """Train all rules and compute what each loses. Return, over the rules of `names/rules`,
+
+    snapshot/<weight>  [snapshots, rules, seeds, ...] beside `snapshot/step`, and `final/<weight>`
+                       [rules, seeds, ...]; NaN where a rule has no such weight
+    curve/<rule>       [seeds, evaluations] beside `curve/step`
+    evaluated/trained  [rules, seeds], evaluated/constructed [rules], on the same test set
+    tuned/<setting>    [rules], at the drift of the config; NaN where a rule has no such setting
+    tokens/share       [rules + 1, N + 1], the loss after each pair, last the Kalman filter's
+    drift/share        [rules + 1, drifts] beside `drift/at`, tuned at each, last the Kalman
+                       filter's
+    drift/decay        [rules, drifts], the best decay, 1 where a rule has none
+    batches/share      [N], of gradient descent in batches of 1 to N pairs, without drift
+    imitation/fixed, imitation/scaled  [rates], how far the delta rule is from a step on all pairs
+                       at `imitation/rate` times its best rate, without drift
+    baseline/one, baseline/two, baseline/zero  [1], the best one and two steps, and predicting zero
+
+    Every share is a loss over that of predicting zero. Raises `Cancelled` and `Diverged`.
+    """
+    results = phases.run(plan(config), progress, lambda results: _curves(results))
+    kept = [results[id] for id in RULES]
+    stacked = {
+        f"{kind}/{name}": np.stack([each[f"{kind}/{name}"] for each in kept], axis)
+        for kind, axis in (("snapshot", 1), ("final", 0))
+        for name in WEIGHTS
+    }
+    return {
+        "names/rules": names(RULES),
+        **_curves(results),
+        "snapshot/step": kept[0]["snapshot/step"],
+        **stacked,
+        "evaluated/trained": np.stack([each["evaluated/trained"] for each in kept]),
+        "evaluated/constructed": np.stack([each["evaluated/constructed"] for each in kept]),
+        **exact(config),
+    }
+
+
+def plan(config: Config) -> list[phases.Phase]:
+    """Return the trainings, one a rule."""
+    return [
+        phases.Phase(
+            rule.id, config.steps, partial(_train, config, rule), loop.State.curves, label=rule.name
+        )
+        for rule in RULES.values()
+    ]
+
+
+def _curves(results: phases.Made) -> dict[str, np.ndarray]:
+    """Return the curves of the rules trained so far; of the one in training as far as it is."""
+    steps = max((part["curve/step"] for part in results.values()), key=len, default=None)
+    if steps is None:
+        return {}
+    return {"curve/step": steps} | {
+        f"curve/{id}": padded(part["curve/loss"], len(steps)) for id, part in results.items()
+    }
+
+
+def _train(
+    config: Config, rule: Rule, resumed: Tensors, report: phases.Report
+) -> dict[str, np.ndarray]:
+    """Train a rule of all seeds, and evaluate it beside its construction."""
+    seeds = range(config.seed, config.seed + config.seeds)
+    weights = _moved(window.initial(rule, config.N, list(seeds)))
+    state = loop.train(
+        _problem(config, rule, weights),
+        config.steps,
+        loop.evaluations(config.steps, *EVALUATIONS),
+        resumed,
+        report,
+    )
+    shown = loop.spread([np.log1p(np.array(state.curve["step"], float))])
+    tasks = _tasks(config, TEST_SET, torch.Generator().manual_seed(2**31 + 17))
+    built = _moved(window.constructed(rule, tuned(rule, config)))
+    return {
+        **state.curves(),
+        **_filled(state.snapshot_arrays(shown), config.seeds, len(shown)),
+        "evaluated/trained": _losses(rule, weights, tasks),
+        "evaluated/constructed": _losses(rule, built, tasks)[0],
+    }
+
+
+def _filled(arrays: dict[str, np.ndarray], seeds: int, snapshots: int) -> dict[str, np.ndarray]:
+    """Return the arrays with NaN for the weights that a rule does not have."""
+    for name in WEIGHTS:
+        if f"final/{name}" not in arrays:
+            arrays[f"final/{name}"] = np.full(seeds, np.nan, np.float32)
+            arrays[f"snapshot/{name}"] = np.full((snapshots, seeds), np.nan, np.float32)
+    return arrays
+
+
+def _moved(weights: window.Weights) -> window.Weights:
+    """Return the weights on the device."""
+    return {name: tensor.to(device.current_device()) for name, tensor in weights.items()}
+
+
+def _tasks(config: Config, count: int, generator: torch.Generator) -> Tasks:
+    """Return fresh tasks of a setting on the device."""
+    tasks = window.draw(config.f, config.N, count, generator, config.drift)
+    return tasks.to(device.current_device())
+
+
+@torch.no_grad()
+def _losses(rule: Rule, weights: window.Weights, tasks: Tasks) -> np.ndarray:
+    """Return the loss of every seed, [seeds]."""
+    parts = [tasks.part(first, first + PART) for first in range(0, len(tasks), PART)]
+    shares = [loss(window.predict(rule, weights, part), part.y[-1]) * len(part) for part in parts]
+    return (torch.stack(shares).sum(0) / len(tasks)).cpu().numpy()
+
+
+def _problem(config: Config, rule: Rule, weights: window.Weights) -> loop.Problem:
+    """Return what the loop trains; `weights` change in place."""
+    generator = torch.Generator().manual_seed(10_000 + config.seed)
+    watched = _tasks(config, WATCHED, torch.Generator().manual_seed(2**31 + 19))
+
+    def gradient(step: int) -> tuple[dict[str, Tensor], dict[str, np.ndarray]]:
+        tasks = _tasks(config, config.batch, generator)
+        leaves = several_seeds.leaves(weights)
+        losses = loss(window.predict(rule, leaves, tasks), tasks.y[-1])
+        return several_seeds.gradients(losses, leaves), {"loss": losses.detach().cpu().numpy()}
+
+    return loop.Problem(
+        parameters=weights,
+        gradient=gradient,
+        evaluate=lambda step: {"loss": _losses(rule, weights, watched)},
+        optimiser=partial(torch.optim.Adam, lr=config.learning_rate),
+        generators=(generator,),
+        loss="loss",
+        schedule=loop.cosine(config.steps),
+        ceiling=CEILING * closed_forms.zero_loss(config.f),
+    )
+
+
+def tuned(rule: Rule, config: Config) -> expected.Tuned:
+    """Return the settings of a rule that lose least at the drift of the config."""
+    if rule is rules.SQUARES:
+        x = expected.prompts(config.f, config.N)
+        return expected.of_squares(x, [config.drift])[0][0]
+    return expected.tuned(rule, config.f, config.N, config.drift)
+
+
+def exact(config: Config) -> dict[str, np.ndarray]:
+    """Return what every rule loses, at the drift of the config and at others, without training."""
+    f, N, drift = config.f, config.N, config.drift
+    x = expected.prompts(f, N)
+    drifts = sorted({*DRIFTS, drift})
+    every = {rule.id: _over_drifts(rule, f, N, x, drifts) for rule in RULES.values()}
+    here = drifts.index(drift)
+    own = {id: settings[here] for id, (settings, _) in every.items()}
+    kalman = [_after(KALMAN, {"drift": at}, x, at) for at in drifts]
+    best = {"drift": drift}
+    tokens = [
+        *(_traced(rule, own[rule.id], x, drift) for rule in RULES.values()),
+        expected.traced_over_prompts(KALMAN, best, x, drift),
+    ]
+    delta = expected.tuned(rules.DELTA, f, N)
+    distances = {
+        name: [expected.imitation(rules.DELTA, delta, x, shrunk, scaled) for shrunk in SHRUNK]
+        for name, scaled in (("fixed", False), ("scaled", True))
+    }
+    zero = closed_forms.zero_loss(f)
+    found = {
+        **{f"tuned/{name}": [each.get(name, np.nan) for each in own.values()] for name in SETTINGS},
+        "tokens/share": tokens,
+        "drift/at": drifts,
+        "drift/share": [*(losses for _, losses in every.values()), kalman],
+        "drift/decay": [[each.get("decay", 1.0) for each in row] for row, _ in every.values()],
+        "batches/share": [expected.in_batches(f, N, b + 1)[1] for b in range(N)],
+        "imitation/rate": SHRUNK,
+        **{f"imitation/{name}": row for name, row in distances.items()},
+        "baseline/one": [expected.one_step(f, N)],
+        "baseline/two": [closed_forms.two_steps_free(f, N).loss / zero],
+        "baseline/zero": [zero],
+    }
+    return {name: np.array(value) for name, value in found.items()}
+
+
+def _over_drifts(
+    rule: Rule, f: int, N: int, x: Tensor, drifts: list[float]
+) -> tuple[list[expected.Tuned], list[float]]:
+    """Return the best settings of a rule at every drift, and its losses."""
+    if rule is rules.SQUARES:
+        both = expected.of_squares(x, drifts)
+        return [settings for settings, _ in both], [loss for _, loss in both]
+    settings = [expected.tuned(rule, f, N, at) for at in drifts]
+    losses = [
+        float(expected.traced(rule, each, f, N, at)[-1])
+        for each, at in zip(settings, drifts, strict=True)
+    ]
+    return settings, losses
+
+
+def _traced(rule: Rule, settings: expected.Tuned, x: Tensor, drift: float) -> np.ndarray:
+    """Return the loss of a rule after 0 to N pairs, [N + 1]."""
+    if rule is rules.SQUARES:
+        return expected.traced_over_prompts(rule, settings, x, drift)
+    return expected.traced(rule, settings, x.shape[1], len(x), drift)
+
+
+def _after(rule: Rule, settings: expected.Tuned, x: Tensor, drift: float) -> float:
+    """Return the loss after all pairs, as a mean over the prompts x."""
+    v = rules.coefficients(rule, x, settings)
+    m, xi = expected.moments(*expected.pairwise(v, x), x.shape[1], drift)
+    return 1 - 2 * xi + m

@@ -1,0 +1,173 @@
+"""The experiment on update rules: exact losses against prompts, best settings against their
+neighbours, windows that are the rules, changed prompts."""
+
+import numpy as np
+import pytest
+import torch
+
+from icl_core.learners import rules
+from icl_core.learners.rules import KALMAN, RULES, SQUARES
+from icl_core.papers.gdssm.shared import closed_forms
+from icl_core.papers.gdssm.shared.sequence_models.all_models import learners
+from icl_core.papers.gdssm.shared.sequence_models.settings import Setting
+from icl_core.papers.gdssm.shared.task import sample
+from icl_core.papers.gdssm.shared.transformations import departures, response_to_sizes
+from icl_core.papers.gdssm.states import expected, window
+
+SINGLE = [rule for rule in RULES.values() if rule is not SQUARES]
+F, N, DRIFT = 3, 4, 0.3
+
+
+@pytest.mark.parametrize("drift", [0.0, DRIFT])
+@pytest.mark.parametrize("rule", SINGLE, ids=lambda rule: rule.id)
+def test_the_recursion_of_two_numbers_is_the_mean_over_prompts(rule, drift):
+    settings = {"rate": 0.4, "decay": 0.8, "gain": 0.9}
+    settings = {name: settings[name] for name in (*rule.settings, "gain")}
+    generator = torch.Generator().manual_seed(3)
+    x = 2 * torch.rand(N, F, 20_000, generator=generator, dtype=torch.float64) - 1
+    over_prompts = expected.traced_over_prompts(rule, settings, x, drift)
+    assert np.allclose(expected.traced(rule, settings, F, N, drift), over_prompts, atol=0.01)
+
+
+def test_moments_are_those_of_tasks_that_drift():
+    tasks = window.draw(F, N, 40_000, torch.Generator().manual_seed(5), DRIFT)
+    settings = expected.tuned(RULES["gated"], F, N, DRIFT)
+    state = rules.after(RULES["gated"], tasks.x[:-1], tasks.y[:-1], settings)
+    answer = settings["gain"] * rules.predict(RULES["gated"], state, tasks.x[-1], settings)
+    share = (answer - tasks.y[-1]).square().mean() / tasks.y[-1].square().mean()
+    wanted = expected.traced(RULES["gated"], settings, F, N, DRIFT)[-1]
+    assert share == pytest.approx(wanted, rel=0.02)
+
+
+@pytest.mark.parametrize(("f", "pairs"), [(10, 10), (10, 20), (3, 5)])
+def test_exact_values_without_drift(f, pairs):
+    q = f - 1 + closed_forms.KAPPA
+    shares = {
+        rule.id: expected.traced(rule, expected.tuned(rule, f, pairs), f, pairs)[-1]
+        for rule in SINGLE
+    }
+    assert shares["sum"] == pytest.approx(expected.one_step(f, pairs))
+    assert shares["decayed"] == pytest.approx(expected.one_step(f, pairs))
+    assert shares["delta"] == pytest.approx((1 - 1 / q) ** pairs)
+    assert shares["unit"] == pytest.approx((1 - 1 / f) ** pairs)
+    assert shares["gated"] == pytest.approx(shares["unit"])
+    assert shares["longhorn"] == pytest.approx(shares["unit"], rel=1e-3)
+
+
+@pytest.mark.parametrize("rule", SINGLE, ids=lambda rule: rule.id)
+def test_no_neighbour_of_the_best_settings_is_better(rule):
+    best = expected.tuned(rule, F, N, DRIFT)
+    least = expected.traced(rule, best, F, N, DRIFT)[-1]
+    for name in best:
+        for factor in (0.95, 1.05):
+            other = {**best, name: best[name] * factor}
+            assert expected.traced(rule, other, F, N, DRIFT)[-1] >= least - 1e-9
+
+
+def test_the_best_gate_is_what_w_keeps_of_itself():
+    settings = expected.tuned(RULES["gated"], F, N, DRIFT)
+    kept = expected.kept(DRIFT)
+    assert settings == pytest.approx({"rate": 1.0, "decay": kept, "gain": kept}, abs=1e-3)
+
+
+def test_no_rule_is_better_than_the_kalman_filter():
+    x = expected.prompts(F, N)
+    floor = expected.traced_over_prompts(KALMAN, {"drift": DRIFT}, x, DRIFT)[-1]
+    ((settings, least),) = expected.of_squares(x, [DRIFT])
+    others = [expected.tuned(rule, F, N, DRIFT) for rule in SINGLE]
+    reached = [
+        expected.traced_over_prompts(rule, each, x, DRIFT)[-1]
+        for rule, each in zip(SINGLE, others, strict=True)
+    ]
+    assert floor < min([least, *reached])
+    assert expected.traced_over_prompts(SQUARES, settings, x, DRIFT)[-1] == pytest.approx(least)
+
+
+def test_batches_in_closed_form_are_those_of_prompts():
+    rate, share = expected.in_batches(F, N, 3)
+    generator = torch.Generator().manual_seed(4)
+    x = 2 * torch.rand(N, F, 40_000, generator=generator, dtype=torch.float64) - 1
+    W = rules.in_batches(x, x, 3, rate)  # of y = x, so that W should be the identity
+    missed = W - torch.eye(F, dtype=torch.float64)[:, :, None]
+    assert share == pytest.approx(float(missed.square().sum((0, 1)).mean()) / F, abs=0.005)
+    ends = [expected.in_batches(F, N, batch)[1] for batch in (1, N)]
+    delta = expected.tuned(RULES["delta"], F, N)
+    assert ends[0] == pytest.approx(expected.traced(RULES["delta"], delta, F, N)[-1])
+    assert ends[1] == pytest.approx(expected.one_step(F, N))
+
+
+def test_a_delta_rule_of_small_rate_is_a_step_on_all_pairs():
+    x = expected.prompts(F, N)
+    delta = expected.tuned(RULES["delta"], F, N)
+    far = [expected.imitation(RULES["delta"], delta, x, shrunk, True) for shrunk in (0.1, 0.01)]
+    assert far[1] == pytest.approx(far[0] / 10, rel=0.1)
+    assert expected.imitation(RULES["delta"], delta, x, 0.01, False) > 0.9
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
+def test_a_constructed_window_is_the_rule(rule):
+    settings = {"rate": 0.4, "decay": 0.9, "ridge": 0.1, "gain": 0.8}
+    tasks = sample(F, N, 50, torch.Generator().manual_seed(0))
+    built = window.constructed(rule, settings)
+    state = rules.after(rule, tasks.x[:-1], tasks.y[:-1], settings)
+    wanted = 0.8 * rules.predict(rule, state, tasks.x[-1], settings)
+    assert torch.allclose(window.predict(rule, built, tasks)[0], wanted, atol=1e-5)
+    written = window.as_written(rule, built)
+    assert torch.allclose(written["window"][0], torch.eye(3))
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
+def test_what_a_rule_cannot_tell_apart_is_normalised_away(rule):
+    settings = {"rate": 0.4, "decay": 0.9, "ridge": 0.1, "gain": 0.8}
+    weights = window.constructed(rule, settings)
+    moved = {**weights, "key": -3 * weights["key"], "value": 2 * weights["value"]}
+    adds = rule.id in ("sum", "decayed")
+    moved["query"] = weights["query"] / (-6 if adds else -2 / 3)
+    if rule.id in ("delta", "longhorn"):
+        by_log = rule.id == "longhorn"
+        moved["rate"] = moved["rate"] - np.log(9) if by_log else moved["rate"] / 9
+    if rule.id == "squares":
+        moved["ridge"] = moved["ridge"] + np.log(9)
+    tasks = sample(F, N, 50, torch.Generator().manual_seed(0))
+    one, other = (window.predict(rule, each, tasks) for each in (weights, moved))
+    assert torch.allclose(one, other, atol=1e-5)
+    first, second = (window.as_written(rule, each) for each in (weights, moved))
+    for name, value in first.items():
+        assert torch.allclose(value, second[name], atol=1e-5), name
+
+
+def answers(rule, settings):
+    def predict(tasks):
+        state = rules.after(rule, tasks.x[:-1], tasks.y[:-1], settings)
+        return rules.predict(rule, state, tasks.x[-1], settings)
+
+    return predict
+
+
+def test_symmetries_of_the_rules():
+    tasks = sample(F, N, 50, torch.Generator().manual_seed(0)).to(torch.float64)
+    settings = {"rate": 0.4, "decay": 0.8, "ridge": 0.1}
+    shares = {id: departures(answers(rule, settings), tasks) for id, rule in RULES.items()}
+    for row in shares.values():
+        assert max(row["label size"], row["rotation"], row["label rotation"]) < 1e-12
+    assert shares["sum"]["covariate size"] == pytest.approx(1.0)
+    assert shares["unit"]["covariate size"] < 1e-12 < shares["delta"]["covariate size"]
+    assert shares["sum"]["order"] < 1e-12
+    assert min(shares[id]["order"] for id in ("decayed", "delta", "unit", "squares")) > 0.01
+    still = departures(answers(SQUARES, {**settings, "decay": 1.0}), tasks)
+    assert still["order"] < 1e-12
+
+
+@torch.no_grad()
+def test_models_that_norm_each_token_are_blind_to_the_size_of_labels():
+    config = Setting(model="N-D", f=3, N=5)
+    tasks = sample(3, 5, 64, torch.Generator().manual_seed(0))
+    change = {}
+    for learner in learners(config):
+        weights = learner.initial([0])
+        change[learner.model.id] = response_to_sizes(
+            lambda tasks, learner=learner, weights=weights: learner.predict(weights, tasks)[0],
+            tasks,
+        )
+    blind = {"s5", "mamba", "gated-delta"}
+    assert {id for id, share in change.items() if share < 1e-3} == blind
