@@ -36,7 +36,7 @@ MAKES_IT = {  # where the tokens hold the products
     claims.MAMBA: ONE_PRODUCT + "C, which the query chooses, and the gate make it.",
     claims.GRIFFIN: ONE_PRODUCT + "attention and the gates make it.",
     claims.LINEAR_ONE: ONE_PRODUCT + "attention makes it, with the weights that are written down "
-    "under “The step by hand”.",
+    "under “The step by hand” of the plain models.",
     claims.GATED: ONE_PRODUCT + "the state is read by the query, S q.",
     claims.SOFTMAX_ONE: ONE_PRODUCT + "attention makes it, bent by its softmax.",
 }

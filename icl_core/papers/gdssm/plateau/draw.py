@@ -138,7 +138,7 @@ def curves_of_one_size(run: Run, view: Any) -> Panel:
         name: [*each.round(4), *[np.nan] * (longest - len(each))] for name, each in table.items()
     }
     return Panel(
-        f"At f = {f} {leaving} of {len(series)} trainings have left predicting zero",
+        f"At f = {f}, {leaving} of {len(series)} trainings have left predicting zero",
         f"The same trainings on {SHOWN[view.shown]}: loss on {f}-feature tasks that none is "
         "trained on, mean over seeds. Look for the plateau: the loss stays at predicting zero and "
         "then falls at once, for a product of three tokens pays only when all its parts are "

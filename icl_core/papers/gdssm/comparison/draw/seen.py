@@ -58,6 +58,11 @@ def _why(blind: list[str], still: int) -> str:
     )
 
 
+def _abbreviated(label: str) -> str:
+    """A model's label as it fits beside a row."""
+    return label.replace(" transformer", " transf.").removesuffix(" layer").removesuffix(" layers")
+
+
 def _listed(names: list[str]) -> str:
     """Names in a sentence."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
@@ -65,7 +70,7 @@ def _listed(names: list[str]) -> str:
 
 def _rows(rows: list[tuple[Any, float, float]]) -> Figure:
     """The first model on top; a line joins its two symbols."""
-    figure = Figure([], layout(110 + 34 * len(rows), {"l": 190}, showlegend=False))
+    figure = Figure([], layout(110 + 34 * len(rows), {"l": 150}, showlegend=False))
     for place, (model, before, after) in enumerate(rows):
         ends = np.maximum([before, after], LOWEST)
         line = {"color": FAINT, "width": 1}
@@ -82,7 +87,7 @@ def _rows(rows: list[tuple[Any, float, float]]) -> Figure:
     span = [EXPONENTS[0] - 0.3, EXPONENTS[-1]]
     title = "relative change of the prediction (log scale)"
     figure.update_xaxes(axis(title, type="log", range=span, **ticks))
-    names = [model.label for model, *_ in rows]
+    names = [_abbreviated(model.label) for model, *_ in rows]
     places = {"tickvals": list(range(len(rows))), "ticktext": names}
     figure.update_yaxes(axis(range=[len(rows) - 0.5, -0.5], **places))
     return figure
