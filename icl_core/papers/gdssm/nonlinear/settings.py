@@ -160,6 +160,13 @@ PRESETS = (
         "Figures",
     ),
     Preset(
+        "fifty seeds, two layers",
+        "Figure 4 B over fifty seeds: two layers",
+        Config(layers=2, steps=4000, many=50),
+        "Fifty seeds of two layers, trained and constructed.",
+        "Figures",
+    ),
+    Preset(
         "trained",
         "An MLP over trained layers",
         Config(ssm="trained"),
