@@ -40,6 +40,7 @@ CASES = {
     "gdssm.nonlinear": {"N": 50, "seeds": 3},
     "gdssm.plateau": {"features": "10", "models": "mamba", "seeds": 1},
     "gdssm.sizes": {"batch": 1024, "seeds": 2},
+    "gdssm.states": {"f": 20, "N": 20, "seeds": 3},
     "memformers.convergence": {"batch": 4000, "layers": 1},
     "memformers.learned": {"layers": 2, "seeds": 2},
     "memformers.methods": {"batch": 4000, "layers": 2, "seeds": 1},

@@ -310,8 +310,8 @@ def shipped(preset):
 
 @pytest.mark.parametrize("preset", [preset.name for preset in nonlinear.EXPERIMENT.presets])
 def test_snapshots_read_back_achieve_what_their_curves_say(preset):
-    """Within three quarters of a percent, at every snapshot of every model that the curves were
-    taken at too."""
+    """Within three quarters of a percent or .04 % of predicting zero, .026, at every snapshot of
+    every model that the curves were taken at too: weights are kept in half precision."""
     run = shipped(preset)
     tasks, compared = (
         train.held_out(run.config, 2**11),
@@ -321,7 +321,8 @@ def test_snapshots_read_back_achieve_what_their_curves_say(preset):
         for index, step in enumerate(run.snapshot_steps):
             for place in np.flatnonzero(run["curve/step"] == step):
                 found, compared = train.losses(model_at(run, id, index, 0), tasks)[0], compared + 1
-                assert found == pytest.approx(run[f"curve/{id}"][0, place], rel=0.0075), (id, step)
+                known = run[f"curve/{id}"][0, place]
+                assert found == pytest.approx(known, rel=0.0075, abs=1e-5), (id, step)
     assert compared >= 3 * len(VARIANTS)
 
 

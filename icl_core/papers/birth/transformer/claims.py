@@ -62,7 +62,7 @@ ONE_LAYER = vanilla(
 )
 LOOKS_BACK = caption(
     id="first-layer-looks-back",
-    label="strongest look of layer 1 one back, where layer 2 reads",
+    label="strongest look of layer 1 at the previous token, where layer 2 reads",
     text="The head of the first layer attends to the previous token: from most of the positions "
     "that layer 2 reads, its strongest look is there (the authors' probe). The paper names no "
     "level.",
@@ -90,9 +90,9 @@ ANY_REPEATED = caption(
 )
 ONE_PREVIOUS = redundant(
     id="one-previous-token-head",
-    label="heads of layer 1 that look one back",
-    text="Of the four heads of the first layer, one learns to look one back where the second layer "
-    "reads.",
+    label="heads of layer 1 that find the previous token",
+    text="Of the four heads of the first layer, one learns to look at the previous token where "
+    "the second layer reads.",
     quote="only one of the first layer heads learns the previous token",
     near=1.0,
 )

@@ -54,7 +54,7 @@ def _title(run: Run) -> str:
         return "The cross-entropy falls from guessing"
     away = float(run["evaluated/loss"].mean() / run["baseline/constructed"][0] - 1)
     right = percent(float(run["evaluated/accuracy"].mean()))
-    return f"It ends {compared(away)} one step; {right} of the classes are right"
+    return f"It ends {compared(away)} one step; {right} are right"
 
 
 def probabilities(run: Run, view: Any) -> Panel:

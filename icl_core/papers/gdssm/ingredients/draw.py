@@ -53,7 +53,7 @@ def ends(run: Run, view: Any) -> Panel:
     bar = figure.data[0].update(showlegend=False)
     figure.add_trace(_marks(bar["x"], best))
     return Panel(
-        f"Window of 2 gains {left(run, 'two')}, of 1 {left(run, 'one')}, fixed read-out "
+        f"Window of 2 gains {left(run, 'two')}, of 1 {left(run, 'one')}, fixed "
         f"{left(run, 'fixed')}",
         "A bar is a trained layer without one part, and the line across it is the best that its "
         "construction can do on the same tasks. The gain is what one step of gradient descent is "

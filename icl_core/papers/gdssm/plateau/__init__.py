@@ -38,8 +38,8 @@ def headline(run: Run, view: View) -> str:
     paper, both = (float(middle(run, id, each)[-1]) for each in ("paper", "both"))
     most = budget(run)
     return (
-        f"{model(id).label}, f = {f}: with a curriculum and a loss at every x it leaves predicting "
-        f"zero {said(both, most)} tasks, without them {said(paper, most)}."
+        f"{model(id).label}, f = {f}: leaves zero {said(both, most)} tasks with both helps, "
+        f"{said(paper, most)} without."
     )
 
 

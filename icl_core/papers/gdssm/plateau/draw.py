@@ -102,11 +102,11 @@ def _title(run: Run) -> str:
     id, most = run.names("models")[0], budget(run)
     paper, both = (float(middle(run, id, each)[-1]) for each in ("paper", "both"))
     with_both, without = (_counted(each, most) for each in (both, paper))
-    return f"At f = {sizes(run.config)[-1]} it takes {with_both} tasks with both, {without} without"
+    return f"f = {sizes(run.config)[-1]} takes {with_both} tasks with both, {without} without"
 
 
 def _counted(tasks: float, most: int) -> str:
-    return f"{tasks:,.0f}" if np.isfinite(tasks) else f"more than {most:,}"
+    return f"{tasks:,.0f}" if np.isfinite(tasks) else f"over {most:,}"
 
 
 def curves_of_one_size(run: Run, view: Any) -> Panel:

@@ -39,8 +39,8 @@ def headline(run: Run, view: View) -> str:
     there = sum(bool(a <= NEAR * b) for a, b in zip(trained, exact, strict=True))
     delta = number_text(float(trained[place(run, "delta")]), 2)
     return (
-        f"Step {run.step(view):,}: {there} of {len(rules_of(run))} rules have found what they are "
-        f"as written; the trained delta rule loses {delta} of one step of gradient descent."
+        f"Step {run.step(view):,}: {there} of {len(rules_of(run))} trained rules are as good as "
+        f"written; the delta rule loses {delta} of one gradient step."
     )
 
 

@@ -62,15 +62,7 @@ class View:
 
 
 PAPER = Config(f=10, N=10, steps=600)
-PRESETS = (
-    Preset(
-        "classroom",
-        "In class: f = 3, N = 5",
-        Config(),
-        "Some ten numbers a rule, trained in seconds: do they become the rule as it is written?",
-        "Classroom",
-        seeds=3,
-    ),
+PRESETS = (  # first the one in which no training is left stuck
     Preset(
         "paper size",
         "f = N = 10, nothing drifts",
@@ -78,6 +70,14 @@ PRESETS = (
         "The paper's task: what does a state of a hundred numbers lose if it corrects and does not "
         "only add?",
         "Paper's setting",
+        seeds=3,
+    ),
+    Preset(
+        "classroom",
+        "In class: f = 3, N = 5",
+        Config(),
+        "Some ten numbers a rule, trained in seconds: do they become the rule as it is written?",
+        "Classroom",
         seeds=3,
     ),
     Preset(

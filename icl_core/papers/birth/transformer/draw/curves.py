@@ -89,7 +89,7 @@ def where_read(run: Run, view: View) -> Panel:
         series.append(Curve(f"head {head.name}", steps, shares[:, index], kind))
     best = max(heads, key=lambda head: head.strongest)
     return Panel(
-        f"Where it is read, the strongest look of head {best.name} is one back in "
+        f"Where it is read, head {best.name} looks most at the previous character in "
         f"{best.strongest:.0%} of cases",
         "The probe that the authors' code logs. Take a query whose answer only the context tells, "
         "and the position where the next layer looks most: is a head's strongest look from there "
@@ -99,7 +99,7 @@ def where_read(run: Run, view: View) -> Panel:
         figures.curves(
             series,
             "training step",
-            "strongest look is one back",
+            "strongest look is at the previous character",
             y_range=(0, 1.02),
             at=step(run, view),
         ),

@@ -35,7 +35,9 @@ def symmetries(run: Run, view: Any) -> Panel:
     layer = Layer(config.model, "row", 1, f=config.f, N=config.N)
     built = any_layer.constructed(layer, tasks).to(device.current_device())
     rows = [_row(BUILT, lambda tasks: any_layer.predict(built, tasks)[0], tasks)]
-    rows += [_row(each.model.label, _random(each), tasks) for each in learners(config)]
+    held = run.names("models")  # a run holds its models, whatever the table has today
+    models = [learner for learner in learners(config) if learner.model.id in held]
+    rows += [_row(learner.model.label, _random(learner), tasks) for learner in models]
     table = pd.DataFrame(rows)
     blind = table.loc[table[SIZES] < BLIND, "model"].tolist()
     return Panel(

@@ -49,7 +49,7 @@ def losses(run: Run, view: Any) -> Panel:
     delta = number_text(float(exact[place(run, "delta")]), 2)
     squares = number_text(float(exact[place(run, "squares")]), 2)
     return Panel(
-        f"The delta rule loses {delta} of one step, least squares {squares}",
+        f"Delta rule {delta}, least squares {squares} of one step",
         "A bar is a rule as it is written, with its best settings; 1 is one step of gradient "
         "descent without drift. All states hold f × f numbers, only that of least squares twice "
         "as many. The bars are exact. A dot is the same rule trained in the window, at the step "
@@ -132,7 +132,7 @@ def batches(run: Run, view: Any) -> Panel:
     )
     left = number_text(float(ratio[shown - 1]), 3)
     return Panel(
-        f"Batches of {shown} pair{'s' * (shown > 1)} leave {left} of what one step loses",
+        f"Batches of {shown} pair{'s' * (shown > 1)} lose {left} of one step",
         "Gradient descent that uses each pair once, in batches of b, at the best rate of each b; W "
         "does not drift here. At the left, b = 1, it is the delta rule; at the right, b = N, the "
         "GD-SSM's single step. Between them is test-time training (TTT). Two steps on all pairs "
