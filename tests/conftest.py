@@ -51,6 +51,15 @@ batched.REPORT_INTERVAL = -1.0  # reports come at every step, whatever the clock
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 
+@pytest.fixture(autouse=True)
+def _own_precision():
+    """Give the next test the precision of products that this one found: where a processor has
+    bfloat16 tiles, a worker's "medium" is less exact than what tests ask of float32."""
+    before = torch.get_float32_matmul_precision()
+    yield
+    torch.set_float32_matmul_precision(before)
+
+
 class OneBrowser(LoadScopeScheduling):
     """With `-n 2` one process has the browser and its server, first, and the other the rest, file
     by file."""

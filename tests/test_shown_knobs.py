@@ -10,7 +10,7 @@ from pages.ui.controls import sidebar
 from pages.ui.link import address
 from pages.ui.stage import drawers, panels
 
-ONLY_THERE = {"authors": {"norm", "width"}, "plain": {"parameters"}}
+ONLY_THERE = {"authors": {"norm", "width", "bias", "heads", "layers"}, "plain": {"parameters"}}
 
 
 def shown(config, refused: str = "") -> set[str]:

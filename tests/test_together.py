@@ -3,7 +3,7 @@ the others."""
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -286,6 +286,28 @@ EXPERIMENTS: Mapping[str, tuple[dict, list[dict]]] = {
         [{"learning_rate": 0.02}, {"learning_rate": 0.1}],
     ),
 }
+
+
+@cache
+def rounds_alike() -> bool:
+    """Return whether GD-SSM's layers have the digits of one alone in a batch, with the precision of
+    a worker. Where a processor has bfloat16 tiles they do not, and runs are made one by one."""
+    before = torch.get_float32_matmul_precision()
+    experiment = registry.experiment("gdssm.layer")
+    base, varied = EXPERIMENTS["gdssm.layer"]
+    configs = [replace(experiment.presets[0].config, **{**base, **each}) for each in varied]
+    device.set_threads(1)
+    assert experiment.batching is not None
+    runs = dict(experiment.batching.run(configs, [Recorder() for _ in configs]))
+    torch.set_float32_matmul_precision(before)
+    return not any(isinstance(run, batched.Differs) for run in runs.values())
+
+
+@pytest.fixture(autouse=True)
+def precision_that_rounds_alike(monkeypatch):
+    """Compute exactly where "medium" rounds otherwise in a batch."""
+    if not rounds_alike():
+        monkeypatch.setenv("ICL_PRECISION", "highest")
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

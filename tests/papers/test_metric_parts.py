@@ -121,16 +121,12 @@ def test_a_power_is_that_of_the_mean_excess_and_its_error_the_jackknifes():
     assert np.isnan(learned.power(Run(None, tensors), 2))
 
 
-def test_a_loss_over_anothers_has_an_error_by_pairs_of_seeds():
+def test_a_loss_over_anothers_is_taken_seed_by_seed():
     run = Run(
         None, {"evaluated/a": np.array([1.0, 2.0, 4.0]), "evaluated/b": np.array([1.0, 1.0, 2.0])}
     )
-    value, error = nonlinear.over(run, "a", "b")
-    assert value == pytest.approx(7 / 4 - 1)
-    assert error == pytest.approx(np.std([0.0, 1.0, 2.0], ddof=1) / 3**0.5 / (4 / 3))
-    assert nonlinear.over(
-        Run(None, {name: each[:1] for name, each in run.tensors.items()}), "a", "b"
-    ) == (0.0, None)
+    np.testing.assert_allclose(nonlinear.ratios(run, "a", "b"), [0, 1, 1])
+    assert nonlinear.median_over(run, "a", "b", 0.0) == (1.0, None)  # three seeds: no interval
 
 
 @pytest.mark.parametrize(

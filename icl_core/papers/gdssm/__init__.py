@@ -219,8 +219,8 @@ PAPER = Paper(
         "comparison",
         "plateau",
         "learns",
-        "classes",
         "states",
+        "classes",
     ),
     highlights=(
         ("layer", "before"),
