@@ -21,7 +21,7 @@ from icl_core.papers.gdssm.states.load_run import (
     written_at,
 )
 
-WINDOW = ("x", "y", "next x")
+WINDOW = ("x", "y", "x⁺")
 PARTS = ("key", "value", "query")
 SHOWN_DRIFT = 0.5  # of which the title speaks where the run has none
 LIMIT = 1.5  # of the scale of coefficients, however large a quotient is before training
@@ -85,7 +85,7 @@ def window(run: Run, view: Any) -> Panel:
         f"{rule.name[0].upper()}{rule.name[1:]}: coefficients differ by {number_text(away, 2)} at "
         "most",
         "What the trained rule reads of the window [x_t, y_t, x_t+1] as key, value and query. As "
-        "written the key is x_t, the value y_t and the query the next x. Each row is divided by "
+        "written the key is x, the value y and the query x⁺, the next x. Each row is divided by "
         "that entry, because scale and sign can move among the three. The difference should be "
         "empty. Choose another rule under View.",
         figures.small_maps(maps, (PARTS, WINDOW), ("", ""), "coefficient", LIMIT, written=True),
