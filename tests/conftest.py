@@ -52,12 +52,11 @@ manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_componen
 
 
 @pytest.fixture(autouse=True)
-def _own_precision():
-    """Give the next test the precision of products that this one found: where a processor has
-    bfloat16 tiles, a worker's "medium" is less exact than what tests ask of float32."""
-    before = torch.get_float32_matmul_precision()
-    yield
-    torch.set_float32_matmul_precision(before)
+def _exact_products():
+    """Begin every test with exact products, whatever a training in the same process has set: where
+    a processor has bfloat16 tiles, a worker's "medium" is less exact than what tests ask of
+    float32."""
+    torch.set_float32_matmul_precision("highest")
 
 
 class OneBrowser(LoadScopeScheduling):

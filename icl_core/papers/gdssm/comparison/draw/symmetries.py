@@ -20,7 +20,6 @@ from icl_core.papers.gdssm.shared.transformations import (
 )
 
 TASKS, SEED = 256, 0
-EXACT = torch.float64
 BLIND = 1e-3  # a share below which a change is none: rounding gives 1e-4 at most
 SIZES = "each y times its own factor"
 BUILT = "GD-SSM, as constructed"
@@ -33,9 +32,11 @@ def symmetries(run: Run, view: Any) -> Panel:
     n_o = 1 if config.model == "1-D" else config.f
     generator = torch.Generator().manual_seed(2**31 + 23)
     # in double precision: single products are less exact on some processors than what is 0 here
-    tasks = sample(config.f, config.N, TASKS, generator, n_o).to(device.current_device(), EXACT)
+    tasks = sample(config.f, config.N, TASKS, generator, n_o).to(
+        device.current_device(), torch.float64
+    )
     layer = Layer(config.model, "row", 1, f=config.f, N=config.N)
-    built = any_layer.constructed(layer, tasks).to(device.current_device(), EXACT)
+    built = any_layer.constructed(layer, tasks).to(device.current_device(), torch.float64)
     rows = [_row(BUILT, lambda tasks: any_layer.predict(built, tasks)[0], tasks)]
     held = run.names("models")  # a run holds its models, whatever the table has today
     models = [learner for learner in learners(config) if learner.model.id in held]
@@ -61,7 +62,7 @@ def symmetries(run: Run, view: Any) -> Panel:
 
 def _random(learner: Learner) -> Predict:
     """Return the prediction of a model with random weights."""
-    weights = {name: tensor.to(EXACT) for name, tensor in learner.initial([SEED]).items()}
+    weights = {name: tensor.double() for name, tensor in learner.initial([SEED]).items()}
     return lambda tasks: learner.predict(weights, tasks)[0]
 
 
