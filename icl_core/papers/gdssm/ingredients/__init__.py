@@ -20,8 +20,8 @@ from icl_core.training.loop import evaluations
 def headline(run: Run, view: View) -> str:
     """What you see: what is left of the gain without each of the two ingredients."""
     return (
-        f"Without products of tokens {left(run, 'one')} of the gain is left, without the product "
-        f"with the query {left(run, 'fixed')}."
+        f"Of the gain, {left(run, 'one')} is left without products of tokens, and "
+        f"{left(run, 'fixed')} without the product with the query."
     )
 
 
