@@ -18,7 +18,7 @@ from icl_core.training.loop import evaluations
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: the cross-entropy at the end, and one step's."""
+    """Return what you see: the cross-entropy at the end, and one step's."""
     ours, theirs = (
         number_text(float(run[name].mean())) for name in ("evaluated/loss", "baseline/constructed")
     )
@@ -29,8 +29,8 @@ def headline(run: Run, view: View) -> str:
 
 
 def cost(config: Config) -> float:
-    """Giga-operations: what the windows cost a task, forward and back, in training and where it is
-    evaluated."""
+    """Return the giga-operations: what the windows cost a task, forward and back, in training and
+    where it is evaluated."""
     read = config.N * config.f * (20 + 8 * config.seeds)
     evaluated = len(evaluations(config.steps, *EVALUATIONS)) * WATCHED + 2 * TEST_SET
     return 6 * ((config.batch + 150) * config.steps + evaluated / 3) * read / 1e9

@@ -23,7 +23,8 @@ LIMIT = 1.5  # of the weights' colours, in units of the leading entry
 
 
 def training(run: Run, view: Any) -> Panel:
-    """The cross-entropy over training, beside one step's; also of a run that is still going."""
+    """Draw the cross-entropy over training, beside one step's; also of a run that is still
+    going."""
     x = np.asarray(run.tensors.get("curve/step", [0]))
     loss = run.tensors.get("curve/loss", np.full((run.config.seeds, 1), np.nan))
     guessing = math.log(run.config.K)
@@ -58,13 +59,16 @@ def _title(run: Run) -> str:
 
 
 def probabilities(run: Run, view: Any) -> Panel:
-    """The probabilities of the classes of one prompt's query, trained and constructed."""
+    """Draw the probabilities of the classes of one prompt's query, trained and constructed."""
     config = run.config
     prompt = task.sample(config, 1, torch.Generator().manual_seed(2**31 + 1000 + view.prompt))
-    trained, built = (_model(run, prefix) for prefix in ("final", "constructed"))
-    rows = [models.predict(each, prompt)[0, :, 0].softmax(0).numpy() for each in (trained, built)]
+    trained, constructed = (_model(run, prefix) for prefix in ("final", "constructed"))
+    rows = []
+    for layer in (trained, constructed):
+        logits = models.predict(layer, prompt)[0, :, 0]  # (K,)
+        rows.append(logits.softmax(0).numpy())
     right = int(prompt.y[-1, :, 0].argmax())
-    shown = prompt.y[:-1, :, 0].sum(0).int().tolist()
+    counts = prompt.y[:-1, :, 0].sum(0).int().tolist()
     x = np.arange(1, config.K + 1)
     series = [
         Curve("trained", x, rows[0], markers=True),
@@ -78,7 +82,7 @@ def probabilities(run: Run, view: Any) -> Panel:
         lines=[("guessing", 1 / config.K, "floor")],
         height=figures.SEAT,
     )
-    texts = [f"{each} (right)" if each == right + 1 else str(each) for each in x]
+    texts = [f"{number} (right)" if number == right + 1 else str(number) for number in x]
     figure.update_xaxes(tickvals=x.tolist(), ticktext=texts, range=[0.6, config.K + 0.4])
     for trace in figure.data:
         if trace.get("name") == "trained":
@@ -91,22 +95,22 @@ def probabilities(run: Run, view: Any) -> Panel:
         "found another rule would order the classes differently.",
         figures.seated(figure, figures.HALF),
         data=pd.DataFrame(
-            {"class": x, "trained": rows[0], "one step": rows[1], "examples": shown}
+            {"class": x, "trained": rows[0], "one step": rows[1], "examples": counts}
         ).round(4),
     )
 
 
 def _model(run: Run, prefix: str) -> LayerND:
-    """The layer of the first seed."""
+    """Return the layer of the first seed."""
     a, Q, q, beta = (torch.tensor(run[f"{prefix}/{name}"][:1]) for name in PARTS)
     return LayerND(a, Q, q, beta, labels=run.config.K)
 
 
 def weights(run: Run, view: Any) -> Panel:
-    """Q and q of the first seed beside the construction, scale and sign normalised away."""
+    """Draw Q and q of the first seed beside the construction, scale and sign normalised away."""
     ours, theirs = normalised(run, "final"), normalised(run, "constructed")
-    learned, built = (np.vstack([each["Q"][0], each["q"][0]]) for each in (ours, theirs))
-    maps = {"learned": learned, "constructed": built, "difference": learned - built}
+    learned, constructed = (np.vstack([layer["Q"][0], layer["q"][0]]) for layer in (ours, theirs))
+    maps = {"learned": learned, "constructed": constructed, "difference": learned - constructed}
     rows = [*(f"Q {name}" for name in NAMES), "q"]
     most = number_text(max(weights_off(run).values()), 2)
     return Panel(

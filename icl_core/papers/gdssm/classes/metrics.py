@@ -9,7 +9,7 @@ from icl_core.statistics import trend
 
 
 def measure(run: Run) -> list[Metric]:
-    """Both claims; undecided where the training had not come to its end."""
+    """Measure both claims; they are undecided where the training had not come to its end."""
     beside = float(run["baseline/constructed"][0])
     away = run["evaluated/loss"] / beside - 1
     ended = trend.still_falling(run["curve/loss"], COUNTS * beside, run["curve/step"])
@@ -21,13 +21,13 @@ def measure(run: Run) -> list[Metric]:
 
 
 def normalised(run: Run, prefix: str) -> dict[str, np.ndarray]:
-    """Q / Q[y, x] and q / q[next x], which the model's freedom of scale and sign leaves alone,
-    [seeds, ...]."""
+    """Return Q / Q[y, x] and q / q[next x], which the model's freedom of scale and sign leaves
+    alone, [seeds, ...]."""
     Q, q = run[f"{prefix}/Q"], run[f"{prefix}/q"]
     return {"Q": Q / Q[:, 1:2, 0:1], "q": q / q[:, 2:]}
 
 
 def weights_off(run: Run) -> dict[str, float]:
-    """How far the farthest entry of each part is from the construction."""
+    """Return how far the farthest entry of each part is from the construction."""
     ours, theirs = normalised(run, "final"), normalised(run, "constructed")
     return {name: float(np.abs(ours[name] - theirs[name]).max()) for name in ours}

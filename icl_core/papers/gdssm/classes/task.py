@@ -21,7 +21,7 @@ ZOOMED = 5.0  # the largest rate tried, in units of 1 / variance of x
 
 
 def sample(config: Config, count: int, generator: torch.Generator) -> Tasks:
-    """x ~ U(-1, 1)^f, W ~ N(0, 1) of K x f; y one-hot, (N + 1, K, tasks)."""
+    """Sample tasks: x ~ U(-1, 1)^f, W ~ N(0, 1) of K x f; y one-hot, (N + 1, K, tasks)."""
     x = torch.empty(config.N + 1, config.f, count).uniform_(-1, 1, generator=generator)
     W = torch.randn(config.K, config.f, count, generator=generator)
     winners = apply(W, x).argmax(1, keepdim=True)  # (N + 1, 1, tasks)
@@ -31,26 +31,27 @@ def sample(config: Config, count: int, generator: torch.Generator) -> Tasks:
 def cross_entropy(
     logits: Float[Tensor, "*seeds K tasks"], label: Float[Tensor, "K tasks"]
 ) -> Float[Tensor, "*seeds"]:
-    """Minus the log probability of the query's class, averaged over tasks."""
+    """Return minus the log probability of the query's class, averaged over tasks."""
     return -(logits.log_softmax(-2) * label).sum(-2).mean(-1)
 
 
 def accuracy(
     logits: Float[Tensor, "*seeds K tasks"], label: Float[Tensor, "K tasks"]
 ) -> Float[Tensor, "*seeds"]:
-    """The share of tasks whose class has the largest logit."""
+    """Return the share of tasks whose class has the largest logit."""
     return (logits.argmax(-2) == label.argmax(-2)).float().mean(-1)
 
 
 def step_logits(tasks: Tasks, centred: bool = False) -> Float[Tensor, "K tasks"]:
-    """(1/N) sum_n y_n x_n . x_q, what a step of rate 1 gives; `centred`: with y - 1/K."""
+    """Return (1/N) sum_n y_n x_n . x_q, what a step of rate 1 gives; `centred`: with y - 1/K."""
     y = tasks.y[:-1] - 1 / tasks.y.shape[1] if centred else tasks.y[:-1]
     along = (tasks.x[:-1] * tasks.x[-1]).sum(1, keepdim=True)  # (N, 1, tasks)
     return (y * along).mean(0)
 
 
 def best_rate(tasks: Tasks) -> float:
-    """The rate of one step with the least cross-entropy on these tasks, which is convex in it."""
+    """Return the rate of one step with the least cross-entropy on these tasks, which is convex in
+    it."""
     logits, label = step_logits(tasks).double(), tasks.y[-1].double()
     low, high = 0.0, 3 * ZOOMED * tasks.N
     for _ in range(60):
@@ -63,6 +64,6 @@ def best_rate(tasks: Tasks) -> float:
 
 
 def constructed(config: Config, tasks: Tasks) -> LayerND:
-    """The layer that takes the step, at the rate that is best on these tasks; one seed."""
+    """Return the layer that takes the step, at the rate that is best on these tasks; one seed."""
     made = construction.layer_nd(config.f, config.N, best_rate(tasks), "scalar")
     return LayerND(made.a, made.Q, made.q, made.beta, labels=config.K)

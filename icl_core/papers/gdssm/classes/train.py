@@ -24,16 +24,16 @@ CEILING = 1e4  # a loss above it counts as diverged
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """`curve/loss` [seeds, evaluations] beside `curve/step`; `final/*` [seeds, ...];
-    `constructed/*` [1, ...]; `evaluated/loss` and `evaluated/accuracy` [seeds];
+    """Train every seed. Return `curve/loss` [seeds, evaluations] beside `curve/step`; `final/*`
+    [seeds, ...]; `constructed/*` [1, ...]; `evaluated/loss` and `evaluated/accuracy` [seeds];
     `baseline/constructed`, `baseline/accuracy` [1], of the construction; `watched/constructed`
     [1]."""
     plan = [phases.Phase("train", config.steps, partial(_train, config), loop.State.curves)]
-    return phases.run(plan, progress, lambda made: made.get("train", {}))["train"]
+    return phases.run(plan, progress, lambda results: results.get("train", {}))["train"]
 
 
 def held_out(config: Config, count: int) -> Tasks:
-    """Tasks that no training saw, the same for every seed."""
+    """Return tasks that no training saw, the same for every seed."""
     return _draw(config, count, torch.Generator().manual_seed(2**31 + 17))
 
 
@@ -42,7 +42,7 @@ def _draw(config: Config, count: int, generator: torch.Generator) -> Tasks:
 
 
 def initial(config: Config) -> LayerND:
-    """The weights of all seeds before training, as the layer on vector labels begins."""
+    """Return the weights of all seeds before training, as the layer on vector labels begins."""
     like = LayerConfig(f=config.f, N=config.N, n_o=config.K, recurrence="scalar")
     seeds = range(config.seed, config.seed + config.seeds)
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
@@ -50,28 +50,30 @@ def initial(config: Config) -> LayerND:
 
 
 def _train(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
-    """One training from start to end, or on from `resumed`."""
+    """Train one model from start to end, or on from `resumed`."""
     weights, at = initial(config), loop.evaluations(config.steps, *EVALUATIONS)
     state = loop.train(problem(config, weights), config.steps, at, resumed, report, keep=False)
     tasks, watched = held_out(config, TEST_SET), held_out(config, WATCHED)
-    built = task.constructed(config, tasks).to(device.current_device())
-    ours, theirs = (models.predict(each, tasks) for each in (weights, built))
+    constructed = task.constructed(config, tasks).to(device.current_device())
+    ours, theirs = (models.predict(layer, tasks) for layer in (weights, constructed))
     label = tasks.y[-1]
-    found = {
+    tensors = {
         "evaluated/loss": task.cross_entropy(ours, label),
         "evaluated/accuracy": task.accuracy(ours, label),
         "baseline/constructed": task.cross_entropy(theirs, label),
         "baseline/accuracy": task.accuracy(theirs, label),
-        "watched/constructed": task.cross_entropy(models.predict(built, watched), watched.y[-1]),
+        "watched/constructed": task.cross_entropy(
+            models.predict(constructed, watched), watched.y[-1]
+        ),
         **{f"final/{name}": tensor for name, tensor in weights.tensors().items()},
-        **{f"constructed/{name}": tensor for name, tensor in built.tensors().items()},
+        **{f"constructed/{name}": tensor for name, tensor in constructed.tensors().items()},
     }
-    arrays = {name: tensor.detach().cpu().numpy().copy() for name, tensor in found.items()}
+    arrays = {name: tensor.detach().cpu().numpy().copy() for name, tensor in tensors.items()}
     return {**state.curves(), **arrays}
 
 
 def problem(config: Config, weights: LayerND) -> loop.Problem:
-    """What the loop trains; `weights` change in place."""
+    """Return what the loop trains; `weights` change in place."""
     watched = held_out(config, WATCHED)
     generator = torch.Generator().manual_seed(10_000 + config.seed)
 
@@ -92,7 +94,8 @@ def problem(config: Config, weights: LayerND) -> loop.Problem:
 
 
 def gradient(weights: LayerND, tasks: Tasks) -> tuple[dict[str, Tensor], dict[str, np.ndarray]]:
-    """The gradient of every seed's cross-entropy by its own weights, and the losses [seeds]."""
+    """Return the gradient of every seed's cross-entropy by its own weights, and the losses
+    [seeds]."""
     leaves = several_seeds.leaves(weights.tensors())
     changed = weights.with_(**leaves)
     losses = task.cross_entropy(models.forward(changed, models.read(changed, tasks)), tasks.y[-1])

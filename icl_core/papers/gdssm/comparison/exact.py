@@ -21,7 +21,8 @@ SIGNS = tuple(product((1.0, -1.0), repeat=3))  # of W, of x_t, of x_q
 
 
 def signed_tasks(f: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """One pair and a query under all signs: x_t, y_t, x_q and the label, (8, f) each, float64."""
+    """Return one pair and a query under all signs: x_t, y_t, x_q and the label, (8, f) each,
+    float64."""
     generator = torch.Generator().manual_seed(0)
     W = torch.randn(f, f, generator=generator, dtype=torch.float64)
     x, query = 2 * torch.rand(2, f, generator=generator, dtype=torch.float64) - 1
@@ -31,7 +32,7 @@ def signed_tasks(f: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 
 def correlation(terms: Float[Tensor, "8 *term"], label: Float[Tensor, "8 f"]) -> float:
-    """The largest correlation of a term with a coordinate of the label, in size."""
+    """Return the largest correlation of a term with a coordinate of the label, in size."""
     flat = terms.flatten(1)  # (8, terms)
     lengths = flat.square().mean(0).sqrt()[:, None] * label.square().mean(0).sqrt()  # (terms, f)
     return float((flat.T @ label / len(label) / lengths).abs().max())
@@ -39,9 +40,10 @@ def correlation(terms: Float[Tensor, "8 *term"], label: Float[Tensor, "8 f"]) ->
 
 @cache
 def of_linear_attention(f: int) -> float:
-    """The largest correlation with the label of any term that one layer of linear attention without
-    norm and MLP adds up: an entry of a token for the value, one of the same token for the key, one
-    of the last token for the query; any of the three may be that of a position, a constant."""
+    """Return the largest correlation with the label of any term that one layer of linear attention
+    without norm and MLP adds up: an entry of a token for the value, one of the same token for the
+    key, one of the last token for the query; any of the three may be that of a position, a
+    constant."""
     x, y, query, label = signed_tasks(f)
     last = _with_one(query)
     terms = [
@@ -53,8 +55,8 @@ def of_linear_attention(f: int) -> float:
 
 @cache
 def of_linear_model(f: int, products_given: bool) -> float:
-    """The largest correlation with the label of any entry of a token, which is all that a model
-    without a product adds up."""
+    """Return the largest correlation with the label of any entry of a token, which is all that a
+    model without a product adds up."""
     x, y, query, label = signed_tasks(f)
     if not products_given:
         return correlation(torch.cat([x, y, query], 1), label)
@@ -68,8 +70,9 @@ def _with_one(token: Float[Tensor, "8 f"]) -> Float[Tensor, "8 more"]:
 
 @cache
 def share_held_by_s5(f: int, width: int, positions: int) -> float:
-    """Of all directions in which a prompt can change, the share that reaches the state of an S5 of
-    that width: the rank of the map from tokens to state, which is linear, over its inputs."""
+    """Return the share of all directions in which a prompt can change that reaches the state of an
+    S5 of that width: the rank of the map from tokens to state, which is linear, over its
+    inputs."""
     shape = Shape(f, width, 1, positions, norm=False)
     drawn = s5.parameters(shape, [torch.Generator().manual_seed(0)])
     p = {name: tensor[0].double() for name, tensor in drawn.items()}

@@ -44,30 +44,30 @@ MAKES_IT = {  # where the tokens hold the products
 
 def measure(run: Run) -> list[Metric]:
     """GD-SSM at its worst seed, the baselines as means over theirs; what holds exactly."""
-    held = entries(run)
-    own = [each for each in held if not each.baseline]
-    given = run.config.model == "1-D"
-    found = [
+    models_of_run = entries(run)
+    own = [entry for entry in models_of_run if not entry.baseline]
+    has_products = run.config.model == "1-D"
+    metrics = [
         _reaches(run, claims.REACHES, own[0], "one"),
-        *(_reaches(run, claims.TWO, each, "two") for each in own[1:]),
+        *(_reaches(run, claims.TWO, entry, "two") for entry in own[1:]),
     ]
-    of_tokens = (claims.PRODUCTS_GIVEN,) if given else claims.SMALL_ONES
+    of_tokens = (claims.PRODUCTS_GIVEN,) if has_products else claims.SMALL_ONES
     for claim in (*claims.STRUGGLE, claims.TRANSFORMER, claims.SOFTMAX, *of_tokens):
-        models = [each for each in held if each.model.id == OF_CLAIM[claim]]
-        found += [_beside_one_step(run, claim, each) for each in models]
-    return [*found, *_exact(run.config)]
+        models = [entry for entry in models_of_run if entry.model.id == OF_CLAIM[claim]]
+        metrics += [_beside_one_step(run, claim, entry) for entry in models]
+    return [*metrics, *_exact(run.config)]
 
 
 def _exact(config: Config) -> list[Metric]:
     """What the setting allows no model to do, computed without a run."""
-    given = config.model == "1-D"
-    found = [Metric(claims.S5_EXACT, exact.of_linear_model(config.f, given))]
-    if not given:
-        found.append(Metric(claims.LINEAR_EXACT, exact.of_linear_attention(config.f)))
-    if not given and config.by_authors:
+    has_products = config.model == "1-D"
+    metrics = [Metric(claims.S5_EXACT, exact.of_linear_model(config.f, has_products))]
+    if not has_products:
+        metrics.append(Metric(claims.LINEAR_EXACT, exact.of_linear_attention(config.f)))
+    if not has_products and config.by_authors:
         share = exact.share_held_by_s5(config.f, config.hidden, config.positions)
-        found.append(Metric(claims.S5_STATE, share))
-    return found
+        metrics.append(Metric(claims.S5_STATE, share))
+    return metrics
 
 
 def _reaches(run: Run, claim: Claim, own: Entry, steps: str) -> Metric:
@@ -86,15 +86,17 @@ def _beside_one_step(run: Run, claim: Claim, of: Entry) -> Metric:
     error = standard_error(off) if np.isfinite(off).all() else None
     reason = ""
     if claim.slack(value) < 0:
-        given = run.config.model == "1-D"
-        reason = seeds_near(run, of) if not near else MAKES_IT.get(claim, "") if given else ""
+        has_products = run.config.model == "1-D"
+        reason = (
+            seeds_near(run, of) if not near else MAKES_IT.get(claim, "") if has_products else ""
+        )
     return Metric(claim, value, error, "" if near else unfinished(run, of), reason, len(off))
 
 
 def unfinished(run: Run, of: Entry) -> str:
     """Why a model cannot be told to be far from one step, with the tasks seen. Empty if it can."""
-    said = undecided(run, of.curve) or at_the_edge(run, of)
-    return f"{of.model.label}: {said} {beside_the_paper(run)}" if said else ""
+    why = undecided(run, of.curve) or at_the_edge(run, of)
+    return f"{of.model.label}: {why} {beside_the_paper(run)}" if why else ""
 
 
 def at_the_edge(run: Run, of: Entry) -> str:

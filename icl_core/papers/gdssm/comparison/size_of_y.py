@@ -18,17 +18,17 @@ BLIND = 1e-3  # a relative change below it is that of the norm's ε
 
 @cache
 def changes(config: Config, bias: bool) -> dict[str, float]:
-    """By a model's id the root mean square of the change of its predictions over theirs, with the
-    weights of the first seed, in float64."""
+    """Return, by a model's id, the root mean square of the change of its predictions over theirs,
+    with the weights of the first seed, in float64."""
     generator = torch.Generator().manual_seed(1)
     tasks = train.tasks(config, PROMPTS, generator).to(torch.float64)
     pairs = tasks.y[:-1]  # (N, n_o, tasks)
     drawn = torch.rand(len(pairs), 1, PROMPTS, generator=generator, dtype=torch.float64)
     factors = LEAST + (MOST - LEAST) * drawn.to(pairs.device)
     scaled = Tasks(tasks.x, torch.cat([factors * pairs, tasks.y[-1:]]))
-    found = {}
+    changes_by_id = {}
     for learner in learners(replace(config, bias=bias)):
-        weights = {name: each.double() for name, each in learner.initial([config.seed]).items()}
-        before, after = (learner.predict(weights, each) for each in (tasks, scaled))
-        found[learner.model.id] = float((after - before).norm() / before.norm())
-    return found
+        weights = {name: tensor.double() for name, tensor in learner.initial([config.seed]).items()}
+        before, after = (learner.predict(weights, prompts) for prompts in (tasks, scaled))
+        changes_by_id[learner.model.id] = float((after - before).norm() / before.norm())
+    return changes_by_id

@@ -18,7 +18,7 @@ from icl_core.training.loop import evaluations
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: what is left of the gain without each of the two ingredients."""
+    """Return what you see: what is left of the gain without each of the two ingredients."""
     return (
         f"Of the gain, {left(run, 'one')} is left without products of tokens, and "
         f"{left(run, 'fixed')} without the product with the query."
@@ -26,8 +26,8 @@ def headline(run: Run, view: View) -> str:
 
 
 def cost(config: Config) -> float:
-    """Giga-operations: what the windows cost a task, forward and back, in training and where it is
-    evaluated."""
+    """Return the giga-operations: what the windows cost a task, forward and back, in training and
+    where it is evaluated."""
     read = len(VARIANTS) * 1.5 * config.N * config.f * (20 + 8 * config.seeds)
     evaluated = len(evaluations(config.steps, *EVALUATIONS)) * WATCHED + 2 * TEST_SET
     return 6 * ((config.batch + 150) * config.steps + evaluated / 3) * read / 1e9

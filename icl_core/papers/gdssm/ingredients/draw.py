@@ -30,7 +30,7 @@ LEFT_OUT = {
 
 
 def ends(run: Run, view: Any) -> Panel:
-    """A bar a layer, with the best that it can do."""
+    """Draw a bar a layer, with the best that it can do."""
     ids = run.names("variants")
     unit = float(run["baseline/zero"][0]) if view.relative else 1.0
     means = [float(run[f"evaluated/{id}"].mean()) / unit for id in ids]
@@ -66,13 +66,13 @@ def ends(run: Run, view: Any) -> Panel:
 
 
 def _marks(labels: list[str], best: list[float]) -> Trace:
-    """A line across each bar at its construction."""
+    """Return a line across each bar at its construction."""
     marker = {"symbol": "line-ew", "size": 34, "line": {"color": INK, "width": 3}}
     return Trace(x=list(labels), y=best, mode="markers", marker=marker, name="its construction")
 
 
 def training(run: Run, view: Any) -> Panel:
-    """The loss of every layer over its training; also of a run that is still going."""
+    """Draw the loss of every layer over its training; also of a run that is still going."""
     x = np.asarray(run.tensors.get("curve/step", [0]))
     ids = run.names("variants") if "names/variants" in run.tensors else []
     rows = {
@@ -105,7 +105,7 @@ def training(run: Run, view: Any) -> Panel:
 
 
 def _trained(run: Run, ids: list[str]) -> str:
-    """Which layers have left predicting zero."""
+    """Return which layers have left predicting zero."""
     if not ids:
         return "Nothing trained yet"
     zero = closed_forms.zero_loss(run.config.f)
@@ -115,7 +115,7 @@ def _trained(run: Run, ids: list[str]) -> str:
 
 
 def table(run: Run, view: Any) -> Panel:
-    """A row a layer: what is taken away, what its state then holds, and what is left."""
+    """Tabulate a row a layer: what is taken away, what its state then holds, and what is left."""
     ids = run.names("variants")
     zero = closed_forms.zero_loss(run.config.f)
     rows = [

@@ -19,7 +19,7 @@ from icl_core.papers.gdssm.shared.closed_forms import KAPPA
 
 
 def loss_share(config: Config, variant: Variant) -> float:
-    """The best loss of a variant's construction over that of predicting zero."""
+    """Return the best loss of a variant's construction over that of predicting zero."""
     f, N = config.f, config.N
     if variant.window == 1 or not variant.reads:
         return 1.0

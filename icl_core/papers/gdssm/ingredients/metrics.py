@@ -10,7 +10,7 @@ from icl_core.statistics import trend
 
 
 def measure(run: Run) -> list[Metric]:
-    """All claims; undecided where a training had not come to its end."""
+    """Measure all claims; they are undecided where a training had not come to its end."""
     without = ("one", "fixed")
     best = max(float(gain_left(run, id).max()) for id in without)
     still = " ".join(filter(None, (unfinished(run, id) for id in without)))
@@ -23,29 +23,31 @@ def measure(run: Run) -> list[Metric]:
 
 
 def gain_left(run: Run, id: str) -> np.ndarray:
-    """The gain over predicting zero as a share of that of one step, on the same tasks, [seeds]."""
+    """Return the gain over predicting zero as a share of that of one step, on the same tasks,
+    [seeds]."""
     zero, one = (float(run[f"baseline/{name}"][0]) for name in ("zero", "one"))
     return (zero - np.asarray(run[f"evaluated/{id}"], float)) / (zero - one)
 
 
 def left(run: Run, id: str) -> str:
-    """The share of the gain that a layer keeps in words, as the mean over seeds."""
+    """Return, in words, the share of the gain that a layer keeps, as the mean over seeds."""
     share = float(gain_left(run, id).mean())
     return "nothing" if abs(share) < COUNTS else percent(share)
 
 
 def worst(run: Run, id: str) -> float:
-    """A layer's loss over that of its construction less 1, of the seed that is farthest off."""
+    """Return a layer's loss over that of its construction less 1, of the seed that is farthest
+    off."""
     away = run[f"evaluated/{id}"] / run[f"constructed/{id}"][0] - 1
     return float(away[np.abs(away).argmax()])
 
 
 def _highest(run: Run, id: str) -> float:
-    """A layer's loss over that of its construction less 1, of the worst seed."""
+    """Return a layer's loss over that of its construction less 1, of the worst seed."""
     return float((run[f"evaluated/{id}"] / run[f"constructed/{id}"][0] - 1).max())
 
 
 def unfinished(run: Run, id: str) -> str:
-    """Why a training does not decide what is claimed of its end; empty if it does."""
+    """Return why a training does not decide what is claimed of its end; empty if it does."""
     matters = COUNTS * float(run["baseline/one"][0])
     return trend.still_falling(run[f"curve/{id}"], matters, run["curve/step"])

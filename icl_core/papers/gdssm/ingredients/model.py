@@ -35,7 +35,7 @@ class Layer(Weights):
 
 
 def initial(config: Config, variant: Variant, seeds: Sequence[int]) -> Layer:
-    """The weights before training, on the CPU, as those of `layer_nd` begin."""
+    """Return the weights before training, on the CPU, as those of `layer_nd` begin."""
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
     k = variant.window
     a = decays(generators, 1)[:, 0]
@@ -49,8 +49,8 @@ def initial(config: Config, variant: Variant, seeds: Sequence[int]) -> Layer:
 
 
 def constructed(config: Config, variant: Variant) -> Layer | None:
-    """The weights that take a step of rate N from as many of the products as the variant has, one
-    seed; None where it has none that knows of the query's label."""
+    """Return the weights that take a step of rate N from as many of the products as the variant
+    has, one seed; None where it has none that knows of the query's label."""
     if variant.window == 1 or not variant.reads:
         return None
     k = variant.window
@@ -62,7 +62,7 @@ def constructed(config: Config, variant: Variant) -> Layer | None:
 
 
 def windows_of(tasks: Tasks, variant: Variant) -> Windows:
-    """What a variant reads of each task, a view."""
+    """Return what a variant reads of each task, a view."""
     tokens = interleaved(tasks)  # (2 N + 1, f, tasks)
     if variant.window == 3:
         return windows(tokens)
@@ -70,7 +70,7 @@ def windows_of(tasks: Tasks, variant: Variant) -> Windows:
 
 
 def forward(weights: Layer, C: Windows) -> Float[Tensor, "seeds f tasks"]:
-    """The prediction of the query's label, without forming a state."""
+    """Return the prediction of the query's label, without forming a state."""
     k, f, tasks = C.shape[1:]
     if weights.q is not None:
         u = torch.einsum("sk,kft->sft", weights.q, C[-1])

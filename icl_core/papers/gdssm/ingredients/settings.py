@@ -63,7 +63,7 @@ VARIANTS = {
 
 
 def variant(id: str) -> Variant:
-    """The one of that id; one that the table does not know is called by its id."""
+    """Return the variant of that id; one that the table does not know is called by its id."""
     return VARIANTS.get(id, Variant(id, id, "not known"))
 
 

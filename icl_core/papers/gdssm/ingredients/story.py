@@ -10,7 +10,7 @@ from icl_core.papers.gdssm.shared.captions import EXAMPLE
 
 
 def _left(run: Run, id: str) -> float:
-    """The share of the gain that a layer keeps, as the mean over seeds."""
+    """Return the share of the gain that a layer keeps, as the mean over seeds."""
     return float(gain_left(run, id).mean())
 
 

@@ -38,20 +38,24 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """
     plan = [
         phases.Phase(
-            id, config.steps, partial(_train, config, each), partial(_curves, id), label=each.label
+            id,
+            config.steps,
+            partial(_train, config, variant),
+            partial(_curves, id),
+            label=variant.label,
         )
-        for id, each in VARIANTS.items()
+        for id, variant in VARIANTS.items()
     ]
-    made = phases.run(plan, progress, _partial_curves)
-    everything = {name: array for each in made.values() for name, array in each.items()}
+    results = phases.run(plan, progress, _partial_curves)
+    everything = {name: array for tensors in results.values() for name, array in tensors.items()}
     known = _beside(config)
     zero = float(known["baseline/zero"][0])
     unused = {"baseline/one": known["constructed/all"], "baseline/zero": np.array([zero])}
-    return {**everything, "names/variants": names(made), **known, **unused}
+    return {**everything, "names/variants": names(results), **known, **unused}
 
 
 def held_out(config: Config, count: int) -> Tasks:
-    """Tasks that no training saw, the same for every seed and variant."""
+    """Return tasks that no training saw, the same for every seed and variant."""
     return _draw(config, count, torch.Generator().manual_seed(2**31 + 17))
 
 
@@ -59,18 +63,18 @@ def _draw(config: Config, count: int, generator: torch.Generator) -> Tasks:
     return sample(config.f, config.N, count, generator).to(device.current_device())
 
 
-def _partial_curves(made: phases.Made) -> dict[str, np.ndarray]:
-    """The curves of the variants trained so far and of the one in training."""
-    curves = {name: array for each in made.values() for name, array in each.items()}
-    longest = max((each["curve/step"] for each in made.values()), key=len)
-    shown = {name: array for name, array in curves.items() if name.startswith("curve/")}
-    return {**shown, "curve/step": longest, "names/variants": names(VARIANTS)}
+def _partial_curves(results: phases.Made) -> dict[str, np.ndarray]:
+    """Return the curves of the variants trained so far and of the one in training."""
+    curves = {name: array for tensors in results.values() for name, array in tensors.items()}
+    longest = max((tensors["curve/step"] for tensors in results.values()), key=len)
+    partial_curves = {name: array for name, array in curves.items() if name.startswith("curve/")}
+    return {**partial_curves, "curve/step": longest, "names/variants": names(VARIANTS)}
 
 
 def _train(
     config: Config, variant: Variant, resumed: Tensors, report: phases.Report
 ) -> dict[str, np.ndarray]:
-    """One training from start to end, or on from `resumed`."""
+    """Train one model from start to end, or on from `resumed`."""
     seeds = range(config.seed, config.seed + config.seeds)
     weights = initial(config, variant, seeds).to(device.current_device())
     at = loop.evaluations(config.steps, *EVALUATIONS)
@@ -81,7 +85,7 @@ def _train(
 
 
 def problem(config: Config, variant: Variant, weights: Layer) -> loop.Problem:
-    """What the loop trains; `weights` change in place, but for a decay that is given."""
+    """Return what the loop trains; `weights` change in place, but for a decay that is given."""
     watched = held_out(config, WATCHED)
     generator = torch.Generator().manual_seed(10_000 + config.seed)
     return loop.Problem(
@@ -99,7 +103,8 @@ def problem(config: Config, variant: Variant, weights: Layer) -> loop.Problem:
 def gradient(
     weights: Layer, variant: Variant, tasks: Tasks
 ) -> tuple[dict[str, Tensor], dict[str, np.ndarray]]:
-    """The gradient of every seed's loss by its own trained weights, and the losses [seeds]."""
+    """Return the gradient of every seed's loss by its own trained weights, and the losses
+    [seeds]."""
     trained = {
         name: tensor
         for name, tensor in weights.tensors().items()
@@ -115,30 +120,30 @@ def gradient(
 
 @torch.no_grad()
 def predict(weights: Layer, tasks: Tasks, variant: Variant) -> Tensor:
-    """The prediction of many tasks, some at a time, (seeds, f, tasks)."""
+    """Return the prediction of many tasks, some at a time, (seeds, f, tasks)."""
     parts = [tasks.part(start, start + PART) for start in range(0, len(tasks), PART)]
     return torch.cat([forward(weights, windows_of(part, variant)) for part in parts], -1)
 
 
 def losses(weights: Layer, tasks: Tasks, variant: Variant) -> np.ndarray:
-    """Half the squared error a coordinate at the query, [seeds]."""
+    """Return half the squared error a coordinate at the query, [seeds]."""
     return loss(predict(weights, tasks, variant), tasks.y[-1]).cpu().numpy()
 
 
 def _beside(config: Config) -> dict[str, np.ndarray]:
-    """What the trained layers are set beside, on the test set and in closed form."""
+    """Return what the trained layers are set beside, on the test set and in closed form."""
     tasks = held_out(config, TEST_SET)
     zero = float(tasks.y[-1].square().mean()) / 2
-    found = {"baseline/zero": zero}
+    levels = {"baseline/zero": zero}
     for id, variant in VARIANTS.items():
-        found[f"constructed/{id}"] = zero - _best_gain(config, variant, tasks)
-        found[f"exact/{id}"] = loss_share(config, variant) * closed_forms.zero_loss(config.f)
-    return {name: np.array([value], np.float32) for name, value in found.items()}
+        levels[f"constructed/{id}"] = zero - _best_gain(config, variant, tasks)
+        levels[f"exact/{id}"] = loss_share(config, variant) * closed_forms.zero_loss(config.f)
+    return {name: np.array([value], np.float32) for name, value in levels.items()}
 
 
 def _best_gain(config: Config, variant: Variant, tasks: Tasks) -> float:
-    """By how much a variant's construction is below predicting zero, at the rate that is best on
-    these tasks: the prediction is linear in it."""
+    """Return by how much a variant's construction is below predicting zero, at the rate that is
+    best on these tasks: the prediction is linear in it."""
     weights = constructed(config, variant)
     if weights is None:
         return 0.0

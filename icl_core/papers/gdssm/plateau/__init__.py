@@ -14,7 +14,7 @@ long a training may last; the curriculum's stages do. The paper says nothing of 
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.gdssm.plateau import claims, draw
-from icl_core.papers.gdssm.plateau.load_run import budget, middle, said
+from icl_core.papers.gdssm.plateau.load_run import budget, in_words, middle
 from icl_core.papers.gdssm.plateau.metrics import measure
 from icl_core.papers.gdssm.plateau.run import EVALUATIONS, compute
 from icl_core.papers.gdssm.plateau.settings import (
@@ -33,19 +33,19 @@ from icl_core.papers.gdssm.shared.sequence_models.train import WATCHED
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: after how many tasks the first model leaves, with and without help."""
+    """Return what you see: after how many tasks the first model leaves, with and without help."""
     id, f = run.names("models")[0], sizes(run.config)[-1]
     paper, both = (float(middle(run, id, each)[-1]) for each in ("paper", "both"))
     most = budget(run)
     return (
-        f"{model(id).label}, f = {f}: leaves zero {said(both, most)} tasks with both helps, "
-        f"{said(paper, most)} without."
+        f"{model(id).label}, f = {f}: leaves zero {in_words(both, most)} tasks with both helps, "
+        f"{in_words(paper, most)} without."
     )
 
 
 def cost(config: Config) -> float:
-    """Giga-operations, forward and back, of trainings that all last to the end; a step of so small
-    a model costs at least a twentieth of one."""
+    """Return the giga-operations, forward and back, of trainings that all last to the end; a step
+    of so small a model costs at least a twentieth of one."""
     total = 0.0
     for f in sizes(config):
         setting = setting_of(config, f, "both")

@@ -15,9 +15,9 @@ from icl_core.papers.gdssm.plateau.load_run import (
     at_least,
     budget,
     curve,
+    in_words,
     label,
     middle,
-    said,
 )
 from icl_core.papers.gdssm.plateau.settings import SHOWN, sizes
 from icl_core.papers.gdssm.shared.sequence_models import model
@@ -28,7 +28,7 @@ APART = 0.06  # of f, between the lines of two recipes, which would lie on each 
 
 
 def until_left(run: Run, view: Any) -> Panel:
-    """A line a recipe and model: the tasks until predicting zero is left, against f."""
+    """Draw a line a recipe and model: the tasks until predicting zero is left, against f."""
     x, most = sizes(run.config), budget(run)
     series, dots, rows = [], [], []
     for id in run.names("models"):
@@ -38,8 +38,10 @@ def until_left(run: Run, view: Any) -> Panel:
             series.append(_line(run, id, recipe, at, np.minimum(tasks, most)))
             dots.append(_seeds(recipe, at, at_least(run, id, recipe)))
             dots.append(_arrows(recipe, at[np.isinf(tasks)], most))
-            rows.append((model(id).label, label(recipe), *(said(each, most) for each in tasks)))
-    lowest = min(float(np.min(each["y"])) for each in dots if len(each["y"]))
+            rows.append(
+                (model(id).label, label(recipe), *(in_words(count, most) for count in tasks))
+            )
+    lowest = min(float(np.min(trace["y"])) for trace in dots if len(trace["y"]))
     limits = (0.7 * lowest, 1.7 * most)
     figure = figures.curves(
         series,
@@ -51,10 +53,10 @@ def until_left(run: Run, view: Any) -> Panel:
         lines=[("all tasks of a training", most, "floor")],
         height=440,
     )
-    figure.add_traces([each for each in dots if len(each["x"])])
+    figure.add_traces([trace for trace in dots if len(trace["x"])])
     figure.update_xaxes(tickvals=x, ticktext=[str(f) for f in x])
-    ticks = [each for each in TICKS if limits[0] <= each <= limits[1]]
-    figure.update_yaxes(tickvals=ticks, ticktext=[f"{each:,}" for each in ticks])
+    ticks = [tick for tick in TICKS if limits[0] <= tick <= limits[1]]
+    figure.update_yaxes(tickvals=ticks, ticktext=[f"{tick:,}" for tick in ticks])
     columns = ["model", "trained", *(f"f = {f}" for f in x)]
     return Panel(
         _title(run),
@@ -77,7 +79,7 @@ def _line(run: Run, id: str, recipe: str, x: np.ndarray, y: np.ndarray) -> Curve
 
 
 def _seeds(recipe: str, x: np.ndarray, tasks: np.ndarray) -> Trace:
-    """A dot a seed; `tasks` is [sizes, seeds]."""
+    """Return a dot a seed; `tasks` is [sizes, seeds]."""
     shade = colour(COLOURS.get(recipe, "floor"))
     return Trace(
         x=np.repeat(x, tasks.shape[1]),
@@ -91,7 +93,7 @@ def _seeds(recipe: str, x: np.ndarray, tasks: np.ndarray) -> Trace:
 
 
 def _arrows(recipe: str, x: np.ndarray, most: int) -> Trace:
-    """Where half of the seeds ended on the plateau."""
+    """Return where half of the seeds ended on the plateau."""
     look = {"symbol": "triangle-up", "size": 14, "color": colour(COLOURS.get(recipe, "floor"))}
     hover = f"{label(recipe)}: not within {most:,} tasks<extra></extra>"
     where = {"x": x.tolist(), "y": [most] * len(x)}
@@ -100,8 +102,8 @@ def _arrows(recipe: str, x: np.ndarray, most: int) -> Trace:
 
 def _title(run: Run) -> str:
     id, most = run.names("models")[0], budget(run)
-    paper, both = (float(middle(run, id, each)[-1]) for each in ("paper", "both"))
-    with_both, without = (_counted(each, most) for each in (both, paper))
+    paper, both = (float(middle(run, id, recipe)[-1]) for recipe in ("paper", "both"))
+    with_both, without = (_counted(tasks, most) for tasks in (both, paper))
     return f"f = {sizes(run.config)[-1]} takes {with_both} tasks with both, {without} without"
 
 
@@ -110,17 +112,18 @@ def _counted(tasks: float, most: int) -> str:
 
 
 def curves_of_one_size(run: Run, view: Any) -> Panel:
-    """The losses of all trainings on one number of features; also of a run that is still going."""
+    """Draw the losses of all trainings on one number of features; also of a run that is still
+    going."""
     f = sizes(run.config)[-1 if view.shown == "largest" else 0]
     series, table, leaving = [], {}, 0
     for id in run.names("models") if "names/models" in run.tensors else []:
         for recipe in run.names("recipes"):
-            found = curve(run, id, recipe, f)
-            if found is not None:
-                tasks, losses = found
-                each = _line(run, id, recipe, tasks, mean_of(losses))
-                series.append(Curve(each.name, each.x, each.y, each.kind, each.dash))
-                table[each.name] = each.y
+            losses_by_task = curve(run, id, recipe, f)
+            if losses_by_task is not None:
+                tasks, losses = losses_by_task
+                line = _line(run, id, recipe, tasks, mean_of(losses))
+                series.append(Curve(line.name, line.x, line.y, line.kind, line.dash))
+                table[line.name] = line.y
                 leaving += int(np.median(np.nanmin(losses, 1)) < 1 - LEFT)  # half of the seeds
     nothing = Curve("none yet", np.array([0.0, 1.0]), np.full(2, np.nan))
     figure = figures.curves(
@@ -133,9 +136,10 @@ def curves_of_one_size(run: Run, view: Any) -> Panel:
     )
     if run.finished:  # the panel beside names the lines
         figure.update_layout(showlegend=False)
-    longest = max((len(each) for each in table.values()), default=0)
+    longest = max((len(column) for column in table.values()), default=0)
     padded = {
-        name: [*each.round(4), *[np.nan] * (longest - len(each))] for name, each in table.items()
+        name: [*column.round(4), *[np.nan] * (longest - len(column))]
+        for name, column in table.items()
     }
     return Panel(
         f"At f = {f}, {leaving} of {len(series)} trainings have left predicting zero",

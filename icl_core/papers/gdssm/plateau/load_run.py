@@ -20,34 +20,36 @@ COLOURS = {
 
 
 def label(recipe: str) -> str:
-    """What a recipe is called; one that the table does not know is called by its id."""
+    """Return what a recipe is called; one that the table does not know is called by its id."""
     return LABELS.get(recipe, recipe)
 
 
 def budget(run: Run) -> int:
-    """The most tasks that a training has seen."""
+    """Return the most tasks that a training has seen."""
     return run.config.steps * run.config.batch
 
 
 def left(run: Run, model: str, recipe: str) -> np.ndarray:
-    """The tasks until predicting zero is left, [sizes, seeds]; infinite where it was not."""
+    """Return the tasks until predicting zero is left, [sizes, seeds]; infinite where it was not."""
     at = run.names("models").index(model), run.names("recipes").index(recipe)
     tasks = run["left/tasks"][:, at[0], at[1]]
     return np.where(np.isnan(tasks), np.inf, tasks)
 
 
 def middle(run: Run, model: str, recipe: str) -> np.ndarray:
-    """Their median over seeds, [sizes]; infinite where half of the seeds had not left."""
+    """Return the median of `left` over seeds, [sizes]; infinite where half of the seeds had not
+    left."""
     return np.median(left(run, model, recipe), 1)
 
 
 def at_least(run: Run, model: str, recipe: str) -> np.ndarray:
-    """The same, with all that were trained on where it was not left: it took at least so many."""
+    """Return `left`, with all tasks that were trained on where it was not left: it took at least so
+    many."""
     return np.minimum(left(run, model, recipe), budget(run))
 
 
 def curve(run: Run, model: str, recipe: str, f: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """The tasks seen [evaluations] and the losses over that of predicting zero [seeds,
+    """Return the tasks seen [evaluations] and the losses over that of predicting zero [seeds,
     evaluations], as far as the training went; None where there is none yet."""
     rows = run.tensors.get(f"curve/{model} {same_training(f, recipe)} {f}")
     if rows is None:
@@ -57,6 +59,6 @@ def curve(run: Run, model: str, recipe: str, f: int) -> tuple[np.ndarray, np.nda
     return tasks, np.asarray(rows)[:, reached] / run["zero"][sizes(run.config).index(f)]
 
 
-def said(tasks: float, most: int) -> str:
-    """A number of tasks in words."""
+def in_words(tasks: float, most: int) -> str:
+    """Return a number of tasks in words."""
     return f"not within {most:,}" if not np.isfinite(tasks) else f"after {tasks:,.0f}"

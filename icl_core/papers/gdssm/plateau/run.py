@@ -56,7 +56,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
 
 
 def _zero(config: Config, f: int) -> float:
-    """The loss of predicting zero."""
+    """Return the loss of predicting zero."""
     return train.levels(setting_of(config, f, "paper"), train.WATCHED)[0]
 
 
@@ -74,7 +74,7 @@ def plan(config: Config) -> list[phases.Phase]:
         resumed: Tensors, report: phases.Report, *, f: int, model: str, recipe: str
     ) -> dict[str, np.ndarray]:
         setting = setting_of(config, f, recipe)
-        learner = next(each for each in learners(setting) if each.model.id == model)
+        learner = next(candidate for candidate in learners(setting) if candidate.model.id == model)
         return until_left(setting, learner, config.learning_rate, resumed, report)
 
     def label(f: int, model: str, recipe: str) -> str:
@@ -112,7 +112,7 @@ def until_left(
 
 
 def problem(setting: Setting, learner: Learner, weights: Parameters, rate: float) -> loop.Problem:
-    """What the loop trains; `weights` change in place."""
+    """Return what the loop trains; `weights` change in place."""
     generator = torch.Generator().manual_seed(20_000 + setting.seed)
     held_out = train.held_out(setting, train.WATCHED)
     gradient = partial(train.gradient, learner, weights, dense=setting.dense)

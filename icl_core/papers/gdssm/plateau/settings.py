@@ -64,17 +64,17 @@ class Config:
 
     @property
     def plain(self) -> bool:
-        """Whether the models are in their plain form."""
+        """Return whether the models are in their plain form."""
         return self.form == "plain"
 
     @property
     def by_authors(self) -> bool:
-        """Whether they are as their authors build them."""
+        """Return whether they are as their authors build them."""
         return self.form == "authors"
 
 
 def sizes(config: Config) -> list[int]:
-    """The numbers of features, the smallest first, each once. Raises `BadSetting`."""
+    """Return the numbers of features, the smallest first, each once. Raises `BadSetting`."""
     asked = numbers("features", config.features, 1, MOST_SIZES, 1, MOST_FEATURES)
     if any(f != int(f) for f in asked):
         raise BadSetting(f"features must be whole numbers, got {config.features!r:.60}")
@@ -82,7 +82,8 @@ def sizes(config: Config) -> list[int]:
 
 
 def chosen_models(config: Config) -> tuple[str, ...]:
-    """The ids of the models that are trained, in the order of the table. Raises `BadSetting`."""
+    """Return the ids of the models that are trained, in the order of the table. Raises
+    `BadSetting`."""
     asked = pieces(config.models.lower())
     unknown = [name for name in asked if name not in BASELINES]
     if unknown or not asked:
@@ -92,7 +93,7 @@ def chosen_models(config: Config) -> tuple[str, ...]:
 
 
 def setting_of(config: Config, f: int, recipe: str) -> Setting:
-    """How the models are trained on so many features."""
+    """Return how the models are trained on so many features."""
     curriculum, dense = RECIPES[recipe]
     shared = {
         name: getattr(config, name)
@@ -102,7 +103,7 @@ def setting_of(config: Config, f: int, recipe: str) -> Setting:
 
 
 def same_training(f: int, recipe: str) -> str:
-    """The recipe that trains alike: with one or two features a curriculum has no stage."""
+    """Return the recipe that trains alike: with one or two features a curriculum has no stage."""
     if f > 2:
         return recipe
     return {"curriculum": "paper", "both": "dense"}.get(recipe, recipe)

@@ -6,7 +6,7 @@ import numpy as np
 
 from icl_core.contract.experiment import Run
 from icl_core.contract.story import HEADLINE, Beat, Question, Story, Task, Try
-from icl_core.papers.gdssm.plateau.load_run import budget, label, middle, said
+from icl_core.papers.gdssm.plateau.load_run import budget, in_words, label, middle
 from icl_core.papers.gdssm.plateau.settings import Config, sizes
 from icl_core.papers.gdssm.shared.captions import EXAMPLE
 from icl_core.papers.gdssm.shared.sequence_models import model
@@ -27,13 +27,14 @@ def _first(run: Run) -> str:
 
 
 def _grows(run: Run, view: Any) -> int:
-    """By how many times as many tasks the largest f takes as the smallest, as the paper trains."""
+    """Return by how many times as many tasks the largest f takes as the smallest, as the paper
+    trains."""
     tasks = middle(run, _first(run), "paper")
     return int(np.digitize(tasks[-1] / tasks[0], (1.2, 3.0)))
 
 
 def _said_of(run: Run, recipe: str, place: int) -> str:
-    return said(float(middle(run, _first(run), recipe)[place]), budget(run))
+    return in_words(float(middle(run, _first(run), recipe)[place]), budget(run))
 
 
 def _grows_said(run: Run, view: Any) -> str:
@@ -45,14 +46,14 @@ def _grows_said(run: Run, view: Any) -> str:
 
 
 def _best(run: Run, view: Any) -> int:
-    """Which recipe takes the fewest tasks at the largest f."""
+    """Return which recipe takes the fewest tasks at the largest f."""
     tasks = [middle(run, _first(run), recipe)[-1] for recipe in RECIPE_ORDER]
     return int(np.argmin(tasks))
 
 
 def _best_said(run: Run, view: Any) -> str:
-    told = "; ".join(f"{label(each)}: {_said_of(run, each, -1)}" for each in RECIPE_ORDER)
-    return f"At f = {sizes(run.config)[-1]}: {told} tasks."
+    counts = "; ".join(f"{label(recipe)}: {_said_of(run, recipe, -1)}" for recipe in RECIPE_ORDER)
+    return f"At f = {sizes(run.config)[-1]}: {counts} tasks."
 
 
 def _curves(run: Run, view: Any) -> str:

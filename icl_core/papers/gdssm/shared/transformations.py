@@ -86,12 +86,12 @@ def departures(predict: Predict, tasks: Tasks, seed: int = 0) -> dict[str, float
     """
     answer = predict(tasks)
     shares: dict[str, float] = {}
-    for each in TRANSFORMATIONS:
-        if each.several and tasks.y.shape[1] == 1:
+    for transformation in TRANSFORMATIONS:
+        if transformation.several and tasks.y.shape[1] == 1:
             continue
-        changed, wanted = each.change(tasks, torch.Generator().manual_seed(seed))
-        right = wanted(answer)
-        shares[each.id] = float((predict(changed) - right).norm() / right.norm())
+        changed, expected = transformation.change(tasks, torch.Generator().manual_seed(seed))
+        right = expected(answer)
+        shares[transformation.id] = float((predict(changed) - right).norm() / right.norm())
     return shares
 
 

@@ -33,8 +33,8 @@ NEAR = 1.05  # times the loss of a rule as written that counts as that rule
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: how many trained rules are there at the step shown, and what the delta rule
-    loses."""
+    """Return what you see: how many trained rules are there at the step shown, and what the delta
+    rule loses."""
     exact, trained = over_one_step(run), trained_at_step(run, view).mean(1)
     there = sum(bool(a <= NEAR * b) for a, b in zip(trained, exact, strict=True))
     delta = number_text(float(trained[place(run, "delta")]), 2)
@@ -45,8 +45,9 @@ def headline(run: Run, view: View) -> str:
 
 
 def cost(config: Config) -> float:
-    """Giga-operations, forward and back: per pair and seed some ten products of the state's size,
-    for every rule; a step of so small a training costs at least a twentieth of one."""
+    """Return the giga-operations, forward and back: per pair and seed some ten products of the
+    state's size, for every rule; a step of so small a training costs at least a twentieth of
+    one."""
     state = config.N * config.seeds * config.f**2 * 10 / 1e9
     evaluated = len(evaluations(config.steps, 5, 30)) * WATCHED + TEST_SET
     a_rule = config.steps * 0.03 + 6 * state * (config.steps * config.batch + evaluated / 3)

@@ -29,8 +29,8 @@ ONE_MATRIX = tuple(id for id, rule in rules.RULES.items() if len(rule.matrices) 
 
 
 def measure(run: Run) -> list[Metric]:
-    """Of the rules as written, exact or over prompts; of the trained ones, the worst seed, or a
-    mean over seeds."""
+    """Measure the claims: of the rules as written, exact or over prompts; of the trained ones, the
+    worst seed, or a mean over seeds."""
     trained, config = trained_over_one_step(run), run.config
     ratio = run["evaluated/trained"] / run["evaluated/constructed"][:, None] - 1
     single = [place(run, id) for id in ONE_MATRIX]

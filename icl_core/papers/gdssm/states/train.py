@@ -49,7 +49,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     results = phases.run(plan(config), progress, lambda results: _curves(results))
     kept = [results[id] for id in RULES]
     stacked = {
-        f"{kind}/{name}": np.stack([each[f"{kind}/{name}"] for each in kept], axis)
+        f"{kind}/{name}": np.stack([one[f"{kind}/{name}"] for one in kept], axis)
         for kind, axis in (("snapshot", 1), ("final", 0))
         for name in WEIGHTS
     }
@@ -58,8 +58,8 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
         **_curves(results),
         "snapshot/step": kept[0]["snapshot/step"],
         **stacked,
-        "evaluated/trained": np.stack([each["evaluated/trained"] for each in kept]),
-        "evaluated/constructed": np.stack([each["evaluated/constructed"] for each in kept]),
+        "evaluated/trained": np.stack([one["evaluated/trained"] for one in kept]),
+        "evaluated/constructed": np.stack([one["evaluated/constructed"] for one in kept]),
         **exact(config),
     }
 
@@ -97,14 +97,14 @@ def _train(
         resumed,
         report,
     )
-    shown = loop.spread([np.log1p(np.array(state.curve["step"], float))])
+    snapshots = loop.spread([np.log1p(np.array(state.curve["step"], float))])
     tasks = _tasks(config, TEST_SET, torch.Generator().manual_seed(2**31 + 17))
-    built = _moved(window.constructed(rule, tuned(rule, config)))
+    constructed = _moved(window.constructed(rule, tuned(rule, config)))
     return {
         **state.curves(),
-        **_filled(state.snapshot_arrays(shown), config.seeds, len(shown)),
+        **_filled(state.snapshot_arrays(snapshots), config.seeds, len(snapshots)),
         "evaluated/trained": _losses(rule, weights, tasks),
-        "evaluated/constructed": _losses(rule, built, tasks)[0],
+        "evaluated/constructed": _losses(rule, constructed, tasks)[0],
     }
 
 
@@ -187,12 +187,12 @@ def exact(config: Config) -> dict[str, np.ndarray]:
         for name, scaled in (("fixed", False), ("scaled", True))
     }
     zero = closed_forms.zero_loss(f)
-    found = {
-        **{f"tuned/{name}": [each.get(name, np.nan) for each in own.values()] for name in SETTINGS},
+    settings_by_name = {
+        **{f"tuned/{name}": [one.get(name, np.nan) for one in own.values()] for name in SETTINGS},
         "tokens/share": tokens,
         "drift/at": drifts,
         "drift/share": [*(losses for _, losses in every.values()), kalman],
-        "drift/decay": [[each.get("decay", 1.0) for each in row] for row, _ in every.values()],
+        "drift/decay": [[one.get("decay", 1.0) for one in row] for row, _ in every.values()],
         "batches/share": [expected.in_batches(f, N, b + 1)[1] for b in range(N)],
         "imitation/rate": SHRUNK,
         **{f"imitation/{name}": row for name, row in distances.items()},
@@ -200,7 +200,7 @@ def exact(config: Config) -> dict[str, np.ndarray]:
         "baseline/two": [closed_forms.two_steps_free(f, N).loss / zero],
         "baseline/zero": [zero],
     }
-    return {name: np.array(value) for name, value in found.items()}
+    return {name: np.array(value) for name, value in settings_by_name.items()}
 
 
 def _over_drifts(
@@ -212,8 +212,8 @@ def _over_drifts(
         return [settings for settings, _ in both], [loss for _, loss in both]
     settings = [expected.tuned(rule, f, N, at) for at in drifts]
     losses = [
-        float(expected.traced(rule, each, f, N, at)[-1])
-        for each, at in zip(settings, drifts, strict=True)
+        float(expected.traced(rule, tuned_settings, f, N, at)[-1])
+        for tuned_settings, at in zip(settings, drifts, strict=True)
     ]
     return settings, losses
 

@@ -37,7 +37,7 @@ def initial(rule: Rule, N: int, seeds: Sequence[int]) -> Weights:
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
 
     def normal(std: float) -> Tensor:
-        return torch.stack([std * torch.randn(3, generator=each) for each in generators])
+        return torch.stack([std * torch.randn(3, generator=generator) for generator in generators])
 
     has_free_key = rule.id in ("unit", "gated")
     weights = {
@@ -49,7 +49,7 @@ def initial(rule: Rule, N: int, seeds: Sequence[int]) -> Weights:
     if "rate" in rule.settings:
         weights["rate"] = torch.full((len(seeds),), first)
     if "decay" in rule.settings:
-        uniform = [torch.rand((), generator=each) for each in generators]
+        uniform = [torch.rand((), generator=generator) for generator in generators]
         weights["decay"] = 0.95 + 0.05 * torch.stack(uniform)
     if "ridge" in rule.settings:
         weights["ridge"] = torch.full((len(seeds),), math.log(FIRST_RIDGE))
@@ -100,15 +100,15 @@ def as_written(rule: Rule, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     key, value, query = (weights[name] for name in POINTS)
     c, d, e = key[:, 0], value[:, 1], query[:, 2]
     window = torch.stack((key / c[:, None], value / d[:, None], query / e[:, None]), 1)
-    found = settings_of(rule, weights)
+    numbers = settings_of(rule, weights)
     if rule.id in ("sum", "decayed"):
-        found["rate"] = found["rate"] * c * d * e
-        return {"window": window, **found, "gain": torch.ones_like(c)}
+        numbers["rate"] = numbers["rate"] * c * d * e
+        return {"window": window, **numbers, "gain": torch.ones_like(c)}
     if rule.id in ("delta", "longhorn"):
-        found["rate"] = found["rate"] * c**2
-    if "ridge" in found:
-        found["ridge"] = found["ridge"] / c**2
-    return {"window": window, **found, "gain": d * e / c}
+        numbers["rate"] = numbers["rate"] * c**2
+    if "ridge" in numbers:
+        numbers["ridge"] = numbers["ridge"] / c**2
+    return {"window": window, **numbers, "gain": d * e / c}
 
 
 def draw(f: int, N: int, tasks: int, generator: torch.Generator, drift: float) -> Tasks:

@@ -18,14 +18,14 @@ LOWEST = 10.0 ** EXPONENTS[0]
 
 
 def applies(config: Config) -> bool:
-    """Whether the models have a read-in that may have a bias."""
+    """Return whether the models have a read-in that may have a bias."""
     return config.by_authors
 
 
 def size_of_y(run: Run, view: Any) -> Panel:
-    """A row a model: the change of its prediction without a bias and with one."""
+    """Draw a row a model: the change of its prediction without a bias and with one."""
     without, having = changes(run.config, False), changes(run.config, True)
-    models = [each.model for each in entries(run) if each.baseline and each.model.id in without]
+    models = [entry.model for entry in entries(run) if entry.baseline and entry.model.id in without]
     rows = [(model, without[model.id], having[model.id]) for model in models]
     blind = [model.short for model, before, _ in rows if before < BLIND]
     counted = f"{len(blind)} of {len(rows)} models cannot see how large y is"
@@ -48,7 +48,7 @@ def size_of_y(run: Run, view: Any) -> Panel:
 
 
 def _why(blind: list[str], still: int) -> str:
-    """Why some models see no size, and whether a bias helps all of them."""
+    """Return why some models see no size, and whether a bias helps all of them."""
     return (
         " A norm behind a read-in without a bias gives the same for y and for 3 y, so that the "
         f"open symbols of {_listed(blind)} lie at the left: such a model cannot take the step, "
@@ -59,17 +59,17 @@ def _why(blind: list[str], still: int) -> str:
 
 
 def _abbreviated(label: str) -> str:
-    """A model's label as it fits beside a row."""
+    """Return a model's label as it fits beside a row."""
     return label.replace(" transformer", " transf.").removesuffix(" layer").removesuffix(" layers")
 
 
 def _listed(names: list[str]) -> str:
-    """Names in a sentence."""
+    """Return names in a sentence."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _rows(rows: list[tuple[Any, float, float]]) -> Figure:
-    """The first model on top; a line joins its two symbols."""
+    """Draw the first model on top; a line joins its two symbols."""
     figure = Figure([], layout(110 + 34 * len(rows), {"l": 150}, showlegend=False))
     for place, (model, before, after) in enumerate(rows):
         ends = np.maximum([before, after], LOWEST)

@@ -27,7 +27,7 @@ BUILT = "GD-SSM, as constructed"
 
 @torch.no_grad()
 def symmetries(run: Run, view: Any) -> Panel:
-    """The departures of every model with random weights, and of the construction."""
+    """Draw the departures of every model with random weights, and of the construction."""
     config = run.config
     n_o = 1 if config.model == "1-D" else config.f
     generator = torch.Generator().manual_seed(2**31 + 23)

@@ -21,7 +21,7 @@ SPREAD = 0.3  # of a row's height to either side, over which its dots are spread
 
 
 def strip(run: Run, view: Any) -> Panel:
-    """A row a model and a dot a seed, with the median and its exact interval."""
+    """Draw a row a model and a dot a seed, with the median and its exact interval."""
     rows = [losses_of(run, id) for id in FIGURE_4B]
     middles = [float(np.median(losses)) for losses in rows]
     ends = [median.interval(losses) or (float("nan"),) * 2 for losses in rows]
@@ -55,7 +55,7 @@ def strip(run: Run, view: Any) -> Panel:
 
 
 def _compared(run: Run, id: str) -> str:
-    """Where the trained layers of a pair stand, in the median over pairs of seeds."""
+    """Return where the trained layers of a pair stand, in the median over pairs of seeds."""
     away = float(np.median(ratios(run, f"{id} trained", id)))
     return f"{percent(abs(away))} {'above' if away > 0 else 'below'}"
 

@@ -38,7 +38,7 @@ SIZES = "each y times its own factor"
 
 
 def table(run: Run, view: Any) -> Panel:
-    """Every rule with its equation, its state, its settings and its losses."""
+    """Tabulate every rule with its equation, its state, its settings and its losses."""
     exact, trained = over_one_step(run), trained_over_one_step(run).mean(1)
     f = run.config.f
     rows = [
@@ -75,16 +75,16 @@ def _settings(run: Run, rule: Rule) -> str:
     """Return the best settings of a rule in words."""
     signs = SIGNS | ({"rate": "β"} if rule.id == "longhorn" else {})
     signs |= {"decay": "γ"} if rule.id == "squares" else {}
-    found = tuned_of(run, rule.id)
+    settings = tuned_of(run, rule.id)
     return ", ".join(
         f"{signs[name]} = {number_text(value, 3)}"
-        for name, value in found.items()
+        for name, value in settings.items()
         if name != "gain" or abs(value - 1) > 0.02
     )
 
 
 def decays(run: Run, view: Any) -> Panel:
-    """The best decay of each rule that has one against the drift, with the trained one."""
+    """Draw the best decay of each rule that has one against the drift, with the trained one."""
     at = run["drift/at"]
     last = len(run["snapshot/step"]) - 1
     series = [
@@ -109,14 +109,14 @@ def decays(run: Run, view: Any) -> Panel:
         "hold of old pairs is not corrected by new ones. (Least squares is searched in steps of "
         "0.05.) Dots are trained rules, one a seed.",
         figure,
-        data=pd.DataFrame({"drift": at} | {each.name: each.y for each in series}).round(4),
+        data=pd.DataFrame({"drift": at} | {curve.name: curve.y for curve in series}).round(4),
     )
 
 
 @torch.no_grad()
 def symmetries(run: Run, view: Any) -> Panel:
-    """How far each rule, with its best settings, is from answering as it should when the prompt is
-    changed."""
+    """Draw how far each rule, with its best settings, is from answering as it should when the
+    prompt is changed."""
     f, N = run.config.f, run.config.N
     generator = torch.Generator().manual_seed(2**31 + 23)
     tasks = sample(f, N, TASKS, generator).to(torch.float64)
@@ -146,8 +146,8 @@ def _changes(rule: Rule, settings: expected.Tuned, tasks: Tasks) -> dict[str, st
         state = rules.after(rule, tasks.x[:-1], tasks.y[:-1], settings)
         return settings["gain"] * rules.predict(rule, state, tasks.x[-1], settings)
 
-    named = {each.id: each.name for each in TRANSFORMATIONS}
-    shares = {named[id]: share for id, share in departures(predict, tasks).items()}
+    names_by_id = {transformation.id: transformation.name for transformation in TRANSFORMATIONS}
+    shares = {names_by_id[id]: share for id, share in departures(predict, tasks).items()}
     shares[SIZES] = response_to_sizes(predict, tasks)
     return {"rule": rule.name} | {
         name: 0.0 if share < ROUNDING else share for name, share in shares.items()
@@ -155,10 +155,10 @@ def _changes(rule: Rule, settings: expected.Tuned, tasks: Tasks) -> dict[str, st
 
 
 def training(run: Run, view: Any) -> Panel:
-    """The loss of every trained rule against the step; also of a run that is still going."""
+    """Draw the loss of every trained rule against the step; also of a run that is still going."""
     x = np.asarray(run.tensors.get("curve/step", [0]))
-    held = {id: run.tensors[f"curve/{id}"] for id in RULES if f"curve/{id}" in run.tensors}
-    series = [Curve(SHORT[id], x, rows, *STYLES[id]) for id, rows in held.items()]
+    curves = {id: run.tensors[f"curve/{id}"] for id in RULES if f"curve/{id}" in run.tensors}
+    series = [Curve(SHORT[id], x, rows, *STYLES[id]) for id, rows in curves.items()]
     ends = {curve.name: float(curve.mean()[-1]) for curve in series}
     best = min(ends, key=lambda name: ends[name], default="")
     return Panel(
@@ -173,5 +173,5 @@ def training(run: Run, view: Any) -> Panel:
             "training step",
             "loss at the query",
         ),
-        data=pd.DataFrame({"step": x} | {each.name: each.mean() for each in series}).round(5),
+        data=pd.DataFrame({"step": x} | {curve.name: curve.mean() for curve in series}).round(5),
     )

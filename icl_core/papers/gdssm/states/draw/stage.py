@@ -28,7 +28,8 @@ LIMIT = 1.5  # of the scale of coefficients, however large a quotient is before 
 
 
 def losses(run: Run, view: Any) -> Panel:
-    """What every rule loses over one step of gradient descent, and the trained one at the step."""
+    """Draw what every rule loses over one step of gradient descent, and the trained one at the
+    step."""
     exact, trained = over_one_step(run), trained_at_step(run, view).mean(1)
     labels = [SHORT[rule.id] for rule in rules_of(run)]
     top = 1.1 * max(1.0, float(exact.max()))
@@ -60,7 +61,7 @@ def losses(run: Run, view: Any) -> Panel:
 
 
 def window(run: Run, view: Any) -> Panel:
-    """The coefficients of the trained rule beside the construction's."""
+    """Draw the coefficients of the trained rule beside the construction's."""
     id, rule = view.rule, RULES[view.rule]
     row = min(view.seed_shown, run.config.seeds) - 1
     written = written_at(run, id, run.snapshot_at(view))
@@ -77,7 +78,7 @@ def window(run: Run, view: Any) -> Panel:
             "as written": [settings[name] for name in numbers],
         }
     ).round(4)
-    said = ", ".join(
+    differences = ", ".join(
         f"{name} {number_text(a, 2)} ({number_text(b, 2)})"
         for name, a, b in table.itertuples(index=False)
     )
@@ -90,12 +91,12 @@ def window(run: Run, view: Any) -> Panel:
         "empty. Choose another rule under View.",
         figures.small_maps(maps, (PARTS, WINDOW), ("", ""), "coefficient", LIMIT, written=True),
         data=table,
-        note=f"Trained, and as written in brackets: {said}.",
+        note=f"Trained, and as written in brackets: {differences}.",
     )
 
 
 def tokens(run: Run, view: Any) -> Panel:
-    """What every rule loses after each pair."""
+    """Draw what every rule loses after each pair."""
     share = run["tokens/share"]
     x = np.arange(share.shape[1])
     series = [
@@ -112,15 +113,15 @@ def tokens(run: Run, view: Any) -> Panel:
         "that corrects can use each pair in full. The dotted line is the Kalman filter, which "
         "is given ρ: no rule can lose less.",
         figure,
-        data=pd.DataFrame({"pairs": x} | {each.name: each.y for each in series}).round(4),
+        data=pd.DataFrame({"pairs": x} | {curve.name: curve.y for curve in series}).round(4),
     )
 
 
 def batches(run: Run, view: Any) -> Panel:
-    """Gradient descent over the pairs in batches, from the delta rule to one step."""
+    """Draw gradient descent over the pairs in batches, from the delta rule to one step."""
     ratio = run["batches/share"] / run["baseline/one"]
     b = np.arange(1, len(ratio) + 1)
-    shown = min(view.pairs_a_batch, len(b))
+    batch_size = min(view.pairs_a_batch, len(b))
     two = float(run["baseline/two"][0] / run["baseline/one"][0])
     figure = figures.curves(
         [Curve("in batches", b, ratio, "construction", markers=True)],
@@ -128,11 +129,11 @@ def batches(run: Run, view: Any) -> Panel:
         "loss over one step",
         lines=[("one step", 1.0, "gradient descent"), ("two steps", two, "floor")],
         y_range=(0, 1.12),
-        at=shown,
+        at=batch_size,
     )
-    left = number_text(float(ratio[shown - 1]), 3)
+    left = number_text(float(ratio[batch_size - 1]), 3)
     return Panel(
-        f"Batches of {shown} pair{'s' * (shown > 1)} lose {left} of one step",
+        f"Batches of {batch_size} pair{'s' * (batch_size > 1)} lose {left} of one step",
         "Gradient descent that uses each pair once, in batches of b, at the best rate of each b; W "
         "does not drift here. At the left, b = 1, it is the delta rule; at the right, b = N, the "
         "GD-SSM's single step. Between them is test-time training (TTT). Two steps on all pairs "
@@ -143,7 +144,7 @@ def batches(run: Run, view: Any) -> Panel:
 
 
 def drift(run: Run, view: Any) -> Panel:
-    """What every rule loses against the drift, tuned at each."""
+    """Draw what every rule loses against the drift, tuned at each."""
     at, share = run["drift/at"], run["drift/share"]
     ids = [*run.names("rules"), KALMAN.id]
     series = [Curve(SHORT[id], at, row, *STYLES[id]) for id, row in zip(ids, share, strict=True)]
@@ -159,5 +160,5 @@ def drift(run: Run, view: Any) -> Panel:
         "is best and a gate is idle. With drift old pairs are wrong by now: the decayed sum leaves "
         "the sum, the gated delta rule the delta rule. Dotted is the best possible.",
         figures.seated(figure, figures.HALF),
-        data=pd.DataFrame({"drift": at} | {each.name: each.y for each in series}).round(4),
+        data=pd.DataFrame({"drift": at} | {curve.name: curve.y for curve in series}).round(4),
     )
