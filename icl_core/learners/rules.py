@@ -154,8 +154,10 @@ def _one_rate(key: Tensor, settings: Settings) -> Tensor | float:
 
 
 def _unit_key(key: Tensor, settings: Settings) -> Tensor | float:
-    """Return the rate over |k|²: the step of a key and a value that are both divided by |k|."""
-    return _wide(settings["rate"], 2) / key.square().sum(-2, keepdim=True)
+    """Return the rate over |k|²: the step of a key and a value that are both divided by |k|; 0 for
+    a key of 0."""
+    length = key.square().sum(-2, keepdim=True)
+    return torch.where(length > 0, _wide(settings["rate"], 2) / length, 0.0)
 
 
 def _implicit(key: Tensor, settings: Settings) -> Tensor | float:

@@ -68,12 +68,12 @@ def losses_of_pairs(
 
 def _best_rate(form: Moments, steps: int) -> float:
     loss = partial(_loss, gradient_descent, form, steps)
-    return math.exp(_minimise(loss, [_log_rates(form)], [401])[0])
+    return math.exp(minimise(loss, [_log_rates(form)], [401])[0])
 
 
 def _best_pair(method: Callable[..., Tensor], form: Moments, steps: int) -> tuple[float, float]:
     loss = partial(_loss, method, form, steps)
-    log_rate, beta = _minimise(loss, [_log_rates(form), (0.0, LARGEST_BETA)], [97, 49])
+    log_rate, beta = minimise(loss, [_log_rates(form), (0.0, LARGEST_BETA)], [97, 49])
     plain = math.log(_best_rate(form, steps))  # with beta 0
     settings = torch.tensor([[log_rate, beta], [plain, 0.0]], dtype=torch.float64)
     pair_loss, plain_loss = loss(settings).tolist()
@@ -111,15 +111,23 @@ def _loss(
     return ((c @ form.G) * c).sum(1).nan_to_num(nan=torch.inf)
 
 
-def _minimise(loss: Callable[[Tensor], Tensor], box: Box, points: list[int]) -> list[float]:
-    """Return the point of `box` with the least loss, by a search on grids that become finer.
+def minimise(
+    loss: Callable[[Tensor], Tensor],
+    box: Box,
+    points: list[int],
+    rounds: int = ROUNDS,
+    finer: int = FINER,
+) -> list[float]:
+    """Return the point of `box` with the least loss, by a search on `rounds` grids that become
+    finer.
 
     `points` is the number of points per axis in the first grid, which must be fine enough to show
-    where the least loss is.
+    where the least loss is; the others have `finer`. `loss` takes settings [settings, axes] and
+    returns a loss for each.
     """
     best = [0.0]
     grid_box = box
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         axes = [
             torch.linspace(*ends, count, dtype=torch.float64)
             for ends, count in zip(grid_box, points, strict=True)
@@ -135,5 +143,5 @@ def _minimise(loss: Callable[[Tensor], Tensor], box: Box, points: list[int]) -> 
             (max(low, centre - width), min(high, centre + width))
             for (low, high), centre, width in zip(box, best, reach, strict=True)
         ]
-        points = [FINER] * len(box)
+        points = [finer] * len(box)
     return best

@@ -1,0 +1,181 @@
+"""Learners of linear regression that need no training: classical methods, which solve for the
+weights anew after every pair, and update rules, which keep a state (`rules`).
+
+After every pair each of them has weights ŵ, and answers a query x by ⟨ŵ, x⟩. With
+
+    S = 1/n ∑ x xᵀ,  b = 1/n ∑ y x,
+
+sums over the pairs read and n the length of home's prompts, a method is a function of S and b, and
+a rule is one of the pairs in their order. Most of them are linear in the labels. The settings of
+each, such as its learning rate, are those with the least error after n pairs on prompts of its home
+(`tuning`).
+
+Covariates are x [pairs, d, prompts]. Labels are [pairs, sets, prompts]: several sets of labels for
+the same covariates are several problems. Weights are [sets, d, prompts], of all lengths
+[lengths, sets, d, prompts] from 0 to all pairs.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from icl_core.learners import rules
+from icl_core.learners.home import Home, Prompts
+from icl_core.learners.rules import RULES
+from icl_core.learners.solvers import Conjugate, Grams, conjugate_gradient
+
+Settings = Mapping[str, float]
+Covariates = Float[Tensor, "pairs d prompts"]
+Labels = Float[Tensor, "pairs sets prompts"]
+Weights = Float[Tensor, "lengths sets d prompts"]
+# Of S and b [d, sets, prompts], the settings, home and the number of steps to weights like b.
+Method = Callable[[Grams, Tensor, Settings, Home, int], Tensor]
+RANK = 1e-12  # eigenvalues below this share of the largest one are zero
+METHODS, STATES = "solves anew after every pair", "keeps a state"
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A learner that needs no training.
+
+    id         its name in files
+    name       its name for people
+    short      its name in a legend
+    family     METHODS or STATES
+    equation   what it does, as text
+    settings   the names of its settings, in the order of `box`
+    box        the range of each setting that is searched, in natural logarithms if `log`
+    log        whether each setting is searched by factors
+    method     of a method, the function that solves; None for a rule
+    rule       of a rule, its id in `rules.RULES`
+    whitens    whether it reads Σ^(-1/2) x, with what is known of home's Σ, and so steps along
+               Σ⁻¹ times the gradient
+    linear     whether it is linear in the labels
+    """
+
+    id: str
+    name: str
+    short: str
+    family: str
+    equation: str
+    settings: tuple[str, ...] = ()
+    box: tuple[tuple[float, float], ...] = ()
+    log: tuple[bool, ...] = ()
+    method: Method | None = None
+    rule: str = ""
+    whitens: bool = False
+    linear: bool = True
+
+
+def weights(
+    learner: Learner,
+    prompts: Prompts,
+    settings: Settings,
+    home: Home,
+    steps: int,
+    every: bool = True,
+) -> Float[Tensor, "lengths d prompts"]:
+    """Return ŵ after 0, 1, … all pairs of every prompt, or after all pairs alone; `steps` are those
+    of iterative methods."""
+    return solve(learner, prompts.x, prompts.y[:, None], settings, home, steps, every)[:, 0]
+
+
+def solve(
+    learner: Learner,
+    x: Covariates,
+    y: Labels,
+    settings: Settings,
+    home: Home,
+    steps: int,
+    every: bool = True,
+) -> Weights:
+    """Return the weights for several sets of labels after 0, 1, … all pairs, or after all pairs
+    alone. With x as the labels they are the columns of the matrix M with ŵ = M w*, of a learner
+    that is linear in the labels."""
+    if learner.whitens:
+        scale = home.known_variances().rsqrt()[:, None]  # [d, 1]
+        return scale * _without_whitening(learner, scale * x, y, settings, home, steps, every)
+    return _without_whitening(learner, x, y, settings, home, steps, every)
+
+
+def _without_whitening(
+    learner: Learner,
+    x: Covariates,
+    y: Labels,
+    settings: Settings,
+    home: Home,
+    steps: int,
+    every: bool,
+) -> Weights:
+    if learner.method is None:
+        return _by_rule(learner.rule, x, y, settings, every)
+    S, b = sums(x, y, home.n, every)  # [lengths, d, d, prompts], [lengths, sets, d, prompts]
+    lengths, _, d, prompts = S.shape
+    # Lengths become prompts, since a method treats each prompt by itself.
+    S = S.permute(1, 2, 0, 3).reshape(d, d, lengths * prompts)
+    b = b.permute(2, 1, 0, 3).reshape(d, y.shape[1], lengths * prompts)
+    solution = learner.method(S, b, settings, home, steps)
+    return solution.reshape(d, y.shape[1], lengths, prompts).permute(2, 1, 0, 3)
+
+
+def _by_rule(rule_id: str, x: Covariates, y: Labels, settings: Settings, every: bool) -> Weights:
+    rule = RULES[rule_id]
+    _, d, prompts = x.shape
+    state = rule.start(x.new_zeros(d, prompts), x.new_zeros(y.shape[1], prompts))
+    matrices = [rules.matrix(rule, state, settings)]
+    for key, value in zip(x, y, strict=True):
+        state = rule.update(state, key, value, settings)
+        if every:
+            matrices.append(rules.matrix(rule, state, settings))
+    return torch.stack(matrices) if every else rules.matrix(rule, state, settings)[None]
+
+
+def sums(x: Covariates, y: Labels, n: int, every: bool = True) -> tuple[Tensor, Tensor]:
+    """Return S [lengths, d, d, prompts] and b [lengths, sets, d, prompts] after 0, 1, … all pairs,
+    or after all pairs alone; empty sums are zero."""
+    products = x[:, :, None] * x[:, None]  # [pairs, d, d, prompts]
+    labelled = y[:, :, None] * x[:, None]  # [pairs, sets, d, prompts]
+    if not every:
+        return products.sum(0, keepdim=True) / n, labelled.sum(0, keepdim=True) / n
+    zero = products.new_zeros(1, *products.shape[1:])
+    none = labelled.new_zeros(1, *labelled.shape[1:])
+    S = torch.cat([zero, products.cumsum(0)]) / n
+    return S, torch.cat([none, labelled.cumsum(0)]) / n
+
+
+def least_squares(S: Grams, b: Tensor) -> Tensor:
+    """Return S⁺ b, the shortest weights with S w = b; b is in the range of S."""
+    return torch.einsum("ijp,jsp->isp", inverse(S), b)
+
+
+def inverse(S: Grams) -> Grams:
+    """Return the pseudo-inverse of every S."""
+    values, vectors = torch.linalg.eigh(S.permute(2, 0, 1))  # [prompts, d], [prompts, d, d]
+    largest = values[:, -1:].clamp_min(torch.finfo(values.dtype).tiny)
+    inverses = torch.where(values > RANK * largest, 1 / values, 0.0)
+    return torch.einsum("pik,pk,pjk->ijp", vectors, inverses, vectors)
+
+
+def conjugate_iterates(S: Grams, b: Float[Tensor, "d sets prompts"], steps: int) -> Conjugate:
+    """Return the steps of conjugate gradient, every set of labels as a prompt of its own, since α
+    and γ depend on the labels."""
+    d, sets, prompts = b.shape
+    every_S = S[:, :, None].expand(d, d, sets, prompts).reshape(d, d, sets * prompts)
+    target = least_squares(S, b).reshape(d, sets * prompts)
+    return conjugate_gradient(every_S, target, steps)
+
+
+def posterior_covariance(S: Grams, home: Home) -> Grams:
+    """Return the covariance of w* given the pairs of a prompt of home: τ²/n (S + τ²/n C⁻¹)⁻¹ with
+    the prior's covariance C; without noise what is left of C where S is singular."""
+    root = home.target_variances().sqrt()  # [d]
+    outer = (root[:, None] * root)[:, :, None]
+    one = torch.eye(len(S), dtype=S.dtype)[:, :, None]
+    share = home.noise**2 / home.n
+    scaled = S * outer
+    if share == 0:
+        return outer * (one - torch.einsum("ijp,jkp->ikp", inverse(scaled), scaled))
+    return outer * share * inverse(scaled + share * one)

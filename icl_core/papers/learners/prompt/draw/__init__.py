@@ -1,0 +1,1 @@
+"""The drawings of one prompt and every learner."""

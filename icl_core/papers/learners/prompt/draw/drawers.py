@@ -1,0 +1,236 @@
+"""Every learner in a table, what each leaves on average and off home, who acts like whom, and what
+each answers to changed prompts."""
+
+import numpy as np
+import pandas as pd
+
+from icl_core import figures
+from icl_core.contract.experiment import CannotDraw, Panel, Run
+from icl_core.figures import Curve, number_text
+from icl_core.figures.style import NONE_TO_ALL, colourscale
+from icl_core.learners.changes import CHANGES, exact
+from icl_core.learners.home import one_step_share
+from icl_core.papers.learners.prompt.draw.style import STYLES, share_text
+from icl_core.papers.learners.prompt.load_run import (
+    learners_of,
+    members,
+    place,
+    settings_of,
+    share_left,
+    shown,
+)
+from icl_core.papers.learners.prompt.settings import CHANGED, View
+
+SIGNS = {"rate": "rate", "beta": "β", "ridge": "λ", "decay": "decay"}
+ROUNDING = 1e-6  # departures below this are rounding
+DECADES = 5
+FLOOR = 10.0**-DECADES  # the least share that is drawn
+TUNING = "least mean error after all pairs, over 1,000 prompts of home"
+
+
+def table(run: Run, view: View) -> Panel:
+    """Tabulate every learner with its equation, settings, prediction and errors."""
+    prompt = shown(run, view)
+    rows = [
+        {
+            "learner": learner.name,
+            "update": learner.equation,
+            "settings": _settings(run, learner.id),
+            "ŷ at the query": f"{prompt.learned[learner.id][-1] @ prompt.query:.3f}",
+            "left of this prompt": share_text(float(prompt.errors[learner.id][-1])),
+            "left on average": share_text(share_left(run, learner.id)),
+        }
+        for learner in learners_of(run)
+    ]
+    best = min(learners_of(run), key=lambda learner: share_left(run, learner.id))
+    return Panel(
+        f"On average {best.short} leaves least, {share_text(share_left(run, best.id))}",
+        f"One rule sets all settings: {TUNING}. What is left is the error after all pairs over "
+        "that of predicting zero. The right answer at the query is "
+        f"{number_text(float(prompt.w @ prompt.query), 3)}.",
+        table=pd.DataFrame(rows),
+        data=pd.DataFrame(rows),
+    )
+
+
+def on_average(run: Run, view: View) -> Panel:
+    """Draw what every learner leaves after each pair, on average over prompts of home."""
+    share = run["lengths/share"]
+    half = run["lengths/error"]
+    x = np.arange(share.shape[1])
+    series = [
+        Curve(
+            learner.short,
+            x,
+            np.clip(share[place(run, learner.id)], FLOOR, None),
+            *STYLES[learner.id][:2],
+            error=half[place(run, learner.id)],
+        )
+        for learner in members(run, view)
+    ]
+    config = run.config
+    lines = []
+    if config.covariance == "isotropic" and not config.noise:
+        lines = [("1 − n/(n + d + 1)", one_step_share(config.d, config.n), "floor")]
+    figure = figures.curves(
+        series,
+        "pairs read",
+        "share left",
+        log_y=True,
+        y_range=(FLOOR, 4.0),
+        lines=lines,
+    )
+    one = number_text(share_left(run, "sum"), 3)
+    return Panel(
+        f"On average one step leaves {one}, Bayes {share_text(share_left(run, 'bayes'))}",
+        "Means over prompts of home; the settings are right for the last pair. Rules that correct "
+        "what they hold fall faster than a sum. Nothing is below Bayes. A band is one standard "
+        "error; means of methods with fixed steps have a few prompts with large eigenvalues in "
+        "them, on which they diverge.",
+        figure,
+        data=pd.DataFrame({"pairs": x} | {curve.name: curve.y for curve in series}).round(6),
+    )
+
+
+def distances(run: Run, view: View) -> Panel:
+    """Draw how far the predictions of any two learners are from each other."""
+    matrix = run["who/distance"]
+    names = [learner.short for learner in learners_of(run)]
+    logarithms = np.log10(np.clip(matrix, FLOOR, None))
+    np.fill_diagonal(logarithms, np.log10(FLOOR))
+    pairs = np.argwhere(np.triu(np.ones_like(matrix), 1) > 0)
+    first, second = min(pairs.tolist(), key=lambda pair: matrix[pair[0], pair[1]])
+    figure = figures.heatmap(
+        logarithms - np.log10(FLOOR),
+        names,
+        names,
+        "difference",
+        limit=DECADES,
+    ).update_layout(
+        coloraxis={
+            "cmin": 0,
+            "cmax": DECADES,
+            "colorscale": colourscale(NONE_TO_ALL),
+            "colorbar": {
+                "title": {"text": "mean squared difference"},
+                "tickvals": list(range(DECADES + 1)),
+                "ticktext": ["≤ 10⁻⁵", "10⁻⁴", "10⁻³", "10⁻²", "10⁻¹", "1"],
+            },
+        }
+    )
+    return Panel(
+        f"Nearest to each other are {names[first]} and {names[second]}",
+        "Mean squared differences between the predictions of two learners after all pairs, over "
+        "the error of predicting zero. Pale is near: these learners answer alike. Look for "
+        "pale blocks.",
+        figure,
+        data=pd.DataFrame(matrix, index=names, columns=names).reset_index(),
+    )
+
+
+def nearest(run: Run, view: View) -> Panel:
+    """Tabulate, for every learner, the method that it acts most like."""
+    names = run.names("references")
+    distance, error = run["who/reference"], run["who/error"]
+    rows: list[dict[str, str]] = []
+    for learner in learners_of(run):
+        row = place(run, learner.id)
+        first, second = np.argsort(distance[row])[:2].tolist()
+        texts = [
+            f"{share_text(distance[row, column])} ± {share_text(error[row, column])}"
+            for column in (first, second)
+        ]
+        rows.append(
+            {
+                "learner": learner.name,
+                "acts most like": names[first],
+                "difference": texts[0],
+                "then like": names[second],
+                "difference of that": texts[1],
+            }
+        )
+    delta = rows[place(run, "delta")]["acts most like"]
+    return Panel(
+        f"The delta rule acts most like {delta}",
+        "Each learner's predictions beside those of gradient descent and conjugate gradient of 1 "
+        "to 8 steps, ridge with r from 0.001 to 3, and Bayes. A difference is a mean square over "
+        "prompts, as a share of the error of predicting zero; ± is one standard error.",
+        table=pd.DataFrame(rows),
+        data=pd.DataFrame(rows),
+    )
+
+
+def symmetries(run: Run, view: View) -> Panel:
+    """Tabulate how far every learner is from answering as it should when the prompt is changed."""
+    departures = run["changes/departure"]
+    ids = run.names("changes")
+    titles = {change.id: change.name for change in CHANGES}
+    rows: list[dict[str, str]] = []
+    for learner in learners_of(run):
+        settings = settings_of(run, learner.id)
+        cells: dict[str, str] = {"learner": learner.short}
+        for id, value in zip(ids, departures[place(run, learner.id)], strict=True):
+            known = exact(learner, settings, id)
+            said = "0" if value < ROUNDING else f"{value:.2g}"
+            cells[titles[id]] = said if known is None else f"{said} (exact)"
+        rows.append(cells)
+    order = departures[:, ids.index("order")]
+    free = int((order < ROUNDING).sum())
+    return Panel(
+        f"{free} of {len(rows)} learners do not care for the order of the pairs",
+        "How far a prediction is from the one that should come out when the prompt is changed, as "
+        "a share of it: 0 is a symmetry. “Exact” marks what follows from the equation, whatever "
+        "the prompts. With x √2 times as large a sum answers twice as much. Methods that read all "
+        "pairs at once do not see their order; rules that correct do, since the newest pair has "
+        "the last word. The first pair said again counts twice in a sum; a pair of zeros should "
+        "count nothing, but lets a state decay.",
+        table=pd.DataFrame(rows),
+        data=pd.DataFrame(rows),
+    )
+
+
+def broken(run: Run, view: View) -> Panel:
+    """Draw what every learner leaves where one thing is not as at home."""
+    kind = view.changed
+    if f"broken/{kind}/at" not in run.tensors:
+        raise CannotDraw("With one feature there is nothing to leave out.")
+    at, share = run[f"broken/{kind}/at"], run[f"broken/{kind}/share"]
+    series = [
+        Curve(
+            learner.short,
+            at,
+            np.clip(share[place(run, learner.id)], FLOOR, None),
+            *STYLES[learner.id][:2],
+        )
+        for learner in members(run, view)
+    ]
+    lines = [("predicting zero", 1.0, "seed")]
+    figure = figures.curves(
+        series,
+        CHANGED[kind],
+        "share left",
+        log_x=kind in ("scale", "condition"),
+        log_y=True,
+        y_range=(FLOOR, 100.0),
+        lines=lines,
+    )
+    worse = [
+        learner.short
+        for learner in members(run, view)
+        if float(share[place(run, learner.id)].max()) > 1.0
+    ]
+    return Panel(
+        f"{CHANGED[kind].capitalize()}: {len(worse)} of {len(series)} come to be worse than zero",
+        "Every learner keeps the settings of home, and one thing changes; the error is taken over "
+        "that of predicting zero on the changed prompts. Bayes alone knows of it, and is the "
+        "least possible (of few features that matter, the least of what is linear in the labels). "
+        "A fixed learning rate breaks where x grows: steps become too long. Unit keys and solvers "
+        "do not care for the scale.",
+        figure,
+        data=pd.DataFrame({CHANGED[kind]: at} | {curve.name: curve.y for curve in series}).round(6),
+    )
+
+
+def _settings(run: Run, id: str) -> str:
+    settings = settings_of(run, id)
+    return ", ".join(f"{SIGNS[name]} = {value:.3g}" for name, value in settings.items()) or "none"

@@ -1,0 +1,324 @@
+"""One prompt as it is read: its pairs, the weights of every learner, their errors and states."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from icl_core import figures
+from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.figure import Figure, Trace
+from icl_core.figures import Curve, number_text
+from icl_core.figures.style import (
+    FAINT,
+    INK,
+    NEGATIVE_TO_POSITIVE,
+    PAPER,
+    TICKS,
+    axis,
+    colourscale,
+    layout,
+)
+from icl_core.papers.learners.prompt.draw.style import STYLES, share_text
+from icl_core.papers.learners.prompt.load_run import (
+    Shown,
+    members,
+    pairs_read,
+    shown,
+    where,
+)
+from icl_core.papers.learners.prompt.settings import View
+
+LEAST, LARGEST = 1e-4, 10.0  # the ends of the axis of errors
+REACH = 1.35  # of a plane's picture over what it must hold
+CIRCLE = np.linspace(0, 2 * np.pi, 73)
+DEVIATIONS = 2.0  # of the posterior's ellipse
+MARK, NEWEST = 12, 18  # pixels of a mark, and of the newest pair's
+NAMES = 92  # pixels of the names of learners beside a map
+TO_COME = 0.15  # opacity of pairs that are still to come
+
+
+def errors(run: Run, view: View) -> Panel:
+    """Draw the error of every learner on the prompt after each pair."""
+    prompt = shown(run, view)
+    read = pairs_read(run, view)
+    x = np.arange(len(prompt.x) + 1)
+    series = [
+        Curve(learner.short, x, np.clip(prompt.errors[learner.id], LEAST, None), *_line(learner.id))
+        for learner in members(run, view)
+    ]
+    left = {learner.short: prompt.errors[learner.id][read] for learner in members(run, view)}
+    best = min(left, key=lambda name: left[name])
+    worst = max(left, key=lambda name: left[name])
+    texts = [share_text(float(left[name])) for name in (best, worst)]
+    figure = figures.curves(
+        series,
+        "pairs read",
+        "share left",
+        log_y=True,
+        y_range=(LEAST, LARGEST),
+        at=read,
+        height=figures.SEAT,
+    )
+    return Panel(
+        f"After {read} pairs {best} leaves {texts[0]}, {worst} {texts[1]}"
+        if read
+        else f"Zero weights leave {texts[0]}",
+        "The error on this prompt after each pair, over that of predicting zero on prompts of "
+        "home; a line at the bottom has less than 0.0001. Solvers fall at once when pairs suffice, "
+        "states fall pair by pair. No line is below Bayes on average; on one prompt it may be.",
+        figures.seated(figure, figures.WIDE),
+        data=pd.DataFrame(
+            {"pairs": x} | {learner.id: prompt.errors[learner.id] for learner in members(run, view)}
+        ),
+        note=where(run, view),
+    )
+
+
+def plane(run: Run, view: View) -> Panel:
+    """Draw the weights of every learner in the plane of the first two features, with the ellipse
+    that Bayes leaves for w*."""
+    prompt = shown(run, view)
+    read = pairs_read(run, view)
+    figure = _plane_figure("w₁", "w₂")
+    ellipse = _ellipse(prompt, read)
+    figure.add_scatter(
+        x=ellipse[:, 0],
+        y=ellipse[:, 1],
+        mode="lines",
+        line={"color": FAINT, "width": 2, "dash": "dot"},
+        fill="toself",
+        fillcolor=figures.colour("floor"),
+        opacity=0.12,
+        name="posterior",
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    for learner in members(run, view):
+        path = _two(prompt.learned[learner.id])
+        figure.add_traces(_path(learner.id, learner.short, path, read))
+    target = _two(prompt.w)
+    figure.add_scatter(
+        x=[target[0]],
+        y=[target[1]],
+        mode="markers",
+        marker={"symbol": "star", "size": 18, "color": INK, "line": {"color": PAPER, "width": 1}},
+        name="w*",
+    )
+    _frame(figure, _extent(prompt, run, view))
+    distances = {
+        learner.short: float(np.linalg.norm(prompt.learned[learner.id][read] - prompt.w))
+        for learner in members(run, view)
+    }
+    nearest = min(distances, key=lambda name: distances[name])
+    return Panel(
+        f"{nearest} is nearest to w*, {number_text(distances[nearest], 2)} away"
+        if read
+        else "All weights begin at zero",
+        "Every mark is a learner's weights after the pairs read, with its path from zero behind "
+        "it; the star is w*. The ellipse holds w* with 86% probability, as Bayes has it, and "
+        "shrinks pair by pair. A learner outside of it ignores what the pairs say."
+        + (" Of more features the first two are drawn." if run.config.d > 2 else ""),
+        figures.seated(figure),
+        data=pd.DataFrame(
+            [
+                {"learner": learner.short, "pairs": t, **dict(_coordinates(row))}
+                for learner in members(run, view)
+                for t, row in enumerate(prompt.learned[learner.id])
+            ]
+        ),
+        note=where(run, view),
+    )
+
+
+def pairs_drawn(run: Run, view: View) -> Panel:
+    """Draw the pairs of the prompt: x in the plane and y as a colour, or with one feature y over
+    x. With one or two features they can be dragged."""
+    prompt = shown(run, view)
+    read = pairs_read(run, view)
+    d = run.config.d
+    points = prompt.x[:, :2] if d > 1 else np.stack([prompt.x[:, 0], prompt.y], 1)
+    order = np.arange(len(points))
+    limit = float(np.abs(prompt.y).max(initial=0)) or 1.0
+    marker = {
+        "size": np.where(order == read - 1, NEWEST, MARK),
+        "opacity": np.where(order < read, 1.0, TO_COME),
+        "color": INK,
+        "line": {"color": INK, "width": 1},
+    }
+    if d > 1:
+        marker |= _colours_of_labels(prompt.y, limit)
+    figure = _plane_figure("x₁", "x₂") if d > 1 else _plane_figure("x", "y")
+    figure.add_scatter(
+        x=points[:, 0],
+        y=points[:, 1],
+        mode="markers",
+        marker=marker,
+        name="pairs",
+        showlegend=False,
+        hovertemplate="%{x:.2f}, %{y:.2f}<extra></extra>",
+    )
+    reach = REACH * max(0.5, float(np.abs(points).max(initial=0)))
+    _frame(figure, np.array([[-reach, -reach], [reach, reach]]))
+    if d <= 2:
+        labels = prompt.y.round(4).tolist() if d == 2 else None
+        figure.update_layout(meta={"drag": {"trace": 0, "field": "points", "labels": labels}})
+    data = pd.DataFrame(prompt.x, columns=[f"x{i + 1}" for i in range(d)])
+    data["y"] = prompt.y
+    drag = "Drag a pair, or type" if d <= 2 else "Type"
+    example = "0.5 1: 2; -0.8 0: -1.4" if d > 1 else "0.5: 1; -0.8: -1.4"
+    return Panel(
+        f"{read} of {len(points)} pairs read",
+        "Each dot is a pair: where it lies is x, its colour is y"
+        + (" (of more features the first two are drawn)" if d > 2 else "")
+        + ". The newest is largest; those to come are faint. The learners must find the direction "
+        f"in which y grows, and how fast. {drag} pairs of your own under View: {example}.",
+        figures.seated(figure),
+        data=data,
+        note=where(run, view),
+    )
+
+
+def _colours_of_labels(y: np.ndarray, limit: float) -> dict[str, Any]:
+    """Return the marker's properties that colour points by their labels."""
+    return {
+        "color": y,
+        "cmin": -limit,
+        "cmax": limit,
+        "colorscale": colourscale(NEGATIVE_TO_POSITIVE),
+        "showscale": True,
+        "colorbar": {
+            "title": {"text": "y", "font": {"size": TICKS}},
+            "tickfont": {"size": TICKS},
+            "thickness": 10,
+            "tickvals": [-limit, 0, limit],
+            "ticktext": [f"\N{MINUS SIGN}{limit:.2g}", "0", f"{limit:.2g}"],
+        },
+    }
+
+
+def states(run: Run, view: View) -> Panel:
+    """Draw the weights of every learner beside the gradient at zero and w*."""
+    prompt = shown(run, view)
+    read = pairs_read(run, view)
+    shown_learners = members(run, view)
+    rows = {
+        "w*": prompt.w,
+        "−gradient": prompt.b[read],
+        **{learner.short: prompt.learned[learner.id][read] for learner in shown_learners},
+    }
+    matrix = np.array(list(rows.values()))
+    limit = 1.5 * float(np.abs(prompt.w).max()) or 1.0
+    columns = [f"{i + 1}" for i in range(run.config.d)]
+    away = {
+        learner.short: float(np.abs(prompt.learned[learner.id][read] - prompt.w).max())
+        for learner in shown_learners
+    }
+    nearest = min(away, key=lambda name: away[name])
+    return Panel(
+        f"{nearest} is within {number_text(away[nearest], 2)} of w* in every feature"
+        if read
+        else "Before the first pair all rows but w* are empty",
+        "A row is a vector of weights, a column a feature. The first row is what is sought, the "
+        "second the gradient at zero with its sign turned, which is all that a sum of y x holds. "
+        "A learner that is right has the first row's colours.",
+        figures.seated(
+            figures.small_map(
+                np.clip(matrix, -limit, limit),
+                (list(rows), columns),
+                ("learner", "feature"),
+                "weight",
+                limit,
+            )
+        ).update_layout(margin={"l": NAMES}),
+        data=pd.DataFrame(matrix, index=list(rows), columns=columns).reset_index(),
+        note=where(run, view),
+    )
+
+
+def _line(id: str) -> tuple[str, str]:
+    kind, dash, _ = STYLES[id]
+    return kind, dash
+
+
+def _two(values: np.ndarray) -> np.ndarray:
+    """Return the first two features, [..., 2]; the second is 0 if there is one."""
+    if values.shape[-1] == 1:
+        return np.concatenate([values, np.zeros_like(values)], -1)
+    return values[..., :2]
+
+
+def _coordinates(row: np.ndarray) -> list[tuple[str, float]]:
+    return [(f"w{i + 1}", float(value)) for i, value in enumerate(row)]
+
+
+def _plane_figure(x_title: str, y_title: str) -> Figure:
+    figure = Figure(layout=layout(figures.SEAT))
+    zero = {"zeroline": True, "zerolinecolor": FAINT}
+    return figure.update_layout(
+        xaxis=axis(x_title, constrain="domain", **zero),
+        yaxis=axis(y_title, constrain="domain", scaleanchor="x", scaleratio=1, **zero),
+    )
+
+
+def _frame(figure: Figure, corners: np.ndarray) -> None:
+    """Set the range of both axes to corners [2, 2], the lower left and the upper right one."""
+    figure.update_layout(
+        xaxis={"range": corners[:, 0].tolist()}, yaxis={"range": corners[:, 1].tolist()}
+    )
+
+
+def _extent(prompt: Shown, run: Run, view: View) -> np.ndarray:
+    """Return the corners of a picture that holds zero, w* and where every learner ends, without
+    those that are far away: the same after every pair."""
+    target = _two(prompt.w)
+    ends = np.stack([_two(prompt.learned[learner.id][-1]) for learner in members(run, view)])
+    reach = 2.5 * max(float(np.abs(target).max()), 0.2)
+    near = ends[np.abs(ends).max(1) < reach]
+    points = np.concatenate([near, _ellipse(prompt, len(prompt.x)), [target, np.zeros(2)]])
+    low, high = points.min(0), points.max(0)
+    middle, half = (low + high) / 2, REACH * max(float((high - low).max()) / 2, 0.2)
+    return np.stack([middle - half, middle + half])
+
+
+def _ellipse(prompt: Shown, read: int) -> np.ndarray:
+    """Return the ellipse that holds the first two features of w* with 86 % probability, [points,
+    2]."""
+    covariance = prompt.posterior[read]
+    if len(covariance) == 1:
+        covariance = np.diag([covariance[0, 0], 0.0])
+    values, vectors = np.linalg.eigh(covariance[:2, :2])
+    circle = np.stack([np.cos(CIRCLE), np.sin(CIRCLE)])
+    radii = DEVIATIONS * np.sqrt(np.clip(values, 0, None))
+    centre = _two(prompt.learned["bayes"][read])
+    return centre + (vectors @ (radii[:, None] * circle)).T
+
+
+def _path(id: str, name: str, path: np.ndarray, read: int) -> list[Trace]:
+    """Return a learner's path from zero to the pairs read, and its mark."""
+    kind, dash, symbol = STYLES[id]
+    points = np.where(np.arange(len(path))[:, None] <= read, path, np.nan)
+    line = Trace(
+        x=points[:, 0],
+        y=points[:, 1],
+        mode="lines",
+        line={"color": figures.colour(kind), "width": 1.2, "dash": dash or "solid"},
+        opacity=0.45,
+        name=name,
+        showlegend=False,
+        hoverinfo="skip",
+    )
+    mark = Trace(
+        x=path[read : read + 1, 0],
+        y=path[read : read + 1, 1],
+        mode="markers",
+        marker={
+            "symbol": symbol,
+            "size": MARK,
+            "color": figures.colour(kind),
+            "line": {"color": INK, "width": 1},
+        },
+        name=name,
+        hovertemplate=f"{name}: %{{x:.3f}}, %{{y:.3f}}<extra></extra>",
+    )
+    return [line, mark]

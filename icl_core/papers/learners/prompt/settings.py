@@ -1,0 +1,140 @@
+"""The settings of the page on one prompt: the distribution that is home, and the prompt that is
+shown."""
+
+from typing import ClassVar
+
+from icl_core.contract.experiment import Preset
+from icl_core.contract.knobs import choice, settings, slider, text, toggle
+from icl_core.learners.home import COVARIANCES, TARGETS, Home
+from icl_core.machine import device
+from icl_core.papers.learners.prompt import typed_points
+from icl_core.papers.learners.prompt.groups import GROUPS
+
+TASK, METHOD, REPEATS = "home, the distribution", "the methods", "repetition"
+TUNED_ON, TESTED_ON, BROKEN_ON = 1000, 1000, 400  # prompts
+NUMBERS = 12  # numbers of the size of a prompt's weights for every label, held at once
+
+CHANGED = {
+    "scale": "scale of x, α",
+    "noise": "noise in the labels, τ",
+    "condition": "condition number of Σ",
+    "length": "pairs in the prompt",
+    "sparsity": "features that matter",
+}
+
+
+@settings
+class Config:
+    """The distribution of prompts for which every learner is tuned."""
+
+    MAIN = ("d", "n", "noise", "steps")
+
+    seeds: ClassVar[int] = 1
+    trains: ClassVar[bool] = False
+
+    d: int = slider("features, d", 1, 8, default=2, group=TASK)
+    n: int = slider("pairs, n", 1, 64, default=10, group=TASK)
+    noise: float = slider("noise, τ", 0.0, 2.0, default=0.2, step=0.05, group=TASK)
+    covariance: str = choice("eigenvalues of Σ", COVARIANCES, default="narrow", group=TASK)
+    condition: float = slider(
+        "condition number of Σ",
+        1.0,
+        1000.0,
+        default=16.0,
+        log=True,
+        group=TASK,
+        shown_if="is_narrow",
+    )
+    rotated: bool = toggle(
+        "rotated in every prompt",
+        default=False,
+        group=TASK,
+        help="every prompt has eigenvectors of its own: Σ cannot be known before it is read",
+    )
+    target: str = choice("target", TARGETS, default="white", group=TASK, shown_if="has_axes")
+    steps: int = slider("steps L", 1, 16, default=2, group=METHOD)
+    seed: int = slider("seed of the prompts", 0, 99, default=0, group=REPEATS)
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether the eigenvalues follow from a condition number."""
+        return self.covariance == "narrow"
+
+    @property
+    def has_axes(self) -> bool:
+        """Whether Σ is the same in every prompt."""
+        return not self.rotated
+
+    @property
+    def home(self) -> Home:
+        """The distribution."""
+        return Home(
+            self.d,
+            self.n,
+            self.noise,
+            self.covariance,
+            self.rotated,
+            self.target,
+            self.condition,
+        )
+
+    def check(self) -> None:
+        """Refuse what does not fit the memory: of every prompt, the weights after every pair for a
+        unit vector of labels at each."""
+        numbers = NUMBERS * TESTED_ON * self.n**2 * self.d
+        device.check_memory(8 * numbers, f"n {self.n}, d {self.d}")
+
+
+@settings
+class View:
+    """The prompt that is shown, and which learners read it."""
+
+    snapshot: int = slider("pairs read", 0, 64, default=64)
+    prompt: int = slider("prompt", 0, 999, default=5)
+    scale: float = slider("scale of x, α", 0.25, 4.0, default=1.0, log=True)
+    points: str = text("your own pairs", 2000, default="")
+    group: str = choice("learners", GROUPS, default="main")
+    changed: str = choice("what is changed", CHANGED, default="scale")
+
+    def check(self) -> None:
+        """Refuse pairs that are none."""
+        typed_points.pairs(self.points)
+
+
+PRESETS = (
+    Preset(
+        "two",
+        "Two features, ten pairs",
+        Config(condition=4.0),
+        "Every learner's weights are a point of a plane. Who goes where as the pairs come in?",
+        "Classroom",
+    ),
+    Preset(
+        "isotropic",
+        "d = 5, n = 20, isotropic",
+        Config(d=5, n=20, noise=0.0, covariance="isotropic", steps=4),
+        "Without noise and with equal directions the loss of one step is known: 1 − n/(n + d + 1).",
+        "Figures",
+    ),
+    Preset(
+        "memformers",
+        "The Memformers' prompts: d = 5, n = 20",
+        Config(d=5, n=20, noise=0.0, covariance="uneven", target="inverse", steps=4),
+        "Directions are unequal, and w* is large where x is small. What is Σ⁻¹ worth?",
+        "Paper's setting",
+    ),
+    Preset(
+        "rotated",
+        "The same, rotated in every prompt",
+        Config(d=5, n=20, noise=0.0, covariance="uneven", rotated=True, steps=4),
+        "Nothing can be known of Σ before a prompt is read. What is left of the lead?",
+        "Beyond the paper",
+    ),
+    Preset(
+        "short",
+        "Fewer pairs than features: d = 8, n = 6",
+        Config(d=8, n=6, noise=0.5, covariance="isotropic", steps=4),
+        "The pairs do not determine w*. Who guesses best?",
+        "Beyond the paper",
+    ),
+)

@@ -1,0 +1,137 @@
+"""One prompt and every learner: pairs that visitors type, prompts off home, awkward prompts, and
+what is drawn of them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from icl_core import registry
+from icl_core.contract.experiment import CannotDraw, Run
+from icl_core.contract.knobs import BadSetting
+from icl_core.learners.learner_table import LEARNERS
+from icl_core.papers.learners.prompt import load_run, typed_points
+from icl_core.papers.learners.prompt import run as run_module
+from icl_core.papers.learners.prompt.draw.style import STYLES
+from icl_core.papers.learners.prompt.groups import GROUPS, MEMBERS
+from icl_core.papers.learners.prompt.run import compute
+from icl_core.papers.learners.prompt.settings import Config, View
+
+
+class Silent:
+    def enter(self, what, first=0, steps=0):
+        pass
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_prompts():
+    """Few prompts to tune, test and leave home on: what is tested here does not need more."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("TUNED_ON", "TESTED_ON", "BROKEN_ON"):
+            patch.setattr(run_module, name, 24)
+        yield
+
+
+@pytest.fixture(scope="module")
+def two(few_prompts):
+    return _run(Config(n=6))
+
+
+def _run(config):
+    return Run(config, compute(config, Silent()))
+
+
+def test_every_learner_is_drawn_somewhere():
+    ids = {learner.id for learner in LEARNERS}
+    assert STYLES.keys() == ids
+    assert GROUPS.keys() == MEMBERS.keys()
+    assert set().union(*MEMBERS.values()) == ids
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("1 2", "x before the colon"),
+        ("1 2: x", "x before the colon"),
+        ("1 2: 3; 1: 3", "as many features"),
+        ("1 2: 2000", "from -1,000 to 1,000"),
+        ("nan 1: 2", "x before the colon"),
+        ("; ".join(["1: 1"] * 65), "at most 64"),
+    ],
+)
+def test_pairs_that_are_none_are_refused(text, said):
+    with pytest.raises(BadSetting, match=said):
+        View(points=text)
+
+
+def test_pairs_are_read():
+    assert typed_points.pairs("0.5 1: 2; -1/2, 0: -1.4") == [((0.5, 1.0), 2.0), ((-0.5, 0.0), -1.4)]
+    assert typed_points.pairs(" ; ") == []
+
+
+def test_own_pairs_take_the_place_of_the_prompt(two):
+    view = View(points="1 0: 2; 0 1: -1; 1 1: 1")
+    prompt = load_run.shown(two, view)
+    np.testing.assert_allclose(prompt.w, [2, -1], atol=1e-12)
+    np.testing.assert_allclose(prompt.learned["squares"][-1], [2, -1], atol=1e-10)
+    assert load_run.pairs_read(two, view) == 3
+    assert "home has 6" in load_run.where(two, view)
+
+
+def test_pairs_of_another_size_are_a_sentence(two):
+    with pytest.raises(CannotDraw, match="must have 2 features"):
+        load_run.shown(two, View(points="1: 2"))
+
+
+AWKWARD = (
+    "1 1: 1",
+    "1 1: 1; 1 1: 1; 1 1: 1",  # all x are equal
+    "0 0: 0",
+    "0 0: 5; 0 0: -5",
+    "1000 -1000: 1000; 0.001 0: -1000",
+    "1 0: 0; 0 1: 0",  # w* is zero
+)
+
+
+@pytest.mark.parametrize("text", AWKWARD)
+@pytest.mark.parametrize("group", GROUPS)
+def test_awkward_pairs_are_drawn(two, text, group):
+    experiment = registry.experiment("learners.prompt")
+    for snapshot in (0, len(two.snapshot_steps) - 1):
+        view = View(points=text, group=group, snapshot=snapshot)
+        for drawing in experiment.drawings:
+            drawing.panel(two, view)
+        assert experiment.headline(two, view)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        Config(d=1, n=1),
+        Config(d=8, n=2, noise=0.0, rotated=True),
+        Config(d=3, n=4, noise=0.0, covariance="uneven", target="inverse"),
+    ],
+    ids=str,
+)
+def test_extreme_homes_are_measured_and_drawn(config):
+    run = _run(config)
+    experiment = registry.experiment("learners.prompt")
+    metrics = {metric.claim.id: metric for metric in experiment.metrics(run)}
+    assert metrics["bayes-is-least"].value >= -1e-9
+    for changed in ("scale", "noise", "condition", "length"):
+        for drawing in experiment.drawings:
+            drawing.panel(run, View(changed=changed))
+
+
+def test_a_larger_x_keeps_the_target(two):
+    small, large = (load_run.shown(two, View(scale=scale)) for scale in (1.0, 2.0))
+    np.testing.assert_allclose(large.w, small.w)
+    np.testing.assert_allclose(large.x, 2 * small.x)
+    noise = [prompt.y - prompt.x @ prompt.w for prompt in (small, large)]
+    np.testing.assert_allclose(noise[0], noise[1], atol=1e-12)
+    assert "2 times" in load_run.where(two, View(scale=2.0))
+    # a sum of y x is quadratic in x
+    clean = replace(two.config, noise=0.0)
+    run = _run(clean)
+    one, four = (load_run.shown(run, View(scale=scale)).learned["sum"] for scale in (1.0, 2.0))
+    np.testing.assert_allclose(four, 4 * one, rtol=1e-9)
