@@ -88,13 +88,11 @@ def predict(rule: Rule, state: State, query: Keys, settings: Settings) -> Values
 
 
 def matrix(rule: Rule, state: State, settings: Settings) -> Matrices:
-    """Return W of every prompt: the predictions of the unit vectors are its columns."""
-    *_, d, prompts = state[0].shape
-    one = torch.eye(d, dtype=state[0].dtype, device=state[0].device)
-    columns = [
-        predict(rule, state, unit[:, None].expand(d, prompts), settings) for unit in one.unbind()
-    ]
-    return torch.stack(columns, -2)  # (..., o, d, prompts)
+    """Return W of every prompt: the state's first matrix, or G (H + λ I)⁻¹."""
+    if rule.read is _as_it_is:
+        return state[0]
+    G = state[0].movedim(-1, -3)  # (..., prompts, o, d)
+    return (G @ torch.linalg.inv(_regular(state, settings))).movedim(-3, -1)
 
 
 def coefficients(
@@ -191,11 +189,15 @@ def _two_sums(state: State, key: Tensor, value: Tensor, settings: Settings) -> S
 
 def _solved(state: State, query: Tensor, settings: Settings) -> Tensor:
     """Return (H + λ I)⁻¹ q of every prompt."""
-    H = state[1].movedim(-1, -3)  # (..., prompts, d, d)
-    one = torch.eye(H.shape[-1], dtype=H.dtype, device=H.device)
-    regular = H + _wide(settings["ridge"], 3) * one
-    solution = torch.linalg.solve(regular, query.movedim(-1, -2)[..., None])
+    solution = torch.linalg.solve(_regular(state, settings), query.movedim(-1, -2)[..., None])
     return solution[..., 0].movedim(-1, -2)  # (..., d, prompts)
+
+
+def _regular(state: State, settings: Settings) -> Float[Tensor, "*rest prompts d d"]:
+    """Return H + λ I of every prompt."""
+    H = state[1].movedim(-1, -3)
+    one = torch.eye(H.shape[-1], dtype=H.dtype, device=H.device)
+    return H + _wide(settings["ridge"], 3) * one
 
 
 def _kalman(state: State, key: Tensor, value: Tensor, settings: Settings) -> State:

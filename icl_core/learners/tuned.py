@@ -22,6 +22,7 @@ LARGEST_BETA = 0.999
 RATES = (1e-3, 20.0)  # the range that is searched, in units of 1 / largest eigenvalue
 ROUNDS = 20  # grids; each covers four spacings of the one before, around its best point
 FINER = 13  # points per axis in all grids but the first
+REACH = 2  # spacings
 
 Box = list[tuple[float, float]]
 
@@ -117,12 +118,14 @@ def minimise(
     points: list[int],
     rounds: int = ROUNDS,
     finer: int = FINER,
+    reach: float = REACH,
 ) -> list[float]:
     """Return the point of `box` with the least loss, by a search on `rounds` grids that become
     finer.
 
     `points` is the number of points per axis in the first grid, which must be fine enough to show
-    where the least loss is; the others have `finer`. `loss` takes settings [settings, axes] and
+    where the least loss is; the others have `finer`, over `reach` spacings of the one before on
+    either side of its best point. `loss` takes settings [settings, axes] and
     returns a loss for each.
     """
     best = [0.0]
@@ -135,13 +138,13 @@ def minimise(
         grid = torch.meshgrid(*axes, indexing="ij")
         settings = torch.stack([axis.flatten() for axis in grid], 1)  # [settings, axes]
         best = settings[loss(settings).argmin()].tolist()
-        reach = [
-            2 * (high - low) / (count - 1)  # two spacings of the grid
+        widths = [
+            reach * (high - low) / (count - 1)
             for (low, high), count in zip(grid_box, points, strict=True)
         ]
         grid_box = [
             (max(low, centre - width), min(high, centre + width))
-            for (low, high), centre, width in zip(box, best, reach, strict=True)
+            for (low, high), centre, width in zip(box, best, widths, strict=True)
         ]
         points = [finer] * len(box)
     return best

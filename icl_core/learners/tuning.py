@@ -18,20 +18,18 @@ from icl_core.learners.home import Home, Prompts
 from icl_core.learners.tuned import minimise
 from icl_core.learners.untrained import RANK, Learner, Settings, solve
 
-# Points of the first grid along each axis, of the other grids along each, and how many grids there
-# are, by the number of settings: of methods, whose error costs little (`_Spectrum`), and of
-# rules.
-QUICK = {1: ([61], 9, 12), 2: ([41, 21], 9, 10)}
-SLOW = {1: ([41], 9, 9), 2: ([13, 5], 7, 8)}
+# Points of the first grid along each axis, and how many grids there are, by the number of settings.
+# Each grid of FINER points has half the spacing of the one before.
+GRIDS = {1: ([31], 12), 2: ([21, 9], 11)}
+FINER, REACH = 5, 1
 
 
 def tune(learner: Learner, prompts: Prompts, home: Home, steps: int) -> dict[str, float]:
     """Return the settings of a learner with the least mean error on prompts of its home."""
     if not learner.settings:
         return {}
-    is_quick = learner.method is not None
-    first, finer, rounds = (QUICK if is_quick else SLOW)[len(learner.settings)]
-    spectrum = _spectrum(learner, prompts, home) if is_quick else None
+    first, rounds = GRIDS[len(learner.settings)]
+    spectrum = _spectrum(learner, prompts, home) if learner.method else None
 
     def losses(points: Float[Tensor, "settings axes"]) -> Float[Tensor, "settings"]:
         values: list[float] = []
@@ -44,7 +42,7 @@ def tune(learner: Learner, prompts: Prompts, home: Home, steps: int) -> dict[str
             values.append(float(value))
         return torch.tensor(values, dtype=torch.float64).nan_to_num(nan=math.inf)
 
-    return _natural(learner, minimise(losses, list(learner.box), first, rounds, finer))
+    return _natural(learner, minimise(losses, list(learner.box), first, rounds, FINER, REACH))
 
 
 def _natural(learner: Learner, point: list[float]) -> dict[str, float]:
