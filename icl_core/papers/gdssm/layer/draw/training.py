@@ -18,9 +18,10 @@ LEAST = 1e-6  # a distance below it is rounding
 
 
 def loss(run: Run, view: Any) -> Panel:
-    """The loss on held-out tasks against the training step, beside the construction's on the same
-    tasks and the levels of fewer or simpler steps."""
-    config, found = run.config, levels(run)
+    """Draw the loss on held-out tasks against the training step, beside the construction's on the
+    same tasks and the levels of fewer or simpler steps."""
+    config = run.config
+    steps = levels(run)
     x, trained = curve_of(run, "loss")
     zero = closed_forms.zero_loss(config.f, config.r)
     beside = float(run.tensors.get("watched/constructed", [np.nan])[0])
@@ -31,8 +32,8 @@ def loss(run: Run, view: Any) -> Panel:
         series.append(Curve("constructed", x[[0, -1]], [beside, beside], "construction"))
     series.append(Curve("trained", x, trained))
     top = max(zero * 1.15, np.nanmax(mean_of(trained)[-1:], initial=0))
-    lines = [*found, (ZERO, zero, "floor")]
-    limits = foot(found, beside, zero, top), top
+    lines = [*steps, (ZERO, zero, "floor")]
+    limits = foot(steps, beside, zero, top), top
     figure = figures.curves(
         series,
         "training step",
@@ -42,7 +43,7 @@ def loss(run: Run, view: Any) -> Panel:
         at=_at(run, view),
         height=figures.SEAT,
     )
-    if len(found) > 1:
+    if len(steps) > 1:
         settle(figure)
     return Panel(
         _loss_title(run, x, mean_of(trained), beside),
@@ -55,8 +56,8 @@ def loss(run: Run, view: Any) -> Panel:
 
 
 def alignment(run: Run, view: Any) -> Panel:
-    """Distances between trained model and construction over training, all three falling on a log
-    axis."""
+    """Draw the distances between trained model and construction over training, all three falling on
+    a log axis."""
     x, predictions = curve_of(run, "prediction_distance")
     cosine = curve_of(run, "sensitivity_cosine")[1]
     kinds = {
@@ -85,6 +86,7 @@ def alignment(run: Run, view: Any) -> Panel:
 
 
 def _at(run: Run, view: Any) -> float | None:
+    """Return the training step shown, None of a run without snapshots."""
     return run.step(view) if run.snapshot_steps else None
 
 
