@@ -23,6 +23,7 @@ from icl_core.papers.gdssm.layer.draw import (  # fmt: skip
     explanations,
     grafts,
     input_scale,
+    normal_form,
     own_points,
     recurrence,
     reference_models,
@@ -101,6 +102,11 @@ def _single(config: Config) -> bool:
 def _several_features(config: Config) -> bool:
     """Return whether state and gradient are maps."""
     return not _single(config)
+
+
+def _one_step_1d(config: Config) -> bool:
+    """Whether there is one layer on scalar labels, which has Ψ and Θ."""
+    return kind_of(config) == "scalar"
 
 
 def _second_step(config: Config) -> bool:
@@ -188,6 +194,7 @@ EXPERIMENT = Experiment(
         Drawing("prompt", own_points.draw, ("points", *SEED), POINTS),
         Drawing("tokens", state.draw, STATE, BESIDE, wide=True),
         Drawing("parts", weights.draw, ("raw", *SEED), BESIDE, wide=True),
+        Drawing("basis", normal_form.draw, SEED, BESIDE, wide=True, applies=_one_step_1d),
         Drawing("recurrence", recurrence.draw, SEED, BESIDE),
         Drawing("steps", two_steps.draw, SEED, BESIDE, applies=lambda config: config.layers == 2),
         Drawing("second", reference_models.tokens, (), BESIDE, moving=False, applies=_second_step),

@@ -79,6 +79,11 @@ def units(weights: Model, N: int) -> dict[str, Tensor]:
     return _units_1d(weights, N) if isinstance(weights, Layer1D) else _units_layers(weights)
 
 
+def in_units(weights: Model, N: int) -> Model:
+    """Return the model in the units of the construction, as `units` has them."""
+    return weights.with_(**_times(units(weights, N), weights))
+
+
 def _units_1d(weights: Layer1D, N: int) -> dict[str, Tensor]:
     """Return the units in which Psi = [I ...] and Theta's second half has a diagonal of mean 1; M
     of `symmetries.product` stays what it is."""

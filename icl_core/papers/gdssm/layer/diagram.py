@@ -40,7 +40,7 @@ def _one(config: Config) -> Diagram:
         ("c", "x y, next x", "Ψ", "Θ") if scalar else ("C", "x, y, next x", "Q", "q")
     )
     window = Box("C", read, 80, MIDDLE, "computed", holds, width=120)
-    part = None if config.f == 1 else 0  # of Ψ and Θ their product alone is drawn
+    part = None if config.f == 1 else 0  # of Ψ and Θ the stage draws their product alone
     maps = None if scalar else 0
     boxes = (
         window,

@@ -20,8 +20,8 @@ FREEDOMS = {
     "and q, the skip weights of Figure 3 C, by its last; the rate is β times both times the mean "
     "decay",
     "1-D": "The state has no basis of its own: Ψ → GΨ, Θ → G⁻ᵀΘ acts the same for any invertible "
-    "G. So only M = β Ψᵀ A Θ can be compared. It is in units of η/N, and the rate is on the "
-    "diagonal of its upper right",
+    "G. So M = β Ψᵀ A Θ is compared, which is the same for all of them. It is in units of η/N, and "
+    "the rate is on the diagonal of its upper right",
     "2": "Scales can move among b, Q, Q̃ and q, and the second layer can do part of the first "
     "one's work. So we show the sum Q̄ = b₁Q₁ + b₂Q₂, each matrix divided by its leading entry, "
     "and the rates as A and B of the prediction A G x − B G S x",
@@ -45,7 +45,7 @@ def draw(run: Run, view: Any) -> Panel:
         f"Step {at}: {_distances(run, compared, view.raw)}",
         _caption(run, view.raw),
         blocks.figure(shown, limit),
-        data=pd.concat([_table(block) for block in shown], ignore_index=True),
+        data=pd.concat([table(block) for block in shown], ignore_index=True),
         note=f"{_note(constructed, compared, view.raw)} Step {at}, seed {row_of(run, view) + 1}.",
     )
 
@@ -120,7 +120,7 @@ def _note(constructed: Model, parts: list[Part], as_it_is: bool) -> str:
     return f"{', '.join(sentences)}.{unit}"
 
 
-def _table(block: Part) -> pd.DataFrame:
+def table(block: Part) -> pd.DataFrame:
     """Return a table with one row for every number of a block."""
     rows = np.repeat(block.rows, len(block.columns))
     columns = np.tile(block.columns, len(block.rows))
