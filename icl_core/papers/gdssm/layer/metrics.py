@@ -39,12 +39,13 @@ def compared(run: Run) -> list[Comparison]:
     return compare(folded(trained, run.config.f), constructed_of(run), run.config.N)
 
 
-def farthest(each: Comparison) -> float:
+def farthest(part: Comparison) -> float:
     """Return the largest difference of any seed; of rates that differ within a row of the state, of
     the rows' means."""
-    by_row = each.name == "rate"
-    gap = (each.trained - each.constructed).mean(-1) if by_row else each.trained - each.constructed
-    return float(gap.abs().max()) / each.unit
+    gap = part.trained - part.constructed
+    if part.name == "rate":
+        gap = gap.mean(-1)  # (seeds, rows, entries) to (seeds, rows)
+    return float(gap.abs().max()) / part.unit
 
 
 def decays(run: Run) -> list[np.ndarray]:
@@ -66,7 +67,7 @@ def population_distance(run: Run, prefix: str = "population/") -> float:
     )
     weights = folded(model_of(config, run.tensors, prefix), config.f)
     decay = float((mean_decay(weights.tensors()["a"], config.N) - 1).abs().max())
-    return max(decay, *(farthest(each) for each in compare(weights, exact, config.N)))
+    return max(decay, *map(farthest, compare(weights, exact, config.N)))
 
 
 def off_closed_form(run: Run) -> float:
@@ -104,14 +105,14 @@ def _scaled(run: Run) -> np.ndarray:
 def _beside_construction(run: Run) -> list[tuple[Claim, float]]:
     """Return what is measured of one layer, and of two without a penalty, by claim."""
     scalar = run.config.model == "1-D"
-    one = run.config.layers == 1
-    usual = (
-        (claims.TWO_RATES, claims.TWO_RATES_1D) if not one else (claims.REACHES, claims.REACHES_1D)
-    )
+    if run.config.layers == 1:
+        usual = claims.REACHES_1D if scalar else claims.REACHES
+    else:
+        usual = claims.TWO_RATES_1D if scalar else claims.TWO_RATES
     values = [
-        (_reached(run, usual[scalar]), worst_ratio(run)),
-        (_weights(run), max(farthest(each) for each in compared(run))),
-        (claims.DECAYS, max(float(np.abs(each).max()) for each in decays(run))),
+        (_reached(run, usual), worst_ratio(run)),
+        (_weights(run), max(map(farthest, compared(run)))),
+        (claims.DECAYS, max(float(np.abs(head).max()) for head in decays(run))),
     ]
     if run.config.f > 1:  # of single numbers the cosine is a sign
         cosine = float(run["curve/sensitivity_cosine"][:, -1].min())
@@ -139,11 +140,9 @@ def _weights(run: Run) -> Claim:
 
 def _beyond(run: Run) -> list[Metric]:
     """Return what the run has measured beside its own training."""
-    return (
-        [Metric(claims.POPULATION, population_distance(run))]
-        if "population/Q" in run.tensors
-        else []
-    )
+    if "population/Q" not in run.tensors:
+        return []
+    return [Metric(claims.POPULATION, population_distance(run))]
 
 
 def _several(run: Run) -> list[tuple[Claim, float]]:
@@ -172,5 +171,5 @@ def _reason(run: Run, claim: Claim, value: float) -> str:
         claims.WEIGHTS_TWO,
     ):
         return ""
-    parts = [f"{each.name} {number_text(farthest(each))}" for each in compared(run)]
+    parts = [f"{part.name} {number_text(farthest(part))}" for part in compared(run)]
     return f"The farthest entry of each part: {', '.join(parts)}."

@@ -57,16 +57,16 @@ def constructed(config: Config, tasks: Tasks, shared: bool = False) -> Model:
 def joined(*models: Model) -> Model:
     """Return one model with the seeds of all, which have the same form: what depends on the tasks
     alone is then computed once for all."""
-    tensors = [model.tensors() for model in models]
-    parts = {name: _stacked([each[name] for each in tensors]) for name in tensors[0]}
+    own = [model.tensors() for model in models]
+    parts = {name: _stacked([tensors[name] for tensors in own]) for name in own[0]}
     return models[0].with_(**parts)
 
 
 def _stacked(tensors: list[Tensor]) -> Tensor:
     """Return the seeds of one tensor after those of another, (seeds, ...); a tensor may hold one
     number for all entries of the next."""
-    shape = torch.broadcast_shapes(*(each.shape[1:] for each in tensors))
-    return torch.cat([each.expand(len(each), *shape) for each in tensors])
+    shape = torch.broadcast_shapes(*(tensor.shape[1:] for tensor in tensors))
+    return torch.cat([tensor.expand(len(tensor), *shape) for tensor in tensors])
 
 
 def read(weights: Model, tasks: Tasks) -> Tensor:

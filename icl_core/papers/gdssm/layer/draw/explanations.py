@@ -36,31 +36,26 @@ def _held(index: int, run: Run, view: Any) -> list[Map]:
     return [Map(TITLES[index], matrix, state.axes, rows, columns, explain)]
 
 
-def _explained(index: int, run: Run, view: Any, state: Held, row: int, column: int) -> Explanation:
+def _explained(index: int, run: Run, view: Any, memory: Held, row: int, column: int) -> Explanation:
     """Explain a number of the state, of the exact sum, or their difference, as a sum over
     examples."""
-    vector = state.state.shape[1] == 1
-    pairs, at = (row + 1, 0) if vector else (state.shown, row)
-    ours, exact = (each[:, at, column] for each in contributed(run, view, pairs))
-    ours = state.factor * ours
+    vector = memory.state.shape[1] == 1
+    pairs, at = (row + 1, 0) if vector else (memory.shown, row)
+    ours, exact = (added[:, at, column] for added in contributed(run, view, pairs))  # [pairs]
+    ours = memory.factor * ours
     values = (ours, exact, ours - exact)[index]
-    against = (exact, None, None)[index]
-    says = (
-        [""] * pairs
-        if against is None
-        else [f"exact: {number_text(float(each))}" for each in against]
-    )
+    says = [""] * pairs
+    if index == 0:  # the state's
+        says = [f"exact: {number_text(float(value))}" for value in exact]
     terms = [Term(f"example {t + 1}", float(values[t]), says[t]) for t in range(pairs)]
-    total = (state.state, state.exact, state.state - state.exact)[index][pairs - 1, at, column]
-    beside = (
-        (Term("the exact sum", float(state.exact[pairs - 1, at, column]), state.names[0]),)
-        if index == 0
-        else ()
-    )
+    sums = (memory.state, memory.exact, memory.state - memory.exact)[index]
+    total = sums[pairs - 1, at, column]
+    exact_total = Term("the exact sum", float(memory.exact[pairs - 1, at, column]), memory.names[0])
+    beside = (exact_total,) if index == 0 else ()
     where = f"entry {column + 1}" if vector else f"row {row + 1}, column {column + 1}"
     return Explanation(
         f"{TITLES[index]} after {pairs} pair{'s' * (pairs > 1)}, {where}",
-        SAYS[index].format(factor=number_text(state.factor)),
+        SAYS[index].format(factor=number_text(memory.factor)),
         float(total),
         largest(terms, "other examples"),
         beside=beside,

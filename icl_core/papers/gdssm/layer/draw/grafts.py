@@ -33,12 +33,11 @@ def draw(run: Run, view: Any) -> Panel:
     constructed = constructed_of(run)
     grafted, words = ablation.graft(trained, start, constructed, view, run.config)
     tasks = held_out(run)
-    losses = [float(models.losses(each, tasks)[0]) for each in (trained, grafted, constructed)]
+    shown = (trained, grafted, constructed)
+    losses = [float(models.losses(model, tasks)[0]) for model in shown]
     labels = ["trained", "after the graft", "constructed"]
     first = tasks.part(0, 1)
-    outputs = [
-        float(models.predict(each, first)[0, 0, 0]) for each in (trained, grafted, constructed)
-    ]
+    outputs = [float(models.predict(model, first)[0, 0, 0]) for model in shown]
     return Panel(
         _title(losses, words),
         "Pick a replacement for a part. If training found the construction, the second bar stays "
@@ -61,7 +60,8 @@ def after(run: Run, view: Any) -> tuple[float, float]:
     trained = trained_at(run, snapshot, row)
     start = trained_at(run, 0, row)
     grafted, _ = ablation.graft(trained, start, constructed_of(run), view, run.config)
-    before, left = (float(models.losses(each, held_out(run))[0]) for each in (trained, grafted))
+    tasks = held_out(run)
+    before, left = (float(models.losses(model, tasks)[0]) for model in (trained, grafted))
     return before, left
 
 

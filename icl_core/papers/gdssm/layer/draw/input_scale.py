@@ -49,7 +49,7 @@ def _lines(run: Run, rows: dict[str, np.ndarray], at: float) -> Figure:
     ]
     if np.isfinite(rows["closed"]).all():
         dense = np.geomspace(alpha[0], alpha[-1], POINTS)
-        exact = [train.expected(run.config, float(each)) for each in dense]
+        exact = [train.expected(run.config, float(scale)) for scale in dense]
         series.append(Curve("closed form", dense, np.array(exact), "floor"))
     marks = [(1.0, "trained here", "trained"), *beyond]
     titles = "test scale α", "loss at the query"

@@ -57,20 +57,18 @@ def levels(run: Run) -> list[Level]:
         Level(SINGLE, one),
         Level(f"{counted} steps, {SHARED}", shared),
     ]
-    return [each for each in known if np.isfinite(each.loss)]
+    return [level for level in known if np.isfinite(level.loss)]
 
 
-def foot(levels: Sequence[Level], beside: float, zero: float, top: float) -> float:
+def foot(lines: Sequence[Level], beside: float, zero: float, top: float) -> float:
     """Return the lower end of an axis up to `top` on which the floor's label stands under its line,
     for that is free, and the next one's on its own."""
-    lowest = min(
-        value for value in (*(each.loss for each in levels), beside, zero) if np.isfinite(value)
-    )
+    losses = (*(line.loss for line in lines), beside, zero)
+    lowest = min(loss for loss in losses if np.isfinite(loss))
     low = lowest - 0.25 * (zero - lowest)
-    if any(each.kind == "floor" for each in levels):
-        low = min(
-            [low, *((each.loss - ON * top) / (1 - ON) for each in levels if each.kind == PLAIN)]
-        )
+    if any(line.kind == "floor" for line in lines):
+        on_lines = ((line.loss - ON * top) / (1 - ON) for line in lines if line.kind == PLAIN)
+        low = min([low, *on_lines])
     return max(0.0, low)
 
 
@@ -88,9 +86,9 @@ def beaten(run: Run, ratio: float) -> str:
     construction, which is as good as the best steps: so the tasks' noise drops out."""
     best, *others = levels(run)
     below = [
-        each.name.replace(",", " of")
-        for each in others
-        if best.kind == "floor" and best.loss * ratio < each.loss
+        level.name.replace(",", " of")
+        for level in others
+        if best.kind == "floor" and best.loss * ratio < level.loss
     ]
     return f", below {' and below '.join(below)}" if below else ""
 
@@ -99,8 +97,8 @@ def words(run: Run, beside: float) -> str:
     """Say what to look at, by case. `beside`: the construction's loss on the tasks that are drawn,
     NaN if not known."""
     layers = run.config.layers
-    steps = levels(run)
-    away = abs(beside / steps[0].loss - 1)
+    references = levels(run)
+    away = abs(beside / references[0].loss - 1)
     off = (
         f"; on these tasks the construction is {percent(away)} off it" if np.isfinite(away) else ""
     )

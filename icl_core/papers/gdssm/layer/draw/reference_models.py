@@ -132,17 +132,15 @@ def population(run: Run, view: Any) -> Panel:
     ]
     figure = figures.curves(series, "", "in units of the construction", y_range=(-0.25, 1.25))
     shapes = {
-        "constructed": ("line-ew-open", 30),
-        "best on average": ("diamond-open", 12),
-        "trained": ("circle", 7),
+        "constructed": ("line-ew-open", 30, "construction"),
+        "best on average": ("diamond-open", 12, "floor"),
+        "trained": ("circle", 7, "trained"),
     }
     for trace in figure.data:
         if trace.get("name") in shapes:
-            symbol, size = shapes[trace["name"]]
-            trace.update(
-                mode="markers",
-                marker={"symbol": symbol, "size": size, "color": figures.colour(_kind(trace))},
-            )
+            symbol, size, kind = shapes[trace["name"]]
+            marker = {"symbol": symbol, "size": size, "color": figures.colour(kind)}
+            trace.update(mode="markers", marker=marker)
     figure.update_xaxes(tickvals=x.tolist(), ticktext=names)
     return Panel(
         f"The best weights are the construction, to {population_distance(run):.0e}; trained ones "
@@ -162,11 +160,6 @@ def population(run: Run, view: Any) -> Panel:
     )
 
 
-def _kind(trace: Any) -> str:
-    """Return the style's kind of a trace."""
-    return {"constructed": "construction", "best on average": "floor"}.get(trace["name"], "trained")
-
-
 def _numbers(run: Run, prefix: str) -> tuple[list[str], np.ndarray]:
     """Return the names of the numbers in which weights of one feature compare, and their values
     [seeds, numbers]."""
@@ -179,8 +172,8 @@ def _numbers(run: Run, prefix: str) -> tuple[list[str], np.ndarray]:
     decay = mean_decay(weights.tensors()["a"], config.N).numpy().reshape(-1, 1)
     rates = parts["rate"].numpy().reshape(-1, 1) / rate
     names = [
-        *(f"Q: {each}" for each in ENTRIES),
-        *(f"q: {each}" for each in ("x", "y", "x⁺")),
+        *(f"Q: {entry}" for entry in ENTRIES),
+        *(f"q: {entry}" for entry in ("x", "y", "x⁺")),
         "rate",
         "decay",
     ]

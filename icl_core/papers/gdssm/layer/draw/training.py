@@ -21,7 +21,7 @@ def loss(run: Run, view: Any) -> Panel:
     """Draw the loss on held-out tasks against the training step, beside the construction's on the
     same tasks and the levels of fewer or simpler steps."""
     config = run.config
-    steps = levels(run)
+    references = levels(run)
     x, trained = curve_of(run, "loss")
     zero = closed_forms.zero_loss(config.f, config.r)
     beside = float(run.tensors.get("watched/constructed", [np.nan])[0])
@@ -32,8 +32,8 @@ def loss(run: Run, view: Any) -> Panel:
         series.append(Curve("constructed", x[[0, -1]], [beside, beside], "construction"))
     series.append(Curve("trained", x, trained))
     top = max(zero * 1.15, np.nanmax(mean_of(trained)[-1:], initial=0))
-    lines = [*steps, (ZERO, zero, "floor")]
-    limits = foot(steps, beside, zero, top), top
+    lines = [*references, (ZERO, zero, "floor")]
+    limits = foot(references, beside, zero, top), top
     figure = figures.curves(
         series,
         "training step",
@@ -43,7 +43,7 @@ def loss(run: Run, view: Any) -> Panel:
         at=_at(run, view),
         height=figures.SEAT,
     )
-    if len(steps) > 1:
+    if len(references) > 1:
         settle(figure)
     return Panel(
         _loss_title(run, x, mean_of(trained), beside),
@@ -91,6 +91,7 @@ def _at(run: Run, view: Any) -> float | None:
 
 
 def _alignment_title(run: Run, last: float) -> str:
+    """Say how far apart the models are, by the last cosine, or distance of predictions."""
     now = "so far" if not run.finished else "at the end"
     if run.config.f == 1:
         return f"Predictions are {number_text(last, 4)} from gradient descent's {now}"
@@ -99,6 +100,7 @@ def _alignment_title(run: Run, last: float) -> str:
 
 
 def _loss_title(run: Run, x: np.ndarray, trained: np.ndarray, beside: float) -> str:
+    """Say where the loss ends beside the construction's, and from which step on it is there."""
     if not run.finished:
         return f"Loss so far: {number_text(float(trained[-1]))}"
     away = trained[-1] / beside - 1

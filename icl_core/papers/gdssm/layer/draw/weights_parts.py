@@ -79,7 +79,7 @@ def parts(config: Config, trained: Model, constructed: Model, raw: bool) -> list
     the mean decays."""
     if raw:
         decay = f"decay{'s' * config.several} a"
-        drawn = [_part(*each, decay) for each in _tensors(trained, constructed)]
+        drawn = [_part(*pair, decay) for pair in _tensors(trained, constructed)]
     else:
         compared = _over_largest if config.layers > 2 else _normalised
         drawn = [
@@ -91,9 +91,9 @@ def parts(config: Config, trained: Model, constructed: Model, raw: bool) -> list
 
 def _normalised(trained: Model, constructed: Model, config: Config) -> Iterator[Part]:
     """Yield what `symmetries.compare` compares, in its units."""
-    for each in compare(folded(trained, config.f), constructed, config.N):
-        sign = NORMALISED.get(each.name, each.name)
-        yield _part(each.name, sign, each.trained[0] / each.unit, each.constructed / each.unit)
+    for part in compare(folded(trained, config.f), constructed, config.N):
+        sign = NORMALISED.get(part.name, part.name)
+        yield _part(part.name, sign, part.trained[0] / part.unit, part.constructed / part.unit)
 
 
 def _over_largest(trained: Model, constructed: Model, config: Config) -> Iterator[Part]:
