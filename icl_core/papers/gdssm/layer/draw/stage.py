@@ -128,7 +128,8 @@ def loss(run: Run, view: Any) -> Panel:
         return replace(panel, figure=figure)
     away = above(run, view)[0]
     is_grafted = bool(in_title(run, view))
-    title = f"Trained: {compared(away)} the construction" if is_grafted else _title(away)
+    subject = "Trained:" if is_grafted else "The loss is"
+    title = f"{subject} {compared(away)} the construction"
     return replace(panel, title=title, figure=figure)
 
 
@@ -138,14 +139,9 @@ def above(run: Run, view: Any) -> tuple[float, float]:
     x, rows = curve_of(run, "loss")
     step = run.step(view)
     beside = float(run["watched/constructed"][0])
-    last = mean_of(rows)
-    return float(last[np.abs(x - step).argmin()]) / beside - 1, float(
-        run["baseline/zero"][0]
-    ) / beside - 1
-
-
-def _title(away: float) -> str:
-    return f"The loss is {compared(away)} the construction"
+    zero = float(run["baseline/zero"][0])
+    shown = float(mean_of(rows)[np.abs(x - step).argmin()])
+    return shown / beside - 1, zero / beside - 1
 
 
 def line(run: Run, view: Any) -> Panel:

@@ -18,7 +18,7 @@ from icl_core.papers.gdssm.nonlinear.train import MEAN, WATCHED, ZERO
 from icl_core.papers.gdssm.shared.load_run import percent
 from icl_core.training.several_seeds import padded
 
-IDEALLY = "ideal"
+IDEAL = "ideal"
 
 
 def losses_panel(run: Run, view: Any) -> Panel:
@@ -82,7 +82,7 @@ def trained_and_constructed(run: Run, view: Any) -> Panel:
     bar = figure.data[0].update(showlegend=False)
     figure.add_trace(seeds(run, bar["x"], BESIDE))
     _write(figure, bar["x"], list(means.values()), float(run["baseline/zero"][0]))
-    _level(figure, run, IDEALLY)
+    _level(figure, run, IDEAL)
     return Panel(
         f"{many.capitalize()}, trained and constructed: {gate} with the gated unit, {plain} "
         "without",
@@ -162,7 +162,7 @@ def _level(figure: Figure, run: Run, but: str = "") -> None:
         ("predicting zero", "zero", "floor", "dot"),
         ("best straight lines", "line", "floor", "longdash"),
         ("mean sine", "mean", "floor", "dashdot"),
-        (f"{steps} on sin x, cos x", IDEALLY, "gradient descent", "dash"),
+        (f"{steps} on sin x, cos x", IDEAL, "gradient descent", "dash"),
     ):
         if level == but:
             continue
