@@ -5,12 +5,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from icl_core import registry
 from icl_core.contract.experiment import STAGE
 from icl_core.figures.frames import clock_frames
 from icl_core.papers.gdssm.layer import ablation, grafted
 from icl_core.papers.gdssm.layer.draw import grafts
+from icl_core.papers.gdssm.layer.symmetries import product
+from icl_core.papers.gdssm.shared import construction
+from icl_core.papers.gdssm.shared.load_run import trained_at
 from icl_core.runs import store
 
 EXPERIMENT = registry.experiment("gdssm.layer")
@@ -66,3 +70,33 @@ def test_the_clock_moves_every_replaced_model(preset):
             if drawing.place == STAGE and drawing.applies(run.config) and field in drawing.knobs:
                 panels = [drawing.draw(run, replace(asked, snapshot=index)) for index in (0, 23)]
                 assert len(clock_frames([panel.figure.to_dict() for panel in panels])) == 2
+
+
+@pytest.mark.parametrize("scale", [1.0, -3.0])
+def test_a_layer_in_any_basis_has_the_construction_as_its_normal_form(scale):
+    built = construction.layer_1d(4, 5, 1.3)
+    G = torch.randn(4, 4, generator=torch.Generator().manual_seed(0)) + 2 * torch.eye(4)
+    turned = built.with_(
+        Psi=G @ built.Psi,
+        Theta=scale * torch.linalg.inv(G).mT @ built.Theta,
+        beta=built.beta / scale,
+    )
+    assert not torch.allclose(turned.Psi, built.Psi, atol=0.5)
+    normal = ablation.in_units(turned, 5)
+    for name, part in built.tensors().items():
+        torch.testing.assert_close(normal.tensors()[name], part, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("preset", ["1-D", "1-D authors"])
+def test_the_normal_form_of_a_trained_layer_keeps_its_product_and_is_the_construction(preset):
+    run = shipped(preset)
+    N = run.config.N
+    trained = trained_at(run, -1, 0)
+    normal = ablation.in_units(trained, N)
+    torch.testing.assert_close(product(normal, N), product(trained, N), rtol=1e-4, atol=1e-6)
+    table = DRAWINGS["basis"].draw(run, EXPERIMENT.view()).data
+    assert table["part"].tolist() == ["Ψ"] * 200 + ["Θ"] * 200  # f rows of 2f numbers each
+    assert table["difference"].abs().max() < 0.06
+    assert table["constructed"].sum() == 20
+    raw = (trained.tensors()["Psi"] - construction.layer_1d(10, N, 1.0).Psi).abs().max()
+    assert raw > 0.5  # another basis than the construction's

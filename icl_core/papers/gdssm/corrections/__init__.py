@@ -19,7 +19,7 @@ from icl_core.papers.gdssm.shared.load_run import percent
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: the gains of the right step and of two that are taken as printed."""
+    """Return what you see: the gains of the right step and of two that are taken as printed."""
     right, Q, odd = (percent(best_gain(run, name)) for name in ("right", "Q", "odd"))
     return (
         f"One right step removes {right} of the loss; Q as printed removes {Q}, a window at "
@@ -28,12 +28,13 @@ def headline(run: Run, view: View) -> str:
 
 
 def cost(config: Config) -> float:
-    """Giga-operations: three outputs for every task, and two steps of gradient descent for some."""
+    """Return the giga-operations: three outputs for every task, and two steps of gradient descent
+    for some."""
     return 4 * config.tasks * config.N * config.f * 60 / 1e9
 
 
 def expected(claim: Claim) -> Theory:
-    """What the closed form gives for the number of a claim, at any size."""
+    """Return what the closed form gives for the number of a claim, at any size."""
     return Theory(
         "closed form", lambda config: claims.EXPECTED[claim](config.f, config.N), claim.id
     )

@@ -12,17 +12,17 @@ theory = partial(Claim, kind="theory")
 
 
 def gain(f: int, N: int) -> float:
-    """The share of the loss of predicting zero that the best step removes."""
+    """Return the share of the loss of predicting zero that the best step removes."""
     return N / (N - 2 + KAPPA + f)
 
 
 def share_of_printed_Q(f: int, N: int) -> float:
-    """The share of that gain which is left with Q as printed."""
+    """Return the share of that gain which is left with Q as printed."""
     return 1 / f**2
 
 
 def lost_by_odd_windows(f: int, N: int) -> float:
-    """The share of that gain which is lost if windows begin at every token."""
+    """Return the share of that gain which is lost if windows begin at every token."""
     mixed = N - 2 + KAPPA + f
     return (N - 1) * f / (N * mixed + (N - 1) * f)
 

@@ -24,7 +24,7 @@ CURVES = {  # of one step: name and colour
 
 
 def gains(run: Run, view: Any) -> Panel:
-    """What each formula gains, beside the corrected one."""
+    """Draw what each formula gains, beside the corrected one."""
     bars = (
         ("one step", "construction", best_gain(run, "right")),
         ("Q as printed", "layer 2", best_gain(run, "Q")),
@@ -32,12 +32,11 @@ def gains(run: Run, view: Any) -> Panel:
         ("two steps", "construction", float(run["gain/right"])),
         ("W and Wᵀ mixed", "gradient descent", float(run["gain/mixed"])),
     )
-    labels, kinds, values = (
-        [bar[0] for bar in bars],
-        [bar[1] for bar in bars],
-        [bar[2] for bar in bars],
-    )
-    right, Q = number_text(values[0], 2), number_text(values[1])
+    labels = [label for label, _, _ in bars]
+    kinds = [kind for _, kind, _ in bars]
+    values = [value for _, _, value in bars]
+    right = number_text(values[0], 2)
+    Q = number_text(values[1])
     return Panel(
         f"One step gains {right}; with Q as printed {Q}",
         "Gain is the share of the loss of predicting zero that is removed: 1 is all of it, 0 is "
@@ -51,6 +50,7 @@ def gains(run: Run, view: Any) -> Panel:
 
 
 def _bars(labels: list[str], kinds: list[str], values: list[float]) -> Figure:
+    """Draw a bar for every formula, with its number above it."""
     figure = figures.bars(
         labels, values, "gain over predicting zero", kinds=kinds, text="none", y_range=(0, 1.12)
     )
@@ -65,7 +65,7 @@ def _bars(labels: list[str], kinds: list[str], values: list[float]) -> Figure:
 
 
 def lengths(run: Run, view: Any) -> Panel:
-    """The gain of one step against its length: a parabola for each formula."""
+    """Draw the gain of one step against its length: a parabola for each formula."""
     times = np.linspace(-1, 3, 81)
     rows = {
         label: np.array([gain(run, name, t) for t in times]) for name, (label, _) in CURVES.items()
@@ -91,9 +91,11 @@ def lengths(run: Run, view: Any) -> Panel:
 
 
 def table(run: Run, view: Any) -> Panel:
-    """A row for every formula."""
-    best, wrong = best_gain(run, "right"), best_gain(run, "odd")
-    states, gradients = run["contexts/state"], run["contexts/gradient"]
+    """Return a table with a row for every formula."""
+    best = best_gain(run, "right")
+    wrong = best_gain(run, "odd")
+    states = run["contexts/state"]
+    gradients = run["contexts/gradient"]
     rows = [
         ("a convention", "β = −η/N (eq. 13, A.1)", "β = +η/N, since the state adds up +y xᵀ; or "
                                                    "the minus, with −y xᵀ",

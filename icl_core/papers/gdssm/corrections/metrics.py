@@ -6,7 +6,7 @@ from icl_core.papers.gdssm.corrections.run import best_gain
 
 
 def measure(run: Run) -> list[Metric]:
-    """Every formula as measured on the tasks of the run."""
+    """Measure every formula on the tasks of the run."""
     best = best_gain(run, "right")
     return [
         Metric(GAIN, best),

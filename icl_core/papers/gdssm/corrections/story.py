@@ -1,4 +1,4 @@
-"""What is told of the formulas as printed."""
+"""The story of the formulas as printed."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from icl_core.papers.gdssm.shared.load_run import percent
 
 
 def _left(run: Run, name: str) -> float:
-    """What is left of the gain of a right step."""
+    """Return what is left of the gain of a right step."""
     return best_gain(run, name) / best_gain(run, "right")
 
 

@@ -23,6 +23,7 @@ from icl_core.papers.gdssm.layer.draw import (  # fmt: skip
     explanations,
     grafts,
     input_scale,
+    normal_form,
     own_points,
     recurrence,
     reference_models,
@@ -46,33 +47,36 @@ from icl_core.training.loop import evaluations
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: how much of the gain of gradient descent over predicting zero the model has, at
-    the step shown."""
+    """Return what you see: how much of the gain of gradient descent over predicting zero the model
+    has, at the step shown."""
     step = f"Step {run.step(view):,} of {run.config.steps:,}"
-    if what := grafted.in_title(run, view):
-        return f"{step}, with {what}{_left(run, view)}."
+    if replacements := grafted.in_title(run, view):
+        return f"{step}, with {replacements}{_left(run, view)}."
     away, zero = stage.above(run, view)
-    whose = _steps(run.config)
+    reference = _steps(run.config)
     if abs(away) < COUNTS:
-        return f"{step}: the loss is that of {whose}, to within {percent(COUNTS)}."
+        return f"{step}: the loss is that of {reference}, to within {percent(COUNTS)}."
     if away < 0:
-        return f"{step}: the loss is {percent(-away)} below that of {whose}."
-    gain, who = 1 - away / zero, "layer is" if run.config.layers == 1 else "layers are"
+        return f"{step}: the loss is {percent(-away)} below that of {reference}."
+    gain = 1 - away / zero
+    who = "layer is" if run.config.layers == 1 else "layers are"
     if gain <= 0:
         return f"{step}: the {who} no better than predicting zero."
-    return f"{step}: the {who} {gain:.1%} of the way from predicting zero to {whose}."
+    return f"{step}: the {who} {gain:.1%} of the way from predicting zero to {reference}."
 
 
 def _left(run: Run, view: View) -> str:
-    """The loss after the view's replacements beside the trained model's, where it is known."""
+    """Return the loss after the view's replacements beside the trained model's, where it is
+    known."""
     if not grafted.is_known(run, view):
         return ""
-    both = view, grafted.as_trained(view)
-    after, before = (number_text(grafted.loss(run, each)) for each in both)
+    after = number_text(grafted.loss(run, view))
+    before = number_text(grafted.loss(run, grafted.as_trained(view)))
     return f": the loss is {after} (trained: {before})"
 
 
 def _steps(config: Config) -> str:
+    """Return in words the gradient descent that the layers are compared with."""
     if config.layers == 1:
         return "one step of gradient descent"
     return f"{COUNTED[config.layers]} " + (
@@ -81,8 +85,8 @@ def _steps(config: Config) -> str:
 
 
 def cost(config: Config) -> float:
-    """Giga-operations: what the windows cost a task, forward and back, in training and where it is
-    evaluated."""
+    """Return the giga-operations: what the windows cost a task, forward and back, in training and
+    where it is evaluated."""
     entry = config.f if config.recurrence == "full" else 1
     read = (2 * config.layers - 1) * config.N * config.f * (20 + 8 * config.seeds * (1 + entry / 4))
     evaluated = len(evaluations(config.steps, *EVALUATIONS)) * 2**11 + 2**15 + 14 * SWEPT[0]
@@ -91,17 +95,22 @@ def cost(config: Config) -> float:
 
 
 def _single(config: Config) -> bool:
-    """Whether state and gradient are numbers, and not maps."""
+    """Return whether state and gradient are numbers, and not maps."""
     return config.f == 1
 
 
 def _several_features(config: Config) -> bool:
-    """Whether state and gradient are maps."""
+    """Return whether state and gradient are maps."""
     return not _single(config)
 
 
+def _one_step_1d(config: Config) -> bool:
+    """Whether there is one layer on scalar labels, which has Ψ and Θ."""
+    return kind_of(config) == "scalar"
+
+
 def _second_step(config: Config) -> bool:
-    """Whether there are two steps on scalar labels."""
+    """Return whether there are two steps on scalar labels."""
     return config.model == "1-D" and config.layers == 2
 
 
@@ -109,12 +118,10 @@ WAITING = 150  # tasks a step, or what it takes to begin one: small batches are 
 SEED = ("seed_shown",)
 STATE = ("token", "example", "state", *SEED)
 HELD = (*STATE, *GRAFTS)  # what the stage's maps of the state depend on
-GRAFT, POINTS, BESIDE, CURVES = (
-    "Graft",
-    "Your own points",
-    "Trained beside constructed",
-    "All curves",
-)
+GRAFT = "Graft"
+POINTS = "Your own points"
+BESIDE = "Trained beside constructed"
+CURVES = "All curves"
 SURGERY = {
     "interventions": "one",
     "surgery": "scalar",
@@ -123,7 +130,8 @@ SURGERY = {
 
 
 def best_loss_share(config: Config) -> float:
-    """The share of the loss of predicting zero that the best step of gradient descent leaves."""
+    """Return the share of the loss of predicting zero that the best step of gradient descent
+    leaves."""
     return closed_forms.best_loss(config.f, config.N, config.r) / closed_forms.zero_loss(
         config.f, config.r
     )
@@ -186,6 +194,7 @@ EXPERIMENT = Experiment(
         Drawing("prompt", own_points.draw, ("points", *SEED), POINTS),
         Drawing("tokens", state.draw, STATE, BESIDE, wide=True),
         Drawing("parts", weights.draw, ("raw", *SEED), BESIDE, wide=True),
+        Drawing("basis", normal_form.draw, SEED, BESIDE, wide=True, applies=_one_step_1d),
         Drawing("recurrence", recurrence.draw, SEED, BESIDE),
         Drawing("steps", two_steps.draw, SEED, BESIDE, applies=lambda config: config.layers == 2),
         Drawing("second", reference_models.tokens, (), BESIDE, moving=False, applies=_second_step),

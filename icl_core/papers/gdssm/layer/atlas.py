@@ -33,8 +33,8 @@ SLOWER = mapped(
 
 
 def findings(measured: Sequence[tuple[Config, Mapping[str, float]]]) -> list[Metric]:
-    """How far one layer is from one step wherever it was trained, and how three layers
-    fall behind."""
+    """Return how far one layer is from one step wherever it was trained, and how three layers fall
+    behind."""
     one = [abs(values[REACHES.id]) for config, values in measured if config.layers == 1]
     three = [(config, values[FLOOR.id]) for config, values in measured if config.layers == 3]
     logs = np.log([[config.N, config.f, lost] for config, lost in three if lost > 0])

@@ -7,7 +7,8 @@ from icl_core.contract.experiment import Claim
 # The paper's size (Appendices A.5 and A.6) and its several seeds; x of the text, or of its figures'
 # runs.
 SIZE = {"f": 10, "N": 10, "r": (1.0, 0.5), "skip": False, "seeds": range(3, 6)}
-ONE_ND, ONE_1D = {"model": "N-D", "layers": 1, **SIZE}, {"model": "1-D", "layers": 1, **SIZE}
+ONE_ND = {"model": "N-D", "layers": 1, **SIZE}
+ONE_1D = {"model": "1-D", "layers": 1, **SIZE}
 TWO = {"layers": 2, "penalty": 0.0, **SIZE}
 ONE_FEATURE = {"model": "N-D", "layers": 1, "skip": False, "f": 1, "N": 10}
 

@@ -8,24 +8,24 @@ NEAR = 0.01
 
 
 def apart(steps: np.ndarray, arrivals: np.ndarray) -> float:
-    """How far before an arrival [seeds] the evaluation before it lies, in steps: what it may be
-    late by; at most."""
+    """Return how far before an arrival [seeds] the evaluation before it lies, in steps, at most:
+    what the arrival may be late by."""
     places = np.searchsorted(steps, arrivals[np.isfinite(arrivals)])
     return float((steps[places] - steps[np.maximum(places - 1, 0)]).max(initial=0))
 
 
 def arrivals(run: Run) -> tuple[np.ndarray, np.ndarray]:
-    """The steps [seeds] of the run's training and of ours beside it; NaN of a seed that has not
-    arrived."""
+    """Return the steps [seeds] of the run's training and of ours beside it; NaN of a seed that has
+    not arrived."""
     level = float(run["watched/constructed"][0])  # L* on the very tasks that are watched
-    both = (("curve/step", "curve/loss"), ("beside/step", "beside/loss"))
-    theirs, ours = (arrived(run[step], run[loss] / level - 1) for step, loss in both)
+    theirs = arrived(run["curve/step"], run["curve/loss"] / level - 1)
+    ours = arrived(run["beside/step"], run["beside/loss"] / level - 1)
     return theirs, ours
 
 
 def arrived(steps: np.ndarray, away: np.ndarray) -> np.ndarray:
-    """The first of `steps` [points] from which on the share above L* `away` [seeds, points] stays
-    within 1%."""
+    """Return the first of `steps` [points] from which on the share above L* `away` [seeds, points]
+    stays within 1%."""
     near = np.abs(away) <= NEAR
     stays = np.logical_and.accumulate(near[:, ::-1], 1)[:, ::-1]
     return np.where(stays.any(1), steps[stays.argmax(1)], np.nan)

@@ -18,29 +18,30 @@ SEVERAL = (
     "Q̃ those that add up to ∑ x xᵀ in Z̃. Every layer takes a step from the model M that it is "
     "given, of length b, and q reads the last M."
 )
-TOP, MIDDLE, BOTTOM = 60.0, 165.0, 270.0
+TOP = 60.0
+MIDDLE = 165.0
+BOTTOM = 270.0
 
 
 def layer_diagram(config: Config) -> Diagram:
-    """The model of a config."""
+    """Draw the model of a config."""
     return _several(config) if config.several else _one(config)
 
 
 def _state(config: Config) -> str:
-    """The drawing that shows the state; of a single feature it is a number."""
+    """Return the drawing that shows the state; of a single feature it is a number."""
     return "along" if config.f == 1 else "state"
 
 
 def _one(config: Config) -> Diagram:
+    """Draw one layer."""
     scalar = config.model == "1-D"
     read, holds, enters, reads = (
         ("c", "x y, next x", "Ψ", "Θ") if scalar else ("C", "x, y, next x", "Q", "q")
     )
     window = Box("C", read, 80, MIDDLE, "computed", holds, width=120)
-    part, maps = (
-        None if config.f == 1 else 0,
-        None if scalar else 0,
-    )  # of Ψ and Θ their product alone is drawn
+    part = None if config.f == 1 else 0  # of Ψ and Θ the stage draws their product alone
+    maps = None if scalar else 0
     boxes = (
         window,
         Box("Q", enters, 250, MIDDLE, "trained", "what enters", "weights", part=maps, rows=(0, 3)),
@@ -67,7 +68,7 @@ def _one(config: Config) -> Diagram:
 
 
 def _skip() -> tuple[tuple[Box, ...], tuple[Arrow, ...]]:
-    """The short cut of our own, past the state."""
+    """Draw the short cut of our own, past the state."""
     box = Box("skip", "skip", 750, BOTTOM, "trained", "ours", "weights")
     return (box,), (
         Arrow("C", "skip", ((80.0, 322.0), (750.0, 322.0))),
@@ -76,6 +77,7 @@ def _skip() -> tuple[tuple[Box, ...], tuple[Arrow, ...]]:
 
 
 def _several(config: Config) -> Diagram:
+    """Draw several layers."""
     part = None if config.f == 1 else 0
     boxes = (
         Box("C", "C", 80, MIDDLE, "computed", "x, y, next x", width=120),

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from icl_core.contract.experiment import Run
@@ -14,7 +15,7 @@ from icl_core.papers.gdssm.shared.any_layer import Model
 from icl_core.papers.gdssm.shared.load_run import constructed_of, row_of, trained_at
 from icl_core.papers.gdssm.shared.task import Tasks
 
-GRAFTS = tuple(field for fields in ablation.FIELDS.values() for field in fields.values())
+GRAFTS = tuple(chain.from_iterable(fields.values() for fields in ablation.FIELDS.values()))
 PANEL = "weights"  # of the stage
 TASKS = (2**12, 2**19)  # held-out tasks at most, and numbers of x at most: an answer in 0.3 s
 MOST = 200  # losses kept

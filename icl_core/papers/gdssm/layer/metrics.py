@@ -1,4 +1,4 @@
-"""Measures what is claimed of the trained layer, at the worst seed."""
+"""Measure what is claimed of the trained layer, at the worst seed."""
 
 import numpy as np
 import torch
@@ -12,78 +12,80 @@ from icl_core.papers.gdssm.shared.load_run import constructed_of, folded, model_
 
 
 def measure(run: Run) -> list[Metric]:
-    """The claims that this setting can bear out."""
+    """Measure the claims that this setting can bear out."""
     config = run.config
-    found = _several(run) if config.layers > 1 else []
+    values = _several(run) if config.layers > 1 else []
     if config.layers <= 2 and (config.layers == 1 or config.penalty == 0):
-        found += _beside_construction(run)
+        values += _beside_construction(run)
     if config.layers == 1:
-        found.append((claims.ROOT_TWO, worse_than_zero(run)))
+        values.append((claims.ROOT_TWO, worse_than_zero(run)))
     ended = unfinished(run)
     trained = [
         Metric(claim, value, unfinished=ended, reason=_reason(run, claim, value))
-        for claim, value in found
+        for claim, value in values
     ]
     return [*trained, *_beyond(run)]
 
 
 def worst_ratio(run: Run) -> float:
-    """Trained over constructed minus 1, of the seed where that is farthest from 0."""
+    """Return trained over constructed minus 1, of the seed where that is farthest from 0."""
     away = run["evaluated/ratio"] - 1
     return float(away[np.abs(away).argmax()])
 
 
 def compared(run: Run) -> list[Comparison]:
-    """Every quantity of the trained weights beside the construction's."""
+    """Return every quantity of the trained weights beside the construction's."""
     trained = model_of(run.config, run.tensors, "final/")
     return compare(folded(trained, run.config.f), constructed_of(run), run.config.N)
 
 
-def farthest(each: Comparison) -> float:
-    """The largest difference of any seed; of rates that differ within a row of the state, of the
-    rows' means."""
-    by_row = each.name == "rate"
-    gap = (each.trained - each.constructed).mean(-1) if by_row else each.trained - each.constructed
-    return float(gap.abs().max()) / each.unit
+def farthest(part: Comparison) -> float:
+    """Return the largest difference of any seed; of rates that differ within a row of the state, of
+    the rows' means."""
+    gap = part.trained - part.constructed
+    if part.name == "rate":
+        gap = gap.mean(-1)  # (seeds, rows, entries) to (seeds, rows)
+    return float(gap.abs().max()) / part.unit
 
 
 def decays(run: Run) -> list[np.ndarray]:
-    """The mean decays minus 1, the seeds first: of each head. As Figure 3 B shows them, "each
+    """Return the mean decays minus 1 of each head, the seeds first. As Figure 3 B shows them, "each
     diagonal entry is the mean of the corresponding diagonal recurrence matrix": a row of the state
     counts as the mean of its entries."""
     names = [name for name in ("final/a", "final/a_tilde") if name in run.tensors]
-    found = [(mean_decay(torch.tensor(run[name]), run.config.N) - 1).numpy() for name in names]
-    return [each.mean(-1) if each.ndim > 2 else each for each in found]  # the 1-D state has no rows
+    heads = [(mean_decay(torch.tensor(run[name]), run.config.N) - 1).numpy() for name in names]
+    # [seeds, ..., rows, entries] -> [seeds, ..., rows]; the 1-D state [seeds, f] has no rows
+    return [head.mean(-1) if head.ndim > 2 else head for head in heads]
 
 
 def population_distance(run: Run, prefix: str = "population/") -> float:
-    """How far weights are from the construction at the best expected rate, at the farthest of their
-    parts and seeds."""
+    """Return how far weights are from the construction at the best expected rate, at the farthest
+    of their parts and seeds."""
     config = run.config
     exact = construction.layer_nd(
         config.f, config.N, config.N * closed_forms.best_beta(config.f, config.N, config.r)
     )
     weights = folded(model_of(config, run.tensors, prefix), config.f)
     decay = float((mean_decay(weights.tensors()["a"], config.N) - 1).abs().max())
-    return max(decay, *(farthest(each) for each in compare(weights, exact, config.N)))
+    return max(decay, *map(farthest, compare(weights, exact, config.N)))
 
 
 def off_closed_form(run: Run) -> float:
-    """The largest relative gap to the closed form at any test scale and seed."""
+    """Return the largest relative gap to the closed form at any test scale and seed."""
     return float(np.abs(_scaled(run) / run["sweep/closed"] - 1).max())
 
 
 def worse_than_zero(run: Run) -> float:
-    """The test scale from which on the trained model is worse than predicting zero, of the seed
-    that is farthest from sqrt 2."""
+    """Return the test scale from which on the trained model is worse than predicting zero, of the
+    seed that is farthest from sqrt 2."""
     losses = _scaled(run) if np.isfinite(run["sweep/closed"]).all() else run["sweep/trained"]
-    found = np.array([crossing(run["sweep/alpha"], row, run["sweep/zero"]) for row in losses])
-    return float(found[np.abs(found - 2**0.5).argmax()])
+    scales = np.array([crossing(run["sweep/alpha"], row, run["sweep/zero"]) for row in losses])
+    return float(scales[np.abs(scales - 2**0.5).argmax()])
 
 
 def crossing(alpha: np.ndarray, losses: np.ndarray, zero: np.ndarray) -> float:
-    """The scale from which on a loss is above that of predicting zero, by interpolation; the first
-    scale if it is above everywhere, NaN if nowhere."""
+    """Return the scale from which on a loss is above that of predicting zero, by interpolation; the
+    first scale if it is above everywhere, NaN if nowhere."""
     above = losses / zero - 1
     if (above > 0).all():
         return float(alpha[0])
@@ -95,30 +97,32 @@ def crossing(alpha: np.ndarray, losses: np.ndarray, zero: np.ndarray) -> float:
 
 
 def _scaled(run: Run) -> np.ndarray:
-    """[seeds, scales]: the closed form times trained over constructed on the same tasks, which
-    removes most of the tasks' noise."""
+    """Return, [seeds, scales], the closed form times trained over constructed on the same tasks,
+    which removes most of the tasks' noise."""
     return run["sweep/closed"] * run["sweep/trained"] / run["sweep/constructed"]
 
 
 def _beside_construction(run: Run) -> list[tuple[Claim, float]]:
-    """What holds of one layer, and of two without a penalty."""
-    scalar, one = run.config.model == "1-D", run.config.layers == 1
-    reached = (
-        (claims.TWO_RATES, claims.TWO_RATES_1D) if not one else (claims.REACHES, claims.REACHES_1D)
-    )
-    found = [
-        (_reached(run, reached[scalar]), worst_ratio(run)),
-        (_weights(run), max(farthest(each) for each in compared(run))),
-        (claims.DECAYS, max(float(np.abs(each).max()) for each in decays(run))),
+    """Return what is measured of one layer, and of two without a penalty, by claim."""
+    scalar = run.config.model == "1-D"
+    if run.config.layers == 1:
+        usual = claims.REACHES_1D if scalar else claims.REACHES
+    else:
+        usual = claims.TWO_RATES_1D if scalar else claims.TWO_RATES
+    values = [
+        (_reached(run, usual), worst_ratio(run)),
+        (_weights(run), max(map(farthest, compared(run)))),
+        (claims.DECAYS, max(float(np.abs(head).max()) for head in decays(run))),
     ]
     if run.config.f > 1:  # of single numbers the cosine is a sign
         cosine = float(run["curve/sensitivity_cosine"][:, -1].min())
-        found.append((claims.COSINE_1D if scalar else claims.COSINE, cosine))
-    return [*found, (claims.SCALES, off_closed_form(run))]
+        values.append((claims.COSINE_1D if scalar else claims.COSINE, cosine))
+    return [*values, (claims.SCALES, off_closed_form(run))]
 
 
 def _reached(run: Run, usual: Claim) -> Claim:
-    """What is claimed of the loss at the end; `usual` where nothing is special in the setting."""
+    """Return what is claimed of the loss at the end; `usual` where nothing is special in the
+    setting."""
     config = run.config
     if config.start == "construction" and config.layers == 2:
         return claims.FROM_CONSTRUCTION
@@ -128,45 +132,44 @@ def _reached(run: Run, usual: Claim) -> Claim:
 
 
 def _weights(run: Run) -> Claim:
-    """What is claimed of the weights of this model."""
+    """Return what is claimed of the weights of this model."""
     if run.config.several:
         return claims.WEIGHTS_TWO
     return claims.WEIGHTS_1D if run.config.model == "1-D" else claims.WEIGHTS
 
 
 def _beyond(run: Run) -> list[Metric]:
-    """What the run has measured beside its own training."""
-    return (
-        [Metric(claims.POPULATION, population_distance(run))]
-        if "population/Q" in run.tensors
-        else []
-    )
+    """Return what the run has measured beside its own training."""
+    if "population/Q" not in run.tensors:
+        return []
+    return [Metric(claims.POPULATION, population_distance(run))]
 
 
 def _several(run: Run) -> list[tuple[Claim, float]]:
-    """What holds for any number of layers: beside the construction with one rate for all, and
-    beside the floor."""
-    shared, floor = run["baseline/shared"][0], run["baseline/floor"][0]
+    """Return what is measured for any number of layers: beside the construction with one rate for
+    all, and beside the floor."""
+    shared = run["baseline/shared"][0]
+    floor = run["baseline/floor"][0]
     above = float((run["evaluated/loss"] / floor - 1).max())
     beside_shared = float((run["evaluated/loss"] / shared - 1).max())
     if run.config.tied and run.config.layers > 2:
         least = float((run["evaluated/loss"] / floor - 1).min())
         return [(claims.THREE_LOOPS, beside_shared), (claims.LOOPS_COST, least)]
-    found = [(claims.BEATS_SHARED, beside_shared)]
+    values = [(claims.BEATS_SHARED, beside_shared)]
     if run.config.penalty > 0:
-        found.append((claims.UNDOES, above))
+        values.append((claims.UNDOES, above))
     elif run.config.layers > 2:
-        found.append((claims.FLOOR, above))
-    return found
+        values.append((claims.FLOOR, above))
+    return values
 
 
 def _reason(run: Run, claim: Claim, value: float) -> str:
-    """Which part it is, where a part is too far from the construction."""
+    """Say which part it is where a part is too far from the construction."""
     if claim.slack(value) >= 0 or claim not in (
         claims.WEIGHTS,
         claims.WEIGHTS_1D,
         claims.WEIGHTS_TWO,
     ):
         return ""
-    parts = [f"{each.name} {number_text(farthest(each))}" for each in compared(run)]
+    parts = [f"{part.name} {number_text(farthest(part))}" for part in compared(run)]
     return f"The farthest entry of each part: {', '.join(parts)}."

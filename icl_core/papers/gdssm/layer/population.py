@@ -22,12 +22,13 @@ from icl_core.papers.gdssm.shared.settings import Config
 ROWS, COLUMNS = np.tril_indices(3)  # the six entries of Q that act apart
 PRODUCTS = len(ROWS) * 3  # of two entries of a window with one of the last
 OF_W = np.array([1.0, 0, 1, 0, 3, 0, 15])  # E w^k
-STEPS, PRECISE = 500, 1e-13
+STEPS = 500  # of L-BFGS, at most
+PRECISE = 1e-13  # a gradient below it, in units of r², ends the search
 SIZES = range(2, 41)  # of N: a single pair has several optima, and beyond it takes long
 
 
 def applies(config: Config) -> bool:
-    """Whether the expected loss is known: one N-D layer of one feature."""
+    """Return whether the expected loss is known: one N-D layer of one feature."""
     return (
         config.model == "N-D"
         and config.layers == 1
@@ -38,9 +39,10 @@ def applies(config: Config) -> bool:
 
 
 def optimum(config: Config) -> LayerND:
-    """The weights of least expected loss, by L-BFGS from those that training begins with; float64,
-    one seed."""
-    start, r = models.initial(config, [config.seed]).to(torch.float64), config.r
+    """Return the weights of least expected loss, by L-BFGS from those that training begins with;
+    float64, one seed."""
+    start = models.initial(config, [config.seed]).to(torch.float64)
+    r = config.r
     assert isinstance(start, LayerND)
     along, squares = moments(config.N, r)
     leaves = {
@@ -62,19 +64,18 @@ def optimum(config: Config) -> LayerND:
 
 
 def expected_loss(weights: LayerND, along: Tensor, squares: Tensor, r: float = 1.0) -> Tensor:
-    """The mean loss over all tasks of a layer of one seed, given the `moments`."""
+    """Return the mean loss over all tasks of a layer of one seed, given the `moments`."""
     N = len(along)
-    kept = weights.a[0, 0, 0] ** torch.arange(N - 1, -1, -1)  # (N,)
-    folded = (weights.Q[0] + weights.Q[0].mT)[ROWS, COLUMNS] / torch.tensor(
-        np.where(ROWS == COLUMNS, 2.0, 1.0)
-    )
+    shares = weights.a[0, 0, 0] ** torch.arange(N - 1, -1, -1)  # (N,)
+    twice = torch.tensor(np.where(ROWS == COLUMNS, 2.0, 1.0))  # the diagonal counts once
+    folded = (weights.Q[0] + weights.Q[0].mT)[ROWS, COLUMNS] / twice  # (6,)
     theta = weights.beta[0] * (folded[:, None] * weights.q[0]).flatten()  # (PRODUCTS,)
-    form = torch.einsum("tpuq,t,u->pq", squares, kept, kept)
-    return closed_forms.variance(r) / 2 - theta @ (kept @ along) + theta @ form @ theta / 2
+    form = torch.einsum("tpuq,t,u->pq", squares, shares, shares)
+    return closed_forms.variance(r) / 2 - theta @ (shares @ along) + theta @ form @ theta / 2
 
 
 def moments(N: int, r: float = 1.0) -> tuple[Tensor, Tensor]:
-    """E y phi (N, PRODUCTS) and E phi phi' (N, PRODUCTS, N, PRODUCTS) of the products phi of
+    """Return E y phi (N, PRODUCTS) and E phi phi' (N, PRODUCTS, N, PRODUCTS) of the products phi of
     windows; float64."""
     of_w, of_x = _exponents(N)
     label = np.zeros(N + 1, int)
@@ -87,8 +88,8 @@ def moments(N: int, r: float = 1.0) -> tuple[Tensor, Tensor]:
 
 
 def _exponents(N: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of every product C_t[j] C_t[k] C_N[l] the power of w [N, PRODUCTS] and of every x [N,
-    PRODUCTS, N + 1]."""
+    """Return of every product C_t[j] C_t[k] C_N[l] the power of w [N, PRODUCTS], and that of every
+    x [N, PRODUCTS, N + 1]."""
     token = np.zeros((N, 3, N + 1), int)  # which x stands where in a window
     for t in range(N):
         token[t, [0, 1], t] = token[t, 2, t + 1] = 1
@@ -100,7 +101,8 @@ def _exponents(N: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _mean(of_w: np.ndarray, of_x: np.ndarray, r: float) -> np.ndarray:
-    """E w^k times the product of E x^e = r^e / (e + 1) over all x, odd powers being nothing."""
+    """Return E w^k times the product of E x^e = r^e / (e + 1) over all x, odd powers being
+    nothing."""
     powers = np.arange(7)
     table = np.where(powers % 2, 0.0, r**powers / (powers + 1))
     return OF_W[of_w] * table[of_x].prod(-1)

@@ -1,4 +1,4 @@
-"""Trains a layer, and asks of it beyond its loss what no view should have to compute: tasks of
+"""Train a layer, and ask of it beyond its loss what no view should have to compute: tasks of
 another scale (Figures 1 D and 2 D), and the construction on the tasks that the curves are watched
 on."""
 
@@ -33,8 +33,8 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     if config.optimiser == "authors":
         plan.append(train.training_phase("beside", as_here(config), "as here"))
     trained = phases.run(plan, progress, partial(phases.curves, TRAIN), preview=_preview)
-    made = trained[TRAIN]
-    return {**made, **_beside(trained), **_swept(config, [made]), **_known(config)}
+    results = trained[TRAIN]
+    return {**results, **_beside(trained), **_swept(config, [results]), **_known(config)}
 
 
 def compute_together(
@@ -45,59 +45,57 @@ def compute_together(
         (train.training_phase(TRAIN, config), progress, partial(phases.curves, TRAIN))
         for config, progress in zip(configs, progresses, strict=True)
     ]
-    made: dict[int, Tensors] = {}
-    train_all, previews = partial(batched_rates.train, configs), [_preview] * len(plans)
-    for index, found in phases.run_together(plans, train_all, previews=previews):
-        if isinstance(found, Exception):
-            yield index, found
+    results: dict[int, Tensors] = {}
+    train_all = partial(batched_rates.train, configs)
+    previews = [_preview] * len(plans)
+    for index, result in phases.run_together(plans, train_all, previews=previews):
+        if isinstance(result, Exception):
+            yield index, result
         else:
-            made[index] = found[TRAIN]
-    if made:
-        config, known = configs[0], _known(configs[0])
-        swept = batched_rates.split(
-            _swept(config, list(made.values())), config.seeds, ("sweep/trained",)
+            results[index] = result[TRAIN]
+    if results:
+        config = configs[0]
+        known = _known(config)
+        sweeps = batched_rates.split(
+            _swept(config, list(results.values())), config.seeds, ("sweep/trained",)
         )
-        for index, own in zip(made, swept, strict=False):
-            yield index, {**made[index], **own, **known}
+        for index, sweep in zip(results, sweeps, strict=False):
+            yield index, {**results[index], **sweep, **known}
 
 
 def _preview(trained: phases.Made) -> Tensors:
-    """The weights of all seeds as they are now; after their training, as they ended."""
+    """Return the weights of all seeds as they are now; after their training, as they ended."""
     tensors = trained[TRAIN]
     weights = {f"snapshot/{name}": array[None] for name, array in phases.final(tensors).items()}
     return {"snapshot/step": tensors["snapshot/step"][-1:], **weights}
 
 
 def completed(config: Config, tensors: Tensors) -> dict[str, np.ndarray]:
-    """What else the stage needs of a run in training: the construction."""
+    """Return what else the stage needs of a run in training: the construction."""
     return train.construct(config)
 
 
 def _beside(trained: phases.Made) -> dict[str, np.ndarray]:
-    """The curve of the training that goes beside the run's own."""
-    return {
-        f"beside/{name}": trained["beside"][f"curve/{name}"]
-        for name in ("step", "loss")
-        if "beside" in trained
-    }
+    """Return the curve of the training that goes beside the run's own."""
+    if "beside" not in trained:
+        return {}
+    return {f"beside/{name}": trained["beside"][f"curve/{name}"] for name in ("step", "loss")}
 
 
-def _swept(config: Config, made: Sequence[Tensors]) -> dict[str, np.ndarray]:
-    """Trained, in one run or several, and constructed at every scale, and the construction on the
-    watched tasks."""
-    trained = [model_of(config, each, "final/").to(device.current_device()) for each in made]
-    constructed = model_of(config, made[0], "constructed/").to(
-        device.current_device()
-    )  # the same for all
+def _swept(config: Config, results: Sequence[Tensors]) -> dict[str, np.ndarray]:
+    """Evaluate the trained models, of one run or several, and the constructed one at every scale,
+    and the construction on the watched tasks."""
+    place = device.current_device()
+    trained = [model_of(config, tensors, "final/").to(place) for tensors in results]
+    constructed = model_of(config, results[0], "constructed/").to(place)  # the same for all runs
     tasks = train.held_out(config, SWEPT)
     scaled = (tasks.times(float(alpha)) for alpha in ALPHAS)
-    swept = np.stack(
-        list(over_runs.losses(trained, [constructed], scaled)), 1
-    )  # (seeds + 1, scales)
+    by_scale = list(over_runs.losses(trained, [constructed], scaled))
+    losses = np.stack(by_scale, 1)  # [seeds of all runs + 1, scales]
     return {
         "sweep/alpha": ALPHAS,
-        "sweep/trained": swept[:-1],
-        "sweep/constructed": swept[-1],
+        "sweep/trained": losses[:-1],
+        "sweep/constructed": losses[-1],
         "sweep/closed": np.array([train.expected(config, alpha) for alpha in ALPHAS]),
         "sweep/zero": np.array(
             [closed_forms.zero_loss(config.f, alpha * config.r) for alpha in ALPHAS]
@@ -107,14 +105,14 @@ def _swept(config: Config, made: Sequence[Tensors]) -> dict[str, np.ndarray]:
 
 
 def _known(config: Config) -> dict[str, np.ndarray]:
-    """What is known of the model, trained or not."""
-    found = {}
+    """Return what is known of the model, trained or not."""
+    extra = {}
     if population.applies(config):
         best = population.optimum(config).to(torch.float32)
-        found = {f"population/{name}": tensor.numpy() for name, tensor in best.tensors().items()}
+        extra = {f"population/{name}": tensor.numpy() for name, tensor in best.tensors().items()}
     if config.model == "1-D" and config.layers == 2:
         floors = second_step.floors(train.held_out(config))
-        found |= {
+        extra |= {
             f"baseline/{name}": np.array([value], np.float32) for name, value in floors.items()
         }
-    return found
+    return extra

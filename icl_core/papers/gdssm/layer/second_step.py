@@ -9,8 +9,8 @@ but the first):
   left out   S without the first pair, as the sum of x_{t+1} x_{t+1}ᵀ over t < N: two heads per
              layer, as in Appendix A.2
   stacked    a second layer of eq. 13 on the first one, which predicts at every token from the pairs
-             so far: it adds up
-             (y_t − prediction) x_t, so that every example meets the earlier ones alone
+             so far: it adds up (y_t − prediction) x_t, so that every example meets the earlier ones
+             alone
 
 The windows of Section 3.2 hold what is needed, with y as [0, …, y]: "the token construction is
 identical to that used for N-dimensional linear regression" (Section 4.3). So the 1-D model of
@@ -29,34 +29,33 @@ Outputs = tuple[Float[Tensor, "tasks"], Float[Tensor, "tasks"]]
 
 
 def stacked(c: Tokens) -> Outputs:
-    """Over the tokens: g·x_q, what one layer puts out, and what a second one adds up of its
+    """Return, over the tokens: g·x_q, what one layer puts out, and what a second one adds up of its
     predictions, at the query: ∑_t (g_{t-1}·x_t) (x_t·x_q) with g_t of the first t pairs."""
     f = c.shape[1] // 2
-    g, missed = torch.zeros_like(c[0, :f]), torch.zeros_like(c[0, :f])
+    g = torch.zeros_like(c[0, :f])
+    curvature = torch.zeros_like(c[0, :f])
     for token in c[:-1]:
         g = g + token[:f]
-        missed = (
-            missed + (g * token[f:]).sum(0) * token[f:]
-        )  # the prediction of y_{t+1}, times x_{t+1}
+        x = token[f:]  # x_{t+1}, (f, tasks)
+        curvature = curvature + (g * x).sum(0) * x  # the prediction of y_{t+1}, times x_{t+1}
     query = c[-1, f:]
-    return ((g + c[-1, :f]) * query).sum(0), (missed * query).sum(0)
+    return ((g + c[-1, :f]) * query).sum(0), (curvature * query).sum(0)
 
 
 def left_out(c: Tokens) -> Outputs:
-    """g·x_q and gᵀ S x_q, S without x_1 x_1ᵀ."""
+    """Return g·x_q and gᵀ S x_q, S without x_1 x_1ᵀ."""
     f = c.shape[1] // 2
-    g, x, query = (
-        c[:, :f].sum(0),
-        c[:-1, f:],
-        c[-1, f:],
-    )  # (f, tasks), (N - 1, f, tasks), (f, tasks)
+    g = c[:, :f].sum(0)  # (f, tasks)
+    x = c[:-1, f:]  # (N - 1, f, tasks)
+    query = c[-1, f:]  # (f, tasks)
     return (g * query).sum(0), ((g * x).sum(1) * (x * query).sum(1)).sum(0)
 
 
 def floors(tasks: Tasks) -> dict[str, float]:
-    """The least loss on these tasks of A times the first output minus B times the
-    second, of both."""
-    c, label = constructed_tokens(tasks), tasks.y[-1, 0].double().cpu().numpy()
+    """Return the least loss on these tasks of A times the first output minus B times the second, of
+    both."""
+    c = constructed_tokens(tasks)
+    label = tasks.y[-1, 0].double().cpu().numpy()
     return {
         name: _least(form(c), label)
         for name, form in (("stacked", stacked), ("left_out", left_out))
@@ -64,8 +63,8 @@ def floors(tasks: Tasks) -> dict[str, float]:
 
 
 def _least(outputs: Outputs, label: np.ndarray) -> float:
-    """By 2 x 2 least squares, each output in units of its own size, as they differ by
-    powers of N."""
+    """Return the least loss, by 2 x 2 least squares; each output is in units of its own size, as
+    they differ by powers of N."""
     columns = torch.stack(outputs, 1).double().cpu().numpy()  # [tasks, 2]
     columns = columns / np.maximum(np.sqrt((columns**2).mean(0)), 1e-30)
     best = np.linalg.lstsq(columns, label, rcond=None)[0]

@@ -74,7 +74,7 @@ AUTHORS = {
 
 
 def as_here(config: Config) -> Config:
-    """The same model, trained as our presets train it."""
+    """Return the same model, trained as our presets train it."""
     one, two = (SCALAR, SCALAR_TWO) if config.model == "1-D" else (LAYER, TWO)
     how = two if config.several else one
     return replace(config, **{name: getattr(how, name) for name in AUTHORS})

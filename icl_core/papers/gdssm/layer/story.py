@@ -1,4 +1,4 @@
-"""What is told of a trained layer."""
+"""The story of a trained layer."""
 
 from dataclasses import replace
 from typing import Any
@@ -15,20 +15,22 @@ from icl_core.papers.gdssm.shared.load_run import compared, percent
 ALIKE = 0.05  # a state this near to the gradient is the gradient
 FEW = 3  # pairs that are read before it is asked for
 PARTS = ("one_a", "one_Q", "one_q", "one_beta")  # of the layer, which “Graft” replaces
-BESIDE, CURVES = "Trained beside constructed", "All curves"  # drawers
+# drawers
+BESIDE = "Trained beside constructed"
+CURVES = "All curves"
 LINE = "-1:-2, -0.8:-1.6, -0.6:-1.2, -0.4:-0.8, -0.2:-0.4, 0.2:0.4, 0.4:0.8, 0.6:1.2, 0.8:1.6, 1:2"
 
 
 def _becomes(run: Run) -> float | None:
-    """The snapshot from which on the state after all pairs stays the gradient."""
+    """Return the snapshot from which on the state after all pairs stays the gradient."""
     alike = [_off(run, View(snapshot=index)) < ALIKE for index in range(len(run.snapshot_steps))]
     return first_from(run.snapshot_steps, alike)
 
 
 def _off(run: Run, view: Any) -> float:
-    """How far the state is from the gradient after the pairs that the view asks for."""
-    found = held(run, view)
-    return found.away[found.shown - 1]
+    """Return how far the state is from the gradient after the pairs that the view asks for."""
+    state = held(run, view)
+    return state.away[state.shown - 1]
 
 
 def _learned(run: Run, view: Any) -> str:

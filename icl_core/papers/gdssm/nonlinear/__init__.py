@@ -27,7 +27,7 @@ from icl_core.training.loop import evaluations
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: the losses of two models at the step shown, and of gradient descent."""
+    """Return what you see: the losses of two models at the step shown, and of gradient descent."""
     ours, theirs = (
         number_text(stage.loss_at_snapshot(run, view, id), 4) for id in (stage.BENT, stage.STRAIGHT)
     )
@@ -39,22 +39,19 @@ def headline(run: Run, view: View) -> str:
 
 
 def cost(config: Config) -> float:
-    """Giga-operations of all models: what a token costs a task, forward and back, in training and
-    evaluation."""
-    a_token = 4 * config.hidden * (config.features + 20) + 5 * config.features * (
-        20 + 30 * config.layers**2
-    )
-    tasks = (
-        config.batch * config.steps
-        + (len(evaluations(config.steps, *EVALUATIONS)) * WATCHED + 2 * TEST_SET) / 3
-    )
+    """Return the giga-operations of all models: what a token costs a task, forward and back, in
+    training and evaluation."""
+    embedding = 4 * config.hidden * (config.features + 20)
+    a_token = embedding + 5 * config.features * (20 + 30 * config.layers**2)
+    count = len(evaluations(config.steps, *EVALUATIONS))
+    tasks = config.batch * config.steps + (count * WATCHED + 2 * TEST_SET) / 3
     own = tasks * config.seeds
     more = len(FIGURE_4B) / len(VARIANTS) * tasks * config.many
     return 3 * (own + more) * (config.N + 1) * a_token / 1e9
 
 
 def _many(config: Config) -> bool:
-    """Whether the models of Figure 4 B have many seeds."""
+    """Return whether the models of Figure 4 B have many seeds."""
     return config.many > 0
 
 

@@ -9,12 +9,13 @@ SAY = (
     "these: for them the task is linear again. With a gate, the output is multiplied by what a "
     "sigmoid makes of it and of the query's features."
 )
-MIDDLE, BOTTOM = 80.0, 230.0
+MIDDLE = 80.0
+BOTTOM = 230.0
 
 
 def nonlinear_diagram(config: Config) -> Diagram:
-    """The models of a config, of which each has some parts: the gate is where the dotted curves
-    have one."""
+    """Draw the models of a config, of which each has some parts: the gate is where the dotted
+    curves have one."""
     steps = f"{config.layers} step{'s' * (config.layers > 1)}"
     layers = "trained" if config.ssm == "trained" else "construction"
     boxes = (

@@ -17,46 +17,49 @@ RECURRENT = ("a", "a_tilde", "Q", "Q_tilde", "q")  # what the construction gives
 
 
 def frozen(config: Config, variant: Variant) -> tuple[str, ...]:
-    """The weights that are not trained; a single layer has no second head."""
+    """Return the names of the weights that are not trained; a single layer has no second head."""
     if (variant.layers or config.ssm) == "construction":
         return RECURRENT
     return ("a_tilde", "Q_tilde") if config.layers == 1 else ()
 
 
 def initial(config: Config, variant: Variant, seeds: Sequence[int]) -> Model:
-    """The weights before training, on the CPU; a seed's are the same whatever else trains beside
-    it."""
+    """Draw the weights before training, on the CPU; a seed's are the same whatever else trains
+    beside it."""
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
-    m, h, L = config.features, config.hidden, config.layers
-
+    m = config.features
+    h = config.hidden
+    L = config.layers
     # |phi|^2 is about 1, so that steps of rate 1 do not go astray; 3 wakes layers whose random Q
     # and q are small
-    square, constructed = (2 / h if variant.mlp else 0.1) / m, frozen(config, variant) == RECURRENT
-    W = normal(
-        generators, m, h if variant.mlp else 1, std=math.sqrt(square if constructed else 3 * square)
-    )
+    square = (2 / h if variant.mlp else 0.1) / m
+    constructed = frozen(config, variant) == RECURRENT
+    std = math.sqrt(square if constructed else 3 * square)
+    W = normal(generators, m, h if variant.mlp else 1, std=std)
     rates = W.new_full((len(seeds), L), 1 / config.N)
-    made = Model(W, normal(generators, m), rates, *_layers(generators, L, constructed))
+    model = Model(W, normal(generators, m), rates, *_layers(generators, L, constructed))
     if variant.mlp:
-        made = made.with_(W_1=normal(generators, h, 1, std=1.0), c_1=normal(generators, h, std=2.0))
-    if variant.gate:
-        G, first = normal(generators, L, m, m, std=0.3), torch.eye(m)[0]
-        made = made.with_(G=G, g=torch.full((len(seeds), L, m), OPEN), k=torch.zeros_like(rates))
-        made = made.with_(v=normal(generators, m) + first, r=normal(generators, m) + first)
-    if variant.state:
-        S_1, S_2 = (
-            normal(generators, h, m, std=1 / math.sqrt(m)),
-            normal(generators, m, h, std=1 / math.sqrt(h)),
+        model = model.with_(
+            W_1=normal(generators, h, 1, std=1.0), c_1=normal(generators, h, std=2.0)
         )
-        made = made.with_(S_1=S_1, s_1=normal(generators, h), S_2=S_2, s_2=normal(generators, m))
-    return made
+    if variant.gate:
+        G = normal(generators, L, m, m, std=0.3)
+        first = torch.eye(m)[0]
+        model = model.with_(G=G, g=torch.full((len(seeds), L, m), OPEN), k=torch.zeros_like(rates))
+        model = model.with_(v=normal(generators, m) + first, r=normal(generators, m) + first)
+    if variant.state:
+        S_1 = normal(generators, h, m, std=1 / math.sqrt(m))
+        S_2 = normal(generators, m, h, std=1 / math.sqrt(h))
+        model = model.with_(S_1=S_1, s_1=normal(generators, h), S_2=S_2, s_2=normal(generators, m))
+    return model
 
 
 def _layers(generators: Sequence[torch.Generator], L: int, constructed: bool) -> tuple[Tensor, ...]:
-    """a, a_tilde, Q, Q_tilde and q."""
+    """Return a, a_tilde, Q, Q_tilde and q: the construction's, or random ones."""
     if constructed:
-        made = construction.multi_layer(1, 1, [1.0] * L)
-        parts = made.a[..., 0], made.a_tilde[..., 0], made.Q, made.Q_tilde, made.q
+        layers = construction.multi_layer(1, 1, [1.0] * L)
+        parts = layers.a[..., 0], layers.a_tilde[..., 0], layers.Q, layers.Q_tilde, layers.q
         return tuple(torch.cat([part] * len(generators)) for part in parts)
-    Q, Q_tilde = normal(generators, L, 3, 3), normal(generators, L - 1, 3, 3)
+    Q = normal(generators, L, 3, 3)
+    Q_tilde = normal(generators, L - 1, 3, 3)
     return decays(generators, L, 1), decays(generators, L - 1, 1), Q, Q_tilde, normal(generators, 3)

@@ -20,27 +20,27 @@ LITTLE = 0.01  # of the loss of a model that is compared with another
 
 
 def measure(run: Run) -> list[Metric]:
-    """All claims, each undecided where a model that it is about was not yet trained to its end."""
-    compared = (
+    """Measure all claims, each undecided where a model that it is about was not yet trained to its
+    end."""
+    pairs = (
         (REACHES, "linear gate trained", "linear gate"),
         (BETTER, "linear gate trained", "linear gate"),
         (BETTER_PLAIN, "linear trained", "linear"),
         (GATE, "linear gate trained", "linear trained"),
     )
-    found = [
+    comparisons = [
         Metric(
             claim,
             *median_over(run, id, other, claim.bound + claim.tolerance),
             unfinished(run, id, LITTLE) or unfinished(run, other, LITTLE),
         )
-        for claim, id, other in compared
+        for claim, id, other in pairs
     ]
-    r2 = [
-        learned(model_at(run, "mlp", -1, row)).r2.min() for row in range(run.config.seeds)
-    ]  # of the worse wave
+    # of the worse wave, seed by seed
+    r2 = [learned(model_at(run, "mlp", -1, row)).r2.min() for row in range(run.config.seeds)]
     ideal, line = (float(run[f"baseline/{name}"][0]) for name in ("ideal", "line"))
     return [
-        *found,
+        *comparisons,
         Metric(
             IDEAL,
             float(run["evaluated/mlp gate"].max() / ideal - 1),
@@ -52,32 +52,31 @@ def measure(run: Run) -> list[Metric]:
 
 
 def losses_of(run: Run, id: str) -> np.ndarray:
-    """The losses of a model of Figure 4 B at the end of its trainings: of many seeds where the run
-    has them, else of its own, [seeds]."""
+    """Return the losses of a model of Figure 4 B at the end of its trainings: of many seeds where
+    the run has them, else of its own, [seeds]."""
     many = f"many/{id}"
     return np.asarray(run[many if many in run.tensors else f"evaluated/{id}"], float)
 
 
 def ratios(run: Run, id: str, other: str) -> np.ndarray:
-    """A model's loss over another's less 1, seed by seed, [seeds]."""
+    """Return a model's loss over another's less 1, seed by seed, [seeds]."""
     return losses_of(run, id) / losses_of(run, other) - 1
 
 
 def median_over(run: Run, id: str, other: str, limit: float) -> tuple[float, float | None]:
-    """The median of `ratios`, and the error by which its exact interval decides about `limit`."""
+    """Return the median of `ratios`, and the error by which its exact interval decides about
+    `limit`."""
     return median.median_and_error(ratios(run, id, other), limit)
 
 
 def unfinished(run: Run, name: str, share: float | None = None) -> str:
-    """Why a model's training does not decide what is claimed of its end: the loss was falling by
-    more than a `share` of itself or, without one, a twentieth of the loss of gradient descent.
+    """Say why a model's training does not decide what is claimed of its end: the loss was falling
+    by more than a `share` of itself or, without one, a twentieth of the loss of gradient descent.
     Empty if it does decide it."""
-    own = share is not None
-    matters = (
-        share * float(run[f"evaluated/{name}"].mean())
-        if own
-        else 0.05 * float(run["baseline/ideal"][0])
-    )
+    if share is None:
+        matters = 0.05 * float(run["baseline/ideal"][0])
+    else:
+        matters = share * float(run[f"evaluated/{name}"].mean())
     many = f"many/curve/{name}"
     curve = run[many if many in run.tensors else f"curve/{name}"]
     return trend.still_falling(curve, matters, run["curve/step"])

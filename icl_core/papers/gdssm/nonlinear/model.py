@@ -1,15 +1,16 @@
 """An embedding of x, GD-SSM layers on features and scalar labels, and the weighted sigmoid gated
 unit.
 
-    phi_n = W x_n + c, or W tanh(W_1 x_n + c_1) + c                  the embedding, linear or an MLP
-    C_t = [phi_t, v y_t, phi_{t+1}]                                  windows; v lays the label among
-                                                                     the features
-    M_l u = M_{l-1} (u - b_l Z~^(l) u) + b_l Z^(l) u,  M_0 = 0       the layers of `multi_layer`
-    o_l = o_{l-1} + (M_l - M_{l-1}) C_N q                            what l layers put out, o_L =
-                                                                     M_L C_N q
-    o_l <- o_l' * sigmoid(G_l o_l' + g_l),  o_l' = o_l + k_l phi_q   the gated unit after each layer
-                                            (Appendix A.7)
-    prediction = r^T o_L                                             without gate r = v = e_1
+    phi_n = W x_n + c, or W tanh(W_1 x_n + c_1) + c              the embedding, linear or an MLP
+    C_t = [phi_t, v y_t, phi_{t+1}]                              windows; v lays the label among the
+                                                                 features
+    M_l u = M_{l-1} (u - b_l Z~^(l) u) + b_l Z^(l) u,  M_0 = 0   the layers of `multi_layer`
+    o_l = o_{l-1} + (M_l - M_{l-1}) C_N q                        what l layers put out,
+                                                                 o_L = M_L C_N q
+    o_l <- o_l' * sigmoid(G_l o_l' + g_l),  o_l' = o_l + k_l phi_q
+                                                                 the gated unit after each layer
+                                                                 (Appendix A.7)
+    prediction = r^T o_L                                         without gate r = v = e_1
 
 The paper leaves open what the gate reads. Here it is the layer's output with the query's features
 beside it, as the skip connection of the authors' code brings them: given the output alone, which is
@@ -62,15 +63,18 @@ Vector = Float[Tensor, "seeds m tasks"]
 
 
 def forward(weights: Model, tasks: Tasks) -> Float[Tensor, "seeds tasks"]:
-    """The prediction of the query's label."""
-    phi, y = embed(weights, tasks.x), tasks.y[:-1, 0]
+    """Return the prediction of the query's label."""
+    phi = embed(weights, tasks.x)
+    y = tasks.y[:-1, 0]
     if weights.S_1 is not None:
         return (bent_state(weights, implicit_model(weights, phi, y)) * phi[:, :, -1]).sum(1)
     first = torch.eye(phi.shape[1], dtype=phi.dtype, device=phi.device)[0].expand(len(phi), -1)
-    v, r = (first if each is None else each for each in (weights.v, weights.r))
+    v = first if weights.v is None else weights.v
+    r = first if weights.r is None else weights.r
     known = phi, y, v
     u = _read(known, weights.q)
-    before, output = torch.zeros_like(u), torch.zeros_like(u)
+    before = torch.zeros_like(u)
+    output = torch.zeros_like(u)
     for layer in range(weights.Q.shape[1]):
         after = apply(weights, layer, known, u)
         output = output + after - before
@@ -81,7 +85,7 @@ def forward(weights: Model, tasks: Tasks) -> Float[Tensor, "seeds tasks"]:
 
 
 def embed(weights: Model, x: Float[Tensor, "tokens f tasks"]) -> Phi:
-    """The features of every x."""
+    """Return the features of every x."""
     flat = x.transpose(0, 1).flatten(1)  # (f, tokens tasks)
     if weights.W_1 is not None and weights.c_1 is not None:
         flat = torch.tanh(weights.W_1 @ flat + weights.c_1[:, :, None])  # (seeds, h, tokens tasks)
@@ -89,19 +93,19 @@ def embed(weights: Model, x: Float[Tensor, "tokens f tasks"]) -> Phi:
 
 
 def gated(weights: Model, layer: int, output: Vector, query: Vector) -> Vector:
-    """x * sigmoid(G x + g) of the layer's output x, with the query's features added."""
-    G, g, k = (each[:, layer] for each in (weights.G, weights.g, weights.k))  # type: ignore[index]
+    """Return x * sigmoid (G x + g) of the layer's output x, with the query's features added."""
+    parts = (weights.G, weights.g, weights.k)
+    G, g, k = (part[:, layer] for part in parts)  # type: ignore[index]
     x = output + k[:, None, None] * query
     return x * torch.sigmoid(G @ x + g[:, :, None])
 
 
-Known = tuple[
-    Tensor, Tensor, Tensor
-]  # the features, the labels (N, tasks), and where labels lie, (seeds, m)
+# the features, the labels (N, tasks), and where labels lie, (seeds, m)
+Known = tuple[Tensor, Tensor, Tensor]
 
 
 def apply(weights: Model, layer: int, known: Known, u: Vector) -> Vector:
-    """M_l u, l = layer + 1."""
+    """Return M_l u, l = layer + 1."""
     b = weights.b[:, layer, None, None]
     output = b * attend(known, weights.a[:, layer], weights.Q[:, layer], u)
     if layer == 0:
@@ -113,31 +117,30 @@ def apply(weights: Model, layer: int, known: Known, u: Vector) -> Vector:
 def attend(
     known: Known, a: Float[Tensor, "seeds 1"], Q: Float[Tensor, "seeds 3 3"], u: Vector
 ) -> Vector:
-    """sum_t a^(N-t) C_t Q C_t^T u, as `layer_nd.attend` has it, with windows that differ from seed
-    to seed."""
+    """Return sum_t a^(N-t) C_t Q C_t^T u, as `layer_nd.attend` has it, with windows that differ
+    from seed to seed."""
     phi, y, v = known
     along = (phi * u[:, :, None]).sum(1)  # (seeds, tokens, tasks)
     label = (v[:, :, None] * u).sum(1, keepdim=True) * y  # (seeds, N, tasks)
     scores = torch.stack((along[:, :-1], label, along[:, 1:]), 1)  # C_t^T u: (seeds, 3, N, tasks)
     mixed = (Q @ scores.flatten(2)).view(scores.shape) * powers(a, len(y))[:, None]
-    of_tokens = pad(mixed[:, 0], (0, 0, 0, 1)) + pad(
-        mixed[:, 2], (0, 0, 1, 0)
-    )  # (seeds, tokens, tasks)
-    return (phi * of_tokens[:, None]).sum(2) + v[:, :, None] * (y * mixed[:, 1]).sum(
-        1, keepdim=True
-    )
+    # a token stands first in one window and last in the one before: (seeds, tokens, tasks)
+    of_tokens = pad(mixed[:, 0], (0, 0, 0, 1)) + pad(mixed[:, 2], (0, 0, 1, 0))
+    of_features = (phi * of_tokens[:, None]).sum(2)  # (seeds, m, tasks)
+    return of_features + v[:, :, None] * (y * mixed[:, 1]).sum(1, keepdim=True)
 
 
 def _read(known: Known, q: Float[Tensor, "seeds 3"]) -> Vector:
-    """C_N q."""
+    """Return C_N q."""
     phi, y, v = known
     before, label, query = q[:, :, None, None].unbind(1)
     return before * phi[:, :, -2] + label * v[:, :, None] * y[-1] + query * phi[:, :, -1]
 
 
 def implicit_model(weights: Model, phi: Phi, y: Float[Tensor, "N tasks"]) -> Vector:
-    """The row M_L of the construction itself: M_l = M_{l-1} - b_l (M_{l-1} S - G)."""
-    x, M = phi[:, :, :-1], torch.zeros_like(phi[:, :, 0])
+    """Return the row M_L of the construction itself: M_l = M_{l-1} - b_l (M_{l-1} S - G)."""
+    x = phi[:, :, :-1]
+    M = torch.zeros_like(phi[:, :, 0])
     for b in weights.b.unbind(1):
         misses = y - (M[:, :, None] * x).sum(1)  # (seeds, N, tasks)
         M = M + b[:, None, None] * (x * misses[:, None]).sum(2)
@@ -145,6 +148,6 @@ def implicit_model(weights: Model, phi: Phi, y: Float[Tensor, "N tasks"]) -> Vec
 
 
 def bent_state(weights: Model, M: Vector) -> Vector:
-    """The MLP on the state, f of A.3."""
+    """Return what the MLP, f of A.3, makes of the state."""
     S_1, s_1, S_2, s_2 = (getattr(weights, name) for name in ("S_1", "s_1", "S_2", "s_2"))
     return S_2 @ torch.tanh(S_1 @ M + s_1[:, :, None]) + s_2[:, :, None]

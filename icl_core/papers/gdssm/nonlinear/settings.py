@@ -64,8 +64,8 @@ EMBEDDINGS = {variant.id: variant.label for variant in VARIANTS.values() if not 
 
 
 def variant(id: str) -> Variant:
-    """The one of that id; one that the table does not know is called by its id and
-    drawn plainly."""
+    """Return the variant of that id; one that the table does not know is called by its id and drawn
+    plainly."""
     return VARIANTS.get(id, Variant(id, id, "gradient descent"))
 
 
@@ -113,8 +113,8 @@ class Config:
         side_by_side = max(self.seeds, min(self.many, SIDE_BY_SIDE))
         a_token = 3 * self.hidden + self.features * (4 + 4 * self.layers**2)
         counted = ("batch", "N", "features", "hidden", "layers", "seeds", "many")
-        what = ", ".join(f"{name} {getattr(self, name)}" for name in counted)
-        device.check_memory(4 * self.batch * (self.N + 1) * side_by_side * a_token, what)
+        sizes = ", ".join(f"{name} {getattr(self, name)}" for name in counted)
+        device.check_memory(4 * self.batch * (self.N + 1) * side_by_side * a_token, sizes)
 
 
 @settings

@@ -1,4 +1,4 @@
-"""What is told of the models of sines."""
+"""The story of the models of sines."""
 
 from typing import Any
 
@@ -21,10 +21,8 @@ from icl_core.papers.gdssm.shared.captions import prompt
 from icl_core.papers.gdssm.shared.load_run import percent, row_of
 from icl_core.papers.gdssm.shared.typed_points import points
 
-WAVES, MLP = (
-    0.9,
-    "mlp",
-)  # R² of sin x and of cos x from which on features hold them; the model that is asked for them
+WAVES = 0.9  # R² of sin x and of cos x from which on features hold them
+MLP = "mlp"  # the model that is asked for them
 NEAR = 0.05  # as good
 LINE = (
     "-4.5:-.36, -3.5:-.28, -2.5:-.2, -1.5:-.12, -.5:-.04, .5:.04, 1.5:.12, 2.5:.2, 3.5:.28, 4.5:.36"
@@ -33,11 +31,13 @@ LINE = (
 FASTER = (
     "-4.5:.17, -3.6:-.32, -2.7:.39, -1.8:.18, -.9:-.39, 0:0, .9:.39, 1.8:-.18, 2.7:-.39, 3.6:.32"
 )
-OWN, FIGURE = "Your own points", "Figure 4 B"  # drawers
+# drawers
+OWN = "Your own points"
+FIGURE = "Figure 4 B"
 
 
 def _waves(run: Run) -> float | None:
-    """The snapshot from which on the MLP's features hold both waves, with the first seed."""
+    """Return the snapshot from which on the MLP's features hold both waves, with the first seed."""
     held = [
         learned(model_at(run, MLP, index, 0)).r2.min() > WAVES
         for index in range(len(run.snapshot_steps))
@@ -45,7 +45,7 @@ def _waves(run: Run) -> float | None:
     return first_from(run.snapshot_steps, held)
 
 
-def _found(run: Run, view: Any) -> str:
+def _learned(run: Run, view: Any) -> str:
     snapshot = run.snapshot_at(view)
     sine, cosine = (
         number_text(float(r2), 2)
@@ -59,13 +59,14 @@ def _found(run: Run, view: Any) -> str:
 
 
 def _drawn(run: Run, view: Any) -> tuple[float, float]:
-    """How much of the MLP's curve through the view's points, as R², the nearest line through zero
-    makes, and how much the nearest sine."""
+    """Return how much of the MLP's curve through the view's points, as R², the nearest line through
+    zero makes, and how much the nearest sine."""
     pairs = np.array(points(view.points), dtype=np.float32)
-    found = lines(run, pairs, run.snapshot_at(view), row_of(run, view))
-    x, y = found["x"], found[MLP]
-    both = x * (x @ y) / (x @ x), nearest_sine(np.stack([x, y], 1), x)
-    line, sine = (1 - float(((y - each) ** 2).sum() / (y**2).sum()) for each in both)
+    curves = lines(run, pairs, run.snapshot_at(view), row_of(run, view))
+    x = curves["x"]
+    y = curves[MLP]
+    nearest = x * (x @ y) / (x @ x), nearest_sine(np.stack([x, y], 1), x)
+    line, sine = (1 - float(((y - curve) ** 2).sum() / (y**2).sum()) for curve in nearest)
     return line, sine
 
 
@@ -109,7 +110,8 @@ def _blind(run: Run, view: Any) -> str:
 
 
 def _close(run: Run, view: Any) -> str:
-    ours, ideal = stage.loss_at_snapshot(run, view, stage.BENT), float(run["baseline/ideal"][0])
+    ours = stage.loss_at_snapshot(run, view, stage.BENT)
+    ideal = float(run["baseline/ideal"][0])
     return (
         "You have seen what has to bend: the features, before the layer adds anything up. On them "
         f"it loses {number_text(ours, 4)}, where one step of gradient descent on sin x and cos x "
@@ -163,7 +165,7 @@ STORY = Story(
             at=FIRST,
             marks=("fit", "features"),
         ),
-        Beat("waves", _found, at=_waves, marks=("features", "fit")),
+        Beat("waves", _learned, at=_waves, marks=("features", "fit")),
         Beat(
             "line",
             "One step of gradient descent finds the weights of the features, and no new features.",

@@ -20,61 +20,65 @@ CHUNK = 2**16  # numbers of x held at a time: what is made of them stays near th
 
 
 def initial(config: Config, seeds: list[int]) -> Model:
-    """The weights before training, on the CPU; a seed's are the same whatever else trains beside
-    it."""
+    """Return the weights before training, on the CPU; a seed's are the same whatever else trains
+    beside it."""
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
     kind = multi_layer if config.several else layer_1d if config.model == "1-D" else layer_nd
     return kind.initialise(config, generators)
 
 
 def constructed(config: Config, tasks: Tasks, shared: bool = False) -> Model:
-    """The construction with the rates that are best on these tasks; `shared`: one rate for all
-    layers.
+    """Return the construction with the rates that are best on these tasks; `shared`: one rate for
+    all layers.
 
     With a penalty the rates are shared in any case. A skip connection is zero. On the CPU.
     """
-    f, N, L = config.f, config.N, config.layers
+    f = config.f
+    N = config.N
+    L = config.layers
     if config.model == "1-D" and L == 1:
         return construction.layer_1d(f, N, construction.best_eta(tasks))
     if L == 1:
-        made = construction.layer_nd(f, N, construction.best_eta(tasks), config.recurrence)
+        built = construction.layer_nd(f, N, construction.best_eta(tasks), config.recurrence)
     elif config.tied and config.penalty == 0 and not shared:
         eta, share = construction.best_looped(tasks, L)
-        made = construction.multi_layer(f, N, [share * eta] * L, 0.0, config.recurrence)
-        made = made.with_(Q_tilde=made.Q_tilde / share)
+        built = construction.multi_layer(f, N, [share * eta] * L, 0.0, config.recurrence)
+        built = built.with_(Q_tilde=built.Q_tilde / share)
     else:
         if shared or config.penalty > 0:
             etas = [construction.best_shared_eta(tasks, L, config.penalty)] * L
         else:
             etas = construction.best_rates(tasks, L)
-        made = construction.multi_layer(f, N, etas, config.penalty, config.recurrence)
-    made = replace(made, labels=config.labels)
-    return made.with_(skip=torch.zeros(1, 3 if L == 1 else 2)) if config.skip else made
+        built = construction.multi_layer(f, N, etas, config.penalty, config.recurrence)
+    built = replace(built, labels=config.labels)
+    return built.with_(skip=torch.zeros(1, 3 if L == 1 else 2)) if config.skip else built
 
 
 def joined(*models: Model) -> Model:
-    """One model with the seeds of all, which have the same form: what depends on the tasks alone is
-    then computed once for all."""
-    named = [each.tensors() for each in models]
-    return models[0].with_(**{name: _stacked([each[name] for each in named]) for name in named[0]})
+    """Return one model with the seeds of all, which have the same form: what depends on the tasks
+    alone is then computed once for all."""
+    own = [model.tensors() for model in models]
+    parts = {name: _stacked([tensors[name] for tensors in own]) for name in own[0]}
+    return models[0].with_(**parts)
 
 
 def _stacked(tensors: list[Tensor]) -> Tensor:
-    """Seeds of one after those of another, where one number may stand for all entries: (seeds,
-    ...)."""
-    shape = torch.broadcast_shapes(*(each.shape[1:] for each in tensors))
-    return torch.cat([each.expand(len(each), *shape) for each in tensors])
+    """Return the seeds of one tensor after those of another, (seeds, ...); a tensor may hold one
+    number for all entries of the next."""
+    shape = torch.broadcast_shapes(*(tensor.shape[1:] for tensor in tensors))
+    return torch.cat([tensor.expand(len(tensor), *shape) for tensor in tensors])
 
 
 def read(weights: Model, tasks: Tasks) -> Tensor:
-    """The tokens that the model reads: c_t (N, 2f, tasks), or the windows C_t (N, 3, f, tasks)."""
+    """Return the tokens that the model reads: c_t (N, 2f, tasks), or the windows C_t (N, 3, f,
+    tasks)."""
     if isinstance(weights, Layer1D):
         return constructed_tokens(tasks)
     return windows(interleaved(tasks))
 
 
 def forward(weights: Model, read: Tensor) -> Float[Tensor, "seeds n_o tasks"]:
-    """The prediction of the query's label, in the form that trains."""
+    """Return the prediction of the query's label, in the form that trains."""
     if isinstance(weights, Layer1D):
         return layer_1d.attention(weights, read)[:, None]
     if isinstance(weights, LayerND):
@@ -85,36 +89,35 @@ def forward(weights: Model, read: Tensor) -> Float[Tensor, "seeds n_o tasks"]:
 
 
 def chunk(tasks: Tasks) -> int:
-    """How many of them are read at a time."""
+    """Return how many tasks are read at a time."""
     return max(1, CHUNK // (tasks.N * tasks.f))
 
 
 @torch.no_grad()
 def predict(weights: Model, tasks: Tasks) -> Float[Tensor, "seeds n_o tasks"]:
-    """The prediction of many tasks, some at a time."""
+    """Return the prediction of many tasks, some at a time."""
     size = chunk(tasks)
     parts = [tasks.part(start, start + size) for start in range(0, len(tasks), size)]
     return torch.cat([forward(weights, read(weights, part)) for part in parts], -1)
 
 
 def losses(weights: Model, tasks: Tasks) -> np.ndarray:
-    """The loss of every seed, [seeds]."""
+    """Return the loss of every seed, [seeds]."""
     return loss(predict(weights, tasks), tasks.y[-1]).cpu().numpy()
 
 
 @torch.no_grad()
 def sensitivity(weights: Model, tasks: Tasks) -> Float[Tensor, "seeds n_o f tasks"]:
-    """The derivative of the prediction by the query's x (Section 4.1), in one forward pass with f
-    copies of the tasks, each with a tangent of its own."""
-    f, count = tasks.f, len(tasks)
+    """Return the derivative of the prediction by the query's x (Section 4.1), in one forward pass
+    with f copies of the tasks, each with a tangent of its own."""
+    f = tasks.f
+    count = len(tasks)
     copies = Tasks(tasks.x.repeat(1, 1, f), tasks.y.repeat(1, 1, f))
     tangent = Tasks(torch.zeros_like(copies.x), torch.zeros_like(copies.y))
-    tangent.x[-1] = torch.eye(f, dtype=tasks.x.dtype, device=tasks.x.device).repeat_interleave(
-        count, 1
-    )
+    eye = torch.eye(f, dtype=tasks.x.dtype, device=tasks.x.device)
+    tangent.x[-1] = eye.repeat_interleave(count, 1)  # (f, f count)
     primal = read(weights, copies)
-    moved = read(
-        weights, tangent
-    )  # the query enters the tokens linearly, and alone where all else is zero
+    # the query enters the tokens linearly, and alone where all else is zero
+    moved = read(weights, tangent)
     derivative = torch.func.jvp(lambda tokens: forward(weights, tokens), (primal,), (moved,))[1]
     return derivative.unflatten(-1, (f, count))  # (seeds, n_o, f, tasks)

@@ -1,21 +1,24 @@
-"""What the scripts of several experiments share: a prompt of numbers as it is told, and one on y =
-2 x."""
+"""What the stories of several experiments share: a prompt of numbers as a sentence shows it, and
+one on y = 2 x."""
+
+from itertools import chain, starmap
 
 from icl_core.contract.story import Example
 
 # Without a blank "0.4−0.5" would read as one number; lines break between pairs alone.
-APART, WITHIN = (" ", ""), ("\N{NO-BREAK SPACE}", "")
+APART = (" ", "")
+WITHIN = ("\N{NO-BREAK SPACE}", "")
 
 
 def prompt(*pairs: tuple[str, str], query: str, answer: str) -> Example:
-    """Pairs (x, y), each number followed by a blank, then the x whose y is asked for; an empty x is
-    left out."""
-    return Example(
-        (*(piece for pair in pairs for piece in _pieces(*pair)), (query, "query")), answer
-    )
+    """Return a prompt: pairs (x, y), each number followed by a blank, then the x whose y is asked
+    for; an empty x is left out."""
+    pieces = chain.from_iterable(starmap(_pieces, pairs))
+    return Example((*pieces, (query, "query")), answer)
 
 
 def _pieces(x: str, y: str) -> tuple[tuple[str, str], ...]:
+    """Return the pieces of one pair, each with its kind."""
     return ((x, "x"), WITHIN, (y, "y"), APART) if x else ((y, "y"), APART)
 
 

@@ -23,41 +23,45 @@ class TwoSteps:
 
 
 def variance(r: float) -> float:
-    """sigma^2 = r^2 / 3 of x ~ U(-r, r)."""
+    """Return sigma^2 = r^2 / 3 of x ~ U(-r, r)."""
     return r**2 / 3
 
 
 def best_beta(f: int, N: int, r: float = 1.0) -> float:
-    """eta / N of the best single step."""
+    """Return eta / N of the best single step."""
     return 1 / (variance(r) * (N - 2 + KAPPA + f))
 
 
 def zero_loss(f: int, r: float = 1.0) -> float:
-    """The loss of predicting zero."""
+    """Return the loss of predicting zero."""
     return f * variance(r) / 2
 
 
 def best_loss(f: int, N: int, r: float = 1.0) -> float:
-    """L*, the loss of the best single step."""
+    """Return L*, the loss of the best single step."""
     return zero_loss(f, r) * (1 - N / (N - 2 + KAPPA + f))
 
 
 def one_step_loss(beta: float, f: int, N: int, r: float = 1.0) -> float:
-    """The loss of one step with eta / N = beta on tasks of scale r, whichever scale beta was chosen
-    for."""
+    """Return the loss of one step with eta / N = beta on tasks of scale r, whichever scale beta was
+    chosen for."""
     s2 = variance(r)
     return zero_loss(f, r) * (1 - 2 * beta * N * s2 + beta**2 * N * s2**2 * (N - 2 + KAPPA + f))
 
 
 def moments(f: int, N: int, r: float = 1.0) -> tuple[float, float, float, float]:
-    """E tr S^k for k = 1..4: sums over which of the k pairs coincide."""
+    """Return E tr S^k for k = 1..4: sums over which of the k pairs coincide."""
     s = variance(r)
     m2, m4, m6, m8 = (r ** (2 * k) / (2 * k + 1) for k in (1, 2, 3, 4))  # E x^2k of one coordinate
-    two, three, four = f * (f - 1), f * (f - 1) * (f - 2), f * (f - 1) * (f - 2) * (f - 3)
-    n4 = f * m4 + two * m2**2  # E |x|^4, |x|^6, |x|^8
-    n6 = f * m6 + 3 * two * m4 * m2 + three * m2**3
+    two = f * (f - 1)
+    three = f * (f - 1) * (f - 2)
+    four = f * (f - 1) * (f - 2) * (f - 3)
+    n4 = f * m4 + two * m2**2  # E |x|^4
+    n6 = f * m6 + 3 * two * m4 * m2 + three * m2**3  # E |x|^6
     n8 = f * m8 + 4 * two * m6 * m2 + 3 * two * m4**2 + 6 * three * m4 * m2**2 + four * m2**4
-    N2, N3, N4 = N * (N - 1), N * (N - 1) * (N - 2), N * (N - 1) * (N - 2) * (N - 3)
+    N2 = N * (N - 1)
+    N3 = N * (N - 1) * (N - 2)
+    N4 = N * (N - 1) * (N - 2) * (N - 3)
     crossed = f * m4**2 + 3 * two * s**4  # E (x . z)^4
     return (
         N * f * s,
@@ -68,24 +72,22 @@ def moments(f: int, N: int, r: float = 1.0) -> tuple[float, float, float, float]
 
 
 def two_step_loss(A: float, B: float, f: int, N: int, r: float = 1.0) -> float:
-    """(sigma^2 / 2) E tr (I - A S + B S^2)^2."""
+    """Return (sigma^2 / 2) E tr (I - A S + B S^2)^2."""
     m1, m2, m3, m4 = moments(f, N, r)
     return variance(r) / 2 * (f - 2 * A * m1 + (A**2 + 2 * B) * m2 - 2 * A * B * m3 + B**2 * m4)
 
 
 def two_steps_free(f: int, N: int, r: float = 1.0) -> TwoSteps:
-    """The best A and B, each step with scales of its own: 2 x 2 least squares."""
+    """Return the best A and B, each step with scales of its own: 2 x 2 least squares."""
     m1, m2, m3, m4 = moments(f, N, r)
     A, B = np.linalg.solve(np.array([[m2, -m3], [-m3, m4]]), np.array([m1, -m2]))
     return TwoSteps(float(A), float(B), two_step_loss(A, B, f, N, r))
 
 
 def two_steps_shared(f: int, N: int, r: float = 1.0) -> TwoSteps:
-    """The best single rate for both steps: A = 2 h, B = h^2 with h = eta / N, at the minimum of a
-    quartic."""
+    """Return the best single rate for both steps: A = 2 h, B = h^2 with h = eta / N, at the minimum
+    of a quartic."""
     m1, m2, m3, m4 = moments(f, N, r)
     roots = np.roots([m4, -3 * m3, 3 * m2, -m1])
-    h = float(
-        roots[np.abs(roots.imag).argmin()].real
-    )  # the quartic is convex: its slope has one real root
+    h = float(roots[np.abs(roots.imag).argmin()].real)  # the quartic is convex: one root is real
     return TwoSteps(2 * h, h**2, two_step_loss(2 * h, h**2, f, N, r))

@@ -12,17 +12,17 @@ from icl_core.contract.knobs import BadSetting
 
 
 def wanted() -> bool:
-    """Whether `ICL_COMPILE` asks for it; `BadSetting` if it is neither 0 nor 1."""
-    asked = os.environ.get("ICL_COMPILE") or "0"
-    if asked not in ("0", "1"):
-        raise BadSetting(f"ICL_COMPILE must be 0 or 1, got {asked!r:.60}")
-    return asked == "1"
+    """Return whether `ICL_COMPILE` asks for it. Raise `BadSetting` if it is neither 0 nor 1."""
+    value = os.environ.get("ICL_COMPILE") or "0"
+    if value not in ("0", "1"):
+        raise BadSetting(f"ICL_COMPILE must be 0 or 1, got {value!r:.60}")
+    return value == "1"
 
 
 def compile_function(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-    """The function as one program for each shape it meets, where that is wanted. What was compiled
-    before is dropped: a training needs one model at a time, and torch refuses more than a few
-    programs of one function. The result raises `BadSetting` where nothing can be compiled."""
+    """Return the function as one program for each shape it meets, where that is wanted. What was
+    compiled before is dropped: a training needs one model at a time, and torch refuses more than a
+    few programs of one function. The result raises `BadSetting` where nothing can be compiled."""
     if not wanted():
         return function
     from torch._dynamo.exc import BackendCompilerFailed  # whose import takes seconds
@@ -31,6 +31,7 @@ def compile_function(function: Callable[..., torch.Tensor]) -> Callable[..., tor
     program = torch.compile(function, dynamic=False)
 
     def run(*arguments: Any) -> torch.Tensor:
+        """Run the program, which is compiled when it first meets arguments of a shape."""
         try:
             return program(*arguments)
         except BackendCompilerFailed as problem:

@@ -15,20 +15,20 @@ from icl_core.papers.gdssm.shared.task import Tasks, apply
 def gradient(
     M: Float[Tensor, "n_o f tasks"], tasks: Tasks, pairs: int | None = None, penalty: float = 0.0
 ) -> Float[Tensor, "n_o f tasks"]:
-    """The loss's gradient at M over the first `pairs` pairs (default all), still divided by N."""
+    """Return the loss's gradient at M over the first `pairs` pairs (default all), still divided by
+    N."""
     with torch.enable_grad():
         M = M.detach().requires_grad_()
         misses = apply(M, tasks.x[:-1][:pairs]) - tasks.y[:-1][:pairs]
-        losses = (
-            misses.square().sum() / (2 * tasks.N) + penalty / 2 * M.square().sum()
-        )  # of all tasks: no task's M
-        return torch.autograd.grad(losses, M)[0]  # is in another's loss
+        # the sum over all tasks: no task's M is in another's loss
+        losses = misses.square().sum() / (2 * tasks.N) + penalty / 2 * M.square().sum()
+        return torch.autograd.grad(losses, M)[0]
 
 
 def descend(
     tasks: Tasks, rate: float, steps: int, penalty: float = 0.0
 ) -> Float[Tensor, "iterates n_o f tasks"]:
-    """M_0 = 0, M_l = M_{l-1} - rate times the gradient; steps + 1 iterates."""
+    """Return the steps + 1 iterates M_0 = 0, M_l = M_{l-1} - rate times the gradient."""
     M = [tasks.x.new_zeros(tasks.y.shape[1], *tasks.x.shape[1:])]
     for _ in range(steps):
         M.append(M[-1] - rate * gradient(M[-1], tasks, penalty=penalty))
@@ -36,12 +36,12 @@ def descend(
 
 
 def predict(M: Float[Tensor, "n_o f tasks"], tasks: Tasks) -> Float[Tensor, "n_o tasks"]:
-    """M x at the query."""
+    """Return M x at the query."""
     return apply(M, tasks.x[-1:])[0]
 
 
 def accumulated(tasks: Tasks) -> Float[Tensor, "N n_o f tasks"]:
-    """-N times the gradient at M = 0 over the first 1..N pairs: what the state of the construction
-    must equal."""
+    """Return -N times the gradient at M = 0 over the first 1..N pairs: what the state of the
+    construction must equal."""
     zero = tasks.x.new_zeros(tasks.y.shape[1], *tasks.x.shape[1:])
     return torch.stack([-tasks.N * gradient(zero, tasks, pairs) for pairs in range(1, tasks.N + 1)])

@@ -33,38 +33,38 @@ class Layer1D(Weights):
 
 
 def initialise(config: Config, generators: Sequence[torch.Generator]) -> Layer1D:
-    """Random weights of one model a generator; beta starts at 1 / N. Float32, where the generators
-    live."""
+    """Draw random weights, one model for every generator; beta starts at 1 / N. Float32, where the
+    generators live."""
     f = config.f
     a = decays(generators, f if config.recurrence == "row" else 1)
-    Psi, Theta = normal(generators, f, 2 * f), normal(generators, f, 2 * f)
+    Psi = normal(generators, f, 2 * f)
+    Theta = normal(generators, f, 2 * f)
     return Layer1D(a, Psi, Theta, Psi.new_full((len(generators),), 1 / config.N))
 
 
 def recurrent(
     weights: Layer1D, c: Float[Tensor, "N width tasks"]
 ) -> tuple[Float[Tensor, "N seeds tasks"], Float[Tensor, "N seeds f tasks"]]:
-    """Outputs and states after every token; width = 2f."""
+    """Return outputs and states after every token; width = 2f."""
     seeds, f = weights.Psi.shape[:2]
     z = c.new_zeros(seeds, f, c.shape[-1])
-    outputs, states = [], []
+    outputs = []
+    states = []
     for token in c:  # (2f, tasks)
         z = weights.a[..., None] * z + weights.Psi @ token  # (seeds, f, tasks)
-        outputs.append(
-            weights.beta[:, None] * (z * (weights.Theta @ token)).sum(1)
-        )  # (seeds, tasks)
+        output = weights.beta[:, None] * (z * (weights.Theta @ token)).sum(1)  # (seeds, tasks)
+        outputs.append(output)
         states.append(z)
     return torch.stack(outputs), torch.stack(states)
 
 
 def attention(weights: Layer1D, c: Float[Tensor, "N width tasks"]) -> Float[Tensor, "seeds tasks"]:
-    """The last output (width = 2f), beta sum_t <A^(N-t) Psi c_t, Theta c_N>: keys Psi c_t, the
-    query Theta c_N."""
+    """Return the last output (width = 2f), beta sum_t <A^(N-t) Psi c_t, Theta c_N>: keys Psi c_t,
+    the query Theta c_N."""
     N, width, tasks = c.shape
     seeds, f = weights.Psi.shape[:2]
     keys = weights.Psi.reshape(seeds * f, width) @ c.movedim(1, 0).reshape(width, N * tasks)
-    decayed = powers(weights.a, N).mT[..., None] * keys.view(
-        seeds, f, N, tasks
-    )  # (seeds, f, N, tasks)
+    keys = keys.view(seeds, f, N, tasks)
+    decayed = powers(weights.a, N).mT[..., None] * keys  # (seeds, f, N, tasks)
     query = weights.Theta @ c[-1]  # (seeds, f, tasks)
     return weights.beta[:, None] * (decayed.sum(2) * query).sum(1)

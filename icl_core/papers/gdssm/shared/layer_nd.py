@@ -44,45 +44,45 @@ class LayerND(Weights):
 
 
 def decay_shape(f: int, recurrence: str) -> tuple[int, int]:
-    """What a state of f x f is multiplied with, entry by entry: one number, one a row or one an
-    entry."""
+    """Return the shape of what a state of f x f is multiplied with, entry by entry: one number, one
+    a row or one an entry."""
     return {"scalar": (1, 1), "row": (f, 1), "full": (f, f)}[recurrence]
 
 
 def initialise(config: Config, generators: Sequence[torch.Generator]) -> LayerND:
-    """Random weights of one model a generator; beta starts at 1 / N. Float32, where the generators
-    live."""
+    """Draw random weights, one model for every generator; beta starts at 1 / N. Float32, where the
+    generators live."""
     a = decays(generators, *decay_shape(config.f, config.recurrence))
-    Q, q = normal(generators, 3, 3), normal(generators, 3)
+    Q = normal(generators, 3, 3)
+    q = normal(generators, 3)
     beta = q.new_full((len(generators),), 1 / config.N)
     skip = normal(generators, 3) if config.skip else None
     return LayerND(a, Q, q, beta, skip, labels=config.labels)
 
 
 def states(a: Tensor, Q: Tensor, C: Windows) -> Float[Tensor, "windows seeds f f tasks"]:
-    """Z_t after every window, from Z_0 = 0."""
+    """Return Z_t after every window, from Z_0 = 0."""
     f, tasks = C.shape[2:]
     Z = C.new_zeros(len(Q), f, f, tasks)
-    kept = []
+    history = []
     for window in C:  # (3, f, tasks)
         left = torch.einsum("kit,skl->slit", window, Q)  # C Q: (seeds, 3, f, tasks)
-        Z = a[..., None] * Z + sum(
-            left[:, k, :, None] * window[k] for k in range(3)
-        )  # (seeds, f, f, tasks)
-        kept.append(Z)
-    return torch.stack(kept)
+        added = sum(left[:, k, :, None] * window[k] for k in range(3))  # (seeds, f, f, tasks)
+        Z = a[..., None] * Z + added
+        history.append(Z)
+    return torch.stack(history)
 
 
 def recurrent(weights: LayerND, C: Windows) -> tuple[Tensor, Tensor]:
-    """Outputs (windows, seeds, f, tasks) and states (windows, seeds, f, f, tasks) after every
-    window."""
+    """Return outputs (windows, seeds, f, tasks) and states (windows, seeds, f, f, tasks) after
+    every window."""
     Z = states(weights.a, weights.Q, C)
     outputs = weights.beta[:, None, None] * (Z * read_all(C, weights.q)[:, :, None]).sum(3)
     return (outputs if weights.skip is None else outputs + read_all(C, weights.skip)), Z
 
 
 def attention(weights: LayerND, C: Windows) -> Vectors:
-    """The last output, by linear attention."""
+    """Return the last output, by linear attention."""
     if weights.a.shape[2] == 1:
         applied = attend(C, scores_of_query(C, weights.q, weights.runs), weights.a, weights.Q)
     else:
@@ -92,47 +92,46 @@ def attention(weights: LayerND, C: Windows) -> Vectors:
 
 
 def read_all(C: Windows, q: Float[Tensor, "seeds k"]) -> Float[Tensor, "windows seeds f tasks"]:
-    """C_t q: what every window gives to its k first weights."""
+    """Return C_t q: what every window gives to its k first weights."""
     return torch.einsum("wkit,sk->wsit", C[:, : q.shape[1]], q)
 
 
 def read(C: Windows, q: Float[Tensor, "seeds k"], runs: int = 1) -> Vectors:
-    """C_N q: what the last window gives to its k first weights."""
+    """Return C_N q: what the last window gives to its k first weights."""
     return _on_all(q, C[-1, : q.shape[1]].flatten(1), runs).unflatten(1, C.shape[2:])
 
 
 def _on_all(q: Float[Tensor, "seeds k"], tokens: Tensor, runs: int) -> Tensor:
-    """q times what all seeds read, (k, …). The seeds of each run by themselves: how a product's
-    gradient is added up depends on its size, and no digit of a run shall depend on its company."""
+    """Return q times what all seeds read, (k, …). The seeds of each run by themselves: how a
+    product's gradient is added up depends on its size, and no digit of a run shall depend on its
+    company."""
     if runs == 1:
         return q @ tokens
     return torch.bmm(q.view(runs, -1, q.shape[1]), tokens.expand(runs, *tokens.shape)).flatten(0, 1)
 
 
 def scores_of_query(C: Windows, q: Float[Tensor, "seeds 3"], runs: int = 1) -> Scores:
-    """C_t^T C_N q. The products of tokens are the same for all seeds: seeds after the first cost
-    little."""
+    """Return C_t^T C_N q. The products of tokens are the same for all seeds: seeds after the first
+    cost little."""
     last = C[-1]  # (3, f, tasks)
-    products = last[:, None, None, 0] * C[:, :, 0].movedim(
-        1, 0
-    )  # (3 of the query, 3, windows, tasks)
+    # (3 of the query, 3, windows, tasks)
+    products = last[:, None, None, 0] * C[:, :, 0].movedim(1, 0)
     for j in range(1, C.shape[2]):
         products = products.addcmul_(last[:, None, None, j], C[:, :, j].movedim(1, 0))
     return _on_all(q, products.flatten(1), runs).view(len(q), *products.shape[1:])
 
 
 def scores(C: Windows, u: Vectors) -> Scores:
-    """C_t^T u for any u."""
+    """Return C_t^T u for any u."""
     return (C.transpose(0, 1) * u[:, None, None]).sum(3)
 
 
 def attend(
     C: Windows, scores: Scores, a: Float[Tensor, "seeds rows 1"], Q: Float[Tensor, "seeds 3 3"]
 ) -> Vectors:
-    """Z_N u from the scores C_t^T u: sum_t a^(N-t) C_t Q scores_t."""
-    mixed = (Q @ scores.flatten(2)).view(scores.shape)[
-        :, :, :, None
-    ]  # (seeds, 3, windows, 1, tasks)
+    """Return Z_N u from the scores C_t^T u: sum_t a^(N-t) C_t Q scores_t."""
+    mixed = (Q @ scores.flatten(2)).view(scores.shape)  # (seeds, 3, windows, tasks)
+    mixed = mixed[:, :, :, None]  # (seeds, 3, windows, 1, tasks)
     values = C[:, 0] * mixed[:, 0]  # (seeds, windows, f, tasks)
     for k in (1, 2):  # of all three at once most would leave the cache before they are added up
         values = values + C[:, k] * mixed[:, k]
@@ -142,8 +141,8 @@ def attend(
 def attend_by_entry(
     C: Windows, u: Vectors, a: Float[Tensor, "seeds f f"], Q: Float[Tensor, "seeds 3 3"]
 ) -> Vectors:
-    """Z_N u where every entry of the state has its own decay: the scores then differ from row to
-    row of the output."""
+    """Return Z_N u where every entry of the state has its own decay: the scores then differ from
+    row to row of the output."""
     seeds, f, tasks = u.shape
     weighted = C.transpose(1, 2) * u[:, None, :, None]  # (seeds, windows, f, 3, tasks)
     by_row = (powers(a, len(C)) @ weighted.flatten(3)).view(seeds, len(C), f, 3, tasks)

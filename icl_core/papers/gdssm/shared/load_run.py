@@ -1,4 +1,4 @@
-"""Reads a finished run: its models at a training step, what they are compared with, a prompt to
+"""Read a finished run: its models at a training step, what they are compared with, a prompt to
 look at."""
 
 from typing import Any
@@ -19,52 +19,47 @@ COUNTS = 0.001  # the share of a loss that counts as a difference
 
 
 def row_of(run: Run, view: Any) -> int:
-    """The row of the seed that the view asks for; the last if there are not so many."""
+    """Return the row of the seed that the view asks for; the last if there are not so many."""
     return min(view.seed_shown, run.config.seeds) - 1
 
 
 def model_of(config: Config, tensors: Tensors, prefix: str) -> Model:
-    """The model whose weights stand under `prefix`, "final/" or "constructed/"."""
+    """Return the model whose weights stand under `prefix`, "final/" or "constructed/"."""
     like = models.initial(config, [0])
     names = like.tensors()
     return _unrolled(like.with_(**{name: torch.tensor(tensors[prefix + name]) for name in names}))
 
 
 def trained_at(run: Run, snapshot: int, row: int | None = None) -> Model:
-    """The model at a snapshot: of one seed, or (None) of all."""
+    """Return the model at a snapshot: of the seed in that row, or of all seeds (None)."""
     seeds = slice(None) if row is None else slice(row, row + 1)
     like = models.initial(run.config, [0])
-    return _unrolled(
-        like.with_(
-            **{
-                name: torch.from_numpy(run.snapshot(name, snapshot)[seeds])
-                for name in like.tensors()
-            }
-        )
-    )
+    parts = {name: torch.from_numpy(run.snapshot(name, snapshot)[seeds]) for name in like.tensors()}
+    return _unrolled(like.with_(**parts))
 
 
 def _unrolled(model: Model) -> Model:
-    """Looped layers as so many layers of equal weights; any other model as it is."""
+    """Return looped layers as so many layers of equal weights; any other model as it is."""
     return model.unrolled() if isinstance(model, MultiLayer) else model
 
 
 def constructed_of(run: Run) -> Model:
-    """The construction that the run was evaluated beside."""
+    """Return the construction that the run was evaluated beside."""
     return model_of(run.config, run.tensors, "constructed/")
 
 
 def curve_of(run: Run, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """The steps of a curve and its values [seeds, points]; NaN at step 0 where the run has not come
-    to it."""
-    x, y = (np.asarray(run.tensors.get(f"curve/{each}", ())) for each in ("step", name))
+    """Return the steps of a curve and its values [seeds, points]; NaN at step 0 where the run has
+    not come to it."""
+    x = np.asarray(run.tensors.get("curve/step", ()))
+    y = np.asarray(run.tensors.get(f"curve/{name}", ()))
     return (x, y) if y.size else (np.array([0]), np.full((run.config.seeds, 1), np.nan))
 
 
 def unfinished(run: Run) -> str:
-    """Why the training does not decide what is claimed of its end: a seed is still at predicting
-    zero, or the loss was falling by what would count, a thousandth of the best loss. Empty if it
-    does decide it."""
+    """Return why the training does not decide what is claimed of its end: a seed is still at
+    predicting zero, or the loss was falling by what would count, a thousandth of the best loss.
+    Return an empty text if it does decide it."""
     loss, zero, best = (
         run[name] for name in ("curve/loss", "baseline/zero", "baseline/constructed")
     )
@@ -74,29 +69,29 @@ def unfinished(run: Run) -> str:
 
 
 def folded(weights: Model, f: int) -> Model:
-    """With one feature C Q C^T is a number, in which Q and its transpose are alike: Q with its
-    upper half added to the lower one. Any other model as it is."""
+    """Return Q with its upper half added to the lower one, where there is one feature: then C Q C^T
+    is a number, in which Q and its transpose are alike. Return any other model as it is."""
     if not isinstance(weights, LayerND) or f > 1:
         return weights
     return weights.with_(Q=weights.Q.tril() + weights.Q.triu(1).mT)
 
 
 def example(config: Config, index: int, count: int = 1) -> Tasks:
-    """Fresh tasks to look at: the same for all seeds and snapshots."""
+    """Return fresh tasks to look at: the same for all seeds and snapshots."""
     generator = torch.Generator().manual_seed(2**31 + 1000 + index)
     return sample(config.f, config.N, count, generator, config.labels, config.r)
 
 
 def percent(share: float) -> str:
-    """A small share as a title shows it: "0.03%", with as many digits as it needs."""
+    """Return a small share as a title shows it: "0.03%", with as many digits as it needs."""
     if not np.isfinite(share):
         return "–"
     return f"{100 * share:.2g}%" if abs(share) < 0.1 else f"{100 * share:.0f}%"
 
 
 def compared(away: float) -> str:
-    """Where a loss stands, by its share above another: "3% above", or "within 0.1% of" where that
-    does not count."""
+    """Say where a loss stands, by its share above another: "3% above", or "within 0.1% of" where
+    that does not count."""
     if abs(away) < COUNTS:
         return f"within {percent(COUNTS)} of"
     return f"{percent(abs(away))} {'above' if away >= 0 else 'below'}"

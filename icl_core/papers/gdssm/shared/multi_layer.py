@@ -45,10 +45,11 @@ class MultiLayer(Weights):
 
     @property
     def layers(self) -> int:
+        """The number of layers, looped or not."""
         return self.loops or self.Q.shape[1]
 
     def unrolled(self) -> "MultiLayer":
-        """The same model with weights for every layer, also where these are shared."""
+        """Return the same model with weights for every layer, also where these are shared."""
         if not self.loops:
             return self
         L = self.loops
@@ -57,23 +58,22 @@ class MultiLayer(Weights):
         return replace(self, **first, **second, loops=0)
 
     def _repeated(self, name: str, count: int) -> Tensor:
-        """(seeds, 1, ...) or (seeds, count, ...) to (seeds, count, ...)."""
+        """Return a part of (seeds, 1, ...) or (seeds, count, ...) as (seeds, count, ...)."""
         tensor = getattr(self, name)
         return tensor.expand(len(tensor), count, *tensor.shape[2:])
 
 
 def initialise(config: Config, generators: Sequence[torch.Generator]) -> MultiLayer:
-    """Random weights of one model a generator; every b starts at 1 / N. Float32, where the
-    generators live."""
+    """Draw random weights, one model for every generator; every b starts at 1 / N. Float32, where
+    the generators live."""
     rows = nd.decay_shape(config.f, config.recurrence)
     first = 1 if config.tied else config.layers  # of as many layers there are weights
     second = 1 if config.tied else config.layers - 1
-    a, a_tilde = decays(generators, first, *rows), decays(generators, second, *rows)
-    Q, Q_tilde, q = (
-        normal(generators, first, 3, 3),
-        normal(generators, second, 3, 3),
-        normal(generators, 3),
-    )
+    a = decays(generators, first, *rows)
+    a_tilde = decays(generators, second, *rows)
+    Q = normal(generators, first, 3, 3)
+    Q_tilde = normal(generators, second, 3, 3)
+    q = normal(generators, 3)
     b = q.new_full((len(generators), first), 1 / config.N)
     skip = normal(generators, 2) if config.skip else None
     loops = config.layers if config.tied else 0
@@ -83,8 +83,9 @@ def initialise(config: Config, generators: Sequence[torch.Generator]) -> MultiLa
 
 
 def recurrent(weights: MultiLayer, C: Windows) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Outputs (windows, seeds, f, tasks) after every window; the states Z of all layers, Z~ of all
-    but the first and implicit models M_0..M_L, (layers, windows, seeds, f, f, tasks)."""
+    """Return outputs (windows, seeds, f, tasks) after every window; the states Z of all layers, the
+    states Z~ of all but the first, and the implicit models M_0..M_L, (layers, windows, seeds, f, f,
+    tasks)."""
     weights = weights.unrolled()
     Z = torch.stack([nd.states(weights.a[:, i], weights.Q[:, i], C) for i in range(weights.layers)])
     tilde = [
@@ -105,16 +106,17 @@ def recurrent(weights: MultiLayer, C: Windows) -> tuple[Tensor, Tensor, Tensor, 
 
 
 def attention(weights: MultiLayer, C: Windows) -> Vectors:
-    """The last output: M_l u = M_{l-1} u' + b_l Z^(l) u with u' = (1 - b_l N penalty) u - b_l
-    Z~^(l) u."""
+    """Return the last output: M_l u = M_{l-1} u' + b_l Z^(l) u with u' = (1 - b_l N penalty) u -
+    b_l Z~^(l) u."""
     weights = weights.unrolled()
-    u, known = nd.read(C, weights.q, weights.runs), nd.scores_of_query(C, weights.q, weights.runs)
+    u = nd.read(C, weights.q, weights.runs)
+    scores = nd.scores_of_query(C, weights.q, weights.runs)
     output = torch.zeros_like(u) if weights.skip is None else nd.read(C, weights.skip, weights.runs)
     for i in reversed(range(weights.layers)):
         b = weights.b[:, i, None, None]
-        output = output + b * nd.attend(C, known, weights.a[:, i], weights.Q[:, i])
+        output = output + b * nd.attend(C, scores, weights.a[:, i], weights.Q[:, i])
         if i > 0:
-            towards = nd.attend(C, known, weights.a_tilde[:, i - 1], weights.Q_tilde[:, i - 1])
+            towards = nd.attend(C, scores, weights.a_tilde[:, i - 1], weights.Q_tilde[:, i - 1])
             u = (1 - b * len(C) * weights.penalty) * u - b * towards
-            known = nd.scores(C, u)
+            scores = nd.scores(C, u)
     return output

@@ -19,20 +19,21 @@ from icl_core.papers.gdssm.shared.task import Tasks, loss
 def losses(
     trained: Sequence[Model], others: Sequence[Model], sets: Iterable[Tasks]
 ) -> Iterator[np.ndarray]:
-    """On each set of tasks, all of one size, the losses of every seed of the trained, and then of
-    what each of these stands beside."""
+    """Yield, for each set of tasks, all of one size, the losses of every seed of the trained
+    models, and then of the others beside them."""
     ways: list[Callable[..., Tensor]] = []
     for tasks in sets:
         full = len(tasks) - len(tasks) % models.chunk(tasks)
         parts = [part for part in (tasks.part(0, full), tasks.part(full, len(tasks))) if len(part)]
         ways = ways or [_way(trained, others, part) for part in parts]
-        found = [way(trained, others, part) for way, part in zip(ways, parts, strict=True)]
-        yield loss(torch.cat(found, -1), tasks.y[-1]).cpu().numpy()
+        predictions = [way(trained, others, part) for way, part in zip(ways, parts, strict=True)]
+        # (seeds of all models, n_o, tasks)
+        yield loss(torch.cat(predictions, -1), tasks.y[-1]).cpu().numpy()
 
 
 def _way(trained: Sequence[Model], others: Sequence[Model], tasks: Tasks) -> Callable[..., Tensor]:
-    """How tasks like these are read: all runs at once where that changes no digit of the first
-    chunk."""
+    """Return how tasks like these are read: all runs at once where that changes no digit of the
+    first chunk."""
     first = tasks.part(0, min(len(tasks), models.chunk(tasks)))
     same = len(trained) == 1 or torch.equal(
         _at_once(trained, others, first), _apart(trained, others, first)
@@ -41,10 +42,13 @@ def _way(trained: Sequence[Model], others: Sequence[Model], tasks: Tasks) -> Cal
 
 
 def _at_once(trained: Sequence[Model], others: Sequence[Model], tasks: Tasks) -> Tensor:
+    """Return the predictions of all runs, (seeds of all, n_o, tasks), in one call."""
     return models.predict(models.joined(*trained, *others), tasks)
 
 
 def _apart(trained: Sequence[Model], others: Sequence[Model], tasks: Tasks) -> Tensor:
-    each = [models.predict(models.joined(run, *others), tasks) for run in trained]
+    """Return the same, run by run."""
+    predictions = [models.predict(models.joined(run, *others), tasks) for run in trained]
     beside = sum(len(other.a) for other in others)
-    return torch.cat([*(run[:-beside] for run in each), each[0][-beside:]])
+    own = [prediction[:-beside] for prediction in predictions]  # the last rows are the others'
+    return torch.cat([*own, predictions[0][-beside:]])

@@ -17,7 +17,10 @@ STARTS = {
     "random": "random weights",
     "construction": "the construction, one rate for all layers",
 }
-TASK, MODEL, TRAINING, REPEATS = "the task", "the model", "the training", "repetition"
+TASK = "the task"
+MODEL = "the model"
+TRAINING = "the training"
+REPEATS = "repetition"
 MODELS = {
     "1-D": "1-D: scalar labels, tokens [x y, next x]",
     "N-D": "N-D: vector labels, tokens x, y, x, y, …",
@@ -124,9 +127,8 @@ class Config:
         they free leaves holes in the heap, in each run others."""
         if self.model == "1-D" and self.skip:
             raise BadSetting("skip must be off in the 1-D model, got on")
-        if (
-            self.model == "1-D" and self.several and self.recurrence != "scalar"
-        ):  # of Z but one row is asked for
+        # of Z but one row is asked for
+        if self.model == "1-D" and self.several and self.recurrence != "scalar":
             raise BadSetting(
                 "recurrence must be scalar with several layers and scalar labels, got "
                 f"{self.recurrence}"
@@ -142,10 +144,10 @@ class Config:
         tested = tested_with(self.f, self.N)
         derived = self.seeds * self.N * self.f * DERIVED * self.f * (18 if self.several else 4)
         numbers = trained + tested + derived
-        what = (
+        sizes = (
             f"batch {self.batch}, N {self.N}, f {self.f}, layers {self.layers}, seeds {self.seeds}"
         )
-        device.check_memory(numbers * (6 if self.several else 4), what)
+        device.check_memory(numbers * (6 if self.several else 4), sizes)
 
     def _check_labels_and_start(self) -> None:
         """Refuse labels that the model does not read, and starts that are all alike."""
@@ -153,9 +155,8 @@ class Config:
             raise BadSetting(f"n_o must be 0 with scalar labels, got {self.n_o}")
         if self.n_o > self.f:
             raise BadSetting(f"n_o must be at most f = {self.f}, got {self.n_o}")
-        if (
-            0 < self.n_o < self.f and self.recurrence != "scalar"
-        ):  # other rows are asked for nothing
+        # other rows are asked for nothing
+        if 0 < self.n_o < self.f and self.recurrence != "scalar":
             raise BadSetting(f"recurrence must be scalar where n_o < f, got {self.recurrence}")
         if self.start == "construction" and self.seeds > 1:
             raise BadSetting(
@@ -166,6 +167,6 @@ class Config:
 
 
 def tested_with(f: int, N: int) -> int:
-    """Numbers that a test set takes: x, y, a product of the two, and W."""
+    """Return how many numbers a test set takes: x, y, a product of the two, and W."""
     tasks = max(256, min(TEST_SET[0], TEST_SET[1] // (N * f)))
     return tasks * (3 * (N + 1) * f + f**2)

@@ -22,29 +22,31 @@ class Tasks:
 
     @property
     def N(self) -> int:
+        """The number of pairs."""
         return len(self.x) - 1
 
     @property
     def f(self) -> int:
+        """The number of features."""
         return self.x.shape[1]
 
     def __len__(self) -> int:
         return self.x.shape[-1]
 
     def part(self, start: int, stop: int) -> "Tasks":
-        """The tasks from `start` to before `stop`."""
+        """Return the tasks from `start` to before `stop`."""
         return Tasks(self.x[..., start:stop], self.y[..., start:stop])
 
     def beginning(self, pairs: int) -> "Tasks":
-        """The prompts of the first pairs alone; the query is the x that follows them."""
+        """Return the prompts of the first pairs alone; the query is the x that follows them."""
         return Tasks(self.x[: pairs + 1], self.y[: pairs + 1])
 
     def times(self, alpha: float) -> "Tasks":
-        """The same with x, and so y, alpha times as large."""
+        """Return the same tasks with x, and so y, alpha times as large."""
         return Tasks(self.x * alpha, self.y * alpha)
 
     def to(self, *args: Any) -> "Tasks":
-        """The same on another device or of another dtype."""
+        """Return the same tasks on another device or of another dtype."""
         return Tasks(self.x.to(*args), self.y.to(*args))
 
 
@@ -57,8 +59,8 @@ def sample(
     r: float = 1.0,
     active: int | None = None,
 ) -> Tasks:
-    """x ~ U(-r, r)^f, W ~ N(0, 1) of n_o x f (default f x f), y = W x (Section 4.1, Appendices A.5
-    and A.6). Of x all features are zero but the first `active`.
+    """Sample tasks: x ~ U(-r, r)^f, W ~ N(0, 1) of n_o x f (default f x f), y = W x (Section 4.1,
+    Appendices A.5 and A.6). Of x all features are zero but the first `active`.
 
     Drawn where the generator lives. Raises `ValueError` for a size below 1 or a scale that is not
     positive.
@@ -75,6 +77,7 @@ def sample(
 
 
 def _check_sizes(**sizes: int) -> None:
+    """Refuse sizes below 1."""
     for name, value in sizes.items():
         if value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}")
@@ -83,10 +86,9 @@ def _check_sizes(**sizes: int) -> None:
 def apply(
     W: Float[Tensor, "n_o f tasks"], x: Float[Tensor, "pairs f tasks"]
 ) -> Float[Tensor, "pairs n_o tasks"]:
-    """W x of every pair of every task."""
-    y = (
-        W[:, 0] * x[:, None, 0]
-    )  # (pairs, n_o, tasks); a loop over f is faster than many tiny matrix products
+    """Return W x of every pair of every task."""
+    y = W[:, 0] * x[:, None, 0]  # (pairs, n_o, tasks)
+    # a loop over f is faster than many tiny matrix products
     for j in range(1, x.shape[1]):
         y.addcmul_(W[:, j], x[:, None, j])
     return y
@@ -95,14 +97,14 @@ def apply(
 def loss(
     prediction: Float[Tensor, "*seeds n_o tasks"], label: Float[Tensor, "*queries n_o tasks"]
 ) -> Float[Tensor, "*seeds"]:
-    """Half the squared error a coordinate at the query, averaged over tasks; the last of the seeds'
-    axes may be that of several queries."""
+    """Return half the squared error a coordinate at the query, averaged over tasks; the last of the
+    seeds' axes may be that of several queries."""
     return (prediction - label).square().mean((-2, -1)) / 2
 
 
 def sample_sine(N: int, tasks: int, generator: torch.Generator) -> Tasks:
-    """y = amplitude sin(x + phase), f = n_o = 1: x ~ U(-5, 5), amplitude ~ U(0.1, 0.5), phase ~
-    U(0, pi).
+    """Sample sine tasks: y = amplitude sin(x + phase), f = n_o = 1: x ~ U(-5, 5), amplitude ~
+    U(0.1, 0.5), phase ~ U(0, pi).
 
     The authors' default x in (-0.5, 0.5) is nearly linear. Predicting zero costs about 0.0265.
     Raises `ValueError` for a size below 1.
@@ -114,12 +116,15 @@ def sample_sine(N: int, tasks: int, generator: torch.Generator) -> Tasks:
             low, high, generator=generator
         )
 
-    x, amplitude, phase = uniform(N + 1, -5.0, 5.0), uniform(1, 0.1, 0.5), uniform(1, 0.0, math.pi)
+    x = uniform(N + 1, -5.0, 5.0)
+    amplitude = uniform(1, 0.1, 0.5)
+    phase = uniform(1, 0.0, math.pi)
     return Tasks(x, amplitude * torch.sin(x + phase))
 
 
 def constructed_tokens(tasks: Tasks) -> Float[Tensor, "N width tasks"]:
-    """c_t = [x_t y_t, x_{t+1}] (eq. 14), width 2f, scalar labels; the query stands in the last.
+    """Return c_t = [x_t y_t, x_{t+1}] (eq. 14), width 2f, scalar labels; the query stands in the
+    last.
 
     Raises `ValueError` for labels of more than one coordinate.
     """
@@ -129,8 +134,8 @@ def constructed_tokens(tasks: Tasks) -> Float[Tensor, "N width tasks"]:
 
 
 def interleaved(tasks: Tasks) -> Float[Tensor, "tokens f tasks"]:
-    """The tokens x_1, y_1, x_2, y_2, …, x_{N+1} (eqs. 19, 20); 2 N + 1 of them. The query's label
-    is not among them.
+    """Return the tokens x_1, y_1, x_2, y_2, …, x_{N+1} (eqs. 19, 20); 2 N + 1 of them. The query's
+    label is not among them.
 
     A label of n_o < f coordinates stands behind f - n_o zeros, [0, …, y] (Section 3.1, footnote 3).
     Raises `ValueError` for labels of more than f coordinates.
@@ -139,14 +144,15 @@ def interleaved(tasks: Tasks) -> Float[Tensor, "tokens f tasks"]:
     if n_o > tasks.f:
         raise ValueError(f"y must have at most f = {tasks.f} coordinates, got {n_o}")
     tokens = tasks.x.new_zeros(2 * tasks.N + 1, tasks.f, len(tasks))
-    tokens[0::2], tokens[1::2, -n_o:] = tasks.x, tasks.y[:-1]
+    tokens[0::2] = tasks.x
+    tokens[1::2, -n_o:] = tasks.y[:-1]
     return tokens
 
 
 def windows(
     tokens: Float[Tensor, "tokens f tasks"], odd: bool = False
 ) -> Float[Tensor, "windows 3 f tasks"]:
-    """C_t = [x_t, y_t, x_{t+1}] (eq. 21), a view: N windows, each beginning at an x.
+    """Return C_t = [x_t, y_t, x_{t+1}] (eq. 21), a view: N windows, each beginning at an x.
 
     `odd` adds those that begin at a y, [y_t, x_{t+1}, y_{t+1}], in their places: 2 N - 1 windows,
     as the paper's "sliding window running through the sequence" reads if t counts tokens. It costs

@@ -1,4 +1,4 @@
-"""Trains GD-SSM on fresh tasks, all seeds in one pass, and evaluates it beside its construction on
+"""Train GD-SSM on fresh tasks, all seeds in one pass, and evaluate it beside its construction on
 the same tasks.
 
 Seeds differ in their initial weights and read the same tasks, whose products are then computed once
@@ -26,10 +26,8 @@ from icl_core.papers.gdssm.shared.settings import DERIVED, TEST_SET, Config
 from icl_core.papers.gdssm.shared.task import Tasks, loss, sample
 from icl_core.training import loop, phases, several_seeds
 
-DECAY, WARM_UP = (
-    0.05,
-    0.01,
-)  # the authors' weight decay; and the share of the steps that rise, which they do not give
+DECAY = 0.05  # the authors' weight decay
+WARM_UP = 0.01  # and the share of the steps that rise, which they do not give
 RECURRENT = ("a", "a_tilde")
 EVALUATIONS = 5, 30  # every so many steps at first, and so many of these
 WATCHED = (2**10, 2**20)  # held-out tasks at most, and numbers of x at most
@@ -37,18 +35,18 @@ CEILING = 1e4  # times the loss of predicting zero
 
 
 def draw(config: Config, tasks: int, generator: torch.Generator) -> Tasks:
-    """Fresh tasks of a setting, on the device."""
-    drawn = sample(config.f, config.N, tasks, generator, config.labels, config.r)
-    return drawn.to(device.current_device())
+    """Draw fresh tasks of a setting, on the device."""
+    fresh = sample(config.f, config.N, tasks, generator, config.labels, config.r)
+    return fresh.to(device.current_device())
 
 
 def count(config: Config, most: tuple[int, int]) -> int:
-    """How many tasks are held out."""
+    """Return how many tasks are held out."""
     return max(256, min(most[0], most[1] // (config.N * config.f)))
 
 
 def held_out(config: Config, most: tuple[int, int] = TEST_SET) -> Tasks:
-    """Tasks that no training saw, the same for every seed."""
+    """Return tasks that no training saw, the same for every seed."""
     return draw(config, count(config, most), torch.Generator().manual_seed(2**31 + 17))
 
 
@@ -59,58 +57,51 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     `snapshot/step`; `final/*` [seeds, ...]; `constructed/*` [1, ...]; `evaluated/*` [seeds];
     `baseline/*` [1]. Snapshots are few numbers and are kept whole: what is shown of them is how far
     they are off the construction, which is less than rounding would move a decay that is raised to
-    the tenth. Raises `Diverged` and `Cancelled`.
+    the tenth. Raise `Diverged` and `Cancelled`.
     """
-    return phases.run(
-        [training_phase("train", config)], progress, lambda made: made.get("train", {})
-    )["train"]
+    plan = [training_phase("train", config)]
+    return phases.run(plan, progress, lambda results: results.get("train", {}))["train"]
 
 
 def training_phase(name: str, config: Config, label: str = "") -> phases.Phase:
-    """One training, as a part of a run, called `label` for people."""
+    """Return one training, as a part of a run, called `label` for people."""
     return phases.Phase(
         name, config.steps, partial(train_layer, config), loop.State.curves, label=label
     )
 
 
 def train_layer(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
-    """One training from start to end, or on from `resumed`."""
+    """Train from start to end, or on from `resumed`."""
     weights = initial(config)
-    state = loop.train(
-        problem(config, weights, watched(config)),
-        config.steps,
-        evaluations(config),
-        resumed,
-        report,
-    )
+    task = problem(config, weights, watched(config))
+    state = loop.train(task, config.steps, evaluations(config), resumed, report)
     return {**kept(state), **evaluate(config, [weights])}
 
 
 def initial(config: Config) -> Model:
-    """The weights of all seeds before training, on the device."""
+    """Return the weights of all seeds before training, on the device."""
     if config.start == "construction":
         return models.constructed(config, held_out(config), shared=True).to(device.current_device())
-    return models.initial(config, list(range(config.seed, config.seed + config.seeds))).to(
-        device.current_device()
-    )
+    seeds = list(range(config.seed, config.seed + config.seeds))
+    return models.initial(config, seeds).to(device.current_device())
 
 
 def evaluations(config: Config) -> list[int]:
-    """The steps at which a training is evaluated."""
+    """Return the steps at which a training is evaluated."""
     return loop.evaluations(config.steps, *EVALUATIONS)
 
 
 def kept(state: loop.State) -> dict[str, np.ndarray]:
-    """Curves, and the snapshots in which something happens."""
+    """Return curves, and the snapshots in which something happens."""
     distance, cosine = state.moving("prediction_distance", "sensitivity_cosine")
-    shown = loop.spread([distance, np.log(distance), cosine])
-    return {**state.curves(), **state.snapshot_arrays(shown)}
+    snapshots = loop.spread([distance, np.log(distance), cosine])
+    return {**state.curves(), **state.snapshot_arrays(snapshots)}
 
 
 def problem(
     config: Config, weights: Model, measure: Callable[[Model], loop.Measures]
 ) -> loop.Problem:
-    """What the loop trains, watched by a `measure`; `weights` change in place."""
+    """Return what the loop trains, watched by `measure`; `weights` change in place."""
     generator = torch.Generator().manual_seed(10_000 + config.seed)
     return loop.Problem(
         parameters=weights.tensors(),
@@ -127,39 +118,35 @@ def problem(
 def optimiser(
     config: Config, names: Sequence[str], parameters: list[Tensor]
 ) -> torch.optim.Optimizer:
-    """Ours, or the authors' (Appendix A.5): AdamW, with half the rate for the recurrence."""
+    """Return our optimiser, or the authors' (Appendix A.5): AdamW, with half the rate for the
+    recurrence."""
     if config.optimiser == "ours":
         return torch.optim.Adam(parameters, lr=config.learning_rate)
+    named = list(zip(names, parameters, strict=True))
+    slow = [tensor for name, tensor in named if name in RECURRENT]
+    others = [tensor for name, tensor in named if name not in RECURRENT]
     groups = [
-        {
-            "params": [
-                each
-                for name, each in zip(names, parameters, strict=True)
-                if (name in RECURRENT) == slow
-            ],
-            "lr": config.learning_rate / (2 if slow else 1),
-        }
-        for slow in (True, False)
+        {"params": slow, "lr": config.learning_rate / 2},
+        {"params": others, "lr": config.learning_rate},
     ]
     return torch.optim.AdamW(groups, weight_decay=DECAY)
 
 
 def watched(config: Config) -> Callable[[Model], dict[str, np.ndarray]]:
-    """How far a model is from the construction on the tasks that trainings are watched on: see
-    `beside`."""
+    """Return a function that measures how far a model is from the construction, on the tasks that
+    trainings are watched on: see `distance_to_construction`."""
     tasks = held_out(config, WATCHED)
-    return distance_to_construction(
-        models.constructed(config, tasks).to(device.current_device()), tasks
-    )
+    constructed = models.constructed(config, tasks).to(device.current_device())
+    return distance_to_construction(constructed, tasks)
 
 
 def distance_to_construction(
     constructed: Model, tasks: Tasks
 ) -> Callable[[Model], dict[str, np.ndarray]]:
-    """How far a trained model is from a construction of one seed (Section 4.1, Figures 1 and 2), as
-    a function of the model. It gives for every seed: the loss; the mean L2 distance of the
-    predictions; the mean cosine and L2 distance of the sensitivities, the derivatives of the
-    prediction by the query's x."""
+    """Return a function that measures how far a trained model is from a construction of one seed
+    (Section 4.1, Figures 1 and 2). It returns for every seed, [seeds]: the loss; the mean L2
+    distance of the predictions; the mean cosine and L2 distance of the sensitivities, the
+    derivatives of the prediction by the query's x."""
     first = tasks.part(0, DERIVED)
     prediction = models.predict(constructed, tasks)[0]  # (n_o, tasks)
     sensitivity = models.sensitivity(constructed, first)[0].flatten(0, 1)  # (n_o f, DERIVED)
@@ -167,21 +154,20 @@ def distance_to_construction(
     def measure(weights: Model) -> dict[str, np.ndarray]:
         predicted = models.predict(weights, tasks)  # (seeds, n_o, tasks)
         derived = models.sensitivity(weights, first).flatten(1, 2)  # (seeds, n_o f, DERIVED)
-        found = {
+        cosine = torch.cosine_similarity(derived, sensitivity[None], dim=1)  # (seeds, DERIVED)
+        measures = {
             "loss": loss(predicted, tasks.y[-1]),
             "prediction_distance": (predicted - prediction).norm(dim=1).mean(-1),
-            "sensitivity_cosine": torch.cosine_similarity(derived, sensitivity[None], dim=1).mean(
-                -1
-            ),
+            "sensitivity_cosine": cosine.mean(-1),
             "sensitivity_distance": (derived - sensitivity).norm(dim=1).mean(-1),
         }
-        return {name: value.cpu().numpy() for name, value in found.items()}
+        return {name: value.cpu().numpy() for name, value in measures.items()}
 
     return measure
 
 
 def gradient(weights: Model, tasks: Tasks) -> tuple[dict[str, Tensor], dict[str, np.ndarray]]:
-    """The gradient of every seed's loss by its own weights, and the losses [seeds]."""
+    """Return the gradient of every seed's loss by its own weights, and the losses [seeds]."""
     leaves = several_seeds.leaves(weights.tensors())
     changed = weights.with_(**leaves)
     losses = loss(models.forward(changed, models.read(changed, tasks)), tasks.y[-1])
@@ -189,44 +175,51 @@ def gradient(weights: Model, tasks: Tasks) -> tuple[dict[str, Tensor], dict[str,
 
 
 def evaluate(config: Config, weights: Sequence[Model]) -> dict[str, np.ndarray]:
-    """Losses of trained models, of one run or of several, and of constructions on the same tasks.
+    """Return the losses of trained models, of one run or of several, and of constructions on the
+    same tasks.
 
     `evaluated/scaled` is the expected loss of the construction times trained / constructed: what
     the trained model would reach on infinitely many tasks, without most of the tasks' noise. NaN
     where there is no closed form.
     """
     tasks = held_out(config)
-    best, shared = (
-        models.constructed(config, tasks, shared=s).to(device.current_device())
-        for s in (False, True)
-    )
-    losses, baseline = next(over_runs.losses(weights, (best, shared), [tasks])), expected(config)
-    trained, reached, one_rate = losses[:-2], losses[-2:-1], losses[-1:]
-    found = {
+    place = device.current_device()
+    best = models.constructed(config, tasks).to(place)
+    shared = models.constructed(config, tasks, shared=True).to(place)
+    losses = next(over_runs.losses(weights, (best, shared), [tasks]))
+    baseline = expected(config)
+    trained = losses[:-2]  # [seeds of all runs]
+    constructed = losses[-2:-1]
+    one_rate = losses[-1:]
+    numbers = {
         "evaluated/loss": trained,
-        "evaluated/ratio": trained / reached,
-        "evaluated/scaled": baseline * trained / reached,
-        "baseline/constructed": reached,
+        "evaluated/ratio": trained / constructed,
+        "evaluated/scaled": baseline * trained / constructed,
+        "baseline/constructed": constructed,
         "baseline/shared": one_rate,
         "baseline/floor": np.array([construction.best_mixture(tasks, config.layers)[1]]),
         "baseline/expected": np.array([baseline]),
         "baseline/zero": np.array([closed_forms.zero_loss(config.f, config.r)]),
     }
-    kept = {f"constructed/{name}": tensor.cpu().numpy() for name, tensor in best.tensors().items()}
-    return {**{name: value.astype(np.float32) for name, value in found.items()}, **kept}
+    return {
+        **{name: value.astype(np.float32) for name, value in numbers.items()},
+        **{f"constructed/{name}": tensor.cpu().numpy() for name, tensor in best.tensors().items()},
+    }
 
 
 def construct(config: Config) -> dict[str, np.ndarray]:
-    """`constructed/*` [1, ...] that a training is watched beside: best on fewer tasks than the one
-    that it is evaluated beside."""
+    """Return the construction, `constructed/*` [1, ...], that a training is watched beside: best on
+    fewer tasks than the one that it is evaluated beside."""
     best = models.constructed(config, held_out(config, WATCHED))
     return {f"constructed/{name}": tensor.cpu().numpy() for name, tensor in best.tensors().items()}
 
 
 def expected(config: Config, alpha: float = 1.0) -> float:
-    """The construction's mean loss in closed form, on tasks alpha times as large as those that its
-    rates are best for: one step, or two without penalty; NaN otherwise."""
-    f, N, r = config.f, config.N, config.r
+    """Return the construction's mean loss in closed form, on tasks alpha times as large as those
+    that its rates are best for: one step, or two without penalty; NaN otherwise."""
+    f = config.f
+    N = config.N
+    r = config.r
     if config.layers == 1:
         return closed_forms.one_step_loss(closed_forms.best_beta(f, N, r), f, N, alpha * r)
     if config.layers == 2 and config.penalty == 0:

@@ -38,18 +38,22 @@ class Transformation:
 
 
 def _same(answer: Tensor) -> Tensor:
+    """Return the answer as it is: it should not change."""
     return answer
 
 
 def _label_size(tasks: Tasks, generator: torch.Generator) -> tuple[Tasks, Answer]:
+    """Double y; the answer should double."""
     return Tasks(tasks.x, tasks.y * Y_FACTOR), lambda answer: answer * Y_FACTOR
 
 
 def _covariate_size(tasks: Tasks, generator: torch.Generator) -> tuple[Tasks, Answer]:
+    """Multiply x by √2; the answer should stay."""
     return Tasks(tasks.x * X_FACTOR, tasks.y), _same
 
 
 def _order(tasks: Tasks, generator: torch.Generator) -> tuple[Tasks, Answer]:
+    """Shuffle the pairs; the answer should stay."""
     order = torch.randperm(tasks.N, generator=generator)
     place = torch.cat((order, torch.tensor([tasks.N]))).to(tasks.x.device)  # the query stays last
     return Tasks(tasks.x[place], tasks.y[place]), _same
@@ -61,11 +65,13 @@ def rotation(size: int, generator: torch.Generator) -> Tensor:
 
 
 def _rotated(tasks: Tasks, generator: torch.Generator) -> tuple[Tasks, Answer]:
+    """Rotate x; the answer should stay."""
     R = rotation(tasks.f, generator).to(tasks.x)
     return Tasks(torch.einsum("ij,njt->nit", R, tasks.x), tasks.y), _same
 
 
 def _rotated_labels(tasks: Tasks, generator: torch.Generator) -> tuple[Tasks, Answer]:
+    """Rotate y; the answer should rotate with it."""
     R = rotation(tasks.y.shape[1], generator).to(tasks.y)
     turned = torch.einsum("ij,njt->nit", R, tasks.y)
     return Tasks(tasks.x, turned), lambda answer: R @ answer

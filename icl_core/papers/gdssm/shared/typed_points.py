@@ -5,19 +5,22 @@ import math
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.settings_io import number, pieces
 
-MOST, X, Y = 40, 10.0, 100.0  # points at most, and how far from zero
+MOST = 40  # points, at most
+X = 10.0  # how far from zero x may be
+Y = 100.0  # how far from zero y may be
 
 
 def points(text: str) -> list[tuple[float, float]]:
-    """The points in `text`, in order. Raises `BadSetting` unless there are 1 to 40 pairs x:y of
-    numbers, x from -10 to 10 and y from -100 to 100."""
-    found = [_point(piece) for piece in pieces(text)]
-    if not 1 <= len(found) <= MOST:
-        raise BadSetting(f"points must be 1 to {MOST} pairs x:y, got {len(found)}")
-    return found
+    """Return the points in `text`, in order. Raise `BadSetting` unless there are 1 to 40 pairs x:y
+    of numbers, x from -10 to 10 and y from -100 to 100."""
+    pairs = [_point(piece) for piece in pieces(text)]
+    if not 1 <= len(pairs) <= MOST:
+        raise BadSetting(f"points must be 1 to {MOST} pairs x:y, got {len(pairs)}")
+    return pairs
 
 
 def _point(piece: str) -> tuple[float, float]:
+    """Return x and y of one piece. Raise `BadSetting` if it is no pair of numbers in range."""
     x, _, y = piece.partition(":")
     values = number(x), number(y)
     if any(map(math.isnan, values)):

@@ -9,27 +9,27 @@ from torch import Tensor
 def draw(
     generators: Sequence[torch.Generator], make: Callable[[torch.Generator], Tensor]
 ) -> Tensor:
-    """One draw a seed, (seeds, ...): no seed's weights depend on how many others train
-    beside it."""
+    """Return one draw for every seed, (seeds, ...): no seed's weights depend on how many others
+    train beside it."""
     return torch.stack([make(generator) for generator in generators])
 
 
 def normal(generators: Sequence[torch.Generator], *shape: int, std: float = 0.1) -> Tensor:
-    """N(0, std^2). From 0.5 on a training sticks at the zero predictor."""
+    """Draw from N(0, std^2). From 0.5 on a training sticks at the zero predictor."""
     return draw(generators, lambda g: std * torch.randn(*shape, generator=g, device=g.device))
 
 
 def decays(generators: Sequence[torch.Generator], *shape: int) -> Tensor:
-    """a ~ U(0.95, 1), left free to pass 1: a parametrisation that keeps a < 1 stalls at 0.94 to
-    0.98."""
+    """Draw a ~ U(0.95, 1), left free to pass 1: a parametrisation that keeps a < 1 stalls at 0.94
+    to 0.98."""
     return draw(
         generators, lambda g: torch.empty(*shape, device=g.device).uniform_(0.95, 1, generator=g)
     )
 
 
 def powers(a: Tensor, count: int) -> Tensor:
-    """a^(count - t) for t = 1..count, before the last entry's own axes: (seeds, ...) to (seeds,
-    count, ...).
+    """Return a^(count - t) for t = 1..count, before the last entry's own axes: (seeds, ...) to
+    (seeds, count, ...).
 
     Whole exponents, so that a negative a is raised as well as a positive one.
     """

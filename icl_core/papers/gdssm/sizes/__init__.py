@@ -17,7 +17,7 @@ from icl_core.papers.gdssm.sizes.train import compute
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: how close every size is."""
+    """Return what you see: how close every size is."""
     count = len(run["size/N"])
     return (
         f"{count} one-layer models, each trained for another size, match one step of gradient "
@@ -26,7 +26,7 @@ def headline(run: Run, view: View) -> str:
 
 
 def cost(config: Config) -> float:
-    """Giga-operations, forward and back, in training and where it is evaluated."""
+    """Return the giga-operations, forward and back, in training and where it is evaluated."""
     numbers = sum(f * N for f, N in sizes_of(config))
     tasks = config.batch * config.steps + (30 * 2**11 + 2**15) / 3
     return 6 * tasks * numbers * (20 + 10 * config.seeds) / 1e9

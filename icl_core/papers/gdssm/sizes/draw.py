@@ -15,7 +15,7 @@ from icl_core.papers.gdssm.sizes.settings import BASE, layer_of, sizes_of
 
 
 def pairs(run: Run, view: Any) -> Panel:
-    """Loss against N at f = 10."""
+    """Draw the loss against N at f = 10."""
     return _against(run, view, "N", "context pairs, N", (
         "With more examples, what the other weights add to each label averages out, and the loss "
         "falls, though slowly: like f / (N + f). A layer that ignored its examples would "
@@ -24,7 +24,7 @@ def pairs(run: Run, view: Any) -> Panel:
 
 
 def features(run: Run, view: Any) -> Panel:
-    """Loss against f at N = 10."""
+    """Draw the loss against f at N = 10."""
     return _against(run, view, "f", "features, f", (
         "With more dimensions than examples one step cannot do much. The loss comes closer to "
         "that of predicting zero, which itself grows with f. A layer that had not found the step "
@@ -33,7 +33,7 @@ def features(run: Run, view: Any) -> Panel:
 
 
 def gaps(run: Run, view: Any) -> Panel:
-    """How far every size is from the closed form, in percent."""
+    """Draw how far every size is from the closed form, in percent."""
     away = 100 * np.abs(run["evaluated/ratio"] - 1).max(0)
     labels = [f"f = {f}, N = {N}" for f, N in zip(run["size/f"], run["size/N"], strict=True)]
     short = [label.replace(", ", "<br>").replace(" ", "") for label in labels]
@@ -58,7 +58,7 @@ def gaps(run: Run, view: Any) -> Panel:
 
 
 def training(run: Run, view: Any) -> Panel:
-    """The loss of the first size over its training; also of a run that is still going."""
+    """Draw the loss of the first size over its training; also of a run that is still going."""
     f, N = sizes_of(run.config)[0]
     x = np.asarray(run.tensors.get("curve/step", [0]))
     loss = run.tensors.get("curve/loss", np.full((1, len(x)), np.nan))
@@ -84,10 +84,11 @@ def training(run: Run, view: Any) -> Panel:
 
 
 def _against(run: Run, view: Any, name: str, title: str, caption: str, named: bool) -> Panel:
-    """Loss against the sizes `name` of the run, with the lines `named` or not."""
+    """Draw the loss against the sizes `name` of the run, with the lines `named` or not."""
     at = run["size/f" if name == "N" else "size/N"] == BASE
     order = np.flatnonzero(at)[np.argsort(run[f"size/{name}"][at])]
-    x, rows = run[f"size/{name}"][order], run["evaluated/scaled"][:, order]
+    x = run[f"size/{name}"][order]
+    rows = run["evaluated/scaled"][:, order]
     dense = np.arange(max(1, int(x.min())), int(x.max()) + 1)
     sizes = [(BASE, int(n)) if name == "N" else (int(n), BASE) for n in dense]
     zero = np.array([closed_forms.zero_loss(f) for f, _ in sizes])
@@ -105,7 +106,7 @@ def _against(run: Run, view: Any, name: str, title: str, caption: str, named: bo
     dots.update(mode="markers", marker={"size": 12})  # a line between them would hide the curve
     room = 0.04 * float(np.ptp(x)) or 0.5  # for a dot at either end
     figure.update_xaxes(
-        tickvals=x, ticktext=[str(each) for each in x], range=[x.min() - room, x.max() + room]
+        tickvals=x, ticktext=[str(size) for size in x], range=[x.min() - room, x.max() + room]
     )
     away = float(np.abs(run["evaluated/ratio"][:, order] - 1).max())
     first, last = (number_text(float(trained[:, end].mean()), 2) for end in (0, -1))

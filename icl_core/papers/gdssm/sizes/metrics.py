@@ -1,4 +1,4 @@
-"""Measures how far every size is from gradient descent."""
+"""Measure how far every size is from gradient descent."""
 
 import numpy as np
 
@@ -8,12 +8,12 @@ from icl_core.papers.gdssm.sizes.claims import EVERY_SIZE, EVERY_SIZE_1D
 
 
 def measure(run: Run) -> list[Metric]:
-    """Of the worst size and seed; whether the training had come to its end is known of the first
-    size."""
+    """Measure the worst size and seed; whether the training had come to its end is known of the
+    first size."""
     claim = EVERY_SIZE_1D if run.config.model == "1-D" else EVERY_SIZE
     return [Metric(claim, worst(run), unfinished=unfinished(run))]
 
 
 def worst(run: Run) -> float:
-    """The largest |trained / constructed − 1| of any size and seed."""
+    """Return the largest |trained / constructed − 1| of any size and seed."""
     return float(np.abs(run["evaluated/ratio"] - 1).max())

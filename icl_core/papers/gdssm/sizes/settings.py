@@ -48,14 +48,14 @@ class Config:
 
 
 def sizes_of(config: Config) -> list[tuple[int, int]]:
-    """Every (f, N) that is trained, each once: first those of equal f."""
+    """Return every (f, N) that is trained, each once: first those of equal f."""
     pairs = whole_numbers("pairs", config.pairs, 6, 1, 80)
     features = whole_numbers("features", config.features, 5, 1, 30)
     return list(dict.fromkeys([*((BASE, N) for N in pairs), *((f, BASE) for f in features)]))
 
 
 def layer_of(config: Config, f: int, N: int) -> Layer:
-    """The training of one size."""
+    """Return the training of one size."""
     shared = {
         name: getattr(config, name)
         for name in ("model", "batch", "steps", "learning_rate", "seed", "seeds")

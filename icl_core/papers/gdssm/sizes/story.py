@@ -1,4 +1,4 @@
-"""What is told of layers of every size."""
+"""The story of layers of every size."""
 
 from typing import Any
 
@@ -12,18 +12,18 @@ from icl_core.papers.gdssm.sizes.settings import BASE, Config
 
 
 def _loss(run: Run, f: int, N: int) -> float:
-    """The loss of the layer of that size, as the mean over seeds."""
+    """Return the loss of the layer of that size, as the mean over seeds."""
     return float(run["evaluated/scaled"][:, (run["size/f"] == f) & (run["size/N"] == N)].mean())
 
 
 def _share(run: Run, f: int) -> float:
-    """The loss of the layer for so many features as a share of predicting zero."""
+    """Return the loss of the layer for so many features as a share of predicting zero."""
     zero = float(run["baseline/zero"][(run["size/f"] == f) & (run["size/N"] == BASE)][0])
     return _loss(run, f, BASE) / zero
 
 
 def _ends(run: Run) -> tuple[int, int]:
-    """The most pairs, and the most features, of any layer."""
+    """Return the most pairs, and the most features, of any layer."""
     return int(run["size/N"].max()), int(run["size/f"].max())
 
 

@@ -27,38 +27,35 @@ SAYS = (
 
 
 def _held(index: int, run: Run, view: Any) -> list[Map]:
-    """One of the maps of what is held; of a vector its rows are numbers of pairs read."""
-    found = held(run, view)
-    matrix = np.asarray(list(found.maps.values())[index], np.float32)
+    """Explain a map of the state, of the exact sum or of their difference; the rows of a vector are
+    numbers of pairs read."""
+    state = held(run, view)
+    matrix = np.asarray(list(state.maps.values())[index], np.float32)
     rows, columns = ([str(i + 1) for i in range(size)] for size in matrix.shape)
-    explain = partial(_explained, index, run, view, found)
-    return [Map(TITLES[index], matrix, found.axes, rows, columns, explain)]
+    explain = partial(_explained, index, run, view, state)
+    return [Map(TITLES[index], matrix, state.axes, rows, columns, explain)]
 
 
-def _explained(index: int, run: Run, view: Any, found: Held, row: int, column: int) -> Explanation:
-    """A number of the state, of the exact sum, or their difference, as a sum over examples."""
-    vector = found.state.shape[1] == 1
-    pairs, at = (row + 1, 0) if vector else (found.shown, row)
-    ours, exact = (each[:, at, column] for each in contributed(run, view, pairs))
-    ours = found.factor * ours
+def _explained(index: int, run: Run, view: Any, memory: Held, row: int, column: int) -> Explanation:
+    """Explain a number of the state, of the exact sum, or their difference, as a sum over
+    examples."""
+    vector = memory.state.shape[1] == 1
+    pairs, at = (row + 1, 0) if vector else (memory.shown, row)
+    ours, exact = (added[:, at, column] for added in contributed(run, view, pairs))  # [pairs]
+    ours = memory.factor * ours
     values = (ours, exact, ours - exact)[index]
-    against = (exact, None, None)[index]
-    says = (
-        [""] * pairs
-        if against is None
-        else [f"exact: {number_text(float(each))}" for each in against]
-    )
+    says = [""] * pairs
+    if index == 0:  # the state's
+        says = [f"exact: {number_text(float(value))}" for value in exact]
     terms = [Term(f"example {t + 1}", float(values[t]), says[t]) for t in range(pairs)]
-    total = (found.state, found.exact, found.state - found.exact)[index][pairs - 1, at, column]
-    beside = (
-        (Term("the exact sum", float(found.exact[pairs - 1, at, column]), found.names[0]),)
-        if index == 0
-        else ()
-    )
+    sums = (memory.state, memory.exact, memory.state - memory.exact)[index]
+    total = sums[pairs - 1, at, column]
+    exact_total = Term("the exact sum", float(memory.exact[pairs - 1, at, column]), memory.names[0])
+    beside = (exact_total,) if index == 0 else ()
     where = f"entry {column + 1}" if vector else f"row {row + 1}, column {column + 1}"
     return Explanation(
         f"{TITLES[index]} after {pairs} pair{'s' * (pairs > 1)}, {where}",
-        SAYS[index].format(factor=number_text(found.factor)),
+        SAYS[index].format(factor=number_text(memory.factor)),
         float(total),
         largest(terms, "other examples"),
         beside=beside,
@@ -69,7 +66,7 @@ state, exact, difference = (partial(_held, index) for index in range(3))
 
 
 def weights(run: Run, view: Any) -> list[Map]:
-    """The weights learned, constructed, and their difference."""
+    """Explain the weights learned, constructed, and their difference."""
     block = blocks.laid(weight_parts(run, view))[0]
     return [
         Map(
@@ -85,14 +82,16 @@ def weights(run: Run, view: Any) -> list[Map]:
 
 
 def _weight(name: str, block: Part, row: int, column: int) -> Explanation:
-    """A weight as the construction's and what it is off; the difference as one less the other."""
-    learned, built = float(block.trained[row, column]), float(block.constructed[row, column])
-    of_paper = Term("constructed", built, "what makes the state a gradient")
-    off = Term("off by", learned - built, "what training has left, or put, there")
+    """Explain a weight as the construction's and what it is off; a difference as one less the
+    other."""
+    learned = float(block.trained[row, column])
+    constructed = float(block.constructed[row, column])
+    of_paper = Term("constructed", constructed, "what makes the state a gradient")
+    off = Term("off by", learned - constructed, "what training has left, or put, there")
     terms = {
         "learned": (of_paper, off),
         "constructed": (of_paper,),
-        "difference": (Term("learned", learned), Term("minus constructed", -built)),
+        "difference": (Term("learned", learned), Term("minus constructed", -constructed)),
     }[name]
     says = (
         "Scales, signs and a basis that the model cannot tell apart are normalised away, so that "

@@ -24,30 +24,28 @@ MANY_LAYERS = (
 
 
 def draw(run: Run, view: Any) -> Panel:
-    """Loss before and after the replacements that the view asks for, beside
-    construction and zero."""
-    snapshot, row = run.snapshot_at(view), row_of(run, view)
-    trained, start, constructed = (
-        trained_at(run, snapshot, row),
-        trained_at(run, 0, row),
-        constructed_of(run),
-    )
-    operated, said = ablation.graft(trained, start, constructed, view, run.config)
+    """Draw the loss before and after the replacements that the view asks for, beside construction
+    and zero."""
+    snapshot = run.snapshot_at(view)
+    row = row_of(run, view)
+    trained = trained_at(run, snapshot, row)
+    start = trained_at(run, 0, row)
+    constructed = constructed_of(run)
+    grafted, words = ablation.graft(trained, start, constructed, view, run.config)
     tasks = held_out(run)
-    found = [float(models.losses(each, tasks)[0]) for each in (trained, operated, constructed)]
+    shown = (trained, grafted, constructed)
+    losses = [float(models.losses(model, tasks)[0]) for model in shown]
     labels = ["trained", "after the graft", "constructed"]
     first = tasks.part(0, 1)
-    outputs = [
-        float(models.predict(each, first)[0, 0, 0]) for each in (trained, operated, constructed)
-    ]
+    outputs = [float(models.predict(model, first)[0, 0, 0]) for model in shown]
     return Panel(
-        _title(found, said),
+        _title(losses, words),
         "Pick a replacement for a part. If training found the construction, the second bar stays "
         "as high as the first. If a part did nothing, zero in its place would change nothing. "
         "Replace several at once; all of them together make the "
         "construction." + (MANY_LAYERS if run.config.layers > 2 else ""),
-        _bars(labels, found, closed_forms.zero_loss(run.config.f, run.config.r)),
-        data=pd.DataFrame({"model": labels, "loss": found, "prediction": outputs}).round(5),
+        _bars(labels, losses, closed_forms.zero_loss(run.config.f, run.config.r)),
+        data=pd.DataFrame({"model": labels, "loss": losses, "prediction": outputs}).round(5),
         note=f"One task, first entry of y {number_text(float(first.y[-1, 0, 0]))}: trained "
         f"predicts {number_text(outputs[0])}, after the graft {number_text(outputs[1])}, the "
         f"construction {number_text(outputs[2])}. {len(tasks):,} held-out tasks; step "
@@ -56,16 +54,19 @@ def draw(run: Run, view: Any) -> Panel:
 
 
 def after(run: Run, view: Any) -> tuple[float, float]:
-    """The loss before and after the replacements that the view asks for."""
-    snapshot, row = run.snapshot_at(view), row_of(run, view)
-    trained, start = trained_at(run, snapshot, row), trained_at(run, 0, row)
-    operated, _ = ablation.graft(trained, start, constructed_of(run), view, run.config)
-    before, left = (float(models.losses(each, held_out(run))[0]) for each in (trained, operated))
+    """Return the loss before and after the replacements that the view asks for."""
+    snapshot = run.snapshot_at(view)
+    row = row_of(run, view)
+    trained = trained_at(run, snapshot, row)
+    start = trained_at(run, 0, row)
+    grafted, _ = ablation.graft(trained, start, constructed_of(run), view, run.config)
+    tasks = held_out(run)
+    before, left = (float(models.losses(model, tasks)[0]) for model in (trained, grafted))
     return before, left
 
 
 def _bars(labels: list[str], losses: list[float], zero: float) -> Figure:
-    """A bar a model, cut off at twice the loss of predicting zero."""
+    """Draw a bar for every model, cut off at twice the loss of predicting zero."""
     figure = figures.bars(
         labels,
         [min(value, 2 * zero) for value in losses],
@@ -88,13 +89,14 @@ def _bars(labels: list[str], losses: list[float], zero: float) -> Figure:
     return figure
 
 
-def _title(found: list[float], said: dict[str, str]) -> str:
-    if not said:
+def _title(losses: list[float], words: dict[str, str]) -> str:
+    """Return what is replaced by what, and the loss before and after."""
+    if not words:
         return (
-            f"Nothing replaced: loss {number_text(found[0])}; the construction has "
-            f"{number_text(found[2])}"
+            f"Nothing replaced: loss {number_text(losses[0])}; the construction has "
+            f"{number_text(losses[2])}"
         )
-    parts = ", ".join(f"{ablation.SIGNS.get(name, name)} → {word}" for name, word in said.items())
-    if len(said) > 2 and len(set(said.values())) == 1:
-        parts = f"{len(said)} parts → {next(iter(said.values()))}"
-    return f"{parts}: loss {number_text(found[0])} → {number_text(found[1])}"
+    parts = ", ".join(f"{ablation.SIGNS.get(name, name)} → {word}" for name, word in words.items())
+    if len(words) > 2 and len(set(words.values())) == 1:
+        parts = f"{len(words)} parts → {next(iter(words.values()))}"
+    return f"{parts}: loss {number_text(losses[0])} → {number_text(losses[1])}"

@@ -20,7 +20,8 @@ TASKS = (2**12, 2**19)  # at the scale that is looked at: at most, and numbers o
 
 
 def draw(run: Run, view: Any) -> Panel:
-    """Loss against the test scale: trained and constructed, with the closed form drawn through."""
+    """Draw the loss against the test scale: trained and constructed, with the closed form drawn
+    through."""
     rows = {name: run[f"sweep/{name}"] for name in ("trained", "constructed", "closed", "zero")}
     table = {name: row.mean(0) if row.ndim > 1 else row for name, row in rows.items()}
     return Panel(
@@ -37,10 +38,10 @@ def draw(run: Run, view: Any) -> Panel:
 
 
 def _lines(run: Run, rows: dict[str, np.ndarray], at: float) -> Figure:
-    alpha, beyond = (
-        run["sweep/alpha"],
-        [(2**0.5, "α = √2", "floor")] if run.config.layers == 1 else [],
-    )
+    """Draw the losses [seeds, scales] or [scales] of `rows`, and mark the scale that is asked
+    for."""
+    alpha = run["sweep/alpha"]
+    beyond = [(2**0.5, "α = √2", "floor")] if run.config.layers == 1 else []
     series = [
         Curve("constructed", alpha, rows["constructed"], "construction"),
         Curve("trained", alpha, rows["trained"], markers=True),
@@ -48,7 +49,7 @@ def _lines(run: Run, rows: dict[str, np.ndarray], at: float) -> Figure:
     ]
     if np.isfinite(rows["closed"]).all():
         dense = np.geomspace(alpha[0], alpha[-1], POINTS)
-        exact = [train.expected(run.config, float(each)) for each in dense]
+        exact = [train.expected(run.config, float(scale)) for scale in dense]
         series.append(Curve("closed form", dense, np.array(exact), "floor"))
     marks = [(1.0, "trained here", "trained"), *beyond]
     titles = "test scale α", "loss at the query"
@@ -57,9 +58,11 @@ def _lines(run: Run, rows: dict[str, np.ndarray], at: float) -> Figure:
 
 
 def at_scale(run: Run, view: Any) -> tuple[float, float, float, int]:
-    """The losses at the scale that the view asks for, trained, constructed and of predicting zero,
-    and on how many fresh tasks."""
-    config, row, alpha = run.config, row_of(run, view), view.alpha
+    """Return the losses at the scale that the view asks for, trained, constructed and of predicting
+    zero, and on how many fresh tasks."""
+    config = run.config
+    row = row_of(run, view)
+    alpha = view.alpha
     tasks = train.held_out(config, TASKS).times(alpha).to("cpu")
     ours, theirs = (
         float(models.losses(model, tasks)[0])
@@ -69,8 +72,9 @@ def at_scale(run: Run, view: Any) -> tuple[float, float, float, int]:
 
 
 def _looked_at(run: Run, view: Any) -> str:
-    """The same in a sentence."""
-    (ours, theirs, zero, count), exact = at_scale(run, view), train.expected(run.config, view.alpha)
+    """Return the losses of `at_scale`, and the exact one, in a sentence."""
+    (ours, theirs, zero, count) = at_scale(run, view)
+    exact = train.expected(run.config, view.alpha)
     counted = COUNTED[run.config.layers]
     steps = "one step loses" if run.config.layers == 1 else f"{counted} steps lose"
     known = (
@@ -86,6 +90,7 @@ def _looked_at(run: Run, view: Any) -> str:
 
 
 def _title(run: Run) -> str:
+    """Say how far from the construction the losses are, and where they are worse than zero's."""
     cross = worse_than_zero(run)
     if np.isnan(cross):
         worse = "never worse than zero"

@@ -19,14 +19,16 @@ QUERIES = 41
 
 
 def draw(run: Run, view: Any) -> Panel:
-    """The prediction at every query x of the trained model, the construction and least squares."""
+    """Draw the prediction at every query x of the trained model, the construction and least
+    squares."""
     pairs = np.array(points(view.points), dtype=np.float32)
     reach = max(1.0, float(np.abs(pairs[:, 0]).max())) * 1.1
     queries = np.linspace(-reach, reach, QUERIES, dtype=np.float32)
-    snapshot, row = run.snapshot_at(view), row_of(run, view)
+    snapshot = run.snapshot_at(view)
+    row = row_of(run, view)
     tasks = _prompt(pairs, queries, run.config.f, run.config.labels)
-    both = trained_at(run, snapshot, row), constructed_of(run)
-    trained, constructed = (models.predict(weights, tasks)[0, 0].numpy() for weights in both)
+    layers = trained_at(run, snapshot, row), constructed_of(run)
+    trained, constructed = (models.predict(layer, tasks)[0, 0].numpy() for layer in layers)
     best = float(pairs[:, 0] @ pairs[:, 1]) / (float(pairs[:, 0] @ pairs[:, 0]) or 1.0)
     series = [
         Curve("least squares", queries, best * queries, "floor"),
@@ -53,35 +55,37 @@ def draw(run: Run, view: Any) -> Panel:
 
 
 def _prompt(pairs: np.ndarray, queries: np.ndarray, f: int, labels: int) -> Tasks:
-    """A task for every query, with the same points: x and y in the first coordinate, zeros in the
-    others."""
-    x, y = (
-        torch.zeros(len(pairs) + 1, f, len(queries)),
-        torch.zeros(len(pairs) + 1, labels, len(queries)),
-    )
-    x[:-1, 0], y[:-1, 0] = torch.tensor(pairs[:, :1]), torch.tensor(pairs[:, 1:])
+    """Return a task for every query, with the same points: x and y in the first coordinate, zeros
+    in the others."""
+    x = torch.zeros(len(pairs) + 1, f, len(queries))
+    y = torch.zeros(len(pairs) + 1, labels, len(queries))
+    x[:-1, 0] = torch.tensor(pairs[:, :1])
+    y[:-1, 0] = torch.tensor(pairs[:, 1:])
     x[-1, 0] = torch.tensor(queries)
     return Tasks(x, y)
 
 
 def limits(pairs: np.ndarray, lines: list[np.ndarray]) -> tuple[float, float]:
-    """What holds the points, and the lines as far as they are no more than three times as high."""
+    """Return limits of y that hold the points, and the lines as far as they are no more than three
+    times as high."""
     most = max(float(np.abs(pairs[:, 1]).max()), 0.5)
     high = min(max(most, *(float(np.nanmax(np.abs(line))) for line in lines)), 3 * most) * 1.12
     return -high, high
 
 
 def _applies(run: Run, count: int) -> str:
-    config, said = run.config, []
+    """Say how the typed points differ from the prompts of training."""
+    config = run.config
+    sentences = []
     if count != config.N:
         more = "long" if count > config.N else "short"
-        said.append(
+        sentences.append(
             f"Trained for {config.N} pairs and given {count}, its step is too {more}: η/N is fixed."
         )
     if config.f > 1:
-        said.append(
+        sentences.append(
             f"The layer was trained on {config.f} features. It gets your x in the first, zeros in "
             f"the others, and steps as far as is right for {config.f}. The preset of one feature "
             "is made for this."
         )
-    return " ".join(said) or "The layer was trained for one feature and as many pairs."
+    return " ".join(sentences) or "The layer was trained for one feature and as many pairs."

@@ -14,10 +14,12 @@ from icl_core.papers.gdssm.shared.weights import powers
 
 
 def draw(run: Run, view: Any) -> Panel:
-    """a^(N-t) of every head against t: how much of the t-th example is still in the state when the
-    query comes."""
-    N, step = run.config.N, run.step(view)
-    heads, x = _heads(run, view), np.arange(1, N + 1)
+    """Draw a^(N-t) of every head against t: how much of the t-th example is still in the state when
+    the query comes."""
+    N = run.config.N
+    step = run.step(view)
+    heads = _heads(run, view)
+    x = np.arange(1, N + 1)
     first = heads[0].y[:, 0]  # [entries]
     ticks = [t for t in range(1, N + 1) if t == 1 or t % max(1, -(-N // 10)) == 0]
     series = [*heads, Curve("constructed", x, np.ones(N), "construction")]
@@ -36,17 +38,18 @@ def draw(run: Run, view: Any) -> Panel:
 
 
 def _heads(run: Run, view: Any) -> list[Curve]:
-    """Of every head a^(N-t) of every entry, [entries, N]."""
-    weights, N = trained_at(run, run.snapshot_at(view), row_of(run, view)).tensors(), run.config.N
+    """Return a curve for every head: a^(N-t) of every entry, [entries, N]."""
+    weights = trained_at(run, run.snapshot_at(view), row_of(run, view)).tensors()
+    N = run.config.N
 
     def head(name: str, kind: str, a: Tensor, dash: str | None = None) -> Curve:
-        kept = powers(a, N)[0].reshape(N, -1).T.numpy()
-        return Curve(name, np.arange(1, N + 1), kept, kind, dash, band="minmax", markers=N <= 20)
+        shares = powers(a, N)[0].reshape(N, -1).T.numpy()  # [entries, N]
+        return Curve(name, np.arange(1, N + 1), shares, kind, dash, band="minmax", markers=N <= 20)
 
     if run.config.layers == 1:
         return [head("trained", "trained", weights["a"])]
-    return [
-        head(f"{sign}, layer {layer}", f"layer {layer}", a, dash)
-        for name, sign, dash, first in (("a", "Z", None, 1), ("a_tilde", "Z̃", "dash", 2))
-        for layer, a in enumerate(weights[name].unbind(1), first)
-    ]
+    heads = []
+    for name, sign, dash, first in (("a", "Z", None, 1), ("a_tilde", "Z̃", "dash", 2)):
+        for layer, a in enumerate(weights[name].unbind(1), first):
+            heads.append(head(f"{sign}, layer {layer}", f"layer {layer}", a, dash))
+    return heads

@@ -23,10 +23,12 @@ ENTRIES = ("x x", "y x", "y y", "x⁺ x", "x⁺ y", "x⁺ x⁺")  # of Q, folded
 
 
 def training(run: Run, view: Any) -> Panel:
-    """Steps to within 1% of L*, trained as the authors do and as here, from equal weights."""
-    here, level = as_here(run.config), float(run["watched/constructed"][0])
-    both = arrivals(run)
-    theirs, ours = (_after(each) for each in both)
+    """Draw the steps to within 1% of L*, trained as the authors do and as here, from equal
+    weights."""
+    own = as_here(run.config)
+    level = float(run["watched/constructed"][0])
+    steps = arrivals(run)
+    theirs, ours = (_after(each) for each in steps)
     rows = {"as here": ("beside", "layer 4"), "as the authors train": ("curve", "trained")}
     series = [
         Curve(
@@ -45,7 +47,7 @@ def training(run: Run, view: Any) -> Panel:
         f"Within 1% of L*: {theirs} as the authors train, {ours} as here",
         "How far the loss is from the construction's on the same tasks, as a share; both axes "
         f"are logarithmic. The dotted line is 1%. {_theirs(run.config)} Ours is Adam at "
-        f"{here.learning_rate:g} on {here.batch} tasks per step, without weight decay. Both "
+        f"{own.learning_rate:g} on {own.batch} tasks per step, without weight decay. Both "
         "should come down: if only one training found the layer, the other would stay up.",
         figures.curves(
             series,
@@ -56,14 +58,14 @@ def training(run: Run, view: Any) -> Panel:
             lines=[("1%", NEAR, "floor")],
         ),
         data=pd.concat(table),
-        note=_beside(run, here, both),
+        note=_beside(run, own, steps),
     )
 
 
 def _theirs(config: Config) -> str:
-    """How the authors train, in a sentence or two."""
+    """Describe in a sentence or two how the authors train."""
     rate = config.learning_rate
-    said = (
+    training = (
         f"Theirs is AdamW with weight decay {DECAY:g}, rates {rate / 2:g} for the decays and "
         f"{rate:g} for the rest, {config.batch} tasks per step, and a cosine after a warm-up "
         "(Appendix A.5). The paper does not say how long the warm-up is; here it is "
@@ -72,32 +74,33 @@ def _theirs(config: Config) -> str:
     of_vectors = (
         " For vector labels Appendix A.6 names Adam and a cosine, without decay or warm-up."
     )
-    return said + of_vectors * (config.model == "N-D")
+    return training + of_vectors * (config.model == "N-D")
 
 
-def _beside(run: Run, here: Config, both: tuple[np.ndarray, np.ndarray]) -> str:
-    """Theirs over ours, seed by seed, in steps and in tasks; and how exactly arrivals are known."""
-    (theirs, ours), said = both, ""
-    ratios, batches = theirs / np.maximum(ours, 1), run.config.batch / here.batch
+def _beside(run: Run, own: Config, steps: tuple[np.ndarray, np.ndarray]) -> str:
+    """Compare the authors' steps and tasks with ours, seed by seed, and say how exactly arrivals
+    are known."""
+    theirs, ours = steps
+    comparison = ""
+    ratios = theirs / np.maximum(ours, 1)
+    batches = run.config.batch / own.batch
     if np.isfinite(ratios).any():
-        said = (
+        comparison = (
             f"Theirs over ours, seed by seed: {_spread(ratios)} times the steps, "
-            f"{_spread(batches * ratios)} times "
-        )
-        said += (
-            f"the tasks; our rate is {here.learning_rate / run.config.learning_rate:,.0f} times "
-            "theirs. "
+            f"{_spread(batches * ratios)} times the tasks; our rate is "
+            f"{own.learning_rate / run.config.learning_rate:,.0f} times theirs. "
         )
     late = apart(run["curve/step"], theirs), apart(run["beside/step"], ours)
     return (
-        f"{said}Arrived: the first evaluation from which on the loss stays within 1%. Later "
+        f"{comparison}Arrived: the first evaluation from which on the loss stays within 1%. Later "
         f"evaluations lie farther apart, at these arrivals by up to {late[0]:,.0f} and "
         f"{late[1]:,.0f} steps."
     )
 
 
 def _after(steps: np.ndarray) -> str:
-    """The steps of all seeds: "after 9,600 to 12,000 steps (1 of 5 seeds not at all)"."""
+    """Return the steps of all seeds in words: "after 9,600 to 12,000 steps (1 of 5 seeds not at
+    all)"."""
     missing = int((~np.isfinite(steps)).sum())
     if missing == len(steps):
         return "in none of its steps"
@@ -107,7 +110,7 @@ def _after(steps: np.ndarray) -> str:
 
 
 def _spread(steps: np.ndarray) -> str:
-    """Steps or ratios of the seeds that arrived, in words: "9,600 to 12,000"."""
+    """Return the steps or ratios of the seeds that arrived, in words: "9,600 to 12,000"."""
     low, high = (
         f"{end:,.0f}" if end >= 10 else f"{end:.2g}" for end in (np.nanmin(steps), np.nanmax(steps))
     )
@@ -115,13 +118,11 @@ def _spread(steps: np.ndarray) -> str:
 
 
 def population(run: Run, view: Any) -> Panel:
-    """With one feature: trained weights, the weights of least expected loss, and the constructed
-    ones."""
+    """Draw, for one feature, the trained weights, the weights of least expected loss, and the
+    constructed ones."""
     names, trained = _numbers(run, "final/")
-    best, constructed = (
-        _numbers(run, "population/")[1][0],
-        np.isin(names, ("Q: y x", "q: x⁺", "rate", "decay")) * 1.0,
-    )
+    best = _numbers(run, "population/")[1][0]
+    constructed = np.isin(names, ("Q: y x", "q: x⁺", "rate", "decay")) * 1.0
     off = number_text(population_distance(run, "final/"))
     x = np.arange(len(names))
     series = [
@@ -131,17 +132,15 @@ def population(run: Run, view: Any) -> Panel:
     ]
     figure = figures.curves(series, "", "in units of the construction", y_range=(-0.25, 1.25))
     shapes = {
-        "constructed": ("line-ew-open", 30),
-        "best on average": ("diamond-open", 12),
-        "trained": ("circle", 7),
+        "constructed": ("line-ew-open", 30, "construction"),
+        "best on average": ("diamond-open", 12, "floor"),
+        "trained": ("circle", 7, "trained"),
     }
     for trace in figure.data:
         if trace.get("name") in shapes:
-            symbol, size = shapes[trace["name"]]
-            trace.update(
-                mode="markers",
-                marker={"symbol": symbol, "size": size, "color": figures.colour(_kind(trace))},
-            )
+            symbol, size, kind = shapes[trace["name"]]
+            marker = {"symbol": symbol, "size": size, "color": figures.colour(kind)}
+            trace.update(mode="markers", marker=marker)
     figure.update_xaxes(tickvals=x.tolist(), ticktext=names)
     return Panel(
         f"The best weights are the construction, to {population_distance(run):.0e}; trained ones "
@@ -161,22 +160,20 @@ def population(run: Run, view: Any) -> Panel:
     )
 
 
-def _kind(trace: Any) -> str:
-    return {"constructed": "construction", "best on average": "floor"}.get(trace["name"], "trained")
-
-
 def _numbers(run: Run, prefix: str) -> tuple[list[str], np.ndarray]:
-    """What weights of one feature compare in, by name, and its values [seeds, numbers]."""
+    """Return the names of the numbers in which weights of one feature compare, and their values
+    [seeds, numbers]."""
     config = run.config
     weights = folded(model_of(config, run.tensors, prefix), 1)
-    found, rate = quantities(weights, config.N), closed_forms.best_beta(1, config.N, config.r)
-    Q, q = (found[name].numpy() for name in ("Q", "q"))
+    parts = quantities(weights, config.N)
+    rate = closed_forms.best_beta(1, config.N, config.r)
+    Q, q = (parts[name].numpy() for name in ("Q", "q"))
     lower = Q[:, *np.tril_indices(3)]  # [seeds, 6]
     decay = mean_decay(weights.tensors()["a"], config.N).numpy().reshape(-1, 1)
-    rates = found["rate"].numpy().reshape(-1, 1) / rate
+    rates = parts["rate"].numpy().reshape(-1, 1) / rate
     names = [
-        *(f"Q: {each}" for each in ENTRIES),
-        *(f"q: {each}" for each in ("x", "y", "x⁺")),
+        *(f"Q: {entry}" for entry in ENTRIES),
+        *(f"q: {entry}" for entry in ("x", "y", "x⁺")),
         "rate",
         "decay",
     ]
@@ -184,12 +181,13 @@ def _numbers(run: Run, prefix: str) -> tuple[list[str], np.ndarray]:
 
 
 def tokens(run: Run, view: Any) -> Panel:
-    """With scalar labels: what two layers do on windows, and two ways to use the 1-D layer's tokens
-    at their best."""
-    kept, zero = _reached(run), closed_forms.zero_loss(run.config.f, run.config.r)
+    """Draw, for scalar labels, what two layers do on windows, and two ways to use the 1-D layer's
+    tokens at their best."""
+    losses = _reached(run)
+    zero = closed_forms.zero_loss(run.config.f, run.config.r)
     kinds = ["gradient descent", "layer 1", "layer 2", "construction", "trained"]
     shown = "trained on windows", "a layer on a layer", "x₁ left out of ∑ x xᵀ"
-    trained, stacked, left_out = (number_text(kept[name]) for name in shown)
+    trained, stacked, left_out = (number_text(losses[name]) for name in shown)
     return Panel(
         f"Two layers on windows lose {trained}; two ways on the tokens [x y, next x], {stacked} "
         f"and {left_out}",
@@ -200,23 +198,25 @@ def tokens(run: Run, view: Any) -> Panel:
         "x, y, … with y as [0, …, y] hold everything, and the layers trained here read those. If "
         "either way made the second step, its bar would be as low as that of two steps.",
         figures.bars(
-            list(kept),
-            list(kept.values()),
+            list(losses),
+            list(losses.values()),
             "loss at the query",
             kinds=kinds,
             lines=[("predicting zero", zero, "floor")],
             y_range=(0, 1.1 * zero),
         ),
-        data=pd.DataFrame({"two layers": list(kept), "loss": list(kept.values())}).round(5),
+        data=pd.DataFrame({"two layers": list(losses), "loss": list(losses.values())}).round(5),
         note="The bars of steps are exact. Those of the tokens are fitted to the test set, each "
         "with two free numbers, and scaled by the loss of two steps on the same tasks.",
     )
 
 
 def _reached(run: Run) -> dict[str, float]:
-    """The losses that are drawn: of steps in closed form, of the others over that of two steps on
-    the same tasks."""
-    f, N, r = run.config.f, run.config.N, run.config.r
+    """Return the losses that are drawn: of steps in closed form, of the others over that of two
+    steps on the same tasks."""
+    f = run.config.f
+    N = run.config.N
+    r = run.config.r
     two = closed_forms.two_steps_free(f, N, r).loss
     scale = two / float(run["baseline/floor"][0])  # of the test set's tasks
     return {

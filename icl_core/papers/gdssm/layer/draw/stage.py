@@ -16,11 +16,7 @@ from icl_core.papers.gdssm.layer.draw import weights_maps as blocks
 from icl_core.papers.gdssm.layer.draw.state import Held, held, typical
 from icl_core.papers.gdssm.layer.draw.weights import LIMIT
 from icl_core.papers.gdssm.layer.grafted import in_title, weight_parts
-from icl_core.papers.gdssm.shared.load_run import (
-    compared,
-    curve_of,
-    percent,
-)
+from icl_core.papers.gdssm.shared.load_run import compared, curve_of, percent
 from icl_core.papers.gdssm.shared.typed_points import points
 
 LONGEST = 5  # rows in which numbers have room
@@ -40,43 +36,44 @@ DIFFERENCE = (
 
 
 def _map(index: int, title: Callable[[Held], str], caption: str, run: Run, view: Any) -> Panel:
-    """One of the maps of what is held."""
-    found = held(run, view)
-    matrix = list(found.maps.values())[index]
-    figure = figures.small_map(matrix, (None, None), found.axes, found.names[0], found.limit)
-    return Panel(title(found), caption, figure)
+    """Draw one of the three maps of what is held."""
+    state = held(run, view)
+    matrix = list(state.maps.values())[index]
+    figure = figures.small_map(matrix, (None, None), state.axes, state.names[0], state.limit)
+    return Panel(title(state), caption, figure)
 
 
-def _after(found: Held) -> str:
+def _after(state: Held) -> str:
+    """Return the title of the state's map."""
     return (
-        f"The state after {found.shown} pair{'s' * (found.shown > 1)}, × "
-        f"{number_text(found.factor, 2)}"
+        f"The state after {state.shown} pair{'s' * (state.shown > 1)}, × "
+        f"{number_text(state.factor, 2)}"
     )
 
 
-def _sum(found: Held) -> str:
-    return f"{found.names[0]}, the {found.names[1]}, exact"
+def _sum(state: Held) -> str:
+    """Return the title of the exact sum's map."""
+    return f"{state.names[0]}, the {state.names[1]}, exact"
 
 
-def _away(found: Held) -> str:
-    return f"State and gradient differ by {percent(found.away[found.shown - 1])}"
+def _away(state: Held) -> str:
+    """Return the title of the difference's map."""
+    return f"State and gradient differ by {percent(state.away[state.shown - 1])}"
 
 
-state, exact, difference = (
-    partial(_map, index, *said)
-    for index, said in enumerate(((_after, STATE), (_sum, EXACT), (_away, DIFFERENCE)))
-)
+state = partial(_map, 0, _after, STATE)
+exact = partial(_map, 1, _sum, EXACT)
+difference = partial(_map, 2, _away, DIFFERENCE)
 
 
 def along(run: Run, view: Any) -> Panel:
-    """With one feature state and gradient are numbers: one against the other, over prompts and
-    pairs read."""
+    """Draw, for one feature, where state and gradient are numbers, one against the other, over
+    prompts and pairs read."""
     state, exact = typical(run, view)
-    top, away = (
-        1.05 * figures.largest_magnitude(exact),
-        np.sqrt(((state - exact)[-1] ** 2).mean() / (exact[-1] ** 2).mean()),
-    )
-    ends, shown = np.array([-top, top]), np.stack([exact.ravel(), state.ravel()], 1)
+    top = 1.05 * figures.largest_magnitude(exact)
+    away = np.sqrt(((state - exact)[-1] ** 2).mean() / (exact[-1] ** 2).mean())
+    ends = np.array([-top, top])
+    pairs = np.stack([exact.ravel(), state.ravel()], 1)  # [N prompts, 2]
     total = "∑ x xᵀ" if view.state == "curvature" and run.config.layers > 1 else "∑ y xᵀ"
     figure = figures.curves(
         [Curve("equal, as constructed", ends, ends, "construction")],
@@ -86,7 +83,7 @@ def along(run: Run, view: Any) -> Panel:
         y_range=(-top, top),
         height=figures.SEAT,
     )
-    dots = figures.dots(shown, "trained").update(
+    dots = figures.dots(pairs, "trained").update(
         marker={"size": 7, "color": figures.colour("trained")}
     )
     return Panel(
@@ -100,19 +97,16 @@ def along(run: Run, view: Any) -> Panel:
 
 
 def weights(run: Run, view: Any) -> Panel:
-    """The weights that decide what enters the state and what reads it, symmetries
-    normalised away."""
-    found = weight_parts(run, view)
-    block = blocks.laid(found)[0]
+    """Draw the weights that decide what enters the state and what reads it, symmetries normalised
+    away."""
+    parts = weight_parts(run, view)
+    block = blocks.laid(parts)[0]
     few = len(block.rows) <= LONGEST
-    farthest = {
-        part.kind: max(each.away for each in found if each.kind == part.kind) for part in found
-    }
-    most = number_text(max(farthest.values()), 2)
-    what = in_title(run, view)
+    most = number_text(max(part.away for part in parts), 2)
+    grafts = in_title(run, view)
     return Panel(
-        f"{what}; weights differ by {most} at most"
-        if what
+        f"{grafts}; weights differ by {most} at most"
+        if grafts
         else f"Learned and constructed weights differ by {most} at most",
         "The learned weights beside the construction's, which make the state a gradient. Scales, "
         "signs and the basis of the state are normalised, because the model acts the same in all "
@@ -126,7 +120,7 @@ def weights(run: Run, view: Any) -> Panel:
 
 
 def loss(run: Run, view: Any) -> Panel:
-    """The loss over training, with its distance from the construction at the step shown."""
+    """Draw the loss over training, with its distance from the construction at the step shown."""
     panel = training.loss(run, view)
     assert panel.figure is not None
     figure = figures.seated(panel.figure)
@@ -134,28 +128,26 @@ def loss(run: Run, view: Any) -> Panel:
         return replace(panel, figure=figure)
     away = above(run, view)[0]
     is_grafted = bool(in_title(run, view))
-    title = f"Trained: {compared(away)} the construction" if is_grafted else _title(away)
+    subject = "Trained:" if is_grafted else "The loss is"
+    title = f"{subject} {compared(away)} the construction"
     return replace(panel, title=title, figure=figure)
 
 
 def above(run: Run, view: Any) -> tuple[float, float]:
-    """By what share the loss at the view's snapshot is above the construction's on the same tasks,
-    as the mean over seeds, and by what share predicting zero is."""
+    """Return by what share the loss at the view's snapshot is above the construction's on the same
+    tasks, as the mean over seeds, and by what share predicting zero is."""
     x, rows = curve_of(run, "loss")
     step = run.step(view)
-    beside, last = float(run["watched/constructed"][0]), mean_of(rows)
-    return float(last[np.abs(x - step).argmin()]) / beside - 1, float(
-        run["baseline/zero"][0]
-    ) / beside - 1
-
-
-def _title(away: float) -> str:
-    return f"The loss is {compared(away)} the construction"
+    beside = float(run["watched/constructed"][0])
+    zero = float(run["baseline/zero"][0])
+    shown = float(mean_of(rows)[np.abs(x - step).argmin()])
+    return shown / beside - 1, zero / beside - 1
 
 
 def line(run: Run, view: Any) -> Panel:
-    """One feature: the line through your points, in a picture that does not move."""
-    panel, pairs = own_points.draw(run, view), np.array(points(view.points))
+    """Draw, for one feature, the line through your points, in a picture that does not move."""
+    panel = own_points.draw(run, view)
+    pairs = np.array(points(view.points))
     assert panel.figure is not None and panel.data is not None
     low, high = own_points.limits(
         pairs, [panel.data[name].to_numpy() for name in ("constructed", "best")]

@@ -21,10 +21,8 @@ from icl_core.papers.gdssm.shared.layer_nd import LayerND
 from icl_core.papers.gdssm.shared.load_run import example, percent, row_of
 from icl_core.papers.gdssm.shared.task import Tasks
 
-TYPICAL, PROMPTS = (
-    -1,
-    16,
-)  # the prompts, none of which can be looked at, that say how large a sum usually is
+TYPICAL = -1  # the prompts that say how large a sum usually is; none of them can be looked at
+PROMPTS = 16  # of those
 GRADIENT = "minus N times the gradient at zero, by automatic differentiation"
 # What the state is compared with, by whether it is the curvature: the sum, its name, its rows, and
 # how it is made.
@@ -55,11 +53,12 @@ class Held:
     @property
     def maps(self) -> dict[str, np.ndarray]:
         """What is drawn of it after the pairs shown, by title."""
-        found = {f"state × {number_text(self.factor, 3)}": self.state, "exact": self.exact}
-        return {
-            name: _seen(each, self.shown)
-            for name, each in (found | {"difference": self.state - self.exact}).items()
+        states = {
+            f"state × {number_text(self.factor, 3)}": self.state,
+            "exact": self.exact,
+            "difference": self.state - self.exact,
         }
+        return {name: _seen(array, self.shown) for name, array in states.items()}
 
     @property
     def limit(self) -> float:
@@ -68,18 +67,16 @@ class Held:
 
 
 def held(run: Run, view: Any, exactly: bool = False) -> Held:
-    """At the view's snapshot, seed, prompt and pairs read. `exactly`: the gradient by automatic
-    differentiation, and not as the sum that it is, which takes a tenth of the time."""
-    tasks, which = (
-        example(run.config, view.example),
-        view.state if run.config.layers > 1 else "first",
-    )
-    trained, many = model_shown(run, view), example(run.config, TYPICAL, PROMPTS)
+    """Return what the model holds at the view's snapshot, seed, prompt and pairs read. `exactly`:
+    the gradient by automatic differentiation, and not as the sum that it is, which takes a tenth of
+    the time."""
+    tasks = example(run.config, view.example)
+    which = view.state if run.config.layers > 1 else "first"
+    trained = model_shown(run, view)
+    many = example(run.config, TYPICAL, PROMPTS)
     sums = _exact if exactly else _sums
-    ours, exact = (
-        _states(trained, tasks, which)[..., 0],
-        sums(tasks, which)[..., 0],
-    )  # [N, rows, columns]
+    ours = _states(trained, tasks, which)[..., 0]  # [N, rows, columns]
+    exact = sums(tasks, which)[..., 0]
     typical = _sums(many, which)  # [N, rows, columns, prompts]
     factor = _factor(_states(trained, many, which)[-1], typical[-1])
     sizes = np.sqrt((typical**2).sum((1, 2)).mean(-1))  # [N]
@@ -98,45 +95,44 @@ def held(run: Run, view: Any, exactly: bool = False) -> Held:
 
 
 def typical(run: Run, view: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The scaled state and the sum of many prompts after every pair, [N, prompts], of a model with
-    one feature."""
-    many, which = (
-        example(run.config, TYPICAL, PROMPTS),
-        view.state if run.config.layers > 1 else "first",
-    )
-    ours, exact = (
-        _states(model_shown(run, view), many, which),
-        _sums(many, which),
-    )
+    """Return the scaled state and the sum of many prompts after every pair, [N, prompts], of a
+    model with one feature."""
+    many = example(run.config, TYPICAL, PROMPTS)
+    which = view.state if run.config.layers > 1 else "first"
+    ours = _states(model_shown(run, view), many, which)
+    exact = _sums(many, which)
     return _factor(ours[-1], exact[-1]) * ours[:, 0, 0], exact[:, 0, 0]
 
 
 def draw(run: Run, view: Any) -> Panel:
-    """The state after t pairs, the exact sum scaled onto it by one factor for all t, and their
+    """Draw the state after t pairs, scaled by one factor for all t, the exact sum, and their
     difference."""
-    found, snapshot = held(run, as_trained(view), exactly=True), run.snapshot_at(view)
-    (total, word, _, made), (row_title, column_title), t = found.names, found.axes, found.shown
+    state = held(run, as_trained(view), exactly=True)
+    snapshot = run.snapshot_at(view)
+    total, word, _, origin = state.names
+    row_title, column_title = state.axes
+    t = state.shown
     figure = figures.maps(
-        tuple(found.maps),
-        list(found.maps.values()),
+        tuple(state.maps),
+        list(state.maps.values()),
         None,
         None,
         total,
         columns=3,
-        limit=found.limit,
+        limit=state.limit,
         row_title=row_title,
         column_title=column_title,
     )
     return Panel(
-        f"After {t} of {run.config.N} pairs the state is {percent(found.away[t - 1])} off the "
+        f"After {t} of {run.config.N} pairs the state is {percent(state.away[t - 1])} off the "
         f"{word}",
-        _caption(run, made),
+        _caption(run, origin),
         figure,
         data=pd.DataFrame(
-            {"pairs": range(1, len(found.away) + 1), "relative difference": found.away}
+            {"pairs": range(1, len(state.away) + 1), "relative difference": state.away}
         ).round(6),
         note="The state's scale is arbitrary, as β makes up for it. So one factor, "
-        f"{number_text(found.factor)}, is fitted to the last states of {PROMPTS} other prompts. "
+        f"{number_text(state.factor)}, is fitted to the last states of {PROMPTS} other prompts. "
         "Off: as a share of the sum's typical size after as many pairs. Step "
         f"{run.snapshot_steps[snapshot]}, seed {row_of(run, view) + 1}.",
     )
@@ -144,67 +140,67 @@ def draw(run: Run, view: Any) -> Panel:
 
 @torch.no_grad()
 def _states(weights: Model, tasks: Tasks, which: str) -> np.ndarray:
-    """[N, rows, columns, tasks] of one seed."""
+    """Return the states of one seed after every pair, [N, rows, columns, tasks]."""
     return _of_tokens(weights, models.read(weights, tasks), which)
 
 
 @torch.no_grad()
 def contributed(run: Run, view: Any, pairs: int) -> tuple[np.ndarray, np.ndarray]:
-    """What each of the first `pairs` examples has added to the state after them, before it is
-    scaled, and to the exact sum: [pairs, rows, columns]. The state is linear in what is read: each
-    example is read alone."""
-    tasks, which = (
-        example(run.config, view.example),
-        view.state if run.config.layers > 1 else "first",
-    )
+    """Return what each of the first `pairs` examples has added to the state after them, before it
+    is scaled, and to the exact sum: [pairs, rows, columns]. The state is linear in what is read:
+    each example is read alone."""
+    tasks = example(run.config, view.example)
+    which = view.state if run.config.layers > 1 else "first"
     weights = model_shown(run, view)
     read = models.read(weights, tasks)[:pairs]
+    # (pairs, ..., 1) -> (pairs, ..., pairs): every example as a prompt of its own
     alone = read * torch.eye(pairs).reshape(pairs, *[1] * (read.dim() - 2), pairs)
     exact = np.diff(_sums(tasks, which)[:pairs, ..., 0], axis=0, prepend=0)
     return np.moveaxis(_of_tokens(weights, alone, which)[-1], -1, 0), exact
 
 
 def _of_tokens(weights: Model, read: torch.Tensor, which: str) -> np.ndarray:
-    """The states after each of the tokens that were read, as `_states`."""
+    """Return the states after each of the tokens that were read, [N, rows, columns, tasks]."""
     if isinstance(weights, Layer1D):
         states = layer_1d.recurrent(weights, read)[1][:, 0]  # (N, f, tasks)
-        Theta = weights.Theta[
-            0, :, states.shape[1] :
-        ]  # Theta^T z: in the basis of x, whatever basis z is in
+        # Theta^T z: in the basis of x, whatever basis z is in
+        Theta = weights.Theta[0, :, states.shape[1] :]  # (f, f)
         return torch.einsum("nit,ij->njt", states, Theta)[:, None].numpy()
     if isinstance(weights, LayerND):
         return layer_nd.recurrent(weights, read)[1][:, 0, -weights.labels :].numpy()
     _, Z, Z_tilde, _ = multi_layer.recurrent(weights, read)
-    found = {"first": Z[0], "last": Z[-1], "curvature": Z_tilde[-1]}[which][
-        :, 0
-    ]  # (N, f, f, tasks)
-    rows = found if which == "curvature" else found[:, -weights.labels :]
-    return rows.numpy()  # those that are asked for
+    states = {"first": Z[0], "last": Z[-1], "curvature": Z_tilde[-1]}[which]
+    states = states[:, 0]  # (N, f, f, tasks), of the one seed
+    if which != "curvature":
+        states = states[:, -weights.labels :]  # (N, labels, f, tasks): those that are asked for
+    return states.numpy()
 
 
 def _exact(tasks: Tasks, which: str) -> np.ndarray:
-    """The sum of y xᵀ over the first 1..N pairs as -N times the gradient at zero, by automatic
-    differentiation; or of x xᵀ, added up. [N, rows, columns, tasks]"""
-    return (
-        _sums(tasks, which) if which == "curvature" else gradient_descent.accumulated(tasks).numpy()
-    )
+    """Return the sum of y xᵀ over the first 1..N pairs as -N times the gradient at zero, by
+    automatic differentiation; or of x xᵀ, added up. [N, rows, columns, tasks]"""
+    if which == "curvature":
+        return _sums(tasks, which)
+    return gradient_descent.accumulated(tasks).numpy()
 
 
 def _sums(tasks: Tasks, which: str) -> np.ndarray:
-    """The same, added up in any case: quick for many tasks."""
-    x, y = tasks.x[:-1], tasks.y[:-1]
-    return ((x if which == "curvature" else y)[:, :, None] * x[:, None]).cumsum(0).numpy()
+    """Return what `_exact` returns, added up in any case: quick for many tasks."""
+    x = tasks.x[:-1]
+    y = tasks.y[:-1]
+    left = x if which == "curvature" else y
+    return (left[:, :, None] * x[:, None]).cumsum(0).numpy()  # [N, rows, columns, tasks]
 
 
 def _factor(ours: np.ndarray, exact: np.ndarray) -> float:
-    """The factor that brings the last states nearest to the exact sums."""
+    """Return the factor that brings the last states nearest to the exact sums."""
     size = float((ours * ours).sum())
     return float((ours * exact).sum()) / size if size > 0 else 0.0
 
 
 def _seen(states: np.ndarray, t: int) -> np.ndarray:
-    """The state after t pairs; of a vector the states after 1..t as rows, of a number as columns,
-    the others blank."""
+    """Return the state after t pairs; of a vector the states after 1..t as rows, of a number as
+    columns, the others blank."""
     if states.shape[1] > 1:
         return states[t - 1]
     rows = states[:, 0].copy()
@@ -213,6 +209,7 @@ def _seen(states: np.ndarray, t: int) -> np.ndarray:
 
 
 def _axes(run: Run, rows: str) -> tuple[str, str]:
+    """Return the titles of the rows and of the columns."""
     if run.config.f == 1:
         return "", "pairs read"
     if run.config.labels == 1 and rows == SUMS[False][2]:
@@ -220,13 +217,14 @@ def _axes(run: Run, rows: str) -> tuple[str, str]:
     return rows, "entry of x"
 
 
-def _caption(run: Run, made: str) -> str:
+def _caption(run: Run, origin: str) -> str:
+    """Say what the maps show; `origin` is how the exact sum is computed."""
     turned = " The state is shown as Θ reads it, because its own basis is arbitrary." * (
         kind_of(run.config) == "scalar"
     )
     return (
-        f"On the left, what the layer holds for one fresh prompt; in the middle, {made}. Move the "
-        "pairs read: the two should grow together, pair by pair, and the difference should stay "
-        f"empty.{turned} Before training the state mixes all products of tokens, and the "
+        f"On the left, what the layer holds for one fresh prompt; in the middle, {origin}. Move "
+        "the pairs read: the two should grow together, pair by pair, and the difference should "
+        f"stay empty.{turned} Before training the state mixes all products of tokens, and the "
         "difference is as strong as the state."
     )

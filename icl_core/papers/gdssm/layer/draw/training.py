@@ -18,9 +18,10 @@ LEAST = 1e-6  # a distance below it is rounding
 
 
 def loss(run: Run, view: Any) -> Panel:
-    """The loss on held-out tasks against the training step, beside the construction's on the same
-    tasks and the levels of fewer or simpler steps."""
-    config, found = run.config, levels(run)
+    """Draw the loss on held-out tasks against the training step, beside the construction's on the
+    same tasks and the levels of fewer or simpler steps."""
+    config = run.config
+    references = levels(run)
     x, trained = curve_of(run, "loss")
     zero = closed_forms.zero_loss(config.f, config.r)
     beside = float(run.tensors.get("watched/constructed", [np.nan])[0])
@@ -31,8 +32,8 @@ def loss(run: Run, view: Any) -> Panel:
         series.append(Curve("constructed", x[[0, -1]], [beside, beside], "construction"))
     series.append(Curve("trained", x, trained))
     top = max(zero * 1.15, np.nanmax(mean_of(trained)[-1:], initial=0))
-    lines = [*found, (ZERO, zero, "floor")]
-    limits = foot(found, beside, zero, top), top
+    lines = [*references, (ZERO, zero, "floor")]
+    limits = foot(references, beside, zero, top), top
     figure = figures.curves(
         series,
         "training step",
@@ -42,7 +43,7 @@ def loss(run: Run, view: Any) -> Panel:
         at=_at(run, view),
         height=figures.SEAT,
     )
-    if len(found) > 1:
+    if len(references) > 1:
         settle(figure)
     return Panel(
         _loss_title(run, x, mean_of(trained), beside),
@@ -55,8 +56,8 @@ def loss(run: Run, view: Any) -> Panel:
 
 
 def alignment(run: Run, view: Any) -> Panel:
-    """Distances between trained model and construction over training, all three falling on a log
-    axis."""
+    """Draw the distances between trained model and construction over training, all three falling on
+    a log axis."""
     x, predictions = curve_of(run, "prediction_distance")
     cosine = curve_of(run, "sensitivity_cosine")[1]
     kinds = {
@@ -85,10 +86,12 @@ def alignment(run: Run, view: Any) -> Panel:
 
 
 def _at(run: Run, view: Any) -> float | None:
+    """Return the training step shown, None of a run without snapshots."""
     return run.step(view) if run.snapshot_steps else None
 
 
 def _alignment_title(run: Run, last: float) -> str:
+    """Say how far apart the models are, by the last cosine, or distance of predictions."""
     now = "so far" if not run.finished else "at the end"
     if run.config.f == 1:
         return f"Predictions are {number_text(last, 4)} from gradient descent's {now}"
@@ -97,6 +100,7 @@ def _alignment_title(run: Run, last: float) -> str:
 
 
 def _loss_title(run: Run, x: np.ndarray, trained: np.ndarray, beside: float) -> str:
+    """Say where the loss ends beside the construction's, and from which step on it is there."""
     if not run.finished:
         return f"Loss so far: {number_text(float(trained[-1]))}"
     away = trained[-1] / beside - 1

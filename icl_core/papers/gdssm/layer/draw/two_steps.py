@@ -28,11 +28,13 @@ LEVELS = (
 
 
 def draw(run: Run, view: Any) -> Panel:
-    """Where training took A and B, over the exact loss, with the curve of all shared rates."""
+    """Draw where training took A and B, over the exact loss, with the curve of all shared rates."""
     size = run.config.f, run.config.N, run.config.r
-    free, shared = closed_forms.two_steps_free(*size), closed_forms.two_steps_shared(*size)
+    free = closed_forms.two_steps_free(*size)
+    shared = closed_forms.two_steps_shared(*size)
     paths = np.stack([coefficients(run, index) for index in range(len(run.snapshot_steps))], 1)
-    snapshot, row = run.snapshot_at(view), row_of(run, view)
+    snapshot = run.snapshot_at(view)
+    row = row_of(run, view)
     table = {"step": run.snapshot_steps, "A": paths[:, :, 0].mean(0), "B": paths[:, :, 1].mean(0)}
     A, B = paths[row, snapshot].tolist()
     from_there = " Here training begins at the grey dot: the star is where it should go." * (
@@ -62,7 +64,8 @@ def draw(run: Run, view: Any) -> Panel:
 def _plane(
     size: tuple[int, int, float], free: TwoSteps, shared: TwoSteps, path: np.ndarray
 ) -> Figure:
-    """The path [snapshots, 2] of one seed over the contours of the loss, and the two optima."""
+    """Draw the path [snapshots, 2] of one seed over the contours of the loss, and the two
+    optima."""
     rates = np.linspace(0, 1.7 * shared.A / 2, 60)
     series = [
         Curve("one rate for both steps", 2 * rates, rates**2, "gradient descent"),
@@ -88,14 +91,15 @@ def _plane(
 
 
 def coefficients(run: Run, snapshot: int) -> np.ndarray:
-    """(A, B) of every seed at a snapshot, [seeds, 2]."""
-    found = quantities(trained_at(run, snapshot), run.config.N)
-    return np.stack([found["A"].numpy(), found["B"].numpy()], -1)
+    """Return (A, B) of every seed at a snapshot, [seeds, 2]."""
+    rates = quantities(trained_at(run, snapshot), run.config.N)
+    return np.stack([rates["A"].numpy(), rates["B"].numpy()], -1)
 
 
 def _contours(size: tuple[int, int, float], free: TwoSteps) -> Trace:
-    """Lines of equal loss on tasks of that f, N and r: ellipses about the best pair."""
-    (f, _, r), (_, m2, m3, m4) = size, closed_forms.moments(*size)
+    """Return lines of equal loss on tasks of that f, N and r: ellipses about the best pair."""
+    f, _, r = size
+    _, m2, m3, m4 = closed_forms.moments(*size)
     scale = np.array([free.A, free.B])  # A and B differ by powers of N
     curvature = closed_forms.variance(r) * np.array([[m2, -m3], [-m3, m4]]) * scale[:, None] * scale
     losses = [share * closed_forms.zero_loss(f, r) for share in LEVELS]
@@ -105,6 +109,7 @@ def _contours(size: tuple[int, int, float], free: TwoSteps) -> Trace:
 
 
 def _best(best: TwoSteps, name: str, kind: str) -> Trace:
+    """Return a marker at the best pair, with its name and loss."""
     marker = {"size": 14, "color": figures.colour(kind), "line": {"color": INK, "width": 1.5}}
     marker |= {"symbol": "star" if kind == "construction" else "circle", "opacity": 1}
     look = {"mode": "markers", "marker": marker, "hoverlabel": {"bgcolor": PAPER}}

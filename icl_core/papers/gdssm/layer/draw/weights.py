@@ -1,6 +1,7 @@
 """Learned weights, decays and rates beside the constructed ones, the model's symmetries normalised
 away (Figures 3 and 5)."""
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,8 @@ FREEDOMS = {
     "and q, the skip weights of Figure 3 C, by its last; the rate is β times both times the mean "
     "decay",
     "1-D": "The state has no basis of its own: Ψ → GΨ, Θ → G⁻ᵀΘ acts the same for any invertible "
-    "G. So only M = β Ψᵀ A Θ can be compared. It is in units of η/N, and the rate is on the "
-    "diagonal of its upper right",
+    "G. So M = β Ψᵀ A Θ is compared, which is the same for all of them. It is in units of η/N, and "
+    "the rate is on the diagonal of its upper right",
     "2": "Scales can move among b, Q, Q̃ and q, and the second layer can do part of the first "
     "one's work. So we show the sum Q̄ = b₁Q₁ + b₂Q₂, each matrix divided by its leading entry, "
     "and the rates as A and B of the prediction A G x − B G S x",
@@ -32,37 +33,33 @@ LIMIT = 1.5  # of the scale, however large a quotient is before training
 
 
 def draw(run: Run, view: Any) -> Panel:
-    """Trained, constructed and difference, normalised or raw."""
-    trained, constructed = (
-        trained_at(run, run.snapshot_at(view), row_of(run, view)),
-        constructed_of(run),
-    )
-    found = parts(run.config, trained, constructed, view.raw)
-    laid = blocks.laid(found)
-    limit = (
-        figures.largest_magnitude(*(each for part in found for each in part.maps.values()))
-        if view.raw
-        else LIMIT
-    )
+    """Draw every part trained and constructed, and the difference, normalised or raw."""
+    trained = trained_at(run, run.snapshot_at(view), row_of(run, view))
+    constructed = constructed_of(run)
+    compared = parts(run.config, trained, constructed, view.raw)
+    shown = blocks.laid(compared)
+    maps = chain.from_iterable(part.maps.values() for part in compared)
+    limit = figures.largest_magnitude(*maps) if view.raw else LIMIT
     at = run.step(view)
     return Panel(
-        f"Step {at}: {_found(run, found, view.raw)}",
+        f"Step {at}: {_distances(run, compared, view.raw)}",
         _caption(run, view.raw),
-        blocks.figure(laid, limit),
-        data=pd.concat([_table(block) for block in laid], ignore_index=True),
-        note=f"{_note(constructed, found, view.raw)} Step {at}, seed {row_of(run, view) + 1}.",
+        blocks.figure(shown, limit),
+        data=pd.concat([table(block) for block in shown], ignore_index=True),
+        note=f"{_note(constructed, compared, view.raw)} Step {at}, seed {row_of(run, view) + 1}.",
     )
 
 
-def _found(run: Run, parts: list[Part], as_it_is: bool) -> str:
-    """How far each kind of part is from the construction."""
+def _distances(run: Run, parts: list[Part], as_it_is: bool) -> str:
+    """Say how far each kind of part is from the construction."""
     if as_it_is:
         away = number_text(max(part.away for part in parts), 2)
         return f"raw weights are up to {away} from the construction's numbers"
     kinds = dict.fromkeys(part.kind for part in parts)
     farthest = {kind: max(part.away for part in parts if part.kind == kind) for kind in kinds}
     if run.config.layers > 2:
-        weights, decays = number_text(farthest["weights"], 2), number_text(farthest[DECAYS])
+        weights = number_text(farthest["weights"], 2)
+        decays = number_text(farthest[DECAYS])
         return (
             f"every matrix over its largest entry, up to {weights} off; decays within {decays} of 1"
         )
@@ -73,6 +70,7 @@ def _found(run: Run, parts: list[Part], as_it_is: bool) -> str:
 
 
 def _caption(run: Run, as_it_is: bool) -> str:
+    """Say what is normalised away, or that nothing is."""
     if as_it_is:
         rate = "The rates b are η/N of a layer each" if run.config.several else "β is η/N"
         left = (
@@ -101,10 +99,11 @@ def _caption(run: Run, as_it_is: bool) -> str:
 
 
 def _note(constructed: Model, parts: list[Part], as_it_is: bool) -> str:
-    """Decays and rates in words, with a digit more than the maps have."""
-    said = []
+    """Return decays and rates in words, with a digit more than the maps have."""
+    sentences = []
     for part in (part for part in parts if part.kind in NUMBERS):
-        low, high = number_text(float(part.trained.min())), number_text(float(part.trained.max()))
+        low = number_text(float(part.trained.min()))
+        high = number_text(float(part.trained.max()))
         word = "decay " * (part.kind == DECAYS and part.name != "decay")
         words = f"{word}{part.name} {low}" + (f" to {high}" if high != low else "")
         if part.kind == DECAYS and min(part.trained.shape) > 1:
@@ -115,17 +114,15 @@ def _note(constructed: Model, parts: list[Part], as_it_is: bool) -> str:
             words += f" (the means of its rows, which Figure 3 B shows: {' to '.join(ends)})"
         if as_it_is and part.kind == RATE:
             words += f" (constructed: {number_text(float(part.constructed.max()))})"
-        said.append(words)
+        sentences.append(words)
     rate = constructed.tensors().get("beta")
     unit = f" η/N is {number_text(float(rate[0]))}." if rate is not None and not as_it_is else ""
-    return f"{', '.join(said)}.{unit}"
+    return f"{', '.join(sentences)}.{unit}"
 
 
-def _table(block: Part) -> pd.DataFrame:
-    """One row a number."""
-    rows, columns = (
-        np.repeat(block.rows, len(block.columns)),
-        np.tile(block.columns, len(block.rows)),
-    )
+def table(block: Part) -> pd.DataFrame:
+    """Return a table with one row for every number of a block."""
+    rows = np.repeat(block.rows, len(block.columns))
+    columns = np.tile(block.columns, len(block.rows))
     flat = {name: matrix.ravel() for name, matrix in block.maps.items()}
     return pd.DataFrame({"part": block.name, "row": rows, "column": columns} | flat).round(4)

@@ -3,7 +3,7 @@ on one scale."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 import numpy as np
@@ -14,25 +14,25 @@ from icl_core.figures.map_grid import BAR, TITLE, Subplot, diverging, heat_trace
 from icl_core.figures.style import FAINT, TICKS, layout, note
 from icl_core.papers.gdssm.layer.draw.weights_parts import NUMBERS, Part
 
-TALL, LARGEST = 460, 54  # pixels of a block of weights at most, and of a cell in any but the first
-UNDER, OVER = 26, 34  # pixels for the labels under a block, and for the heading over one
-LETTERS, LINE_HEIGHT = (
-    36,
-    17,
-)  # of labels: how many have room under a map, and the pixels of one beside it
+TALL = 460  # pixels of a block of weights, at most
+LARGEST = 54  # pixels of a cell in any block but the first, at most
+UNDER = 26  # pixels for the labels under a block
+OVER = 34  # pixels for the heading over a block
+LETTERS = 36  # of labels that have room under a map
+LINE_HEIGHT = 17  # pixels of a label beside a map
 BY = {"row": ", by row of the state", "entry": ", by entry of the state"}
 WIDTH = (1 - 2 * SIDE) / 3  # of a map, as a share of the figure's
 
 
 def laid(parts: Sequence[Part]) -> list[Part]:
-    """Weights of equally many columns under one another; then decays and rates: those with a number
-    an entry of the state as a map each, those with a number a row of it under one another, single
-    numbers in one row."""
+    """Return the parts in blocks: weights of equally many columns under one another; then decays
+    and rates, those with a number for every entry of the state as a map each, those with a number
+    for every row of it under one another, single numbers in one row."""
     return [_block(like[0], list(same)) for like, same in groupby(parts, _like)]
 
 
 def _like(part: Part) -> tuple[str, ...]:
-    """What the parts of one block have in common."""
+    """Return what the parts of one block have in common."""
     if part.kind not in NUMBERS:
         return tuple(part.columns)
     rows, columns = part.trained.shape
@@ -40,26 +40,30 @@ def _like(part: Part) -> tuple[str, ...]:
 
 
 def _block(like: str, same: list[Part]) -> Part:
-    """Parts put together, with what they mean as a name, each said once; of weights nothing, unless
-    alike."""
+    """Return parts put together as one, with what they mean as a name, each meaning once; weights
+    have no meaning in words unless all have the same."""
     axis = 1 if like == "number" else 0
-    ours, theirs = (
-        np.concatenate(each, axis)
-        for each in ([p.trained for p in same], [p.constructed for p in same])
-    )
+    ours = np.concatenate([part.trained for part in same], axis)
+    theirs = np.concatenate([part.constructed for part in same], axis)
     meanings = dict.fromkeys(part.meaning for part in same)
     name = "" if "" in meanings else "; ".join(meanings) + BY.get(like, "")
-    rows = [" "] if axis else [row for part in same for row in part.rows]
-    columns = [column for part in same for column in part.columns] if axis else same[0].columns
+    rows = [" "] if axis else list(chain.from_iterable(part.rows for part in same))
+    columns = same[0].columns
+    if axis:
+        columns = list(chain.from_iterable(part.columns for part in same))
     return replace(same[0], name=name, trained=ours, constructed=theirs, rows=rows, columns=columns)
 
 
 def figure(blocks: Sequence[Part], limit: float) -> Figure:
-    """Every block's three maps, from the top; the numbers are written where the cells have room for
-    them."""
+    """Draw the three maps of every block, from the top; the numbers are written where the cells
+    have room for them."""
     heights = [_height(block, LARGEST if index else TALL) for index, block in enumerate(blocks)]
-    pixels, top = sum(heights) + (UNDER + OVER) * (len(blocks) - 1), BAR + TITLE + PUSHED
-    traces, axes, texts, left = [], {}, [], pixels
+    pixels = sum(heights) + (UNDER + OVER) * (len(blocks) - 1)
+    top = BAR + TITLE + PUSHED
+    traces = []
+    axes = {}
+    texts = []
+    left = pixels
     for index, (block, height) in enumerate(zip(blocks, heights, strict=True)):
         y = max(0.0, (left - height) / pixels), left / pixels
         for column, (title, matrix) in enumerate(block.maps.items()):
@@ -78,25 +82,24 @@ def figure(blocks: Sequence[Part], limit: float) -> Figure:
 
 
 def _height(block: Part, cell: int) -> int:
-    """In pixels: square cells of `cell` pixels at most, three maps in a row."""
+    """Return the height in pixels: square cells of `cell` pixels at most, three maps in a row."""
     return int(min(TALL, len(block.rows) * min(WIDE * WIDTH / len(block.columns), cell)))
 
 
 def _map(block: Part, matrix: np.ndarray, limit: float, height: int, subplot: Subplot) -> list[Any]:
-    """The cells, and their numbers if they fit."""
-    drawn = [
-        heat_trace(matrix, block.rows, block.columns, "%{y}, %{x}: %{z:.3g}", subplot, "coloraxis")
-    ]
-    size = height / len(block.rows)
-    return (
-        drawn
-        if size < CELL
-        else [*drawn, cell_numbers(matrix, (block.rows, block.columns), limit, size, subplot)]
+    """Return the cells, and their numbers if they fit."""
+    cells = heat_trace(
+        matrix, block.rows, block.columns, "%{y}, %{x}: %{z:.3g}", subplot, "coloraxis"
     )
+    size = height / len(block.rows)
+    if size < CELL:
+        return [cells]
+    return [cells, cell_numbers(matrix, (block.rows, block.columns), limit, size, subplot)]
 
 
 def _axes(block: Part, height: int, subplot: Subplot) -> dict[str, Any]:
-    """The axes of a map by name, with as many labels as have room."""
-    rows, columns = (block.rows, block.rows, ""), (block.columns, block.columns, "")
+    """Return the axes of a map by name, with as many labels as have room."""
+    rows = (block.rows, block.rows, "")
+    columns = (block.columns, block.columns, "")
     across = max(2, LETTERS // (1 + max(map(len, block.columns))))
     return map_axes(subplot, rows, columns, max(2, height // LINE_HEIGHT), across)

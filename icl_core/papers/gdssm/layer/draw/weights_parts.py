@@ -75,41 +75,40 @@ class Part:
 
 
 def parts(config: Config, trained: Model, constructed: Model, raw: bool) -> list[Part]:
-    """The parts that are drawn, those of one seed: every tensor as it is, or normalised with the
-    mean decays."""
+    """Return the parts that are drawn, those of one seed: every tensor as it is, or normalised with
+    the mean decays."""
     if raw:
         decay = f"decay{'s' * config.several} a"
-        found = [_part(*each, decay) for each in _tensors(trained, constructed)]
+        drawn = [_part(*pair, decay) for pair in _tensors(trained, constructed)]
     else:
         compared = _over_largest if config.layers > 2 else _normalised
-        found = [
+        drawn = [
             *compared(trained, constructed, config),
             *_mean_decays(trained, constructed, config.N),
         ]
-    return sorted(found, key=lambda part: KINDS.index(part.kind))
+    return sorted(drawn, key=lambda part: KINDS.index(part.kind))
 
 
 def _normalised(trained: Model, constructed: Model, config: Config) -> Iterator[Part]:
-    """What `symmetries.compare` compares, in its units."""
-    for each in compare(folded(trained, config.f), constructed, config.N):
-        sign = NORMALISED.get(each.name, each.name)
-        yield _part(each.name, sign, each.trained[0] / each.unit, each.constructed / each.unit)
+    """Yield what `symmetries.compare` compares, in its units."""
+    for part in compare(folded(trained, config.f), constructed, config.N):
+        sign = NORMALISED.get(part.name, part.name)
+        yield _part(part.name, sign, part.trained[0] / part.unit, part.constructed / part.unit)
 
 
 def _over_largest(trained: Model, constructed: Model, config: Config) -> Iterator[Part]:
-    """Every matrix over its largest entry, for models whose symmetries nobody has normalised. What
-    is zero in the construction has no scale to be freed of, and stays as it is. Rates mean nothing
-    here."""
+    """Yield every matrix over its largest entry, for models whose symmetries nobody has normalised.
+    What is zero in the construction has no scale to be freed of, and stays as it is. Rates mean
+    nothing here."""
     for name, sign, ours, theirs in _tensors(trained, constructed):
         if KIND_OF.get(name) not in NUMBERS:
-            free = bool(theirs.any()) and bool(ours.any())
-            yield _part(
-                name, sign, ours / ours.flatten()[ours.abs().argmax()] if free else ours, theirs
-            )
+            if theirs.any() and ours.any():
+                ours = ours / ours.flatten()[ours.abs().argmax()]
+            yield _part(name, sign, ours, theirs)
 
 
 def _mean_decays(trained: Model, constructed: Model, N: int) -> Iterator[Part]:
-    """The decays, each as the mean of a^(N - t) over the examples."""
+    """Yield the decays, each as the mean of a^(N - t) over the examples."""
     for name, sign, ours, theirs in _tensors(trained, constructed, N):
         if KIND_OF.get(name) == DECAYS:
             shown = HEADS[sign[0]] + sign[1:] if isinstance(trained, MultiLayer) else "decay"
@@ -119,35 +118,34 @@ def _mean_decays(trained: Model, constructed: Model, N: int) -> Iterator[Part]:
 def _tensors(
     trained: Model, constructed: Model, N: int = 0
 ) -> Iterator[tuple[str, str, Tensor, Tensor]]:
-    """Every tensor of both models, of the first seed, with its name and its sign; those of several
-    layers apart. With N decays are the mean ones."""
+    """Yield every tensor of both models, of the first seed, with its name and its sign; those of
+    several layers apart. With N decays are the mean ones."""
     for name in trained.tensors():
-        sign, both = (
-            SIGNS.get(name, name),
-            [model.tensors()[name] for model in (trained, constructed)],
-        )
-        ours, theirs = (
-            (mean_decay(each, N) if N and KIND_OF.get(name) == DECAYS else each)[0] for each in both
-        )
+        sign = SIGNS.get(name, name)
+        ours = trained.tensors()[name]
+        theirs = constructed.tensors()[name]
+        if N and KIND_OF.get(name) == DECAYS:
+            ours = mean_decay(ours, N)
+            theirs = mean_decay(theirs, N)
         if not isinstance(trained, MultiLayer) or name in ("q", "skip"):
-            yield name, sign, ours, theirs
+            yield name, sign, ours[0], theirs[0]
             continue
-        for layer, pair in enumerate(
-            zip(ours, theirs, strict=True), 2 if name.endswith("tilde") else 1
-        ):
+        first = 2 if name.endswith("tilde") else 1  # Z̃ begins with the second layer
+        for layer, pair in enumerate(zip(ours[0], theirs[0], strict=True), first):
             yield name, f"{sign}{'₀₁₂₃₄'[layer]}", *pair
 
 
 def _part(name: str, sign: str, ours: Tensor, theirs: Tensor, decay: str = "") -> Part:
-    """A vector is a row, a number a matrix of one entry. Decays and rates lose the axes that only
-    make them broadcast. The construction's decays are all alike: one stands for all where training
-    has one. `decay`: its meaning."""
+    """Return a quantity of one seed as matrices: a vector is a row, a number a matrix of one entry.
+    Decays and rates lose the axes that only make them broadcast. The construction's decays are all
+    alike: one stands for all where training has one. `decay`: the meaning of a decay."""
     kind = KIND_OF.get(name, WEIGHTS)
     if kind in NUMBERS:
-        ours, theirs = ours.squeeze(), theirs.squeeze()
+        ours = ours.squeeze()
+        theirs = theirs.squeeze()
         theirs = theirs if theirs.shape == ours.shape else theirs.mean().expand(ours.shape)
     rows, columns = _labels(kind, sign, ours)
-    said = MEANINGS.get(name, decay if kind == DECAYS else "")
+    meaning = MEANINGS.get(name, decay if kind == DECAYS else "")
     return Part(
         kind,
         sign,
@@ -155,16 +153,17 @@ def _part(name: str, sign: str, ours: Tensor, theirs: Tensor, decay: str = "") -
         torch.atleast_2d(theirs).numpy(),
         rows,
         columns,
-        said,
+        meaning,
     )
 
 
 def _labels(kind: str, sign: str, tensor: Tensor) -> tuple[list[str], list[str]]:
-    """A name for each row and each column."""
+    """Return a name for each row and each column."""
     if kind in NUMBERS:
         numbers = [str(i + 1) for i in range(tensor.shape[-1])] if tensor.dim() else [sign]
         return ([" "], [sign], numbers)[tensor.dim()], numbers
-    halves = [f"{half} {i + 1}" for half in ("x y", "x⁺") for i in range(tensor.shape[-1] // 2)]
+    features = range(1, tensor.shape[-1] // 2 + 1)
+    halves = [*(f"x y {i}" for i in features), *(f"x⁺ {i}" for i in features)]
     if kind == PRODUCT:
         return halves, halves
     if sign in ("Ψ", "Θ"):

@@ -25,9 +25,9 @@ from icl_core.papers.gdssm.shared.typed_points import points
 
 
 def fit(run: Run, view: Any) -> Panel:
-    """One prompt, and what every model predicts at every x."""
+    """Draw one prompt, and what every model predicts at every x."""
     pairs = example(run, view.prompt)
-    curves, at = _found(run, view, pairs)
+    curves, place = _curves(run, view, pairs)
     sine = curves.loc[curves["x"].abs() <= 5, ["x", "truth"]].to_numpy()
     gated, descent, linear = (
         _away(curves, name, sine) for name in ("mlp gate", "gradient descent", "linear gate")
@@ -38,13 +38,13 @@ def fit(run: Run, view: Any) -> Panel:
         f"The {run.config.N} dots are the prompt, and every x of the curves is a query. Both blue "
         f"curves should follow the dotted sine as the grey one does. {_linear(run)} Look at "
         "another prompt: a curve that does not move ignores the dots.",
-        note=f"Off: root mean square over all x from −5 to 5. {at}",
+        note=f"Off: root mean square over all x from −5 to 5. {place}",
         **_fit(run, curves, pairs, ("examples", "the sine"), 0.85),
     )
 
 
 def _linear(run: Run) -> str:
-    """What models with a linear embedding make of the dots, by their losses at the end."""
+    """Say what models with a linear embedding make of the dots, by their losses at the end."""
     text = (
         "With a linear embedding constructed layers make a straight line, also with an MLP on the "
         "state"
@@ -64,9 +64,9 @@ def _linear(run: Run) -> str:
 
 
 def prompt(run: Run, view: Any) -> Panel:
-    """The visitor's points, and what every model predicts at every x."""
+    """Draw the visitor's points, and what every model predicts at every x."""
     pairs = np.array(points(view.points), dtype=np.float32)
-    curves, at = _found(run, view, pairs)
+    curves, place = _curves(run, view, pairs)
     gated, sine, linear = (
         _away(curves, name, pairs) for name in ("mlp gate", "truth", "linear gate")
     )
@@ -86,21 +86,21 @@ def prompt(run: Run, view: Any) -> Panel:
         "wave, and they still draw a sine of period 2π: the features were learned once, and the "
         "prompt only weighs them. A model that fitted any curve would follow those points too.",
         note="Off: root mean square over your "
-        f"points.{count * (len(pairs) != run.config.N)}{warning} {at}",
+        f"points.{count * (len(pairs) != run.config.N)}{warning} {place}",
         **_fit(run, curves, pairs, ("your points", "nearest sine"), top),
     )
 
 
-def _found(run: Run, view: Any, pairs: np.ndarray) -> tuple[pd.DataFrame, str]:
-    """All curves over one prompt, and of which step and seed."""
-    snapshot, row = run.snapshot_at(view), row_of(run, view)
-    return pd.DataFrame(
-        lines(run, pairs, snapshot, row)
-    ), f"Step {run.snapshot_steps[snapshot]}, seed {row + 1}."
+def _curves(run: Run, view: Any, pairs: np.ndarray) -> tuple[pd.DataFrame, str]:
+    """Return all curves over one prompt, and of which step and seed they are, in a sentence."""
+    snapshot = run.snapshot_at(view)
+    row = row_of(run, view)
+    place = f"Step {run.snapshot_steps[snapshot]}, seed {row + 1}."
+    return pd.DataFrame(lines(run, pairs, snapshot, row)), place
 
 
 def _away(curves: pd.DataFrame, name: str, points: np.ndarray) -> str:
-    """How far a curve is from points [points, 2], root mean square."""
+    """Return how far a curve is from points [points, 2], root mean square."""
     misses = np.interp(points[:, 0], curves["x"], curves[name]) - points[:, 1]
     return number_text(float(np.sqrt(np.mean(misses**2))), 2)
 
@@ -108,9 +108,10 @@ def _away(curves: pd.DataFrame, name: str, points: np.ndarray) -> str:
 def _fit(
     run: Run, curves: pd.DataFrame, pairs: np.ndarray, named: tuple[str, str], top: float
 ) -> dict[str, Any]:
-    """The figure and its table; `named`: what the dots and the truth are called."""
+    """Return the figure and its table; `named`: what the dots and the truth are called."""
     dots, truth = named
-    x, variants = curves["x"], [variant(id) for id in run.names("variants")]
+    x = curves["x"]
+    variants = [variant(id) for id in run.names("variants")]
     series = [
         Curve(
             "gradient descent on sin x, cos x", x, curves["gradient descent"], "gradient descent"
@@ -127,9 +128,10 @@ def _fit(
 
 
 def features(run: Run, view: Any) -> Panel:
-    """The two leading directions of an embedding's features, turned to be as near to sin x and cos
-    x as they can."""
-    snapshot, row = run.snapshot_at(view), row_of(run, view)
+    """Draw the two leading directions of an embedding's features, turned to be as near to sin x and
+    cos x as they can."""
+    snapshot = run.snapshot_at(view)
+    row = row_of(run, view)
     if view.features_of not in run.names("variants"):
         raise CannotDraw(f"This run holds no model “{variant(view.features_of).label}”.")
     waves = learned(model_at(run, view.features_of, snapshot, row))
@@ -154,7 +156,7 @@ def features(run: Run, view: Any) -> Panel:
 
 
 def _waves(waves: Learned, count: int, kind: str) -> Figure:
-    """The directions in the colour of their model, `kind`, over `count` single features."""
+    """Draw the directions in the colour of their model, `kind`, over `count` single features."""
     series = [
         Curve("nearest to sin x", GRID, waves.fitted[:, 0], kind),
         Curve("nearest to cos x", GRID, waves.fitted[:, 1], kind, "dash"),

@@ -18,27 +18,28 @@ from icl_core.papers.gdssm.nonlinear.train import MEAN, WATCHED, ZERO
 from icl_core.papers.gdssm.shared.load_run import percent
 from icl_core.training.several_seeds import padded
 
-IDEALLY = "ideal"
+IDEAL = "ideal"
 
 
 def losses_panel(run: Run, view: Any) -> Panel:
-    """A bar a model, with its seeds, and with the loss that it has when the labels in its prompt
-    are zeros."""
-    ids, zero = run.names("variants"), float(run["baseline/zero"][0])
+    """Draw a bar for every model, with its seeds, and with the loss that it has when the labels in
+    its prompt are zeros."""
+    ids = run.names("variants")
+    zero = float(run["baseline/zero"][0])
     mean, blind = (
         {id: float(run[f"evaluated/{id}{which}"].mean()) for id in ids} for which in ("", "/blind")
     )
-    kept = gained_blind(run, "linear gate")
+    share = gained_blind(run, "linear gate")
     table = {
         "model": [variant(id).label for id in ids],
-        "loss": mean.values(),
-        "labels hidden": blind.values(),
+        "loss": list(mean.values()),
+        "labels hidden": list(blind.values()),
+        "worst seed": [float(run[f"evaluated/{id}"].max()) for id in ids],
     }
-    worst = {"worst seed": [float(run[f"evaluated/{id}"].max()) for id in ids]}
     return Panel(
         f"The gated MLP has {percent(mean['mlp gate'] / zero)} of the loss of predicting zero; the "
         f"gated linear embedding has {percent(mean['linear gate'] / zero)}, and keeps "
-        f"{percent(kept)} of its gain with the labels hidden",
+        f"{percent(share)} of its gain with the labels hidden",
         "A bar is a model's loss, and the diamond its loss with the labels in its prompt hidden "
         "(set to zero). The gated linear embedding then loses "
         f"{number_text(blind['linear gate'], 4)}; the mean of all sines, {MEAN:.2f} cos x, loses "
@@ -46,9 +47,7 @@ def losses_panel(run: Run, view: Any) -> Panel:
         "x cannot be better than the best straight lines, and an MLP on the state is linear in "
         "it; trained layers are not. If the embedding did not matter, all bars would be equal.",
         _bars(run, list(mean.values()), list(blind.values())),
-        data=pd.DataFrame({name: list(column) for name, column in (table | worst).items()}).round(
-            5
-        ),
+        data=pd.DataFrame(table).round(5),
         note="All bars and lines are on the same held-out tasks. The best straight lines are "
         "fitted to each whole sine, exactly.",
     )
@@ -59,8 +58,8 @@ KINDS = ("construction", "trained")
 
 
 def trained_and_constructed(run: Run, view: Any) -> Panel:
-    """Figure 4 B: trained layers beside constructed ones, behind the same linear embedding, with
-    the gated unit and without."""
+    """Draw Figure 4 B: trained layers beside constructed ones, behind the same linear embedding,
+    with the gated unit and without."""
     missing = set(BESIDE) - set(run.names("variants"))
     if missing:
         raise CannotDraw(f"This run holds no model “{variant(min(missing)).label}”.")
@@ -83,7 +82,7 @@ def trained_and_constructed(run: Run, view: Any) -> Panel:
     bar = figure.data[0].update(showlegend=False)
     figure.add_trace(seeds(run, bar["x"], BESIDE))
     _write(figure, bar["x"], list(means.values()), float(run["baseline/zero"][0]))
-    _level(figure, run, IDEALLY)
+    _level(figure, run, IDEAL)
     return Panel(
         f"{many.capitalize()}, trained and constructed: {gate} with the gated unit, {plain} "
         "without",
@@ -100,18 +99,20 @@ def trained_and_constructed(run: Run, view: Any) -> Panel:
 
 
 def _bars(run: Run, means: list[float], hidden: list[float]) -> Figure:
-    shown, zero = [variant(id) for id in run.names("variants")], float(run["baseline/zero"][0])
+    """Draw a bar for every model, its seeds as dots, and its loss without labels as a diamond."""
+    models = [variant(id) for id in run.names("variants")]
+    zero = float(run["baseline/zero"][0])
     figure = figures.bars(
-        [each.label for each in shown],
+        [model.label for model in models],
         means,
         "loss at the query",
-        kinds=[each.colour for each in shown],
+        kinds=[model.colour for model in models],
         text="none",
         y_range=(0, 1.18 * max(zero, *means, *hidden)),
         height=420,
     )
     bar = figure.data[0].update(showlegend=False)
-    figure.add_trace(seeds(run, bar["x"], [each.id for each in shown]))
+    figure.add_trace(seeds(run, bar["x"], [model.id for model in models]))
     figure.add_trace(diamonds(bar["x"], hidden))
     _write(figure, bar["x"], means, zero)
     _level(figure, run)
@@ -119,19 +120,17 @@ def _bars(run: Run, means: list[float], hidden: list[float]) -> Figure:
 
 
 def seeds(run: Run, labels: Sequence[str], ids: Sequence[str]) -> Trace:
-    """The losses of single seeds, over the bars of the models `ids`."""
+    """Draw the losses of single seeds, over the bars of the models `ids`."""
     rows = np.stack([run[f"evaluated/{id}"] for id in ids]).astype(float)  # [models, seeds]
-    x, dots = (
-        np.repeat(labels, rows.shape[1]),
-        {"size": 7, "color": PAPER, "line": {"color": INK, "width": 1.5}},
-    )
+    x = np.repeat(labels, rows.shape[1])
+    dots = {"size": 7, "color": PAPER, "line": {"color": INK, "width": 1.5}}
     return Trace(
         x=x.tolist(), y=rows.ravel().tolist(), mode="markers", marker=dots, name="single seeds"
     )
 
 
 def diamonds(labels: Sequence[str], hidden: Sequence[float]) -> Trace:
-    """What models lose when the labels in their prompts are zeros."""
+    """Draw what models lose when the labels in their prompts are zeros."""
     marker = {
         "size": 13,
         "symbol": "diamond-open",
@@ -144,7 +143,7 @@ def diamonds(labels: Sequence[str], hidden: Sequence[float]) -> Trace:
 
 
 def _write(figure: Figure, labels: Sequence[str], values: Sequence[float], zero: float) -> None:
-    """Every bar's number, in the bar or, where there is no room, above it."""
+    """Write every bar's number, in the bar or, where there is no room, above it."""
     for label, value in zip(labels, values, strict=True):
         inside = value > 0.3 * zero
         where = (
@@ -156,37 +155,28 @@ def _write(figure: Figure, labels: Sequence[str], values: Sequence[float], zero:
 
 
 def _level(figure: Figure, run: Run, but: str = "") -> None:
-    """The reference lines, all `but` one, named in the legend: on the lines their names would hide
-    diamonds."""
-    what = "one step" if run.config.layers == 1 else f"{run.config.layers} steps"
+    """Draw the reference lines, all `but` one, named in the legend: on the lines their names would
+    hide diamonds."""
+    steps = "one step" if run.config.layers == 1 else f"{run.config.layers} steps"
     for name, level, kind, dash in (
         ("predicting zero", "zero", "floor", "dot"),
         ("best straight lines", "line", "floor", "longdash"),
         ("mean sine", "mean", "floor", "dashdot"),
-        (f"{what} on sin x, cos x", IDEALLY, "gradient descent", "dash"),
+        (f"{steps} on sin x, cos x", IDEAL, "gradient descent", "dash"),
     ):
         if level == but:
             continue
-        y, line = (
-            float(run[f"baseline/{level}"][0]),
-            {"color": colour(kind), "width": 2, "dash": dash},
-        )
-        across = {
-            "type": "line",
-            "xref": "x domain",
-            "yref": "y",
-            "x0": 0,
-            "x1": 1,
-            "y0": y,
-            "y1": y,
-        }
+        y = float(run[f"baseline/{level}"][0])
+        line = {"color": colour(kind), "width": 2, "dash": dash}
+        across = {"type": "line", "xref": "x domain", "yref": "y", "x0": 0, "x1": 1}
+        across |= {"y0": y, "y1": y}
         figure.add_shape(**across, line=line, name=name, showlegend=True)
     figure.update_layout(showlegend=True, legend=legend(1.02))
 
 
 def training(run: Run, view: Any, but: Sequence[str] = ()) -> Panel:
-    """The loss of every model, of all `but` some, over its training; also of a run that is still
-    going."""
+    """Draw the loss of every model, of all `but` some, over its training; also of a run that is
+    still going."""
     x = np.asarray(run.tensors.get("curve/step", [0]))
     ids = run.names("variants") if "names/variants" in run.tensors else []
     losses = {
@@ -194,13 +184,13 @@ def training(run: Run, view: Any, but: Sequence[str] = ()) -> Panel:
     }
     rows = {variant(id): padded(row, len(x)) for id, row in losses.items()}
     series = [
-        Curve(each.label, x, row, each.colour, each.dash)
-        for each, row in rows.items()
-        if each.id not in but
+        Curve(model.label, x, row, model.colour, model.dash)
+        for model, row in rows.items()
+        if model.id not in but
     ]
     lines = [
-        ("gradient descent", float(each), "gradient descent")
-        for each in run.tensors.get("baseline/ideal", ())
+        ("gradient descent", float(level), "gradient descent")
+        for level in run.tensors.get("baseline/ideal", ())
     ]
     lines.append(("predicting zero", ZERO, "floor"))
     series = series or [Curve("none yet", x, x + np.nan)]
@@ -209,19 +199,20 @@ def training(run: Run, view: Any, but: Sequence[str] = ()) -> Panel:
         series, "training step", "loss", log_y=True, lines=lines, at=at, height=figures.SEAT
     )
     return Panel(
-        _title(run, {each.id: mean_of(row) for each, row in rows.items()}),
+        _title(run, {model.id: mean_of(row) for model, row in rows.items()}),
         f"The loss on {WATCHED:,} held-out tasks. A model with an MLP embedding falls as its "
         "features turn into waves: play the training, and watch the features. A model that cannot "
         "fit a sine stays up."
         + (" The bands are the spread over seeds." if run.config.seeds > 1 else ""),
         figure,
         data=pd.DataFrame(
-            {"step": x} | {each.label: mean_of(row) for each, row in rows.items()}
+            {"step": x} | {model.label: mean_of(row) for model, row in rows.items()}
         ).round(6),
     )
 
 
 def _title(run: Run, means: dict[str, np.ndarray]) -> str:
+    """Say where the models with and without an MLP embedding end, or where the last one is."""
     ends = {
         id: float(mean[np.isfinite(mean)][-1])
         for id, mean in means.items()

@@ -63,6 +63,7 @@ def _compared(run: Run, id: str) -> str:
 def _figure(
     rows: Sequence[np.ndarray], middles: Sequence[float], ends: Sequence[tuple[float, ...]]
 ) -> Figure:
+    """Draw the dots of each row, spread by rank, the medians and their intervals."""
     traces = [
         Trace(
             x=np.sort(losses).tolist(),

@@ -16,26 +16,30 @@ from icl_core.papers.gdssm.nonlinear.load_run import GRID, example, lines
 from icl_core.papers.gdssm.nonlinear.settings import variant
 from icl_core.papers.gdssm.shared.load_run import percent, row_of
 
-BENT, STRAIGHT = "mlp gate", "linear gate"  # the two that are set against each other
+# the two models that are set against each other
+BENT = "mlp gate"
+STRAIGHT = "linear gate"
 EVERY = 4  # of the grid's points
 UNDER = 12  # letters that fit under a bar
 
 
 def fit(run: Run, view: Any) -> Panel:
-    """One prompt, and what the gated models and gradient descent predict at every x."""
-    pairs, snapshot, row = example(run, view.prompt), run.snapshot_at(view), row_of(run, view)
-    found = lines(run, pairs, snapshot, row)
+    """Draw one prompt, and what the gated models and gradient descent predict at every x."""
+    pairs = example(run, view.prompt)
+    snapshot = run.snapshot_at(view)
+    row = row_of(run, view)
+    curves = lines(run, pairs, snapshot, row)
     series = [
-        Curve("gradient descent", found["x"], found["gradient descent"], "gradient descent"),
+        Curve("gradient descent", curves["x"], curves["gradient descent"], "gradient descent"),
         *(
-            Curve(variant(id).label, found["x"], found[id], variant(id).colour)
+            Curve(variant(id).label, curves["x"], curves[id], variant(id).colour)
             for id in (STRAIGHT, BENT)
-            if id in found
+            if id in curves
         ),
-        Curve("the sine", found["x"], found["truth"], "floor"),
+        Curve("the sine", curves["x"], curves["truth"], "floor"),
     ]
     away = {
-        id: number_text(float(np.sqrt(np.mean((found[id] - found["truth"]) ** 2))), 2)
+        id: number_text(float(np.sqrt(np.mean((curves[id] - curves["truth"]) ** 2))), 2)
         for id in (BENT, STRAIGHT)
     }
     figure = figures.curves(series, "x", "y", y_range=(-0.75, 0.75), height=figures.SEAT)
@@ -48,12 +52,12 @@ def fit(run: Run, view: Any) -> Panel:
         "Behind a linear embedding, constructed layers draw a line; a gated unit bends it, mostly "
         "towards the mean of all sines.",
         figures.seated(figure, figures.HALF),
-        data=pd.DataFrame(found).round(4),
+        data=pd.DataFrame(curves).round(4),
     )
 
 
 def features(run: Run, view: Any) -> Panel:
-    """The leading directions of an embedding's features, with fewer points and names."""
+    """Draw the leading directions of an embedding's features, with fewer points and names."""
     panel = fits.features(run, view)
     assert panel.figure is not None and panel.data is not None
     for trace in panel.figure.data:
@@ -73,28 +77,27 @@ def features(run: Run, view: Any) -> Panel:
 
 
 def bars(run: Run, view: Any) -> Panel:
-    """A bar a model, with its loss when the labels in its prompt are zeros."""
+    """Draw a bar for every model, with its loss when the labels in its prompt are zeros."""
     zero, ideal = (float(run[f"baseline/{name}"][0]) for name in ("zero", "ideal"))
-    ids = [
-        id for id in run.names("variants") if variant(id).layers != "trained"
-    ]  # those have a drawer of their own
+    # trained layers have a drawer of their own
+    ids = [id for id in run.names("variants") if variant(id).layers != "trained"]
     means, blind = (
         [float(run[f"evaluated/{id}{which}"].mean()) for id in ids] for which in ("", "/blind")
     )
     steps = "one step" if run.config.layers == 1 else f"{run.config.layers} steps"
     levels = [("predicting zero", zero, "floor"), (steps, ideal, "gradient descent")]
-    shown = [variant(id) for id in ids]
+    models = [variant(id) for id in ids]
     figure = figures.bars(
-        [each.label for each in shown],
+        [model.label for model in models],
         means,
         "loss at the end",
-        kinds=[each.colour for each in shown],
+        kinds=[model.colour for model in models],
         lines=levels,
         y_range=(0, 1.15 * max(zero, *means, *blind)),
         text="none",
         height=figures.SEAT,
     )
-    texts = ["<br>".join(wrap(each.label, UNDER)) for each in shown]
+    texts = ["<br>".join(wrap(model.label, UNDER)) for model in models]
     figure.update_xaxes(tickvals=list(range(len(texts))), ticktext=texts, tickangle=0)
     for text in figure.layout["annotations"]:
         text.update(x=0.99, xanchor="right")  # where no bar is as high
@@ -108,13 +111,13 @@ def bars(run: Run, view: Any) -> Panel:
         "If the embedding did not matter, all bars would be equal.",
         figures.seated(figure, figures.HALF),
         data=pd.DataFrame(
-            {"model": [each.label for each in shown], "loss": means, "labels hidden": blind}
+            {"model": [model.label for model in models], "loss": means, "labels hidden": blind}
         ).round(5),
     )
 
 
 def training(run: Run, view: Any) -> Panel:
-    """The loss of every model over its training, and at the step shown."""
+    """Draw the loss of every model over its training, and at the step shown."""
     if not run.finished:
         panel = losses.training(run, view)
         assert panel.figure is not None
@@ -135,6 +138,6 @@ def training(run: Run, view: Any) -> Panel:
 
 
 def loss_at_snapshot(run: Run, view: Any, id: str) -> float:
-    """A model's loss at the view's snapshot, as the mean over seeds."""
+    """Return a model's loss at the view's snapshot, as the mean over seeds."""
     step = run.step(view)
     return float(mean_of(run[f"curve/{id}"])[np.abs(run["curve/step"] - step).argmin()])

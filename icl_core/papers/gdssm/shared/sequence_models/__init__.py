@@ -76,12 +76,13 @@ class Model:
     def draw(
         self, features: int, width: int, state: int, generators: Generators, positions: int
     ) -> Parameters:
-        """Random parameters of the plain form, of that width and state, (seeds, ...) each."""
+        """Draw random parameters of the plain form, of that width and state, (seeds, ...) each."""
         more = (self.layers, positions) if self.attends else ()
         return self.plain.parameters(features, width, state, generators, *more)
 
 
-LINEAR, SOFTMAX = (linear_transformer, plain_linear), (softmax_transformer, plain_softmax)
+LINEAR = (linear_transformer, plain_linear)
+SOFTMAX = (softmax_transformer, plain_softmax)
 
 MODELS = {
     model.id: model
@@ -145,6 +146,6 @@ MODELS = {
 
 
 def model(id: str) -> Model:
-    """The model of that id; one that the table does not know is called by its id and
-    drawn plainly."""
+    """Return the model of that id; one that the table does not know is called by its id and drawn
+    plainly."""
     return MODELS.get(id, Model(id, id, "gradient descent", "solid", "circle"))

@@ -38,8 +38,8 @@ class Learner:
 
 @cache
 def learners(config: Setting) -> tuple[Learner, ...]:
-    """Every model of the comparison. The tokens of the 1-D layer do not hold the whole of ∑ x xᵀ,
-    which a second step needs: no second layer there."""
+    """Return every model of the comparison. The tokens of the 1-D layer do not hold the whole of ∑
+    x xᵀ, which a second step needs: no second layer there."""
     every = [
         model
         for model in MODELS.values()
@@ -49,6 +49,8 @@ def learners(config: Setting) -> tuple[Learner, ...]:
 
 
 def _gd_ssm(config: Setting, model: Model) -> Learner:
+    """Return the GD-SSM of as many layers: with a decay for every row, or with one for all where
+    there are two layers."""
     recurrence = "row" if model.layers == 1 else "scalar"
     layer = Layer(
         config.model, recurrence, model.layers, f=config.f, N=config.N, batch=config.batch
@@ -63,31 +65,36 @@ def _gd_ssm(config: Setting, model: Model) -> Learner:
         return any_layer.forward(trained, any_layer.read(trained, tasks))
 
     def predict_all(weights: Parameters, tasks: Tasks) -> Tensor:
-        beginnings = [tasks.beginning(pairs) for pairs in range(1, tasks.N + 1)]
-        return torch.stack([predict(weights, each) for each in beginnings], 1)
+        prompts = [tasks.beginning(pairs) for pairs in range(1, tasks.N + 1)]
+        return torch.stack([predict(weights, prompt) for prompt in prompts], 1)
 
     size = Size(0, 0, count(like.tensors()))
     return Learner(model, size, model.layers, initial, predict, predict_all)
 
 
 def _baseline(config: Setting, model: Model) -> Learner:
+    """Return a baseline in the form and at the size that the setting asks for."""
     size, draw = (_plain if config.plain else _authors)(config, model)
     module, slow = (model.plain, ()) if config.plain else (model.authors, model.authors.SLOW)
     heads = {"heads": int(config.heads)} if model.attends and not config.plain else {}
     every = partial(module.forward, **heads)
     last = every if config.plain else partial(every, last=True)
-    of_all_seeds, all_of_all_seeds = (torch.vmap(each, (0, None)) for each in (last, every))
+    last_of_all_seeds = torch.vmap(last, (0, None))
+    every_of_all_seeds = torch.vmap(every, (0, None))
 
     def initial(seeds: list[int]) -> Parameters:
-        drawn = draw([torch.Generator().manual_seed(seed) for seed in seeds])
-        return {name: tensor.to(device.current_device()) for name, tensor in drawn.items()}
+        weights = draw([torch.Generator().manual_seed(seed) for seed in seeds])
+        return {name: tensor.to(device.current_device()) for name, tensor in weights.items()}
 
     def predict(weights: Parameters, tasks: Tasks) -> Tensor:
-        answers = of_all_seeds(weights, sequence(config, tasks))  # (seeds, tasks, T or 1, features)
+        answers = last_of_all_seeds(
+            weights, sequence(config, tasks)
+        )  # (seeds, tasks, T or 1, features)
         return answers[:, :, -1, : tasks.y.shape[1]].mT  # the query's, as far as the label goes
 
     def predict_all(weights: Parameters, tasks: Tasks) -> Tensor:
-        answers = all_of_all_seeds(weights, sequence(config, tasks))  # (seeds, tasks, T, features)
+        # (seeds, tasks, T, features)
+        answers = every_of_all_seeds(weights, sequence(config, tasks))
         if config.model == "N-D":
             answers = answers[:, :, 2::2]  # at every x but the first, before which there is no pair
         return answers[..., : tasks.y.shape[1]].permute(0, 2, 3, 1)  # (seeds, N, n_o, tasks)
@@ -98,8 +105,8 @@ def _baseline(config: Setting, model: Model) -> Learner:
 
 
 def _layers(config: Setting, model: Model) -> int:
-    """Those of a baseline: the table's for transformers and plain models, the setting's for the
-    others."""
+    """Return the number of layers of a baseline: the table's for transformers and plain models, the
+    setting's for the others."""
     return model.layers if model.attends or config.plain else config.layers
 
 
@@ -107,7 +114,8 @@ Drawn = Callable[[Generators], Parameters]
 
 
 def _plain(config: Setting, model: Model) -> tuple[Size, Drawn]:
-    """The plain form, at the number of parameters asked for."""
+    """Return the size of the plain form at the number of parameters asked for, and what draws its
+    weights."""
     size = matched(model, config.features, config.parameters, config.positions, config.hidden)
     return size, lambda generators: model.draw(
         config.features, size.width, size.state, generators, config.positions
@@ -115,7 +123,7 @@ def _plain(config: Setting, model: Model) -> tuple[Size, Drawn]:
 
 
 def _authors(config: Setting, model: Model) -> tuple[Size, Drawn]:
-    """The authors' form, at the width asked for."""
+    """Return the size of the authors' form at the width asked for, and what draws its weights."""
     shape = Shape(
         config.features,
         config.hidden,
@@ -126,12 +134,11 @@ def _authors(config: Setting, model: Model) -> tuple[Size, Drawn]:
         config.bias,
         config.norm == "code",
     )
-    drawn = partial(model.authors.parameters, shape)
-    return Size(
-        shape.width, model.authors.state(shape), count(drawn([torch.Generator().manual_seed(0)]))
-    ), drawn
+    draw = partial(model.authors.parameters, shape)
+    parameters = count(draw([torch.Generator().manual_seed(0)]))
+    return Size(shape.width, model.authors.state(shape), parameters), draw
 
 
 def sequence(config: Setting, tasks: Tasks) -> Float[Tensor, "tasks T features"]:
-    """What every model reads: the constructed tokens, or x and y in turn."""
+    """Return what every model reads: the constructed tokens, or x and y in turn."""
     return (constructed_tokens if config.model == "1-D" else interleaved)(tasks).movedim(-1, 0)

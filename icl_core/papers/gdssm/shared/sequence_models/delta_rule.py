@@ -19,33 +19,33 @@ Gate = Float[Tensor, "*rest T"]
 def parallel(
     q: Float[Tensor, "*rest R m"], k: Key, v: Value, log_alpha: Gate, beta: Gate
 ) -> Float[Tensor, "*rest R n"]:
-    """All o_t at once, or for the last R queries. With G_t = α_1 … α_t the state is S_t =
-    sum_{s<=t} (G_t / G_s) w_s k_s^T, where what is written is w_t = β_t (v_t - α_t S_{t-1} k_t): a
-    triangular system for all w (the paper's WY form), solved as it stands."""
-    (R, T), log_G = (q.shape[-2], k.shape[-2]), log_alpha.cumsum(-1)
+    """Return all o_t at once, (*rest, R, n), or for the last R queries. With G_t = α_1 … α_t the
+    state is S_t = sum_{s<=t} (G_t / G_s) w_s k_s^T, where what is written is w_t = β_t (v_t - α_t
+    S_{t-1} k_t): a triangular system for all w (the paper's WY form), solved as it stands."""
+    R = q.shape[-2]
+    T = k.shape[-2]
+    log_G = log_alpha.cumsum(-1)
     future = torch.ones(T, T, dtype=torch.bool, device=q.device).triu(1)
-    kept = (
-        (log_G[..., :, None] - log_G[..., None, :]).masked_fill(future, -torch.inf).exp()
-    )  # (*rest, T, T), G_t / G_s
-    known = (beta[..., None] * kept * (k @ k.mT)).tril(-1)  # what the state already holds under k_t
-    written = torch.linalg.solve_triangular(
-        known, beta[..., None] * v, upper=False, unitriangular=True
-    )
-    return (kept[..., T - R :, :] * (q @ k.mT)) @ written  # (*rest, R, n)
+    ratios = log_G[..., :, None] - log_G[..., None, :]  # (*rest, T, T), log of G_t / G_s
+    decays = ratios.masked_fill(future, -torch.inf).exp()
+    # what the state already holds under k_t, (*rest, T, T)
+    known = (beta[..., None] * decays * (k @ k.mT)).tril(-1)
+    w = torch.linalg.solve_triangular(known, beta[..., None] * v, upper=False, unitriangular=True)
+    return (decays[..., T - R :, :] * (q @ k.mT)) @ w  # (*rest, R, n)
 
 
 def step(
     S: Float[Tensor, "*rest n m"], q: Float[Tensor, "*rest m"], k: Float[Tensor, "*rest m"],
     v: Float[Tensor, "*rest n"], log_alpha: Float[Tensor, "*rest"], beta: Float[Tensor, "*rest"],
 ) -> tuple[Float[Tensor, "*rest n m"], Float[Tensor, "*rest n"]]:  # fmt: skip
-    """The state after one token, and what is read of it."""
+    """Return the state after one token, and what is read of it."""
     S = log_alpha.exp()[..., None, None] * S
-    missed = v - (S @ k[..., None])[..., 0]  # (*rest, n)
-    S = S + (beta[..., None] * missed)[..., :, None] * k[..., None, :]
+    error = v - (S @ k[..., None])[..., 0]  # (*rest, n)
+    S = S + (beta[..., None] * error)[..., :, None] * k[..., None, :]
     return S, (S @ q[..., None])[..., 0]
 
 
 def unit(x: Float[Tensor, "*rest m"]) -> Float[Tensor, "*rest m"]:
-    """Of length 1: with unit keys I - β k k^T shrinks nothing but what lies along k, and that by 1
-    - β."""
+    """Return x scaled to length 1: with unit keys I - β k k^T shrinks nothing but what lies along
+    k, and that by 1 - β."""
     return x * (x.square().sum(-1, keepdim=True) + 1e-6).rsqrt()

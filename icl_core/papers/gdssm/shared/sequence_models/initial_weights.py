@@ -13,11 +13,11 @@ Generators = Sequence[torch.Generator]
 
 
 def matrix(generators: Generators, inputs: int, outputs: int) -> Tensor:
-    """N(0, 1 / inputs), (seeds, inputs, outputs): what it makes of an input of order 1 is of order
-    1."""
+    """Draw from N(0, 1 / inputs), (seeds, inputs, outputs): what it makes of an input of order 1 is
+    of order 1."""
     return normal(generators, inputs, outputs, std=inputs**-0.5)
 
 
 def uniform(generators: Generators, *shape: int) -> Tensor:
-    """U(0, 1), (seeds, *shape)."""
+    """Draw from U(0, 1), (seeds, *shape)."""
     return draw(generators, lambda generator: torch.rand(*shape, generator=generator))

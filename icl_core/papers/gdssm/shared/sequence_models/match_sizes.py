@@ -36,33 +36,33 @@ class Size:
 
 
 def count(parameters: Parameters) -> int:
-    """How many numbers one seed has; a complex one is stored as two."""
+    """Return how many numbers one seed has; a complex one is stored as two."""
     return sum(tensor[0].numel() for tensor in parameters.values())
 
 
 def matched(model: Model, features: int, asked: int, positions: int, wished: int) -> Size:
-    """The state, at the width `wished`, whose parameters come nearest to `asked`; where they are
-    not within 5%, the nearest width at which they are. Without any, the nearest size of all."""
+    """Return the state, at the width `wished`, whose parameters come nearest to `asked`; where they
+    are not within 5%, the nearest width at which they are. Without any, the nearest size of all."""
 
     def counted(width: int, state: int) -> int:
         return count(model.draw(features, width, state, [torch.Generator()], positions))
 
-    tried = []
+    sizes = []
     for width in sorted(range(1, 2 * wished + 1), key=lambda other: abs(other - wished)):
-        tried.append(nearest(partial(counted, width), asked, width))
-        if abs(tried[-1].parameters - asked) <= TOLERANCE * asked:
-            return tried[-1]
-    return min(tried, key=lambda size: abs(size.parameters - asked))
+        size = nearest(partial(counted, width), asked, width)
+        if abs(size.parameters - asked) <= TOLERANCE * asked:
+            return size
+        sizes.append(size)
+    return min(sizes, key=lambda size: abs(size.parameters - asked))
 
 
 def nearest(parameters: Callable[[int], int], asked: int, width: int) -> Size:
-    """The state whose number of parameters, which rises with it, is nearest to `asked`, by
+    """Return the state whose number of parameters, which rises with it, is nearest to `asked`, by
     bisection."""
     high = 2
     while parameters(high) < asked:
         high *= 2
-    enough = high // 2 + bisect_left(
-        range(high // 2, high), asked, key=parameters
-    )  # the first that has as many
+    # the first that has as many
+    enough = high // 2 + bisect_left(range(high // 2, high), asked, key=parameters)
     state = min(max(1, enough - 1), enough, key=lambda state: abs(parameters(state) - asked))
     return Size(width, state, parameters(state))

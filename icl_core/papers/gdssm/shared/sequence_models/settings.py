@@ -8,7 +8,8 @@ from icl_core.machine import device
 from icl_core.papers.gdssm.shared.settings import MODEL, REPEATS, TASK, TRAINING
 
 # tried with every model alike; the wider range in the plain form and with a bias
-RATES, WIDER_RATES = (1e-3, 3e-3, 1e-2), (1e-3, 3e-3, 1e-2, 3e-2)
+RATES = (1e-3, 3e-3, 1e-2)
+WIDER_RATES = (1e-3, 3e-3, 1e-2, 3e-2)
 UNDECIDED = 3e-3  # the rate where none of them has shown itself the best
 TOKENS = {"1-D": "1-D: [x y, next x], scalar labels", "N-D": "N-D: x, y, x, y, …, vector labels"}
 FORMS = {"authors": "as their authors build them", "plain": "plain, with equal parameters"}
@@ -130,15 +131,17 @@ class Setting:
                 f"heads must be at most the {self.hidden} hidden numbers, got {self.heads}"
             )
         if self.plain:
-            each, size = 40 * self.parameters**0.5 * (self.N + 8), self.parameters
+            each = 40 * self.parameters**0.5 * (self.N + 8)
+            size = self.parameters
         else:
             layers = max(self.layers, 2 * self.layers - 1) if self.dense else self.layers
-            each, size = 256 * self.hidden * layers + 40 * self.positions, self.width
+            each = 256 * self.hidden * layers + 40 * self.positions
+            size = self.width
         numbers = each * self.rows * max(self.batch, EVALUATED) * self.positions
-        what = (
+        sizes = (
             f"batch {self.batch}, N {self.N}, {'parameters' if self.plain else 'width'} {size:g}, "
         )
-        device.check_memory(int(4 * numbers) + BESIDE, f"{what}seeds {self.seeds}")
+        device.check_memory(int(4 * numbers) + BESIDE, f"{sizes}seeds {self.seeds}")
 
     @property
     def rows(self) -> int:
@@ -174,11 +177,11 @@ class Setting:
         return (self.f - 1) // 2 if self.curriculum else 0
 
     def active(self, step: int, steps: int) -> int:
-        """How many features are not zero at a step of so many: all f, but in the first quarter of
-        the steps of a curriculum, whose stages are equally long, first 2, then 4, 6, …, the even
-        numbers below f. With f of 1 or 2 there is no stage. (Garg et al. 2022 begin with 5 of 20
-        features and add one every 2,000 steps; they make prompts longer too, which is not done
-        here.)"""
+        """Return how many features are not zero at a step of so many: all f, but in the first
+        quarter of the steps of a curriculum, whose stages are equally long, first 2, then 4, 6, …,
+        the even numbers below f. With f of 1 or 2 there is no stage. (Garg et al. 2022 begin with 5
+        of 20 features and add one every 2,000 steps; they make prompts longer too, which is not
+        done here.)"""
         stage = 4 * step * self.curriculum_stages // steps  # of a quarter of the steps
         return 2 * (stage + 1) if stage < self.curriculum_stages else self.f
 

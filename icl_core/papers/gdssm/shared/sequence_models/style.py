@@ -7,7 +7,7 @@ from icl_core.papers.gdssm.shared.sequence_models import Model
 
 
 def marker(model: Model, size: int, **more: Any) -> dict[str, Any]:
-    """A model's dot."""
+    """Return a model's dot."""
     shade = colour(model.colour)
     return {
         "size": size,

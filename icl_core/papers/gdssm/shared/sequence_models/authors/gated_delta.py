@@ -2,13 +2,12 @@
 (Section 3.4, Figure 1, and their code), with several heads.
 
     u_t = s_t W_in,  n_t = u_t over its root mean square
-    q, k, v                silu of a causal convolution over 4 tokens of n W_Q, n W_K, n W_V; q and
-                           k of length 1
-    S_t = α_t S_{t-1} (I - β_t k_t k_t^T) + β_t v_t k_t^T,  o_t = S_t q_t              as in
-                                                            `plain.gated_delta`
-    u_t <- u_t + W_O [o_t over its root mean square * silu(n_t W_gate)]                a norm a head
-    u_t <- u_t + (silu(n_t W_g) * (n_t W_1)) W_2                                       three times
-                                                                                       as wide
+    q, k, v                silu of a causal convolution over 4 tokens of n W_Q, n W_K, n W_V;
+                           q and k of length 1
+    S_t = α_t S_{t-1} (I - β_t k_t k_t^T) + β_t v_t k_t^T,  o_t = S_t q_t
+                           as in `plain.gated_delta`
+    u_t <- u_t + W_O [o_t over its root mean square * silu(n_t W_gate)]     a norm for every head
+    u_t <- u_t + (silu(n_t W_g) * (n_t W_1)) W_2                            three times as wide
     answer_t = u_t W_out
 
 Values are twice as long as keys, as in the authors' code, and A and Δ begin as there: at A = 8 and
@@ -40,17 +39,18 @@ from icl_core.papers.gdssm.shared.sequence_models.initial_weights import (
 )
 from icl_core.papers.gdssm.shared.sequence_models.plain.gated_delta import MOST, STEPS, gates
 
-LONGER, WIDER = 2, 3  # values, times keys; the feed-forward layer, times the width (authors: 8/3)
+LONGER = 2  # values, times keys
+WIDER = 3  # the feed-forward layer, times the width (authors: 8/3)
 SLOW = ("log_A", "b_Δ")
 
 
 def state(shape: Shape) -> int:
-    """The size of a head's keys; its values are twice as long."""
+    """Return the size of a head's keys; its values are twice as long."""
     return shape.head
 
 
 def parameters(shape: Shape, generators: Generators) -> Parameters:
-    """Random parameters; Δ log-uniform on `STEPS`, A uniform up to `MOST`, both one a head."""
+    """Draw random parameters; Δ log-uniform on `STEPS`, A uniform up to `MOST`, both one a head."""
     return {
         **_layer(shape, generators),
         **parts.biases(shape, generators),
@@ -59,9 +59,11 @@ def parameters(shape: Shape, generators: Generators) -> Parameters:
 
 
 def _layer(shape: Shape, generators: Generators) -> Parameters:
-    """One block, with a read-in and a read-out."""
-    width, heads = shape.width, shape.heads
-    keys, values = heads * shape.head, heads * LONGER * shape.head
+    """Draw one block, with a read-in and a read-out."""
+    width = shape.width
+    heads = shape.heads
+    keys = heads * shape.head
+    values = heads * LONGER * shape.head
     low, high = map(math.log, STEPS)
     Δ = (low + uniform(generators, heads) * (high - low)).exp()
     sizes = {"Q": keys, "K": keys, "V": values}
@@ -87,8 +89,9 @@ def _layer(shape: Shape, generators: Generators) -> Parameters:
 def forward(
     p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = False
 ) -> Float[Tensor, "tasks R f"]:
-    """The answers at all tokens, or at the `last` one alone, for one seed's parameters."""
-    u, layers = parts.read_in(p, tokens), parts.layers_of(p)  # (tasks, T, width)
+    """Return the answers at all tokens, or at the `last` one alone, for one seed's parameters."""
+    u = parts.read_in(p, tokens)  # (tasks, T, width)
+    layers = parts.layers_of(p)
     for index, layer in enumerate(layers):
         u = _block(layer, u, parts.asked_of(last, index, len(layers)))
     return parts.read_out(p, u)
@@ -97,22 +100,18 @@ def forward(
 def _block(
     p: Parameters, u: Float[Tensor, "tasks T width"], asked: slice
 ) -> Float[Tensor, "tasks R width"]:
-    """What a block makes of all tokens, at those that are `asked`."""
+    """Return what a block makes of all tokens, at those that are `asked`."""
     n = normalised(p, u)
     mixed = [parts.convolved(n @ p[f"W_{name}"], p[f"convolution_{name}"]) for name in "QKV"]
-    heads = read(mixed, len(p["log_A"]))
-    q, k, v = (each.transpose(1, 2) for each in heads)  # (tasks, heads, T, m)
-    log_alpha, beta = (each.mT for each in gates(p, n))  # (tasks, heads, T)
-    return added(
-        p,
-        u[:, asked],
-        n[:, asked],
-        delta_rule.parallel(q[:, :, asked], k, v, log_alpha, beta).transpose(1, 2),
-    )
+    heads = read(mixed, len(p["log_A"]))  # (tasks, T, heads, m) each
+    q, k, v = (tensor.transpose(1, 2) for tensor in heads)  # (tasks, heads, T, m)
+    log_alpha, beta = (gate.mT for gate in gates(p, n))  # (tasks, heads, T)
+    o = delta_rule.parallel(q[:, :, asked], k, v, log_alpha, beta)  # (tasks, heads, R, 2 m)
+    return added(p, u[:, asked], n[:, asked], o.transpose(1, 2))
 
 
 def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
-    """The same, one token after the other: each block remembers what it needs."""
+    """Return the same, one token after the other: each block remembers what it needs."""
     blocks = [_steps(layer, len(tokens)) for layer in parts.layers_of(p)]
     answers = []
     for s in tokens.unbind(1):  # (tasks, f)
@@ -124,8 +123,10 @@ def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "t
 
 
 def _steps(p: Parameters, tasks: int) -> parts.Step:
-    """A block token by token: remembered are S and the inputs of the convolutions."""
-    heads, sizes = len(p["log_A"]), {name: p[f"W_{name}"].shape[-1] for name in "QKV"}
+    """Return a block as a step from token to token, which remembers S and the inputs of the
+    convolutions."""
+    heads = len(p["log_A"])
+    sizes = {name: p[f"W_{name}"].shape[-1] for name in "QKV"}
     new = p["W_Q"].new_zeros
     recent = {name: new(tasks, CONVOLVED, size) for name, size in sizes.items()}
     S = new(tasks, heads, sizes["V"] // heads, sizes["K"] // heads)
@@ -143,17 +144,17 @@ def _steps(p: Parameters, tasks: int) -> parts.Step:
 
 
 def read(mixed: list[Tensor], heads: int) -> tuple[Tensor, Tensor, Tensor]:
-    """The heads of what the three convolutions give, (*rest, heads, m) each: queries and keys of
-    length 1, and values."""
-    q, k, v = (parts.split(silu(each), heads) for each in mixed)
+    """Return the heads of what the three convolutions give, (*rest, heads, m) each: queries and
+    keys of length 1, and values."""
+    q, k, v = (parts.split(silu(tensor), heads) for tensor in mixed)
     return delta_rule.unit(q), delta_rule.unit(k), v
 
 
 def added(
     p: Parameters, u: Hidden, n: Hidden, o: Float[Tensor, "*rest heads n"]
 ) -> Float[Tensor, "*rest width"]:
-    """The token with what is read from the state, normalised a head and gated, and with what the
-    feed-forward layer makes of both."""
+    """Return the token with what is read from the state, normalised a head and gated, and with what
+    the feed-forward layer makes of both."""
     if "norm_o" in p:
         o = o * (o.square().mean(-1, keepdim=True) + EPSILON).rsqrt() * p["norm_o"]
     u = u + (o.flatten(-2) * silu(n @ p["W_gate"])) @ p["W_O"]  # (*rest, width)

@@ -2,12 +2,12 @@
 local attention, each followed by a gated feed-forward layer. Read "one layer" as one such group:
 Griffin is not Griffin with less.
 
-    recurrent block     u <- u + (RG-LRU(convolution of n W_x) * gelu(n W_gate)) W_y      n: u over
-                        its root mean square
-    local attention     u <- u + softmax(q k / sqrt m + bias of the distance) v W_O       over all
-                        tokens so far
-    feed-forward        u <- u + (gelu(n W_g) * (n W_1)) W_2                              three
-                        times as wide (2.2)
+    recurrent block     u <- u + (RG-LRU(convolution of n W_x) * gelu(n W_gate)) W_y
+                        n: u over its root mean square
+    local attention     u <- u + softmax(q k / sqrt m + bias of the distance) v W_O
+                        over all tokens so far
+    feed-forward        u <- u + (gelu(n W_g) * (n W_1)) W_2
+                        three times as wide (2.2)
 
 The recurrence, as in `plain.griffin`, is 4/3 as wide as u (2.3), sigmoid(Λ)^8 uniform on [.9, .999]
 (2.4). Attention has several heads with one key and value (2.3: multi-query). Its window is 1,024
@@ -38,12 +38,12 @@ SLOW = ("recurrent.Λ",)
 
 
 def state(shape: parts.Shape) -> int:
-    """Channels of each recurrence."""
+    """Return the number of channels of each recurrence."""
     return math.ceil(4 * shape.width / 3)
 
 
 def parameters(shape: parts.Shape, generators: Generators) -> Parameters:
-    """Random parameters of the three blocks of a group and of their feed-forward layers."""
+    """Draw random parameters of the three blocks of a group and of their feed-forward layers."""
     return {
         **parts.in_and_out(shape, generators),
         **_group(shape, generators),
@@ -53,6 +53,7 @@ def parameters(shape: parts.Shape, generators: Generators) -> Parameters:
 
 
 def _group(shape: parts.Shape, generators: Generators) -> Parameters:
+    """Draw the blocks of one group, and their feed-forward layers."""
     return {
         **parts.named("recurrent", _recurrent(shape, generators, 2)),
         **parts.named("attention", _attention(shape, generators, 1)),
@@ -61,14 +62,15 @@ def _group(shape: parts.Shape, generators: Generators) -> Parameters:
 
 
 def _recurrent(shape: parts.Shape, generators: Generators, blocks: int) -> Parameters:
-    width, d = shape.width, state(shape)
+    """Draw recurrent blocks, (seeds, blocks, ...) each."""
+    width = shape.width
+    d = state(shape)
     decay = 0.9 + 0.099 * uniform(generators, blocks, d)
     return parts.norm(shape, generators, blocks) | {
         "W_x": parts.stack(generators, blocks, width, d),
         "W_gate": parts.stack(generators, blocks, width, d),
-        "convolution": parts.stack(
-            generators, blocks, CONVOLVED, d
-        ),  # the newest token is the last row
+        # of the convolution's rows the last is that of the newest token
+        "convolution": parts.stack(generators, blocks, CONVOLVED, d),
         "b_convolution": torch.zeros_like(decay),
         "W_a": parts.stack(generators, blocks, d, d),
         "b_a": torch.zeros_like(decay),
@@ -80,14 +82,16 @@ def _recurrent(shape: parts.Shape, generators: Generators, blocks: int) -> Param
 
 
 def _attention(shape: parts.Shape, generators: Generators, blocks: int) -> Parameters:
-    width, heads, m = shape.width, shape.heads, shape.head
+    """Draw blocks of local attention, (seeds, blocks, ...) each."""
+    width = shape.width
+    heads = shape.heads
+    m = shape.head
     return parts.norm(shape, generators, blocks) | {
         "W_Q": parts.stack(generators, blocks, width, heads * m),
         "W_K": parts.stack(generators, blocks, width, m),
         "W_V": parts.stack(generators, blocks, width, m),
-        "bias": parts.filled(
-            generators, 0.0, blocks, heads, shape.positions
-        ),  # of the distance: the newest last
+        # of the distance: the newest token's is the last
+        "bias": parts.filled(generators, 0.0, blocks, heads, shape.positions),
         "W_O": parts.stack(generators, blocks, heads * m, width),
     }
 
@@ -95,8 +99,9 @@ def _attention(shape: parts.Shape, generators: Generators, blocks: int) -> Param
 def forward(
     p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = False
 ) -> Float[Tensor, "tasks R f"]:
-    """The answers at all tokens, or at the `last` one alone, for one seed's parameters."""
-    u, groups = parts.read_in(p, tokens), parts.layers_of(p)  # (tasks, T, width)
+    """Return the answers at all tokens, or at the `last` one alone, for one seed's parameters."""
+    u = parts.read_in(p, tokens)  # (tasks, T, width)
+    groups = parts.layers_of(p)
     for index, group in enumerate(groups):
         u = _grouped(group, u, parts.asked_of(last, index, len(groups)))
     return parts.read_out(p, u)  # (tasks, T, f)
@@ -105,7 +110,7 @@ def forward(
 def _grouped(
     p: Parameters, u: Float[Tensor, "tasks T width"], asked: slice
 ) -> Float[Tensor, "tasks R width"]:
-    """What a group makes of all tokens, at those that are `asked`."""
+    """Return what a group makes of all tokens, at those that are `asked`."""
     for place, (kind, index) in enumerate(PATTERN):
         if kind == "recurrent":
             u = u + recurrent(parts.block_parameters(p, kind, index), u)
@@ -116,7 +121,7 @@ def _grouped(
 
 
 def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
-    """The same, one token after the other; every block remembers what it needs."""
+    """Return the same, one token after the other; every block remembers what it needs."""
     groups = [_steps(group, len(tokens)) for group in parts.layers_of(p)]
     answers = []
     for s in tokens.unbind(1):  # (tasks, f)
@@ -128,7 +133,7 @@ def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "t
 
 
 def _steps(p: Parameters, tasks: int) -> Step:
-    """A group token by token."""
+    """Return a group as a step from token to token."""
     of_kind = {"recurrent": recurrent_steps, "attention": attention_steps}
     blocks = [
         of_kind[kind](parts.block_parameters(p, kind, index), tasks) for kind, index in PATTERN
@@ -144,18 +149,17 @@ def _steps(p: Parameters, tasks: int) -> Step:
 
 
 def recurrent(p: Parameters, u: Float[Tensor, "tasks T width"]) -> Float[Tensor, "tasks T width"]:
-    """What a recurrent block adds to all tokens."""
+    """Return what a recurrent block adds to all tokens."""
     n = parts.normalised(p, u)
     a, b = gated(p, parts.convolved(n @ p["W_x"], p["convolution"]) + p["b_convolution"])
     return (associative_scan(a, b) * gelu(n @ p["W_gate"])) @ p["W_y"]
 
 
 def recurrent_steps(p: Parameters, tasks: int) -> Step:
-    """The same token by token: remembered are z and the inputs of the convolution."""
-    z, recent = (
-        p["Λ"].new_zeros(tasks, len(p["Λ"])),
-        p["Λ"].new_zeros(tasks, CONVOLVED, len(p["Λ"])),
-    )
+    """Return the same as a step from token to token, which remembers z and the inputs of the
+    convolution."""
+    z = p["Λ"].new_zeros(tasks, len(p["Λ"]))
+    recent = p["Λ"].new_zeros(tasks, CONVOLVED, len(p["Λ"]))
 
     def step(u: Tensor) -> Tensor:
         nonlocal z, recent
@@ -171,25 +175,23 @@ def recurrent_steps(p: Parameters, tasks: int) -> Step:
 def local(
     p: Parameters, u: Float[Tensor, "tasks T width"], asked: slice
 ) -> Float[Tensor, "tasks R width"]:
-    """What local attention adds to the tokens that are `asked`."""
-    n, T = parts.normalised(p, u), u.shape[1]
-    q, k, v = (
-        parts.split(n[:, asked] @ p["W_Q"], len(p["bias"])),
-        n @ p["W_K"],
-        n @ p["W_V"],
-    )  # (tasks, R, H, m), (tasks, T, m)
-    back = torch.arange(T, device=u.device)[asked, None] - torch.arange(
-        T, device=u.device
-    )  # (R, T): tokens back
+    """Return what local attention adds to the tokens that are `asked`."""
+    n = parts.normalised(p, u)
+    T = u.shape[1]
+    q = parts.split(n[:, asked] @ p["W_Q"], len(p["bias"]))  # (tasks, R, H, m)
+    k = n @ p["W_K"]  # (tasks, T, m)
+    v = n @ p["W_V"]  # (tasks, T, m)
+    place = torch.arange(T, device=u.device)
+    back = place[asked, None] - place  # (R, T): how many tokens back
     bias = p["bias"][:, -1 - back.clamp_min(0)].movedim(0, 1)  # (R, H, T)
-    scores = q @ k[:, None].mT / math.sqrt(k.shape[-1]) + bias.masked_fill(
-        back[:, None] < 0, -torch.inf
-    )
+    bias = bias.masked_fill(back[:, None] < 0, -torch.inf)
+    scores = q @ k[:, None].mT / math.sqrt(k.shape[-1]) + bias  # (tasks, R, H, T)
     return (scores.softmax(-1) @ v[:, None]).flatten(-2) @ p["W_O"]
 
 
 def attention_steps(p: Parameters, tasks: int) -> Step:
-    """The same token by token: remembered are all keys and values, up to T of (tasks, m)."""
+    """Return the same as a step from token to token, which remembers all keys and values, up to T
+    of (tasks, m)."""
     keys: list[Tensor] = []
     values: list[Tensor] = []
 
@@ -197,17 +199,17 @@ def attention_steps(p: Parameters, tasks: int) -> Step:
         n = parts.normalised(p, u)
         keys.append(n @ p["W_K"])
         values.append(n @ p["W_V"])
-        k, v = torch.stack(keys, 1), torch.stack(values, 1)  # (tasks, t, m)
-        scores = (
-            parts.split(n @ p["W_Q"], len(p["bias"])) @ k.mT / math.sqrt(k.shape[-1])
-            + p["bias"][:, -len(keys) :]
-        )  # (tasks, H, t)
+        k = torch.stack(keys, 1)  # (tasks, t, m)
+        v = torch.stack(values, 1)
+        q = parts.split(n @ p["W_Q"], len(p["bias"]))  # (tasks, H, m)
+        bias = p["bias"][:, -len(keys) :]  # (H, t)
+        scores = q @ k.mT / math.sqrt(k.shape[-1]) + bias  # (tasks, H, t)
         return (scores.softmax(-1) @ v).flatten(-2) @ p["W_O"]
 
     return step
 
 
 def feed_forward(p: Parameters, u: parts.Hidden) -> parts.Hidden:
-    """What the gated feed-forward layer adds (GeGLU)."""
+    """Return what the gated feed-forward layer adds (GeGLU)."""
     n = parts.normalised(p, u)
     return (gelu(n @ p["W_g"]) * (n @ p["W_1"])) @ p["W_2"]

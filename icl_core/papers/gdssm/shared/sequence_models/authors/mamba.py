@@ -2,10 +2,10 @@
 their code).
 
     u_t = s_t W_in,  n_t = u_t over its root mean square
-    x_t, g_t = n_t W_x, n_t W_gate                                     twice as wide
+    x_t, g_t = n_t W_x, n_t W_gate                          twice as wide
     x_t <- silu(causal convolution of x over 4 tokens + bias)
-    Z_t = exp(Δ_t A) * Z_{t-1} + (Δ_t * x_t) B_t^T                     as in `plain.mamba`; a state
-                                                                       of 16 a channel
+    Z_t = exp(Δ_t A) * Z_{t-1} + (Δ_t * x_t) B_t^T          as in `plain.mamba`; a state of 16 for
+                                                            every channel
     answer_t = (u_t + ((Z_t C_t + D * x_t) * silu(g_t)) W_y) W_out
 
 A begins at -(1..16), D at 1, the bias of Δ so that Δ is log-uniform: the authors' on [.001, .1],
@@ -47,12 +47,12 @@ SLOW = ("log_A", "D", "b_Δ")
 
 
 def state(shape: Shape) -> int:
-    """Numbers a channel, whatever the width."""
+    """Return the numbers of a channel's state, whatever the width."""
     return STATE
 
 
 def parameters(shape: Shape, generators: Generators) -> Parameters:
-    """Random parameters; those of the convolution and of W_up as in the authors' code."""
+    """Draw random parameters; those of the convolution and of W_up as in the authors' code."""
     return {
         **_layer(shape, generators),
         **parts.biases(shape, generators),
@@ -61,8 +61,9 @@ def parameters(shape: Shape, generators: Generators) -> Parameters:
 
 
 def _layer(shape: Shape, generators: Generators) -> Parameters:
-    """One block, with a read-in and a read-out."""
-    d, rank = EXPANSION * shape.width, math.ceil(shape.width / 16)
+    """Draw one block, with a read-in and a read-out."""
+    d = EXPANSION * shape.width
+    rank = math.ceil(shape.width / 16)
     Δ = (uniform(generators, d) - 1).mul(math.log(shape.positions)).exp()
     return {
         **plain.parameters(shape.features, shape.width, STATE, generators),
@@ -77,7 +78,8 @@ def forward(
     p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = False
 ) -> Float[Tensor, "tasks R f"]:
     """Return the answers at all tokens, or at the `last` one alone, whose state is all it needs."""
-    u, layers = parts.read_in(p, tokens), parts.layers_of(p)  # (tasks, T, width)
+    u = parts.read_in(p, tokens)  # (tasks, T, width)
+    layers = parts.layers_of(p)
     for index, layer in enumerate(layers):
         u = _block(layer, u, last and index == len(layers) - 1)
     return parts.read_out(p, u)
@@ -86,7 +88,7 @@ def forward(
 def _block(
     p: Parameters, u: Float[Tensor, "tasks T width"], last: bool
 ) -> Float[Tensor, "tasks R width"]:
-    """What a block makes of all tokens, at all of them or at the last one."""
+    """Return what a block makes of all tokens, at all of them or at the last one."""
     n = normalised(p, u)
     x = silu(parts.convolved(n @ p["W_x"], p["convolution"]) + p["b_convolution"])  # (tasks, T, d)
     if last:
@@ -96,7 +98,7 @@ def _block(
 
 
 def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
-    """The same, one token after the other: each block remembers what it needs."""
+    """Return the same, one token after the other: each block remembers what it needs."""
     blocks = [_steps(layer, len(tokens)) for layer in parts.layers_of(p)]
     answers = []
     for s in tokens.unbind(1):  # (tasks, f)
@@ -108,9 +110,11 @@ def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "t
 
 
 def _steps(p: Parameters, tasks: int) -> parts.Step:
-    """A block token by token: remembered are Z and the last inputs of the convolution."""
+    """Return a block as a step from token to token, which remembers Z and the last inputs of the
+    convolution."""
     d, size = p["log_A"].shape
-    Z, recent = p["log_A"].new_zeros(tasks, d, size), p["log_A"].new_zeros(tasks, CONVOLVED, d)
+    Z = p["log_A"].new_zeros(tasks, d, size)
+    recent = p["log_A"].new_zeros(tasks, CONVOLVED, d)
 
     def step(u: Tensor) -> Tensor:
         nonlocal Z, recent
@@ -125,26 +129,24 @@ def _steps(p: Parameters, tasks: int) -> parts.Step:
 
 
 def read(Z: State, C: Reader) -> Channel:
-    """Z C of every channel; many tiny matrix products would be slower."""
+    """Return Z C of every channel; many tiny matrix products would be slower."""
     return (Z * C[..., None, :]).sum(-1)
 
 
 def at_the_end(p: Parameters, x: Float[Tensor, "tasks T d"]) -> Float[Tensor, "tasks one d"]:
-    """What the last token reads, without the states before: each token's drive, decayed by all
-    steps after it, of which a diagonal A needs but the sum."""
+    """Return what the last token reads, without the states before: each token's drive, decayed by
+    all steps after it, of which a diagonal A needs but the sum."""
     Δ = softplus(x @ p["W_down"] @ p["W_up"] + p["b_Δ"])  # (tasks, T, d)
-    after = (
-        Δ.flip(1).cumsum(1).flip(1)[:, 1:]
-    )  # (tasks, T - 1, d): the steps from the next token on
+    after = Δ.flip(1).cumsum(1).flip(1)[:, 1:]  # (tasks, T - 1, d): steps from the next token on
     after = torch.cat([after, torch.zeros_like(Δ[:, :1])], 1)  # (tasks, T, d)
-    kept = (-after[..., None] * p["log_A"].exp()).exp()  # (tasks, T, d, state)
-    met = (x @ p["W_B"]) * (x[:, -1:] @ p["W_C"])  # (tasks, T, state)
-    return ((kept * met[:, :, None]).sum(-1) * Δ * x).sum(1, keepdim=True)
+    decays = (-after[..., None] * p["log_A"].exp()).exp()  # (tasks, T, d, state)
+    products = (x @ p["W_B"]) * (x[:, -1:] @ p["W_C"])  # (tasks, T, state)
+    return ((decays * products[:, :, None]).sum(-1) * Δ * x).sum(1, keepdim=True)
 
 
 def added(
     p: Parameters, u: Hidden, n: Hidden, x: Channel, y: Channel
 ) -> Float[Tensor, "*rest width"]:
-    """The token with what is read from the state, `y`, gated."""
+    """Return the token with what is read from the state, `y`, gated."""
     y = y + p["D"] * x  # (*rest, d)
     return u + (y * silu(n @ p["W_gate"])) @ p["W_y"]

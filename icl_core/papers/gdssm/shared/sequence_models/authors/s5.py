@@ -41,13 +41,13 @@ WHOLE_EPSILON = 1e-5  # as flax's BatchNorm, which the authors' code calls
 
 
 def state(shape: Shape) -> int:
-    """Conjugate pairs: as many as the width, so that the state is twice as large (authors: once to
-    twice)."""
+    """Return the number of conjugate pairs: as many as the width, so that the state is twice as
+    large (authors: once to twice)."""
     return shape.width
 
 
 def parameters(shape: Shape, generators: Generators) -> Parameters:
-    """Random parameters, Δ log-uniform on [1/T, 1]."""
+    """Draw random parameters, Δ log-uniform on [1/T, 1]."""
     return {
         **_layer(shape, generators),
         **parts.biases(shape, generators),
@@ -56,12 +56,12 @@ def parameters(shape: Shape, generators: Generators) -> Parameters:
 
 
 def _layer(shape: Shape, generators: Generators) -> Parameters:
-    """One layer, with a read-in and a read-out."""
+    """Draw one layer, with a read-in and a read-out."""
     pairs = state(shape)
     norm = parts.norm(shape, generators, shift=True)
     return {
         **plain.parameters(shape.features, shape.width, pairs, generators),
-        **({f"whole_{name}": each for name, each in norm.items()} if shape.whole else norm),
+        **({f"whole_{name}": tensor for name, tensor in norm.items()} if shape.whole else norm),
         "log_step": (uniform(generators, pairs) - 1) * math.log(shape.positions),
         "b_g": parts.filled(generators, 0.0, shape.width),
     }
@@ -70,8 +70,9 @@ def _layer(shape: Shape, generators: Generators) -> Parameters:
 def forward(
     p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = False
 ) -> Float[Tensor, "tasks R f"]:
-    """The answers at all tokens, or at the `last` one alone, for one seed's parameters."""
-    u, layers = parts.read_in(p, tokens), parts.layers_of(p)  # (tasks, T, width)
+    """Return the answers at all tokens, or at the `last` one alone, for one seed's parameters."""
+    u = parts.read_in(p, tokens)  # (tasks, T, width)
+    layers = parts.layers_of(p)
     for index, layer in enumerate(layers):
         A, B = discretised(layer)
         n = seen(layer, u)
@@ -83,13 +84,14 @@ def forward(
 
 
 def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
-    """The same, one token after the other, layer by layer, since a norm over all tasks and tokens
-    asks for all of them: all that a layer remembers is z."""
+    """Return the same, one token after the other, layer by layer, since a norm over all tasks and
+    tokens asks for all of them: all that a layer remembers is z."""
     u = parts.read_in(p, tokens)  # (tasks, T, width)
     for layer in parts.layers_of(p):
         A, B = discretised(layer)
         n = seen(layer, u)
-        z, steps = A.new_zeros(tokens.shape[0], len(A)), []
+        z = A.new_zeros(tokens.shape[0], len(A))
+        steps = []
         for u_t, n_t in zip(u.unbind(1), n.unbind(1), strict=True):
             z = A * z + n_t.to(B.dtype) @ B.T  # (tasks, state)
             steps.append(added(layer, u_t, n_t, z))
@@ -98,8 +100,8 @@ def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "t
 
 
 def seen(p: Parameters, u: Float[Tensor, "tasks T width"]) -> Float[Tensor, "tasks T width"]:
-    """What the recurrence reads: the layer norm of each token, or the norm of each hidden number
-    over all tasks and tokens."""
+    """Return what the recurrence reads: the layer norm of each token, or the norm of each hidden
+    number over all tasks and tokens."""
     if "whole_norm" not in p:
         return normalised(p, u)
     centred = u - u.mean((0, 1))
@@ -110,7 +112,7 @@ def seen(p: Parameters, u: Float[Tensor, "tasks T width"]) -> Float[Tensor, "tas
 def added(
     p: Parameters, u: Hidden, n: Hidden, z: Complex[Tensor, "*rest state"]
 ) -> Float[Tensor, "*rest width"]:
-    """The token with what is read from the state, gated."""
+    """Return the token with what is read from the state, gated."""
     real, imaginary = p["C"]
     v = gelu(2 * (z.real @ real.T - z.imag @ imaginary.T) + p["D"] * n)  # (*rest, width)
     return u + v * (v @ p["W_g"] + p["b_g"]).sigmoid()

@@ -3,8 +3,8 @@ norm, no gate.
 
     u_t = s_t W_in;  q, k, v = u W_Q, u W_K, u W_V, q and k of length 1
     S_t = α_t S_{t-1} (I - β_t k_t k_t^T) + β_t v_t k_t^T
-    answer_t = (u_t + W_O S_t q_t) W_out          α_t = exp(-A softplus(u_t W_a + b_Δ)),  β_t =
-                                                  sigmoid(u_t W_b)
+    answer_t = (u_t + W_O S_t q_t) W_out
+    α_t = exp(-A softplus(u_t W_a + b_Δ)),  β_t = sigmoid(u_t W_b)
 
 Of all models here its state is the nearest relative of one that accumulates a gradient.
 """
@@ -22,14 +22,12 @@ from icl_core.papers.gdssm.shared.sequence_models.initial_weights import (
     uniform,
 )
 
-STEPS, MOST = (
-    (1e-3, 1e-1),
-    16.0,
-)  # Δ at the start, between these; A at most, as in the authors' code
+STEPS = (1e-3, 1e-1)  # Δ at the start, between these
+MOST = 16.0  # A at most, as in the authors' code
 
 
 def parameters(features: int, width: int, state: int, generators: Generators) -> Parameters:
-    """Random parameters; Δ log-uniform on `STEPS`, A uniform up to `MOST`."""
+    """Draw random parameters; Δ log-uniform on `STEPS`, A uniform up to `MOST`."""
     Δ = STEPS[0] * (STEPS[1] / STEPS[0]) ** uniform(generators, 1)
     return {
         "W_in": matrix(generators, features, width),
@@ -46,27 +44,28 @@ def parameters(features: int, width: int, state: int, generators: Generators) ->
 
 
 def gates(p: Parameters, u: Float[Tensor, "*rest width"]) -> tuple[Tensor, Tensor]:
-    """log α and β of each head, (*rest, heads)."""
+    """Return log α and β of each head, (*rest, heads)."""
     return -p["log_A"].exp() * softplus(u @ p["W_a"] + p["b_Δ"]), (u @ p["W_b"]).sigmoid()
 
 
 def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
-    """The answers at all tokens, for one seed's parameters."""
+    """Return the answers at all tokens, for one seed's parameters."""
     u = tokens @ p["W_in"]  # (tasks, T, width)
     q, k, v = (u @ p[name] for name in ("W_Q", "W_K", "W_V"))  # (tasks, T, state)
-    log_alpha, beta = (each[..., 0] for each in gates(p, u))  # (tasks, T)
+    log_alpha, beta = (gate[..., 0] for gate in gates(p, u))  # (tasks, T)
     read = delta_rule.parallel(delta_rule.unit(q), delta_rule.unit(k), v, log_alpha, beta)
     return (u + read @ p["W_O"]) @ p["W_out"]  # (tasks, T, f)
 
 
 def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
-    """The same, one token after the other: what is remembered is S."""
+    """Return the same, one token after the other: what is remembered is S."""
     size = p["W_Q"].shape[-1]
-    S, answers = tokens.new_zeros(len(tokens), size, size), []
+    S = tokens.new_zeros(len(tokens), size, size)
+    answers = []
     for s in tokens.unbind(1):  # (tasks, f)
         u = s @ p["W_in"]  # (tasks, width)
         q, k, v = (u @ p[name] for name in ("W_Q", "W_K", "W_V"))
-        log_alpha, beta = (each[..., 0] for each in gates(p, u))
+        log_alpha, beta = (gate[..., 0] for gate in gates(p, u))
         S, read = delta_rule.step(S, delta_rule.unit(q), delta_rule.unit(k), v, log_alpha, beta)
         answers.append((u + read @ p["W_O"]) @ p["W_out"])
     return torch.stack(answers, 1)

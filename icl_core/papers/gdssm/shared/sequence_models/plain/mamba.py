@@ -4,10 +4,11 @@
     u_t = s_t W_in
     x_t, g_t = u_t W_x, u_t W_gate                             twice as wide as u
     x_t <- silu(causal convolution of x over 4 tokens)
-    Δ_t = softplus(x_t W_down W_up + b_Δ),  B_t = x_t W_B,  C_t = x_t W_C      what depends on the
-                                            token (Algorithm 2)
-    Z_t = exp(Δ_t A) * Z_{t-1} + (Δ_t * x_t) B_t^T             a state a channel; A diagonal, real,
-                                                               negative
+    Δ_t = softplus(x_t W_down W_up + b_Δ),  B_t = x_t W_B,  C_t = x_t W_C
+                                                               what depends on the token
+                                                               (Algorithm 2)
+    Z_t = exp(Δ_t A) * Z_{t-1} + (Δ_t * x_t) B_t^T             a state for every channel; A
+                                                               diagonal, real, negative
     y_t = Z_t C_t + D * x_t
     answer_t = (u_t + (y_t * silu(g_t)) W_y) W_out
 
@@ -30,20 +31,24 @@ from icl_core.papers.gdssm.shared.sequence_models.initial_weights import (
 )
 from icl_core.papers.gdssm.shared.sequence_models.scan import associative_scan
 
-EXPANSION, CONVOLVED = 2, 4  # channels a width, tokens of the convolution: the paper's
+# both the paper's
+EXPANSION = 2  # channels, times the width
+CONVOLVED = 4  # tokens of the convolution
 STEPS = (1e-3, 1e-1)  # Δ at the start, between these (3.6)
 
 
 def parameters(features: int, width: int, state: int, generators: Generators) -> Parameters:
-    """Random parameters; A_n = -n (S4D-Real, 3.6), Δ log-uniform on `STEPS`."""
-    d, rank, seeds = EXPANSION * width, math.ceil(width / 16), len(generators)
+    """Draw random parameters; A_n = -n (S4D-Real, 3.6), Δ log-uniform on `STEPS`."""
+    d = EXPANSION * width
+    rank = math.ceil(width / 16)
+    seeds = len(generators)
     Δ = STEPS[0] * (STEPS[1] / STEPS[0]) ** uniform(generators, d)
     return {
         "W_in": matrix(generators, features, width),
         "W_x": matrix(generators, width, d),
         "W_gate": matrix(generators, width, d),
-        "convolution": (2 * uniform(generators, CONVOLVED, d) - 1)
-        * CONVOLVED**-0.5,  # the newest token: the last row
+        # of the convolution's rows the last is that of the newest token
+        "convolution": (2 * uniform(generators, CONVOLVED, d) - 1) * CONVOLVED**-0.5,
         "b_convolution": torch.zeros(seeds, d),
         "W_down": matrix(generators, d, rank),
         "W_up": matrix(generators, rank, d),
@@ -58,22 +63,23 @@ def parameters(features: int, width: int, state: int, generators: Generators) ->
 
 
 def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
-    """The answers at all tokens, for one seed's parameters."""
+    """Return the answers at all tokens, for one seed's parameters."""
     T = tokens.shape[1]
     u = tokens @ p["W_in"]  # (tasks, T, width)
     x = pad(u @ p["W_x"], (0, 0, CONVOLVED - 1, 0))  # (tasks, T + 3, d)
-    x = silu(
-        sum(x[:, i : i + T] * row for i, row in enumerate(p["convolution"])) + p["b_convolution"]
-    )  # (tasks, T, d)
+    convolved = sum(x[:, i : i + T] * row for i, row in enumerate(p["convolution"]))
+    x = silu(convolved + p["b_convolution"])  # (tasks, T, d)
     a, b, C = selected(p, x)  # a, b: (tasks, T, d, state)
     return answer(p, u, x, associative_scan(a, b), C)
 
 
 def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
-    """The same, one token after the other: what is remembered is Z and the last inputs of the
-    convolution."""
-    tasks, (d, state) = tokens.shape[0], p["log_A"].shape
-    Z, recent = tokens.new_zeros(tasks, d, state), tokens.new_zeros(tasks, CONVOLVED, d)
+    """Return the same, one token after the other: what is remembered is Z and the last inputs of
+    the convolution."""
+    tasks = tokens.shape[0]
+    d, state = p["log_A"].shape
+    Z = tokens.new_zeros(tasks, d, state)
+    recent = tokens.new_zeros(tasks, CONVOLVED, d)
     answers = []
     for s in tokens.unbind(1):  # (tasks, f)
         u = s @ p["W_in"]  # (tasks, width)
@@ -91,22 +97,20 @@ Reader = Float[Tensor, "*rest state"]
 
 
 def selected(p: Parameters, x: Channel) -> tuple[State, State, Reader]:
-    """Decay and drive of the recurrence and what reads it, as the token selects them: Z = a * Z +
-    b, y = Z C."""
+    """Return decay and drive of the recurrence and what reads it, as the token selects them: Z = a
+    * Z + b, y = Z C."""
     Δ = softplus(x @ p["W_down"] @ p["W_up"] + p["b_Δ"])  # (*rest, d)
     a = (-Δ[..., None] * p["log_A"].exp()).exp()  # (*rest, d, state)
-    b = (Δ * x)[..., None] * (x @ p["W_B"])[
-        ..., None, :
-    ]  # (*rest, d, state): Euler's step, as the paper's code takes
+    # (*rest, d, state): Euler's step, as the paper's code takes
+    b = (Δ * x)[..., None] * (x @ p["W_B"])[..., None, :]
     return a, b, x @ p["W_C"]
 
 
 def answer(
     p: Parameters, u: Float[Tensor, "*rest width"], x: Channel, Z: State, C: Reader
 ) -> Float[Tensor, "*rest f"]:
-    """What is read from the state, gated and added to the token."""
-    y = (Z * C[..., None, :]).sum(-1) + p[
-        "D"
-    ] * x  # (*rest, d); many tiny matrix products would be slower
+    """Return what is read from the state, gated and added to the token."""
+    # (*rest, d); many tiny matrix products would be slower
+    y = (Z * C[..., None, :]).sum(-1) + p["D"] * x
     y = y * silu(u @ p["W_gate"])
     return (u + y @ p["W_y"]) @ p["W_out"]  # (*rest, f)

@@ -2,8 +2,8 @@
 any layers.
 
     u_t = s_t W_in + p_t
-    u_t <- u_t + W_O sum_s softmax_s(q_t . k_s / sqrt m) v_s, s <= t      for each layer; q, k, v =
-                                                                          u W_Q, u W_K, u W_V
+    u_t <- u_t + W_O sum_s softmax_s(q_t . k_s / sqrt m) v_s, s <= t
+                               for each layer; q, k, v = u W_Q, u W_K, u W_V
     answer_t = u_t W_out
 
 A layer has one head. It differs from `linear_transformer` in the softmax alone, and so has no state
@@ -23,14 +23,14 @@ from icl_core.papers.gdssm.shared.sequence_models.plain.linear_transformer impor
 def parameters(
     features: int, width: int, state: int, generators: Generators, layers: int, length: int
 ) -> Parameters:
-    """Random parameters for sequences of up to `length` tokens."""
+    """Draw random parameters for sequences of up to `length` tokens."""
     return drawn(
         features, width, state, generators, layers, length, keys=width**-0.5, out=state**-0.5
     )
 
 
 def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
-    """The answers at all tokens, for one seed's parameters."""
+    """Return the answers at all tokens, for one seed's parameters."""
     T = tokens.shape[1]
     u = tokens @ p["W_in"] + p["P"][:T]  # (tasks, T, width)
     future = torch.ones(T, T, dtype=torch.bool, device=u.device).triu(1)
@@ -43,7 +43,8 @@ def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, 
 
 
 def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
-    """The same, one token after the other, with a cache of keys and values for each layer."""
+    """Return the same, one token after the other, with a cache of keys and values for each
+    layer."""
     layers = len(p["W_Q"])
     keys: list[list[Tensor]] = [[] for _ in range(layers)]
     values: list[list[Tensor]] = [[] for _ in range(layers)]
@@ -54,10 +55,9 @@ def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "t
             q, k, v = (u @ p[name][layer] for name in ("W_Q", "W_K", "W_V"))
             keys[layer].append(k)
             values[layer].append(v)
-            scores = torch.einsum("nm,tnm->nt", q, torch.stack(keys[layer])) / math.sqrt(
-                q.shape[-1]
-            )
-            mixed = torch.einsum("nt,tnm->nm", scores.softmax(-1), torch.stack(values[layer]))
+            scores = torch.einsum("nm,tnm->nt", q, torch.stack(keys[layer]))  # (tasks, t)
+            attention = (scores / math.sqrt(q.shape[-1])).softmax(-1)
+            mixed = torch.einsum("nt,tnm->nm", attention, torch.stack(values[layer]))
             u = u + mixed @ p["W_O"][layer]
         answers.append(u @ p["W_out"])
     return torch.stack(answers, 1)
