@@ -10,7 +10,7 @@ LEAST = 1e-3  # the lower end of the axis
 SHOWN = {
     "sum": ("one step", "gradient descent", "dash"),
     "delta": ("delta rule", "layer 2", "solid"),
-    "cg": ("conjugate gradient", "conjugate gradient", "solid"),
+    "recursive": ("least squares", "layer 6", "solid"),
     "bayes": ("Bayes", "floor", "dot"),
 }
 

@@ -23,7 +23,7 @@ Matrix = Float[Tensor, "d d"]
 def optimum(tasks: Tasks, n: int, noise: float) -> Matrix:
     """Return the Γ with the least error on prompts of these tasks."""
     C = tasks.T @ tasks / len(tasks)
-    return C @ torch.linalg.inv(_second_moment(C, n, noise))
+    return C @ torch.linalg.inv(_mean_square(C, n, noise))
 
 
 def limit(d: int, n: int, noise: float) -> float:
@@ -39,12 +39,12 @@ def error_on(tasks: Tasks, gamma: Matrix, n: int, noise: float) -> float:
 
 
 def error_over(C: Matrix, gamma: Matrix, n: int, noise: float) -> float:
-    """Return the same over tasks with the second moment C; I for fresh tasks."""
-    reached = torch.trace(gamma @ _second_moment(C, n, noise) @ gamma.T)
+    """Return the same over tasks whose mean square ∑ w wᵀ / k is C; I for fresh tasks."""
+    reached = torch.trace(gamma @ _mean_square(C, n, noise) @ gamma.T)
     return float(reached - 2 * torch.trace(gamma @ C) + torch.trace(C))
 
 
-def _second_moment(C: Matrix, n: int, noise: float) -> Matrix:
+def _mean_square(C: Matrix, n: int, noise: float) -> Matrix:
     """Return E b bᵀ."""
     one = torch.eye(len(C), dtype=C.dtype)
     return (1 + 1 / n) * C + (torch.trace(C) + noise**2) / n * one
@@ -54,5 +54,6 @@ def fitted(b: Float[Tensor, "prompts d"], x: Tensor, y: Float[Tensor, "prompts"]
     """Return the Γ of least squares of labels y at queries x [prompts, d] on what prompts have
     summed to: the d² products of x and b are its features."""
     features = (x[:, :, None] * b[:, None]).flatten(1)  # [prompts, d d]
-    solution = torch.linalg.lstsq(features, y[:, None], driver="gelsd").solution
-    return solution.reshape(x.shape[1], b.shape[1])
+    # With fewer tasks than features b does not leave their span: the shortest solution is taken.
+    inverse = torch.linalg.pinv(features.T @ features, hermitian=True, rtol=1e-10)
+    return (inverse @ (features.T @ y)).reshape(x.shape[1], b.shape[1])

@@ -9,8 +9,6 @@ from icl_core.contract.experiment import Progress
 from icl_core.papers.learners.diversity import one_layer
 from icl_core.papers.learners.diversity.settings import MOST, PROMPTS, Config
 
-PART = 250  # prompts at a time, of Bayes over the training tasks
-
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """Return, over the numbers of training tasks `snapshot/step`,
@@ -75,8 +73,8 @@ def _one_count(
         values[f"curve/{name}_trained"] = on_trained / size
         values[f"curve/{name}_fresh"] = one_layer.error_over(one, gamma, n, noise) / d
     return {name: np.array(value) for name, value in values.items()} | {
-        "snapshot/optimum": optimum.numpy(),
-        "snapshot/fitted": fitted.numpy(),
+        "snapshot/optimum": optimum.float().numpy(),
+        "snapshot/fitted": fitted.float().numpy(),
     }
 
 
@@ -108,14 +106,12 @@ def _memory(
     else:
         w = asked[torch.randint(len(asked), (PROMPTS,), generator=generator)]
     x, y = _prompts(config, w, generator)
-    total = 0.0
-    for first in range(0, PROMPTS, PART):
-        part = slice(first, first + PART)
-        answers = torch.einsum("pnd,kd->pkn", x[part], tasks)  # [prompts, tasks, n]
-        misfit = (answers - y[part, None]).square().sum(2)  # [prompts, tasks]
-        likely = torch.softmax(-misfit / (2 * config.noise**2), 1)
-        total += float((likely @ tasks - w[part]).square().sum())
-    return total / PROMPTS
+    # |y − X v|² of every task v, without |y|², which is the same for all
+    squares = (tasks[:, :, None] * tasks[:, None]).flatten(1)  # [tasks, d d]
+    misfit = (x.mT @ x).flatten(1) @ squares.T  # [prompts, tasks]
+    misfit -= 2 * torch.einsum("pnd,pn->pd", x, y) @ tasks.T
+    likely = torch.softmax(-misfit / (2 * config.noise**2), 1)
+    return float((likely @ tasks - w).square().sum()) / PROMPTS
 
 
 def _by_span(tasks: Tensor, gamma: Tensor, config: Config) -> tuple[float, float]:
@@ -125,8 +121,8 @@ def _by_span(tasks: Tensor, gamma: Tensor, config: Config) -> tuple[float, float
     _, singular, directions = torch.linalg.svd(tasks, full_matrices=True)
     rank = int((singular > 1e-9 * singular[0]).sum())
     one = torch.eye(d, dtype=tasks.dtype)
-    moment = (1 + 1 / n) * one + (d + noise**2) / n * one  # E b bᵀ of fresh tasks
-    error = gamma @ moment @ gamma.T - gamma - gamma.T + one
+    mean_square = (1 + 1 / n) * one + (d + noise**2) / n * one  # E b bᵀ of fresh tasks
+    error = gamma @ mean_square @ gamma.T - gamma - gamma.T + one
     shares: list[float] = []
     for part in (directions[:rank], directions[rank:]):
         left = float(torch.einsum("ri,ij,rj->", part, error, part))

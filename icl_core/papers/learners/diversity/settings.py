@@ -76,9 +76,9 @@ PRESETS = (
     Preset(
         "long",
         "Twenty features, sixty pairs",
-        Config(d=20, n=60),
+        Config(d=20, n=60, prompts=8192),
         "More features need more tasks: how many?",
         "Beyond the paper",
-        seeds=5,
+        seeds=3,
     ),
 )
