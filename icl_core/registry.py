@@ -1,4 +1,4 @@
-"""Find the papers, their experiments, lessons and kinds of documents.
+"""Find the papers, their experiments, lessons, kinds of documents and trained learners.
 
 A paper is a folder of `icl_core/papers` with a PAPER. The spine names none of them.
 """
@@ -17,6 +17,7 @@ from icl_core.contract.experiment import Experiment, Paper
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.lesson import Lesson
 from icl_core.contract.suggestion import nearest
+from icl_core.contract.trained_learner import TrainedLearner
 from icl_core.machine import device
 
 _log = logging.getLogger(__name__)
@@ -60,6 +61,21 @@ def document_kinds() -> dict[str, DocumentKind]:
             except Exception:  # as for papers
                 _log.exception("the documents %s of the paper %s are left out", name, paper_name)
     return kinds
+
+
+@cache
+def trained_learners() -> dict[str, TrainedLearner]:
+    """Return the models of all papers that learn linear regression, by id, in the papers' order.
+
+    Raises ValueError for an id that two have.
+    """
+    learners: dict[str, TrainedLearner] = {}
+    for name, paper in papers().items():
+        for learner in _value(f"{name}.{paper.learners}", "LEARNERS") if paper.learners else ():
+            if learner.id in learners:
+                raise ValueError(f"{learner.id} must be a learner of one paper, got two")
+            learners[learner.id] = learner
+    return learners
 
 
 def _value(module: str, name: str) -> Any:

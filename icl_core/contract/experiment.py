@@ -327,6 +327,8 @@ class Paper:
                   "experiment.claim"
     documents     the kinds of documents that its settings take, by name: the modules of the paper
                   that end in `KIND = DocumentKind(...)`, such as "shared.text_counts"
+    learners      the module of the paper that ends in `LEARNERS`, its models as learners of linear
+                  regression (`contract.trained_learner`); empty if it has none
     order         its place among the papers, smallest first
     mathematics   the text of its page's mathematics
     """
@@ -350,5 +352,6 @@ class Paper:
     errata: tuple[str, ...] = ()
     folded_claims: Mapping[str, str] = field(default_factory=dict)
     documents: Mapping[str, str] = field(default_factory=dict)
+    learners: str = ""
     order: int = 100
     mathematics: str = ""

@@ -231,6 +231,7 @@ PAPER = Paper(
     ),
     bridge="This model reads once and keeps one table of numbers, its state.",
     lesson=LESSON,
+    learners="learners",
     order=3,
     mathematics=r"""
 The loss of a linear model $M$ on the examples is $\frac{1}{2N} \sum_n \lVert M x_n - y_n \rVert^2$.

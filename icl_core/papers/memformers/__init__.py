@@ -134,6 +134,7 @@ PAPER = Paper(
     ),
     bridge="Can a model also compute with what it reads?",
     lesson=LESSON,
+    learners="learners",
     order=2,
     mathematics=r"""
 A prompt is $Z_0 = \begin{pmatrix} x_1 & \dots & x_n & x_{n+1} \\ y_1 & \dots & y_n & 0

@@ -1,6 +1,6 @@
 """Tunes every learner for its home, and measures what it does on average."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -19,10 +19,9 @@ from icl_core.papers.learners.prompt.settings import (
     TUNED_ON,
     Config,
 )
+from icl_core.papers.learners.shared import references
 
 SETTINGS = ("rate", "beta", "ridge", "decay")
-STEPS = range(1, 9)  # of gradient descent and conjugate gradient as references
-RIDGES = np.geomspace(1e-3, 3.0, 9)  # r of ridge as a reference
 FACTORS = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)
 NOISES = (0.0, 0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.0)
 CONDITIONS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
@@ -47,7 +46,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     home = config.home
     tuned = _tuned(config, progress)
     progress.enter("prompts of home")
-    tested = sample(home, TESTED_ON, _generator(config, 1))
+    tested = sample(home, TESTED_ON, references.stream(1, config.seed))
     predictions = {id: _final(BY_ID[id], tested, tuned[id], config) for id in tuned}
     return {
         "names/learners": names(tuned),
@@ -63,13 +62,9 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     }
 
 
-def _generator(config: Config, stream: int) -> torch.Generator:
-    return torch.Generator().manual_seed(2**32 * stream + config.seed)
-
-
 def _tuned(config: Config, progress: Progress) -> dict[str, dict[str, float]]:
     """Return the settings of every learner by its id."""
-    prompts = sample(config.home, TUNED_ON, _generator(config, 0))
+    prompts = sample(config.home, TUNED_ON, references.stream(0, config.seed))
     settings: dict[str, dict[str, float]] = {}
     for learner in LEARNERS:
         progress.enter(f"tuning: {learner.short}")
@@ -100,41 +95,26 @@ def _over_lengths(
     return {"lengths/share": np.stack(shares), "lengths/error": np.stack(errors)}
 
 
-def references(config: Config) -> dict[str, tuple[str, dict[str, float], int]]:
-    """Return by name what learners are compared with: a learner, its settings, None for those that
-    are tuned, and a number of steps."""
-    ridges = {f"ridge {r:.3g}": ("ridge", {"ridge": float(r)}, 1) for r in RIDGES}
-    descents = {f"GD {steps}": ("gd", {}, steps) for steps in STEPS}
-    conjugate = {f"CG {steps}": ("cg", {}, steps) for steps in STEPS if steps <= config.d}
-    return {**descents, **conjugate, **ridges, "Bayes": ("bayes", {}, 1)}
-
-
 def _distances(
     predictions: dict[str, Tensor], tested: Prompts, config: Config
 ) -> dict[str, np.ndarray]:
     """Return how far learners are from each other, and from the references."""
     home = config.home
-    variance = home.label_variance()
-    prompts = sample(home, TUNED_ON, _generator(config, 0))
-    others: dict[str, Tensor] = {}
-    for name, (id, settings, steps) in references(config).items():
-        learner = BY_ID[id]
-        chosen = settings or tuning.tune(learner, prompts, home, steps)
-        others[name] = weights(learner, tested, chosen, home, steps, every=False)[0]
+    tuned_on = sample(home, TUNED_ON, references.stream(0, config.seed))
+    others = references.final_weights(home, tuned_on, tested)
 
-    def squares(first: Tensor, second: Tensor) -> Tensor:
-        return error(first - second + tested.w, tested) / variance
+    def to_all(first: Tensor, every: Iterable[Tensor]) -> Tensor:
+        """Return the distances to every one of some weights, [weights, prompts]."""
+        return torch.stack([references.distance(first, each, tested, home) for each in every])
 
-    rows = [[squares(a, b).mean() for b in predictions.values()] for a in predictions.values()]
-    to_others = [
-        torch.stack([squares(a, b) for b in others.values()]) for a in predictions.values()
-    ]
-    every = torch.stack(to_others)  # [learners, references, prompts]
+    own = torch.stack([to_all(first, predictions.values()) for first in predictions.values()])
+    far = torch.stack([to_all(first, others.values()) for first in predictions.values()])
+    means, errors = references.mean_and_error(far)
     return {
         "names/references": names(others),
-        "who/distance": np.array(rows, dtype=float),
-        "who/reference": every.mean(2).numpy(),
-        "who/error": (every.std(2) / every.shape[2] ** 0.5).numpy(),
+        "who/distance": own.mean(-1).numpy(),
+        "who/reference": means,
+        "who/error": errors,
     }
 
 
@@ -189,7 +169,7 @@ def _leavings(config: Config) -> dict[str, tuple[tuple[float, ...], Leave]]:
     home = config.home
 
     def drawn(other: Home) -> tuple[Prompts, Home]:
-        return sample(other, BROKEN_ON, _generator(config, 2)), other
+        return sample(other, BROKEN_ON, references.stream(2, config.seed)), other
 
     def scaled(factor: float) -> tuple[Prompts, Home]:
         prompts, _ = drawn(home)

@@ -4,13 +4,12 @@ shown."""
 from typing import ClassVar
 
 from icl_core.contract.experiment import Preset
-from icl_core.contract.knobs import choice, settings, slider, text, toggle
-from icl_core.learners.home import COVARIANCES, TARGETS, Home
+from icl_core.contract.knobs import choice, settings, slider, text
 from icl_core.machine import device
 from icl_core.papers.learners.prompt import typed_points
 from icl_core.papers.learners.prompt.groups import GROUPS
+from icl_core.papers.learners.shared.settings import METHOD, REPEATS, HomeConfig
 
-TASK, METHOD, REPEATS = "home, the distribution", "the methods", "repetition"
 TUNED_ON, TESTED_ON, BROKEN_ON = 1000, 1000, 400  # prompts
 NUMBERS = 12  # numbers of the size of a prompt's weights for every label, held at once
 
@@ -24,7 +23,7 @@ CHANGED = {
 
 
 @settings
-class Config:
+class Config(HomeConfig):
     """The distribution of prompts for which every learner is tuned."""
 
     MAIN = ("d", "n", "noise", "steps")
@@ -32,51 +31,8 @@ class Config:
     seeds: ClassVar[int] = 1
     trains: ClassVar[bool] = False
 
-    d: int = slider("features, d", 1, 8, default=2, group=TASK)
-    n: int = slider("pairs, n", 1, 64, default=10, group=TASK)
-    noise: float = slider("noise, τ", 0.0, 2.0, default=0.2, step=0.05, group=TASK)
-    covariance: str = choice("eigenvalues of Σ", COVARIANCES, default="narrow", group=TASK)
-    condition: float = slider(
-        "condition number of Σ",
-        1.0,
-        1000.0,
-        default=16.0,
-        log=True,
-        group=TASK,
-        shown_if="is_narrow",
-    )
-    rotated: bool = toggle(
-        "rotated in every prompt",
-        default=False,
-        group=TASK,
-        help="every prompt has eigenvectors of its own: Σ cannot be known before it is read",
-    )
-    target: str = choice("target", TARGETS, default="white", group=TASK, shown_if="has_axes")
     steps: int = slider("steps L", 1, 16, default=2, group=METHOD)
     seed: int = slider("seed of the prompts", 0, 99, default=0, group=REPEATS)
-
-    @property
-    def is_narrow(self) -> bool:
-        """Whether the eigenvalues follow from a condition number."""
-        return self.covariance == "narrow"
-
-    @property
-    def has_axes(self) -> bool:
-        """Whether Σ is the same in every prompt."""
-        return not self.rotated
-
-    @property
-    def home(self) -> Home:
-        """The distribution."""
-        return Home(
-            self.d,
-            self.n,
-            self.noise,
-            self.covariance,
-            self.rotated,
-            self.target,
-            self.condition,
-        )
 
     def check(self) -> None:
         """Refuse what does not fit the memory: of every prompt, the weights after every pair for a

@@ -1,0 +1,1 @@
+"""What several experiments on learners use."""

@@ -1,0 +1,68 @@
+"""Twelve models of two papers learn the same thing from the same prompts: linear transformers that
+take steps, with a memory and without; the GD-SSM; S5, Mamba, Griffin and the gated delta network;
+transformers with a softmax and without. All are measured by one ruler, on one distribution.
+
+Play the training, and watch each model's implied weights, the derivative of its answer by the
+query, move from zero to what it makes of a prompt. Then ask what it has become: which method
+answers as it does, and is it linear in the query at all? Each paper declares its models; a model
+added there is here too.
+"""
+
+from icl_core.contract.experiment import Drawing, Experiment, Run
+from icl_core.figures import number_text
+from icl_core.papers.learners.trained import claims, draw
+from icl_core.papers.learners.trained.load_run import learners_of, share_of
+from icl_core.papers.learners.trained.metrics import measure
+from icl_core.papers.learners.trained.settings import PRESETS, Config, View
+from icl_core.papers.learners.trained.story import STORY
+from icl_core.papers.learners.trained.train import compute
+
+CERTIFICATES = "Certificates"
+A_STEP = 0.3  # giga-operations that the many small calls of a step of all models amount to
+WIDTH = 400  # operations a token, prompt and feature squared
+
+
+def headline(run: Run, view: View) -> str:
+    """Return what you see: who leaves least at the step shown."""
+    shares = run["snapshot/share"][run.snapshot_at(view)]
+    best = int(shares.argmin())
+    name = learners_of(run)[best].short
+    least = number_text(float(shares[best]), 3)
+    bayes = number_text(share_of(run, "Bayes"), 3)
+    return (
+        f"After {run.step(view):,} steps {name} leaves {least} of the error of predicting zero, the "
+        f"least; Bayes leaves {bayes}."
+    )
+
+
+def cost(config: Config) -> float:
+    """Return the giga-operations: of every learner and step the tokens of a batch, forward and
+    back, and the calls that they take."""
+    tokens = config.batch * (2 * config.n + 1)
+    width = 2 * config.d + config.n + 1
+    a_step = tokens * width**2 * WIDTH / 1e9
+    return config.steps * (A_STEP + a_step)
+
+
+EXPERIMENT = Experiment(
+    name="trained",
+    title="Twelve trained learners",
+    about=__doc__ or "",
+    config=Config,
+    view=View,
+    run=compute,
+    claims=claims.ALL,
+    metrics=measure,
+    drawings=(
+        Drawing("errors", draw.errors, wide=True),
+        Drawing("plane", draw.plane, ("prompt",)),
+        Drawing("bend", draw.bend),
+        Drawing("acts like", draw.acts_like, wide=True),
+        Drawing("certificate", draw.certificate, (), CERTIFICATES, moving=False, wide=True),
+        Drawing("training", draw.training, (), "All curves", live=True, moving=False),
+    ),
+    presets=PRESETS,
+    headline=headline,
+    cost=cost,
+    story=STORY,
+)

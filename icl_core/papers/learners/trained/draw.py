@@ -1,0 +1,250 @@
+"""Every trained learner while it trains: its error, its implied weights, what it acts like, and how
+far it is from linear in the query."""
+
+import numpy as np
+import pandas as pd
+
+from icl_core import figures, registry
+from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.figure import Figure
+from icl_core.contract.trained_learner import TrainedLearner
+from icl_core.figures import Curve, number_text
+from icl_core.figures.style import FAINT, INK, NONE_TO_ALL, PAPER, axis, colourscale, layout
+from icl_core.papers.learners.trained.load_run import (
+    fall,
+    is_learning,
+    learners_of,
+    nearest,
+    place,
+    share_of,
+)
+from icl_core.papers.learners.trained.settings import View
+
+DECADES = 3
+LEAST, LARGEST = 10.0**-DECADES, 2.0  # the ends of the axes of errors
+LINES = {"one step": ("GD 1", "gradient descent"), "Bayes": ("Bayes", "floor")}
+REACH, MARK = 1.3, 11
+
+
+def errors(run: Run, view: View) -> Panel:
+    """Draw the error of every learner against the training step, with those of one step and of
+    Bayes."""
+    steps = run["curve/step"]
+    at = run.step(view)
+    series = [_curve(learner, steps, run) for learner in learners_of(run)]
+    lines = [(name, share_of(run, of), kind) for name, (of, kind) in LINES.items()]
+    figure = figures.curves(
+        series,
+        "training step",
+        "share left",
+        log_y=True,
+        y_range=(LEAST, LARGEST),
+        lines=[(name, value, kind) for name, value, kind in lines if value > LEAST],
+        at=at,
+        height=figures.SEAT,
+    )
+    below = sum(float(np.interp(at, steps, curve.y)) < share_of(run, "GD 1") for curve in series)
+    return Panel(
+        f"Step {at:,}: {below} of {len(series)} learners are below one step",
+        "The error on fresh prompts, over that of predicting zero, while each learner trains on "
+        "the same distribution. Look for plateaus at 1: a learner that has not found which token "
+        "is to be multiplied with which predicts zero.",
+        figures.seated(figure, figures.WIDE),
+        data=pd.DataFrame({"step": steps} | {curve.name: curve.y for curve in series}).round(5),
+    )
+
+
+def training(run: Run, view: View) -> Panel:
+    """Draw the errors of the learners that have been trained so far."""
+    steps = np.asarray(run.tensors.get("curve/step", [0]))
+    ids = [name.removeprefix("curve/") for name in run.tensors if name.startswith("curve/")]
+    every = registry.trained_learners().values()
+    trained = [learner for learner in every if learner.id in ids]
+    series = [_curve(learner, steps, run) for learner in trained]
+    return Panel(
+        f"{len(series)} learners have begun to train",
+        "The error on fresh prompts, over that of predicting zero. The learners train one after "
+        "the other.",
+        figures.curves(
+            series or [Curve("none yet", steps, np.full(len(steps), np.nan))],
+            "training step",
+            "share left",
+            log_y=True,
+            y_range=(LEAST, LARGEST),
+        ),
+        data=pd.DataFrame({"step": steps} | {curve.name: curve.y for curve in series}).round(5),
+    )
+
+
+def plane(run: Run, view: View) -> Panel:
+    """Draw the implied weights of every learner in the plane of the first two features."""
+    snapshot = run.snapshot_at(view)
+    prompt = min(view.prompt, run["prompt/y"].shape[1] - 1)
+    implied = run["snapshot/implied"][snapshot, :, prompt]  # [learners, d]
+    target = _two(run["prompt/w"][:, prompt])
+    figure = _plane()
+    for learner, weights in zip(learners_of(run), implied, strict=True):
+        point = _two(weights)
+        figure.add_scatter(
+            x=[point[0]],
+            y=[point[1]],
+            mode="markers",
+            marker={
+                "symbol": learner.symbol,
+                "size": MARK,
+                "color": figures.colour(learner.kind),
+                "line": {"color": figures.colour(learner.kind), "width": 2},
+            },
+            name=learner.short,
+            hovertemplate=f"{learner.short}: %{{x:.3f}}, %{{y:.3f}}<extra></extra>",
+        )
+    for name, (of, symbol) in {"one step": ("GD 1", "cross"), "Bayes": ("Bayes", "x")}.items():
+        point = _two(run["prompt/reference"][run.names("references").index(of)][:, prompt])
+        figure.add_scatter(
+            x=[point[0]],
+            y=[point[1]],
+            mode="markers",
+            marker={"symbol": symbol, "size": MARK, "color": INK},
+            name=name,
+        )
+    star = {"symbol": "star", "size": 18, "color": INK, "line": {"color": PAPER, "width": 1}}
+    figure.add_scatter(x=[target[0]], y=[target[1]], mode="markers", marker=star, name="w*")
+    last = np.stack([_two(each) for each in run["snapshot/implied"][-1, :, prompt]])
+    _frame(figure, np.concatenate([last, [target, np.zeros(2)]]))
+    distances = np.linalg.norm(implied - run["prompt/w"][:, prompt], axis=1)
+    best = learners_of(run)[int(distances.argmin())].short
+    return Panel(
+        f"{best} is nearest to w*, {number_text(float(distances.min()), 2)} away",
+        "The derivative of each learner's answer by the query: the weights that it has found in "
+        "this prompt, whatever is inside it. The star is w*, crosses are what can be written down. "
+        "Before training all are at random near zero."
+        + (" Of more features the first two are drawn." if run.config.d > 2 else ""),
+        figures.seated(figure),
+        data=pd.DataFrame(
+            {"learner": run.names("learners")}
+            | {f"w{i + 1}": implied[:, i] for i in range(run.config.d)}
+        ).round(5),
+    )
+
+
+def acts_like(run: Run, view: View) -> Panel:
+    """Draw how far every learner's answers are from those of every reference."""
+    snapshot = run.snapshot_at(view)
+    matrix = run["snapshot/reference"][snapshot]
+    names = [learner.short for learner in learners_of(run)]
+    references = run.names("references")
+    logarithms = np.clip(np.log10(np.clip(matrix, LEAST, None)) + DECADES, 0, DECADES)
+    figure = figures.heatmap(logarithms, names, references, "difference", limit=DECADES)
+    figure.update_layout(
+        coloraxis={
+            "cmin": 0,
+            "cmax": DECADES,
+            "colorscale": colourscale(NONE_TO_ALL),
+            "colorbar": {
+                "title": {"text": "mean squared difference"},
+                "tickvals": list(range(DECADES + 1)),
+                "ticktext": ["≤ 10⁻³", "10⁻²", "10⁻¹", "1"],
+            },
+        }
+    )
+    gd_ssm = nearest(run, "gd-ssm-1", snapshot)
+    return Panel(
+        f"At step {run.step(view):,} the GD-SSM acts most like {gd_ssm.name}",
+        "Mean squared differences between what a learner and a reference answer to the same "
+        "prompts, over the error of predicting zero; pale is near. GD and CG with their number of "
+        "steps, ridge with its r, and Bayes.",
+        figure,
+        data=pd.DataFrame(matrix, columns=references, index=names).reset_index(),
+    )
+
+
+def bend(run: Run, view: View) -> Panel:
+    """Draw how far every learner's answer is from linear in the query."""
+    snapshot = run.snapshot_at(view)
+    values = run["snapshot/bend"][snapshot]
+    learners = learners_of(run)
+    labels = [_initials(learner.short) for learner in learners]
+    figure = figures.bars(
+        labels,
+        values.tolist(),
+        "bend",
+        kinds=[learner.kind for learner in learners],
+        y_range=(0.0, max(1.1, 1.1 * float(run["snapshot/bend"][1:].max()))),
+        text="none",
+        height=figures.SEAT,
+    )
+    straight = int((values < 0.01).sum())
+    return Panel(
+        f"{straight} of {len(learners)} answer by a straight ⟨ŵ, x⟩",
+        "The root mean square of f(x) − ⟨J, x⟩ over that of f(x), with J the derivative of the "
+        "answer f by the query x: 0 for a learner whose answer is linear in the query. Norms and "
+        "gates bend it.",
+        figures.seated(figure),
+        data=pd.DataFrame({"learner": run.names("learners"), "bend": values}).round(5),
+    )
+
+
+def certificate(run: Run, view: View) -> Panel:
+    """Tabulate what every learner is, what it has seen, and whether it was done."""
+    seen = run.config.steps * run.config.batch
+    rows: list[dict[str, str]] = []
+    for learner in learners_of(run):
+        like = nearest(run, learner.id, -1)
+        index = place(run, learner.id)
+        share, error = run["evaluated/share"][index], run["evaluated/error"][index]
+        badge = " (still learning)" if is_learning(run, learner.id) else ""
+        rows.append(
+            {
+                "learner": learner.name,
+                "what it is": learner.about,
+                "parameters": f"{int(run['count/parameters'][index]):,}",
+                "tasks seen": f"{seen:,}",
+                "left": f"{share:.3f} ± {error:.3f}{badge}",
+                "fell in the last tenth": f"{100 * fall(run, learner.id):.0f}%",
+                "acts most like": f"{like.name}, {like.distance:.3f} ± {like.error:.3f} away",
+            }
+        )
+    done = [learner for learner in learners_of(run) if not is_learning(run, learner.id)]
+    best = min(done, key=lambda learner: run["evaluated/share"][place(run, learner.id)])
+    return Panel(
+        f"Of {len(done)} that are done {best.short} leaves least",
+        "All learn from the same distribution with Adam and a rate that falls to zero. A learner "
+        "whose error fell by more than 5% in the last tenth of its steps is still learning, and "
+        "has no place in a ranking.",
+        table=pd.DataFrame(rows),
+        data=pd.DataFrame(rows),
+    )
+
+
+def _curve(learner: TrainedLearner, steps: np.ndarray, run: Run) -> Curve:
+    y = np.clip(run.tensors[f"curve/{learner.id}"], LEAST, None)
+    return Curve(learner.short, steps, y, learner.kind, learner.dash)
+
+
+def _initials(label: str) -> str:
+    """Return a label short enough to stand under a bar."""
+    words = label.replace(",", "").split()
+    return label if len(words) == 1 else " ".join([words[0][:4], *words[1:2]])
+
+
+def _two(values: np.ndarray) -> np.ndarray:
+    """Return the first two features; the second is 0 if there is one."""
+    return np.array([values[0], values[1] if len(values) > 1 else 0.0], dtype=float)
+
+
+def _plane() -> Figure:
+    zero = {"zeroline": True, "zerolinecolor": FAINT, "constrain": "domain"}
+    return Figure(layout=layout(figures.SEAT)).update_layout(
+        xaxis=axis("w₁", **zero), yaxis=axis("w₂", scaleanchor="x", scaleratio=1, **zero)
+    )
+
+
+def _frame(figure: Figure, points: np.ndarray) -> None:
+    """Set both axes so that they hold points [points, 2], with some room."""
+    low, high = points.min(0), points.max(0)
+    middle = (low + high) / 2
+    half = REACH * max(float((high - low).max()) / 2, 0.2)
+    figure.update_layout(
+        xaxis={"range": [middle[0] - half, middle[0] + half]},
+        yaxis={"range": [middle[1] - half, middle[1] + half]},
+    )

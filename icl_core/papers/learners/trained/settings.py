@@ -1,0 +1,69 @@
+"""The settings of the experiment on trained learners."""
+
+from icl_core.contract.experiment import Preset
+from icl_core.contract.knobs import BadSetting, settings, slider
+from icl_core.machine import device
+from icl_core.papers.learners.shared.settings import REPEATS, TRAINING, HomeConfig
+
+SHOWN = 12  # prompts whose answers are kept
+TESTED_ON, TUNED_ON = 500, 1000  # prompts
+LARGEST_D, LARGEST_N = 5, 20
+BYTES = 4096  # a token and prompt in training, of the widest model with its gradients
+
+
+@settings
+class Config(HomeConfig):
+    """The prompts, and how long every learner is trained on them."""
+
+    MAIN = ("d", "n", "noise", "steps")
+
+    batch: int = slider("prompts per batch", 16, 512, default=128, step=16, group=TRAINING)
+    steps: int = slider("training steps", 20, 20_000, default=2000, log=True, group=TRAINING)
+    seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
+
+    def check(self) -> None:
+        """Refuse sizes beyond those of which the models are trained in minutes, and what does not
+        fit the memory."""
+        if self.d > LARGEST_D or self.n > LARGEST_N:
+            raise BadSetting(
+                f"trained learners have d up to {LARGEST_D} and n up to {LARGEST_N}, got d "
+                f"{self.d}, n {self.n}"
+            )
+        device.check_memory(
+            BYTES * self.batch * (2 * self.n + 1), f"batch {self.batch}, n {self.n}"
+        )
+
+
+@settings
+class View:
+    """Which prompt is shown, and when."""
+
+    snapshot: int = slider("training step", 0, 23, default=23)
+    prompt: int = slider("prompt", 0, SHOWN - 1, default=0)
+
+
+PRESETS = (
+    Preset(
+        "two",
+        "Two features, ten pairs",
+        Config(condition=4.0),
+        "Twelve models learn the same thing from the same prompts. What does each come to do?",
+        "Classroom",
+    ),
+    Preset(
+        "long",
+        "The same, five times as long",
+        Config(condition=4.0, steps=10_000),
+        "Who was still learning?",
+        "Beyond the paper",
+        shipped=False,
+    ),
+    Preset(
+        "five",
+        "d = 5, n = 20, isotropic",
+        Config(d=5, n=20, noise=0.0, covariance="isotropic", steps=5000),
+        "More features, more tokens: who still learns?",
+        "Beyond the paper",
+        shipped=False,
+    ),
+)
