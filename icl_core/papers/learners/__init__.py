@@ -34,6 +34,18 @@ PAPER = Paper(
         ),
         ("bayes", "Bayes", "the mean of w* given the pairs and home's distribution"),
         ("cg", "CG", "conjugate gradient: it chooses its steps for every prompt anew"),
+        (
+            "implied",
+            "implied weights",
+            "the derivative of a learner's answer by the query: the ŵ that it has found, whatever is "
+            "inside it",
+        ),
+        (
+            "bend",
+            "bend",
+            "how far an answer is from linear in the query: the root mean square of f(x) − ⟨J, x⟩ "
+            "over that of f(x)",
+        ),
         ("state", "state", "the matrix that a recurrent layer keeps instead of the pairs"),
     ),
     picture=("learners.prompt", "two", draw),

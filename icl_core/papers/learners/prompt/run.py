@@ -108,8 +108,8 @@ def _distances(
         return torch.stack([references.distance(first, each, tested, home) for each in every])
 
     own = torch.stack([to_all(first, predictions.values()) for first in predictions.values()])
-    far = torch.stack([to_all(first, others.values()) for first in predictions.values()])
-    means, errors = references.mean_and_error(far)
+    to_references = torch.stack([to_all(first, others.values()) for first in predictions.values()])
+    means, errors = references.mean_and_error(to_references)
     return {
         "names/references": names(others),
         "who/distance": own.mean(-1).numpy(),

@@ -30,8 +30,8 @@ def headline(run: Run, view: View) -> str:
     least = number_text(float(shares[best]), 3)
     bayes = number_text(share_of(run, "Bayes"), 3)
     return (
-        f"After {run.step(view):,} steps {name} leaves {least} of the error of predicting zero, the "
-        f"least; Bayes leaves {bayes}."
+        f"After {run.step(view):,} steps {name} leaves least, {least} of the error of predicting "
+        f"zero; Bayes leaves {bayes}."
     )
 
 

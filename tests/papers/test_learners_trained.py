@@ -1,0 +1,134 @@
+"""Models that papers train as learners of one prompt: each answers as in its own experiment, and
+linear ones by ⟨ŵ, x⟩."""
+
+import numpy as np
+import pytest
+import torch
+
+from icl_core import registry
+from icl_core.contract.experiment import Run
+from icl_core.learners.home import Home, sample
+from icl_core.learners.untrained import least_squares, sums
+from icl_core.papers.gdssm.shared import any_layer, gradient_descent
+from icl_core.papers.gdssm.shared.sequence_models import all_models
+from icl_core.papers.gdssm.shared.sequence_models.settings import Setting
+from icl_core.papers.gdssm.shared.task import Tasks
+from icl_core.papers.learners.trained import train
+from icl_core.papers.learners.trained.settings import Config, View
+from icl_core.papers.memformers import learners as memformers
+from icl_core.papers.memformers.shared import first_order
+
+HOME = Home(3, 6, 0.3, "narrow", False, "white", 4.0)
+LEARNERS = registry.trained_learners()
+
+
+def prompt(count=7):
+    drawn = sample(HOME, count, torch.Generator().manual_seed(0))
+    return drawn.x.float(), drawn.y.float(), drawn.query.float()
+
+
+def perturbed(learner):
+    """Its first weights, moved off where they begin."""
+    generator = torch.Generator().manual_seed(1)
+    return {
+        name: tensor + 0.1 * torch.randn(tensor.shape, generator=generator)
+        for name, tensor in learner.initial(3, 6, 0).items()
+    }
+
+
+def test_papers_declare_learners_of_one_name_each():
+    declared = [paper.name for paper in registry.papers().values() if paper.learners]
+    assert {"memformers", "gdssm"} <= set(declared)
+    assert len({learner.id for learner in LEARNERS.values()}) == len(LEARNERS) >= 12
+
+
+@pytest.mark.parametrize("learner", LEARNERS.values(), ids=lambda learner: learner.id)
+def test_a_learner_begins_alike_and_answers_every_prompt_by_itself(learner):
+    x, y, query = prompt()
+    weights = perturbed(learner)
+    again = learner.initial(3, 6, 0)
+    for name, tensor in learner.initial(3, 6, 0).items():
+        assert torch.equal(tensor, again[name])
+    answers = learner.predict(weights, 3, 6, x, y, query)
+    assert answers.shape == (7,)
+    alone = learner.predict(weights, 3, 6, x[..., :1], y[:, :1], query[:, :1])
+    torch.testing.assert_close(alone, answers[:1], atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("id", ["linear-steps", "memformer"])
+def test_a_linear_learner_answers_by_its_weights(id):
+    learner = LEARNERS[id]
+    x, y, query = prompt()
+    weights = perturbed(learner)
+    implied = learner.weights(weights, 3, 6, x, y)
+    answers = learner.predict(weights, 3, 6, x, y, query)
+    torch.testing.assert_close((implied * query).sum(0), answers, atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("remembers", [False, True])
+def test_a_linear_transformer_answers_as_in_its_own_experiment(remembers):
+    """The iteration of the Memformers' experiments, with S⁺ b for w*."""
+    learner = LEARNERS["memformer" if remembers else "linear-steps"]
+    x, y, _ = prompt()
+    weights = {name: tensor.double() for name, tensor in perturbed(learner).items()}
+    S, b = sums(x.double(), y.double()[:, None], 6, every=False)
+    target = least_squares(S[0], b[0].transpose(0, 1))  # [d, 1, prompts]
+    A = weights["A"]
+    gamma = weights["Gamma"].tril() if remembers else torch.eye(len(A), dtype=A.dtype)
+    blocks = gamma[:, :, None, None] * A[None]  # [L, L, d, d]: layer, past layer
+    table = blocks.permute(0, 2, 1, 3).reshape(1, 3 * len(A), 3 * len(A))
+    expected = target[:, 0] - first_order.errors(table, S, target[None])[0, :, 0]
+    own = memformers.weights(weights, 3, 6, x.double(), y.double())
+    torch.testing.assert_close(own, expected, atol=1e-8, rtol=1e-8)
+
+
+@pytest.mark.parametrize("id", ["gd-ssm-1", "gd-ssm-2", "mamba", "softmax-2"])
+def test_a_sequence_model_answers_as_in_its_own_experiment(id):
+    x, y, query = prompt()
+    weights = perturbed(LEARNERS[id])
+    setting = Setting(model="N-D", f=3, N=6, bias=True)
+    built = next(each for each in all_models.learners(setting) if each.model.id == id)
+    labels = torch.zeros(7, 3, 7)
+    labels[:-1, 0] = y
+    tasks = Tasks(torch.cat([x, query[None]]), labels)
+    expected = built.predict(weights, tasks)[0, 0]
+    torch.testing.assert_close(LEARNERS[id].predict(weights, 3, 6, x, y, query), expected)
+
+
+def test_a_constructed_gd_ssm_is_one_step():
+    x, y, query = prompt()
+    labels = torch.zeros(7, 3, 7)
+    labels[:-1, 0] = y
+    tasks = Tasks(torch.cat([x, query[None]]), labels)
+    layer = any_layer.constructed(all_models.Layer("N-D", "row", 1, f=3, N=6), tasks)
+    answers = LEARNERS["gd-ssm-1"].predict(layer.tensors(), 3, 6, x, y, query)
+    step = gradient_descent.accumulated(tasks)[-1, 0]  # ∑ y x, [f, prompts]
+    ratio = answers / (step * query).sum(0)
+    torch.testing.assert_close(ratio, ratio[:1].expand(7), rtol=1e-4, atol=1e-6)
+
+
+def test_a_short_run_is_measured_and_drawn(monkeypatch):
+    config = Config(n=3, steps=20, batch=16)
+    monkeypatch.setattr(train, "TESTED_ON", 40)
+    monkeypatch.setattr(train, "TUNED_ON", 40)
+    few = {id: LEARNERS[id] for id in ("linear-steps", "memformer", "gd-ssm-1", "s5")}
+    monkeypatch.setattr(registry, "trained_learners", lambda: few)
+    results = {
+        id: train._train(config, learner, {}, lambda *state: None) for id, learner in few.items()
+    }
+    monkeypatch.setattr(train.phases, "run", lambda *given: results)
+    run = Run(config, train.compute(config, None))
+    experiment = registry.experiment("learners.trained")
+    metrics = {metric.claim.id: metric for metric in experiment.metrics(run)}
+    assert metrics["linear-steps-do-not-bend"].value < 1e-5
+    for snapshot in (0, len(run.snapshot_steps) - 1):
+        view = View(snapshot=snapshot)
+        assert experiment.headline(run, view)
+        for drawing in experiment.drawings:
+            drawing.panel(run, view)
+    assert np.isfinite(run["snapshot/reference"]).all()
+
+
+def test_sizes_that_take_hours_are_refused():
+    with pytest.raises(ValueError, match="d up to 5"):
+        Config(d=8)
