@@ -18,7 +18,7 @@ PAPER = Paper(
         "which recurrent layers change their state. Each is tuned by one rule, for one "
         "distribution of prompts, its home, and measured by one ruler."
     ),
-    experiments={"prompt": 1, "trained": 1, "diversity": 1},
+    experiments={"prompt": 1, "trained": 1, "rotation": 1, "diversity": 1},
     glossary=(
         ("home", "home", "the distribution of prompts for which every rule is tuned"),
         ("w", "ŵ", "a learner's weights: it answers a query x by ⟨ŵ, x⟩"),
@@ -37,8 +37,8 @@ PAPER = Paper(
         (
             "implied",
             "implied weights",
-            "the derivative of a learner's answer by the query: the ŵ that it has found, whatever is "
-            "inside it",
+            "the derivative of a learner's answer by the query: the ŵ that it has found, whatever "
+            "is inside it",
         ),
         (
             "bend",
