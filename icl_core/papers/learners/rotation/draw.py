@@ -33,7 +33,6 @@ def _by_layer(run: Run, view: View, case: str) -> Panel:
             np.clip(run[f"share/{method}/{case}"][:, 0], LEAST, None),
             STYLES[method][1],
             error=run[f"share/{method}/{case}"][:, 1],
-            markers=True,
         )
         for method in run.names("methods")
     ]
@@ -56,7 +55,7 @@ def _by_layer(run: Run, view: View, case: str) -> Panel:
         "them off the prompt, and leaves the others behind.",
     }[case]
     return Panel(
-        f"{TITLES[case][0].upper()}{TITLES[case][1:]}: best fixed steps leave {floor}, CG {conjugate}",
+        f"{TITLES[case].capitalize()}: fixed steps have {floor} left, CG {conjugate}",
         caption + " Below the axis' end, 0.0001, lines stay on it.",
         figures.seated(figure),
         data=pd.DataFrame({"layers": x} | {curve.name: curve.y for curve in series}).round(6),
@@ -103,7 +102,7 @@ def lead(run: Run, view: View) -> Panel:
     )
     ahead, behind = (float(curve.y[layer - 1]) for curve in series)
     return Panel(
-        f"CG leaves {significant(ahead, 2)} × the steps with Σ, {significant(behind, 2)} × rotated",
+        f"CG has {significant(ahead, 2)} × the steps with Σ, {significant(behind, 2)} × rotated",
         "How many times more plain conjugate gradient leaves than the best fixed steps: above 1 "
         "the steps lead. With a known Σ they lead for some layers, because they know what "
         "conjugate gradient has to find out. Without they never do.",
