@@ -45,6 +45,9 @@ def _by_layer(run: Run, view: View, case: str) -> Panel:
         at=layer,
         height=figures.SEAT,
     )
+    if case == "rotated":  # the panel beside it has the names
+        for trace in figure.data:
+            trace.update(showlegend=False)
     floor, conjugate = (significant(share(run, f"{of}/{case}", layer), 2) for of in METHODS)
     caption = {
         "fixed": "Σ is the same in every prompt, and every method steps along Σ⁻¹. The best fixed "
