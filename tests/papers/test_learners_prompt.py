@@ -10,12 +10,13 @@ from icl_core import registry
 from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.contract.knobs import BadSetting
 from icl_core.learners.learner_table import LEARNERS
-from icl_core.papers.learners.prompt import load_run, typed_points
+from icl_core.papers.learners.prompt import load_run
 from icl_core.papers.learners.prompt import run as run_module
 from icl_core.papers.learners.prompt.draw.style import STYLES
 from icl_core.papers.learners.prompt.groups import GROUPS, MEMBERS
 from icl_core.papers.learners.prompt.run import compute
 from icl_core.papers.learners.prompt.settings import Config, View
+from icl_core.papers.learners.shared import typed_points
 
 
 class Silent:

@@ -14,7 +14,7 @@ from icl_core.learners.untrained import Learner, least_squares, posterior_covari
 from icl_core.papers.learners.prompt.groups import MEMBERS
 from icl_core.papers.learners.prompt.run import SETTINGS
 from icl_core.papers.learners.prompt.settings import View
-from icl_core.papers.learners.prompt.typed_points import pairs
+from icl_core.papers.learners.shared.typed_points import pairs
 
 STREAM = 3  # of the seeds of the prompts that are shown; others tune and test
 

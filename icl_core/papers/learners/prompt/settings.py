@@ -6,8 +6,8 @@ from typing import ClassVar
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import choice, settings, slider, text
 from icl_core.machine import device
-from icl_core.papers.learners.prompt import typed_points
 from icl_core.papers.learners.prompt.groups import GROUPS
+from icl_core.papers.learners.shared import typed_points
 from icl_core.papers.learners.shared.settings import METHOD, REPEATS, HomeConfig
 
 TUNED_ON, TESTED_ON, BROKEN_ON = 1000, 1000, 400  # prompts

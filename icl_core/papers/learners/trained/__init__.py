@@ -17,7 +17,7 @@ from icl_core.papers.learners.trained.settings import PRESETS, Config, View
 from icl_core.papers.learners.trained.story import STORY
 from icl_core.papers.learners.trained.train import compute
 
-CERTIFICATES = "Certificates"
+CERTIFICATES, OWN = "Certificates", "Your own pairs"
 A_STEP = 0.3  # giga-operations that the many small calls of a step of all models amount to
 WIDTH = 400  # operations a token, prompt and feature squared
 
@@ -59,6 +59,8 @@ EXPERIMENT = Experiment(
         Drawing("bend", draw.bend),
         Drawing("acts like", draw.acts_like, wide=True),
         Drawing("certificate", draw.certificate, (), CERTIFICATES, moving=False, wide=True),
+        Drawing("own pairs", draw.own_pairs, ("prompt", "points"), OWN, moving=False),
+        Drawing("own plane", draw.own_plane, ("prompt", "points"), OWN, moving=False),
         Drawing("training", draw.training, (), "All curves", live=True, moving=False),
     ),
     presets=PRESETS,

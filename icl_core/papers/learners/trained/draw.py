@@ -9,7 +9,17 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
 from icl_core.contract.trained_learner import TrainedLearner
 from icl_core.figures import Curve, number_text
-from icl_core.figures.style import FAINT, INK, NONE_TO_ALL, PAPER, axis, colourscale, layout
+from icl_core.figures.style import (
+    FAINT,
+    INK,
+    NEGATIVE_TO_POSITIVE,
+    NONE_TO_ALL,
+    PAPER,
+    axis,
+    colourscale,
+    layout,
+    legend,
+)
 from icl_core.papers.learners.trained.load_run import (
     fall,
     is_learning,
@@ -18,6 +28,7 @@ from icl_core.papers.learners.trained.load_run import (
     place,
     share_of,
 )
+from icl_core.papers.learners.trained.own_prompt import STEP, answered
 from icl_core.papers.learners.trained.settings import View
 
 DECADES = 3
@@ -125,6 +136,90 @@ def plane(run: Run, view: View) -> Panel:
             | {f"w{i + 1}": implied[:, i] for i in range(run.config.d)}
         ).round(5),
     )
+
+
+def own_plane(run: Run, view: View) -> Panel:
+    """Draw what every learner, as it is at the end, makes of the visitor's own pairs."""
+    prompt = answered(run, view)
+    figure = _plane()
+    points: list[np.ndarray] = []
+    for learner in learners_of(run):
+        point = _two(prompt.implied[learner.id])
+        points.append(point)
+        figure.add_scatter(
+            x=[point[0]],
+            y=[point[1]],
+            mode="markers",
+            marker={
+                "symbol": learner.symbol,
+                "size": MARK,
+                "color": figures.colour(learner.kind),
+                "line": {"color": figures.colour(learner.kind), "width": 2},
+            },
+            name=learner.short,
+        )
+    for name, symbol in ((STEP, "cross"), ("Bayes", "x"), ("w*", "star")):
+        point = _two(prompt.w if name == "w*" else prompt.implied[name])
+        points.append(point)
+        marker = {"symbol": symbol, "size": MARK + 4, "color": INK}
+        figure.add_scatter(x=[point[0]], y=[point[1]], mode="markers", marker=marker, name=name)
+    _frame(figure, np.stack([*points, np.zeros(2)]))
+    figure.update_layout(height=460, legend=legend(1.02), margin={"t": 110})
+    distances = {
+        learner.short: float(np.linalg.norm(prompt.implied[learner.id] - prompt.w))
+        for learner in learners_of(run)
+    }
+    best = min(distances, key=lambda name: distances[name])
+    return Panel(
+        f"{best} comes nearest to w*, {number_text(distances[best], 2)} away",
+        "The weights that every learner finds in your own pairs, or in the prompt of home that is "
+        "chosen: the derivative of its answer at a query of zero. The star is what fits your pairs "
+        "best. Pairs that are unlike home's show who has learned a method and who has learned a "
+        "distribution. Drag a pair, or type: 0.5 1: 2; -0.8 0: -1.4.",
+        figure,
+        data=pd.DataFrame(
+            [{"learner": name, **_row(weights)} for name, weights in prompt.implied.items()]
+        ).round(5),
+    )
+
+
+def own_pairs(run: Run, view: View) -> Panel:
+    """Draw the pairs that are answered; with two features they can be dragged."""
+    prompt = answered(run, view)
+    d = run.config.d
+    points = prompt.x[:, :2] if d > 1 else np.stack([prompt.x[:, 0], prompt.y], 1)
+    limit = float(np.abs(prompt.y).max(initial=0)) or 1.0
+    marker = {"size": MARK + 2, "color": INK, "line": {"color": INK, "width": 1}}
+    if d > 1:
+        scale = {"colorscale": colourscale(NEGATIVE_TO_POSITIVE), "cmin": -limit, "cmax": limit}
+        marker |= {
+            "color": prompt.y,
+            "showscale": True,
+            "colorbar": {"title": {"text": "y"}},
+        } | scale
+    figure = _plane()
+    figure.add_scatter(x=points[:, 0], y=points[:, 1], mode="markers", marker=marker, name="pairs")
+    reach = REACH * max(0.5, float(np.abs(points).max(initial=0)))
+    _frame(figure, np.array([[-reach, -reach], [reach, reach]]) / REACH)
+    titles = ("x₁", "x₂") if d > 1 else ("x", "y")
+    figure.update_layout(
+        height=460,
+        xaxis={"title": {"text": titles[0]}},
+        yaxis={"title": {"text": titles[1]}},
+    )
+    if d <= 2:
+        labels = prompt.y.round(4).tolist() if d == 2 else None
+        figure.update_layout(meta={"drag": {"trace": 0, "field": "points", "labels": labels}})
+    return Panel(
+        f"The prompt has {len(points)} pairs",
+        "Each dot is a pair: where it lies is x, its colour is y.",
+        figure,
+        data=pd.DataFrame(prompt.x, columns=[f"x{i + 1}" for i in range(d)]).assign(y=prompt.y),
+    )
+
+
+def _row(weights: np.ndarray) -> dict[str, float]:
+    return {f"w{i + 1}": float(value) for i, value in enumerate(weights)}
 
 
 def acts_like(run: Run, view: View) -> Panel:

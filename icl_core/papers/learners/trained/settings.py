@@ -1,8 +1,9 @@
 """The settings of the experiment on trained learners."""
 
 from icl_core.contract.experiment import Preset
-from icl_core.contract.knobs import BadSetting, settings, slider
+from icl_core.contract.knobs import BadSetting, settings, slider, text
 from icl_core.machine import device
+from icl_core.papers.learners.shared import typed_points
 from icl_core.papers.learners.shared.settings import REPEATS, TRAINING, HomeConfig
 
 SHOWN = 12  # prompts whose answers are kept
@@ -40,6 +41,11 @@ class View:
 
     snapshot: int = slider("training step", 0, 23, default=23)
     prompt: int = slider("prompt", 0, SHOWN - 1, default=0)
+    points: str = text("your own pairs", 2000, default="")
+
+    def check(self) -> None:
+        """Refuse pairs that are none."""
+        typed_points.pairs(self.points)
 
 
 PRESETS = (

@@ -123,6 +123,12 @@ STORY = Story(
             drawer="Certificates",
             marks=("certificate",),
         ),
+        Try(
+            "Pairs that are unlike home's: who has learned a method?",
+            fields={"points": "2 0: 2; 0 2: -2; 2 2: 0; -2 1: -3"},
+            drawer="Your own pairs",
+            marks=("own plane",),
+        ),
         Try("Another prompt: do the marks keep their order?", fields={"prompt": 3}),
     ),
     brief="Twelve models learn linear regression from the same prompts.",

@@ -38,6 +38,8 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     evaluated/share, evaluated/error
                         [learners], at the end
     count/parameters    [learners]
+    final/<learner>/<weight>
+                        the trained weights, in half precision
     prompt/x, prompt/y, prompt/w, prompt/reference
                         the prompts that are shown, and the weights of the references on them
 
@@ -67,6 +69,12 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
         "evaluated/share": np.array([float(results[id]["evaluated/share"]) for id in learners]),
         "evaluated/error": np.array([float(results[id]["evaluated/error"]) for id in learners]),
         "count/parameters": np.array([int(results[id]["count/parameters"]) for id in learners]),
+        **{
+            f"final/{id}/{name.removeprefix('weights/')}": array
+            for id, made in results.items()
+            for name, array in made.items()
+            if name.startswith("weights/")
+        },
         "prompt/x": shown.x.numpy(),
         "prompt/y": shown.y.numpy(),
         "prompt/w": shown.w.numpy(),
@@ -154,6 +162,10 @@ def _train(
         "final/error": last["reference error"],
         "evaluated/share": last["share"],
         "evaluated/error": last["error"],
+        **{
+            f"weights/{name}": tensor.cpu().numpy().astype(np.float16)
+            for name, tensor in weights.items()
+        },
         "count/parameters": np.array(sum(tensor.numel() for tensor in weights.values())),
     }
 
