@@ -125,7 +125,7 @@ STORY = Story(
         ),
         Try(
             "Pairs that are unlike home's: who has learned a method?",
-            fields={"points": "2 0: 2; 0 2: -2; 2 2: 0; -2 1: -3"},
+            fields={"points": "1.5 0: 2; 0 1.8: -1; -2 1: -3"},
             drawer="Your own pairs",
             marks=("own plane",),
         ),
