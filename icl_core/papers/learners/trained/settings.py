@@ -67,9 +67,8 @@ PRESETS = (
     Preset(
         "five",
         "d = 5, n = 20, isotropic",
-        Config(d=5, n=20, noise=0.0, covariance="isotropic", steps=5000),
-        "More features, more tokens: who still learns?",
+        Config(d=5, n=20, noise=0.0, covariance="isotropic"),
+        "More features, more tokens, as many steps: who still learns?",
         "Beyond the paper",
-        shipped=False,
     ),
 )
