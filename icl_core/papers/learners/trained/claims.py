@@ -29,8 +29,9 @@ BAYES = theory(
 ONE_STEP = ours(
     id="gd-ssm-acts-like-one-step",
     label="GD-SSM away from one step",
-    text="The trained GD-SSM of one layer answers what one step of gradient descent answers: they "
-    "differ by at most a hundredth of the error of predicting zero.",
+    text="The trained GD-SSM of one layer answers what one step of gradient descent answers, to a "
+    "hundredth of the error of predicting zero. (Labels are [y, 0] here: with x yᵀ in its state it "
+    "can give the first feature a rate of its own.)",
     source="found here",
     at=LONG,
     at_most=0.01,

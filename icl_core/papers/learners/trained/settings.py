@@ -9,6 +9,7 @@ from icl_core.papers.learners.shared.settings import REPEATS, TRAINING, HomeConf
 SHOWN = 12  # prompts whose answers are kept
 TESTED_ON, TUNED_ON = 500, 1000  # prompts
 LARGEST_D, LARGEST_N = 5, 20
+FEWEST = 20  # training steps
 BYTES = 4096  # a token and prompt in training, of the widest model with its gradients
 
 
@@ -19,7 +20,7 @@ class Config(HomeConfig):
     MAIN = ("d", "n", "noise", "steps")
 
     batch: int = slider("prompts per batch", 16, 512, default=128, step=16, group=TRAINING)
-    steps: int = slider("training steps", 20, 20_000, default=2000, log=True, group=TRAINING)
+    steps: int = slider("training steps", FEWEST, 20_000, default=2000, log=True, group=TRAINING)
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
 
     def check(self) -> None:
@@ -70,5 +71,6 @@ PRESETS = (
         Config(d=5, n=20, noise=0.0, covariance="isotropic"),
         "More features, more tokens, as many steps: who still learns?",
         "Beyond the paper",
+        shipped=False,
     ),
 )
