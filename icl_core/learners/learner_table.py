@@ -224,7 +224,7 @@ LEARNERS = (
     Learner(
         "recursive",
         "recursive least squares (Mesa)",
-        "recursive",
+        "recursive LS",
         STATES,
         RULES["squares"].equation,
         ("ridge", "decay"),

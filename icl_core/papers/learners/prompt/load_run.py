@@ -56,8 +56,10 @@ def place(run: Run, id: str) -> int:
 
 
 def members(run: Run, view: View) -> list[Learner]:
-    """Return the learners of the group that the view shows."""
-    return [learner for learner in learners_of(run) if learner.id in MEMBERS[view.group]]
+    """Return the learners of the group that the view shows, in the order of the group: what comes
+    last is drawn over the others."""
+    ids = run.names("learners")
+    return [BY_ID[id] for id in MEMBERS[view.group] if id in ids]
 
 
 def settings_of(run: Run, id: str) -> dict[str, float]:

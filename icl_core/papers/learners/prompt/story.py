@@ -118,8 +118,8 @@ NEAREST = Question(
     ),
     _nearest,
     _nearest_said,
-    "Two equations determine two unknowns, and who solves them is there but for the noise. The "
-    "others have a rate that is right after the last pair.",
+    "As many equations as unknowns determine w*, and who solves them is there but for the noise. "
+    "The others have a rate that is right after the last pair.",
     (HEADLINE, "errors", "plane", "states", "filter"),
     there=True,
 )
@@ -142,8 +142,8 @@ STORY = Story(
     beats=(
         Beat(
             "zero",
-            "Before the first pair all weights are zero. The ellipse is where Bayes expects w*, "
-            "the star.",
+            "Before the first pair all weights are zero. Grey is where Bayes expects w*, the star: "
+            "nearly anywhere.",
             at=FIRST,
             marks=("plane",),
         ),

@@ -36,7 +36,7 @@ def table(run: Run, view: View) -> Panel:
             "learner": learner.name,
             "update": learner.equation,
             "settings": _settings(run, learner.id),
-            "ŷ at the query": f"{prompt.learned[learner.id][-1] @ prompt.query:.3f}",
+            "ŷ at the query": number_text(float(prompt.learned[learner.id][-1] @ prompt.query), 3),
             "left of this prompt": share_text(float(prompt.errors[learner.id][-1])),
             "left on average": share_text(share_left(run, learner.id)),
         }
@@ -84,9 +84,9 @@ def on_average(run: Run, view: View) -> Panel:
     return Panel(
         f"On average one step leaves {one}, Bayes {share_text(share_left(run, 'bayes'))}",
         "Means over prompts of home; the settings are right for the last pair. Rules that correct "
-        "what they hold fall faster than a sum. Nothing is below Bayes. A band is one standard "
-        "error; means of methods with fixed steps have a few prompts with large eigenvalues in "
-        "them, on which they diverge.",
+        "what they hold fall faster than a sum. Nothing is below Bayes. With noise conjugate "
+        "gradient and least squares peak where there are about as many pairs as features: S is "
+        "then nearly singular. A band is one standard error.",
         figure,
         data=pd.DataFrame({"pairs": x} | {curve.name: curve.y for curve in series}).round(6),
     )
@@ -100,6 +100,7 @@ def distances(run: Run, view: View) -> Panel:
     np.fill_diagonal(logarithms, np.log10(FLOOR))
     pairs = np.argwhere(np.triu(np.ones_like(matrix), 1) > 0)
     first, second = min(pairs.tolist(), key=lambda pair: matrix[pair[0], pair[1]])
+    every = {"tickvals": list(range(len(names))), "ticktext": names}
     figure = figures.heatmap(
         logarithms - np.log10(FLOOR),
         names,
@@ -107,6 +108,8 @@ def distances(run: Run, view: View) -> Panel:
         "difference",
         limit=DECADES,
     ).update_layout(
+        xaxis={**every, "tickangle": -90, "automargin": True},
+        yaxis={**every, "automargin": True},
         coloraxis={
             "cmin": 0,
             "cmax": DECADES,
@@ -116,7 +119,7 @@ def distances(run: Run, view: View) -> Panel:
                 "tickvals": list(range(DECADES + 1)),
                 "ticktext": ["≤ 10⁻⁵", "10⁻⁴", "10⁻³", "10⁻²", "10⁻¹", "1"],
             },
-        }
+        },
     )
     return Panel(
         f"Nearest to each other are {names[first]} and {names[second]}",
@@ -154,7 +157,8 @@ def nearest(run: Run, view: View) -> Panel:
         f"The delta rule acts most like {delta}",
         "Each learner's predictions beside those of gradient descent and conjugate gradient of 1 "
         "to 8 steps, ridge with r from 0.001 to 3, and Bayes. A difference is a mean square over "
-        "prompts, as a share of the error of predicting zero; ± is one standard error.",
+        "prompts, as a share of the error of predicting zero; ± is one standard error. Steps have "
+        "the rate that is best for their number.",
         table=pd.DataFrame(rows),
         data=pd.DataFrame(rows),
     )
@@ -220,15 +224,20 @@ def broken(run: Run, view: View) -> Panel:
         if float(share[place(run, learner.id)].max()) > 1.0
     ]
     return Panel(
-        f"{CHANGED[kind].capitalize()}: {len(worse)} of {len(series)} come to be worse than zero",
+        f"{_capitalised(CHANGED[kind])}: {len(worse)} of {len(series)} become worse than zero",
         "Every learner keeps the settings of home, and one thing changes; the error is taken over "
-        "that of predicting zero on the changed prompts. Bayes alone knows of it, and is the "
-        "least possible (of few features that matter, the least of what is linear in the labels). "
-        "A fixed learning rate breaks where x grows: steps become too long. Unit keys and solvers "
-        "do not care for the scale.",
+        "that of predicting zero on the changed prompts. Bayes alone knows of the change, and "
+        "leaves the least possible; only which features matter it does not know. A fixed learning "
+        "rate breaks where x grows: steps become too long. Unit keys and solvers do not care for "
+        "the scale.",
         figure,
         data=pd.DataFrame({CHANGED[kind]: at} | {curve.name: curve.y for curve in series}).round(6),
     )
+
+
+def _capitalised(text: str) -> str:
+    """Return a text with a capital first letter; `str.capitalize` would turn Σ into σ."""
+    return text[0].upper() + text[1:]
 
 
 def _settings(run: Run, id: str) -> str:
