@@ -99,7 +99,7 @@ def singular_values(run: Run, view: View) -> Panel:
     )
     least = number_text(float(series[0].mean()[-1]), 2)
     return Panel(
-        f"Smallest singular value: {least}",
+        f"The least singular value is {least}",
         "Of the optimum as many values are above zero as there are tasks, at most d. Along the "
         "others it answers nothing. With more tasks all come to the same value, that of one step "
         "of gradient descent at its best rate.",

@@ -33,7 +33,10 @@ def headline(run: Run, view: View) -> str:
     worst = max(left, key=lambda name: left[name])
     if not read:
         return "Before the first pair every learner answers zero."
-    after = "Off home: after" if where(run, view) else "After"
+    if prompt.own:
+        after = "Your own pairs, w* their best fit: after"
+    else:
+        after = "Off home: after" if where(run, view) else "After"
     pairs = "pair" if len(prompt.x) == 1 else "pairs"
     return (
         f"{after} {read} of {len(prompt.x)} {pairs} {best} leaves {share_text(left[best])} of the "

@@ -42,9 +42,11 @@ WORSE = 4.0  # the scale of x that is asked for
 
 def _task(config: Config) -> str:
     noise = f" with noise of {config.noise:g}" if config.noise else ""
+    pairs = "1 pair" if config.n == 1 else f"{config.n} pairs"
+    features = "1 feature" if config.d == 1 else f"{config.d} features"
     return (
-        f"A prompt shows {config.n} pairs of x, with {config.d} features, and y = ⟨w*, x⟩{noise}, "
-        "and asks for the y of a new x. Every learner reads the same pairs, one after the other."
+        f"A prompt shows {pairs} of x, with {features}, and y = ⟨w*, x⟩{noise}, and asks for the y "
+        "of a new x. Every learner reads the same pairs, one after the other."
     )
 
 

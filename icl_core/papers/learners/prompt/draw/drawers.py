@@ -10,7 +10,7 @@ from icl_core.figures import Curve, number_text
 from icl_core.figures.style import NONE_TO_ALL, colourscale
 from icl_core.learners.changes import CHANGES, exact
 from icl_core.learners.home import one_step_share
-from icl_core.papers.learners.prompt.draw.style import STYLES, share_text
+from icl_core.papers.learners.prompt.draw.style import STYLES, capitalised, share_text
 from icl_core.papers.learners.prompt.load_run import (
     learners_of,
     members,
@@ -25,6 +25,7 @@ SIGNS = {"rate": "rate", "beta": "β", "ridge": "λ", "decay": "decay"}
 ROUNDING = 1e-6  # departures below this are rounding
 DECADES = 5
 FLOOR = 10.0**-DECADES  # the least share that is drawn
+NAMES = 104  # pixels of the names of learners beside a map
 TUNING = "least mean error after all pairs, over 1,000 prompts of home"
 
 
@@ -45,8 +46,9 @@ def table(run: Run, view: View) -> Panel:
     best = min(learners_of(run), key=lambda learner: share_left(run, learner.id))
     return Panel(
         f"On average {best.short} leaves least, {share_text(share_left(run, best.id))}",
-        f"One rule sets all settings: {TUNING}. What is left is the error after all pairs over "
-        "that of predicting zero. The right answer at the query is "
+        "w and W are weights, S and b sums over the pairs. The rate is η, in updates of W it is b "
+        f"or β; the decay is a or γ. One rule sets them all: {TUNING}. What is left is the error "
+        "after all pairs over that of predicting zero. The right answer at the query is "
         f"{number_text(float(prompt.w @ prompt.query), 3)}.",
         table=pd.DataFrame(rows),
         data=pd.DataFrame(rows),
@@ -108,8 +110,9 @@ def distances(run: Run, view: View) -> Panel:
         "difference",
         limit=DECADES,
     ).update_layout(
-        xaxis={**every, "tickangle": -90, "automargin": True},
-        yaxis={**every, "automargin": True},
+        xaxis={**every, "tickangle": -90},
+        yaxis=every,
+        margin={"l": NAMES, "b": NAMES},
         coloraxis={
             "cmin": 0,
             "cmax": DECADES,
@@ -224,7 +227,7 @@ def broken(run: Run, view: View) -> Panel:
         if float(share[place(run, learner.id)].max()) > 1.0
     ]
     return Panel(
-        f"{_capitalised(CHANGED[kind])}: {len(worse)} of {len(series)} become worse than zero",
+        f"{capitalised(CHANGED[kind])}: {len(worse)} of {len(series)} become worse than zero",
         "Every learner keeps the settings of home, and one thing changes; the error is taken over "
         "that of predicting zero on the changed prompts. Bayes alone knows of the change, and "
         "leaves the least possible; only which features matter it does not know. A fixed learning "
@@ -233,11 +236,6 @@ def broken(run: Run, view: View) -> Panel:
         figure,
         data=pd.DataFrame({CHANGED[kind]: at} | {curve.name: curve.y for curve in series}).round(6),
     )
-
-
-def _capitalised(text: str) -> str:
-    """Return a text with a capital first letter; `str.capitalize` would turn Σ into σ."""
-    return text[0].upper() + text[1:]
 
 
 def _settings(run: Run, id: str) -> str:

@@ -20,7 +20,7 @@ from icl_core.figures.style import (
     layout,
 )
 from icl_core.learners.untrained import Learner
-from icl_core.papers.learners.prompt.draw.style import STYLES, share_text
+from icl_core.papers.learners.prompt.draw.style import STYLES, capitalised, share_text
 from icl_core.papers.learners.prompt.load_run import (
     Shown,
     members,
@@ -111,7 +111,7 @@ def plane(run: Run, view: View) -> Panel:
     nearest = _nearest(prompt, members(run, view), read)
     distance = float(np.linalg.norm(prompt.learned[nearest.id][read] - prompt.w))
     return Panel(
-        f"{nearest.short} is nearest to w*, {number_text(distance, 2)} away"
+        f"{capitalised(nearest.short)} is nearest to w*, {number_text(distance, 2)} away"
         if read
         else "All weights begin at zero",
         "Every mark is a learner's weights after the pairs read, with its path from zero behind "
@@ -221,7 +221,7 @@ def states(run: Run, view: View) -> Panel:
     nearest = _nearest(prompt, shown_learners, read)
     away = float(np.abs(prompt.learned[nearest.id][read] - prompt.w).max())
     return Panel(
-        f"{nearest.short} is within {number_text(away, 2)} of w*"
+        f"{capitalised(nearest.short)} is within {number_text(away, 2)} of w*"
         if read
         else "Before the first pair all rows but w* are empty",
         "A row is a vector of weights, a column a feature. The first row is what is sought, the "

@@ -1,4 +1,4 @@
-"""How each learner is drawn wherever it is, and how shares are written."""
+"""How each learner is drawn wherever it is, and how shares and titles are written."""
 
 from icl_core.figures import number_text
 from icl_core.figures.number_text import significant
@@ -9,7 +9,7 @@ STYLES = {
     "sum": ("gradient descent", "dash", "circle-open"),
     "gd": ("gradient descent", "solid", "circle"),
     "momentum": ("momentum", "dash", "square"),
-    "nesterov": ("nesterov", "dash", "square"),
+    "nesterov": ("nesterov", "dash", "square-open"),
     "cg": ("conjugate gradient", "solid", "x"),
     "gd-sigma": ("layer 8", "solid", "circle"),
     "cg-sigma": ("layer 8", "dash", "x"),
@@ -21,7 +21,7 @@ STYLES = {
     "unit": ("layer 3", "solid", "triangle-up"),
     "longhorn": ("layer 4", "dash", "triangle-up"),
     "gated": ("layer 5", "solid", "triangle-down"),
-    "delta-sigma": ("layer 2", "dash", "triangle-up-open"),
+    "delta-sigma": ("layer 2", "dash", "cross"),
     "recursive": ("layer 6", "solid", "hexagon"),
 }
 
@@ -34,3 +34,8 @@ def share_text(value: float) -> str:
     if value < 0.01:
         return significant(value, 2)
     return number_text(value, 3 if value < 1 else 1 if value < 100 else 0)
+
+
+def capitalised(text: str) -> str:
+    """Return a text with a capital first letter; `str.capitalize` would turn Σ into σ."""
+    return text[0].upper() + text[1:]
