@@ -198,6 +198,8 @@ STORY = Story(
             "Fewer pairs than features: who guesses best?",
             preset="short",
             fields={"group": "solutions"},
+            drawer="On average",
+            marks=("average",),
         ),
         Try(
             "Which method does each rule act like?",

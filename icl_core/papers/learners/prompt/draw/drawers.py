@@ -127,8 +127,8 @@ def distances(run: Run, view: View) -> Panel:
     return Panel(
         f"Nearest to each other are {names[first]} and {names[second]}",
         "Mean squared differences between the predictions of two learners after all pairs, over "
-        "the error of predicting zero. Pale is near: these learners answer alike. Look for "
-        "pale blocks.",
+        "the error of predicting zero. Learners whose cell has the colour of the page "
+        "answer alike: look for such blocks.",
         figure,
         data=pd.DataFrame(matrix, index=names, columns=names).reset_index(),
     )

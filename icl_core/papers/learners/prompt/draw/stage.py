@@ -35,7 +35,7 @@ REACH = 1.35  # of a plane's picture over what it must hold
 CIRCLE = np.linspace(0, 2 * np.pi, 73)
 DEVIATIONS = 2.0  # of the posterior's ellipse
 MARK, NEWEST = 12, 18  # pixels of a mark, and of the newest pair's
-NAMES = 92  # pixels of the names of learners beside a map
+NAMES = 104  # pixels of the names of learners beside a map
 TO_COME = 0.15  # opacity of pairs that are still to come
 
 
@@ -236,7 +236,7 @@ def states(run: Run, view: View) -> Panel:
                 "weight",
                 limit,
             )
-        ).update_layout(margin={"l": NAMES}),
+        ).update_layout(margin={"l": NAMES}, yaxis={"title": {"text": ""}}),
         data=pd.DataFrame(matrix, index=list(rows), columns=columns).reset_index(),
         note=where(run, view),
     )
