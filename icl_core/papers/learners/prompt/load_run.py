@@ -1,4 +1,4 @@
-"""Reads a run: the settings of its learners, and what each of them does with the prompt that is
+"""Read a run: the settings of its learners, and what each of them does with the prompt that is
 shown."""
 
 from dataclasses import dataclass, replace
@@ -113,20 +113,21 @@ def _shown(run: Run, number: int, scale: float, text: str) -> Shown:
     }
     S, b = sums(prompt.x, prompt.y[:, None], home.n)  # [lengths, d, d, 1], [lengths, 1, d, 1]
     posterior = posterior_covariance(S[..., 0].permute(1, 2, 0), home).permute(2, 0, 1)
+    errors = {
+        id: error(values[..., None], prompt)[:, 0].numpy() / home.label_variance()
+        for id, values in learned.items()
+    }
     return Shown(
-        prompt.x[..., 0].numpy(),
-        prompt.y[:, 0].numpy(),
-        prompt.w[:, 0].numpy(),
-        prompt.query[:, 0].numpy(),
-        bool(typed),
-        {id: values.numpy() for id, values in learned.items()},
-        {
-            id: error(values[..., None], prompt)[:, 0].numpy() / home.label_variance()
-            for id, values in learned.items()
-        },
-        S[..., 0].numpy(),
-        b[:, 0, :, 0].numpy(),
-        posterior.numpy(),
+        x=prompt.x[..., 0].numpy(),
+        y=prompt.y[:, 0].numpy(),
+        w=prompt.w[:, 0].numpy(),
+        query=prompt.query[:, 0].numpy(),
+        own=bool(typed),
+        learned={id: values.numpy() for id, values in learned.items()},
+        errors=errors,
+        S=S[..., 0].numpy(),
+        b=b[:, 0, :, 0].numpy(),
+        posterior=posterior.numpy(),
     )
 
 

@@ -1,4 +1,4 @@
-"""Tunes every learner for its home, and measures what it does on average."""
+"""Tune every learner for its home, and measure what it does on average."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -101,8 +101,8 @@ def _over_lengths(
 
 
 def references(config: Config) -> dict[str, tuple[str, dict[str, float], int]]:
-    """Return by name what learners are compared with: a learner, its settings, None for those that
-    are tuned, and a number of steps."""
+    """Return by name what learners are compared with: the id of a learner, its settings, which are
+    empty where they are tuned, and a number of steps."""
     ridges = {f"ridge {r:.3g}": ("ridge", {"ridge": float(r)}, 1) for r in RIDGES}
     descents = {f"GD {steps}": ("gd", {}, steps) for steps in STEPS}
     conjugate = {f"CG {steps}": ("cg", {}, steps) for steps in STEPS if steps <= config.d}
@@ -160,8 +160,8 @@ def _departures(
 def _broken(
     tuned: dict[str, dict[str, float]], config: Config, progress: Progress
 ) -> dict[str, np.ndarray]:
-    """Return what every learner leaves of prompts that are not home's. Bayes alone
-    knows of it."""
+    """Return what every learner leaves of prompts that are not home's. Bayes alone knows of the
+    change, but for the features that matter."""
     tensors: dict[str, np.ndarray] = {}
     for kind, (values, leave) in _leavings(config).items():
         progress.enter(f"prompts off home: {CHANGED[kind]}")
