@@ -78,15 +78,21 @@ function letPointsBeDragged() {
     if (held?.moved) go(held.drag.field, textOf(held));
     held = undefined;
   };
+  const keep = (event) => {
+    if (!held) return;
+    event.preventDefault(); // the browser would scroll, and end the drag
+    event.stopPropagation();
+  };
   const listeners = [
     ["pointerdown", take],
     ["mousedown", (event) => held && event.stopPropagation()],
-    ["touchstart", (event) => held && event.stopPropagation()],
+    ["touchstart", keep],
     ["pointermove", move],
     ["pointerup", drop],
     ["pointercancel", () => (held = undefined)],
   ];
-  for (const [type, listener] of listeners) window.addEventListener(type, listener, true);
+  const options = { capture: true, passive: false };
+  for (const [type, listener] of listeners) window.addEventListener(type, listener, options);
   return () => {
     for (const [type, listener] of listeners) window.removeEventListener(type, listener, true);
   };
