@@ -17,6 +17,7 @@ from icl_core.learners.solvers import Grams
 from icl_core.learners.untrained import Learner, Settings, conjugate_iterates
 
 Grid = Float[Tensor, "points"]
+ROUNDING = 1e-12  # below this share of its length a component of w* is zero
 
 
 def has_curve(learner: Learner, home: Home) -> bool:
@@ -54,8 +55,8 @@ def along_eigenvectors(
     weights: Float[Tensor, "d"], w: Float[Tensor, "d"], S: Float[Tensor, "d d"]
 ) -> tuple[Float[Tensor, "d"], Float[Tensor, "d"]]:
     """Return the eigenvalues of S, ascending, and the filter of weights at each; NaN where w* has
-    nothing along the eigenvector."""
+    nothing but rounding along the eigenvector."""
     eigenvalues, vectors = torch.linalg.eigh(S)
     target = vectors.T @ w
     ratio = (vectors.T @ weights) / target
-    return eigenvalues, torch.where(target != 0, ratio, torch.nan)
+    return eigenvalues, torch.where(target.abs() > ROUNDING * w.norm(), ratio, torch.nan)

@@ -18,13 +18,8 @@ from torch import Tensor
 
 from icl_core.learners.covariance import geometric, rotation
 
-UNEVEN = (
-    1.0,
-    1.0,
-    1 / 4,
-    1 / 16,
-    1.0,
-)  # of their paper's Section 4; repeated for larger d
+# Of Section 4 of the Memformers' paper; repeated for larger d.
+UNEVEN = (1.0, 1.0, 1 / 4, 1 / 16, 1.0)
 COVARIANCES = {
     "isotropic": "isotropic, Σ = I",
     "narrow": "from 1 down by equal factors",

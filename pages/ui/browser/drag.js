@@ -3,6 +3,7 @@
    address gets the new text, and the server draws what follows from it. */
 
 const REACH = 16; // pixels around a point in which it can be taken
+const SLACK = 3; // pixels that a pointer may move in a click
 const DIGITS = 3; // behind the point, of what is written into the address
 
 /* The point under the pointer, as { plot, drag, points, index, x, y }; undefined if there is none. */
@@ -59,13 +60,16 @@ function letPointsBeDragged() {
   const take = (event) => {
     held = event.button ? undefined : pointAt(event);
     if (!held) return;
+    held.from = event;
     event.preventDefault(); // plotly.js would draw a box to zoom into
     event.stopPropagation();
   };
   const move = (event) => {
     if (!held) return;
     event.stopPropagation();
-    held.moved = true;
+    const { clientX, clientY } = held.from;
+    held.moved ||= Math.hypot(event.clientX - clientX, event.clientY - clientY) > SLACK;
+    if (!held.moved) return;
     held.points[held.index] = placeOf(held, event);
     const [across, up] = [0, 1].map((side) => held.points.map((point) => point[side]));
     window.Plotly.restyle(held.plot, { x: [across], y: [up] }, [held.drag.trace]);
@@ -74,15 +78,21 @@ function letPointsBeDragged() {
     if (held?.moved) go(held.drag.field, textOf(held));
     held = undefined;
   };
+  const keep = (event) => {
+    if (!held) return;
+    event.preventDefault(); // the browser would scroll, and end the drag
+    event.stopPropagation();
+  };
   const listeners = [
     ["pointerdown", take],
     ["mousedown", (event) => held && event.stopPropagation()],
-    ["touchstart", (event) => held && event.stopPropagation()],
+    ["touchstart", keep],
     ["pointermove", move],
     ["pointerup", drop],
     ["pointercancel", () => (held = undefined)],
   ];
-  for (const [type, listener] of listeners) window.addEventListener(type, listener, true);
+  const options = { capture: true, passive: false };
+  for (const [type, listener] of listeners) window.addEventListener(type, listener, options);
   return () => {
     for (const [type, listener] of listeners) window.removeEventListener(type, listener, true);
   };

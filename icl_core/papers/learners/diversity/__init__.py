@@ -24,9 +24,9 @@ def headline(run: Run, view: View) -> str:
         number_text(float(run[f"curve/optimum_{where}"][:, place].mean()), 2)
         for where in ("trained", "fresh")
     )
-    tasks = "task" if count == 1 else "tasks"
+    tasks, these = ("task", "it") if count == 1 else ("tasks", "these")
     return (
-        f"Trained on {count:,} {tasks} the layer leaves {trained} of the error on these, {fresh} "
+        f"Trained on {count:,} {tasks} the layer leaves {trained} of the error on {these}, {fresh} "
         "on fresh ones."
     )
 

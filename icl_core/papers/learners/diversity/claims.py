@@ -26,6 +26,7 @@ LIMIT = theory(
     text="With ever more training tasks Γ becomes a multiple of the identity, 1 / (1 + (1 + d + "
     "τ²) / n): one step of gradient descent at its best rate.",
     source="C becomes I",
+    at={"d": range(2, 21), "n": range(16, 65)},
     near=0.0,
     tolerance=0.1,
 )

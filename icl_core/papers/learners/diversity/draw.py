@@ -6,6 +6,7 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve, number_text
+from icl_core.figures.number_text import significant
 from icl_core.papers.learners.diversity import one_layer
 from icl_core.papers.learners.diversity.settings import View
 
@@ -13,8 +14,8 @@ LEAST, LARGEST = 0.01, 3.0  # the ends of the axis of errors
 LINES = {
     "optimum_trained": ("trained tasks", "construction", "dash"),
     "optimum_fresh": ("fresh tasks", "construction", "solid"),
-    "fitted_fresh": ("fitted, fresh", "trained", "solid"),
-    "memory_fresh": ("by heart, fresh", "layer 3", "dot"),
+    "fitted_fresh": ("fitted, fresh", "trained", "dot"),
+    "memory_fresh": ("by heart, fresh", "layer 3", "dashdot"),
 }
 
 
@@ -43,11 +44,12 @@ def errors(run: Run, view: View) -> Panel:
         for where in ("trained", "fresh")
     )
     return Panel(
-        f"Of trained tasks {trained} is left, of fresh {fresh}",
+        f"Trained {trained} left, fresh {fresh}",
         "The error over that of predicting zero: of the best single layer of linear attention on "
-        "other prompts of its training tasks (dashed) and on tasks that it has never seen (solid). "
-        "They meet once there are several times as many tasks as features. Dotted is a learner "
-        "that knows the training tasks by heart: of them nothing is left, of fresh ones far more.",
+        "other prompts of its training tasks (dashed) and on tasks that it has never seen (solid), "
+        "and of the layer that is fitted to prompts (dotted, on the solid line with many prompts). "
+        "They meet once there are several times as many tasks as features. A learner that knows "
+        "the training tasks by heart leaves more of fresh ones.",
         figures.seated(figure),
         data=pd.DataFrame({"tasks": counts} | {curve.name: curve.mean() for curve in series}).round(
             5
@@ -64,9 +66,10 @@ def matrix(run: Run, view: View) -> Panel:
     )
     d = run.config.d
     labels = [str(i + 1) for i in range(d)]
-    rank = min(d, run.step(view))
+    count = run.step(view)
+    rank = min(d, count)
     return Panel(
-        f"With {run.step(view):,} tasks Γ has rank {rank}",
+        f"With {count:,} {'task' if count == 1 else 'tasks'} the best Γ has rank {rank}",
         "The matrix that the layer puts between the query and b = 1/n ∑ y x: fitted to prompts, "
         "and its optimum. With one task it is w wᵀ, as good as a memory of w. With many it becomes "
         "a multiple of the identity: one step of gradient descent, whatever the task is.",
@@ -90,20 +93,16 @@ def singular_values(run: Run, view: View) -> Panel:
         )
     ]
     limit = one_layer.limit(config.d, config.n, config.noise)
+    series.append(Curve("one step", ranks, np.full(len(ranks), limit), "gradient descent"))
     figure = figures.curves(
-        series,
-        "rank",
-        "singular value of Γ",
-        y_range=(0.0, 1.15),
-        lines=[("one step", limit, "gradient descent")],
-        height=figures.SEAT,
+        series, "rank", "singular value of Γ", y_range=(0.0, 1.15), height=figures.SEAT
     )
     least = number_text(float(series[0].mean()[-1]), 2)
     return Panel(
-        f"The smallest singular value is {least}",
-        "As many values are above zero as there are tasks, at most d. Along the others the layer "
-        "answers nothing. With more tasks all come to the same value, that of one step of gradient "
-        "descent at its best rate.",
+        f"The least singular value is {least}",
+        "Of the optimum as many values are above zero as there are tasks, at most d. Along the "
+        "others it answers nothing. With more tasks all come to the same value, that of one step "
+        "of gradient descent at its best rate.",
         figures.seated(figure),
         data=pd.DataFrame({"rank": ranks} | {curve.name: curve.mean() for curve in series}).round(
             5
@@ -168,11 +167,13 @@ def memory(run: Run, view: View) -> Panel:
         lines=[("Bayes, w* ~ N(0, I)", float(run["baseline/ridge"][0]), "floor")],
     )
     last = number_text(float(run["curve/memory_fresh"][:, -1].mean()), 2)
+    most = significant(float(run["curve/memory_trained"].mean(0).max()), 1)
     return Panel(
         f"Knowing 1,024 tasks by heart still leaves {last} of a fresh one",
         "Bayes over the training tasks weighs each by how well it fits the pairs. Of trained tasks "
-        "it leaves next to nothing, more than a hundredth never. Of a fresh task it leaves the "
-        "distance to the nearest that it knows, which in many features falls slowly.",
+        f"it leaves {most} at most; a line at the bottom has 0.01 or less. Of a fresh task it "
+        "leaves about the distance to the nearest that it knows, which in many features falls "
+        "slowly.",
         figure,
         data=pd.DataFrame({"tasks": counts} | {curve.name: curve.mean() for curve in series}).round(
             5

@@ -54,6 +54,6 @@ def fitted(b: Float[Tensor, "prompts d"], x: Tensor, y: Float[Tensor, "prompts"]
     """Return the Γ of least squares of labels y at queries x [prompts, d] on what prompts have
     summed to: the d² products of x and b are its features."""
     features = (x[:, :, None] * b[:, None]).flatten(1)  # [prompts, d d]
-    # With fewer tasks than features b does not leave their span: the shortest solution is taken.
+    # With fewer prompts than features of Γ the shortest solution is taken.
     inverse = torch.linalg.pinv(features.T @ features, hermitian=True, rtol=1e-10)
     return (inverse @ (features.T @ y)).reshape(x.shape[1], b.shape[1])

@@ -84,9 +84,10 @@ def _when(run: Run, view: Any) -> int:
 def _when_said(run: Run, view: Any) -> str:
     d = run.config.d
     ratios = [number_text(float(gap(run, count).mean()), 2) for count in (d // 2 or 1, d)]
+    later = ": they meet later" if _when(run, view) == 2 else ""
     return (
         f"With d / 2 tasks fresh ones have {ratios[0]} times the error of trained ones, with d "
-        f"{ratios[1]} times: they meet later."
+        f"{ratios[1]} times{later}."
     )
 
 

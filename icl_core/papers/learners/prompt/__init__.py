@@ -33,9 +33,13 @@ def headline(run: Run, view: View) -> str:
     worst = max(left, key=lambda name: left[name])
     if not read:
         return "Before the first pair every learner answers zero."
-    off_home = "Off home: after" if where(run, view) else "After"
+    if prompt.own:
+        after = "Your own pairs, w* their best fit: after"
+    else:
+        after = "Off home: after" if where(run, view) else "After"
+    pairs = "pair" if len(prompt.x) == 1 else "pairs"
     return (
-        f"{off_home} {read} of {len(prompt.x)} pairs {best} leaves {share_text(left[best])} of the "
+        f"{after} {read} of {len(prompt.x)} {pairs} {best} leaves {share_text(left[best])} of the "
         f"error of predicting zero, {worst} {share_text(left[worst])}."
     )
 
@@ -63,7 +67,7 @@ EXPERIMENT = Experiment(
         Drawing("pairs", stage.pairs_drawn, ("prompt", "scale", "points")),
         Drawing("states", stage.states, PROMPT),
         Drawing("filter", filter.draw, PROMPT),
-        Drawing("table", drawers.table, PROMPT, "Every rule", moving=False, wide=True),
+        Drawing("table", drawers.table, PROMPT, "This prompt", moving=False, wide=True),
         Drawing("average", drawers.on_average, ("group",), AVERAGE, moving=False),
         Drawing("nearest", drawers.nearest, (), WHO, moving=False, wide=True),
         Drawing("distances", drawers.distances, (), WHO, moving=False),

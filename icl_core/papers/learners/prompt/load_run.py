@@ -1,4 +1,4 @@
-"""Reads a run: the settings of its learners, and what each of them does with the prompt that is
+"""Read a run: the settings of its learners, and what each of them does with the prompt that is
 shown."""
 
 from dataclasses import dataclass, replace
@@ -56,8 +56,10 @@ def place(run: Run, id: str) -> int:
 
 
 def members(run: Run, view: View) -> list[Learner]:
-    """Return the learners of the group that the view shows."""
-    return [learner for learner in learners_of(run) if learner.id in MEMBERS[view.group]]
+    """Return the learners of the group that the view shows, in the order of the group: what comes
+    last is drawn over the others."""
+    ids = run.names("learners")
+    return [BY_ID[id] for id in MEMBERS[view.group] if id in ids]
 
 
 def settings_of(run: Run, id: str) -> dict[str, float]:
@@ -111,20 +113,21 @@ def _shown(run: Run, number: int, scale: float, text: str) -> Shown:
     }
     S, b = sums(prompt.x, prompt.y[:, None], home.n)  # [lengths, d, d, 1], [lengths, 1, d, 1]
     posterior = posterior_covariance(S[..., 0].permute(1, 2, 0), home).permute(2, 0, 1)
+    errors = {
+        id: error(values[..., None], prompt)[:, 0].numpy() / home.label_variance()
+        for id, values in learned.items()
+    }
     return Shown(
-        prompt.x[..., 0].numpy(),
-        prompt.y[:, 0].numpy(),
-        prompt.w[:, 0].numpy(),
-        prompt.query[:, 0].numpy(),
-        bool(typed),
-        {id: values.numpy() for id, values in learned.items()},
-        {
-            id: error(values[..., None], prompt)[:, 0].numpy() / home.label_variance()
-            for id, values in learned.items()
-        },
-        S[..., 0].numpy(),
-        b[:, 0, :, 0].numpy(),
-        posterior.numpy(),
+        x=prompt.x[..., 0].numpy(),
+        y=prompt.y[:, 0].numpy(),
+        w=prompt.w[:, 0].numpy(),
+        query=prompt.query[:, 0].numpy(),
+        own=bool(typed),
+        learned={id: values.numpy() for id, values in learned.items()},
+        errors=errors,
+        S=S[..., 0].numpy(),
+        b=b[:, 0, :, 0].numpy(),
+        posterior=posterior.numpy(),
     )
 
 

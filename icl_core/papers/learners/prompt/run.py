@@ -1,4 +1,4 @@
-"""Tunes every learner for its home, and measures what it does on average."""
+"""Tune every learner for its home, and measure what it does on average."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -140,8 +140,8 @@ def _departures(
 def _broken(
     tuned: dict[str, dict[str, float]], config: Config, progress: Progress
 ) -> dict[str, np.ndarray]:
-    """Return what every learner leaves of prompts that are not home's. Bayes alone
-    knows of it."""
+    """Return what every learner leaves of prompts that are not home's. Bayes alone knows of the
+    change, but for the features that matter."""
     tensors: dict[str, np.ndarray] = {}
     for kind, (values, leave) in _leavings(config).items():
         progress.enter(f"prompts off home: {CHANGED[kind]}")

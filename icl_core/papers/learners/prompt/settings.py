@@ -47,7 +47,14 @@ class View:
 
     snapshot: int = slider("pairs read", 0, 64, default=64)
     prompt: int = slider("prompt", 0, 999, default=5)
-    scale: float = slider("scale of x, α", 0.25, 4.0, default=1.0, log=True)
+    scale: float = slider(
+        "scale of x, α",
+        0.25,
+        4.0,
+        default=1.0,
+        log=True,
+        help="of a sampled prompt, whose w* and noise stay; your own pairs stay as they are",
+    )
     points: str = text("your own pairs", 2000, default="")
     group: str = choice("learners", GROUPS, default="main")
     changed: str = choice("what is changed", CHANGED, default="scale")

@@ -42,9 +42,11 @@ WORSE = 4.0  # the scale of x that is asked for
 
 def _task(config: Config) -> str:
     noise = f" with noise of {config.noise:g}" if config.noise else ""
+    pairs = "1 pair" if config.n == 1 else f"{config.n} pairs"
+    features = "1 feature" if config.d == 1 else f"{config.d} features"
     return (
-        f"A prompt shows {config.n} pairs of x, with {config.d} features, and y = ⟨w*, x⟩{noise}, "
-        "and asks for the y of a new x. Every learner reads the same pairs, one after the other."
+        f"A prompt shows {pairs} of x, with {features}, and y = ⟨w*, x⟩{noise}, and asks for the y "
+        "of a new x. Every learner reads the same pairs, one after the other."
     )
 
 
@@ -118,8 +120,8 @@ NEAREST = Question(
     ),
     _nearest,
     _nearest_said,
-    "Two equations determine two unknowns, and who solves them is there but for the noise. The "
-    "others have a rate that is right after the last pair.",
+    "As many equations as unknowns determine w*, and who solves them is there but for the noise. "
+    "The others have a rate that is right after the last pair.",
     (HEADLINE, "errors", "plane", "states", "filter"),
     there=True,
 )
@@ -142,8 +144,8 @@ STORY = Story(
     beats=(
         Beat(
             "zero",
-            "Before the first pair all weights are zero. The ellipse is where Bayes expects w*, "
-            "the star.",
+            "Before the first pair all weights are zero. Grey is where Bayes expects w*, the star: "
+            "nearly anywhere.",
             at=FIRST,
             marks=("plane",),
         ),
@@ -196,6 +198,8 @@ STORY = Story(
             "Fewer pairs than features: who guesses best?",
             preset="short",
             fields={"group": "solutions"},
+            drawer="On average",
+            marks=("average",),
         ),
         Try(
             "Which method does each rule act like?",

@@ -10,7 +10,7 @@ from icl_core.figures import Curve, number_text
 from icl_core.figures.style import NONE_TO_ALL, colourscale
 from icl_core.learners.changes import CHANGES, exact
 from icl_core.learners.home import one_step_share
-from icl_core.papers.learners.prompt.draw.style import STYLES, share_text
+from icl_core.papers.learners.prompt.draw.style import STYLES, capitalised, share_text
 from icl_core.papers.learners.prompt.load_run import (
     learners_of,
     members,
@@ -25,6 +25,7 @@ SIGNS = {"rate": "rate", "beta": "β", "ridge": "λ", "decay": "decay"}
 ROUNDING = 1e-6  # departures below this are rounding
 DECADES = 5
 FLOOR = 10.0**-DECADES  # the least share that is drawn
+NAMES = 104  # pixels of the names of learners beside a map
 TUNING = "least mean error after all pairs, over 1,000 prompts of home"
 
 
@@ -36,7 +37,7 @@ def table(run: Run, view: View) -> Panel:
             "learner": learner.name,
             "update": learner.equation,
             "settings": _settings(run, learner.id),
-            "ŷ at the query": f"{prompt.learned[learner.id][-1] @ prompt.query:.3f}",
+            "ŷ at the query": number_text(float(prompt.learned[learner.id][-1] @ prompt.query), 3),
             "left of this prompt": share_text(float(prompt.errors[learner.id][-1])),
             "left on average": share_text(share_left(run, learner.id)),
         }
@@ -45,8 +46,9 @@ def table(run: Run, view: View) -> Panel:
     best = min(learners_of(run), key=lambda learner: share_left(run, learner.id))
     return Panel(
         f"On average {best.short} leaves least, {share_text(share_left(run, best.id))}",
-        f"One rule sets all settings: {TUNING}. What is left is the error after all pairs over "
-        "that of predicting zero. The right answer at the query is "
+        "w and W are weights, S and b sums over the pairs. The rate is η, in updates of W it is b "
+        f"or β; the decay is a or γ. One rule sets them all: {TUNING}. What is left is the error "
+        "after all pairs over that of predicting zero. The right answer at the query is "
         f"{number_text(float(prompt.w @ prompt.query), 3)}.",
         table=pd.DataFrame(rows),
         data=pd.DataFrame(rows),
@@ -84,9 +86,9 @@ def on_average(run: Run, view: View) -> Panel:
     return Panel(
         f"On average one step leaves {one}, Bayes {share_text(share_left(run, 'bayes'))}",
         "Means over prompts of home; the settings are right for the last pair. Rules that correct "
-        "what they hold fall faster than a sum. Nothing is below Bayes. A band is one standard "
-        "error; means of methods with fixed steps have a few prompts with large eigenvalues in "
-        "them, on which they diverge.",
+        "what they hold fall faster than a sum. Nothing is below Bayes. With noise conjugate "
+        "gradient and least squares peak where there are about as many pairs as features: S is "
+        "then nearly singular. A band is one standard error.",
         figure,
         data=pd.DataFrame({"pairs": x} | {curve.name: curve.y for curve in series}).round(6),
     )
@@ -100,6 +102,7 @@ def distances(run: Run, view: View) -> Panel:
     np.fill_diagonal(logarithms, np.log10(FLOOR))
     pairs = np.argwhere(np.triu(np.ones_like(matrix), 1) > 0)
     first, second = min(pairs.tolist(), key=lambda pair: matrix[pair[0], pair[1]])
+    every = {"tickvals": list(range(len(names))), "ticktext": names}
     figure = figures.heatmap(
         logarithms - np.log10(FLOOR),
         names,
@@ -107,6 +110,9 @@ def distances(run: Run, view: View) -> Panel:
         "difference",
         limit=DECADES,
     ).update_layout(
+        xaxis={**every, "tickangle": -90},
+        yaxis=every,
+        margin={"l": NAMES, "b": NAMES},
         coloraxis={
             "cmin": 0,
             "cmax": DECADES,
@@ -116,13 +122,13 @@ def distances(run: Run, view: View) -> Panel:
                 "tickvals": list(range(DECADES + 1)),
                 "ticktext": ["≤ 10⁻⁵", "10⁻⁴", "10⁻³", "10⁻²", "10⁻¹", "1"],
             },
-        }
+        },
     )
     return Panel(
         f"Nearest to each other are {names[first]} and {names[second]}",
         "Mean squared differences between the predictions of two learners after all pairs, over "
-        "the error of predicting zero. Pale is near: these learners answer alike. Look for "
-        "pale blocks.",
+        "the error of predicting zero. Learners whose cell has the colour of the page "
+        "answer alike: look for such blocks.",
         figure,
         data=pd.DataFrame(matrix, index=names, columns=names).reset_index(),
     )
@@ -154,7 +160,8 @@ def nearest(run: Run, view: View) -> Panel:
         f"The delta rule acts most like {delta}",
         "Each learner's predictions beside those of gradient descent and conjugate gradient of 1 "
         "to 8 steps, ridge with r from 0.001 to 3, and Bayes. A difference is a mean square over "
-        "prompts, as a share of the error of predicting zero; ± is one standard error.",
+        "prompts, as a share of the error of predicting zero; ± is one standard error. Steps have "
+        "the rate that is best for their number.",
         table=pd.DataFrame(rows),
         data=pd.DataFrame(rows),
     )
@@ -220,12 +227,12 @@ def broken(run: Run, view: View) -> Panel:
         if float(share[place(run, learner.id)].max()) > 1.0
     ]
     return Panel(
-        f"{CHANGED[kind].capitalize()}: {len(worse)} of {len(series)} come to be worse than zero",
+        f"{capitalised(CHANGED[kind])}: {len(worse)} of {len(series)} become worse than zero",
         "Every learner keeps the settings of home, and one thing changes; the error is taken over "
-        "that of predicting zero on the changed prompts. Bayes alone knows of it, and is the "
-        "least possible (of few features that matter, the least of what is linear in the labels). "
-        "A fixed learning rate breaks where x grows: steps become too long. Unit keys and solvers "
-        "do not care for the scale.",
+        "that of predicting zero on the changed prompts. Bayes alone knows of the change, and "
+        "leaves the least possible; only which features matter it does not know. A fixed learning "
+        "rate breaks where x grows: steps become too long. Unit keys and solvers do not care for "
+        "the scale.",
         figure,
         data=pd.DataFrame({CHANGED[kind]: at} | {curve.name: curve.y for curve in series}).round(6),
     )

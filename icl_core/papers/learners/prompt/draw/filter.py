@@ -72,8 +72,9 @@ def draw(run: Run, view: View) -> Panel:
         f"Of the weakest direction {learners[0].short} keeps {weakest}",
         "For each eigenvector of S the share of w* that a learner's weights have along it; 1 is "
         "right. Lines are methods with fixed coefficients: one curve for every prompt, low where λ "
-        "is small. Conjugate gradient has a curve of its own for each prompt, which passes through "
-        "1 at the eigenvalues. Marks alone are rules that depend on the order of the pairs.",
+        "is small. Conjugate gradient has a curve of its own for each prompt, bent towards 1 at "
+        "the eigenvalues. Marks without a line are the other rules"
+        + ("; noise moves all marks off their lines." if run.config.noise else "."),
         figures.seated(figure),
         data=pd.DataFrame(rows).round(5),
         note=where(run, view),

@@ -19,7 +19,8 @@ from icl_core.figures.style import (
     colourscale,
     layout,
 )
-from icl_core.papers.learners.prompt.draw.style import STYLES, share_text
+from icl_core.learners.untrained import Learner
+from icl_core.papers.learners.prompt.draw.style import STYLES, capitalised, share_text
 from icl_core.papers.learners.prompt.load_run import (
     Shown,
     members,
@@ -34,7 +35,7 @@ REACH = 1.35  # of a plane's picture over what it must hold
 CIRCLE = np.linspace(0, 2 * np.pi, 73)
 DEVIATIONS = 2.0  # of the posterior's ellipse
 MARK, NEWEST = 12, 18  # pixels of a mark, and of the newest pair's
-NAMES = 92  # pixels of the names of learners beside a map
+NAMES = 104  # pixels of the names of learners beside a map
 TO_COME = 0.15  # opacity of pairs that are still to come
 
 
@@ -61,12 +62,13 @@ def errors(run: Run, view: View) -> Panel:
         height=figures.SEAT,
     )
     return Panel(
-        f"After {read} pairs {best} leaves {texts[0]}, {worst} {texts[1]}"
+        f"After {_pairs(read)} {best} leaves {texts[0]}, {worst} {texts[1]}"
         if read
         else f"Zero weights leave {texts[0]}",
         "The error on this prompt after each pair, over that of predicting zero on prompts of "
-        "home; a line at the bottom has less than 0.0001. Solvers fall at once when pairs suffice, "
-        "states fall pair by pair. No line is below Bayes on average; on one prompt it may be.",
+        "home. A line at the bottom has less than 0.0001, one that leaves at the top more than 10. "
+        "Solvers fall at once when pairs suffice, states fall pair by pair. No line is below Bayes "
+        "on average; on one prompt it may be.",
         figures.seated(figure, figures.WIDE),
         data=pd.DataFrame(
             {"pairs": x} | {learner.id: prompt.errors[learner.id] for learner in members(run, view)}
@@ -80,7 +82,7 @@ def plane(run: Run, view: View) -> Panel:
     that Bayes leaves for w*."""
     prompt = shown(run, view)
     read = pairs_read(run, view)
-    figure = _plane_figure("w₁", "w₂")
+    figure = _plane_figure("w₁", "w₂") if run.config.d > 1 else _plane_figure("w", "")
     ellipse = _ellipse(prompt, read)
     figure.add_scatter(
         x=ellipse[:, 0],
@@ -106,18 +108,15 @@ def plane(run: Run, view: View) -> Panel:
         name="w*",
     )
     _frame(figure, _extent(prompt, run, view))
-    distances = {
-        learner.short: float(np.linalg.norm(prompt.learned[learner.id][read] - prompt.w))
-        for learner in members(run, view)
-    }
-    nearest = min(distances, key=lambda name: distances[name])
+    nearest = _nearest(prompt, members(run, view), read)
+    distance = float(np.linalg.norm(prompt.learned[nearest.id][read] - prompt.w))
     return Panel(
-        f"{nearest} is nearest to w*, {number_text(distances[nearest], 2)} away"
+        f"{capitalised(nearest.short)} is nearest to w*, {number_text(distance, 2)} away"
         if read
         else "All weights begin at zero",
         "Every mark is a learner's weights after the pairs read, with its path from zero behind "
-        "it; the star is w*. The ellipse holds w* with 86% probability, as Bayes has it, and "
-        "shrinks pair by pair. A learner outside of it ignores what the pairs say."
+        f"it; the star is w*. {_region(run.config.d)} shrinks pair by pair. A learner outside of "
+        "it ignores what the pairs say; one that is not in the picture is far away."
         + (" Of more features the first two are drawn." if run.config.d > 2 else ""),
         figures.seated(figure),
         data=pd.DataFrame(
@@ -165,17 +164,26 @@ def pairs_drawn(run: Run, view: View) -> Panel:
         figure.update_layout(meta={"drag": {"trace": 0, "field": "points", "labels": labels}})
     data = pd.DataFrame(prompt.x, columns=[f"x{i + 1}" for i in range(d)])
     data["y"] = prompt.y
-    drag = "Drag a pair, or type" if d <= 2 else "Type"
-    example = "0.5 1: 2; -0.8 0: -1.4" if d > 1 else "0.5: 1; -0.8: -1.4"
     return Panel(
-        f"{read} of {len(points)} pairs read",
-        "Each dot is a pair: where it lies is x, its colour is y"
-        + (" (of more features the first two are drawn)" if d > 2 else "")
-        + ". The newest is largest; those to come are faint. The learners must find the direction "
-        f"in which y grows, and how fast. {drag} pairs of your own under View: {example}.",
+        f"{read} of {_pairs(len(points))} read",
+        f"{_what_dots_are(d)} The newest is largest; those to come are faint. "
+        + ("Drag a pair, or type" if d <= 2 else "Type")
+        + " pairs of your own in “This prompt”: "
+        + ("0.5 1: 2; -0.8 0: -1.4." if d == 2 else "x, a colon, y; pairs end with a semicolon."),
         figures.seated(figure),
         data=data,
         note=where(run, view),
+    )
+
+
+def _what_dots_are(d: int) -> str:
+    """Return what a pair's dot shows and what a learner has to find, for a caption."""
+    if d == 1:
+        return "Each dot is a pair: x across, y up. The learners must find the slope."
+    first_two = " (of more features the first two are drawn)" if d > 2 else ""
+    return (
+        f"Each dot is a pair: where it lies is x{first_two}, its colour is y. The learners must "
+        "find the direction in which y grows, and how fast."
     )
 
 
@@ -210,18 +218,16 @@ def states(run: Run, view: View) -> Panel:
     matrix = np.array(list(rows.values()))
     limit = 1.5 * float(np.abs(prompt.w).max()) or 1.0
     columns = [f"{i + 1}" for i in range(run.config.d)]
-    away = {
-        learner.short: float(np.abs(prompt.learned[learner.id][read] - prompt.w).max())
-        for learner in shown_learners
-    }
-    nearest = min(away, key=lambda name: away[name])
+    nearest = _nearest(prompt, shown_learners, read)
+    away = float(np.abs(prompt.learned[nearest.id][read] - prompt.w).max())
     return Panel(
-        f"{nearest} is within {number_text(away[nearest], 2)} of w* in every feature"
+        f"{capitalised(nearest.short)} is within {number_text(away, 2)} of w*"
         if read
         else "Before the first pair all rows but w* are empty",
         "A row is a vector of weights, a column a feature. The first row is what is sought, the "
         "second the gradient at zero with its sign turned, which is all that a sum of y x holds. "
-        "A learner that is right has the first row's colours.",
+        "A learner that is right has the first row's colours. The title names the one nearest to "
+        "w*, and the largest difference of one of its weights.",
         figures.seated(
             figures.small_map(
                 np.clip(matrix, -limit, limit),
@@ -230,10 +236,29 @@ def states(run: Run, view: View) -> Panel:
                 "weight",
                 limit,
             )
-        ).update_layout(margin={"l": NAMES}),
+        ).update_layout(margin={"l": NAMES}, yaxis={"title": {"text": ""}}),
         data=pd.DataFrame(matrix, index=list(rows), columns=columns).reset_index(),
         note=where(run, view),
     )
+
+
+def _nearest(prompt: Shown, learners: list[Learner], read: int) -> Learner:
+    """Return the learner whose weights after the pairs read are nearest to w*."""
+    return min(
+        learners,
+        key=lambda learner: float(np.linalg.norm(prompt.learned[learner.id][read] - prompt.w)),
+    )
+
+
+def _pairs(count: int) -> str:
+    return "1 pair" if count == 1 else f"{count} pairs"
+
+
+def _region(d: int) -> str:
+    """Return what the ellipse of two deviations is, for a caption."""
+    if d == 1:
+        return "The line across holds w* with 95% probability, as Bayes has it, and"
+    return "The grey ellipse holds w* with 86% probability, as Bayes has it, and"
 
 
 def _line(id: str) -> tuple[str, str]:

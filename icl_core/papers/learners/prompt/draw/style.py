@@ -1,6 +1,7 @@
-"""How each learner is drawn wherever it is, and how shares are written."""
+"""How each learner is drawn wherever it is, and how shares and titles are written."""
 
 from icl_core.figures import number_text
+from icl_core.figures.number_text import significant
 
 LEAST = 1e-6  # shares below this are written as 0
 # a colour's name, a dash and a symbol of each learner
@@ -8,7 +9,7 @@ STYLES = {
     "sum": ("gradient descent", "dash", "circle-open"),
     "gd": ("gradient descent", "solid", "circle"),
     "momentum": ("momentum", "dash", "square"),
-    "nesterov": ("nesterov", "dash", "square"),
+    "nesterov": ("nesterov", "dash", "square-open"),
     "cg": ("conjugate gradient", "solid", "x"),
     "gd-sigma": ("layer 8", "solid", "circle"),
     "cg-sigma": ("layer 8", "dash", "x"),
@@ -20,13 +21,21 @@ STYLES = {
     "unit": ("layer 3", "solid", "triangle-up"),
     "longhorn": ("layer 4", "dash", "triangle-up"),
     "gated": ("layer 5", "solid", "triangle-down"),
-    "delta-sigma": ("layer 2", "dash", "triangle-up"),
+    "delta-sigma": ("layer 2", "dash", "cross"),
     "recursive": ("layer 6", "solid", "hexagon"),
 }
 
 
 def share_text(value: float) -> str:
-    """Return a share left: with two digits where it is small, and 0 where it is rounding."""
+    """Return a share left: with two digits where it is small, without places where it is large,
+    and 0 where it is rounding."""
     if value < LEAST:
         return "0"
-    return f"{value:.2g}" if value < 0.01 else number_text(value, 3 if value < 1 else 1)
+    if value < 0.01:
+        return significant(value, 2)
+    return number_text(value, 3 if value < 1 else 1 if value < 100 else 0)
+
+
+def capitalised(text: str) -> str:
+    """Return a text with a capital first letter; `str.capitalize` would turn Σ into σ."""
+    return text[0].upper() + text[1:]
