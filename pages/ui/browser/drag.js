@@ -1,6 +1,7 @@
 /* Points that a visitor drags. A figure names in `layout.meta.drag` the trace of these points, the field of the address
    that holds them as a text, and their labels. While a point is dragged its chart alone changes; where it is let go the
-   address gets the new text, and the server draws what follows from it. */
+   address gets the new text, and the server draws what follows from it. With a `slope` the label of a point that moves
+   changes as a linear function of that slope does. */
 
 const REACH = 16; // pixels around a point in which it can be taken
 const SLACK = 3; // pixels that a pointer may move in a click
@@ -70,7 +71,10 @@ function letPointsBeDragged() {
     const { clientX, clientY } = held.from;
     held.moved ||= Math.hypot(event.clientX - clientX, event.clientY - clientY) > SLACK;
     if (!held.moved) return;
-    held.points[held.index] = placeOf(held, event);
+    const [before, after] = [held.points[held.index], placeOf(held, event)];
+    held.points[held.index] = after;
+    const { labels, slope } = held.drag;
+    if (slope) labels[held.index] += slope.reduce((sum, rise, side) => sum + rise * (after[side] - before[side]), 0);
     const [across, up] = [0, 1].map((side) => held.points.map((point) => point[side]));
     window.Plotly.restyle(held.plot, { x: [across], y: [up] }, [held.drag.trace]);
   };

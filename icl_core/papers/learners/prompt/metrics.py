@@ -81,10 +81,10 @@ def _away_from_exact(run: Run) -> float:
 
 
 def _excess_over_bayes(run: Run) -> float:
-    """Return the least difference to Bayes of all learners that are linear in the labels."""
+    """Return the least difference to Bayes of all others that are linear in the labels."""
     bayes = share_left(run, "bayes")
-    others = [share_left(run, each.id) for each in learners_of(run) if each.linear]
-    return min(others) - bayes
+    others = [each.id for each in learners_of(run) if each.linear and each.id != "bayes"]
+    return min(share_left(run, id) for id in others) - bayes
 
 
 def _apart_from_ridge(run: Run) -> float:

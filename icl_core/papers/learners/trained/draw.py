@@ -1,6 +1,8 @@
 """Every trained learner while it trains: its error, its implied weights, what it acts like, and how
 far it is from linear in the query."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -208,8 +210,10 @@ def own_pairs(run: Run, view: View) -> Panel:
         yaxis={"title": {"text": titles[1]}},
     )
     if d <= 2:
-        labels = prompt.y.round(4).tolist() if d == 2 else None
-        figure.update_layout(meta={"drag": {"trace": 0, "field": "points", "labels": labels}})
+        drag: dict[str, Any] = {"trace": 0, "field": "points"}
+        if d == 2:  # a pair that is dragged keeps its noise, and w* is what made its label
+            drag |= {"labels": prompt.y.round(4).tolist(), "slope": prompt.w.tolist()}
+        figure.update_layout(meta={"drag": drag})
     return Panel(
         f"The prompt has {len(points)} pairs",
         "Each dot is a pair: where it lies is x, its colour is y.",

@@ -48,7 +48,7 @@ class Kept:
 def draw(run: Run, view: View) -> Panel:
     """Draw the shares that are kept against the eigenvalues, with the curves of fixed methods."""
     prompt = shown(run, view)
-    end = 1.15 * max(float(np.linalg.eigvalsh(prompt.S[-1]).max()), 1e-6)
+    end = max(_usual_end(run), 1.15 * float(np.linalg.eigvalsh(prompt.S[-1]).max()))
     grid = torch.linspace(0, end, POINTS, dtype=torch.float64)
     learners = members(run, view)
     kept = [_kept(run, view, learner, grid) for learner in learners]
@@ -79,6 +79,13 @@ def draw(run: Run, view: View) -> Panel:
         data=pd.DataFrame(rows).round(5),
         note=where(run, view),
     )
+
+
+def _usual_end(run: Run) -> float:
+    """Return about the largest eigenvalue that prompts of home have, for an axis that stays where
+    it is while a pair is dragged: that of Σ times (1 + √(d/n))², the edge of its spectrum."""
+    home = run.config.home
+    return float(home.eigenvalues().max()) * (1 + (home.d / home.n) ** 0.5) ** 2
 
 
 def _kept(run: Run, view: View, learner: Learner, grid: Float[Tensor, "points"]) -> Kept:

@@ -160,8 +160,10 @@ def pairs_drawn(run: Run, view: View) -> Panel:
     reach = REACH * max(0.5, float(np.abs(points).max(initial=0)))
     _frame(figure, np.array([[-reach, -reach], [reach, reach]]))
     if d <= 2:
-        labels = prompt.y.round(4).tolist() if d == 2 else None
-        figure.update_layout(meta={"drag": {"trace": 0, "field": "points", "labels": labels}})
+        drag: dict[str, Any] = {"trace": 0, "field": "points"}
+        if d == 2:  # a pair that is dragged keeps its noise, and w* is what made its label
+            drag |= {"labels": prompt.y.round(4).tolist(), "slope": prompt.w.tolist()}
+        figure.update_layout(meta={"drag": drag})
     data = pd.DataFrame(prompt.x, columns=[f"x{i + 1}" for i in range(d)])
     data["y"] = prompt.y
     return Panel(
