@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from icl_core.learners import changes, filters, tuning
-from icl_core.learners.home import Home, Prompts, error, one_step_share, sample
+from icl_core.learners.home import Home, Prompts, error, one_step_share, sample, sum_share
 from icl_core.learners.learner_table import BY_ID, LEARNERS
 from icl_core.learners.untrained import solve, sums, weights
 
@@ -232,6 +232,19 @@ def test_one_step_leaves_its_closed_form():
     shares = tuning.exact_errors(BY_ID["sum"], given, settings, home, 1, every=False)[0] / 2
     error_of_mean = float(shares.std()) / len(shares) ** 0.5
     assert abs(float(shares.mean()) - one_step_share(2, 5)) < 4 * error_of_mean
+
+
+def test_a_sum_leaves_its_closed_form_off_home():
+    home = Home(2, 5, 0.4, "isotropic", False, "white")
+    scale, rate = 1.7, 0.05
+    drawn = prompts(home, count=60_000)
+    x = scale * drawn.x
+    noise = drawn.y - (drawn.x * drawn.w).sum(1)
+    larger = Prompts(x, (x * drawn.w).sum(1) + noise, drawn.w, scale**2 * drawn.covariance, x[0])
+    learned = weights(BY_ID["sum"], larger, {"rate": rate}, home, 1, every=False)[0]
+    shares = error(learned, larger) / (2 * scale**2)
+    expected = sum_share(2, 5, rate, scale, 0.4)
+    assert abs(float(shares.mean()) - expected) < 4 * float(shares.std()) / len(shares) ** 0.5
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.id)

@@ -125,5 +125,12 @@ def one_step_share(d: int, n: int) -> float:
     return 1 - n / (n + d + 1)
 
 
+def sum_share(d: int, pairs: float, rate: float, scale: float = 1.0, noise: float = 0.0) -> float:
+    """Return the share that ŵ = rate ∑ y x leaves of isotropic prompts of so many pairs, with x
+    `scale` times as large and w* ~ N(0, I): 1 − 2 b n α² + b² n α² (α² (n + d + 1) + τ²)."""
+    step = rate * pairs * scale**2
+    return 1 - 2 * step + step * rate * (scale**2 * (pairs + d + 1) + noise**2)
+
+
 def _normal(generator: torch.Generator, *shape: int) -> Tensor:
     return torch.randn(*shape, generator=generator, dtype=torch.float64)

@@ -9,7 +9,7 @@ from icl_core.contract.experiment import CannotDraw, Panel, Run
 from icl_core.figures import Curve, number_text
 from icl_core.figures.style import NONE_TO_ALL, colourscale
 from icl_core.learners.changes import CHANGES, exact
-from icl_core.learners.home import one_step_share
+from icl_core.learners.home import one_step_share, sum_share
 from icl_core.papers.learners.prompt.draw.style import STYLES, capitalised, share_text
 from icl_core.papers.learners.prompt.load_run import (
     learners_of,
@@ -197,29 +197,35 @@ def symmetries(run: Run, view: View) -> Panel:
 
 
 def broken(run: Run, view: View) -> Panel:
-    """Draw what every learner leaves where one thing is not as at home."""
+    """Draw what every learner leaves where one thing is not as at home, over what Bayes leaves or,
+    where Bayes leaves nothing, over the error of predicting zero."""
     kind = view.changed
     if f"broken/{kind}/at" not in run.tensors:
         raise CannotDraw("With one feature there is nothing to leave out.")
     at, share = run[f"broken/{kind}/at"], run[f"broken/{kind}/share"]
+    bayes = share[place(run, "bayes")]
+    has_noise = bool(bayes.min() > FLOOR)
+    unit = bayes if has_noise else np.ones_like(bayes)
     series = [
         Curve(
             learner.short,
             at,
-            np.clip(share[place(run, learner.id)], FLOOR, None),
+            np.clip(share[place(run, learner.id)] / unit, FLOOR, None),
             *STYLES[learner.id][:2],
         )
         for learner in members(run, view)
     ]
-    lines = [("predicting zero", 1.0, "seed")]
+    theory = _sum_in_theory(run, kind, at)
+    if theory is not None:
+        series.append(Curve("one step, theory", at, theory / unit, "construction", "dot"))
     figure = figures.curves(
         series,
         CHANGED[kind],
-        "share left",
+        "times what Bayes leaves" if has_noise else "share left",
         log_x=kind in ("scale", "condition"),
         log_y=True,
-        y_range=(FLOOR, 100.0),
-        lines=lines,
+        y_range=(0.7, 1e4) if has_noise else (FLOOR, 100.0),
+        lines=[] if has_noise else [("predicting zero", 1.0, "seed")],
     )
     worse = [
         learner.short
@@ -227,15 +233,37 @@ def broken(run: Run, view: View) -> Panel:
         if float(share[place(run, learner.id)].max()) > 1.0
     ]
     return Panel(
-        f"{capitalised(CHANGED[kind])}: {len(worse)} of {len(series)} become worse than zero",
-        "Every learner keeps the settings of home, and one thing changes; the error is taken over "
-        "that of predicting zero on the changed prompts. Bayes alone knows of the change, and "
-        "leaves the least possible; only which features matter it does not know. A fixed learning "
-        "rate breaks where x grows: steps become too long. Unit keys and solvers do not care for "
-        "the scale.",
+        f"{capitalised(CHANGED[kind])}: {len(worse)} of {len(members(run, view))} become worse "
+        "than zero",
+        "Every learner keeps the settings of home, and one thing changes. "
+        + (
+            "The error is taken over that of Bayes, which alone knows of the change and leaves the "
+            "least possible; only which features matter it does not know. "
+            if has_noise
+            else "Without noise Bayes leaves nothing, and the error is taken over that of "
+            "predicting zero. "
+        )
+        + "A fixed learning rate breaks where x grows: steps become too long. Unit keys and "
+        "solvers do not care for the scale."
+        + (" Dots are the closed form of one step." if theory is not None else ""),
         figure,
         data=pd.DataFrame({CHANGED[kind]: at} | {curve.name: curve.y for curve in series}).round(6),
     )
+
+
+def _sum_in_theory(run: Run, kind: str, at: np.ndarray) -> np.ndarray | None:
+    """Return what one step leaves by its closed form, where there is one: isotropic prompts, of
+    which the scale, the noise or the number of pairs changes."""
+    config = run.config
+    is_isotropic = config.covariance == "isotropic" or (
+        config.covariance == "narrow" and config.condition == 1
+    )
+    if not is_isotropic or kind not in ("scale", "noise", "length"):
+        return None
+    home = {"pairs": config.n, "scale": 1.0, "noise": config.noise}
+    name = "pairs" if kind == "length" else kind
+    rate = settings_of(run, "sum")["rate"]
+    return np.array([sum_share(config.d, rate=rate, **home | {name: value}) for value in at])
 
 
 def _settings(run: Run, id: str) -> str:
