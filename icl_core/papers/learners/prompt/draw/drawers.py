@@ -221,7 +221,7 @@ def broken(run: Run, view: View) -> Panel:
     figure = figures.curves(
         series,
         CHANGED[kind],
-        "times what Bayes leaves" if has_noise else "share left",
+        "times Bayes" if has_noise else "share left",
         log_x=kind in ("scale", "condition"),
         log_y=True,
         y_range=(0.7, 1e4) if has_noise else (FLOOR, 100.0),

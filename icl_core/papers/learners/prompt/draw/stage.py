@@ -57,7 +57,7 @@ def errors(run: Run, view: View) -> Panel:
         "pairs read",
         "share left",
         log_y=True,
-        y_range=(LEAST, LARGEST),
+        y_range=(_lower_end(prompt), LARGEST),
         at=read,
         height=figures.SEAT,
     )
@@ -261,6 +261,12 @@ def _region(d: int) -> str:
     if d == 1:
         return "The line across holds w* with 95% probability, as Bayes has it, and"
     return "The grey ellipse holds w* with 86% probability, as Bayes has it, and"
+
+
+def _lower_end(prompt: Shown) -> float:
+    """Return the lower end of the axis of errors, a power of ten below all that are not tiny."""
+    smallest = min(float(errors.min()) for errors in prompt.errors.values())
+    return float(np.clip(10.0 ** np.floor(np.log10(max(smallest, LEAST))), LEAST, 0.1))
 
 
 def _line(id: str) -> tuple[str, str]:
