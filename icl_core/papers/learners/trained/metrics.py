@@ -1,5 +1,7 @@
 """A number for each claim, read off a run."""
 
+import numpy as np
+
 from icl_core.contract.experiment import Metric, Run
 from icl_core.papers.learners.trained import claims
 from icl_core.papers.learners.trained.load_run import (
@@ -30,12 +32,12 @@ def measure(run: Run) -> list[Metric]:
         ),
         Metric(
             claims.STEPS,
-            float(share[place(run, "linear-steps")]) / share_of(run, f"GD {LAYERS}"),
+            *_ratio(run, "linear-steps", share_of(run, f"GD {LAYERS}"), 0.0),
             unfinished=_unfinished(run, "linear-steps"),
         ),
         Metric(
             claims.MEMORY,
-            float(share[place(run, "memformer")] / share[place(run, "linear-steps")]),
+            *_ratio(run, "memformer", *_left(run, "linear-steps")),
             unfinished=_unfinished(run, "memformer"),
         ),
     ]
@@ -43,6 +45,20 @@ def measure(run: Run) -> list[Metric]:
         error = float(run["evaluated/error"][best]) / bayes
         metrics.append(Metric(claims.BAYES, float(share[best]) / bayes, error))
     return metrics
+
+
+def _left(run: Run, id: str) -> tuple[float, float]:
+    """Return what a learner leaves, and its standard error over prompts."""
+    index = place(run, id)
+    return float(run["evaluated/share"][index]), float(run["evaluated/error"][index])
+
+
+def _ratio(run: Run, id: str, under: float, under_error: float) -> tuple[float, float]:
+    """Return what a learner leaves over `under`, with a standard error that takes both errors for
+    independent; they are of the same prompts, and it is too large."""
+    over, over_error = _left(run, id)
+    ratio = over / under
+    return ratio, ratio * float(np.hypot(over_error / over, under_error / under))
 
 
 def _unfinished(run: Run, id: str) -> str:

@@ -9,7 +9,7 @@ from icl_core.papers.learners.shared.settings import REPEATS, TRAINING, HomeConf
 SHOWN = 12  # prompts whose answers are kept
 TESTED_ON, TUNED_ON = 500, 1000  # prompts
 LARGEST_D, LARGEST_N = 5, 20
-FEWEST = 20  # training steps
+FEWEST = 10  # training steps
 BYTES = 4096  # a token and prompt in training, of the widest model with its gradients
 
 
