@@ -130,5 +130,5 @@ def test_a_short_run_is_measured_and_drawn(monkeypatch):
 
 
 def test_sizes_that_take_hours_are_refused():
-    with pytest.raises(ValueError, match="d up to 5"):
+    with pytest.raises(ValueError, match="from 1 to 5"):
         Config(d=8)

@@ -27,6 +27,15 @@ ABOUT = {
     "softmax-1": "One layer of attention with a softmax, with norms and a feed-forward layer.",
     "softmax-2": "Two such layers.",
 }
+SHORT = {
+    "gd-ssm-1": "GD-SSM",
+    "gd-ssm-2": "GD-SSM 2",
+    "gated-delta": "gated delta",
+    "linear-1": "linear 1",
+    "linear-2": "linear 2",
+    "softmax-1": "softmax 1",
+    "softmax-2": "softmax 2",
+}
 RATES = {"gd-ssm-1": 0.02, "gd-ssm-2": 0.02}
 OTHERS_RATE = 3e-3  # at which none of the other models has diverged
 
@@ -57,7 +66,7 @@ def _learner(model: Model) -> TrainedLearner:
     return TrainedLearner(
         id=model.id,
         name=model.label,
-        short=model.label,
+        short=SHORT.get(model.id, model.label),
         kind=model.colour,
         dash=model.dash,
         symbol=model.symbol,

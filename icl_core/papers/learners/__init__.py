@@ -2,6 +2,7 @@
 down."""
 
 from icl_core.contract.experiment import Paper
+from icl_core.papers.learners.lesson import LESSON
 from icl_core.papers.learners.picture import draw
 
 PAPER = Paper(
@@ -51,6 +52,7 @@ PAPER = Paper(
     picture=("learners.prompt", "two", draw),
     highlights=(("prompt", "nearest"), ("prompt", "end")),
     bridge="Now all that can be written down reads one prompt.",
+    lesson=LESSON,
     order=4,
     mathematics=r"""
 A prompt holds $n$ pairs with $y_t = \langle w^*, x_t \rangle + \tau \varepsilon_t$ and

@@ -71,7 +71,7 @@ LEARNERS = (
         "linear-steps",
         False,
         name="linear transformer, four layers, steps alone",
-        short="linear TF",
+        short="steps",
         kind="layer 4",
         dash="solid",
         symbol="circle",

@@ -16,7 +16,7 @@ PROMPTS = 2000  # on which errors of Bayes over the training tasks are measured
 class Config:
     """The task, and how many prompts one layer is fitted to."""
 
-    MAIN = ("d", "n", "noise", "prompts")
+    MAIN = ("d", "n", "noise", "prompts", "seeds")
 
     trains: ClassVar[bool] = False
 
@@ -42,9 +42,10 @@ class Config:
         return sorted(powers | {self.d, max(1, self.d // 2), 2 * self.d})
 
     def check(self) -> None:
-        """Refuse what does not fit the memory: the features of every training prompt, twice."""
-        fitted = 2 * self.prompts * self.d**2
-        drawn = 3 * self.prompts * self.n * self.d
+        """Refuse what does not fit the memory: of every training prompt the products that are
+        fitted, and its covariates one and a half times."""
+        fitted = self.prompts * self.d**2
+        drawn = 3 * self.prompts * self.n * self.d // 2
         device.check_memory(8 * (fitted + drawn), f"{self.prompts} prompts, d {self.d}")
 
 

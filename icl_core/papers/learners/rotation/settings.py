@@ -8,7 +8,7 @@ from icl_core.learners.home import COVARIANCES, Home
 from icl_core.machine import device
 from icl_core.papers.learners.shared.settings import METHOD, REPEATS, TASK
 
-NUMBERS = 12  # numbers of the size of all S, held at once
+NUMBERS = 4  # numbers of the size of all S, held at once
 
 
 @settings

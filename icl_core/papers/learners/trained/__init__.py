@@ -17,7 +17,7 @@ from icl_core.papers.learners.trained.settings import PRESETS, Config, View
 from icl_core.papers.learners.trained.story import STORY
 from icl_core.papers.learners.trained.train import compute
 
-CERTIFICATES, OWN = "Certificates", "Your own pairs"
+CERTIFICATES, OWN, LIKE = "Certificates", "Your own pairs", "What it acts like"
 A_STEP = 0.3  # giga-operations that the many small calls of a step of all models amount to
 WIDTH = 400  # operations a token, prompt and feature squared
 
@@ -57,7 +57,7 @@ EXPERIMENT = Experiment(
         Drawing("errors", draw.errors, wide=True),
         Drawing("plane", draw.plane, ("prompt",)),
         Drawing("bend", draw.bend),
-        Drawing("acts like", draw.acts_like, wide=True),
+        Drawing("acts like", draw.acts_like, (), LIKE, wide=True),
         Drawing("certificate", draw.certificate, (), CERTIFICATES, moving=False, wide=True),
         Drawing("own pairs", draw.own_pairs, ("prompt", "points"), OWN, moving=False),
         Drawing("own plane", draw.own_plane, ("prompt", "points"), OWN, moving=False),

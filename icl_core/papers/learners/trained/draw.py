@@ -109,6 +109,7 @@ def plane(run: Run, view: View) -> Panel:
                 "line": {"color": figures.colour(learner.kind), "width": 2},
             },
             name=learner.short,
+            showlegend=False,
             hovertemplate=f"{learner.short}: %{{x:.3f}}, %{{y:.3f}}<extra></extra>",
         )
     for name, (of, symbol) in {"one step": ("GD 1", "cross"), "Bayes": ("Bayes", "x")}.items():

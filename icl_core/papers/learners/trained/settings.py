@@ -1,16 +1,16 @@
 """The settings of the experiment on trained learners."""
 
 from icl_core.contract.experiment import Preset
-from icl_core.contract.knobs import BadSetting, settings, slider, text
+from icl_core.contract.knobs import settings, slider, text
 from icl_core.machine import device
 from icl_core.papers.learners.shared import typed_points
-from icl_core.papers.learners.shared.settings import REPEATS, TRAINING, HomeConfig
+from icl_core.papers.learners.shared.settings import REPEATS, TASK, TRAINING, HomeConfig
 
 SHOWN = 12  # prompts whose answers are kept
 TESTED_ON, TUNED_ON = 500, 1000  # prompts
-LARGEST_D, LARGEST_N = 5, 20
+LARGEST_D, LARGEST_N = 5, 20  # beyond these training takes hours
 FEWEST = 10  # training steps
-BYTES = 4096  # a token and prompt in training, of the widest model with its gradients
+BYTES = 900  # a token, prompt and hidden number, of the widest model with its gradients
 
 
 @settings
@@ -19,21 +19,18 @@ class Config(HomeConfig):
 
     MAIN = ("d", "n", "noise", "steps")
 
+    d: int = slider("features, d", 1, LARGEST_D, default=2, group=TASK)
+    n: int = slider("pairs, n", 1, LARGEST_N, default=10, group=TASK)
     batch: int = slider("prompts per batch", 16, 512, default=128, step=16, group=TRAINING)
     steps: int = slider("training steps", FEWEST, 20_000, default=2000, log=True, group=TRAINING)
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
 
     def check(self) -> None:
-        """Refuse sizes beyond those of which the models are trained in minutes, and what does not
-        fit the memory."""
-        if self.d > LARGEST_D or self.n > LARGEST_N:
-            raise BadSetting(
-                f"trained learners have d up to {LARGEST_D} and n up to {LARGEST_N}, got d "
-                f"{self.d}, n {self.n}"
-            )
-        device.check_memory(
-            BYTES * self.batch * (2 * self.n + 1), f"batch {self.batch}, n {self.n}"
-        )
+        """Refuse what does not fit the memory."""
+        tokens = max(self.batch, TESTED_ON) * (2 * self.n + 1)
+        hidden = 2 * self.d + self.n + 1
+        what = f"batch {self.batch}, n {self.n}, d {self.d}"
+        device.check_memory(BYTES * tokens * hidden, what)
 
 
 @settings

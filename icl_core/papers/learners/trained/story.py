@@ -113,6 +113,7 @@ STORY = Story(
             "A pale cell: by its answers the learner is this method.",
             at=LAST,
             marks=("acts like",),
+            drawer="What it acts like",
             ask=LIKE,
         ),
         Beat("end", _end, at=LAST, marks=("errors", "plane")),
