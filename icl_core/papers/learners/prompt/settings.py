@@ -11,7 +11,7 @@ from icl_core.papers.learners.shared import typed_points
 from icl_core.papers.learners.shared.settings import METHOD, REPEATS, HomeConfig
 
 TUNED_ON, TESTED_ON, BROKEN_ON = 1000, 1000, 400  # prompts
-NUMBERS = 12  # numbers of the size of a prompt's weights for every label, held at once
+NUMBERS = 40  # numbers of the size of a prompt's weights for every label, held at once
 
 CHANGED = {
     "scale": "scale of x, α",
