@@ -322,9 +322,10 @@ def _curve(learner: TrainedLearner, steps: np.ndarray, run: Run) -> Curve:
 
 
 def _initials(label: str) -> str:
-    """Return a label short enough to stand under a bar."""
-    words = label.replace(",", "").split()
-    return label if len(words) == 1 else " ".join([words[0][:4], *words[1:2]])
+    """Return a label short enough to stand under a bar: five letters, and a number."""
+    first, _, rest = label.partition(" ")
+    short = first if len(first) <= 6 else f"{first[:4]}."
+    return f"{short} {rest}" if rest.isdigit() else short
 
 
 def _two(values: np.ndarray) -> np.ndarray:
