@@ -56,7 +56,7 @@ EXPERIMENT = Experiment(
     drawings=(
         Drawing("errors", draw.errors, wide=True),
         Drawing("plane", draw.plane, ("prompt",)),
-        Drawing("bend", draw.bend),
+        Drawing("bend", draw.bend, wide=True),
         Drawing("acts like", draw.acts_like, (), LIKE, wide=True),
         Drawing("certificate", draw.certificate, (), CERTIFICATES, moving=False, wide=True),
         Drawing("own pairs", draw.own_pairs, ("prompt", "points"), OWN, moving=False),

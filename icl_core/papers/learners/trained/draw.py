@@ -269,7 +269,7 @@ def bend(run: Run, view: View) -> Panel:
         values.tolist(),
         "bend",
         kinds=[learner.kind for learner in learners],
-        y_range=(0.0, max(1.1, 1.1 * float(run["snapshot/bend"][1:].max()))),
+        y_range=(0.0, 1.1 * max(1.0, float(run["snapshot/bend"].max()))),
         text="none",
         height=figures.SEAT,
     )
@@ -322,10 +322,10 @@ def _curve(learner: TrainedLearner, steps: np.ndarray, run: Run) -> Curve:
 
 
 def _initials(label: str) -> str:
-    """Return a label short enough to stand under a bar: five letters, and a number."""
-    first, _, rest = label.partition(" ")
+    """Return a label short enough to stand under one of twelve bars."""
+    first, _, number = label.partition(" ")
     short = first if len(first) <= 6 else f"{first[:4]}."
-    return f"{short} {rest}" if rest.isdigit() else short
+    return f"{short}{number}" if number.isdigit() else short
 
 
 def _two(values: np.ndarray) -> np.ndarray:
