@@ -42,6 +42,7 @@ CASES = {
     "gdssm.sizes": {"batch": 1024, "seeds": 2},
     "gdssm.states": {"f": 20, "N": 20, "seeds": 3},
     "learners.diversity": {"d": 16, "n": 32, "prompts": 32_768, "seeds": 1},
+    "learners.memory": {"d": 10, "seeds": 3},
     "learners.prompt": {"d": 8, "n": 16},
     "learners.rotation": {"prompts": 15},
     "learners.trained": {"d": 5, "n": 20, "batch": 256},

@@ -26,9 +26,14 @@ class TrainedLearner:
                    and queries [d, prompts]; returns its answers [prompts], by operations that
                    automatic differentiation follows. n is the length of prompts that it is trained
                    for
+    width          takes d and n and returns how many numbers it holds for every token
     learning_rate  at which it is trained, with Adam and a rate that falls to zero
     weights        takes weights, d, n, x and y and returns ŵ [d, prompts] of a model that answers
                    by ⟨ŵ, query⟩; None for all others
+    construction   what the model can be constructed to be: the id of a learner that needs no
+                   training (`learners.learner_table`) and its number of steps; None where no
+                   construction is known
+    constructed_by the source of the construction
     """
 
     id: str
@@ -40,5 +45,8 @@ class TrainedLearner:
     about: str
     initial: Callable[[int, int, int], Weights]
     predict: Callable[[Weights, int, int, Any, Any, Any], Any]
+    width: Callable[[int, int], int]
     learning_rate: float
     weights: Callable[[Weights, int, int, Any, Any], Any] | None = None
+    construction: tuple[str, int] | None = None
+    constructed_by: str = ""

@@ -106,7 +106,8 @@ def sample(home: Home, prompts: int, generator: torch.Generator) -> Prompts:
         covariates = torch.einsum("ijp,njp->nip", R, covariates)
         w = torch.einsum("ijp,jp->ip", R, w)
         covariance = torch.einsum("ijp,j,kjp->ikp", R, home.eigenvalues(), R)
-    x, query = covariates[:-1], covariates[-1]
+    x = covariates[:-1]
+    query = covariates[-1]
     return Prompts(x, (x * w).sum(1) + noise, w, covariance, query)
 
 

@@ -78,7 +78,8 @@ class _Spectrum:
 
 
 def _spectrum(learner: Learner, prompts: Prompts, home: Home) -> _Spectrum:
-    x, covariance = prompts.x, prompts.covariance.permute(2, 0, 1)  # [prompts, d, d]
+    x = prompts.x
+    covariance = prompts.covariance.permute(2, 0, 1)  # [prompts, d, d]
     variances = home.target_variances()
     if learner.whitens:
         scale = home.known_variances().rsqrt()

@@ -52,7 +52,8 @@ def _partitions(k: int) -> Iterator[tuple[int, ...]]:
 
 def _term(partition: tuple[int, ...], d: int, n: int) -> Fraction:
     """Return the partition's part of E tr (U U^T)^k / (2 k): a product over its cells (i, j)."""
-    numerator, denominator = 1, 1
+    numerator = 1
+    denominator = 1
     for i, length in enumerate(partition):
         for j in range(length):
             below = sum(other > j for other in partition[i + 1 :])  # the cell's leg

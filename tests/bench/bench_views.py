@@ -18,8 +18,8 @@ from icl_core.contract.knobs import knobs_of
 from tests.bench.dashboard import ALL, FIRST, SETTLED, browser, server, turn, window
 from tests.bench.timing import Row, said, short
 
-PAGES = ("", "birth", "memformers", "gdssm")
-STAGES = ("birth", "gdssm", "memformers", "memformers?experiment=convergence")
+PAGES = ("", "birth", "memformers", "gdssm", "learners")
+STAGES = ("birth", "gdssm", "memformers", "memformers?experiment=convergence", "learners")
 GRAFT = "birth?drawer=Graft"
 VIEW_KNOB = knobs_of(registry.experiment("birth.induction").view)["strength"].label
 ATLAS, MOVES = "birth?experiment=induction&d=32&T=32", 9

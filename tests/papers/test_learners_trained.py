@@ -7,13 +7,16 @@ import torch
 
 from icl_core import registry
 from icl_core.contract.experiment import Run
+from icl_core.learners import tuning
 from icl_core.learners.home import Home, sample
-from icl_core.learners.untrained import least_squares, sums
+from icl_core.learners.learner_table import BY_ID
+from icl_core.learners.untrained import least_squares, sums, weights
 from icl_core.papers.gdssm.shared import any_layer, gradient_descent
 from icl_core.papers.gdssm.shared.sequence_models import all_models
 from icl_core.papers.gdssm.shared.sequence_models.settings import Setting
 from icl_core.papers.gdssm.shared.task import Tasks
-from icl_core.papers.learners.trained import train
+from icl_core.papers.learners.shared import references
+from icl_core.papers.learners.trained import constructions, train
 from icl_core.papers.learners.trained.settings import Config, View
 from icl_core.papers.memformers import learners as memformers
 from icl_core.papers.memformers.shared import first_order
@@ -45,23 +48,32 @@ def test_papers_declare_learners_of_one_name_each():
 @pytest.mark.parametrize("learner", LEARNERS.values(), ids=lambda learner: learner.id)
 def test_a_learner_begins_alike_and_answers_every_prompt_by_itself(learner):
     x, y, query = prompt()
-    weights = perturbed(learner)
+    model = perturbed(learner)
     again = learner.initial(3, 6, 0)
     for name, tensor in learner.initial(3, 6, 0).items():
         assert torch.equal(tensor, again[name])
-    answers = learner.predict(weights, 3, 6, x, y, query)
+    answers = learner.predict(model, 3, 6, x, y, query)
     assert answers.shape == (7,)
-    alone = learner.predict(weights, 3, 6, x[..., :1], y[:, :1], query[:, :1])
+    alone = learner.predict(model, 3, 6, x[..., :1], y[:, :1], query[:, :1])
     torch.testing.assert_close(alone, answers[:1], atol=1e-5, rtol=1e-4)
+
+
+def test_widths_are_those_of_the_weights():
+    """A transformer's embedding of positions, and the S5's state, have as many columns."""
+    assert LEARNERS["linear-steps"].width(3, 6) == LEARNERS["gd-ssm-1"].width(3, 6) == 3
+    width = LEARNERS["softmax-2"].width(3, 6)
+    assert width == 2 * 3 + 6 + 1
+    shapes = [tensor.shape for tensor in LEARNERS["softmax-2"].initial(3, 6, 0).values()]
+    assert sum(width in shape for shape in shapes) > len(shapes) / 2
 
 
 @pytest.mark.parametrize("id", ["linear-steps", "memformer"])
 def test_a_linear_learner_answers_by_its_weights(id):
     learner = LEARNERS[id]
     x, y, query = prompt()
-    weights = perturbed(learner)
-    implied = learner.weights(weights, 3, 6, x, y)
-    answers = learner.predict(weights, 3, 6, x, y, query)
+    model = perturbed(learner)
+    implied = learner.weights(model, 3, 6, x, y)
+    answers = learner.predict(model, 3, 6, x, y, query)
     torch.testing.assert_close((implied * query).sum(0), answers, atol=1e-6, rtol=1e-6)
 
 
@@ -70,29 +82,29 @@ def test_a_linear_transformer_answers_as_in_its_own_experiment(remembers):
     """The iteration of the Memformers' experiments, with S⁺ b for w*."""
     learner = LEARNERS["memformer" if remembers else "linear-steps"]
     x, y, _ = prompt()
-    weights = {name: tensor.double() for name, tensor in perturbed(learner).items()}
+    model = {name: tensor.double() for name, tensor in perturbed(learner).items()}
     S, b = sums(x.double(), y.double()[:, None], 6, every=False)
     target = least_squares(S[0], b[0].transpose(0, 1))  # [d, 1, prompts]
-    A = weights["A"]
-    gamma = weights["Gamma"].tril() if remembers else torch.eye(len(A), dtype=A.dtype)
+    A = model["A"]
+    gamma = model["Gamma"].tril() if remembers else torch.eye(len(A), dtype=A.dtype)
     blocks = gamma[:, :, None, None] * A[None]  # [L, L, d, d]: layer, past layer
     table = blocks.permute(0, 2, 1, 3).reshape(1, 3 * len(A), 3 * len(A))
     expected = target[:, 0] - first_order.errors(table, S, target[None])[0, :, 0]
-    own = memformers.weights(weights, 3, 6, x.double(), y.double())
+    own = memformers.weights(model, 3, 6, x.double(), y.double())
     torch.testing.assert_close(own, expected, atol=1e-8, rtol=1e-8)
 
 
 @pytest.mark.parametrize("id", ["gd-ssm-1", "gd-ssm-2", "mamba", "softmax-2"])
 def test_a_sequence_model_answers_as_in_its_own_experiment(id):
     x, y, query = prompt()
-    weights = perturbed(LEARNERS[id])
+    model = perturbed(LEARNERS[id])
     setting = Setting(model="N-D", f=3, N=6, bias=True)
     built = next(each for each in all_models.learners(setting) if each.model.id == id)
     labels = torch.zeros(7, 3, 7)
     labels[:-1, 0] = y
     tasks = Tasks(torch.cat([x, query[None]]), labels)
-    expected = built.predict(weights, tasks)[0, 0]
-    torch.testing.assert_close(LEARNERS[id].predict(weights, 3, 6, x, y, query), expected)
+    expected = built.predict(model, tasks)[0, 0]
+    torch.testing.assert_close(LEARNERS[id].predict(model, 3, 6, x, y, query), expected)
 
 
 def test_a_constructed_gd_ssm_is_one_step():
@@ -107,17 +119,60 @@ def test_a_constructed_gd_ssm_is_one_step():
     torch.testing.assert_close(ratio, ratio[:1].expand(7), rtol=1e-4, atol=1e-6)
 
 
-def test_a_short_run_is_measured_and_drawn(monkeypatch):
+def constructed_steps(rate, beta, covariance):
+    """The weights of a linear transformer that is the heavy ball along a matrix."""
+    layers = torch.arange(4)
+    power = (layers[:, None] - layers).clamp(min=0)
+    gamma = (beta ** power.double()).tril()
+    return {"A": (rate * covariance).expand(4, -1, -1), "Gamma": gamma}
+
+
+@pytest.mark.parametrize("id", ["linear-steps", "memformer"])
+def test_a_linear_transformer_can_be_its_construction(id):
+    learner = LEARNERS[id]
+    rule, steps = learner.construction
+    drawn = sample(HOME, 7, torch.Generator().manual_seed(0))
+    settings = {"rate": 0.4} if rule == "gd-sigma" else {"rate": 0.4, "beta": 0.3}
+    whitening = torch.diag(1 / HOME.eigenvalues()) if rule == "gd-sigma" else torch.eye(3).double()
+    model = constructed_steps(0.4, settings.get("beta", 0.0), whitening)
+    own = memformers.weights(model, 3, 6, drawn.x, drawn.y)
+    expected = weights(BY_ID[rule], drawn, settings, HOME, steps, every=False)[0]
+    torch.testing.assert_close(own, expected)
+
+
+def test_constructions_are_tuned_for_the_prompts_of_the_run(run):
+    """No other rate of the sum leaves less of the prompts on which it was tuned."""
+    home = run.config.home
+    rule = constructions.of_run(run)["gd-ssm-1"]
+    assert (rule.id, rule.name) == ("sum", "one step")
+    prompts = sample(home, constructions.TUNED_ON, references.stream(0, run.config.seed))
+    rate = rule.settings["rate"]
+    left = [
+        float(tuning.exact_errors(BY_ID["sum"], prompts, {"rate": r}, home, 1, every=False).mean())
+        for r in (0.9 * rate, rate, 1.1 * rate)
+    ]
+    assert left[1] < min(left[0], left[2])
+    beside = constructions.beside(run)
+    assert set(beside) == {"linear-steps", "memformer", "gd-ssm-1"}
+    assert all(0 <= row.distance < 3 for row in beside.values())
+
+
+@pytest.fixture
+def run(monkeypatch):
     config = Config(n=3, steps=20, batch=16)
     monkeypatch.setattr(train, "TESTED_ON", 40)
     monkeypatch.setattr(train, "TUNED_ON", 40)
+    monkeypatch.setattr(constructions, "TESTED_ON", 40)
     few = {id: LEARNERS[id] for id in ("linear-steps", "memformer", "gd-ssm-1", "s5")}
     monkeypatch.setattr(registry, "trained_learners", lambda: few)
     results = {
         id: train._train(config, learner, {}, lambda *state: None) for id, learner in few.items()
     }
     monkeypatch.setattr(train.phases, "run", lambda *given: results)
-    run = Run(config, train.compute(config, None))
+    return Run(config, train.compute(config, None))
+
+
+def test_a_short_run_is_measured_and_drawn(run):
     experiment = registry.experiment("learners.trained")
     metrics = {metric.claim.id: metric for metric in experiment.metrics(run)}
     assert metrics["linear-steps-do-not-bend"].value < 1e-5

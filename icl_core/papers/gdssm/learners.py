@@ -36,6 +36,15 @@ SHORT = {
     "softmax-1": "softmax 1",
     "softmax-2": "softmax 2",
 }
+LINEAR = "von Oswald et al. 2023 (arXiv 2212.07677), its attention without norms"
+# The learner that needs no training and its steps, and where the construction is from.
+CONSTRUCTIONS = {
+    "gd-ssm-1": (("sum", 1), "GD-SSM, Section 3.2"),
+    "gd-ssm-2": (("gd", 2), "GD-SSM, Section 3.3"),
+    "gated-delta": (("delta", 1), "Yang et al. 2024 (arXiv 2412.06464), its state with β = b |x|²"),
+    "linear-1": (("sum", 1), LINEAR),
+    "linear-2": (("gd", 2), LINEAR),
+}
 RATES = {"gd-ssm-1": 0.02, "gd-ssm-2": 0.02}
 OTHERS_RATE = 3e-3  # at which none of the other models has diverged
 
@@ -52,6 +61,14 @@ def initial(d: int, n: int, seed: int, id: str) -> Weights:
     return _built(id, d, n).initial([seed])
 
 
+def width(d: int, n: int, id: str) -> int:
+    """Return how many numbers a model holds for every token: the GD-SSM reads tokens as they are,
+    others make hidden vectors of 2d + n + 1."""
+    if not MODELS[id].baseline:
+        return d
+    return Setting(model="N-D", f=d, N=n, bias=True).hidden
+
+
 def predict(
     weights: Weights, d: int, n: int, x: Tensor, y: Tensor, query: Tensor, id: str
 ) -> Tensor:
@@ -63,6 +80,7 @@ def predict(
 
 
 def _learner(model: Model) -> TrainedLearner:
+    construction, source = CONSTRUCTIONS.get(model.id, (None, ""))
     return TrainedLearner(
         id=model.id,
         name=model.label,
@@ -73,7 +91,10 @@ def _learner(model: Model) -> TrainedLearner:
         about=ABOUT[model.id],
         initial=partial(initial, id=model.id),
         predict=partial(predict, id=model.id),
+        width=partial(width, id=model.id),
         learning_rate=RATES.get(model.id, OTHERS_RATE),
+        construction=construction,
+        constructed_by=source,
     )
 
 

@@ -19,7 +19,7 @@ PAPER = Paper(
         "which recurrent layers change their state. Each is tuned by one rule, for one "
         "distribution of prompts, its home, and measured by one ruler."
     ),
-    experiments={"prompt": 1, "trained": 1, "rotation": 1, "diversity": 1},
+    experiments={"prompt": 1, "trained": 1, "rotation": 1, "diversity": 1, "memory": 1},
     glossary=(
         ("home", "home", "the distribution of prompts for which every rule is tuned"),
         ("w", "ŵ", "a learner's weights: it answers a query x by ⟨ŵ, x⟩"),
@@ -47,6 +47,12 @@ PAPER = Paper(
             "how far an answer is from linear in the query: the root mean square of f(x) − ⟨J, x⟩ "
             "over that of f(x)",
         ),
+        (
+            "attention",
+            "attention, w_xx … w_yy",
+            "linear attention on all of a token (x, y): what it adds to x and to y, from x and y",
+        ),
+        ("right r", "ridge, right r", "ridge that knows the noise of every prompt: r = τ²/n"),
         ("state", "state", "the matrix that a recurrent layer keeps instead of the pairs"),
     ),
     picture=("learners.prompt", "two", draw),

@@ -59,10 +59,17 @@ def predict(model: Weights, d: int, n: int, x: Tensor, y: Tensor, query: Tensor)
     return (weights(model, d, n, x, y) * query).sum(0)
 
 
-def _learner(id: str, remembers: bool, **words: str) -> TrainedLearner:
+def _learner(id: str, remembers: bool, rule: str, **words: str) -> TrainedLearner:
     start: Callable[[int, int, int], Weights] = partial(initial, remembers=remembers)
     return TrainedLearner(
-        id=id, initial=start, predict=predict, weights=weights, learning_rate=0.02, **words
+        id=id,
+        initial=start,
+        predict=predict,
+        weights=weights,
+        width=lambda d, n: d,
+        learning_rate=0.02,
+        construction=(rule, LAYERS),
+        **words,
     )
 
 
@@ -70,21 +77,25 @@ LEARNERS = (
     _learner(
         "linear-steps",
         False,
+        "gd-sigma",
         name="linear transformer, four layers, steps alone",
-        short="steps",
+        short="linear steps",
         kind="layer 7",
         dash="solid",
         symbol="circle",
         about="Every layer of linear attention takes a step with a matrix of its own.",
+        constructed_by="Memformers, eq. 1.1 with A = η Σ⁻¹",
     ),
     _learner(
         "memformer",
         True,
+        "momentum",
         name="Memformer, four layers",
         short="Memformer",
         kind="layer 8",
         dash="solid",
         symbol="square",
         about="Every layer also uses the gradients of all layers before it, by a triangle Γ.",
+        constructed_by="Memformers, Theorem 3.2 with A = η I and Γ of the heavy ball",
     ),
 )

@@ -56,7 +56,9 @@ def _one_count(
     config: Config, tasks: one_layer.Tasks, generator: torch.Generator
 ) -> dict[str, np.ndarray]:
     """Return what one seed has of one number of tasks."""
-    d, n, noise = config.d, config.n, config.noise
+    d = config.d
+    n = config.n
+    noise = config.noise
     one = torch.eye(d, dtype=tasks.dtype)
     optimum = one_layer.optimum(tasks, n, noise)
     fitted = _fitted(config, tasks, generator)
@@ -117,7 +119,9 @@ def _memory(
 def _by_span(tasks: Tensor, gamma: Tensor, config: Config) -> tuple[float, float]:
     """Return what is left of a fresh task within the span of the training tasks, and outside, as
     shares of what is there."""
-    d, n, noise = config.d, config.n, config.noise
+    d = config.d
+    n = config.n
+    noise = config.noise
     _, singular, directions = torch.linalg.svd(tasks, full_matrices=True)
     rank = int((singular > 1e-9 * singular[0]).sum())
     one = torch.eye(d, dtype=tasks.dtype)

@@ -62,7 +62,7 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=measure,
     drawings=(
-        Drawing("plane", stage.plane, PROMPT),
+        Drawing("plane", stage.weights, PROMPT),
         Drawing("errors", stage.errors, PROMPT, wide=True),
         Drawing("pairs", stage.pairs_drawn, ("prompt", "scale", "points")),
         Drawing("states", stage.states, PROMPT),

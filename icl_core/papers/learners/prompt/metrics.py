@@ -90,7 +90,8 @@ def _excess_over_bayes(run: Run) -> float:
 def _apart_from_ridge(run: Run) -> float:
     """Return the largest difference between the weights of recursive least squares and of ridge, of
     the same λ, over fresh prompts and all lengths from one pair on."""
-    home, steps = run.config.home, run.config.steps
+    home = run.config.home
+    steps = run.config.steps
     prompts = sample(home, PROMPTS, torch.Generator().manual_seed(2**32 * STREAM))
     ridge = weights(BY_ID["ridge"], prompts, {"ridge": RIDGE}, home, steps)
     recursive = {"ridge": RIDGE * home.n, "decay": 1.0}

@@ -88,7 +88,8 @@ def _seen(run: Run, view: Any) -> str:
 
 
 def _worse(run: Run) -> list[str]:
-    at, share = run["broken/scale/at"], run["broken/scale/share"]
+    at = run["broken/scale/at"]
+    share = run["broken/scale/share"]
     column = int(np.abs(at - WORSE).argmin())
     return [id for id in (*FIXED, *FREE) if share[place(run, id), column] > 1]
 
@@ -101,7 +102,8 @@ def _breaks(run: Run, view: Any) -> int:
 
 
 def _breaks_said(run: Run, view: Any) -> str:
-    at, share = run["broken/scale/at"], run["broken/scale/share"]
+    at = run["broken/scale/at"]
+    share = run["broken/scale/share"]
     column = int(np.abs(at - WORSE).argmin())
     one = float(share[place(run, "sum"), column])
     recursive = float(share[place(run, "recursive"), column])

@@ -85,7 +85,8 @@ def _shares(
 ) -> dict[str, np.ndarray]:
     """Return the share left by every method after 0 to L layers with its error, [L + 1, 2]."""
     half = seen.shape[-1] // 2
-    first, second = seen[..., :half], seen[..., half:]
+    first = seen[..., :half]
+    second = seen[..., half:]
     one = [(1.0, 0.0)]  # before the first layer
     descent = list(one)
     floor = list(one)

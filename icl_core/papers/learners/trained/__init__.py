@@ -10,7 +10,8 @@ added there is here too.
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.figures import number_text
-from icl_core.papers.learners.trained import claims, draw
+from icl_core.papers.learners.trained import claims
+from icl_core.papers.learners.trained.draw import constructed, drawers, own_pairs, stage
 from icl_core.papers.learners.trained.load_run import learners_of, share_of
 from icl_core.papers.learners.trained.metrics import measure
 from icl_core.papers.learners.trained.settings import PRESETS, Config, View
@@ -18,6 +19,7 @@ from icl_core.papers.learners.trained.story import STORY
 from icl_core.papers.learners.trained.train import compute
 
 CERTIFICATES, OWN, LIKE = "Certificates", "Your own pairs", "What it acts like"
+BESIDE = "Trained beside constructed"
 A_STEP = 0.3  # giga-operations that the many small calls of a step of all models amount to
 WIDTH = 400  # operations a token, prompt and feature squared
 
@@ -54,14 +56,16 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=measure,
     drawings=(
-        Drawing("errors", draw.errors, wide=True),
-        Drawing("plane", draw.plane, ("prompt",)),
-        Drawing("bend", draw.bend, wide=True),
-        Drawing("acts like", draw.acts_like, (), LIKE, wide=True),
-        Drawing("certificate", draw.certificate, (), CERTIFICATES, moving=False, wide=True),
-        Drawing("own pairs", draw.own_pairs, ("prompt", "points"), OWN, moving=False),
-        Drawing("own plane", draw.own_plane, ("prompt", "points"), OWN, moving=False),
-        Drawing("training", draw.training, (), "All curves", live=True, moving=False),
+        Drawing("errors", stage.errors, wide=True),
+        Drawing("plane", stage.weights, ("prompt",)),
+        Drawing("bend", stage.bend, wide=True),
+        Drawing("constructed", constructed.errors, (), BESIDE, moving=False),
+        Drawing("constructions", constructed.table, (), BESIDE, moving=False, wide=True),
+        Drawing("acts like", drawers.acts_like, (), LIKE, wide=True),
+        Drawing("certificate", drawers.certificate, (), CERTIFICATES, moving=False, wide=True),
+        Drawing("own pairs", own_pairs.pairs, ("prompt", "points"), OWN, moving=False),
+        Drawing("own plane", own_pairs.weights, ("prompt", "points"), OWN, moving=False),
+        Drawing("training", drawers.training, (), "All curves", live=True, moving=False),
     ),
     presets=PRESETS,
     headline=headline,

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from icl_core import registry
 from icl_core.contract.experiment import Run
@@ -30,6 +32,17 @@ def learners_of(run: Run) -> list[TrainedLearner]:
     """Return the learners of a run, in order."""
     every = registry.trained_learners()
     return [every[id] for id in run.names("learners")]
+
+
+def trained_weights(run: Run, learner: TrainedLearner) -> dict[str, Tensor]:
+    """Return the weights of a learner at the end of its training, as the run holds them, in half
+    precision."""
+    prefix = f"final/{learner.id}/"
+    return {
+        name.removeprefix(prefix): torch.tensor(array.astype(np.float32))
+        for name, array in run.tensors.items()
+        if name.startswith(prefix)
+    }
 
 
 def place(run: Run, id: str) -> int:

@@ -14,24 +14,28 @@ from icl_core.learners.home import Home
 from icl_core.learners.learner_table import BY_ID
 from icl_core.learners.untrained import least_squares, solve, sums
 from icl_core.papers.learners.shared.typed_points import pairs
+from icl_core.papers.learners.trained import constructions
+from icl_core.papers.learners.trained.load_run import trained_weights
 from icl_core.papers.learners.trained.settings import View
-
-STEP = "one step"  # of gradient descent, at the rate that is best on average for isotropic prompts
 
 
 @dataclass(frozen=True, eq=False)
 class Answered:
     """A prompt and what every learner makes of it.
 
-    x, y     its pairs, [pairs, d] and [pairs]
-    w        what fits the pairs best; of a prompt of home w*, [d]
-    implied  the implied weights by learner, [d]: trained ones by id, others by name
+    x, y         its pairs, [pairs, d] and [pairs]
+    w            what fits the pairs best; of a prompt of home w*, [d]
+    trained      the implied weights of every trained learner by its id, [d]
+    constructed  the weights of every rule that one of them can be constructed to be, by name, [d]
+    bayes        those of Bayes, [d]
     """
 
     x: np.ndarray
     y: np.ndarray
     w: np.ndarray
-    implied: dict[str, np.ndarray]
+    trained: dict[str, np.ndarray]
+    constructed: dict[str, np.ndarray]
+    bayes: np.ndarray
 
 
 def answered(run: Run, view: View) -> Answered:
@@ -53,10 +57,15 @@ def _answered(run: Run, number: int, text: str) -> Answered:
     else:
         index = min(number, run["prompt/y"].shape[1] - 1)
         x, y, w = (torch.tensor(run[f"prompt/{name}"][..., index]) for name in ("x", "y", "w"))
-    implied = {
+    trained = {
         id: _implied(run, registry.trained_learners()[id], x, y) for id in run.names("learners")
     }
-    return Answered(x.numpy(), y.numpy(), w.numpy(), implied | _written_down(config.home, x, y))
+    rules = {rule.name: rule for rule in constructions.of_run(run).values()}
+    constructed = {name: _by_rule(config.home, rule, x, y) for name, rule in rules.items()}
+    bayes = constructions.Rule("bayes", 1, {})
+    return Answered(
+        x.numpy(), y.numpy(), w.numpy(), trained, constructed, _by_rule(config.home, bayes, x, y)
+    )
 
 
 def _typed(d: int, n: int, typed: list[tuple[tuple[float, ...], float]]) -> tuple[Tensor, ...]:
@@ -78,24 +87,16 @@ def _typed(d: int, n: int, typed: list[tuple[tuple[float, ...], float]]) -> tupl
 
 def _implied(run: Run, learner: TrainedLearner, x: Tensor, y: Tensor) -> np.ndarray:
     """Return the derivative of a trained learner's answer by the query, at a query of zero."""
-    prefix = f"final/{learner.id}/"
-    weights = {
-        name.removeprefix(prefix): torch.tensor(array.astype(np.float32))
-        for name, array in run.tensors.items()
-        if name.startswith(prefix)
-    }
+    weights = trained_weights(run, learner)
     query = torch.zeros(run.config.d, 1, requires_grad=True)
     pairs_of = x.float()[..., None], y.float()[:, None]
     answer = learner.predict(weights, run.config.d, run.config.n, *pairs_of, query)
     return torch.autograd.grad(answer.sum(), query)[0][:, 0].double().numpy()
 
 
-def _written_down(home: Home, x: Tensor, y: Tensor) -> dict[str, np.ndarray]:
-    """Return the weights of one step and of Bayes."""
-    settings = {"sum": {"rate": 1 / (home.n + home.d + 1)}, "bayes": {}}
-    return {
-        name: solve(BY_ID[id], x[..., None], y[:, None, None], settings[id], home, 1, every=False)[
-            0, 0, :, 0
-        ].numpy()
-        for name, id in ((STEP, "sum"), ("Bayes", "bayes"))
-    }
+def _by_rule(home: Home, rule: constructions.Rule, x: Tensor, y: Tensor) -> np.ndarray:
+    """Return the weights of a rule after all pairs, [d]."""
+    pairs_of = x[..., None], y[:, None, None]
+    learner = BY_ID[rule.id]
+    learned = solve(learner, *pairs_of, rule.settings, home, rule.steps, every=False)
+    return learned[0, 0, :, 0].numpy()

@@ -63,6 +63,21 @@ PRESETS = (
         shipped=False,
     ),
     Preset(
+        "twenty pairs",
+        "Two features, twenty pairs",
+        Config(n=20, condition=4.0),
+        "Twice as many pairs: who makes something of them?",
+        "Beyond the paper",
+        shipped=False,
+    ),
+    Preset(
+        "five features",
+        "Five features, ten pairs",
+        Config(d=5, condition=4.0),
+        "Twice as many pairs as features: who still learns in as many steps?",
+        "Beyond the paper",
+    ),
+    Preset(
         "five",
         "d = 5, n = 20, isotropic",
         Config(d=5, n=20, noise=0.0, covariance="isotropic"),

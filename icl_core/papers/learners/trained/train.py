@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ from torch import Tensor
 from icl_core import registry
 from icl_core.contract.experiment import Progress, Tensors, names
 from icl_core.contract.trained_learner import TrainedLearner
-from icl_core.learners.home import Prompts, sample
+from icl_core.learners.home import Home, Prompts, sample
 from icl_core.machine import device
 from icl_core.papers.learners.shared import references
 from icl_core.papers.learners.trained.settings import FEWEST, SHOWN, TESTED_ON, TUNED_ON, Config
@@ -51,7 +51,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """
     learners = registry.trained_learners()
     results = phases.run(plan(config), progress, _curves)
-    tested, others = _tested(config)
+    tested, others = _tested(config.home, config.seed)
     shown = _part(tested, SHOWN)
     stacked = {
         name: np.stack([results[id][name] for id in learners], 1)
@@ -122,11 +122,12 @@ def _part(prompts: Prompts, count: int) -> Prompts:
     )
 
 
-def _tested(config: Config) -> tuple[Prompts, dict[str, Tensor]]:
-    """Return the test prompts, and the weights of every reference on them."""
-    home = config.home
-    tested = sample(home, TESTED_ON, references.stream(1, config.seed))
-    tuned_on = sample(home, TUNED_ON, references.stream(0, config.seed))
+@lru_cache(maxsize=1)
+def _tested(home: Home, seed: int) -> tuple[Prompts, dict[str, Tensor]]:
+    """Return the test prompts, and the weights of every reference on them; kept, since every
+    learner is measured on the same ones."""
+    tested = sample(home, TESTED_ON, references.stream(1, seed))
+    tuned_on = sample(home, TUNED_ON, references.stream(0, seed))
     return tested, references.final_weights(home, tuned_on, tested)
 
 
@@ -148,7 +149,7 @@ def _train(
     )
     at = loop.spread([np.log1p(np.array(state.curve["step"], float))])
     kept = state.snapshot_arrays(at)
-    tested, others = _tested(config)
+    tested, others = _tested(config.home, config.seed)
     measured = [
         _measure(config, learner, _weights_at(kept, index), tested, others)
         for index in range(len(at))
@@ -261,7 +262,8 @@ def _measure(
 ) -> dict[str, np.ndarray]:
     """Return what a learner does with these weights."""
     where = device.current_device()
-    x, y = tested.x.float().to(where), tested.y.float().to(where)
+    x = tested.x.float().to(where)
+    y = tested.y.float().to(where)
     query = tested.query.float().to(where).requires_grad_()
     answers = learner.predict(weights, config.d, config.n, x, y, query)
     (implied,) = torch.autograd.grad(answers.sum(), query)  # [d, prompts]

@@ -137,7 +137,8 @@ def distances(run: Run, view: View) -> Panel:
 def nearest(run: Run, view: View) -> Panel:
     """Tabulate, for every learner, the method that it acts most like."""
     names = run.names("references")
-    distance, error = run["who/reference"], run["who/error"]
+    distance = run["who/reference"]
+    error = run["who/error"]
     rows: list[dict[str, str]] = []
     for learner in learners_of(run):
         row = place(run, learner.id)
@@ -202,7 +203,8 @@ def broken(run: Run, view: View) -> Panel:
     kind = view.changed
     if f"broken/{kind}/at" not in run.tensors:
         raise CannotDraw("With one feature there is nothing to leave out.")
-    at, share = run[f"broken/{kind}/at"], run[f"broken/{kind}/share"]
+    at = run[f"broken/{kind}/at"]
+    share = run[f"broken/{kind}/share"]
     bayes = share[place(run, "bayes")]
     has_noise = bool(bayes.min() > FLOOR)
     unit = bayes if has_noise else np.ones_like(bayes)

@@ -91,7 +91,8 @@ def _usual_end(run: Run) -> float:
 def _kept(run: Run, view: View, learner: Learner, grid: Float[Tensor, "points"]) -> Kept:
     prompt = shown(run, view)
     read = pairs_read(run, view)
-    home, steps = run.config.home, run.config.steps
+    home = run.config.home
+    steps = run.config.steps
     S = torch.tensor(prompt.S[read])
     curve = torch.full_like(grid, torch.nan)
     if filters.has_curve(learner, home):

@@ -1,24 +1,13 @@
 """One prompt as it is read: its pairs, the weights of every learner, their errors and states."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
-from icl_core.contract.figure import Figure, Trace
+from icl_core.contract.figure import Trace
 from icl_core.figures import Curve, number_text
-from icl_core.figures.style import (
-    FAINT,
-    INK,
-    NEGATIVE_TO_POSITIVE,
-    PAPER,
-    TICKS,
-    axis,
-    colourscale,
-    layout,
-)
+from icl_core.figures.style import FAINT, INK
 from icl_core.learners.untrained import Learner
 from icl_core.papers.learners.prompt.draw.style import STYLES, capitalised, share_text
 from icl_core.papers.learners.prompt.load_run import (
@@ -29,6 +18,15 @@ from icl_core.papers.learners.prompt.load_run import (
     where,
 )
 from icl_core.papers.learners.prompt.settings import View
+from icl_core.papers.learners.shared.plane import (
+    STAR,
+    add_mark,
+    add_pairs,
+    frame,
+    plane,
+    titles_of_pairs,
+    two,
+)
 
 LEAST, LARGEST = 1e-4, 10.0  # the ends of the axis of errors
 REACH = 1.35  # of a plane's picture over what it must hold
@@ -77,12 +75,12 @@ def errors(run: Run, view: View) -> Panel:
     )
 
 
-def plane(run: Run, view: View) -> Panel:
+def weights(run: Run, view: View) -> Panel:
     """Draw the weights of every learner in the plane of the first two features, with the ellipse
     that Bayes leaves for w*."""
     prompt = shown(run, view)
     read = pairs_read(run, view)
-    figure = _plane_figure("w₁", "w₂") if run.config.d > 1 else _plane_figure("w", "")
+    figure = plane("w₁", "w₂") if run.config.d > 1 else plane("w", "")
     ellipse = _ellipse(prompt, read)
     figure.add_scatter(
         x=ellipse[:, 0],
@@ -97,17 +95,11 @@ def plane(run: Run, view: View) -> Panel:
         showlegend=False,
     )
     for learner in members(run, view):
-        path = _two(prompt.learned[learner.id])
+        path = two(prompt.learned[learner.id])
         figure.add_traces(_path(learner.id, learner.short, path, read))
-    target = _two(prompt.w)
-    figure.add_scatter(
-        x=[target[0]],
-        y=[target[1]],
-        mode="markers",
-        marker={"symbol": "star", "size": 18, "color": INK, "line": {"color": PAPER, "width": 1}},
-        name="w*",
-    )
-    _frame(figure, _extent(prompt, run, view))
+    target = two(prompt.w)
+    add_mark(figure, target, "w*", STAR)
+    frame(figure, _extent(prompt, run, view), REACH)
     nearest = _nearest(prompt, members(run, view), read)
     distance = float(np.linalg.norm(prompt.learned[nearest.id][read] - prompt.w))
     return Panel(
@@ -136,38 +128,17 @@ def pairs_drawn(run: Run, view: View) -> Panel:
     prompt = shown(run, view)
     read = pairs_read(run, view)
     d = run.config.d
-    points = prompt.x[:, :2] if d > 1 else np.stack([prompt.x[:, 0], prompt.y], 1)
-    order = np.arange(len(points))
-    limit = float(np.abs(prompt.y).max(initial=0)) or 1.0
+    order = np.arange(len(prompt.x))
     marker = {
         "size": np.where(order == read - 1, NEWEST, MARK),
         "opacity": np.where(order < read, 1.0, TO_COME),
-        "color": INK,
-        "line": {"color": INK, "width": 1},
     }
-    if d > 1:
-        marker |= _colours_of_labels(prompt.y, limit)
-    figure = _plane_figure("x₁", "x₂") if d > 1 else _plane_figure("x", "y")
-    figure.add_scatter(
-        x=points[:, 0],
-        y=points[:, 1],
-        mode="markers",
-        marker=marker,
-        name="pairs",
-        showlegend=False,
-        hovertemplate="%{x:.2f}, %{y:.2f}<extra></extra>",
-    )
-    reach = REACH * max(0.5, float(np.abs(points).max(initial=0)))
-    _frame(figure, np.array([[-reach, -reach], [reach, reach]]))
-    if d <= 2:
-        drag: dict[str, Any] = {"trace": 0, "field": "points"}
-        if d == 2:  # a pair that is dragged keeps its noise, and w* is what made its label
-            drag |= {"labels": prompt.y.round(4).tolist(), "slope": prompt.w.tolist()}
-        figure.update_layout(meta={"drag": drag})
+    figure = plane(*titles_of_pairs(d))
+    add_pairs(figure, prompt.x, prompt.y, prompt.w, marker, REACH)
     data = pd.DataFrame(prompt.x, columns=[f"x{i + 1}" for i in range(d)])
     data["y"] = prompt.y
     return Panel(
-        f"{read} of {_pairs(len(points))} read",
+        f"{read} of {_pairs(len(order))} read",
         f"{_what_dots_are(d)} The newest is largest; those to come are faint. "
         + ("Drag a pair, or type" if d <= 2 else "Type")
         + " pairs of your own in “This prompt”: "
@@ -187,24 +158,6 @@ def _what_dots_are(d: int) -> str:
         f"Each dot is a pair: where it lies is x{first_two}, its colour is y. The learners must "
         "find the direction in which y grows, and how fast."
     )
-
-
-def _colours_of_labels(y: np.ndarray, limit: float) -> dict[str, Any]:
-    """Return the marker's properties that colour points by their labels."""
-    return {
-        "color": y,
-        "cmin": -limit,
-        "cmax": limit,
-        "colorscale": colourscale(NEGATIVE_TO_POSITIVE),
-        "showscale": True,
-        "colorbar": {
-            "title": {"text": "y", "font": {"size": TICKS}},
-            "tickfont": {"size": TICKS},
-            "thickness": 10,
-            "tickvals": [-limit, 0, limit],
-            "ticktext": [f"\N{MINUS SIGN}{limit:.2g}", "0", f"{limit:.2g}"],
-        },
-    }
 
 
 def states(run: Run, view: View) -> Panel:
@@ -274,44 +227,18 @@ def _line(id: str) -> tuple[str, str]:
     return kind, dash
 
 
-def _two(values: np.ndarray) -> np.ndarray:
-    """Return the first two features, [..., 2]; the second is 0 if there is one."""
-    if values.shape[-1] == 1:
-        return np.concatenate([values, np.zeros_like(values)], -1)
-    return values[..., :2]
-
-
 def _coordinates(row: np.ndarray) -> list[tuple[str, float]]:
     return [(f"w{i + 1}", float(value)) for i, value in enumerate(row)]
 
 
-def _plane_figure(x_title: str, y_title: str) -> Figure:
-    figure = Figure(layout=layout(figures.SEAT))
-    zero = {"zeroline": True, "zerolinecolor": FAINT}
-    return figure.update_layout(
-        xaxis=axis(x_title, constrain="domain", **zero),
-        yaxis=axis(y_title, constrain="domain", scaleanchor="x", scaleratio=1, **zero),
-    )
-
-
-def _frame(figure: Figure, corners: np.ndarray) -> None:
-    """Set the range of both axes to corners [2, 2], the lower left and the upper right one."""
-    figure.update_layout(
-        xaxis={"range": corners[:, 0].tolist()}, yaxis={"range": corners[:, 1].tolist()}
-    )
-
-
 def _extent(prompt: Shown, run: Run, view: View) -> np.ndarray:
-    """Return the corners of a picture that holds zero, w* and where every learner ends, without
-    those that are far away: the same after every pair."""
-    target = _two(prompt.w)
-    ends = np.stack([_two(prompt.learned[learner.id][-1]) for learner in members(run, view)])
+    """Return points [points, 2] that the picture must hold: zero, w*, where every learner ends,
+    without those that are far away, and the ellipse. They are the same after every pair."""
+    target = two(prompt.w)
+    ends = np.stack([two(prompt.learned[learner.id][-1]) for learner in members(run, view)])
     reach = 2.5 * max(float(np.abs(target).max()), 0.2)
     near = ends[np.abs(ends).max(1) < reach]
-    points = np.concatenate([near, _ellipse(prompt, len(prompt.x)), [target, np.zeros(2)]])
-    low, high = points.min(0), points.max(0)
-    middle, half = (low + high) / 2, REACH * max(float((high - low).max()) / 2, 0.2)
-    return np.stack([middle - half, middle + half])
+    return np.concatenate([near, _ellipse(prompt, len(prompt.x)), [target, np.zeros(2)]])
 
 
 def _ellipse(prompt: Shown, read: int) -> np.ndarray:
@@ -323,7 +250,7 @@ def _ellipse(prompt: Shown, read: int) -> np.ndarray:
     values, vectors = np.linalg.eigh(covariance[:2, :2])
     circle = np.stack([np.cos(CIRCLE), np.sin(CIRCLE)])
     radii = DEVIATIONS * np.sqrt(np.clip(values, 0, None))
-    centre = _two(prompt.learned["bayes"][read])
+    centre = two(prompt.learned["bayes"][read])
     return centre + (vectors @ (radii[:, None] * circle)).T
 
 

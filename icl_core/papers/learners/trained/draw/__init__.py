@@ -1,0 +1,1 @@
+"""What is drawn of trained learners."""
