@@ -68,7 +68,6 @@ PRESETS = (
         Config(n=20, condition=4.0),
         "Twice as many pairs: who makes something of them?",
         "Beyond the paper",
-        shipped=False,
     ),
     Preset(
         "five features",
