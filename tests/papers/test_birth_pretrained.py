@@ -50,9 +50,10 @@ def test_the_planted_head_is_found_and_no_other(layout, seed):
 def test_without_its_head_the_second_half_costs_what_the_first_does(layout):
     model = planted(layout)
     inputs = repeats()
-    whole = repeated.losses_without(model, inputs, [], None)
-    without = repeated.losses_without(model, inputs, [INDUCTION_HEAD], None)
-    others = repeated.losses_without(model, inputs, [(2, 1), (3, 1)], None)
+    outcome = forward(model, inputs, keep=True)
+    whole = repeated.losses(outcome.logits, inputs)
+    without = repeated.losses_without(model, inputs, outcome, [INDUCTION_HEAD], None)
+    others = repeated.losses_without(model, inputs, outcome, [(2, 1), (3, 1)], None)
     assert whole.second < 1 < 3.5 < min(whole.first, without.second)
     assert others.second < 1
 

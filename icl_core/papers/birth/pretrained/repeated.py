@@ -14,12 +14,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from icl_core.papers.birth.pretrained.readers.model import (
-    NO_CHANGE,
     Change,
     HeadOutputs,
     Pass,
     Reader,
-    forward,
 )
 from icl_core.papers.birth.pretrained.readers.tokens import Tokens
 from icl_core.papers.birth.shared.behaviour import (
@@ -129,9 +127,21 @@ def replacing(
 def losses_without(
     model: Reader,
     inputs: Int[Tensor, "batch T"],
+    outcome: Pass,
     which: list[tuple[int, int]],
     by: list[Float[Tensor, "H d_H"]] | None,
 ) -> Losses:
-    """Return what tokens cost with some heads replaced; none is the model as it is."""
-    change = Change(outputs=replacing(which, by)) if which else NO_CHANGE
-    return losses(forward(model, inputs, change).logits, inputs)
+    """Return what tokens cost with some heads replaced, by vectors or by zero. `outcome` is what
+    the model makes of them as it is."""
+    change = Change(outputs=replacing(which, by))
+    return losses(changed_logits(model, outcome, which, change), inputs)
+
+
+@torch.no_grad()
+def changed_logits(
+    model: Reader, outcome: Pass, which: list[tuple[int, int]], change: Change
+) -> Float[Tensor, "batch T N"]:
+    """Return the logits where some heads do something else: before the first layer that has one of
+    them nothing changes."""
+    first = min(layer for layer, _ in which)
+    return model.onward(outcome.streams[first - 1], first, change).logits
