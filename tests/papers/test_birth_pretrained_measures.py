@@ -131,6 +131,14 @@ def test_the_lens_after_the_last_layer_is_the_model():
     assert shown == "▸abcXabcXab"
 
 
+def test_the_planted_head_needs_its_previous_token_head_and_no_other(run):
+    row = run.names("previous").index(name_of(PREVIOUS_HEAD))
+    column = run.names("readers").index(name_of(INDUCTION_HEAD))
+    left = run["patch/followers"][:, :, column]  # (draws, previous)
+    assert left[:, row].max() < 0.2
+    assert np.delete(left, row, axis=1).min() > 0.9
+
+
 def test_a_run_holds_what_its_drawings_say(run):
     first, second = half_losses(run)
     assert (first - second).min() > 3

@@ -60,6 +60,7 @@ EXPERIMENT = Experiment(
         Drawing("without", stage.without, (), moving=False),
         Drawing("pairs", stage.pairs, (), moving=False),
         Drawing("by_offset", memories.by_offset, (), MEMORIES, moving=False),
+        Drawing("needed", memories.needed, (), MEMORIES, moving=False),
         Drawing("copying", memories.copying, (), MEMORIES, moving=False),
         Drawing("moved", memories.moved, (), MEMORIES, moving=False),
         Drawing("tokens", lens.table, READ, TOKENS, wide=True),

@@ -44,6 +44,13 @@ OTHERS = ours(
     "eleven recall less than ten times what chance does, with whichever induction head.",
     at_most=10.0,
 )
+USED = ours(
+    id="pretrained-pair-used",
+    label="attention on what followed that the pair's induction head loses without the other head",
+    text="The model uses this pair: with the mean output of its previous-token head in the head's "
+    "place, the induction head has at least 0.2 less of its attention on what followed.",
+    at_least=0.2,
+)
 CONSTRUCTED = ours(
     id="pretrained-constructed",
     label="recall of eq. 7 on this model's vectors less that of the best pair",
@@ -66,4 +73,4 @@ THROUGH = ours(
     at_least=0.1,
 )
 
-ALL = (IN_CONTEXT, NEEDED, FIRST_HALF, PAIR, OTHERS, CONSTRUCTED, DIRECTLY, THROUGH)
+ALL = (IN_CONTEXT, NEEDED, FIRST_HALF, PAIR, OTHERS, USED, CONSTRUCTED, DIRECTLY, THROUGH)

@@ -11,7 +11,7 @@ from icl_core.papers.birth.pretrained.settings import SIZES, View
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, beyond, role
 
 MAPPED = 48  # tokens of an attention map on the stage
-LETTERS = 5  # of a token in a label
+LETTERS, LONG = 5, 20  # letters of a token in a label, and in a table
 DOES = {PREVIOUS: "finds the previous token", INDUCTION: "finds what followed"}
 
 
@@ -117,12 +117,12 @@ def halves_by_layer(run: Run, view: View) -> tuple[np.ndarray, np.ndarray]:
     return losses[:, ~again].mean(1), losses[:, again].mean(1)
 
 
-def token_labels(tokens: list[str]) -> list[str]:
-    """Return tokens as labels, which need not differ: a space as ␣, and the first five letters."""
+def token_labels(tokens: list[str], letters: int = LETTERS) -> list[str]:
+    """Return tokens as labels, which need not differ: a space as ␣, and the first `letters`."""
     labels = []
     for token in tokens:
         label = printable(token.replace(" ", "␣").replace("\n", "↵").replace("\t", "⇥"))
-        labels.append(isolated(label[:LETTERS] + "…" * (len(label) > LETTERS)))
+        labels.append(isolated(label[:letters] + "…" * (len(label) > letters)))
     return labels
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from icl_core.contract.experiment import Metric, Run
 from icl_core.papers.birth.pretrained import claims
-from icl_core.papers.birth.pretrained.load_run import chance, half_losses
+from icl_core.papers.birth.pretrained.load_run import chance, half_losses, place_of
 from icl_core.papers.birth.pretrained.settings import SMOLLM2
 
 STRONGEST = 4  # heads of which direct copying is averaged
@@ -25,11 +25,22 @@ def measure(run: Run) -> list[Metric]:
         claims.FIRST_HALF: strongest[:, 0] - first,
         claims.PAIR: best / chance(run),
         claims.OTHERS: _others(run) / chance(run),
+        claims.USED: _used(run),
         claims.CONSTRUCTED: run["best/constructed"] - best,
         claims.DIRECTLY: run["copy/directly"][:, :STRONGEST].mean(1),
         claims.THROUGH: run["copy/says"][:, run.names("moved").index("strongest")],
     }
     return [Metric.over_seeds(claim, each, None) for claim, each in values.items()]
+
+
+def _used(run: Run) -> np.ndarray:
+    """Return in each draw how much less attention on what followed the induction head of the best
+    pair has without its previous-token head."""
+    first, second = run.names("best")
+    layer, number = place_of(run, second)
+    whole = run["heads/scores"][:, run.names("measures").index("followers"), layer, number]
+    row = run.names("previous").index(first)
+    return whole - run["patch/followers"][:, row, run.names("readers").index(second)]
 
 
 def _others(run: Run) -> np.ndarray:

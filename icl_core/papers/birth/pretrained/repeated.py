@@ -138,6 +138,25 @@ def losses_without(
 
 
 @torch.no_grad()
+def followers_without(
+    model: Reader,
+    inputs: Int[Tensor, "batch T"],
+    outcome: Pass,
+    which: tuple[int, int],
+    by: list[Float[Tensor, "H d_H"]],
+    readers: list[tuple[int, int]],
+) -> Float[np.ndarray, "readers"]:
+    """Return the attention of some heads on what followed, in the second half, with one head
+    replaced by a vector: that of a head which is not behind it stays."""
+    first, _ = which
+    change = Change(outputs=replacing([which], by))
+    changed = model.onward(outcome.streams[first - 1], first, change, keep=True)
+    maps = [*outcome.attention[: first - 1], *changed.attention]
+    scores = dict(zip(MEASURES, head_scores(maps, inputs), strict=True))["followers"]
+    return np.array([scores[layer - 1, number - 1] for layer, number in readers])
+
+
+@torch.no_grad()
 def changed_logits(
     model: Reader, outcome: Pass, which: list[tuple[int, int]], change: Change
 ) -> Float[Tensor, "batch T N"]:

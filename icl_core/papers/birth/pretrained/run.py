@@ -31,6 +31,8 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
                                     heads, by their mean; `ablation/heads` has the counts
     ablation/zero                   [draws, 2, halves], with zero for the strongest and for random
                                     heads, `ablation/group` of them
+    patch/followers                 [draws, previous, readers], the attention of `names/readers` on
+                                    what followed, each previous-token head replaced by its mean
     pairs/recall                    [draws, previous, induction], at `pairs/offset`
     best/recall                     [draws, offsets], of the best pair, `best/offset`
     best/constructed, …/whitened    [draws], of the constructed memory for the same tokens
@@ -88,6 +90,11 @@ class Chosen:
         self.best = (self.previous[row], self.strongest[column])
 
     @property
+    def readers(self) -> list[Head]:
+        """The strongest heads, and the induction head of the best pair."""
+        return list(dict.fromkeys([*self.group, self.best[1]]))
+
+    @property
     def moved(self) -> dict[str, list[Head]]:
         """The heads whose attention is moved together, by the name of the set."""
         sets = {name_of(head): [head] for head in self.strongest[:ALONE]}
@@ -100,6 +107,7 @@ class Chosen:
             "names/measures": names(repeated.MEASURES),
             "names/strongest": names(map(name_of, self.strongest)),
             "names/previous": names(map(name_of, self.previous)),
+            "names/readers": names(map(name_of, self.readers)),
             "names/best": names(map(name_of, self.best)),
             "names/moved": names([*self.moved, "random"]),
             "ablation/heads": np.array(self.counts, np.int32),
@@ -150,7 +158,8 @@ def _without(
     chosen: Chosen,
     random: list[Head],
 ) -> dict[str, np.ndarray]:
-    """Return the losses of both halves without heads."""
+    """Return the losses of both halves without heads, and the attention of the strongest heads on
+    what followed without each previous-token head."""
 
     def halves(heads: list[Head], by: list[torch.Tensor] | None) -> list[float]:
         losses = repeated.losses_without(model, inputs, outcome, heads, by)
@@ -158,7 +167,12 @@ def _without(
 
     mean = repeated.mean_outputs(outcome)
     size = len(chosen.group)
+    patched = [
+        repeated.followers_without(model, inputs, outcome, head, mean, chosen.readers)
+        for head in chosen.previous
+    ]
     return {
+        "patch/followers": np.stack(patched),
         "ablation/strongest": np.array(
             [halves(chosen.strongest[:count], mean) for count in chosen.counts]
         ),

@@ -25,7 +25,7 @@ def open_model(key: str) -> tuple[Reader, Tokens]:
     if path is None:
         raise BadModel(
             f"the weights of {MODELS[key]} are not on this computer. {_advice(key)} The shipped "
-            "run needs none."
+            "run of SmolLM2 needs none."
         )
     return safetensors_folder.read(path) if path.is_dir() else gguf_file.read(path)
 

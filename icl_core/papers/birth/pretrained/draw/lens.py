@@ -7,7 +7,7 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve
 from icl_core.papers.birth.pretrained.draw.stage import layer_shown
-from icl_core.papers.birth.pretrained.load_run import halves_by_layer, token_labels, tokens_of
+from icl_core.papers.birth.pretrained.load_run import LONG, halves_by_layer, token_labels, tokens_of
 from icl_core.papers.birth.pretrained.settings import View
 
 
@@ -52,10 +52,10 @@ def table(run: Run, view: View) -> Panel:
     frame = pd.DataFrame(
         {
             "position": range(len(tokens)),
-            "token": token_labels(tokens),
-            "said after it": token_labels(said),
+            "token": token_labels(tokens, LONG),
+            "said after it": token_labels(said, LONG),
             "probability": run[f"text/{name}/probability"][at].astype(float).round(3),
-            "comes": token_labels(following),
+            "comes": token_labels(following, LONG),
             "loss in nats": np.round(costs, 2),
         }
     )

@@ -27,6 +27,7 @@ from icl_core.papers.birth.pretrained.load_run import (
 from icl_core.papers.birth.pretrained.settings import SCORES, TEXTS, View
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
 
+COLUMNS = 12  # induction heads in the map of pairs: all would leave its rows no room
 IDS, WORDS = 62, 84  # pixels left of a map for ids of heads, and for tokens
 LABELS = {"previous": PREVIOUS, "followers": INDUCTION}
 
@@ -151,9 +152,12 @@ def pairs(run: Run, view: View) -> Panel:
     recalls = run["pairs/recall"].mean(0)  # (previous, induction)
     rows = run.names("previous")
     columns = run.names("strongest")
-    figure = _pairs_map(recalls, rows, columns)
     first, second = run.names("best")
     best = float(recalls[rows.index(first), columns.index(second)])
+    shown = [*range(min(COLUMNS, len(columns)))]
+    if columns.index(second) not in shown:
+        shown[-1] = columns.index(second)
+    figure = _pairs_map(recalls[:, shown], rows, [columns[index] for index in shown])
     return Panel(
         f"{first} and {second} recall {best / chance(run):.0f} times chance",
         "A row is a head that looks at the previous token, a column one that looks at what "
