@@ -155,8 +155,7 @@ BEATS = (
         ("heads",),
         {"score": "followers"},
         ask=Question(
-            "In the trained transformer of this paper one or a few heads find what followed. How "
-            "many of this model's heads do?",
+            "How many of this model's heads look mostly at what followed?",
             ("One, or none", "Up to a fifth of them", "More than a fifth"),
             _which_number,
             _heads,
@@ -171,8 +170,7 @@ BEATS = (
         LAST,
         ("without",),
         ask=Question(
-            "Take the strongest of these heads away, one in twenty of all. How much of what the "
-            "context had saved is lost?",
+            "Take the strongest of these heads away: how much of what the context saves is lost?",
             ("Less than a third", "A third to two thirds", "More than two thirds"),
             _which_cost,
             _without,
@@ -188,8 +186,7 @@ BEATS = (
         LAST,
         ("pairs",),
         ask=Question(
-            "The paper's W_K² matches a token with what a previous-token head has written of it. "
-            "How many tokens does the best pair of heads find in this way?",
+            "How many tokens does W_K² of the best pair of heads find, asked as in the paper?",
             ("No more than chance", "More than chance, less than half", "More than half"),
             _which_recall,
             _pair,
