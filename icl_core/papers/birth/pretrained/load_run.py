@@ -1,0 +1,146 @@
+"""What is read from a run: what its heads do, the losses of both halves, the texts."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from icl_core.contract.experiment import CannotDraw, Run
+from icl_core.contract.printable import printable
+from icl_core.figures.character_labels import isolated
+from icl_core.papers.birth.pretrained.settings import SIZES, View
+from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, beyond, role
+
+MAPPED = 48  # tokens of an attention map on the stage
+LETTERS, LONG = 5, 20  # letters of a token in a label, and in a table
+DOES = {PREVIOUS: "finds the previous token", INDUCTION: "finds what followed"}
+
+
+def half_losses(run: Run) -> tuple[np.ndarray, np.ndarray]:
+    """Return the loss of the first half, and of the second without its first token, which nothing
+    announces, [draws] each."""
+    losses = run["repeated/loss"]  # (draws, 2 L)
+    half = losses.shape[1] // 2
+    return losses[:, :half].mean(1), losses[:, half + 1 :].mean(1)
+
+
+def asked_count(run: Run) -> int:
+    """Return how many tokens memories were asked for."""
+    return min(run.config.asked, SIZES[run.config.model][1] - 1)
+
+
+def chance(run: Run) -> float:
+    """Return the recall of a memory that holds nothing."""
+    return 1 / asked_count(run)
+
+
+def scores(run: Run, measure: str) -> np.ndarray:
+    """Return a measure of every head, means over draws, [layers, H]: "previous", "followers" beyond
+    chance, or "uniformity"."""
+    measures = dict(zip(run.names("measures"), run["heads/scores"].mean(0), strict=True))
+    if measure != "followers":
+        return measures[measure]
+    return (measures["followers"] - measures["even"]) / (1 - measures["even"])
+
+
+def error_of(run: Run, measure: str, head: str) -> float:
+    """Return the standard error over draws of a head's measure."""
+    layer, number = place_of(run, head)
+    values = run["heads/scores"][:, run.names("measures").index(measure), layer, number]
+    return float(values.std(ddof=1) / len(values) ** 0.5)
+
+
+def role_of(run: Run, layer: int, number: int) -> str:
+    """Return what a head does, one of `behaviour`'s roles; both counted from 0."""
+    names = run.names("measures")
+    values = run["heads/scores"][:, :, layer, number].mean(0).tolist()
+    measures = dict(zip(names, values, strict=True))
+    return role(
+        measures["previous"], measures["followers"], measures["even"], measures["uniformity"]
+    )
+
+
+def roles(run: Run) -> dict[str, str]:
+    """Return what every head does, by its id."""
+    layers, heads = run["heads/scores"].shape[2:]
+    found = {}
+    for layer in range(layers):
+        for number in range(heads):
+            found[f"{layer + 1}.{number + 1}"] = role_of(run, layer, number)
+    return found
+
+
+def place_of(run: Run, head: str) -> tuple[int, int]:
+    """Return a head's layer and number, counted from 0, by its id. `CannotDraw` for what is
+    none."""
+    layers, heads = run["heads/scores"].shape[2:]
+    layer, _, number = head.partition(".")
+    if not (layer.isdecimal() and number.isdecimal() and layer.isascii() and number.isascii()):
+        raise CannotDraw(f"a head must be named as layer.head, such as 2.1, got {head!r}")
+    if not (1 <= int(layer) <= layers and 1 <= int(number) <= heads):
+        raise CannotDraw(
+            f"this model has layers 1 to {layers} of heads 1 to {heads}, got head {head}"
+        )
+    return int(layer) - 1, int(number) - 1
+
+
+def head_shown(run: Run, view: View) -> str:
+    """Return the id of the head whose attention is shown."""
+    return view.shown or run.names("strongest")[0]
+
+
+def tokens_of(run: Run, view: View) -> list[str]:
+    """Return the tokens of the text shown, the start token first. `CannotDraw` if it is the
+    visitor's own, and the run has none."""
+    if f"names/text/{view.passage}" not in run.tensors:
+        raise CannotDraw(
+            "this run has no text of your own: give one under “What is asked”, with a model whose "
+            "weights are here"
+        )
+    return run.names(f"text/{view.passage}")
+
+
+def said_again(tokens: list[str]) -> np.ndarray:
+    """Return for every token after the first whether it has followed the one before it earlier in
+    the text, too: only there can what followed be repeated, [T - 1] of bool."""
+    pairs = list(pairwise(tokens))
+    return np.array([pair in pairs[:index] for index, pair in enumerate(pairs)])
+
+
+def halves_by_layer(run: Run, view: View) -> tuple[np.ndarray, np.ndarray]:
+    """Return what a token costs if the stream is read after each layer, [layers + 1] each: the mean
+    over tokens that are not, and that are said again after the same token. `CannotDraw` for a text
+    that has none of these."""
+    again = said_again(tokens_of(run, view))
+    if not again.any():
+        raise CannotDraw("in this text no token is said again after the same token as before")
+    losses = run[f"text/{view.passage}/loss"].astype(np.float64)  # (layers + 1, T - 1)
+    return losses[:, ~again].mean(1), losses[:, again].mean(1)
+
+
+def token_labels(tokens: list[str], letters: int = LETTERS) -> list[str]:
+    """Return tokens as labels, which need not differ: a space as ␣, and the first `letters`."""
+    labels = []
+    for token in tokens:
+        label = printable(token.replace(" ", "␣").replace("\n", "↵").replace("\t", "⇥"))
+        labels.append(isolated(label[:letters] + "…" * (len(label) > letters)))
+    return labels
+
+
+def attention(run: Run, view: View) -> np.ndarray:
+    """Return the attention of the head shown on the text shown, on its first MAPPED tokens."""
+    layer, number = place_of(run, head_shown(run, view))
+    packed = run[f"text/{view.passage}/attention"][layer, number]  # (T (T + 1) / 2,)
+    T = len(tokens_of(run, view))
+    maps = np.zeros((T, T), np.float32)
+    maps[np.tril_indices(T)] = packed.astype(np.float32) / 255
+    return maps[:MAPPED, :MAPPED]
+
+
+def found(run: Run, head: str) -> float:
+    """Return how far a head's attention on what followed is beyond chance."""
+    layer, number = place_of(run, head)
+    followers, even = (
+        float(run["heads/scores"].mean(0)[run.names("measures").index(name), layer, number])
+        for name in ("followers", "even")
+    )
+    return beyond(followers, even)

@@ -1,0 +1,121 @@
+"""What W_K² recalls in a language model (eq. 9): of a pair of heads, does the query of a token pick
+what the earlier head has written about the same token?
+
+As in the paper, score(k, j) = q(k)^T W_K (W_O W_V r(j)), where the earlier head has attended to
+token j and the later one asks for token k; keys compete for each query. Three things are otherwise
+than in the paper's model. A token is what the stream holds of it at the layer that reads it, after
+a start token: below the first layers it is no longer its embedding. The norm is applied to what
+the head has written but for its scale, which is one factor a key. And the query stands `offset`
+positions after the key, which rotates it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from icl_core.papers.birth.pretrained.readers.model import Reader, forward
+from icl_core.papers.birth.shared.probes import recall
+
+Head = tuple[int, int]  # layer and number, counted from 1
+CHUNK = 128  # sequences at once
+OFFSETS = (1, 4, 16, 32, 64, 128, 256)
+FILLED = 1e-3  # of the largest spread: directions with less are rounding
+AT = 32  # the offset of the map of pairs: that of tokens repeated after 32
+
+
+class Asked(NamedTuple):
+    """Tokens that are asked for, with the stream before every layer and after the last where each
+    is the second token, after the start token."""
+
+    tokens: Int[Tensor, "n"]
+    streams: list[Float[Tensor, "n d"]]
+
+
+@torch.no_grad()
+def asked(model: Reader, start: int, tokens: Int[Tensor, "n"]) -> Asked:
+    """Return tokens with what the model makes of them."""
+    chunks = []
+    for part in tokens.split(CHUNK):
+        inputs = torch.stack([torch.full_like(part, start), part], 1)  # (chunk, 2)
+        outcome = forward(model, inputs, keep=True)
+        chunks.append([stream[:, 1] for stream in outcome.streams])
+    streams = [torch.cat(parts) for parts in zip(*chunks, strict=True)]
+    return Asked(tokens, streams)
+
+
+@torch.no_grad()
+def values(model: Reader, head: Head, every: Asked) -> Float[Tensor, "n d_H"]:
+    """Return the output z of a head that attends to one token alone, of every token."""
+    layer, number = head
+    r = model.read(layer, every.streams[layer - 1][None])  # (1, n, d)
+    return model.values(layer, r)[0, number - 1]
+
+
+@torch.no_grad()
+def written(model: Reader, head: Head, every: Asked) -> Float[Tensor, "n d"]:
+    """Return what such a head writes into the stream, W_O z."""
+    return values(model, head, every) @ model.output(*head).T
+
+
+@torch.no_grad()
+def scores(
+    model: Reader, previous: Head, induction: Head, every: Asked, offset: int
+) -> Float[Tensor, "n n"]:
+    """Return the score between the query of every token (rows) and what `previous` has written of
+    every token (columns), in nats."""
+    layer, number = induction
+    r = model.read(layer, every.streams[layer - 1][None])  # (1, n, d)
+    queries = model.queries(layer, r)[0, number - 1]  # (n, d_H)
+    copies = model.read_part(layer, written(model, previous, every))[None]  # (1, n, d)
+    keys = model.keys(layer, copies)[0, number - 1]  # (n, d_H)
+    count = len(queries)
+    queries = model.rotate(queries, torch.full((count,), offset))
+    keys = model.rotate(keys, torch.zeros(count, dtype=torch.long))
+    return queries @ keys.T / model.shape.d_H**0.5
+
+
+def of_pairs(
+    model: Reader, previous: list[Head], induction: list[Head], every: Asked, offset: int
+) -> Float[np.ndarray, "previous induction"]:
+    """Return the recall of every pair of heads; NaN where the induction head is not in a later
+    layer."""
+    recalls = np.full((len(previous), len(induction)), np.nan, np.float32)
+    for row, first in enumerate(previous):
+        for column, second in enumerate(induction):
+            if first[0] < second[0]:
+                recalls[row, column] = recall(scores(model, first, second, every, offset), "keys")
+    return recalls
+
+
+@torch.no_grad()
+def constructed(
+    model: Reader, previous: Head, induction: Head, every: Asked, whiten: bool
+) -> Float[Tensor, "n n"]:
+    """Return the scores of the memory that eq. 7 constructs for the same tokens,
+    W = sum_k r(k) c(k)^T with c(k) what `previous` has written of k: r(k)^T W c(j). It is a full
+    matrix, and nothing rotates.
+
+    Means over tokens are removed, since the paper's vectors have none. `whiten` makes the vectors
+    uncorrelated, too, with variances of 1, as random ones nearly are.
+    """
+    layer, _ = induction
+    queries = model.read(layer, every.streams[layer - 1])  # (n, d)
+    copies = model.read_part(layer, written(model, previous, every))
+    queries = queries - queries.mean(0)
+    copies = copies - copies.mean(0)
+    if whiten:
+        queries = whitened(queries)
+        copies = whitened(copies)
+    memory = queries.T @ copies  # (d, d)
+    return queries @ memory @ copies.T
+
+
+def whitened(vectors: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
+    """Return vectors as their coordinates along the principal directions that they fill, each
+    scaled to the same size."""
+    left, sizes, right = torch.linalg.svd(vectors, full_matrices=False)
+    filled = sizes > FILLED * sizes[0]
+    return left[:, filled] @ right[filled]  # sum over directions u_i v_i^T

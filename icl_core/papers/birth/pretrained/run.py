@@ -1,0 +1,224 @@
+"""Measures a language model on random tokens, in five draws, and records three texts."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+
+from icl_core.contract.experiment import Progress, names
+from icl_core.papers.birth.pretrained import copying, recall, repeated, texts
+from icl_core.papers.birth.pretrained.readers.model import Pass, Reader, forward
+from icl_core.papers.birth.pretrained.readers.tokens import Tokens
+from icl_core.papers.birth.pretrained.recall import Head
+from icl_core.papers.birth.pretrained.repeated import CHOOSING, DRAWS, generator_of
+from icl_core.papers.birth.pretrained.settings import Config
+from icl_core.papers.birth.pretrained.sources import open_model
+from icl_core.papers.birth.shared import probes
+
+PREVIOUS, INDUCTION = 12, 24  # heads of either kind among which pairs are asked for
+GROUP = 12  # the strongest heads that are taken away together
+COUNTS = (1, 2, 4, 8, 12, 24)  # heads that are taken away
+ALONE = 4  # heads whose attention is moved one at a time
+SEQUENCES, TOKENS, TEXTS, OTHERS, PLACES = range(5)  # what generators draw
+
+
+def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+    """Return, draws first,
+
+    repeated/loss                   [draws, 2 L], what each token costs, in nats
+    heads/scores                    [draws, measures, layers, H], `names/measures`
+    ablation/strongest, …/random    [draws, counts, halves], the loss of both halves without so many
+                                    heads, by their mean; `ablation/heads` has the counts
+    ablation/zero                   [draws, 2, halves], with zero for the strongest and for random
+                                    heads, `ablation/group` of them
+    patch/followers                 [draws, previous, readers], the attention of `names/readers` on
+                                    what followed, each previous-token head replaced by its mean
+    pairs/recall                    [draws, previous, induction], at `pairs/offset`
+    best/recall                     [draws, offsets], of the best pair, `best/offset`
+    best/constructed, …/whitened    [draws], of the constructed memory for the same tokens
+    copy/directly                   [draws, group], of the strongest heads
+    copy/says, copy/gains           [draws, names/moved], see `copying.moved`
+    text/…                          see `texts.record`
+
+    and `snapshot/step`, the layers. Heads are chosen on a draw of their own: `names/strongest`,
+    `names/previous` and `names/best`.
+    """
+    progress.enter("reading the model")
+    model, tokens = open_model(config.model)
+    progress.enter("choosing heads")
+    chosen = Chosen(model, tokens, config)
+    draws = []
+    for draw in range(DRAWS):
+        progress.enter(f"draw {draw + 1} of {DRAWS}")
+        draws.append(_draw(config, model, tokens, chosen, draw))
+    progress.enter("recording texts")
+    stacked = {
+        name: np.stack([arrays[name] for arrays in draws]).astype(np.float32) for name in draws[0]
+    }
+    return {
+        **stacked,
+        **texts.record(model, tokens, generator_of(config.seed, CHOOSING, TEXTS), config.own),
+        **chosen.arrays,
+        "snapshot/step": np.arange(model.shape.layers + 1, dtype=np.float32),
+    }
+
+
+class Chosen:
+    """The heads that are measured further, chosen on a draw that is not measured.
+
+    strongest  those that look at what followed, the most first
+    previous   those that look at the previous token, the most first
+    others     all heads that are not among the strongest
+    best       the pair of which W_K² recalls most
+    """
+
+    def __init__(self, model: Reader, tokens: Tokens, config: Config) -> None:
+        inputs = _repeated(config, tokens, CHOOSING)
+        outcome = forward(model, inputs, keep=True)
+        measures = repeated.head_scores(outcome.attention, inputs)
+        scores = dict(zip(repeated.MEASURES, measures, strict=True))
+        count = model.shape.layers * model.shape.heads
+        every = repeated.ranked(scores["followers"] - scores["even"])
+        self.strongest = every[: min(INDUCTION, count // 3)]
+        self.others = every[len(self.strongest) :]
+        self.previous = repeated.ranked(scores["previous"])[: min(PREVIOUS, count // 3)]
+        self.group = self.strongest[:GROUP]
+        self.counts = [number for number in COUNTS if number <= len(self.strongest)]
+        asked = _asked(config, model, tokens, CHOOSING)
+        pairs = recall.of_pairs(model, self.previous, self.strongest, asked, recall.AT)
+        row, column = np.unravel_index(np.nanargmax(pairs), pairs.shape)
+        self.best = (self.previous[row], self.strongest[column])
+
+    @property
+    def readers(self) -> list[Head]:
+        """The strongest heads, and the induction head of the best pair."""
+        return list(dict.fromkeys([*self.group, self.best[1]]))
+
+    @property
+    def moved(self) -> dict[str, list[Head]]:
+        """The heads whose attention is moved together, by the name of the set."""
+        sets = {name_of(head): [head] for head in self.strongest[:ALONE]}
+        return sets | {"strongest": self.group}
+
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The names of what was chosen, for the run."""
+        return {
+            "names/measures": names(repeated.MEASURES),
+            "names/strongest": names(map(name_of, self.strongest)),
+            "names/previous": names(map(name_of, self.previous)),
+            "names/readers": names(map(name_of, self.readers)),
+            "names/best": names(map(name_of, self.best)),
+            "names/moved": names([*self.moved, "random"]),
+            "ablation/heads": np.array(self.counts, np.int32),
+            "ablation/group": np.array(len(self.group), np.int32),
+            "pairs/offset": np.array(recall.AT, np.int32),
+            "best/offset": np.array(recall.OFFSETS, np.int32),
+        }
+
+
+def name_of(head: Head) -> str:
+    """Return a head's id, layer.head."""
+    return f"{head[0]}.{head[1]}"
+
+
+def _repeated(config: Config, tokens: Tokens, draw: int) -> torch.Tensor:
+    generator = generator_of(config.seed, draw, SEQUENCES)
+    return repeated.sequences(tokens, config.sequences, config.length, generator)
+
+
+def _asked(config: Config, model: Reader, tokens: Tokens, draw: int) -> recall.Asked:
+    generator = generator_of(config.seed, draw, TOKENS)
+    return recall.asked(model, tokens.start, repeated.drawn_tokens(tokens, config.asked, generator))
+
+
+def _draw(
+    config: Config, model: Reader, tokens: Tokens, chosen: Chosen, draw: int
+) -> dict[str, np.ndarray]:
+    """Return everything that is measured in one draw."""
+    inputs = _repeated(config, tokens, draw)
+    outcome = forward(model, inputs, keep=True)
+    others = torch.randperm(
+        len(chosen.others), generator=generator_of(config.seed, draw, OTHERS)
+    ).tolist()
+    random = [chosen.others[index] for index in others]
+    return {
+        "repeated/loss": repeated.losses(outcome.logits, inputs).each.numpy(),
+        "heads/scores": repeated.head_scores(outcome.attention, inputs),
+        **_without(model, inputs, outcome, chosen, random),
+        **_pairs(config, model, tokens, chosen, draw),
+        **_moved(config, model, inputs, outcome, chosen, random, draw),
+    }
+
+
+def _without(
+    model: Reader,
+    inputs: torch.Tensor,
+    outcome: Pass,
+    chosen: Chosen,
+    random: list[Head],
+) -> dict[str, np.ndarray]:
+    """Return the losses of both halves without heads, and the attention of the strongest heads on
+    what followed without each previous-token head."""
+
+    def halves(heads: list[Head], by: list[torch.Tensor] | None) -> list[float]:
+        losses = repeated.losses_without(model, inputs, outcome, heads, by)
+        return [losses.first, losses.second]
+
+    mean = repeated.mean_outputs(outcome)
+    size = len(chosen.group)
+    patched = [
+        repeated.followers_without(model, inputs, outcome, head, mean, chosen.readers)
+        for head in chosen.previous
+    ]
+    return {
+        "patch/followers": np.stack(patched),
+        "ablation/strongest": np.array(
+            [halves(chosen.strongest[:count], mean) for count in chosen.counts]
+        ),
+        "ablation/random": np.array([halves(random[:count], mean) for count in chosen.counts]),
+        "ablation/zero": np.array([halves(chosen.group, None), halves(random[:size], None)]),
+    }
+
+
+def _pairs(
+    config: Config, model: Reader, tokens: Tokens, chosen: Chosen, draw: int
+) -> dict[str, np.ndarray]:
+    """Return the recall of all pairs of heads, of the best one by offset, and of what is
+    constructed for it; and what the strongest heads copy directly."""
+    asked = _asked(config, model, tokens, draw)
+    by_offset = []
+    for offset in recall.OFFSETS:
+        scores = recall.scores(model, *chosen.best, asked, offset)
+        by_offset.append(probes.recall(scores, "keys"))
+    constructed: Mapping[str, bool] = {"constructed": False, "whitened": True}
+    memories = {}
+    for name, whiten in constructed.items():
+        scores = recall.constructed(model, *chosen.best, asked, whiten)
+        memories[f"best/{name}"] = np.array(probes.recall(scores, "keys"))
+    return {
+        "pairs/recall": recall.of_pairs(model, chosen.previous, chosen.strongest, asked, recall.AT),
+        "best/recall": np.array(by_offset),
+        **memories,
+        "copy/directly": np.array([copying.directly(model, head, asked) for head in chosen.group]),
+    }
+
+
+def _moved(
+    config: Config,
+    model: Reader,
+    inputs: torch.Tensor,
+    outcome: Pass,
+    chosen: Chosen,
+    random: list[Head],
+    draw: int,
+) -> dict[str, np.ndarray]:
+    """Return what the model says where heads look elsewhere."""
+    generator = generator_of(config.seed, draw, PLACES)
+    places = copying.places(inputs, generator)
+    sets = [*chosen.moved.values(), random[: len(chosen.group)]]
+    rows = [copying.moved(model, inputs, outcome, heads, places) for heads in sets]
+    return {
+        "copy/says": np.array([row.says for row in rows]),
+        "copy/gains": np.array([row.gains for row in rows]),
+    }

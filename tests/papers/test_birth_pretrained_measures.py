@@ -1,0 +1,193 @@
+"""What is measured of a language model, on the planted ones: each number against the same computed
+another way, or against what the construction must give."""
+
+import numpy as np
+import pytest
+import torch
+
+from icl_core.contract.experiment import CannotDraw, Run, names
+from icl_core.contract.knobs import BadSetting
+from icl_core.papers.birth.pretrained import copying, recall, repeated, sources, texts
+from icl_core.papers.birth.pretrained.draw import stage
+from icl_core.papers.birth.pretrained.load_run import (
+    attention,
+    half_losses,
+    halves_by_layer,
+    roles,
+    said_again,
+    token_labels,
+)
+from icl_core.papers.birth.pretrained.planted import (
+    INDUCTION_HEAD,
+    PREVIOUS_HEAD,
+    LetterTokens,
+    planted,
+)
+from icl_core.papers.birth.pretrained.readers.model import Change, forward
+from icl_core.papers.birth.pretrained.run import compute, name_of
+from icl_core.papers.birth.pretrained.settings import MODELS, Config, View
+from icl_core.papers.birth.shared import probes
+from tests.recorder import Recorder
+
+TOKENS = LetterTokens()
+LAYOUTS = ("llama", "gpt2", "gpt_neox")
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    """The planted model, measured on few tokens."""
+    config = Config(length=16, sequences=2, asked=40)
+    return Run(config, compute(config, Recorder()))
+
+
+def every(model, count: int = 40) -> recall.Asked:
+    generator = torch.Generator().manual_seed(0)
+    return recall.asked(model, TOKENS.start, repeated.drawn_tokens(TOKENS, count, generator))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_planted_pair_recalls_and_copies_and_no_other(layout):
+    model = planted(layout)
+    asked = every(model)
+    heads = [(layer, head) for layer in (1, 2, 3) for head in range(1, 5)]
+    recalls = recall.of_pairs(model, heads, heads, asked, 20)
+    pair = heads.index(PREVIOUS_HEAD), heads.index(INDUCTION_HEAD)
+    assert recalls[pair] > 0.95
+    recalls[pair] = np.nan
+    assert np.nanmax(recalls) < 0.2
+    copies = {head: copying.directly(model, head, asked) for head in heads}
+    assert copies.pop(INDUCTION_HEAD) > 0.95
+    assert max(copies.values()) < 0.2
+
+
+def test_a_score_is_what_attention_computes():
+    """A previous-token head that looks at one token alone, and the score of the induction head at
+    that place, but for the rest of the stream and the norm's scale."""
+    model = planted("llama")
+    asked = every(model, 10)
+    # only the copy in the stream, at unit scale: the norm of a part is then the norm's gain
+    written = recall.written(model, PREVIOUS_HEAD, asked)
+    scores = recall.scores(model, PREVIOUS_HEAD, INDUCTION_HEAD, asked, 7)
+    layer, head = INDUCTION_HEAD
+    for k in (0, 3):
+        r = model.read(layer, asked.streams[layer - 1][k][None, None])
+        query = model.rotate(model.queries(layer, r)[0, head - 1], torch.tensor([12]))
+        for j in (2, 9):
+            key = model.keys(layer, written[j][None, None])[0, head - 1]
+            key = model.rotate(key, torch.tensor([5]))
+            expected = float(query @ key.T) / model.shape.d_H**0.5
+            assert float(scores[k, j]) == pytest.approx(expected, rel=1e-4)
+
+
+def test_values_are_what_a_head_gives_that_looks_at_one_token():
+    model = planted("gpt2")
+    asked = every(model, 6)
+    inputs = torch.stack([torch.full_like(asked.tokens, TOKENS.start), asked.tokens], 1)
+    outcome = forward(model, inputs, keep=True)
+    # the second token looks at itself alone
+    one = lambda layer, maps: torch.eye(2).expand_as(maps) if layer == 2 else maps  # noqa: E731
+    changed = model.onward(outcome.streams[1], 2, Change(attention=one), keep=True)
+    torch.testing.assert_close(
+        changed.outputs[0][:, 2, 1], recall.values(model, (2, 3), asked), atol=1e-5, rtol=1e-4
+    )
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_model_says_what_its_planted_head_is_made_to_look_at(layout):
+    model = planted(layout)
+    generator = torch.Generator().manual_seed(0)
+    inputs = repeated.sequences(TOKENS, 3, 20, generator)
+    where = copying.places(inputs, generator)
+    outcome = forward(model, inputs, keep=True)
+    moved = copying.moved(model, inputs, outcome, [INDUCTION_HEAD], where)
+    assert moved.says > 0.9 and moved.gains > 1
+    assert copying.moved(model, inputs, outcome, [(2, 1)], where).says < 0.2
+
+
+def test_the_memory_that_is_constructed_recalls_orthogonal_vectors():
+    """And correlated ones only once they are made uncorrelated."""
+    generator = torch.Generator().manual_seed(0)
+    shift = 3 * torch.randn(1, 256, generator=generator)
+    few = torch.randn(30, 4, generator=generator) @ torch.randn(4, 256, generator=generator)
+    vectors = torch.linalg.qr(torch.randn(256, 30, generator=generator))[0].T
+    model = planted("gpt2")
+    asked = recall.Asked(torch.arange(30), [vectors + shift + few] * 4)
+    plain = recall.constructed(model, (1, 1), (2, 1), asked, whiten=False)
+    whitened = recall.constructed(model, (1, 1), (2, 1), asked, whiten=True)
+    assert probes.recall(whitened, "keys") > probes.recall(plain, "keys")
+    u = recall.whitened(vectors - vectors.mean(0))
+    sizes = torch.linalg.svdvals(u)
+    assert torch.allclose(sizes[sizes > 0.5], torch.ones(29), atol=1e-4)
+
+
+def test_the_lens_after_the_last_layer_is_the_model():
+    model = planted("llama")
+    arrays = texts.record(model, TOKENS, torch.Generator().manual_seed(0))
+    text = texts.recorded(TOKENS, torch.Generator().manual_seed(0))["pattern"]
+    logits = forward(model, text[None]).logits[0]
+    losses = -logits[:-1].log_softmax(-1).gather(1, text[1:, None])[:, 0]
+    np.testing.assert_allclose(arrays["text/pattern/loss"][-1], losses.numpy(), atol=1e-2)
+    shown = "".join(TOKENS.decode(token) for token in text.tolist())
+    assert shown == "▸abcXabcXab"
+
+
+def test_the_planted_head_needs_its_previous_token_head_and_no_other(run):
+    row = run.names("previous").index(name_of(PREVIOUS_HEAD))
+    column = run.names("readers").index(name_of(INDUCTION_HEAD))
+    left = run["patch/followers"][:, :, column]  # (draws, previous)
+    assert left[:, row].max() < 0.2
+    assert np.delete(left, row, axis=1).min() > 0.9
+
+
+def test_a_run_holds_what_its_drawings_say(run):
+    first, second = half_losses(run)
+    assert (first - second).min() > 3
+    found = {head for head, role in roles(run).items() if role == "induction"}
+    assert found == {name_of(INDUCTION_HEAD)} == {run.names("strongest")[0]}
+    assert run.names("best") == [name_of(PREVIOUS_HEAD), name_of(INDUCTION_HEAD)]
+    maps = attention(run, View(shown=name_of(PREVIOUS_HEAD), passage="sentence"))
+    np.testing.assert_allclose(maps.sum(1), 1, atol=0.03)
+    assert maps.diagonal(-1).mean() > 0.95
+    before, after = halves_by_layer(run, View(passage="pattern"))
+    assert after[-1] < 1 < after[0] and before[-1] > 3
+
+
+@pytest.mark.parametrize("head", ["4.1", "1.5", "0.1", "x", "1", "1.1.1", "¹.1", "-1.1"])
+def test_a_head_that_there_is_not_is_refused(run, head):
+    with pytest.raises(CannotDraw, match="head"):
+        stage.one(run, View(shown=head))
+
+
+def test_a_model_whose_weights_are_missing_says_how_to_get_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("ICL_MODELS", str(tmp_path))
+    monkeypatch.setattr(sources.importlib.util, "find_spec", lambda name: None)
+    for key in MODELS:
+        if key != "planted":
+            with pytest.raises(BadSetting, match=r"are not on this computer\. .*ICL_MODELS"):
+                compute(Config(model=key), Recorder())
+
+
+def test_what_is_said_again_follows_the_same_token():
+    assert said_again(list("▸abcabd")).tolist() == [False] * 4 + [True, False]
+
+
+def test_a_text_of_ones_own_is_recorded_beside_the_others(run):
+    config = Config(length=8, sequences=1, asked=20, own="the cat the cat the dog")
+    own = Run(config, compute(config, Recorder()))
+    assert "".join(own.names("text/own")) == "▸the cat the cat the dog"
+    panel = stage.losses(own, View(passage="own"))
+    assert panel.data is not None and len(panel.data) == 23
+    with pytest.raises(CannotDraw, match="no text of your own"):
+        stage.losses(run, View(passage="own"))
+    once = {**own.tensors, "names/text/own": names("▸abcdefghijklmnopqrstuvw")}
+    with pytest.raises(CannotDraw, match="no token is said again"):
+        stage.losses(Run(config, once), View(passage="own"))
+
+
+def test_labels_of_tokens_are_short_and_printable():
+    assert token_labels([" a", "\n", "averylongtoken", "\x1b"]) == [
+        "␣a",
+        "↵",
+        "avery…",
+        "\\u001…",
+    ]
