@@ -10,7 +10,6 @@ import streamlit as st
 
 from icl_core import registry
 from icl_core.contract.claims import VERDICTS
-from icl_core.contract.experiment import Preset
 from icl_core.findings.claim_scale import Point, scale_html
 from icl_core.findings.findings import Finding, Summary, verdict_rank
 from icl_core.runs.atlas import ORIGIN as ATLAS
@@ -18,9 +17,6 @@ from icl_core.runs.header import Header
 from pages.ui.claims import verdicts
 from pages.ui.controls.sweep import SWEEP
 from pages.ui.link import address
-
-_PAPER_GROUP = "Paper's setting"  # of experiment.GROUPS
-
 
 _KEY = (
     '<p class="more key">● is what was measured, with a bar of one standard error to each side. '
@@ -133,7 +129,7 @@ def _run_links(finding: Finding) -> str:
     if header and header.origin == ATLAS:
         return _link(paper, "all runs of the included sweep", experiment=name, drawer=SWEEP)
     titles = {
-        preset.name: _title(preset) for preset in registry.experiment(finding.experiment).presets
+        preset.name: preset.full_title for preset in registry.experiment(finding.experiment).presets
     }
     if finding.presets:
         return ", ".join(
@@ -149,14 +145,6 @@ def _own_run_link(header: Header) -> str:
     label = f"a run made here, {header.key[:6]}"
     fields = address.run_fields(header.experiment, header.config)
     return _link(paper, label, experiment=name, **fields)
-
-
-def _title(preset: Preset) -> str:
-    """Return a preset's title; at the paper's sizes with its group, as classroom presets have the
-    same titles."""
-    if preset.group == _PAPER_GROUP:
-        return f"{preset.title} ({preset.group.lower()})"
-    return preset.title
 
 
 def _link(page: str, label: str, **query: str) -> str:
