@@ -19,6 +19,7 @@ from icl_core.findings.run_table import RunFilter
 from icl_core.runs import header, store
 from icl_core.runs.file import pack, unpack
 from icl_core.runs.store import Store
+from pages.ui.controls import filters
 from pages.ui.runs import run_filters
 
 
@@ -272,7 +273,7 @@ def test_a_group_opens_its_runs(monkeypatch):
     assert groups["Runs"].sum() == len(whole)
     assert list(groups["Group"]) == run_table.texts_of(whole, "f")
     written: list[dict[str, str]] = []
-    monkeypatch.setattr(run_filters, "put", lambda **fields: written.append(fields))
+    monkeypatch.setattr(filters, "put", lambda **fields: written.append(fields))
     chosen = run_filters.Choice("", RunFilter(where={"N": ("10",)}), "-date", "f", "")
     run_filters.narrow(chosen, "f", "3")
     run_filters.narrow(chosen, "paper", "birth")

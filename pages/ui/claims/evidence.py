@@ -1,6 +1,5 @@
 """The evidence for claims: each claim's verdict, the measured values, and links to their runs."""
 
-import math
 import re
 from collections.abc import Iterable
 from html import escape
@@ -10,8 +9,9 @@ import streamlit as st
 
 from icl_core import registry
 from icl_core.contract.claims import VERDICTS
+from icl_core.findings import claim_rows
 from icl_core.findings.claim_scale import Point, scale_html
-from icl_core.findings.findings import Finding, Summary, verdict_rank
+from icl_core.findings.findings import Finding, Summary
 from icl_core.runs.atlas import ORIGIN as ATLAS
 from icl_core.runs.header import Header
 from pages.ui.claims import verdicts
@@ -52,19 +52,12 @@ def _scale(summary: Summary) -> str:
     """Return the scale of a claim with the runs at its setting, the one that decides first."""
     claim = summary.first.metric.claim
     points = []
-    for finding in sorted(summary.here, key=_decides):
+    for finding in sorted(summary.here, key=claim_rows.rank):
         if finding.metric.value is not None:
             kind = _SHADES.get(finding.verdict, "open")
             label = verdicts.value_text(finding.metric)
             points.append(Point(finding.metric.value, finding.metric.error or 0.0, kind, label))
     return scale_html(claim, points, verdicts.bound_text(claim)) or "<span></span>"
-
-
-def _decides(finding: Finding) -> tuple[int, float]:
-    """Return a key by which the finding that decides the verdict comes first."""
-    value = finding.metric.value
-    slack = math.inf if value is None else finding.metric.claim.slack(value)
-    return verdict_rank(finding.verdict), slack
 
 
 def _details(summary: Summary) -> str:

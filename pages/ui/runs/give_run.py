@@ -6,6 +6,7 @@ from icl_core.contract.knobs import BadSetting
 from icl_core.contract.sentence import sentence
 from icl_core.findings import given_run
 from icl_core.runs import owners, store
+from pages.ui.controls import filters
 from pages.ui.link import visitors
 from pages.ui.look.escape import escape_markdown
 from pages.ui.runs import run_filters
@@ -46,4 +47,4 @@ def _keep() -> None:
     else:
         st.session_state[_SAID] = "", header.key
         run_filters.clear()
-        run_filters.put(run=header.key)
+        filters.put(run=header.key)

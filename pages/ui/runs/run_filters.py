@@ -1,7 +1,7 @@
 """Which runs the page of runs shows, in which order and how grouped: read from the address, written
 by the widgets above the table."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, quote
@@ -9,14 +9,12 @@ from urllib.parse import parse_qsl, quote
 import streamlit as st
 
 from icl_core import registry
-from icl_core.contract.knobs import unknown_name
-from icl_core.contract.sentence import sentence
 from icl_core.findings import run_table
 from icl_core.findings.run_table import RunFilter, RunRow
+from pages.ui.controls import filters
 from pages.ui.link import pending_address
 from pages.ui.link.widget_events import set_widget, widget_arguments
 from pages.ui.look import menu
-from pages.ui.look.escape import escape_markdown
 
 RUN = "run"  # in the address: the key of one run
 WHERE = "where"  # settings, like "d=64;d=128;K=3"
@@ -42,6 +40,7 @@ SORT_TITLES = {
 }
 GROUP_TITLES = {"": "no groups", "paper": "paper", "experiment": "experiment", "origin": "origin"}
 _BETWEEN = ";"
+_PAGE = "runs"  # what the keys of the widgets begin with
 
 
 @dataclass(frozen=True)
@@ -70,9 +69,9 @@ class Choice:
 def read() -> Choice:
     """Return what the address asks for; a warning names what of it does not exist."""
     query = st.query_params
-    papers = _names(PAPER, registry.papers())
-    experiments = _names(EXPERIMENT, registry.experiment_ids())
-    origins = _names(ORIGIN, run_table.ORIGINS)
+    papers = filters.names(PAPER, registry.papers())
+    experiments = filters.names(EXPERIMENT, registry.experiment_ids())
+    origins = filters.names(ORIGIN, run_table.ORIGINS)
     where: dict[str, tuple[str, ...]] = {}
     for name, text in parse_qsl(query.get(WHERE, ""), separator=_BETWEEN):
         where[name] = (*where.get(name, ()), text)
@@ -84,16 +83,6 @@ def read() -> Choice:
         query.get(GROUP, ""),
         query.get(NUMBER, ""),
     )
-
-
-def _names(field: str, known: Iterable[str]) -> tuple[str, ...]:
-    """Return the names in a field of the address, separated by commas, that are known."""
-    known = list(known)
-    names = [name for name in st.query_params.get(field, "").split(",") if name]
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        st.warning(escape_markdown(sentence(str(unknown_name(field, unknown[0], known)))))
-    return tuple(name for name in names if name in known)
 
 
 def where_text(where: Mapping[str, Sequence[str]]) -> str:
@@ -109,17 +98,12 @@ def clear() -> None:
     pending_address.change({}, drop=(RUN, PAPER, EXPERIMENT, ORIGIN, WHERE, NUMBER))
 
 
-def put(**fields: str) -> None:
-    """Write fields of the address; an empty one is left out."""
-    pending_address.change({name: text for name, text in fields.items() if text}, drop=fields)
-
-
 def narrow(choice: Choice, group: str, value: str) -> None:
     """Show the runs of one group alone, ungrouped."""
     if group in (PAPER, EXPERIMENT, ORIGIN):
-        put(**{group: value, GROUP: ""})
+        filters.put(**{group: value, GROUP: ""})
     else:
-        put(**{WHERE: where_text({**choice.filter.where, group: [value]}), GROUP: ""})
+        filters.put(**{WHERE: where_text({**choice.filter.where, group: [value]}), GROUP: ""})
 
 
 def draw(choice: Choice, rows: Sequence[RunRow]) -> None:
@@ -129,10 +113,19 @@ def draw(choice: Choice, rows: Sequence[RunRow]) -> None:
     wide = RunFilter(chosen.papers, chosen.experiments, chosen.origins)
     offered = run_table.filtered(rows, wide)
     with st.container(key="run-filters"):
-        _several("Paper", PAPER, registry.papers(), menu.short_title, chosen.papers)
+        filters.several(_PAGE, "Paper", PAPER, registry.papers(), menu.short_title, chosen.papers)
         titles = _experiment_titles(chosen.papers)
-        _several("Experiment", EXPERIMENT, titles, titles.__getitem__, chosen.experiments)
-        _several("Origin", ORIGIN, run_table.ORIGINS, run_table.ORIGINS.__getitem__, chosen.origins)
+        filters.several(
+            _PAGE, "Experiment", EXPERIMENT, titles, titles.__getitem__, chosen.experiments
+        )
+        filters.several(
+            _PAGE,
+            "Origin",
+            ORIGIN,
+            run_table.ORIGINS,
+            run_table.ORIGINS.__getitem__,
+            chosen.origins,
+        )
         labels = {name: name for name in chosen.where} | run_table.settings_of(offered)
         _settings(labels, chosen.where)
         for name, texts in chosen.where.items():
@@ -140,14 +133,21 @@ def draw(choice: Choice, rows: Sequence[RunRow]) -> None:
             _values(labels[name], name, values, chosen.where)
         for name in _pending_settings(chosen.where, labels):
             _values(labels[name], name, run_table.texts_of(offered, name), chosen.where)
-        _one("Order", SORT, SORT_TITLES, choice.sort, "-date")
+        filters.one(_PAGE, "Order", SORT, SORT_TITLES, choice.sort, "-date")
         groups = GROUP_TITLES | {name: label for name, label in labels.items() if label}
         group = choice.group if choice.group in groups else ""
-        _one("Group by", GROUP, groups, group, "")
+        filters.one(_PAGE, "Group by", GROUP, groups, group, "")
         claims = run_table.claims_of(offered)
         if claims:
             numbers = {"": "each run's headline", **claims}
-            _one("Number", NUMBER, numbers, choice.number if choice.number in numbers else "", "")
+            filters.one(
+                _PAGE,
+                "Number",
+                NUMBER,
+                numbers,
+                choice.number if choice.number in numbers else "",
+                "",
+            )
 
 
 def _experiment_titles(papers: Sequence[str]) -> dict[str, str]:
@@ -157,22 +157,6 @@ def _experiment_titles(papers: Sequence[str]) -> dict[str, str]:
         for each in registry.experiment_ids()
         if not papers or each.partition(".")[0] in papers
     }
-
-
-def _several(
-    label: str, field: str, names: Iterable[str], title: Callable[[str], str], chosen: Iterable[str]
-) -> None:
-    """Draw a choice of several names, which the address separates by commas."""
-    options = list(names)
-    value = [name for name in chosen if name in options]
-    key = f"runs: {field}"
-    set_widget(key, value, options)
-    arguments = widget_arguments(key, _several_changed, key, field)
-    st.multiselect(label, options, value, format_func=title, placeholder="all", **arguments)
-
-
-def _several_changed(key: str, field: str) -> None:
-    put(**{field: ",".join(st.session_state[key])})
 
 
 _ADDED = "runs: settings without a value yet"
@@ -199,7 +183,7 @@ def _settings(labels: Mapping[str, str], where: Mapping[str, Sequence[str]]) -> 
 def _settings_changed(key: str, where: Mapping[str, Sequence[str]]) -> None:
     names = st.session_state[key]
     st.session_state[_ADDED] = names
-    put(**{WHERE: where_text({name: where[name] for name in names if name in where})})
+    filters.put(**{WHERE: where_text({name: where[name] for name in names if name in where})})
 
 
 def _values(
@@ -215,18 +199,4 @@ def _values(
 
 
 def _values_changed(key: str, name: str, where: Mapping[str, Sequence[str]]) -> None:
-    put(**{WHERE: where_text({**where, name: st.session_state[key]})})
-
-
-def _one(label: str, field: str, titles: Mapping[str, str], value: str, usual: str) -> None:
-    """Draw a choice of one of the titles; the address leaves the usual one out."""
-    options = list(titles)
-    key = f"runs: {field}"
-    set_widget(key, value, dict(titles))
-    arguments = widget_arguments(key, _one_changed, key, field, usual)
-    st.selectbox(label, options, options.index(value), format_func=titles.__getitem__, **arguments)
-
-
-def _one_changed(key: str, field: str, usual: str) -> None:
-    value = st.session_state[key]
-    put(**{field: "" if value == usual else value})
+    filters.put(**{WHERE: where_text({**where, name: st.session_state[key]})})
