@@ -2,8 +2,10 @@
 one verification at a time."""
 
 import dataclasses
+import html
 import json
 import os
+import re
 
 import numpy as np
 import psutil
@@ -16,9 +18,9 @@ from icl_core.command import guard
 from icl_core.contract.claims import Claim, Metric
 from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import BadSetting
-from icl_core.findings import claim_rows, findings
+from icl_core.findings import claim_panels, claim_rows, findings
 from icl_core.runs import store
-from icl_core.verification import background, records, verify
+from icl_core.verification import background, records, report, verify
 
 CLAIM = f"{TOY}.toy.exact"
 
@@ -177,3 +179,60 @@ def test_a_page_has_a_claim_verified_in_a_process_of_its_own(runs, monkeypatch):
     assert started[0][-3:] == ["verify", "--wait", CLAIM]
     assert background.state() == background.State(CLAIM, "a", waits=True)
     (background.cache_folder() / "verifying.json").unlink()
+
+
+@pytest.fixture
+def study(runs):
+    """The entries of the toy's claims, of which one panel is known."""
+    claim_panels.write(runs, [TOY])
+    return [each for each in report.entries(runs) if each.row.experiment == TOY]
+
+
+def test_the_report_says_of_every_claim_what_was_done_and_how_to_repeat_it(study):
+    assert [entry.row.claim.id for entry in study] == ["toy.exact", "toy.recovered"]
+    exact = study[0]
+    assert exact.svg.startswith("<svg") and exact.caption
+    protocol = dict(exact.protocol)
+    assert protocol["Verdict"] == exact.row.summary.verdict == "fails"
+    assert protocol["Run"] == "2 seeds, 20 steps" and protocol["Reason"] == "not known"
+    assert exact.commands == (
+        f"python -m icl_core verify {CLAIM}",
+        f"python -m icl_core run {TOY} --preset classroom --set seeds=2",
+    )
+    parser, _ = cli._parsers("icl_core")
+    for command in exact.commands:
+        parser.parse_args(command.split()[3:])
+
+
+def test_the_page_of_the_report_needs_nothing_else_and_holds_every_claim(study):
+    page = report.html_page(study)
+    assert not re.search(r"<script|<link|(src|href)=", page)
+    for entry in study:
+        assert f'<section id="{entry.row.name}">' in page
+        assert html.escape(entry.row.claim.label) in page
+    assert "“the student finds its teacher”" in page and page.count("<svg") == 1
+    evil = dataclasses.replace(study[0], caption="<img onerror=x>", commands=("a & <b>",))
+    assert "<img" not in report.html_page([evil]) and "a &amp; &lt;b&gt;" in report.html_page(
+        [evil]
+    )
+
+
+def test_the_folder_of_the_report_has_a_file_a_claim(study, tmp_path):
+    folder = tmp_path / "study"
+    assert report.write_folder(study, folder) == len(study)
+    names = {path.name for path in folder.iterdir()}
+    figures = {f"{entry.row.name}.svg" for entry in study if entry.svg}  # another panel is a table
+    assert names == {"README.md", *figures, *(f"{entry.row.name}.md" for entry in study)}
+    text = (folder / f"{CLAIM}.md").read_text()
+    links = re.findall(r"\]\(([^)]*)\)", (folder / "README.md").read_text() + text)
+    assert links and all((folder / link).is_file() for link in links)
+    assert f"```sh\npython -m icl_core verify {CLAIM}\n" in text
+    assert report.markdown("a|b *c* [d](e) <f>\n# g") == r"a\|b \*c\* \[d\](e) \<f\> \# g"
+
+
+def test_the_report_is_refused_where_it_cannot_be_written(runs, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder.html").mkdir()
+    for out in ("none/study.html", "none/study", "file", "folder.html"):
+        assert cli.main(["report", "--out", str(tmp_path / out)]) == guard.BAD_VALUE
+    assert "must be in a folder that is there" in capsys.readouterr().err

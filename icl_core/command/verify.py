@@ -2,16 +2,20 @@
 
 import argparse
 import math
+import os
 import re
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from icl_core.command.experiment_options import AddCommand, add_json
+from icl_core.command.figure import output_path
 from icl_core.command.guard import DIFFER, DONE, NOT_VERIFIED
 from icl_core.command.printing import print_json
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.printable import printable_lines
+from icl_core.jobs.state import Failed
 
 if TYPE_CHECKING:
     from icl_core.findings.claim_rows import ClaimRow
@@ -38,6 +42,14 @@ def add_commands(add: AddCommand) -> None:
         help="as the dashboard does: wait until a training has its place free, one at a time",
     )
     add_json(verify, "the outcomes")
+    report = add("report", _report, "write the study of all claims: protocol, figure, verdict")
+    report.add_argument(
+        "--out",
+        required=True,
+        type=output_path,
+        metavar="PATH",
+        help="a file that ends in .html, or else a folder for Markdown, a file a claim",
+    )
 
 
 def _seconds(text: str) -> float:
@@ -74,6 +86,39 @@ def _verify(options: argparse.Namespace) -> int:
     if options.json:
         print_json([outcome.row() for outcome in outcomes])
     return exit_code(outcomes)
+
+
+def _report(options: argparse.Namespace) -> int:
+    from tqdm import tqdm
+
+    from icl_core.runs import store
+    from icl_core.verification import report
+
+    path = options.out
+    is_page = path.suffix == ".html"
+    _check_out(path, is_page)
+    with tqdm(unit="claim", file=sys.stderr, disable=None) as bar:
+        study = list(report.entries(store.default(), lambda name: bar.update(1)))
+    try:
+        if is_page:
+            path.write_text(report.html_page(study), encoding="utf-8")
+        else:
+            report.write_folder(study, path)
+    except OSError as problem:
+        raise Failed(f"{path} could not be written: {problem.strerror}") from problem
+    print(f"{len(study)} claims are in {path}", file=sys.stderr)
+    return DONE
+
+
+def _check_out(path: Path, is_page: bool) -> None:
+    """Raise `BadSetting` unless the report can be written there: before anything is drawn."""
+    if is_page == path.is_dir() and path.exists():
+        expected = "a file" if is_page else "a folder"
+        raise BadSetting(f"--out must be {expected}, got {str(path)!r:.200}")
+    if not path.parent.is_dir():
+        raise BadSetting(f"--out must be in a folder that is there, got {str(path)!r:.200}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise BadSetting(f"--out must be a path that can be written, got {str(path)!r:.200}")
 
 
 def _carry_out(rows: "list[ClaimRow]", options: argparse.Namespace) -> "list[Outcome]":
