@@ -10,7 +10,6 @@ import argparse
 import platform
 import re
 import sys
-import tomllib
 from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
@@ -24,7 +23,6 @@ from icl_core.contract.suggestion import did_you_mean
 from icl_core.jobs.state import Failed
 from icl_core.machine import folders, late_imports
 
-NAME = "icl-dashboard"  # of the package
 OPTION = re.compile("--?[a-zA-Z]")  # what begins like an option, and not like a negative number
 
 
@@ -80,13 +78,9 @@ class _Version(argparse.Action):
 
 def version_line() -> str:
     """Return the version of the dashboard, of Python and of torch, which is not imported."""
-    if folders.is_installed():
-        version = metadata.version(NAME)
-    else:
-        project = tomllib.loads((folders.LIBRARY / "pyproject.toml").read_text(encoding="utf-8"))
-        version = project["project"]["version"]
     torch = metadata.version("torch")
-    return f"{NAME} {version} (Python {platform.python_version()}, torch {torch})"
+    python = platform.python_version()
+    return f"{folders.NAME} {folders.project_version()} (Python {python}, torch {torch})"
 
 
 def _parsers(program: str) -> tuple[Parser, dict[str, Parser]]:

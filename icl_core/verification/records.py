@@ -14,7 +14,7 @@ from icl_core.findings.claim_rows import ClaimRow
 from icl_core.machine import limits
 from icl_core.machine.folders import cache_folder
 from icl_core.runs.disk import private_folder, write_whole
-from icl_core.verification.verify import Outcome, runs_of
+from icl_core.verification.verify import NOT_VERIFIED, Outcome, runs_of
 
 _MOST = 2**22  # bytes of the file; a larger one is not read
 
@@ -30,8 +30,9 @@ class Record:
 
 
 def keep(row: ClaimRow, outcome: Outcome) -> None:
-    """Note the outcome of a claim. Raises `OSError`; a read-only server notes nothing."""
-    if limits.read_only():
+    """Note the outcome of a claim, unless it was not verified: then the last time stays. Raises
+    `OSError`; a read-only server notes nothing."""
+    if limits.read_only() or outcome.outcome == NOT_VERIFIED:
         return
     path = _path()
     private_folder(path.parent)
