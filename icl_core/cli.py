@@ -1,7 +1,7 @@
 """The command line: everything but the dashboard.
 
 list · show, run, sweep, figure EXPERIMENT · a command for each kind of document FILE · claims ·
-build · gallery · work
+build · gallery · verify, report · work
 
 The commands are in `icl_core.command`, whose README says what they print.
 """
@@ -10,12 +10,11 @@ import argparse
 import platform
 import re
 import sys
-import tomllib
 from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
 
-from icl_core.command import collect, explain, figure, keep, train
+from icl_core.command import collect, explain, figure, keep, train, verify
 from icl_core.command.experiment_options import Command
 from icl_core.command.guard import BAD_VALUE, DONE, EXIT_CODES, FAILED
 from icl_core.contract.knobs import BadSetting
@@ -24,7 +23,6 @@ from icl_core.contract.suggestion import did_you_mean
 from icl_core.jobs.state import Failed
 from icl_core.machine import folders, late_imports
 
-NAME = "icl-dashboard"  # of the package
 OPTION = re.compile("--?[a-zA-Z]")  # what begins like an option, and not like a negative number
 
 
@@ -80,13 +78,9 @@ class _Version(argparse.Action):
 
 def version_line() -> str:
     """Return the version of the dashboard, of Python and of torch, which is not imported."""
-    if folders.is_installed():
-        version = metadata.version(NAME)
-    else:
-        project = tomllib.loads((folders.LIBRARY / "pyproject.toml").read_text(encoding="utf-8"))
-        version = project["project"]["version"]
     torch = metadata.version("torch")
-    return f"{NAME} {version} (Python {platform.python_version()}, torch {torch})"
+    python = platform.python_version()
+    return f"{folders.NAME} {folders.project_version()} (Python {python}, torch {torch})"
 
 
 def _parsers(program: str) -> tuple[Parser, dict[str, Parser]]:
@@ -107,7 +101,7 @@ def _parsers(program: str) -> tuple[Parser, dict[str, Parser]]:
         commands[name].set_defaults(command=command)
         return commands[name]
 
-    for module in (explain, train, figure, keep, collect):
+    for module in (explain, train, figure, keep, collect, verify):
         module.add_commands(add)
     work = add("work", _work, "train what was asked for; started by the dashboard when needed")
     work.add_argument("--once", action="store_true", help="one job at most")

@@ -240,7 +240,7 @@ def test_a_read_only_server_changes_nothing(runs, monkeypatch) -> None:
     assert not listed.exception and not [
         each for each in listed.button if each.label in ("Cancel", "Delete")
     ]
-    assert listed.header[0].value == "Made here (1)"
+    assert list(listed.dataframe[0].value["Origin"]) == ["made here"]
     assert files(runs.local) == before
 
 

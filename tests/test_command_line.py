@@ -122,7 +122,7 @@ def test_the_help_documents_every_exit_code(capsys):
         main(["--help"])
     shown = capsys.readouterr().out
     readme = (ROOT / "icl_core" / "command" / "README.md").read_text()
-    assert sorted(guard.EXIT_CODES) == [0, 1, 2, 130, 141]
+    assert sorted(guard.EXIT_CODES) == [0, 1, 2, 3, 4, 130, 141]
     for code, meaning in guard.EXIT_CODES.items():
         assert f"\n  {code:<4} {meaning}" in shown and f"\n| {code} | {meaning}" in readme
 

@@ -62,7 +62,8 @@ def test_the_page_of_runs_names_what_uses_it_and_deletes_it(tmp_path, monkeypatc
         assert not app.exception and "Given by you (2)" in [each.value for each in app.header]
         used = next(each for each in said if digest in each)
         assert (
-            "Used by 1 run\\: birth.induction · text = your own" in used
+            "Used by 1 run\\: The induction head\\: " in used
+            and "text = your own" in used
             and "that run is hidden until" in used
         )
         assert "**Text, its counts, poem" in used

@@ -1,6 +1,7 @@
 """What runs measured, as rows, tables and verdicts: every column, the order, what is not known."""
 
 import dataclasses
+import json
 import math
 import re
 from pathlib import Path
@@ -13,7 +14,8 @@ from house import TOY, house
 from icl_core import registry
 from icl_core.contract.claims import CLASSROOM_ONLY, ELSEWHERE, NOT_DECIDED, NOT_RUN, Metric
 from icl_core.contract.experiment import Run
-from icl_core.findings import claims_table, findings
+from icl_core.contract.knobs import BadSetting
+from icl_core.findings import claim_panels, claim_rows, claims_table, findings
 from icl_core.findings.claim_scale import Point, allowed_range, axis_of, scale_html
 from icl_core.findings.findings import Finding, Summary
 from icl_core.runs import store
@@ -408,3 +410,65 @@ def test_a_run_can_ask_for_the_shipped_runs_beside_it():
     beside = run.shipped("W_O2 frozen")
     assert beside is not None and beside.config.freeze_W_O2 and not run.config.freeze_W_O2
     assert run.shipped("no such preset") is None
+
+
+def test_every_claim_has_one_row_and_its_verdict_is_that_of_the_run_it_names():
+    rows = claim_rows.all_rows(store.default())
+    declared = {
+        f"{each}.{claim.id}"
+        for each in registry.experiment_ids()
+        for claim in registry.experiment(each).claims
+    }
+    names = [row.name for row in rows]
+    assert len(set(names)) == len(names) and set(names) <= declared
+    folded = {
+        f"{paper.name}.{claim}"
+        for paper in registry.papers().values()
+        for claim in paper.folded_claims
+    }
+    assert declared - set(names) == folded
+    for row in rows:
+        if row.deciding is None:
+            assert row.summary.verdict in (NOT_RUN, CLASSROOM_ONLY) and row.size == ""
+        else:
+            assert row.deciding.verdict == row.summary.verdict and row.size
+    counts = claim_rows.counted(rows)
+    assert sum(sum(kinds.values()) for paper in counts.values() for kinds in paper.values()) == len(
+        rows
+    )
+
+
+def test_a_claim_is_found_by_its_name_or_by_its_last_part():
+    row = claim_rows.row_of(store.default(), "recall-W_O2")
+    assert row == claim_rows.row_of(store.default(), "birth.induction.recall-W_O2")
+    with pytest.raises(BadSetting, match="is the name of memformers"):
+        claim_rows.row_of(store.default(), "reaches-floor")
+    with pytest.raises(BadSetting, match="did you mean"):
+        claim_rows.row_of(store.default(), "birth.induction.recall-W_O3")
+
+
+def test_the_panels_of_claims_are_drawings_of_their_experiments():
+    """Also the names in the file that no longer exist would make a link without a mark."""
+    known = json.loads(claim_panels.path(store.default()).read_bytes())
+    assert sum(map(len, known.values())) > 200
+    for name, panels in known.items():
+        experiment = registry.experiment(name)
+        assert set(panels.values()) <= {drawing.name for drawing in experiment.drawings}
+        assert panels.keys() <= {claim.id for claim in experiment.claims}
+
+
+def test_the_panel_of_a_claim_is_the_one_that_draws_what_its_number_is_made_of(
+    tmp_path, monkeypatch
+):
+    from icl_core.papers.toy.walk import train
+    from recorder import Recorder
+
+    config = registry.experiment(TOY).config()
+    with house(tmp_path, monkeypatch) as runs:
+        info = {"presets": ["classroom"], "metrics": [{"claim": "toy.recovered", "value": 1.0}]}
+        runs.ship(TOY, config, train.compute(config, Recorder()), info)
+        claim_panels.write(runs, [TOY])
+        # the cosine is one of the last weights, which the drawer draws; the loss that of the curve
+        assert claim_panels.panel_of(runs, TOY, "toy.recovered") == "spread"
+        assert claim_panels.panel_of(runs, TOY, "toy.exact") == "loss"
+        assert claim_panels.panel_of(runs, TOY, "none") == ""

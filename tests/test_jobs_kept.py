@@ -280,7 +280,7 @@ def test_the_page_of_runs_shows_a_run_that_is_made_here_and_comes_with_the_proje
     runs.ship(TOY, config(), TENSORS, INFO)
     app = opened("runs", "")
     assert not app.exception
-    assert [each.value for each in app.header][1::2] == ["Made here (1)", "Included (1)"]
+    assert sorted(app.dataframe[0].value["Origin"]) == ["included", "made here"]
 
 
 def test_the_page_of_runs_shows_what_a_request_says_as_text(runs, monkeypatch):

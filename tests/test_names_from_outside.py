@@ -2,7 +2,6 @@
 beside it."""
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,10 +10,11 @@ from safetensors.numpy import save
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.printable import printable, printable_lines
 from icl_core.figures.character_labels import shown_name
+from icl_core.findings import run_table
 from icl_core.papers.birth.shared.own_matrices import describe, read
 from icl_core.runs import documents, file
+from icl_core.runs.header import Header
 from pages.ui.look.escape import escape_markdown
-from pages.ui.runs import runs_page
 from tests.inputs.matrices import make
 
 MARKED = "\u2068א\u05d0bc 123\u2069\u200e"
@@ -54,10 +54,9 @@ def test_the_name_of_a_document_holds_no_mark(tmp_path, monkeypatch):
 
 
 def test_what_a_runs_header_says_is_isolated():
-    info = {"device": f"א{MARKED}", "presets": ["אב"]}
-    header = SimpleNamespace(info=info, path=Path(__file__), experiment="toy.walk")
-    assert f" · \u200e\u2068א{printable(MARKED)}\u2069" in runs_page._about(header)
-    assert runs_page._title(header) == "toy.walk · \u200e\u2068אב\u2069"
+    header = Header("toy.walk", "0", {}, {"device": f"א{MARKED}"}, "", "local", Path(__file__))
+    row = run_table.RunRow(header, "", "", "", {}, 1, (), 0)
+    assert row.device == f"\u200e\u2068א{printable(MARKED)}\u2069"
 
 
 def test_a_workers_reason_is_isolated(tmp_path, monkeypatch, capsys):

@@ -125,7 +125,7 @@ LAYERS = (
     ("runs",),
     ("findings",),
     ("jobs",),
-    ("cluster", "sweeps"),
+    ("cluster", "sweeps", "verification"),
     ("build",),
     ("command",),
     ("cli", "__main__"),

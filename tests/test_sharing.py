@@ -1,6 +1,7 @@
 """What is given away: a short link that shows the same, its QR code, and a run's file with the
 Python that reads it anywhere."""
 
+import json
 import os
 import subprocess
 import sys
@@ -184,3 +185,17 @@ def test_the_link_of_every_setting_stays_for_archives(query):
     fields = address.all_fields(setting)
     assert fields["version"] and len(urlencode(fields)) > LONGEST
     assert read(query, "birth", fields).config == setting.config
+
+
+def test_the_settings_as_json_and_the_references_name_what_is_on_screen(query):
+    setting = read(query, "birth", {"K": "3", "step": "31"})
+    exported = sharing.settings_of(setting, setting.config)
+    assert exported["settings"]["K"] == 3 and exported["experiment"] == "birth.induction"
+    assert exported["link"] == {"K": "3", "step": "31"}
+    assert json.loads(json.dumps(exported)) == exported
+    header = store.default().preset("birth.induction", "fastest")
+    assert header is not None
+    entries = sharing.bibtex(setting, header)
+    assert "eprint = {2306.00802v2}" in entries and "@software{icl-dashboard," in entries
+    assert f"year = {{{header.info['date'][:4]}}}" in entries and "version = {1.0.0}" in entries
+    assert entries.count("{") == entries.count("}")

@@ -28,6 +28,11 @@ def add_commands(add: AddCommand) -> None:
     add_json(build, "the metrics")
     gallery = add("gallery", _gallery, "draw the gallery's pictures of the shipped runs anew")
     gallery.add_argument("experiment", nargs="*", help="all if none is named")
+    gallery.add_argument(
+        "--panels",
+        action="store_true",
+        help="draw nothing: find anew which panel shows each claim, for the page of claims",
+    )
 
 
 def _claims(options: argparse.Namespace) -> int:
@@ -54,10 +59,14 @@ def _build(options: argparse.Namespace) -> int:
 
 def _gallery(options: argparse.Namespace) -> int:
     from icl_core import build
-    from icl_core.findings import gallery
+    from icl_core.findings import claim_panels, gallery
+    from icl_core.runs import store
 
     build.check_writable()
     ids = options.experiment or registry.experiment_ids()
+    if options.panels:
+        claim_panels.write(store.default(), [each for each in ids if registry.experiment(each)])
+        return DONE
     problems = gallery.write(ids)
     missing = [each for each in ids if not gallery.can_draw(each)]
     print_problems([*problems, *(f"{each} has no shipped run to draw" for each in missing)])

@@ -32,11 +32,12 @@ def add_commands(add: AddCommand) -> None:
     )
     figure.add_argument("--drawing", metavar="NAME", help="only this drawing")
     figure.add_argument(
-        "--out", required=True, type=_path, metavar="FILE", help="ends in .html or .json"
+        "--out", required=True, type=output_path, metavar="FILE", help="ends in .html or .json"
     )
 
 
-def _path(text: str) -> Path:
+def output_path(text: str) -> Path:
+    """Return the path that `--out` names."""
     return Path(os.path.expanduser(text))  # a shell leaves the ~ of --out=~/x.html as it is
 
 

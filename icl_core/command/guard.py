@@ -19,6 +19,8 @@ from typing import Any, cast
 DONE = 0  # exit codes
 FAILED = 1
 BAD_VALUE = 2
+DIFFER = 3  # of `verify`
+NOT_VERIFIED = 4
 INTERRUPTED = 130
 CLOSED_PIPE = 141  # as of a program that SIGPIPE has ended
 EXIT_CODES = {
@@ -26,6 +28,8 @@ EXIT_CODES = {
     FAILED: "something was not: a training failed, a panel could not be drawn, a file or a folder "
     "could not be written",
     BAD_VALUE: "the command, a value in it or an environment variable is wrong; nothing was begun",
+    DIFFER: "verify: a claim's runs, trained anew, gave another verdict or another number",
+    NOT_VERIFIED: "verify: a claim was not verified, as its time limit came or it has no run",
     INTERRUPTED: "Ctrl-C",
     CLOSED_PIPE: "whoever reads the output has closed it, as `head` does",
 }

@@ -168,7 +168,8 @@ class Atlas:
     )
 
 
-GROUPS = ("Classroom", "Paper's setting", "Figures", "Beyond the paper")
+PAPERS_SETTING = "Paper's setting"
+GROUPS = ("Classroom", PAPERS_SETTING, "Figures", "Beyond the paper")
 
 
 @dataclass(frozen=True)
@@ -193,6 +194,13 @@ class Preset:
     seeds: int = 1
     shipped: bool = True
     view: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def full_title(self) -> str:
+        """Its title; at the paper's sizes with its group, as classroom presets have the same
+        titles."""
+        is_papers = self.group == PAPERS_SETTING
+        return f"{self.title} ({self.group.lower()})" if is_papers else self.title
 
 
 @dataclass(frozen=True)

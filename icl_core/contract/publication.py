@@ -52,6 +52,13 @@ class Publication:
         return f"@misc{{{surname}{self.date.year}{first_word},\n{lines}\n}}"
 
 
+def software_bibtex(name: str, version: str, year: int, about: str) -> str:
+    """Return the entry of a piece of software for a list of references."""
+    fields = {"title": f"{{{name}}}: {about}", "version": version, "year": str(year)}
+    lines = ",\n".join(f"  {field} = {{{value}}}" for field, value in fields.items())
+    return f"@software{{{name},\n{lines}\n}}"
+
+
 @dataclass(frozen=True)
 class FollowUp:
     """A later paper that goes on from this one, or speaks against it.

@@ -3,7 +3,7 @@ a visitor types, the fields that a file stores, and the difference between two s
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -96,14 +96,14 @@ def no_setting(typed: str, names: Iterable[str], which: str = "the settings are"
     return BadSetting(f"there is no setting {typed!r:.80}{hint}")
 
 
-def differences(config: Any, other: Any) -> list[str]:
+def differences(config: Any, other: Any, without: Collection[str] = ()) -> list[str]:
     """Return a phrase for each field in which `config` differs from the preset's config `other`:
-    "K = 4 (preset 5)"."""
+    "K = 4 (preset 5)"; the fields `without` are not compared."""
     return [
         f"{knob.symbol} = {knob.said(getattr(config, name))} (preset "
         f"{knob.said(getattr(other, name))})"
         for name, knob in knobs_of(type(config)).items()
-        if getattr(config, name) != getattr(other, name)
+        if name not in without and getattr(config, name) != getattr(other, name)
     ]
 
 
@@ -115,7 +115,7 @@ def to_line(settings_class: type, values: Mapping[str, Any], base: Mapping[str, 
     """
     fitted = fitted_fields(settings_class, values)
     changed = [field for field in values if values[field] != base[field] or field in fitted]
-    return "; ".join(f"{field}={_field_text(values[field])}" for field in changed)
+    return "; ".join(f"{field}={field_text(values[field])}" for field in changed)
 
 
 def from_line(settings_class: type, line: str) -> dict[str, str]:
@@ -142,7 +142,8 @@ def from_line(settings_class: type, line: str) -> dict[str, str]:
     return texts
 
 
-def _field_text(value: Any) -> str:
+def field_text(value: Any) -> str:
+    """Return a value as a line of settings or an address writes it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

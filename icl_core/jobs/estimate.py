@@ -82,7 +82,9 @@ def _trained_here(experiment_id: str, alone: bool) -> list[_KnownRun]:
     headers = [
         header
         for header in store.default().headers(experiment_id)
-        if header.origin == "local" and header.info.get("seconds")
+        if header.origin == "local"
+        and header.info.get("seconds")
+        and not header.info.get("given")  # it was trained on another machine
     ]
     if not headers:
         return []

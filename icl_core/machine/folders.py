@@ -2,10 +2,13 @@
 
 import os
 import stat
+import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import platformdirs
 
+NAME = "icl-dashboard"  # of the package
 LIBRARY = Path(__file__).resolve().parents[2]  # the folder that holds icl_core
 
 
@@ -26,6 +29,14 @@ ARTIFACTS = HOME / "artifacts"
 def is_installed() -> bool:
     """Return whether the dashboard runs from an installed wheel, not from its repository."""
     return HOME != LIBRARY
+
+
+def project_version() -> str:
+    """Return the version of the dashboard: that of the installed package, else the repository's."""
+    if is_installed():
+        return metadata.version(NAME)
+    project = tomllib.loads((LIBRARY / "pyproject.toml").read_text(encoding="utf-8"))
+    return project["project"]["version"]
 
 
 def cache_folder() -> Path:

@@ -160,6 +160,11 @@ class Store:
             and header.info["version"] == registry.version(header.experiment)
         ]
 
+    def keys_made_here(self) -> set[str]:
+        """Return the keys of all runs that were computed here, also those of other versions. No
+        file is looked at."""
+        return set(self._made.paths())
+
     def load(self, header: Header, *, typed: bool = True) -> Run | None:
         """Return the run, its tensors read-only and checked; None if the file is damaged or gone.
 

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from driver import go
+from driver import go, reached
 from playwright.sync_api import Page, expect
 
 ROOT = Path(__file__).parents[2]
@@ -110,17 +110,29 @@ def test_a_page_opens_by_its_link_on_a_fresh_server(
     expect(tab.get_by_test_id("stException")).to_have_count(0)
 
 
-def test_claims_stand_by_experiment_and_a_chosen_verdict_opens_them(
+def test_claims_stand_in_a_table_and_a_chosen_verdict_leaves_its_claims(
     server: str, window: Window
 ) -> None:
-    tab = go(window(), f"{server}/claims")
-    claims = tab.locator(".claims li")
-    expect(tab.locator("summary").first).to_be_visible()
+    tab = go(window(), f"{server}/claims?verdict=holds&paper=gdssm")
+    claims = tab.locator(".claim-table tr:has(td)")
     expect(claims).not_to_have_count(0)
-    expect(claims.first).to_be_hidden()
-    holds = tab.get_by_test_id("stButtonGroup").get_by_text("✓ holds")
-    holds.click()
-    expect(claims.first).to_be_visible()
     expect(claims.filter(has_not_text="✓ holds")).to_have_count(0)
-    holds.click()
-    expect(claims.filter(has_text="✓ reproduced").first).to_be_hidden()
+    claims.first.get_by_role("link", name="Evidence").click()
+    dialog = tab.get_by_role("dialog")
+    expect(dialog.locator(".scale")).to_be_visible()
+    reached(tab, "**claim=gdssm.*")
+    dialog.get_by_role("button", name="Close").click()
+    reached(tab, lambda address: "claim=" not in address)
+    expect(claims.filter(has_text="✓ holds").first).to_be_visible()
+
+
+def test_a_claim_opens_the_stage_at_its_setting_with_its_panel_outlined(
+    server: str, window: Window
+) -> None:
+    tab = go(window(), f"{server}/claims?experiment=birth.steps")
+    link = tab.get_by_role("link", name="Open W_O² recall on the stage")
+    assert "marks=recalls" in (link.get_attribute("href") or "")
+    link.click()
+    reached(tab, "**/birth?experiment=steps*")
+    seat = tab.locator("[class*=st-key-seat-][class*=recalls]")
+    expect(seat.first).to_have_css("outline-style", "solid")

@@ -1,6 +1,5 @@
 """The evidence for claims: each claim's verdict, the measured values, and links to their runs."""
 
-import math
 import re
 from collections.abc import Iterable
 from html import escape
@@ -10,17 +9,14 @@ import streamlit as st
 
 from icl_core import registry
 from icl_core.contract.claims import VERDICTS
-from icl_core.contract.experiment import Preset
+from icl_core.findings import claim_rows
 from icl_core.findings.claim_scale import Point, scale_html
-from icl_core.findings.findings import Finding, Summary, verdict_rank
+from icl_core.findings.findings import Finding, Summary
 from icl_core.runs.atlas import ORIGIN as ATLAS
 from icl_core.runs.header import Header
 from pages.ui.claims import verdicts
 from pages.ui.controls.sweep import SWEEP
 from pages.ui.link import address
-
-_PAPER_GROUP = "Paper's setting"  # of experiment.GROUPS
-
 
 _KEY = (
     '<p class="more key">● is what was measured, with a bar of one standard error to each side. '
@@ -56,19 +52,12 @@ def _scale(summary: Summary) -> str:
     """Return the scale of a claim with the runs at its setting, the one that decides first."""
     claim = summary.first.metric.claim
     points = []
-    for finding in sorted(summary.here, key=_decides):
+    for finding in sorted(summary.here, key=claim_rows.rank):
         if finding.metric.value is not None:
             kind = _SHADES.get(finding.verdict, "open")
             label = verdicts.value_text(finding.metric)
             points.append(Point(finding.metric.value, finding.metric.error or 0.0, kind, label))
     return scale_html(claim, points, verdicts.bound_text(claim)) or "<span></span>"
-
-
-def _decides(finding: Finding) -> tuple[int, float]:
-    """Return a key by which the finding that decides the verdict comes first."""
-    value = finding.metric.value
-    slack = math.inf if value is None else finding.metric.claim.slack(value)
-    return verdict_rank(finding.verdict), slack
 
 
 def _details(summary: Summary) -> str:
@@ -133,7 +122,7 @@ def _run_links(finding: Finding) -> str:
     if header and header.origin == ATLAS:
         return _link(paper, "all runs of the included sweep", experiment=name, drawer=SWEEP)
     titles = {
-        preset.name: _title(preset) for preset in registry.experiment(finding.experiment).presets
+        preset.name: preset.full_title for preset in registry.experiment(finding.experiment).presets
     }
     if finding.presets:
         return ", ".join(
@@ -149,14 +138,6 @@ def _own_run_link(header: Header) -> str:
     label = f"a run made here, {header.key[:6]}"
     fields = address.run_fields(header.experiment, header.config)
     return _link(paper, label, experiment=name, **fields)
-
-
-def _title(preset: Preset) -> str:
-    """Return a preset's title; at the paper's sizes with its group, as classroom presets have the
-    same titles."""
-    if preset.group == _PAPER_GROUP:
-        return f"{preset.title} ({preset.group.lower()})"
-    return preset.title
 
 
 def _link(page: str, label: str, **query: str) -> str:

@@ -1,5 +1,7 @@
 """The link to what is on screen, and the menu "Share and export" of a paper's page."""
 
+import json
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -8,11 +10,14 @@ from urllib.parse import urlencode
 import segno
 import streamlit as st
 
+from icl_core import registry
 from icl_core.contract import knobs
 from icl_core.contract.experiment import STAGE
+from icl_core.contract.publication import software_bibtex
 from icl_core.contract.setting_names import file_stem
+from icl_core.machine import folders
 from icl_core.runs import store
-from icl_core.runs.header import typed_config
+from icl_core.runs.header import stored_settings, typed_config
 from icl_core.runs.store import Header
 from pages.ui.link import address, visitors
 from pages.ui.link.address import Setting
@@ -77,11 +82,43 @@ def _exports(setting: Setting, header: Header) -> None:
     name = f"{stem}-{header.digest[:8]}.safetensors"
     content = partial(store.default().content, header)
     st.download_button("Run (safetensors)", content, name, key="export", on_click="ignore")
+    settings = json.dumps(settings_of(setting, config), indent=1, ensure_ascii=False)
+    st.download_button(
+        "Settings (JSON)", settings, f"{stem}.json", key="settings as JSON", on_click="ignore"
+    )
+    with st.expander("Cite the paper and this software (BibTeX)"):
+        st.code(bibtex(setting, header), language="bibtex", wrap_lines=True)
     with st.expander("Python that reads the file"):
         st.caption("With this project installed (`pip install` and its folder), in any folder:")
         st.code(snippet(setting, config, name), language="python")
         st.caption("Without it, numbers and tensors:")
         st.code(plain_snippet(name), language="python")
+
+
+def settings_of(setting: Setting, config: Any) -> dict[str, Any]:
+    """Return what is on screen as JSON: the experiment and its version, the settings of the run and
+    of the view, and the link's fields."""
+    return {
+        "experiment": setting.id,
+        "version": registry.version(setting.id),
+        "settings": stored_settings(config),
+        "view": knobs.values(setting.view),
+        "link": address.differing_fields(setting),
+    }
+
+
+def bibtex(setting: Setting, header: Header) -> str:
+    """Return the entries of the paper, in the version that is quoted, and of this software, in the
+    year of the run."""
+    publication = registry.papers()[setting.id.partition(".")[0]].publication
+    year = str(header.info.get("date") or "")[:4]
+    software = software_bibtex(
+        folders.NAME,
+        folders.project_version(),
+        int(year) if year.isdecimal() else datetime.now(UTC).year,
+        "trained mechanisms of in-context learning",
+    )
+    return f"{publication.bibtex}\n\n{software}" if publication else software
 
 
 def snippet(setting: Setting, config: Any, file: str) -> str:

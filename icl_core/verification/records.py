@@ -1,0 +1,80 @@
+"""When claims were last verified on this computer, and with what outcome: one file in the cache."""
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from icl_core.findings.claim_rows import ClaimRow
+from icl_core.machine import limits
+from icl_core.machine.folders import cache_folder
+from icl_core.runs.disk import private_folder, write_whole
+from icl_core.verification.verify import NOT_VERIFIED, Outcome, runs_of
+
+_MOST = 2**22  # bytes of the file; a larger one is not read
+
+
+@dataclass(frozen=True)
+class Record:
+    """The last time that a claim was verified: when, with what outcome, and of which runs, by the
+    first digits of their digests."""
+
+    date: str
+    outcome: str
+    runs: tuple[str, ...]
+
+
+def keep(row: ClaimRow, outcome: Outcome) -> None:
+    """Note the outcome of a claim, unless it was not verified: then the last time stays. Raises
+    `OSError`; a read-only server notes nothing."""
+    if limits.read_only() or outcome.outcome == NOT_VERIFIED:
+        return
+    path = _path()
+    private_folder(path.parent)
+    with FileLock(path.with_suffix(".lock"), mode=0o600):
+        records = _read()
+        date = datetime.now(UTC).isoformat(timespec="minutes")
+        records[row.name] = {"date": date, "outcome": outcome.outcome, "runs": _runs(row)}
+        write_whole(path, json.dumps(records).encode())
+
+
+def last(row: ClaimRow) -> Record | None:
+    """Return the last time that a claim was verified; None if it never was, or other runs than
+    then are at its setting now."""
+    return all_records([row]).get(row.name)
+
+
+def all_records(rows: list[ClaimRow]) -> dict[str, Record]:
+    """Return the last times that claims were verified, by their names."""
+    stored = _read()
+    records: dict[str, Record] = {}
+    for row in rows:
+        record = stored.get(row.name)
+        if isinstance(record, dict) and record.get("runs") == _runs(row):
+            date = str(record.get("date"))[:16].replace("T", " ")
+            records[row.name] = Record(date, str(record.get("outcome")), tuple(_runs(row)))
+    return records
+
+
+def _runs(row: ClaimRow) -> list[str]:
+    headers = [finding.header for finding in runs_of(row)]
+    return sorted(header.digest[:16] for header in headers if header is not None)
+
+
+def _path() -> Path:
+    return cache_folder() / "verified.json"
+
+
+def _read() -> dict[str, Any]:
+    with suppress(OSError, ValueError):
+        path = _path()
+        if path.stat().st_size <= _MOST:
+            records = json.loads(path.read_bytes())
+            if isinstance(records, Mapping):
+                return dict(records)
+    return {}

@@ -1,0 +1,257 @@
+"""The reproduction study: every claim with its protocol, figure, verdict, reason and command, as
+one page to print or as a folder of Markdown with a file for each claim."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from icl_core import registry
+from icl_core.contract.claims import VERDICTS
+from icl_core.contract.experiment import CannotDraw, Experiment, Panel
+from icl_core.contract.knobs import BadSetting
+from icl_core.contract.printable import printable
+from icl_core.contract.run import Run
+from icl_core.figures.thumbnail import thumbnail
+from icl_core.findings import claim_panels, claim_rows
+from icl_core.findings.claim_rows import ClaimRow
+from icl_core.findings.claims_table import bound_text
+from icl_core.runs.atlas import ORIGIN as ATLAS
+from icl_core.runs.header import Header
+from icl_core.runs.store import Store
+from icl_core.verification import records
+from icl_core.verification.records import Record
+
+TITLE = "Reproduction study"
+_KINDS = {"paper": "The paper's claim", "theory": "Exact theory", "ours": "Our own claim"}
+_STYLE = """body { font: 11pt/1.4 sans-serif; max-width: 50rem; margin: 2rem auto; padding: 0 1rem;
+  color: #1d2126; background: #fff }
+h2 { margin-top: 2.5rem; break-before: page } h3 { margin: 1.6rem 0 .3rem }
+section { break-inside: avoid; border-top: 1px solid #ccc; padding-bottom: .6rem }
+blockquote { margin: .3rem 0; padding-left: .8rem; border-left: 3px solid #ccc }
+table { border-collapse: collapse } th, td { padding: .15rem .8rem .15rem 0; text-align: left;
+  vertical-align: top } th { font-weight: 600; white-space: nowrap }
+figure { margin: .6rem 0 } figure svg { width: 30rem; max-width: 100%; height: auto }
+figcaption { color: #5c6470; font-size: .9em } code { overflow-wrap: anywhere }
+.verdict { font-weight: 600 }"""
+# The characters with a meaning in Markdown that may stand in a sentence.
+_MARKUP = re.compile(r"([\\`*_\[\]<>|#])")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A claim in the study.
+
+    row       the claim
+    protocol  what was done and what came out, as names with texts
+    svg       the figure of the panel that shows the claim; empty if there is none
+    caption   the panel's title and caption
+    commands  which commands repeat it
+    """
+
+    row: ClaimRow
+    protocol: tuple[tuple[str, str], ...]
+    svg: str
+    caption: str
+    commands: tuple[str, ...]
+
+
+def entries(store: Store, told: Callable[[str], object] = lambda name: None) -> Iterator[Entry]:
+    """Yield an entry for every claim, in the order of the pages; `told` hears each claim's name."""
+    rows = claim_rows.all_rows(store)
+    last = records.all_records(rows)
+    drawn = _Figures(store)
+    for row in rows:
+        told(row.name)
+        svg, caption = drawn.of(row)
+        protocol = _protocol(row, last.get(row.name))
+        yield Entry(row, tuple(protocol), svg, caption, tuple(_commands(row)))
+
+
+def _protocol(row: ClaimRow, record: Record | None) -> Iterator[tuple[str, str]]:
+    """Yield what was done for a claim and what came out."""
+    header = row.deciding.header if row.deciding else None
+    yield "Measured is", row.claim.text
+    yield "Experiment", registry.experiment(row.experiment).title
+    yield "Setting of the claim", row.summary.first.setting
+    if row.deciding is not None and header is not None:
+        yield from _run_lines(row, header)
+        finding = row.deciding.row()
+        error = f" ± {finding['error']:.2g}" if finding["error"] else ""
+        yield "Measured", f"{finding['value']:.5g}{error}" if finding["value"] is not None else "–"
+        yield "Expected", bound_text(finding)
+    yield "Verdict", row.summary.verdict
+    if row.deciding is not None and row.deciding.why:
+        yield "Reason", row.deciding.why
+    if record is not None:
+        yield "Last verified", f"{record.outcome}, {record.date} UTC"
+
+
+def _run_lines(row: ClaimRow, header: Header) -> Iterator[tuple[str, str]]:
+    """Yield what is known of the run that decides."""
+    yield "Run", row.size
+    seconds = header.info.get("seconds")
+    if header.origin != ATLAS and isinstance(seconds, (int, float)):
+        device = printable(str(header.info.get("device") or ""))
+        yield "Training", f"{seconds:,.0f} s on {device}".removesuffix(" on ")
+        yield "Digest", header.digest[:16]
+
+
+def _commands(row: ClaimRow) -> Iterator[str]:
+    """Yield the commands that repeat a claim."""
+    yield f"python -m icl_core verify {row.name}"
+    header = row.deciding.header if row.deciding else None
+    presets = (header.info.get("presets") or ()) if header is not None else ()
+    if header is not None and presets:
+        seeds = header.config.get("seeds", 1)
+        more = f" --set seeds={seeds}" if seeds != 1 else ""
+        name = f"'{presets[0]}'" if " " in presets[0] else presets[0]
+        yield f"python -m icl_core run {row.experiment} --preset {name}{more}"
+
+
+class _Figures:
+    """The figures of claims; of one panel of one run there is one figure, which claims share."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._run: tuple[str, Run | None] = ("", None)  # the last run that was loaded, by its key
+        self._drawn: dict[tuple[str, str], tuple[str, str]] = {}
+
+    def of(self, row: ClaimRow) -> tuple[str, str]:
+        """Return the figure of a claim as SVG, and its caption; empty where there is none."""
+        header = row.deciding.header if row.deciding else None
+        name = claim_panels.panel_of(self._store, row.experiment, row.claim.id)
+        if header is None or header.origin == ATLAS or not name:
+            return "", ""
+        if (header.key, name) not in self._drawn:
+            self._drawn[header.key, name] = self._draw(row.experiment, header, name)
+        return self._drawn[header.key, name]
+
+    def _draw(self, experiment_id: str, header: Header, name: str) -> tuple[str, str]:
+        if self._run[0] != header.key:
+            self._run = header.key, self._store.load(header)
+        run = self._run[1]
+        experiment = registry.experiment(experiment_id)
+        if run is None:
+            return "", ""
+        try:
+            panel = _panel(experiment, run, header, name)
+            if panel.figure is None:
+                return "", ""
+            svg = thumbnail([panel.figure], panel.title, {})
+        except (CannotDraw, BadSetting, ValueError):  # ValueError: too large for a picture
+            return "", ""
+        return svg, f"{panel.title}. {panel.caption}"
+
+
+def _panel(experiment: Experiment, run: Run, header: Header, name: str) -> Panel:
+    """Return the panel called `name` in the view of the run's first preset."""
+    drawing = next(each for each in experiment.drawings if each.name == name)
+    presets = {preset.name: preset for preset in experiment.presets}
+    names = [each for each in header.info.get("presets") or () if each in presets]
+    view = presets[names[0]].view if names else {}
+    return drawing.panel(run, experiment.view(**view))
+
+
+def html_page(study: Iterable[Entry]) -> str:
+    """Return the study as one page that needs nothing else and can be printed."""
+    study = list(study)
+    parts = [f"<h1>{TITLE}</h1>", _counts_html(study)]
+    paper = ""
+    for entry in study:
+        if entry.row.paper != paper:
+            paper = entry.row.paper
+            parts.append(f"<h2>{escape(registry.papers()[paper].title)}</h2>")
+        parts.append(_html(entry))
+    body = "\n".join(parts)
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{TITLE}</title>'
+        f"<style>{_STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
+    )
+
+
+def _html(entry: Entry) -> str:
+    claim = entry.row.claim
+    quote = f"<blockquote>“{escape(claim.quote)}”</blockquote>" if claim.quote else ""
+    lines = "".join(
+        f'<tr><th>{escape(name)}</th><td class="{name.lower()}">{escape(text)}</td></tr>'
+        for name, text in entry.protocol
+    )
+    figure = ""
+    if entry.svg:
+        figure = f"<figure>{entry.svg}<figcaption>{escape(entry.caption)}</figcaption></figure>"
+    commands = "".join(f"<br><code>{escape(command)}</code>" for command in entry.commands)
+    return (
+        f'<section id="{escape(entry.row.name)}"><h3>{escape(claim.label)}</h3>{quote}'
+        f"<p>{escape(_origin(entry.row))}</p><table>{lines}</table>{figure}"
+        f"<p>To repeat it:{commands}</p></section>"
+    )
+
+
+def _origin(row: ClaimRow) -> str:
+    return f"{_KINDS[row.claim.kind]}: {row.place}."
+
+
+def _counts(study: Sequence[Entry]) -> list[tuple[str, str]]:
+    """Return each paper's title with the number of its claims by verdict, in words."""
+    lines = []
+    counts = claim_rows.counted(entry.row for entry in study)
+    for paper, kinds in counts.items():
+        words = []
+        for kind in VERDICTS:
+            verdicts = kinds.get(kind, {})
+            if verdicts:
+                parts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+                words.append(f"{_KINDS[kind].lower()}: {parts}")
+        lines.append((registry.papers()[paper].title, "; ".join(words)))
+    return lines
+
+
+def _counts_html(study: Sequence[Entry]) -> str:
+    rows = "".join(
+        f"<tr><th>{escape(title)}</th><td>{escape(words)}</td></tr>"
+        for title, words in _counts(study)
+    )
+    return f"<table>{rows}</table>"
+
+
+def write_folder(study: Iterable[Entry], folder: Path) -> int:
+    """Write the study as Markdown into a folder: an index, and for each claim a file and its
+    figure. Return the number of claims. Raises `OSError`."""
+    study = list(study)
+    folder.mkdir(exist_ok=True)
+    index = [f"# {TITLE}", ""]
+    index += [f"- {markdown(title)}: {markdown(words)}" for title, words in _counts(study)]
+    index += ["", "| claim | measured | verdict |", "|---|---|---|"]
+    for entry in study:
+        name = entry.row.name
+        measured = dict(entry.protocol).get("Measured", "–")
+        index.append(
+            f"| [{markdown(entry.row.claim.label)}]({name}.md) | {measured} | "
+            f"{entry.row.summary.verdict} |"
+        )
+        (folder / f"{name}.md").write_text(_markdown(entry), encoding="utf-8")
+        if entry.svg:
+            (folder / f"{name}.svg").write_text(entry.svg, encoding="utf-8")
+    (folder / "README.md").write_text("\n".join([*index, ""]), encoding="utf-8")
+    return len(study)
+
+
+def _markdown(entry: Entry) -> str:
+    claim = entry.row.claim
+    lines = [f"# {markdown(claim.label)}", ""]
+    if claim.quote:
+        lines += [f"> “{markdown(claim.quote)}”", ""]
+    lines += [markdown(_origin(entry.row)), "", "| | |", "|---|---|"]
+    lines += [f"| {name} | {markdown(text)} |" for name, text in entry.protocol]
+    if entry.svg:
+        lines += ["", f"![{markdown(claim.label)}]({entry.row.name}.svg)", ""]
+        lines += [markdown(entry.caption)]
+    lines += ["", "To repeat it:", "", "```sh", *entry.commands, "```", ""]
+    return "\n".join(lines)
+
+
+def markdown(text: str) -> str:
+    """Return Markdown that shows a text as it is, in one line."""
+    return _MARKUP.sub(r"\\\1", " ".join(text.split()))

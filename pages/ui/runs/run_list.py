@@ -1,0 +1,241 @@
+"""The table of runs, and what can be done with those that are chosen in it: open, download,
+delete."""
+
+from collections.abc import Sequence
+from functools import partial
+from hashlib import sha256
+from statistics import median
+from typing import Any
+
+import streamlit as st
+
+from icl_core import registry
+from icl_core.contract.knobs import BadSetting, knobs_of
+from icl_core.findings import run_table
+from icl_core.findings.run_table import RunGroup, RunRow
+from icl_core.runs import owners, store
+from pages.ui.link import address, visitors
+from pages.ui.look import formats, menu
+from pages.ui.look.escape import escape_markdown
+from pages.ui.runs import run_filters
+from pages.ui.runs.run_filters import Choice
+
+MOST_CHOSEN = 8  # runs whose buttons are drawn at once
+_TEXT = st.column_config.TextColumn
+_NUMBER = st.column_config.NumberColumn
+_COLUMNS = {
+    "Experiment": _TEXT(width=180),
+    "Nearest preset": _TEXT(width=180, help="The preset whose settings are most like the run's"),
+    "Differs from it by": _TEXT(width=220),
+    "Seeds": _NUMBER(width=55),
+    "Measured": _TEXT(width=190),
+    "Value": _NUMBER(width=80, format="%.4g"),
+    "±": _NUMBER(width=75, format="%.2g", help="The standard error, over seeds or tasks"),
+    "Origin": _TEXT(width=85),
+    "Made (UTC)": _TEXT(width=130),
+    "Seconds": _NUMBER(width=75, format="%.0f", help="The time that the training took"),
+    "KiB": _NUMBER(width=75, format="%.0f", help="The size of the run's file"),
+    "Device": _TEXT(width=110),
+}
+_ROW_HEIGHT = 35  # pixels, Streamlit's own
+_MOST_HEIGHT = 12  # rows that are seen without scrolling in the table
+
+
+def show(choice: Choice, rows: Sequence[RunRow]) -> None:
+    """Draw the runs that the address asks for, of all `rows`."""
+    if choice.run:
+        shown = [row for row in rows if row.header.key == choice.run]
+    else:
+        shown = run_table.filtered(rows, choice.filter)
+    if not shown:
+        return _nothing(choice, bool(rows))
+    of_all = f"{len(shown)} of " if len(shown) < len(rows) else ""
+    count = f"{of_all}{len(rows)} run{'s' * (len(rows) != 1)}"
+    with st.container(horizontal=True, vertical_alignment="center", key="run-count"):
+        st.markdown(f"**{count}**")
+        if not choice.is_open:
+            st.button("Show all runs", on_click=run_filters.clear, type="tertiary")
+    if choice.group and (choice.group in run_table.GROUPS or choice.group in shown[0].values):
+        return _groups(choice, shown)
+    sort = choice.sort.removeprefix("-")
+    falling = choice.sort.startswith("-")
+    _table(run_table.ordered(shown, sort, falling, choice.number), choice.number)
+
+
+def _nothing(choice: Choice, are_runs: bool) -> None:
+    """Draw why there is no run to show, and the button that helps."""
+    if choice.run:
+        st.markdown(
+            "This run is not here: it was deleted, dropped to make room, or never made on this "
+            "computer."
+        )
+    elif are_runs:
+        st.markdown("No run has these settings.")
+    else:
+        st.markdown("There is no run yet. Open an experiment and train one.")
+        return menu.link("gallery", "Choose an experiment")
+    st.button("Show all runs", on_click=run_filters.clear, type="primary")
+
+
+def _table(rows: Sequence[RunRow], claim: str) -> None:
+    """Draw a line for each run, and the buttons of those that are chosen."""
+    numbers = [row.number(claim) for row in rows]
+    columns: dict[str, list[Any]] = {
+        **_first_columns(rows),
+        "Nearest preset": [row.preset for row in rows],
+        "Differs from it by": [row.differs or "nothing" for row in rows],
+        "Seeds": [row.seeds for row in rows],
+        "Measured": [number.label if number else "" for number in numbers],
+        "Value": [number and number.value for number in numbers],
+        "±": [number and number.error for number in numbers],
+        "Origin": [run_table.ORIGINS[row.origin] for row in rows],
+        "Made (UTC)": [row.date for row in rows],
+        "Seconds": [row.seconds for row in rows],
+        "KiB": [row.size / formats.KIB for row in rows],
+        "Device": [row.device for row in rows],
+    }
+    with st.container(key="run-table"):
+        event: Any = st.dataframe(
+            columns,
+            hide_index=True,
+            height=_height(len(rows)),
+            key=_key("runs", [row.header.origin + row.header.key for row in rows]),
+            on_select="rerun",
+            selection_mode="multi-row",
+            column_config=_COLUMNS,
+            placeholder="–",
+            alt="The runs, a line each. Choose lines to open, download or delete their runs.",
+        )
+    chosen = [rows[index] for index in event["selection"]["rows"] if index < len(rows)]
+    if len(rows) == 1:
+        chosen = list(rows)
+    if not chosen:
+        st.caption("Choose runs at the left end of their lines to open, download or delete them.")
+    for row in chosen[:MOST_CHOSEN]:
+        _actions(row)
+    if len(chosen) > MOST_CHOSEN:
+        st.caption(f"{len(chosen) - MOST_CHOSEN} more are chosen.")
+
+
+def _first_columns(rows: Sequence[RunRow]) -> dict[str, list[Any]]:
+    """Return the column of experiments; where the rows are of one, a column for each of its main
+    settings in which they differ."""
+    ids = {row.header.experiment for row in rows}
+    if len(ids) > 1:
+        return {"Experiment": [row.title for row in rows]}
+    knobs = knobs_of(registry.experiment(ids.pop()).config)
+    columns: dict[str, list[Any]] = {}
+    for name in run_table.main_settings(rows):
+        texts = [row.values.get(name, "") for row in rows]
+        is_number = knobs[name].kind == "slider"
+        columns[knobs[name].symbol] = [float(text) for text in texts] if is_number else texts
+    return columns
+
+
+def _height(count: int) -> int:
+    """Return the height of a table with so many lines, in pixels."""
+    return (min(count, _MOST_HEIGHT) + 1) * _ROW_HEIGHT + 3
+
+
+def _key(name: str, keys: Sequence[str]) -> str:
+    """Return a key that changes with the lines, as a choice is kept by their numbers."""
+    return f"{name} {sha256(' '.join(keys).encode()).hexdigest()[:16]}"
+
+
+def _actions(row: RunRow) -> None:
+    """Draw what can be done with a run."""
+    header = row.header
+    with st.container(
+        border=True,
+        horizontal=True,
+        vertical_alignment="center",
+        key=f"run-{header.origin}-{header.key}",
+    ):
+        st.markdown(f"**{escape_markdown(row.title)}**  \n{escape_markdown(_setting(row))}")
+        paper, name = header.experiment.split(".")
+        fields = address.run_fields(header.experiment, header.config)
+        menu.link(paper, "Open", {"experiment": name, **fields})
+        if header.origin != "atlas":
+            file = f"{header.experiment}-{header.digest[:8]}.safetensors"
+            st.download_button(
+                "Download",
+                partial(store.default().content, header),
+                file,
+                key=f"download {header.origin} {header.key}",
+                on_click="ignore",
+            )
+        if header.origin == "local" and visitors.can_end(header.key):
+            st.button("Delete", key=f"delete {header.key}", on_click=_delete, args=(header,))
+
+
+def line(row: RunRow) -> str:
+    """Return a run's experiment and setting in one line."""
+    return f"{row.title}: {_setting(row)}"
+
+
+def _setting(row: RunRow) -> str:
+    seeds = f"{row.seeds} seeds" if row.seeds > 1 else ""
+    return ", ".join(filter(None, (row.preset, row.differs, seeds)))
+
+
+def _delete(header: store.Header) -> None:
+    others = owners.owners_of(header.key) - {visitors.name()}
+    if run_table.header_of(store.default(), "local", header.experiment, header.key) is None:
+        st.toast("It was deleted already.")
+        return
+    try:
+        store.default().delete(header, visitors.acting_name(header.key))
+    except (BadSetting, OSError) as problem:
+        st.error(f"It cannot be deleted: {escape_markdown(problem)}.")
+    else:
+        if others and store.default().exact(header.experiment, header.key):
+            st.toast("It stays: another visitor asked for it.")
+
+
+def _groups(choice: Choice, rows: Sequence[RunRow]) -> None:
+    """Draw a line for each group; a click on one shows its runs."""
+    groups = run_table.grouped(rows, choice.group)
+    measured = [_group_values(group, choice.number) for group in groups]
+    columns: dict[str, list[Any]] = {
+        "Group": [group.label for group in groups],
+        "Runs": [len(group.rows) for group in groups],
+        "Least": [min(values, default=None) for values in measured],
+        "Median": [median(values) if values else None for values in measured],
+        "Largest": [max(values, default=None) for values in measured],
+        "Measured": [_group_claim(group, choice.number) for group in groups],
+        "Seconds, all": [sum(row.seconds or 0.0 for row in group.rows) for group in groups],
+        "KiB, all": [sum(row.size for row in group.rows) / formats.KIB for group in groups],
+        "Latest (UTC)": [max(row.date for row in group.rows) for group in groups],
+    }
+    key = _key("groups", [f"{choice.group}={group.value}" for group in groups])
+    with st.container(key="run-table"):
+        st.dataframe(
+            columns,
+            hide_index=True,
+            height=_height(len(groups)),
+            key=key,
+            on_select=partial(_open_group, key, choice, groups),
+            selection_mode="single-row",
+            column_config={
+                **{name: _NUMBER(format="%.4g") for name in ("Least", "Median", "Largest")},
+                **{name: _NUMBER(format="%.0f") for name in ("Seconds, all", "KiB, all")},
+            },
+            placeholder="–",
+            alt="The groups of runs, a line each. Choose a line to see its runs.",
+        )
+    st.caption("Choose a line to see its runs.")
+
+
+def _group_values(group: RunGroup, claim: str) -> list[float]:
+    return [number.value for number in group.numbers(claim)]
+
+
+def _group_claim(group: RunGroup, claim: str) -> str:
+    numbers = group.numbers(claim)
+    return numbers[0].label if numbers else "different numbers"
+
+
+def _open_group(key: str, choice: Choice, groups: Sequence[RunGroup]) -> None:
+    chosen = st.session_state[key]["selection"]["rows"]
+    if chosen and chosen[0] < len(groups):
+        run_filters.narrow(choice, choice.group, groups[chosen[0]].value)

@@ -1,0 +1,280 @@
+"""The table of runs: what differs from a preset, filters, order, groups; a run's file that is
+given; and the page that shows them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from house import TOY, house
+from safetensors.numpy import load, save
+from test_links import opened
+
+from icl_core import registry
+from icl_core.contract import knobs
+from icl_core.contract.knobs import BadSetting
+from icl_core.figures.sparkline import HEIGHT, WIDTH, sparklines
+from icl_core.findings import given_run, run_table
+from icl_core.findings.run_table import RunFilter
+from icl_core.runs import header, store
+from icl_core.runs.file import pack, unpack
+from icl_core.runs.store import Store
+from pages.ui.controls import filters
+from pages.ui.runs import run_filters
+
+
+def shipped_rows() -> list[run_table.RunRow]:
+    return run_table.all_rows(store.default())
+
+
+def count_differences(row: run_table.RunRow, preset) -> int:
+    config = header.typed_config(row.header)
+    names = knobs.knobs_of(type(config)).keys() - {"seeds"}
+    return sum(getattr(config, name) != getattr(preset.config, name) for name in names)
+
+
+def test_a_row_names_the_preset_that_the_fewest_settings_differ_from():
+    rows = shipped_rows()
+    assert {row.origin for row in rows} == {"shipped", "atlas"}
+    for row in rows:
+        presets = registry.experiment(row.header.experiment).presets
+        named = [each for each in presets if each.full_title == row.preset]
+        counts = {each.name: count_differences(row, each) for each in presets}
+        assert row.differs.count("(preset ") in [counts[each.name] for each in named]
+        assert row.differs.count("(preset ") == min(counts.values())
+        assert row.differs == "" if row.header.info.get("presets") else row.origin == "atlas"
+
+
+def test_a_filter_takes_what_a_look_at_every_setting_takes():
+    rows = shipped_rows()
+    chosen = RunFilter(("birth",), ("birth.induction",), ("atlas",), {"d": ("64", "32")})
+    shown = run_table.filtered(rows, chosen)
+    expected = [
+        each.key
+        for each in store.default().atlases.headers("birth.induction").values()
+        if each.config["d"] in (32, 64)
+    ]
+    assert sorted(row.header.key for row in shown) == sorted(expected) and expected
+    assert "d" in run_table.settings_of(shown) and "optimiser" not in run_table.settings_of(shown)
+    assert run_table.texts_of(rows, "d")[:3] == ["2", "5", "8"]  # by size, not by letters
+    assert run_table.filtered(rows, RunFilter()) == rows
+
+
+def test_rows_stand_in_order_and_those_without_the_value_last():
+    rows = shipped_rows()
+    for by in run_table.SORTS:
+        falling = run_table.ordered(rows, by, falling=True)
+        assert len(falling) == len(rows) and set(falling) == set(rows)
+    values = [row.number("accuracy-random") for row in run_table.ordered(
+        rows, "number", falling=True, claim="accuracy-random")]  # fmt: skip
+    known = [each.value for each in values if each is not None]
+    assert known and known == sorted(known, reverse=True)
+    assert values[: len(known)].count(None) == 0
+
+
+def test_groups_hold_every_row_once_and_one_number_only_where_all_have_it():
+    rows = [row for row in shipped_rows() if row.header.experiment == "gdssm.layer"]
+    for by in (*run_table.GROUPS, "f"):
+        groups = run_table.grouped(rows, by)
+        assert sorted(map(id, rows)) == sorted(id(row) for group in groups for row in group.rows)
+    by_experiment = {
+        group.value: group for group in run_table.grouped(shipped_rows(), "experiment")
+    }
+    (whole,) = run_table.grouped(rows, "paper")
+    assert len(whole.numbers("nd-reaches-gd")) == sum(
+        row.number("nd-reaches-gd") is not None for row in rows
+    )
+    assert by_experiment["birth.induction"].numbers() == ()  # one layer has another headline
+
+
+def test_headers_are_read_once_and_again_only_when_a_file_changes(tmp_path, monkeypatch):
+    with house(tmp_path, monkeypatch) as runs:
+        for seed in range(3):
+            runs.save(TOY, registry.experiment(TOY).config(seed=seed), {"x": np.zeros(2)}, {})
+        first = run_table.all_rows(runs)
+        reads: list[Path] = []
+        read = header.read_record
+        monkeypatch.setattr(header, "read_record", lambda path: reads.append(path) or read(path))
+        assert run_table.all_rows(runs) == first and reads == []  # the very rows
+        runs.save(TOY, registry.experiment(TOY).config(seed=7), {"x": np.zeros(2)}, {})
+        assert len(run_table.all_rows(runs)) == 4 and len(reads) == 1
+
+
+def test_curves_become_lines_from_their_least_to_their_largest_number():
+    curves = {
+        "curve/step": np.arange(5),
+        "curve/accuracy": np.array([[0.0, 0.5, 1.0], [0.0, 0.7, 1.0]]),
+        "curve/accuracy_error": np.ones((1, 3)),
+        "curve/kl": np.array([[np.nan, 3.0, 1.0, np.inf]]),
+        "curve/loss": np.array([[4.0, 2.0]]),
+        "final/weights": np.ones(3),
+    }
+    lines = sparklines(curves, 3, dark=False)
+    assert [(line.name, line.last) for line in lines] == [("loss", 2), ("accuracy", 1), ("kl", 1)]
+    assert f'points="2.0,2.0 {WIDTH - 2}.0,{HEIGHT - 2}.0"' in lines[0].svg
+    assert lines[1].svg.count(",") == 3 and "nan" not in lines[2].svg
+    assert sparklines(curves, 1, dark=True)[0].svg != lines[0].svg
+    assert sparklines({"curve/loss": np.zeros((1, 1))}, 3, dark=False) == []
+
+
+@pytest.fixture
+def given(tmp_path, monkeypatch):
+    """A store with a run of seed 1, and the file of a run of seed 2 that another store made."""
+    from icl_core.papers.toy.walk import train
+    from recorder import Recorder
+
+    config = registry.experiment(TOY).config
+    with house(tmp_path, monkeypatch) as runs:
+        runs.save(TOY, config(seed=1), train.compute(config(seed=1), Recorder()), {"metrics": []})
+        other = Store(tmp_path / "none", tmp_path / "other")
+        made = other.save(
+            TOY, config(seed=2), train.compute(config(seed=2), Recorder()),
+            {"metrics": [], "seconds": 1.5, "presets": ["classroom"]},
+        )  # fmt: skip
+        yield runs, other.content(made)
+        other.close()
+
+
+def test_a_given_run_is_kept_and_its_numbers_are_measured_anew(given):
+    runs, content = given
+    kept = given_run.keep(content, "walk\u202e.safetensors", runs)
+    assert kept.config["seed"] == 2 and kept.info["seconds"] == 1.5
+    assert "presets" not in kept.info and "\u202e" not in kept.info["given"]
+    numbers = {each["claim"]: each["value"] for each in kept.info["metrics"]}
+    run = runs.load(kept)
+    assert numbers["toy.exact"] == run["curve/loss"][:, -1].mean()
+    (row,) = [each for each in run_table.all_rows(runs) if each.origin == "given"]
+    assert row.differs == "first seed = 2 (preset 0)"
+    with pytest.raises(BadSetting, match="is here already, with the same numbers"):
+        given_run.keep(content, "walk", runs)
+
+
+def repacked(content: bytes, tensors=None, **changes) -> bytes:
+    """The file with other tensors and another record, whose hashes are right."""
+    record, old = unpack(content)
+    record = {**record, **changes}
+    return pack(old if tensors is None else tensors, {**record, "shared": {}})
+
+
+def changed(content: bytes, name: str, array: np.ndarray | None) -> bytes:
+    tensors = dict(unpack(content)[1])
+    if array is None:
+        del tensors[name]
+    else:
+        tensors[name] = array
+    return repacked(content, tensors)
+
+
+def flipped(content: bytes) -> bytes:
+    return content[:-1] + bytes([content[-1] ^ 1])
+
+
+def of_a_foreigner(content: bytes) -> bytes:
+    return save(load(content), {"run": json.dumps({"experiment": TOY})})
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [
+        (lambda content: b"", "the file must be a run as this app gives it"),
+        (lambda content: content[:-4], "the file must be a run as this app gives it: expected"),
+        (flipped, "the content has changed"),
+        (of_a_foreigner, "the file must be a run as this app gives it"),
+        (lambda content: repacked(content, experiment="toy.run"), "there is no experiment"),
+        (lambda content: repacked(content, version=99), "of version 1 of toy.walk, got version 99"),
+        (
+            lambda content: repacked(content, config={**unpack(content)[0]["config"], "d": 99}),
+            "d must be a whole number from 1 to 64, got 99",
+        ),
+        (
+            lambda content: repacked(content, config={**unpack(content)[0]["config"], "x": 1}),
+            "expected settings of toy.walk, got others",
+        ),
+        (
+            lambda content: repacked(content, config={"seed": 2}),
+            "the settings must be those of toy.walk, each once",
+        ),
+        (lambda content: changed(content, "final/teacher", None), "must have the tensor"),
+        (lambda content: changed(content, "final/more", np.zeros(2)), "must not have the tensor"),
+        (
+            lambda content: changed(content, "final/weights", np.zeros((1, 9), np.float32)),
+            r"'final/weights' must be float32 of shape \(1, 8\) at its settings, got float32 of",
+        ),
+        (
+            lambda content: changed(content, "snapshot/weights", np.zeros((2, 1, 8), np.float32)),
+            "must have a row for each of",
+        ),
+        (
+            lambda content: changed(content, "final/weights", np.full((1, 8), np.nan, np.float32)),
+            "must hold finite numbers",
+        ),
+    ],
+)
+def test_a_given_file_that_is_not_such_a_run_says_why_and_is_not_kept(given, spoil, sentence):
+    runs, content = given
+    with pytest.raises(BadSetting, match=sentence):
+        given_run.keep(spoil(content), "walk", runs)
+    assert [each.config["seed"] for each in runs.headers()] == [1]
+    assert run_table.all_rows(runs)[0].origin == "local"
+
+
+def test_a_run_without_a_twin_must_be_measured_and_drawn(given):
+    """A run of other sizes has no run here to compare shapes with: its numbers must come out."""
+    runs, content = given
+    config = {**unpack(content)[0]["config"], "d": 4}
+    wrong = changed(repacked(content, config=config), "final/teacher", np.zeros((1, 3), np.float32))
+    with pytest.raises(BadSetting, match=r"cannot be measured and drawn \(ValueError\)"):
+        given_run.keep(wrong, "walk", runs)
+
+
+def test_where_a_link_names_settings_they_come_back():
+    where = {"d": ("64", "128"), "text": ("a;b=c%", "1, 2")}
+    from urllib.parse import parse_qsl
+
+    pairs = parse_qsl(run_filters.where_text(where), separator=";")
+    assert pairs == [("d", "64"), ("d", "128"), ("text", "a;b=c%"), ("text", "1, 2")]
+
+
+def test_an_empty_page_of_runs_says_so_and_a_deleted_run_too(tmp_path, monkeypatch):
+    with house(tmp_path, monkeypatch) as runs:
+        app = opened("runs", "")
+        assert "There is no run yet." in " ".join(each.value for each in app.markdown)
+        config = registry.experiment(TOY).config(seed=3)
+        made = runs.save(TOY, config, {"x": np.zeros(2)}, {"metrics": []})
+        app = opened("runs", f"run={made.key}")
+        assert list(app.dataframe[0].value["Nearest preset"]) == ["In class"]
+        other_server = Store(tmp_path / "artifacts", tmp_path / "cache")
+        other_server.delete(made)
+        app.button(key=f"delete {made.key}").click().run()
+        assert not app.exception and not app.error
+        assert "This run is not here" in " ".join(each.value for each in app.markdown)
+        other_server.close()
+
+
+def test_the_address_chooses_the_runs_and_a_button_shows_all_again():
+    app = opened("runs", "experiment=birth.induction&origin=atlas&where=d=64;K=3&sort=-number")
+    values = list(app.dataframe[0].value["Value"])
+    rows = run_table.filtered(
+        shipped_rows(), RunFilter((), ("birth.induction",), ("atlas",), {"d": ("64",), "K": ("3",)})
+    )
+    assert values == sorted(values, reverse=True) and len(values) == len(rows) > 1
+    next(each for each in app.button if each.label == "Show all runs").click().run()
+    assert len(app.dataframe[0].value) == len(shipped_rows())
+    app = opened("runs", "where=d=63")
+    assert "No run has these settings." in [each.value for each in app.markdown]
+    app = opened("runs", "experiment=birth.inductoin")
+    assert "did you mean" in app.warning[0].value and not app.exception
+
+
+def test_a_group_opens_its_runs(monkeypatch):
+    app = opened("runs", "experiment=gdssm.layer&group=f")
+    groups = app.dataframe[0].value
+    whole = [row for row in shipped_rows() if row.header.experiment == "gdssm.layer"]
+    assert groups["Runs"].sum() == len(whole)
+    assert list(groups["Group"]) == run_table.texts_of(whole, "f")
+    written: list[dict[str, str]] = []
+    monkeypatch.setattr(filters, "put", lambda **fields: written.append(fields))
+    chosen = run_filters.Choice("", RunFilter(where={"N": ("10",)}), "-date", "f", "")
+    run_filters.narrow(chosen, "f", "3")
+    run_filters.narrow(chosen, "paper", "birth")
+    assert written == [{"where": "N=10;f=3", "group": ""}, {"paper": "birth", "group": ""}]

@@ -1,0 +1,239 @@
+"""A claim verified: its runs trained anew, compared with what is stored, an error that was planted,
+one verification at a time."""
+
+import dataclasses
+import html
+import json
+import os
+import re
+
+import numpy as np
+import psutil
+import pytest
+from house import TOY, house
+from recorder import Recorder
+
+from icl_core import cli, registry
+from icl_core.command import guard
+from icl_core.contract.claims import Claim, Metric
+from icl_core.contract.experiment import Run
+from icl_core.contract.knobs import BadSetting
+from icl_core.findings import claim_panels, claim_rows, findings
+from icl_core.runs import store
+from icl_core.verification import background, records, report, verify
+
+CLAIM = f"{TOY}.toy.exact"
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    """A store with a shipped run of the toy, of so few steps that it depends on its step size."""
+    experiment = registry.experiment(TOY)
+    config = experiment.config(steps=20, seeds=2)
+    with house(tmp_path, monkeypatch) as made:
+        tensors = experiment.run(config, Recorder())
+        measured = findings.measure(experiment, Run(config, tensors, {}))
+        made.ship(TOY, config, tensors, {"metrics": measured, "presets": ["classroom"]})
+        yield made
+
+
+def plant(monkeypatch) -> None:
+    """Make a copy of the experiment that doubles the step size in training."""
+    experiment = registry.experiment(TOY)
+
+    def compute(config, progress):
+        return experiment.run(dataclasses.replace(config, rate=2 * config.rate), progress)
+
+    copy = dataclasses.replace(experiment, run=compute)
+    known = registry.experiment
+    monkeypatch.setattr(registry, "experiment", lambda name: copy if name == TOY else known(name))
+
+
+def test_a_run_that_is_trained_anew_agrees_to_the_last_bit(runs, capsys):
+    assert cli.main(["verify", CLAIM, "--json"]) == guard.DONE == 0
+    (outcome,) = json.loads(capsys.readouterr().out)
+    assert outcome["outcome"] == "agree" and outcome["same"] is True and outcome["reason"] == ""
+    assert outcome["value"] == outcome["value_anew"] and outcome["verdict_anew"] != ""
+    assert outcome["error"] == outcome["error_anew"] and outcome["seconds"] > 0
+    row = claim_rows.row_of(runs, CLAIM)
+    last = records.last(row)
+    assert last is not None and last.outcome == verify.AGREE
+    assert runs.headers() == [header for header in runs.headers() if header.origin == "shipped"]
+
+
+def test_a_doubled_step_size_is_reported_as_differ(runs, monkeypatch, capsys):
+    plant(monkeypatch)
+    assert cli.main(["verify", CLAIM]) == guard.DIFFER == 3
+    said = capsys.readouterr().out
+    assert said.startswith(f"{CLAIM}: differ; ") and "the digest is another" in said
+    row = claim_rows.row_of(runs, CLAIM)
+    assert getattr(records.last(row), "outcome", "") == verify.DIFFER
+
+
+def test_what_takes_too_long_or_has_no_run_is_not_verified(runs, monkeypatch, capsys):
+    assert cli.main(["verify", CLAIM, "--under", "0s"]) == guard.NOT_VERIFIED == 4
+    assert "the time limit came before the end" in capsys.readouterr().out
+    row = claim_rows.row_of(runs, "birth.induction.recall-W_O2")
+    (outcome,) = verify.verify([row], runs)
+    assert (outcome.outcome, outcome.reason) == (verify.NOT_VERIFIED, "no run is at its setting")
+    with pytest.raises(SystemExit):
+        cli.main(["verify", CLAIM, "--under", "10"])
+    assert cli.main(["verify"]) == cli.main(["verify", "--all", CLAIM]) == guard.BAD_VALUE
+    assert cli.main(["verify", "toy.walk.toy.exakt"]) == guard.BAD_VALUE
+    monkeypatch.setenv("ICL_READ_ONLY", "1")
+    assert cli.main(["verify", CLAIM]) == guard.BAD_VALUE
+
+
+def test_a_training_that_fails_leaves_the_other_claims(runs, monkeypatch):
+    def fail(config, progress):
+        raise ZeroDivisionError("of this test")
+
+    copy = dataclasses.replace(registry.experiment(TOY), run=fail)
+    known = registry.experiment
+    monkeypatch.setattr(registry, "experiment", lambda name: copy if name == TOY else known(name))
+    rows = [row for row in claim_rows.all_rows(runs) if row.experiment == TOY]
+    outcomes = list(verify.verify(rows, runs))
+    assert [each.claim for each in outcomes] == [row.name for row in rows] and len(rows) == 2
+    assert {each.reason for each in outcomes if each.run} == {
+        "the training failed: ZeroDivisionError: of this test"
+    }
+
+
+def metric(value, error=None, count=None, tolerance=0.0):
+    claim = Claim(
+        id="a", label="a", kind="ours", text="", source="", at_least=0.0, tolerance=tolerance
+    )
+    return Metric(claim, value, error, count=count)
+
+
+def test_two_numbers_agree_within_chance_tolerance_or_rounding():
+    def differ(old, new, verdict="found here"):
+        return bool(verify.difference(old, "found here", new, verdict))
+
+    assert differ(metric(1.0), metric(1.0), "not found here")
+    assert differ(metric(1.0), metric(1.001)) and not differ(metric(1.0), metric(1.00009))
+    assert not differ(metric(1.0, tolerance=0.01), metric(1.009, tolerance=0.01))
+    # of two means of three values each, 2.776 standard errors of their difference: 4 degrees
+    limit = 2.776 * np.hypot(0.1, 0.2)
+    old = metric(1.0, 0.1, 3)
+    assert not differ(old, metric(1.0 + 0.999 * limit, 0.2, 3))
+    assert differ(old, metric(1.0 + 1.001 * limit, 0.2, 3))
+    assert differ(metric(1.0, 0.1), metric(1.0 + 0.28, 0.1)) and not differ(
+        metric(1.0, 0.1), metric(1.27, 0.1)
+    )
+    assert differ(metric(None), metric(1.0)) and not differ(metric(None), metric(None))
+
+
+def test_of_all_claims_those_fit_whose_runs_are_trained_in_time(monkeypatch):
+    rows = claim_rows.all_rows(store.default())
+    seconds = {}
+    monkeypatch.setattr(verify, "run_seconds", lambda header: seconds.setdefault(header.key, 10.0))
+    fitting = verify.that_fit(rows, 25.0)
+    keys = {each.header.key for row in fitting for each in verify.runs_of(row)}
+    assert len(keys) == 2 and all(len(verify.runs_of(row)) <= 2 for row in fitting)
+    assert not any(verify.refusal(row) for row in verify.that_fit(rows, 1e9))
+    assert len(verify.that_fit(rows, 1e9)) == sum(not verify.refusal(row) for row in rows)
+
+
+def test_the_last_time_counts_for_the_runs_of_then_only(runs):
+    row = claim_rows.row_of(runs, CLAIM)
+    records.keep(row, verify.Outcome(CLAIM, verify.AGREE, ""))
+    records.keep(row, verify.Outcome(CLAIM, verify.NOT_VERIFIED, "too late"))
+    assert getattr(records.last(row), "outcome", "") == verify.AGREE
+    (here,) = row.summary.here
+    other = dataclasses.replace(here, header=dataclasses.replace(here.header, digest="f" * 64))
+    summary = dataclasses.replace(row.summary, here=(other,))
+    assert records.last(dataclasses.replace(row, summary=summary)) is None
+    (records.cache_folder() / "verified.json").write_text("[1")
+    assert records.last(row) is None
+
+
+def test_one_claim_is_verified_at_a_time_and_only_its_visitor_cancels_it(runs, monkeypatch):
+    row = claim_rows.row_of(runs, CLAIM)
+    monkeypatch.setattr(os, "nice", lambda more: 0)
+    monkeypatch.setattr(verify, "estimated_seconds", lambda row: 1.0)
+    with background.turn([row]):
+        assert background.state() == background.State(CLAIM, "", waits=False)
+        with pytest.raises(BadSetting, match=f"one claim is verified at a time, now {CLAIM}"):
+            background.start(row, "b")
+        with pytest.raises(BadSetting, match="can cancel it"):
+            background.cancel("b")
+        with pytest.raises(BadSetting, match="another one is now"), background.turn([row]):
+            pass
+    assert background.state() is None
+    background.cancel("b")  # there is nothing to cancel
+    monkeypatch.setenv("ICL_READ_ONLY", "1")
+    with pytest.raises(BadSetting, match="read-only"):
+        background.start(row, "b")
+
+
+def test_a_page_has_a_claim_verified_in_a_process_of_its_own(runs, monkeypatch):
+    row = claim_rows.row_of(runs, CLAIM)
+    started = []
+    monkeypatch.setattr(verify, "estimated_seconds", lambda row: 1.0)
+    monkeypatch.setattr(
+        background.subprocess,
+        "Popen",
+        lambda command, **more: started.append(command) or psutil.Process(),
+    )
+    background.start(row, "a")
+    assert started[0][-3:] == ["verify", "--wait", CLAIM]
+    assert background.state() == background.State(CLAIM, "a", waits=True)
+    (background.cache_folder() / "verifying.json").unlink()
+
+
+@pytest.fixture
+def study(runs):
+    """The entries of the toy's claims, of which one panel is known."""
+    claim_panels.write(runs, [TOY])
+    return [each for each in report.entries(runs) if each.row.experiment == TOY]
+
+
+def test_the_report_says_of_every_claim_what_was_done_and_how_to_repeat_it(study):
+    assert [entry.row.claim.id for entry in study] == ["toy.exact", "toy.recovered"]
+    exact = study[0]
+    assert exact.svg.startswith("<svg") and exact.caption
+    protocol = dict(exact.protocol)
+    assert protocol["Verdict"] == exact.row.summary.verdict == "fails"
+    assert protocol["Run"] == "2 seeds, 20 steps" and protocol["Reason"] == "not known"
+    assert exact.commands == (
+        f"python -m icl_core verify {CLAIM}",
+        f"python -m icl_core run {TOY} --preset classroom --set seeds=2",
+    )
+    parser, _ = cli._parsers("icl_core")
+    for command in exact.commands:
+        parser.parse_args(command.split()[3:])
+
+
+def test_the_page_of_the_report_needs_nothing_else_and_holds_every_claim(study):
+    page = report.html_page(study)
+    assert not re.search(r"<script|<link|(src|href)=", page)
+    for entry in study:
+        assert f'<section id="{entry.row.name}">' in page
+        assert html.escape(entry.row.claim.label) in page
+    assert "“the student finds its teacher”" in page and page.count("<svg") == 1
+    evil = dataclasses.replace(study[0], caption="<img onerror=x>", commands=("a & <b>",))
+    assert "<img" not in report.html_page([evil]) and "a &amp; &lt;b&gt;" in report.html_page(
+        [evil]
+    )
+
+
+def test_the_folder_of_the_report_has_a_file_a_claim(study, tmp_path):
+    folder = tmp_path / "study"
+    assert report.write_folder(study, folder) == len(study)
+    names = {path.name for path in folder.iterdir()}
+    figures = {f"{entry.row.name}.svg" for entry in study if entry.svg}  # another panel is a table
+    assert names == {"README.md", *figures, *(f"{entry.row.name}.md" for entry in study)}
+    text = (folder / f"{CLAIM}.md").read_text()
+    links = re.findall(r"\]\(([^)]*)\)", (folder / "README.md").read_text() + text)
+    assert links and all((folder / link).is_file() for link in links)
+    assert f"```sh\npython -m icl_core verify {CLAIM}\n" in text
+    assert report.markdown("a|b *c* [d](e) <f>\n# g") == r"a\|b \*c\* \[d\](e) \<f\> \# g"
+
+
+def test_the_report_is_refused_where_it_cannot_be_written(runs, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder.html").mkdir()
+    for out in ("none/study.html", "none/study", "file", "folder.html"):
+        assert cli.main(["report", "--out", str(tmp_path / out)]) == guard.BAD_VALUE
+    assert "must be in a folder that is there" in capsys.readouterr().err
