@@ -26,7 +26,8 @@ class TrainedLearner:
                    and queries [d, prompts]; returns its answers [prompts], by operations that
                    automatic differentiation follows. n is the length of prompts that it is trained
                    for
-    width          takes d and n and returns how many numbers it holds for every token
+    width          takes d and n and returns the size of the vector that it holds for every token,
+                   without the label where that is kept apart
     learning_rate  at which it is trained, with Adam and a rate that falls to zero
     weights        takes weights, d, n, x and y and returns ŵ [d, prompts] of a model that answers
                    by ⟨ŵ, query⟩; None for all others

@@ -35,7 +35,10 @@ def coefficients(rows=2, layers=3, seed=1):
 
 def token_by_token(layers, x, y, query):
     """The query's label after attention of heads with diagonal matrices, one a coefficient."""
-    xs, ys, xq, yq = x, y, query, torch.zeros(COUNT, dtype=x.dtype)
+    xs = x
+    ys = y
+    xq = query
+    yq = torch.zeros(COUNT, dtype=x.dtype)
     for w_xx, w_xy, w_yx, w_yy in layers:
 
         def attended(to_x, to_y, xs=xs, ys=ys, w=(w_xx, w_xy, w_yx, w_yy)):
@@ -45,11 +48,12 @@ def token_by_token(layers, x, y, query):
             more_y = ((w[2] * by_x + w[3] * by_y) * ys).sum(0) / N
             return more_x, more_y
 
-        news = [attended(xs[t], ys[t]) for t in range(N)]
+        added = [attended(xs[t], ys[t]) for t in range(N)]
         more_x, more_y = attended(xq, yq)
-        xs = xs + torch.stack([each for each, _ in news])
-        ys = ys + torch.stack([each for _, each in news])
-        xq, yq = xq + more_x, yq + more_y
+        xs = xs + torch.stack([each for each, _ in added])
+        ys = ys + torch.stack([each for _, each in added])
+        xq = xq + more_x
+        yq = yq + more_y
     return yq
 
 
@@ -78,9 +82,44 @@ def test_a_triangle_is_read_off_its_own_answers():
     G = models.gram(*pairs()[:2])
     generator = torch.Generator().manual_seed(2)
     Gamma = (0.2 * torch.randn(1, 3, 3, generator=generator, dtype=torch.float64)).tril()
-    found, explained = models.decoded(models.memformer_iterates(Gamma, G)[:, :, 0], G)
-    torch.testing.assert_close(found, Gamma[0])
+    decoded, explained = models.decoded(models.memformer_iterates(Gamma, G)[:, :, 0], G)
+    torch.testing.assert_close(decoded, Gamma[0])
     torch.testing.assert_close(explained, torch.ones(3, dtype=torch.float64))
+
+
+def test_moving_x_is_not_a_sum_of_gradients_and_is_read_differently_at_every_noise():
+    moved = torch.zeros(1, 3, 4, dtype=torch.float64)
+    moved[0, :, 0] = -0.2
+    moved[0, :, 2] = -0.4
+    generator = torch.Generator().manual_seed(5)
+    lasts = []
+    for percent in (0.0, 130.0):
+        G = draw(CONFIG, 2000, generator, percent).G
+        decoded, explained = models.decoded(models.iterates(moved, G)[:, :, 0], G)
+        assert float(explained[0]) > 1 - 1e-9
+        assert float(explained[-1]) < 0.99
+        lasts.append(float(decoded[-1, -1]))
+    assert abs(lasts[0] - lasts[1]) > 0.05
+
+
+def test_the_best_ridge_has_the_mean_of_the_noise():
+    """r = E τ²/n, and τ² has the mean of a third of its largest value."""
+    prompts = draw(CONFIG, 40_000, torch.Generator().manual_seed(6))
+    expected = CONFIG.largest**2 / (3 * CONFIG.n)
+    assert abs(np.log(measurements._best_ridge(prompts) / expected)) < 0.25
+
+
+def test_ridge_keeps_less_of_weak_directions():
+    """Without noise it keeps λ / (λ + r) of w* along every eigenvector, so also in bins."""
+    prompts = draw(CONFIG, 500, torch.Generator().manual_seed(7), 0.0)
+    measured = measurements._at_one_noise(CONFIG, prompts, lambda G: {}, 0.3)
+    values, vectors = torch.linalg.eigh(prompts.G[:-1, :-1].permute(2, 0, 1))
+    target = torch.einsum("pik,ip->pk", vectors, prompts.w).flatten().square()
+    order = values.flatten().argsort()
+    shares = values.flatten() / (values.flatten() + 0.3)
+    for place, chosen in enumerate(order.tensor_split(measurements.BINS)):
+        expected = (shares[chosen] * target[chosen]).sum() / target[chosen].sum()
+        torch.testing.assert_close(measured["kept/ridge"][place], expected)
 
 
 def test_labels_enter_only_through_two_coefficients():
@@ -133,6 +172,16 @@ def test_a_run_holds_every_model_at_every_noise(run):
     assert np.all(run["total/knowing"] < run["total/ridge"])
     assert np.all(run["total/bayes"] < run["total/ridge"])
     assert run["triangle/all"].shape == (14, 2, 2, 2)
+
+
+def test_every_claim_is_measured(run):
+    experiment = registry.experiment("learners.memory")
+    values = {metric.claim.id: metric.value for metric in experiment.metrics(run)}
+    assert set(values) == {claim.id for claim in experiment.claims}
+    gains = {name: run["total/ridge"] - run[f"total/{name}"] for name in ("all", "knowing")}
+    assert np.isclose(values["attention-closes-the-gap"], (gains["all"] / gains["knowing"]).mean())
+    last = run["triangle/all"][:, :, -1, -1] / run["triangle/xx alone"][:, :, -1, -1]
+    assert np.isclose(values["last-step-shrinks-with-noise"], (last[0] / last[-1]).mean())
 
 
 def test_panels_state_what_the_run_holds(run):

@@ -37,11 +37,12 @@ SHORT = {
     "softmax-2": "softmax 2",
 }
 LINEAR = "von Oswald et al. 2023 (arXiv 2212.07677), its attention without norms"
-# The learner that needs no training and its steps, and where the construction is from.
+# The learner that needs no training and its steps, and where the construction is from. The gated
+# delta network has none: its rate is a gate that is a logistic function of the token, its keys have
+# length 1, and it normalises what it reads.
 CONSTRUCTIONS = {
     "gd-ssm-1": (("sum", 1), "GD-SSM, Section 3.2"),
     "gd-ssm-2": (("gd", 2), "GD-SSM, Section 3.3"),
-    "gated-delta": (("delta", 1), "Yang et al. 2024 (arXiv 2412.06464), its state with β = b |x|²"),
     "linear-1": (("sum", 1), LINEAR),
     "linear-2": (("gd", 2), LINEAR),
 }

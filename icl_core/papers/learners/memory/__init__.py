@@ -3,6 +3,9 @@ steps where there is none and short ones where there is much. Does a model find 
 past gradients, as the Memformer does, or by letting attention work on all of a token, labels and
 covariates alike?
 
+A Memformer of this form cannot adapt to the noise of a prompt, however it is trained; whether
+memory helps a model that has products of labels is not tested here.
+
 Play the noise from none to more than the labels themselves. Watch what each model leaves, what its
 layers amount to as steps along gradients, and what it keeps of weak directions beside ridge that
 knows the noise.

@@ -8,7 +8,11 @@ from icl_core.contract.experiment import Claim
 theory = partial(Claim, kind="theory")
 ours = partial(Claim, kind="ours")
 HERE = {"d": 5, "n": 20, "noise": 130, "layers": 3, "steps": range(600, 5001)}
-ASKED = "Vladymyrov et al. 2024 (arXiv 2402.14180) find this in larger models; here"
+ASKED = "found here; asked by Vladymyrov et al. 2024 (arXiv 2402.14180)"
+FIXED = (
+    "of all methods p(S) b with the same p for every prompt, ridge with r = E τ²/n leaves least: "
+    "p(λ) = 1 / (λ + E τ²/n)"
+)
 
 BAYES = theory(
     id="none-below-bayes-of-noise",
@@ -27,66 +31,58 @@ EXACT = theory(
     near=1.0,
     tolerance=1e-6,
 )
+MEMORY = theory(
+    id="memory-cannot-adapt",
+    label="Memformer, over ridge with one r",
+    text="A Memformer's coefficients are the same for every prompt, so it cannot leave less over "
+    "all noises than ridge with the best one r.",
+    source=FIXED,
+    at_least=1.0,
+    tolerance=0.01,
+)
+ALONE = theory(
+    id="moving-x-alone-cannot-adapt",
+    label="w_xx and steps alone, over ridge with one r",
+    text="Moving x by S alone, as GD++ does, is one method for every prompt too: it cannot leave "
+    "less over all noises than ridge with the best one r.",
+    source=FIXED,
+    at_least=1.0,
+    tolerance=0.01,
+)
 ADAPTS = ours(
     id="attention-adapts-to-noise",
     label="attention on all of a token, over ridge with one r",
-    text="Attention that also moves x and multiplies labels leaves less over all noises than ridge "
-    "with the one r that is best for all of them.",
-    source=f"{ASKED} with three layers and isotropic prompts",
+    text="Attention that also moves x and has products of labels leaves at least 3% less over all "
+    "noises than ridge with the one r that is best for all of them.",
+    source=ASKED,
     at=HERE,
     at_most=0.97,
 )
 NEAR = ours(
-    id="attention-is-near-known-ridge",
-    label="attention on all of a token, over ridge that knows",
-    text="It leaves at most a tenth more than ridge that knows the noise of every prompt.",
-    source=f"{ASKED} with three layers and isotropic prompts",
+    id="attention-closes-the-gap",
+    label="share of the gap to ridge that knows, closed",
+    text="Over all noises it closes at least half of the gap from ridge with one r to ridge that "
+    "knows the noise of every prompt.",
+    source=ASKED,
     at=HERE,
-    at_most=1.1,
-)
-MEMORY = ours(
-    id="memory-does-not-adapt",
-    label="Memformer, over ridge with one r",
-    text="A memory of past gradients does not help to find the noise: the Memformer leaves no less "
-    "than ridge with one r.",
-    source="found here",
-    at=HERE,
-    at_least=1.0,
+    at_least=0.5,
 )
 EITHER = ours(
-    id="one-product-with-labels-suffices",
-    label="without one of them, over all four",
-    text="Of the two coefficients that multiply by labels, w_yy and w_xy, one is enough: without "
-    "the other at most a fiftieth more is left.",
+    id="one-product-of-labels-suffices",
+    label="least share of the gain that one of them keeps alone",
+    text="Of the two coefficients whose terms have a product of labels, w_yy and w_xy, each alone "
+    "keeps at least three quarters of what both gain over ridge with one r.",
     source="found here",
     at=HERE,
-    at_most=1.02,
-)
-ALONE = ours(
-    id="moving-x-alone-does-not-adapt",
-    label="w_xx alone, over ridge with one r",
-    text="Moving x by S alone, as GD++ does, gives a better method for one noise, and no way to "
-    "find the noise: no less is left than by ridge with one r.",
-    source="found here",
-    at=HERE,
-    at_least=1.0,
+    at_least=0.75,
 )
 SHORTER = ours(
     id="last-step-shrinks-with-noise",
-    label="last step, without noise over most noise",
-    text="The last layer's step along the gradient is at least twice as long without noise as with "
-    "the most.",
-    source=f"{ASKED} read off the answers",
+    label="shortening of the last step, over that of w_xx alone",
+    text="Fitted to gradients, attention's last step is shorter with the most noise than without, "
+    "by at least twice the factor by which that of w_xx and steps alone is, which cannot adapt.",
+    source="found here",
     at=HERE,
     at_least=2.0,
 )
-BACK = ours(
-    id="steps-back-with-noise",
-    label="earlier gradients' part of the last step, with most noise",
-    text="With the most noise the last layer also goes back along earlier gradients: their "
-    "coefficients sum to less than −0.1.",
-    source=f"{ASKED} read off the answers",
-    at=HERE,
-    at_most=-0.1,
-)
-ALL = (BAYES, EXACT, ADAPTS, NEAR, MEMORY, EITHER, ALONE, SHORTER, BACK)
+ALL = (BAYES, EXACT, MEMORY, ALONE, ADAPTS, NEAR, EITHER, SHORTER)

@@ -1,5 +1,7 @@
 """What models leave at every noise, what their layers do there, and what they keep of w*."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 
@@ -10,7 +12,8 @@ from icl_core.papers.learners.memory.metrics import share, total
 from icl_core.papers.learners.memory.models import COEFFICIENTS, MEMFORMER, STEPS
 from icl_core.papers.learners.memory.settings import View
 
-LEAST, LARGEST = 0.003, 1.5  # the ends of the axis of shares
+LEAST = 0.003  # the ends of the axis of shares
+LARGEST = 1.5
 NOISE = "noise, % of the labels"
 LINES = {
     STEPS: ("steps", "layer 7", "dash"),
@@ -21,7 +24,7 @@ LINES = {
     "bayes": ("Bayes", "floor", "dot"),
 }
 KINDS = {
-    "xx alone": ("w_xx alone", "layer 2", "solid"),
+    "xx alone": ("w_xx and steps", "layer 2", "solid"),
     "without yy": ("no w_yy", "layer 3", "solid"),
     "without xy": ("no w_xy", "layer 5", "solid"),
     "all": ("all four", "trained", "solid"),
@@ -50,35 +53,33 @@ def errors(run: Run, view: View) -> Panel:
         f"Noise {run.step(view)}%: attention {attention} is left, Memformer {memformer}",
         "The error over that of predicting zero, on prompts of each noise, of models that were "
         "trained on all of them. Ridge with one r is good where its r is right; ridge that knows "
-        "every prompt's noise is always right. Attention on all of a token follows it; steps and "
-        "the Memformer, with the same coefficients for every prompt, do not.",
+        "every prompt's noise is always right. Attention on all of a token comes near it from a "
+        "third of the labels' size on; steps and the Memformer, with the same coefficients for "
+        f"every prompt, cannot. Shares below {LEAST:g} are drawn there.",
         figures.seated(figure, figures.WIDE),
-        data=pd.DataFrame(
-            {"noise": percents} | {curve.name: curve.mean() for curve in series}
-        ).round(5),
+        data=_by_noise(run, LINES),
     )
 
 
 def triangles(run: Run, view: View) -> Panel:
-    """Draw the coefficients of every layer's step on the gradients so far, of both models."""
+    """Draw the coefficients of every layer's step on the gradients so far."""
     level = run.snapshot_at(view)
     layers = run.config.layers
     rows = [f"step {layer + 1}" for layer in range(layers)]
     columns = [f"∇{layer + 1}" for layer in range(layers)]
-    maps = {
-        LINES[id][0]: run[f"triangle/{id}"][level].mean(0)  # over seeds
-        for id in ("all", MEMFORMER)
-    }
-    limit = max(figures.largest_magnitude(run[f"triangle/{id}"]) for id in ("all", MEMFORMER))
+    names = {"all": "attention", "xx alone": "w_xx and steps", MEMFORMER: "Memformer"}
+    maps = {name: run[f"triangle/{id}"][level].mean(0) for id, name in names.items()}  # over seeds
+    limit = max(figures.largest_magnitude(run[f"triangle/{id}"]) for id in names)
     last = number_text(float(maps["attention"][-1, -1]), 2)
     explained = float(run["explained/all"][level].min())
     return Panel(
         f"The last step is {last} at noise {run.step(view)}%",
         "Row by row how far a layer steps along the gradients at the weights before each layer so "
         "far: the diagonal is gradient descent, what stands left of it is memory. The Memformer's "
-        "triangle is its own and never changes. Attention has no memory; what its answers amount "
-        f"to is fitted here (at least {number_text(explained, 2)} of every step). It changes with "
-        "the noise, and with much of it goes back along earlier gradients.",
+        "triangle is its own and never changes. Attention keeps no past gradients by design; what "
+        f"its answers amount to is fitted (at least {number_text(explained, 2)} of every step). "
+        "A model that only moves x has no noise to go by, and its fitted triangle changes too: "
+        "compare.",
         figures.small_maps(maps, (rows, columns), ("", ""), "coefficient", limit, written=True),
         data=pd.DataFrame(np.hstack(list(maps.values())), index=rows).round(4).reset_index(),
     )
@@ -131,7 +132,7 @@ def products(run: Run, view: View) -> Panel:
         NOISE,
         "over Bayes",
         log_y=True,
-        y_range=(0.9, 20.0),
+        y_range=(0.9, max(20.0, 1.2 * max(float(curve.mean().max()) for curve in series))),
         lines=[("as good as Bayes", 1.0, "floor")],
         at=run.step(view),
         height=figures.SEAT,
@@ -141,16 +142,15 @@ def products(run: Run, view: View) -> Panel:
         for id in ("xx alone", "all")
     )
     return Panel(
-        f"All four have {every} × Bayes",
-        "Attention with some of its coefficients held at zero. With w_xx alone x is multiplied by "
-        "S, which gives a faster method but the same for every prompt, and over all noises "
-        f"{alone} times what Bayes leaves. w_yy multiplies labels by "
-        "1/n ∑ y², w_xy moves x by y: either reads the size of the labels, and one is nearly as "
-        f"good as both. Where Bayes leaves less than {LEAST:g} the ratio is to that.",
+        f"Over all, all four have {every} ×",
+        "Attention with some of its coefficients held at zero, at each noise over Bayes, who "
+        "weighs all noises: at one noise a model may leave less, over all none does. With w_xx and "
+        "the step alone x becomes x + w_xx S x, a faster method but the same for every prompt, and "
+        f"over all noises {alone} times what Bayes leaves. w_yy multiplies labels by 1/n ∑ y², "
+        "w_xy moves x by y: either reads the size of the labels. Where Bayes leaves less than "
+        f"{LEAST:g} the ratio is to that.",
         figures.seated(figure),
-        data=pd.DataFrame(
-            {"noise": percents} | {curve.name: curve.mean() for curve in series}
-        ).round(5),
+        data=_by_noise(run, KINDS),
     )
 
 
@@ -163,9 +163,10 @@ def coefficients(run: Run, view: View) -> Panel:
     step = number_text(float(-maps["all four"][0, 2]), 2)
     return Panel(
         f"The first layer steps {step} along the gradient",
-        "What each layer of attention has learned: w_yx is minus the length of its step, w_xx "
-        "flattens x; w_xy and w_yy multiply by labels, whose size over all prompts is 1 here. "
-        "Means over seeds.",
+        "What each layer of attention has learned: minus w_yx is the length of its step; w_xx "
+        "moves x by S, and flattens it where it is negative; w_xy and w_yy multiply by labels, "
+        "whose size over all prompts is 1 here. In the last layer w_xx and w_xy do not touch the "
+        "answer and stay where they began. Means over seeds.",
         figures.small_maps(
             maps, (rows, columns), ("layer", ""), "w", figures.largest_magnitude(values),
             written=True,
@@ -190,16 +191,22 @@ def training(run: Run, view: View) -> Panel:
         if f"curve/{id}" in run.tensors
     ]
     return Panel(
-        f"{len(series)} models have begun to train",
+        f"{len(series)} models, {int(steps[-1]):,} steps",
         "The error over that of predicting zero, on 2,000 other prompts of all noises.",
         figures.curves(
             series or [Curve("none yet", steps, np.full(len(steps), np.nan))],
             "training step",
             "share left",
             log_y=True,
-            y_range=(0.1, LARGEST),
+            y_range=(LEAST, LARGEST),
         ),
         data=pd.DataFrame({"step": steps} | {curve.name: curve.mean() for curve in series}).round(
             5
         ),
     )
+
+
+def _by_noise(run: Run, names: Mapping[str, tuple[str, str, str]]) -> pd.DataFrame:
+    """Return what each of some models leaves at every noise, the mean over seeds."""
+    shares = {name: np.atleast_2d(run[f"share/{id}"]).mean(0) for id, (name, *_) in names.items()}
+    return pd.DataFrame({"noise": run["snapshot/step"]} | shares).round(5)

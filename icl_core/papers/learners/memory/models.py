@@ -4,11 +4,11 @@ A token is e = (x, y), the query's is (x, 0). Attention without a softmax, with 
 and as many heads as it takes, adds to every token
 
     x ← x + w_xx S x + w_xy b y
-    y ← y + w_yx ⟨b, x⟩ + w_yy λ y,    S = 1/n ∑ x xᵀ, b = 1/n ∑ y x, λ = 1/n ∑ y²,
+    y ← y + w_yx ⟨b, x⟩ + w_yy c y,    S = 1/n ∑ x xᵀ, b = 1/n ∑ y x, c = 1/n ∑ y²,
 
 the sums over the tokens of the prompt as they are before the layer (Vladymyrov et al. 2024, arXiv
 2402.14180). So each layer multiplies every token by one matrix I + W ∘ G, where G = 1/n ∑ e eᵀ
-holds S, b and λ, and W the four coefficients. After some layers the tokens are T e, the query's
+holds S, b and c, and W the four coefficients. After some layers the tokens are T e, the query's
 label is linear in x, and ŵ is minus the last row of T without its last entry. With w_yx alone a
 layer is one step of gradient descent.
 

@@ -103,10 +103,11 @@ def _bends(run: Run, view: Any) -> str:
 
 def _end(run: Run, view: Any) -> str:
     lengths = [float(run["triangle/all"][level, :, -1, -1].mean()) for level in (0, -1)]
+    alone = [float(run["triangle/xx alone"][level, :, -1, -1].mean()) for level in (0, -1)]
     return (
-        f"Its last step is {number_text(lengths[0], 2)} without noise and "
-        f"{number_text(lengths[1], 2)} with the most. No memory is needed for that, but products "
-        "of labels."
+        f"Read as steps along gradients, attention's last is {number_text(lengths[0], 2)} without "
+        f"noise and {number_text(lengths[1], 2)} with the most; without products of labels "
+        f"{number_text(alone[0], 2)} and {number_text(alone[1], 2)}."
     )
 
 
@@ -120,11 +121,12 @@ WHO = Question(
     (HEADLINE, "errors", "kept"),
 )
 WHAT = Question(
-    "Two coefficients multiply labels: w_yy by labels, w_xy moves x by them. Which is needed?",
+    "The terms of two coefficients have a product of labels, w_yy and w_xy. Which is needed?",
     ("Either one will do", "One of them, and not the other", "Both together"),
     _what,
     _what_said,
-    "Both bring the size of the labels, or what is left of them, into the step.",
+    "Both bring the size of the labels, or what is left of them, into the step; w_xy is the "
+    "better one.",
     (HEADLINE, "products"),
 )
 
@@ -142,7 +144,7 @@ STORY = Story(
         Beat("bends", _bends, at=LAST, marks=("kept",)),
         Beat(
             "what",
-            "With w_xx alone the method is faster, but the same for every prompt.",
+            "With w_xx and steps alone the method is faster, but the same for every prompt.",
             marks=("products",),
             ask=WHAT,
         ),

@@ -26,7 +26,8 @@ CLIP = 1.0  # the longest gradient
 WARM_UP = 0.05  # of the steps; a prompt with large labels makes a large loss, so no ceiling
 EVALUATIONS = 5, 30  # every so many steps at first, and so many of these
 CHUNK = 64  # prompts that are measured at once
-TRAIN, EVALUATE = 0, 1  # streams of prompts; measurements have others
+TRAIN = 0  # streams of prompts; measurements have others
+EVALUATE = 1
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
@@ -45,6 +46,9 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     curve/<name>         [seeds, evaluations] beside `curve/step`, the share left while it trains
     final/coefficients   [variants, seeds, layers, 4], and `final/triangle`, of steps and Memformer
                          [2, seeds, layers, layers]
+
+    Seeds differ in their first numbers alone: all train on the same prompts and are tested on the
+    same.
 
     Raises `Cancelled` and `Diverged`.
     """

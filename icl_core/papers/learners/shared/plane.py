@@ -6,6 +6,7 @@ import numpy as np
 
 from icl_core import figures
 from icl_core.contract.figure import Figure
+from icl_core.figures import number_text
 from icl_core.figures.style import FAINT, INK, NEGATIVE_TO_POSITIVE, PAPER, TICKS, axis, colourscale
 from icl_core.figures.style import layout as style_layout
 
@@ -57,8 +58,8 @@ def add_pairs(
     figure: Figure, x: np.ndarray, y: np.ndarray, w: np.ndarray, marker: dict[str, Any], room: float
 ) -> None:
     """Add the pairs of a prompt, x [pairs, d] and y [pairs]: x in the plane and y as a colour, or
-    with one feature y over x. With one or two features they can be dragged; of more the first two
-    are drawn."""
+    with one feature y over x. With one or two features they can be dragged, and w [d] keeps a
+    dragged pair's noise; of more the first two are drawn."""
     d = x.shape[1]
     points = x[:, :2] if d > 1 else np.stack([x[:, 0], y], 1)
     line = {"color": INK, "width": 1}
@@ -100,6 +101,6 @@ def _colours_of_labels(y: np.ndarray) -> dict[str, Any]:
             "tickfont": {"size": TICKS},
             "thickness": 10,
             "tickvals": [-limit, 0, limit],
-            "ticktext": [f"\N{MINUS SIGN}{limit:.2g}", "0", f"{limit:.2g}"],
+            "ticktext": [number_text(value, 2) for value in (-limit, 0.0, limit)],
         },
     }

@@ -1,4 +1,4 @@
-"""Trained learners beside what their architectures can be constructed to be."""
+"""Trained learners beside a known construction in their architecture."""
 
 import pandas as pd
 
@@ -12,7 +12,8 @@ from icl_core.papers.learners.trained.constructions import beside, of_run
 from icl_core.papers.learners.trained.load_run import learners_of
 from icl_core.papers.learners.trained.settings import View
 
-A_ROW, MARGIN = 38, 130  # pixels of a row, and of the names beside it
+A_ROW = 38  # pixels of a row
+MARGIN = 130  # pixels of the names beside it
 
 
 def errors(run: Run, view: View) -> Panel:
@@ -46,11 +47,10 @@ def errors(run: Run, view: View) -> Panel:
     better = sum(first < second for first, second in zip(trained, constructed, strict=True))
     return Panel(
         f"{better} of {len(names)} leave less than their construction",
-        "What a trained learner leaves of the error of predicting zero (circle), and what its "
-        "architecture can be constructed to leave (diamond), a rule that is tuned on 1,000 prompts "
-        "of the same distribution. A circle left of its diamond has learned more than the rule; "
-        "one to the right has not found it. Of a model with norms the construction is that of its "
-        "core without them.",
+        "Circle: what a trained learner leaves of the error of predicting zero. Diamond: what one "
+        "known construction in its architecture leaves, a rule that is tuned on 1,000 prompts of "
+        "the same distribution. A circle left of its diamond does better than the rule, one to the "
+        "right worse. Of a model with norms the construction is that of its core without them.",
         figure,
         data=pd.DataFrame({"learner": names, "trained": trained, "constructed": constructed}).round(
             5

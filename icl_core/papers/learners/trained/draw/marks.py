@@ -10,8 +10,10 @@ from icl_core.contract.trained_learner import TrainedLearner
 from icl_core.figures import Curve
 
 DECADES = 3
-LEAST, LARGEST = 10.0**-DECADES, 2.0  # the ends of the axes of errors
-ROOM, MARK = 1.3, 11  # of a plane around its points, and pixels of a mark
+LEAST = 10.0**-DECADES  # the ends of the axes of errors
+LARGEST = 2.0
+ROOM = 1.3  # of a plane around its points
+MARK = 11  # pixels
 
 
 def mark_of(learner: TrainedLearner) -> dict[str, Any]:

@@ -28,6 +28,7 @@ SYMBOLS = ("cross", "diamond", "pentagon", "hexagon", "star-diamond", "square", 
 def weights(run: Run, view: View) -> Panel:
     """Draw what every learner, as it is at the end, makes of the visitor's own pairs."""
     prompt = answered(run, view)
+    target = "what fits best" if view.points else "w*"
     figure = plane("w₁", "w₂", HEIGHT)
     for learner in learners_of(run):
         add_mark(figure, two(prompt.trained[learner.id]), learner.short, mark_of(learner))
@@ -35,7 +36,7 @@ def weights(run: Run, view: View) -> Panel:
         marker = {"symbol": symbol, "size": MARK + 2, "color": figures.colour("construction")}
         add_mark(figure, two(prompt.constructed[rule]), rule, marker)
     add_mark(figure, two(prompt.bayes), "Bayes", {"symbol": "x", "size": MARK + 2, "color": INK})
-    add_mark(figure, two(prompt.w), "w*", STAR)
+    add_mark(figure, two(prompt.w), target, STAR)
     every = [*prompt.trained.values(), *prompt.constructed.values(), prompt.bayes, prompt.w]
     frame(figure, two(np.stack([*every, np.zeros_like(prompt.w)])), ROOM)
     figure.update_layout(legend=legend(1.02), margin={"t": 130})
@@ -45,12 +46,12 @@ def weights(run: Run, view: View) -> Panel:
     }
     best = min(distances, key=lambda name: distances[name])
     return Panel(
-        f"{best} comes nearest to w*, {number_text(distances[best], 2)} away",
+        f"{best} comes nearest to {target}, {number_text(distances[best], 2)} away",
         "The weights that every learner finds in your own pairs, or in the prompt of home that is "
         "chosen: the derivative of its answer at a query of zero. Orange marks are what "
-        "architectures can be constructed to be; the star is what fits your pairs best. Pairs that "
-        "are unlike home's show who has learned a method and who has learned a distribution. Drag "
-        "a pair, or type: 0.5 1: 2; -0.8 0: -1.4.",
+        "architectures can be constructed to be; the star is w* of a prompt of home, of your own "
+        "pairs what fits them best. Pairs that are unlike home's show who has learned a method and "
+        "who has learned a distribution. Drag a pair, or type: 0.5 1: 2; -0.8 0: -1.4.",
         figure,
         data=pd.DataFrame(
             [
