@@ -25,6 +25,7 @@ from icl_core.jobs import queue, terminal
 from icl_core.jobs.folder import Job
 from icl_core.jobs.state import Failed
 from icl_core.machine import device, limits
+from icl_core.papers.birth.pretrained import sources
 from icl_core.papers.birth.shared import own_matrices, text_counts
 from icl_core.papers.gdssm.shared import compiled
 from icl_core.runs import database, documents, store
@@ -269,6 +270,7 @@ READERS = {
     "ICL_READ_ONLY": limits.read_only,
     "ICL_PRECISION": device.precision,
     "ICL_COMPILE": compiled.wanted,
+    "ICL_MODELS": lambda: sources._path("gpt2"),
     "ICL_MAX_GIVEN": lambda: documents._check_room(5, "visitor"),
 }
 SAID = [word for word in NASTY if "\x00" not in word]

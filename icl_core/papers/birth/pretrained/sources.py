@@ -34,9 +34,9 @@ def _path(key: str) -> Path | None:
     """Return the folder or the file of a model: `<ICL_MODELS>/<key>` or `<ICL_MODELS>/<key>.gguf`,
     and SmolLM2's in its package."""
     if named := os.environ.get(FOLDER):
-        folder = Path(named).expanduser()
+        folder = Path(os.path.expanduser(named))  # which leaves a user that there is not as it is
         for path in (folder / key, folder / f"{key}.gguf"):
-            if path.exists():
+            if os.path.exists(path):  # False also for a name that no path can have
                 return path
     if key == SMOLLM2:
         package = importlib.util.find_spec(PACKAGE)

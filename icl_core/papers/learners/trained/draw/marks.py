@@ -27,6 +27,11 @@ def mark_of(learner: TrainedLearner) -> dict[str, Any]:
     }
 
 
+def capitalised(name: str) -> str:
+    """Return a learner's name as a title begins with it."""
+    return name[0].upper() + name[1:]
+
+
 def curve_of(learner: TrainedLearner, steps: np.ndarray, run: Run) -> Curve:
     """Return what a learner leaves at every step at which it was evaluated, [evaluations]."""
     y = np.clip(run.tensors[f"curve/{learner.id}"], LEAST, None)

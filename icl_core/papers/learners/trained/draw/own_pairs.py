@@ -16,7 +16,7 @@ from icl_core.papers.learners.shared.plane import (
     titles_of_pairs,
     two,
 )
-from icl_core.papers.learners.trained.draw.marks import MARK, ROOM, mark_of
+from icl_core.papers.learners.trained.draw.marks import MARK, ROOM, capitalised, mark_of
 from icl_core.papers.learners.trained.load_run import learners_of
 from icl_core.papers.learners.trained.own_prompt import answered
 from icl_core.papers.learners.trained.settings import View
@@ -46,7 +46,7 @@ def weights(run: Run, view: View) -> Panel:
     }
     best = min(distances, key=lambda name: distances[name])
     return Panel(
-        f"{best} comes nearest to {target}, {number_text(distances[best], 2)} away",
+        f"{capitalised(best)} comes nearest to {target}, {number_text(distances[best], 2)} away",
         "The weights that every learner finds in your own pairs, or in the prompt of home that is "
         "chosen: the derivative of its answer at a query of zero. Orange marks are what "
         "architectures can be constructed to be; the star is w* of a prompt of home, of your own "

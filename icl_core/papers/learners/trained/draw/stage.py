@@ -14,6 +14,7 @@ from icl_core.papers.learners.trained.draw.marks import (
     LEAST,
     MARK,
     ROOM,
+    capitalised,
     curve_of,
     mark_of,
 )
@@ -71,7 +72,7 @@ def weights(run: Run, view: View) -> Panel:
     distances = np.linalg.norm(implied - run["prompt/w"][:, prompt], axis=1)
     best = learners_of(run)[int(distances.argmin())].short
     return Panel(
-        f"{best} is nearest to w*, {number_text(float(distances.min()), 2)} away",
+        f"{capitalised(best)} is nearest to w*, {number_text(float(distances.min()), 2)} away",
         "The derivative of each learner's answer by the query: the weights that it has found in "
         "this prompt, whatever is inside it. The star is w*, crosses are what can be written down. "
         "Before training all are at random near zero."
