@@ -7,7 +7,8 @@ import numpy as np
 
 from icl_core.figures.style import COLOURS, TO_DARK
 
-WIDTH, HEIGHT = 120, 26  # pixels
+WIDTH = 120  # pixels
+HEIGHT = 26
 FIRST = ("loss", "accuracy")  # curves that are shown before the others
 _AXIS = "step"  # a curve that holds the steps at which the others were measured
 _EDGE = 2.0  # pixels free above and below

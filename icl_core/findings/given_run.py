@@ -138,7 +138,8 @@ def _check_shapes(tensors: Tensors, others: Tensors) -> None:
             f"settings, got {'none' if missing else 'one'} of that name"
         )
     for name in set(tensors) & set(others):
-        array, other = tensors[name], others[name]
+        array = tensors[name]
+        other = others[name]
         first = 1 if _kind(name) in PER_SNAPSHOT else 0
         is_like = array.ndim == other.ndim and array.dtype.kind == other.dtype.kind
         if not is_like or array.shape[first:] != other.shape[first:]:

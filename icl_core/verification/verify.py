@@ -20,7 +20,9 @@ from icl_core.runs.store import Store
 from icl_core.statistics.over_seeds import certain_from
 from icl_core.verification.train_anew import OutOfTime, TrainedAnew, train_anew
 
-AGREE, DIFFER, NOT_VERIFIED = "agree", "differ", "not verified"
+AGREE = "agree"
+DIFFER = "differ"
+NOT_VERIFIED = "not verified"
 ROUNDING = 1e-4  # of a number, by which another computer's may differ
 _NO_LIMIT = math.inf
 

@@ -16,7 +16,9 @@ from icl_core.papers.learners.memory.settings import Config, View
 from icl_core.papers.learners.memory.train import compute
 from tests.recorder import Recorder
 
-D, N, COUNT = 3, 7, 5
+D = 3
+N = 7
+COUNT = 5
 CONFIG = Config(d=D, n=N, layers=3, steps=10)
 
 
@@ -137,8 +139,10 @@ def test_bayes_weighs_noises_by_the_density_of_the_labels():
     mean = measurements.reference_weights(CONFIG, prompts, 0.1)["bayes"]
     taus = (np.arange(64) + 0.5) / 64 * CONFIG.largest
     for prompt in range(COUNT):
-        X, label = x[..., prompt], y[:, prompt]
-        densities, means = [], []
+        X = x[..., prompt]
+        label = y[:, prompt]
+        densities = []
+        means = []
         for tau in taus:
             covariance = X @ X.T + tau**2 * torch.eye(N, dtype=X.dtype)
             law = MultivariateNormal(torch.zeros(N, dtype=X.dtype), covariance)

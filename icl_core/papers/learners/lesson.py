@@ -4,7 +4,10 @@ from icl_core.contract.experiment import Run
 from icl_core.contract.lesson import EXPERIMENTS, PRESETS, Exercise, Lesson, Note
 from icl_core.contract.story import Try
 
-AVERAGE, WHO, SYMMETRIES, BREAK = "On average", "Who is who", "Symmetries", "Break it"
+AVERAGE = "On average"
+WHO = "Who is who"
+SYMMETRIES = "Symmetries"
+BREAK = "Break it"
 LARGER = 2.0  # the scale of x that is asked for
 WORKING = 15  # minutes
 

@@ -16,7 +16,11 @@ from pages.ui.look import menu
 from pages.ui.look.escape import escape_markdown
 from pages.ui.look.memory_fault import say_if_memory_ends
 
-PAPER, EXPERIMENT, KIND, VERDICT, CLAIM = "paper", "experiment", "kind", "verdict", "claim"
+PAPER = "paper"
+EXPERIMENT = "experiment"
+KIND = "kind"
+VERDICT = "verdict"
+CLAIM = "claim"
 _PAGE = "claims"  # what the keys of the widgets begin with
 
 

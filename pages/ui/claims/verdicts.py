@@ -150,8 +150,9 @@ def bar(title: str, kinds: Mapping[str, Mapping[str, int]], longest: int) -> str
     )
     words = counts_line(kinds) if kinds else "no run yet"
     width = 100 * sum(shown.values()) / longest
-    return (
-        f'<li><strong>{escape(title)}</strong><div class="bar" aria-hidden="true" style="width: '
-        f'{width:.4g}%">{parts}'
-        f"</div><p>{escape(words)}</p></li>"
+    counted = (
+        f'<div class="bar" aria-hidden="true" style="width: {width:.4g}%">{parts}</div>'
+        if shown
+        else ""
     )
+    return f"<li><strong>{escape(title)}</strong>{counted}<p>{escape(words)}</p></li>"

@@ -3,7 +3,8 @@
 from icl_core.contract.diagram import Arrow, Box, Diagram
 from icl_core.papers.birth.pretrained.settings import MODELS, SIZES, Config
 
-LOW, HIGH = 270.0, 110.0  # the residual stream, and what reads from it and writes to it
+LOW = 270.0  # the height of the residual stream
+HIGH = 110.0  # that of what reads from it and writes to it
 SAY = (
     "Along the bottom runs the residual stream. {} has {} layers of {} heads, with a feed-forward "
     "layer behind each. Drawn are the two kinds of heads that are asked about: one of an early "

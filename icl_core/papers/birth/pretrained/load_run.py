@@ -11,7 +11,8 @@ from icl_core.papers.birth.pretrained.settings import SIZES, View
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, beyond, role
 
 MAPPED = 48  # tokens of an attention map on the stage
-LETTERS, LONG = 5, 20  # letters of a token in a label, and in a table
+LETTERS = 5  # of a token in a label
+LONG = 20  # and in a table
 DOES = {PREVIOUS: "finds the previous token", INDUCTION: "finds what followed"}
 
 

@@ -16,7 +16,12 @@ from torch import Tensor
 from icl_core.papers.birth.pretrained.readers import gpt2, llama, neox
 from icl_core.papers.birth.pretrained.readers.model import Reader, Shape
 
-LAYERS, HEADS, WIDTH, D_H, HIDDEN, POSITIONS = 3, 4, 256, 64, 64, 512
+LAYERS = 3
+HEADS = 4
+WIDTH = 256
+D_H = 64
+HIDDEN = 64
+POSITIONS = 512
 CODE = 32  # dimensions of a code
 # where in the stream they stand
 TOKEN, PREVIOUS, OUTPUT, POSITION = (
@@ -26,9 +31,14 @@ TOKEN, PREVIOUS, OUTPUT, POSITION = (
     slice(3 * CODE, 3 * CODE + 2 * CODE),
 )
 CONSTANT = 3 * CODE  # a coordinate that is 1 for every token, in Llama's shape
-PREVIOUS_HEAD, INDUCTION_HEAD = (1, 2), (3, 3)  # layer and head
+# layer and head
+PREVIOUS_HEAD = (1, 2)
+INDUCTION_HEAD = (3, 3)
 SPREAD = 0.02  # standard deviation of random entries
-SHARP_BACK, SHARP_MATCH, LOUD = 16.0, 30.0, 1.0  # factors of scores and of what is said
+# factors of scores and of what is said
+SHARP_BACK = 16.0
+SHARP_MATCH = 30.0
+LOUD = 1.0
 CHARACTERS = "▸" + string.ascii_lowercase + string.ascii_uppercase + string.digits + " "  # N
 
 

@@ -15,7 +15,9 @@ from icl_core.papers.birth.pretrained.settings import Config
 from icl_core.papers.birth.pretrained.sources import open_model
 from icl_core.papers.birth.shared import probes
 
-PREVIOUS, INDUCTION = 12, 24  # heads of either kind among which pairs are asked for
+# heads of either kind among which pairs are asked for
+PREVIOUS = 12
+INDUCTION = 24
 GROUP = 12  # the strongest heads that are taken away together
 COUNTS = (1, 2, 4, 8, 12, 24)  # heads that are taken away
 ALONE = 4  # heads whose attention is moved one at a time

@@ -4,8 +4,10 @@ from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import choice, settings, slider, text
 from icl_core.machine import device
 
-ASKED, REPEATS = "what is asked", "repetition"
-SMOLLM2, PLANTED = "smollm2", "planted"
+ASKED = "what is asked"
+REPEATS = "repetition"
+SMOLLM2 = "smollm2"
+PLANTED = "planted"
 MODELS = {
     SMOLLM2: "SmolLM2-135M-Instruct, 4 bits",
     "gpt2": "GPT-2, 124M",

@@ -18,7 +18,10 @@ from icl_core.papers.birth.pretrained.load_run import chance, half_losses, halve
 from icl_core.papers.birth.pretrained.settings import PLANTED, View
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
 
-MEMORIES, TOKENS, HEADS = "The memories", "Token by token", "Heads in numbers"  # the drawers
+# the drawers
+MEMORIES = "The memories"
+TOKENS = "Token by token"
+HEADS = "Heads in numbers"
 HALF = 0.5
 EXAMPLE = Example(
     (

@@ -27,12 +27,12 @@ BAYES = 2.8e6  # operations of Bayes on a prompt
 def headline(run: Run, view: View) -> str:
     """Return what you see: what both kinds of model leave at the noise shown."""
     level = run.snapshot_at(view)
-    attention, memformer, known = (
+    attention, memformer, ridge = (
         number_text(share(run, id, level), 3) for id in ("all", MEMFORMER, "knowing")
     )
     return (
         f"At a noise of {run.step(view)}% attention leaves {attention} of the error of predicting "
-        f"zero, the Memformer {memformer}, ridge that knows the noise {known}."
+        f"zero, the Memformer {memformer}, ridge that knows the noise {ridge}."
     )
 
 

@@ -105,7 +105,7 @@ def kept(run: Run, view: View) -> Panel:
     end = 1.05 * float(run["eigenvalue"].max())  # the same at every noise
     figure.update_layout(xaxis={"range": [0.0, end]})
     weakest = {curve.name: float(curve.mean()[0]) for curve in series}
-    attention, known = (
+    attention, ridge = (
         number_text(weakest[f"{name} keeps"], 2) for name in ("attention", "ridge, right r")
     )
     return Panel(
@@ -113,7 +113,7 @@ def kept(run: Run, view: View) -> Panel:
         "How much of w* is kept along directions in which the pairs vary little (left) and much. "
         "Ridge that knows the noise keeps all without noise, and gives up the weak directions "
         "first as noise grows. Attention bends the same way. The Memformer's curve stays. The "
-        f"title is about the weakest direction, of which ridge that knows keeps {known} here.",
+        f"title is about the weakest direction, of which ridge that knows keeps {ridge} here.",
         figures.seated(figure),
         data=pd.DataFrame({"λ": at} | {curve.name: curve.mean() for curve in series}).round(5),
     )

@@ -15,7 +15,9 @@ from icl_core.papers.learners.memory.prompts import Prompts, draw, shares
 from icl_core.papers.learners.memory.settings import TESTED_ON, Config
 from icl_core.papers.learners.shared import references
 
-RIDGE, KNOWING, BAYES = "ridge", "knowing", "bayes"
+RIDGE = "ridge"
+KNOWING = "knowing"
+BAYES = "bayes"
 REFERENCES = (RIDGE, KNOWING, BAYES)
 RIDGES = np.logspace(-3, 1.5, 91)  # r of ridge with one r for all
 NOISES = 64  # between which Bayes weighs

@@ -33,7 +33,8 @@ VARIANTS = {
     "without xy": (1, 0, 1, 1),
     "xx alone": (1, 0, 1, 0),
 }
-STEPS, MEMFORMER = "steps", "memformer"  # Γ diagonal, and a full triangle
+STEPS = "steps"  # Γ is diagonal
+MEMFORMER = "memformer"  # Γ is a full triangle
 
 Grams = Float[Tensor, "D D prompts"]
 Iterates = Float[Tensor, "layers d rows prompts"]

@@ -101,6 +101,6 @@ def _colours_of_labels(y: np.ndarray) -> dict[str, Any]:
             "tickfont": {"size": TICKS},
             "thickness": 10,
             "tickvals": [-limit, 0, limit],
-            "ticktext": [number_text(value, 2) for value in (-limit, 0.0, limit)],
+            "ticktext": [number_text(-limit, 2), "0", number_text(limit, 2)],
         },
     }

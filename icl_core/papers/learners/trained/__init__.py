@@ -18,7 +18,9 @@ from icl_core.papers.learners.trained.settings import PRESETS, Config, View
 from icl_core.papers.learners.trained.story import STORY
 from icl_core.papers.learners.trained.train import compute
 
-CERTIFICATES, OWN, LIKE = "Certificates", "Your own pairs", "What it acts like"
+CERTIFICATES = "Certificates"
+OWN = "Your own pairs"
+LIKE = "What it acts like"
 BESIDE = "Trained beside constructed"
 A_STEP = 0.3  # giga-operations that the many small calls of a step of all models amount to
 WIDTH = 400  # operations a token, prompt and feature squared

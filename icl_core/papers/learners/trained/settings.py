@@ -7,8 +7,10 @@ from icl_core.papers.learners.shared import typed_points
 from icl_core.papers.learners.shared.settings import REPEATS, TASK, TRAINING, HomeConfig
 
 SHOWN = 12  # prompts whose answers are kept
-TESTED_ON, TUNED_ON = 500, 1000  # prompts
-LARGEST_D, LARGEST_N = 5, 20  # beyond these training takes hours
+TESTED_ON = 500  # prompts
+TUNED_ON = 1000  # prompts
+LARGEST_D = 5  # beyond this and the next training takes hours
+LARGEST_N = 20
 FEWEST = 10  # training steps
 BYTES = 900  # a token, prompt and hidden number, of the widest model with its gradients
 

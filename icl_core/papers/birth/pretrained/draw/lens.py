@@ -41,7 +41,7 @@ def curve(run: Run, view: View) -> Panel:
 
 
 def table(run: Run, view: View) -> Panel:
-    """What the stream says after the layer shown, token by token."""
+    """Tabulate what the stream says after the layer shown, token by token."""
     name = view.passage
     at = run.snapshot_at(view)
     tokens = tokens_of(run, view)

@@ -135,7 +135,7 @@ def moved(run: Run, view: View) -> Panel:
 
 
 def table(run: Run, view: View) -> Panel:
-    """The heads that score highest, in numbers."""
+    """Tabulate the heads that score highest."""
     previous = scores(run, "previous")
     followers = scores(run, "followers")
     found = roles(run)
@@ -167,7 +167,7 @@ def table(run: Run, view: View) -> Panel:
 
 
 def zero(run: Run, view: View) -> Panel:
-    """The losses of both halves with the strongest heads and random ones replaced."""
+    """Tabulate the losses of both halves with the strongest heads and random ones replaced."""
     counts = run["ablation/heads"].tolist()
     group = int(run["ablation/group"])
     at = counts.index(group)

@@ -28,7 +28,8 @@ from icl_core.papers.birth.pretrained.settings import SCORES, TEXTS, View
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
 
 COLUMNS = 12  # induction heads in the map of pairs: all would leave its rows no room
-IDS, WORDS = 62, 84  # pixels left of a map for ids of heads, and for tokens
+IDS = 62  # pixels left of a map for ids of heads
+WORDS = 84  # and for tokens
 LABELS = {"previous": PREVIOUS, "followers": INDUCTION}
 
 

@@ -12,7 +12,10 @@ from icl_core.papers.birth.pretrained.readers.model import Shape
 
 FILE = 2 * 2**30  # bytes that the files of a model may have together
 PARAMETERS = 400 * 10**6
-LAYERS, HEADS, WIDTH, TOKENS = 100, 100, 8192, 300_000
+LAYERS = 100
+HEADS = 100
+WIDTH = 8192
+TOKENS = 300_000
 BESIDE = 2**28  # bytes for what a forward pass makes
 PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 PROTOCOLS = (b"\x02", b"\x03", b"\x04", b"\x05")  # of pickle

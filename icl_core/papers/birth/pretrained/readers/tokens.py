@@ -8,7 +8,9 @@ from typing import Any, Protocol, runtime_checkable
 from icl_core.machine.folders import read_regular_file
 from icl_core.papers.birth.pretrained.readers.checks import BadModel
 
-NORMAL, CONTROL = 1, 3  # kinds of tokens in GGUF
+# kinds of tokens in GGUF
+NORMAL = 1
+CONTROL = 3
 SIZE = 30 * 2**20  # bytes of tokenizer.json
 # by the file's name for it: whether digits are split one by one before pairs are merged
 SPLITS = {"smollm": True, "gpt-2": False, "default": False}
