@@ -162,10 +162,12 @@ def _llama(shape: Shape, generator: torch.Generator) -> Reader:
     weights["lm_head.weight"][:, OUTPUT] = LOUD * codes
     query, key = torch.zeros(2, D_H, WIDTH).unbind()
     query[:, CONSTANT], key[:, CONSTANT] = _turned_back(shape, fast=16)
-    heads = {PREVIOUS_HEAD: (query / 4, key / 4, _value(), _written(PREVIOUS, 0.1))}
     # the slow planes: dimensions 48 to 63, and 16 to 31
     match_query, match_key, match_value = _slow(_match(0))
-    heads[INDUCTION_HEAD] = (match_query / 4, match_key / 4, match_value, _written(OUTPUT, 0.2))
+    heads = {
+        PREVIOUS_HEAD: (query / 4, key / 4, _value(), _written(PREVIOUS, 0.1)),
+        INDUCTION_HEAD: (match_query / 4, match_key / 4, match_value, _written(OUTPUT, 0.2)),
+    }
     for (layer, head), (*inputs, output) in heads.items():
         name = f"model.layers.{layer - 1}.self_attn"
         for part, matrix in zip("qkv", inputs, strict=True):
