@@ -66,6 +66,26 @@ def test_a_pair_that_is_dragged_moves_alone_and_its_label_with_it(
     expect(tab.get_by_test_id("stException")).to_have_count(0)
 
 
+def test_of_five_features_two_are_dragged_and_three_stay(server: str, window: Window) -> None:
+    address = f"{server}/learners?experiment=trained&preset=five%20features"
+    tab = go(window(), f"{address}&drawer=Your%20own%20pairs")
+    tab.wait_for_function(f"({PLACES})().length === 10")
+    tab.evaluate(TO_SIGHT)
+    until(lambda: 0 < tab.evaluate(PLACES)[4][1] < HEIGHT, "the chart is in sight")
+    charts = "[...document.querySelectorAll('.js-plotly-plot')]"
+    rest = tab.evaluate(f"{charts}.find((chart) => chart.layout?.meta?.drag).layout.meta.drag.rest")
+    x, y = tab.evaluate(PLACES)[4]
+    tab.mouse.move(x, y)
+    tab.mouse.down()
+    tab.mouse.move(x + 40, y - 30, steps=4)
+    tab.mouse.up()
+    reached(tab, "**points=*")
+    for pair, features in zip(pairs_of(tab.url), rest, strict=True):
+        assert pair[2:5] == pytest.approx(features, abs=1e-3)
+    until(lambda: tab.evaluate(PLACES)[4] != [x, y], "the chart has the pair where it was let go")
+    expect(tab.get_by_test_id("stException")).to_have_count(0)
+
+
 def test_a_click_beside_a_pair_changes_nothing(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/learners")
     tab.wait_for_function(f"({PLACES})().length === 10")

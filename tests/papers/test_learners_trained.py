@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from icl_core import registry
-from icl_core.contract.experiment import Run
+from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.learners import tuning
 from icl_core.learners.home import Home, sample
 from icl_core.learners.learner_table import BY_ID
@@ -16,7 +16,7 @@ from icl_core.papers.gdssm.shared.sequence_models import all_models
 from icl_core.papers.gdssm.shared.sequence_models.settings import Setting
 from icl_core.papers.gdssm.shared.task import Tasks
 from icl_core.papers.learners.shared import references
-from icl_core.papers.learners.trained import constructions, train
+from icl_core.papers.learners.trained import constructions, load_run, own_prompt, train
 from icl_core.papers.learners.trained.settings import Config, View
 from icl_core.papers.memformers import learners as memformers
 from icl_core.papers.memformers.shared import first_order
@@ -182,6 +182,36 @@ def test_a_short_run_is_measured_and_drawn(run):
         for drawing in experiment.drawings:
             drawing.panel(run, view)
     assert np.isfinite(run["snapshot/reference"]).all()
+
+
+def test_answers_at_a_query_of_the_visitors_own(run):
+    view = View(points="1 0: 2; 0 1: -1", query="2 -1")
+    answered = own_prompt.answered(run, view)
+    np.testing.assert_allclose(answered.w, [2, -1], atol=1e-9)  # two pairs are met exactly
+    linear = [id for id in answered.answers if LEARNERS[id].weights is not None]
+    assert linear
+    for id in linear:
+        by_weights = answered.trained[id] @ answered.query
+        assert answered.answers[id] == pytest.approx(by_weights, abs=1e-5)
+    x = torch.tensor([[1.0, 0.0], [0.0, 1.0]])[..., None]
+    y = torch.tensor([[2.0], [-1.0]])
+    query = torch.tensor([[2.0], [-1.0]])
+    for id, answer in answered.answers.items():
+        alone = LEARNERS[id].predict(load_run.trained_weights(run, LEARNERS[id]), 2, 3, x, y, query)
+        assert answer == pytest.approx(float(alone), abs=1e-5)
+    assert (own_prompt.answered(run, View()).query == 1).all()
+
+
+@pytest.mark.parametrize("text", ["1", "1 2 3"])
+def test_a_query_of_another_length_is_refused(run, text):
+    with pytest.raises(CannotDraw, match="must have 2 features"):
+        own_prompt.answered(run, View(query=text))
+
+
+@pytest.mark.parametrize("text", ["one two", "1 1001", "1 2 3 4 5 6 7 8 9"])
+def test_a_query_that_is_none_is_refused(text):
+    with pytest.raises(ValueError, match="your own query must be"):
+        View(query=text)
 
 
 def test_sizes_that_take_hours_are_refused():

@@ -1,7 +1,7 @@
 /* Points that a visitor drags. A figure names in `layout.meta.drag` the trace of these points, the field of the address
    that holds them as a text, and their labels. While a point is dragged its chart alone changes; where it is let go the
    address gets the new text, and the server draws what follows from it. With a `slope` the label of a point that moves
-   changes as a linear function of that slope does. */
+   changes as a linear function of that slope does; `rest` are coordinates of each point that are not drawn. */
 
 const REACH = 16; // pixels around a point in which it can be taken
 const SLACK = 3; // pixels that a pointer may move in a click
@@ -31,15 +31,15 @@ function placeOf({ plot, x, y }, { clientX, clientY }) {
 }
 
 /* The points as the text that the address holds: "0.5 1: 2; -0.8 0: -1.4", or "0.5: 1" where the second coordinate is
-   the label. */
+   the label. Coordinates that are not drawn follow the two that are. */
 const textOf = ({ drag, points }) => {
   const written = (value) => String(Number(value.toFixed(DIGITS)));
   return points
-    .map(([across, up], index) =>
-      drag.labels
-        ? `${written(across)} ${written(up)}: ${written(drag.labels[index])}`
-        : `${written(across)}: ${written(up)}`,
-    )
+    .map(([across, up], index) => {
+      if (!drag.labels) return `${written(across)}: ${written(up)}`;
+      const features = [across, up, ...(drag.rest?.[index] ?? [])].map(written);
+      return `${features.join(" ")}: ${written(drag.labels[index])}`;
+    })
     .join("; ");
 };
 

@@ -58,8 +58,8 @@ def add_pairs(
     figure: Figure, x: np.ndarray, y: np.ndarray, w: np.ndarray, marker: dict[str, Any], room: float
 ) -> None:
     """Add the pairs of a prompt, x [pairs, d] and y [pairs]: x in the plane and y as a colour, or
-    with one feature y over x. With one or two features they can be dragged, and w [d] keeps a
-    dragged pair's noise; of more the first two are drawn."""
+    with one feature y over x. They can be dragged, and w [d] keeps a dragged pair's noise. Of more
+    than two features the first two are drawn and dragged."""
     d = x.shape[1]
     points = x[:, :2] if d > 1 else np.stack([x[:, 0], y], 1)
     line = {"color": INK, "width": 1}
@@ -75,11 +75,12 @@ def add_pairs(
     )
     reach = max(0.5, float(np.abs(points).max(initial=0)))
     frame(figure, np.array([[-reach, -reach], [reach, reach]]), room)
-    if d <= 2:
-        drag: dict[str, Any] = {"trace": 0, "field": "points"}
-        if d == 2:  # a pair that is dragged keeps its noise, and w* is what made its label
-            drag |= {"labels": y.round(4).tolist(), "slope": w.tolist()}
-        figure.update_layout(meta={"drag": drag})
+    drag: dict[str, Any] = {"trace": 0, "field": "points"}
+    if d > 1:  # a pair that is dragged keeps its noise, and w* is what made its label
+        drag |= {"labels": y.round(4).tolist(), "slope": w[:2].tolist()}
+    if d > 2:  # features that are not drawn stay as they are
+        drag |= {"rest": x[:, 2:].round(4).tolist()}
+    figure.update_layout(meta={"drag": drag})
 
 
 def titles_of_pairs(d: int) -> tuple[str, str]:

@@ -1,11 +1,13 @@
-"""Pairs as a visitor types them: "0.5 1: 2; -0.8 0: -1.4", the features of x, a colon, y."""
+"""Pairs as a visitor types them, "0.5 1: 2; -0.8 0: -1.4", the features of x, a colon, y; and a
+query, "0.5 1"."""
 
 import math
 
 from icl_core.contract.knobs import BadSetting
-from icl_core.contract.settings_io import number, pieces
+from icl_core.contract.settings_io import number, numbers, pieces
 
 MOST, LARGEST = 64, 1000.0  # pairs at most, and how far from zero their numbers are
+MOST_FEATURES = 8
 Pair = tuple[tuple[float, ...], float]
 
 
@@ -26,6 +28,16 @@ def pairs(text: str) -> list[Pair]:
                 f"{len(x)} in {part.strip()!r:.40}"
             )
     return typed
+
+
+def query(text: str) -> list[float]:
+    """Return the features of the query in a text, none if it is empty.
+
+    Raises `BadSetting` unless there are at most 8, of numbers from -1,000 to 1,000.
+    """
+    if not text.strip():
+        return []
+    return numbers("your own query", text, 1, MOST_FEATURES, -LARGEST, LARGEST)
 
 
 def _pair(part: str) -> Pair:

@@ -42,10 +42,12 @@ class View:
     snapshot: int = slider("training step", 0, 23, default=23)
     prompt: int = slider("prompt", 0, SHOWN - 1, default=0)
     points: str = text("your own pairs", 2000, default="")
+    query: str = text("your own query", 200, default="")
 
     def check(self) -> None:
-        """Refuse pairs that are none."""
+        """Refuse pairs that are none, and a query that is none."""
         typed_points.pairs(self.points)
+        typed_points.query(self.query)
 
 
 PRESETS = (

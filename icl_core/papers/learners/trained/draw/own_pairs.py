@@ -5,8 +5,10 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.figure import Figure
+from icl_core.contract.trained_learner import TrainedLearner
 from icl_core.figures import number_text
-from icl_core.figures.style import INK, legend
+from icl_core.figures.style import FAINT, INK, LINE, axis, layout, legend
 from icl_core.papers.learners.shared.plane import (
     STAR,
     add_mark,
@@ -22,6 +24,8 @@ from icl_core.papers.learners.trained.own_prompt import answered
 from icl_core.papers.learners.trained.settings import View
 
 HEIGHT = 460
+A_ROW = 30  # pixels of a learner's answer
+MARGIN = 130  # pixels of the names beside it
 SYMBOLS = ("cross", "diamond", "pentagon", "hexagon", "star-diamond", "square", "circle")
 
 
@@ -63,17 +67,101 @@ def weights(run: Run, view: View) -> Panel:
 
 
 def pairs(run: Run, view: View) -> Panel:
-    """Draw the pairs that are answered; with two features they can be dragged."""
+    """Draw the pairs that are answered, which can be dragged."""
     prompt = answered(run, view)
     d = run.config.d
     figure = plane(*titles_of_pairs(d), HEIGHT)
     add_pairs(figure, prompt.x, prompt.y, prompt.w, {"size": MARK + 2}, ROOM)
     return Panel(
         f"The prompt has {len(prompt.y)} pairs",
-        "Each dot is a pair: where it lies is x, its colour is y.",
+        "Each dot is a pair: where it lies is x, its colour is y."
+        + (f" Of {d} features the first two are drawn, and can be dragged." if d > 2 else ""),
         figure,
         data=pd.DataFrame(prompt.x, columns=[f"x{i + 1}" for i in range(d)]).assign(y=prompt.y),
     )
+
+
+def answers(run: Run, view: View) -> Panel:
+    """Draw what every learner answers at the visitor's query, beside what its implied weights
+    would answer."""
+    prompt = answered(run, view)
+    learners = learners_of(run)[::-1]  # the first one on top
+    names = [learner.short for learner in learners]
+    values = [prompt.answers[learner.id] for learner in learners]
+    linear = [float(prompt.trained[learner.id] @ prompt.query) for learner in learners]
+    target = float(prompt.w @ prompt.query)
+    levels = {"target": target, "Bayes": float(prompt.bayes @ prompt.query)}
+    figure = _answers(learners, values, linear, levels)
+    errors = np.abs(np.array(values) - target)
+    best = int(errors.argmin())
+    query = ", ".join(f"{feature:g}" for feature in prompt.query).replace("-", "−")
+    return Panel(
+        f"At ({query}) {names[best]} answers {number_text(values[best], 3)}, the target is "
+        f"{number_text(target, 3)}",
+        "A mark is what a trained learner answers at your query, type one above; without one every "
+        "feature is 1. The tick is what its implied weights of the chart before would answer: the "
+        "bar between is how far the learner is from linear in the query. The line is ⟨w, query⟩ "
+        "with the starred w, the dotted line Bayes.",
+        figure,
+        data=pd.DataFrame(
+            {
+                "learner": names,
+                "answer": values,
+                "by implied weights": linear,
+                "off the target": np.array(values) - target,
+            }
+        )
+        .iloc[::-1]
+        .round(5),
+    )
+
+
+def _answers(
+    learners: list[TrainedLearner],
+    values: list[float],
+    linear: list[float],
+    levels: dict[str, float],
+) -> Figure:
+    """Return answers as the learners' marks, joined to what is linear in them, and levels as
+    upright lines."""
+    names = [learner.short for learner in learners]
+    figure = Figure(layout=layout(140 + A_ROW * len(names), legend=legend(1.02)))
+    for name, value, straight in zip(names, values, linear, strict=True):
+        line = {"color": FAINT, "width": 3}
+        figure.add_shape(type="line", x0=straight, x1=value, y0=name, y1=name, line=line)
+    figure.add_scatter(
+        x=linear,
+        y=names,
+        mode="markers",
+        name="⟨ŵ, query⟩",
+        marker={"symbol": "line-ns", "size": 13, "line": {"color": LINE, "width": 2}},
+        hovertemplate="%{y}, by its implied weights: %{x:.3f}<extra></extra>",
+    )
+    figure.add_scatter(
+        x=values,
+        y=names,
+        mode="markers",
+        name="its answer",
+        marker={
+            "symbol": [learner.symbol for learner in learners],
+            "size": MARK,
+            "color": [figures.colour(learner.kind) for learner in learners],
+        },
+        hovertemplate="%{y}: %{x:.3f}<extra></extra>",
+    )
+    for (name, at), dash in zip(levels.items(), ("solid", "dot"), strict=True):
+        figure.add_scatter(
+            x=[at, at],
+            y=[names[0], names[-1]],
+            mode="lines",
+            name=name,
+            line={"color": INK, "width": 1.5, "dash": dash},
+            hovertemplate=f"{name}: %{{x:.3f}}<extra></extra>",
+        )
+    figure.update_layout(
+        xaxis=axis("answer"), yaxis=axis("", type="category"), margin={"l": MARGIN, "t": 50}
+    )
+    return figure
 
 
 def _row(weights: np.ndarray) -> dict[str, float]:
