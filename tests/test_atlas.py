@@ -90,6 +90,12 @@ def test_every_run_of_the_grid_is_found_thinned_with_what_it_measured(built, onc
             run["final/weights"][0] = 0
 
 
+def test_snapshots_that_hold_only_their_steps_are_all_kept():
+    steps = {"snapshot/step": np.arange(21), "lengths/share": np.zeros(21)}
+    assert len(thin(steps)["snapshot/step"]) == 21
+    assert len(thin(steps | {"snapshot/w": np.zeros((21, 2))})["snapshot/step"]) == files.SNAPSHOTS
+
+
 def test_what_is_there_is_not_made_again_and_the_file_stays_as_it_is(built, monkeypatch):
     path = built.atlases.path(TOY)
     before = path.stat().st_mtime_ns

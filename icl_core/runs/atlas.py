@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from icl_core import registry
-from icl_core.contract.run import Tensors, thinned
+from icl_core.contract.run import PER_SNAPSHOT, Tensors, thinned
 from icl_core.runs.file import (
     Damaged,
     Record,
@@ -58,9 +58,11 @@ class Mapped:
 def thin(tensors: Tensors) -> dict[str, np.ndarray]:
     """Return what a stage needs of a run.
 
-    Few snapshots are kept; large tensors are stored in half precision where that hardly shows.
+    Few snapshots are kept, unless they hold nothing but their steps; large tensors are stored in
+    half precision where that hardly shows.
     """
-    few = thinned(tensors, SNAPSHOTS)
+    kept = [name for name in tensors if name.split("/")[0] in PER_SNAPSHOT]
+    few = tensors if kept == ["snapshot/step"] else thinned(tensors, SNAPSHOTS)
     size = sum(array.nbytes for name, array in few.items() if name.startswith("snapshot/"))
     if size > MOST:
         few = thinned(few, FEWER)

@@ -11,6 +11,7 @@ own, turn every prompt. What a learner does then says more about it than its err
 from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.learners.learner_table import LEARNERS
 from icl_core.papers.learners.prompt import claims
+from icl_core.papers.learners.prompt.atlas import ATLAS
 from icl_core.papers.learners.prompt.draw import drawers, filter, stage
 from icl_core.papers.learners.prompt.draw.style import share_text
 from icl_core.papers.learners.prompt.load_run import members, pairs_read, shown, where
@@ -79,4 +80,5 @@ EXPERIMENT = Experiment(
     cost=cost,
     story=STORY,
     picture=("plane",),
+    atlas=ATLAS,
 )
