@@ -59,9 +59,7 @@ def test_a_filter_takes_what_a_look_at_every_setting_takes():
     assert sorted(row.header.key for row in shown) == sorted(expected) and expected
     assert "d" in run_table.settings_of(shown) and "optimiser" not in run_table.settings_of(shown)
     sizes = run_table.texts_of(rows, "d")
-    assert sizes == sorted(sizes, key=int) and {"2", "10", "128"} <= set(
-        sizes
-    )  # by size, not by letters
+    assert sizes == sorted(sizes, key=int) and {"2", "10", "128"} <= set(sizes)
     assert run_table.filtered(rows, RunFilter()) == rows
 
 
