@@ -10,6 +10,7 @@ from icl_core.command.printing import print_json
 from icl_core.contract import knobs
 from icl_core.contract.experiment import Experiment
 from icl_core.contract.knobs import Knob
+from icl_core.findings import gallery
 
 
 def add_commands(add: AddCommand) -> None:
@@ -40,7 +41,7 @@ def _paper(paper_name: str) -> dict[str, Any]:
         {
             "experiment": f"{paper_name}.{name}",
             "name": name,
-            "title": registry.experiment(f"{paper_name}.{name}").title,
+            "title": gallery.title(f"{paper_name}.{name}"),
             "version": version,
         }
         for name, version in paper.experiments.items()

@@ -65,6 +65,13 @@ def card(experiment_id: str) -> Card | None:
     return None
 
 
+def title(experiment_id: str) -> str:
+    """Return an experiment's title: that of its card, as importing all experiments takes a second,
+    or where it has none, its own."""
+    drawn = card(experiment_id)
+    return drawn.title if drawn else registry.experiment(experiment_id).title
+
+
 def can_draw(experiment_id: str) -> bool:
     """Return whether there is the run that an experiment's card shows."""
     first = registry.experiment(experiment_id).presets[0]
