@@ -85,6 +85,8 @@ class Drawing:
     applies       takes a config and returns whether there is something to draw
     explanations  takes a run and a view and returns the drawing's maps, with an explanation of each
                   of their numbers
+    clicked       takes a run, a view, and the indices of a row and a column of the drawing's map,
+                  and returns the View fields that a click on this cell sets
     seeds         whose numbers its title states where a run has several seeds: MEAN_OF_SEEDS or
                   FIRST_SEED. A drawing that has `seed_shown` among its knobs shows that seed
     """
@@ -98,6 +100,7 @@ class Drawing:
     moving: bool = True
     applies: Callable[[Any], bool] = lambda config: True
     explanations: Callable[[Run, Any], Sequence[Map]] | None = None
+    clicked: Callable[[Run, Any, int, int], Mapping[str, Any]] | None = None
     seeds: str = ""
 
     def panel(self, run: Run, view: Any) -> Panel:

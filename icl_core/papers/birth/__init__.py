@@ -260,6 +260,15 @@ PAPER = Paper(
             "pretrained",
         ),
         FollowUp(
+            "Do pretrained Transformers Learn In-Context by Gradient Descent?",
+            "Shen et al.",
+            2023,
+            "2310.08540",
+            "It doubts that pretrained models descend a gradient on the examples of a prompt. A "
+            "head that copies, as here, is no such descent; examples of a task are not asked for.",
+            "pretrained",
+        ),
+        FollowUp(
             "Predicting the Formation of Induction Heads",
             "Aoyama et al.",
             2025,

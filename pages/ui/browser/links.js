@@ -7,6 +7,7 @@ const CLICK = 5; // pixels that the pointer may move during a click
 const TWICE = 300; // milliseconds within which a second click makes a double click; plotly.js waits as long
 const DELAY = 120; // milliseconds after which a chart that was drawn anew is outlined again
 const POLL = 50; // milliseconds between looks for the drawer
+const PLACES = ["chart", "panel-half", "panel-wide"]; // boxes of a chart: on the stage, in a drawer
 const OUTLINES = { halo: "#FFFFFF", row: "#E69F00", column: "#E69F00", cell: "#0E1117" };
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -144,20 +145,22 @@ class Links {
     this.observer.observe(page, { childList: true, subtree: true });
   }
 
-  /* Take the server's data: `cells`, the names of the charts whose cells can be explained, and `pinned`, the cell that
-     the address names. `send` tells the server. */
-  update({ cells, pinned }, send) {
+  /* Take the server's data: `cells`, the names of the charts whose cells answer to a click; `choosing`, those of them
+     where it sets a field of the view, and explains nothing; and `pinned`, the cell that the address names. `send`
+     tells the server. */
+  update({ cells, choosing, pinned }, send) {
     const isOther = JSON.stringify(pinned) !== JSON.stringify(this.data?.pinned);
-    this.data = { cells, pinned };
+    this.data = { cells, choosing, pinned };
     this.send = send;
     if (isOther || !this.hovered) this.markLater(0);
     if (this.clicked && pinned) this.reveal();
   }
 
-  /* The name of a chart whose cells can be explained; of others undefined. */
+  /* The name of a chart whose cells answer to a click, on the stage or in a drawer; of others undefined. */
   nameOf(plot) {
-    const box = plot.closest('[class*="st-key-chart-"]');
-    return this.data.cells.find((name) => box?.classList.contains(`st-key-chart-${name.replaceAll(" ", "-")}`));
+    const box = plot.closest('[class*="st-key-chart-"], [class*="st-key-panel-"]');
+    const classes = (name) => PLACES.map((place) => `st-key-${place}-${name.replaceAll(" ", "-")}`);
+    return this.data.cells.find((name) => classes(name).some((one) => box?.classList.contains(one)));
   }
 
   move(event) {
@@ -203,9 +206,9 @@ class Links {
     this.clickTimer = window.setTimeout(() => this.ask(name), TWICE);
   }
 
-  /* Ask the server how the number in a cell is made. */
+  /* Ask the server how the number in a cell is made, or for what a click there sets. */
   ask(name) {
-    this.clicked = true;
+    this.clicked = !this.data.choosing.includes(name.split(":")[0]);
     this.send("cell", name);
   }
 

@@ -37,7 +37,7 @@ def read_cell(text: str, all_maps: Maps) -> Cell:
             f"a map, a row and a column, as {write_cell(Cell(first, 0, 0, 0), maps)}, the map one "
             f"of {names}"
         )
-    indices = [_index(number) for number in numbers]
+    indices = [read_index(number) for number in numbers]
     map_index = indices[0] if len(indices) == 3 else 0
     row, column = indices[-2:]
     if not 0 <= map_index < len(all_maps[name]):
@@ -48,7 +48,7 @@ def read_cell(text: str, all_maps: Maps) -> Cell:
     return Cell(name, map_index, row, column)
 
 
-def _index(text: str) -> int:
+def read_index(text: str) -> int:
     """Return the index from 0 that a number from 1 names; -1 if the text is no such number."""
     is_number = text.isascii() and text.isdecimal() and len(text) <= _INDEX_DIGITS
     return int(text) - 1 if is_number else -1

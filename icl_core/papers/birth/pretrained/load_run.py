@@ -66,8 +66,13 @@ def roles(run: Run) -> dict[str, str]:
     found = {}
     for layer in range(layers):
         for number in range(heads):
-            found[f"{layer + 1}.{number + 1}"] = role_of(run, layer, number)
+            found[head_id(layer, number)] = role_of(run, layer, number)
     return found
+
+
+def head_id(layer: int, number: int) -> str:
+    """Return a head's id, layer.head, by its layer and number, counted from 0."""
+    return f"{layer + 1}.{number + 1}"
 
 
 def place_of(run: Run, head: str) -> tuple[int, int]:
@@ -131,10 +136,14 @@ def attention(run: Run, view: View) -> np.ndarray:
     """Return the attention of the head shown on the text shown, on its first MAPPED tokens."""
     layer, number = place_of(run, head_shown(run, view))
     packed = run[f"text/{view.passage}/attention"][layer, number]  # (T (T + 1) / 2,)
-    T = len(tokens_of(run, view))
-    maps = np.zeros((T, T), np.float32)
-    maps[np.tril_indices(T)] = packed.astype(np.float32) / 255
-    return maps[:MAPPED, :MAPPED]
+    return unpacked(packed, len(tokens_of(run, view)))[:MAPPED, :MAPPED]
+
+
+def unpacked(packed: np.ndarray, T: int) -> np.ndarray:
+    """Return the map [T, T] of a lower half that is stored row by row in parts of 255."""
+    attention = np.zeros((T, T), np.float32)
+    attention[np.tril_indices(T)] = packed.astype(np.float32) / 255
+    return attention
 
 
 def found(run: Run, head: str) -> float:

@@ -29,6 +29,13 @@ TEXTS = {
     "pattern": "abcXabcXab",
     "own": "your own text",
 }
+GRAFTS = {
+    "none": "nothing",
+    "zero": "zero",
+    "mean": "the mean output",
+    "constructed": "the construction",
+}
+GRAFTED = {"strongest": "the strongest heads", "pair": "the best pair", "one": "the head shown"}
 SCORES = {"followers": "induction", "previous": "previous token"}
 
 
@@ -88,6 +95,18 @@ class View:
     passage: str = choice("text", TEXTS, default="random")
     score: str = choice("heads coloured by", SCORES, default="followers")
     shown: str = text("head shown, as layer.head (empty: the strongest)", 6, default="")
+    typed: str = text(
+        "your own text",
+        2000,
+        default="",
+        help="at most 256 tokens; needs the model's weights on this computer. Repeat something, "
+        "so that there is something to learn from the context",
+    )
+    typed_score: str = choice("heads coloured by", SCORES, default="followers")
+    typed_head: str = text("head, as layer.head (empty: the strongest)", 6, default="")
+    graft: str = choice("put in the place of heads", GRAFTS, default="none")
+    grafted: str = choice("of which heads", GRAFTED, default="strongest")
+    grafted_count: int = slider("how many of the strongest, k", 1, 24, default=12)
 
 
 PRESETS = (

@@ -22,6 +22,7 @@ from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
 MEMORIES = "The memories"
 TOKENS = "Token by token"
 HEADS = "Heads in numbers"
+TYPED = "Your own text"
 HALF = 0.5
 EXAMPLE = Example(
     (

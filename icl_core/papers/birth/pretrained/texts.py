@@ -54,13 +54,11 @@ def record(
     ids: list[int] = []  # of all tokens that are said
     for name, text in recorded(tokens, generator, own).items():
         outcome = forward(model, text[None], keep=True)
-        rows, columns = np.tril_indices(len(text))
-        maps = np.stack([layer[0].numpy() for layer in outcome.attention])  # (layers, H, T, T)
         read = [_lens(model, stream[0], text) for stream in outcome.streams]
         losses, said, probabilities = (np.stack(parts) for parts in zip(*read, strict=True))
         ids += np.unique(said).tolist()
         arrays |= {
-            f"text/{name}/attention": np.rint(255 * maps[..., rows, columns]).astype(np.uint8),
+            f"text/{name}/attention": packed(outcome.attention),
             f"text/{name}/loss": losses.astype(np.float16),
             f"text/{name}/said": said,
             f"text/{name}/probability": probabilities.astype(np.float16),
@@ -70,6 +68,14 @@ def record(
     for name in [name for name in arrays if name.endswith("/said")]:
         arrays[name] = np.searchsorted(kept, arrays[name]).astype(np.int16)
     return arrays | {"names/said": names(tokens.decode(token) for token in kept)}
+
+
+def packed(attention: list[Float[Tensor, "1 H T T"]]) -> np.ndarray:
+    """Return the lower halves of a text's maps row by row in parts of 255, [layers, H,
+    T (T + 1) / 2]."""
+    rows, columns = np.tril_indices(attention[0].shape[-1])
+    layers = [maps[0].numpy()[:, rows, columns] for maps in attention]
+    return np.rint(255 * np.stack(layers)).astype(np.uint8)
 
 
 def _lens(

@@ -17,6 +17,7 @@ from icl_core.papers.birth.pretrained.load_run import (
     chance,
     half_losses,
     halves_by_layer,
+    head_id,
     head_shown,
     place_of,
     role_of,
@@ -68,15 +69,6 @@ def heads(run: Run, view: View) -> Panel:
     """Draw the score of every head, a row a layer."""
     values = scores(run, view.score)  # (layers, H)
     layers, count = values.shape
-    labels = [str(index + 1) for index in range(layers)]
-    figure = figures.small_map(
-        np.maximum(values, 0),  # below chance a head does something else
-        (labels, [str(index + 1) for index in range(count)]),
-        ("layer", "head"),
-        "score",
-        1.0,
-    )
-    figure = from_zero(figure, 1.0)
     wanted = LABELS[view.score]
     number = 0
     for layer in range(layers):
@@ -89,10 +81,39 @@ def heads(run: Run, view: View) -> Panel:
         "same token before, as far as that is beyond even attention (induction), or on the token "
         "before (previous token): the measures of the full transformer's heads, on random tokens "
         "that come twice, means over five draws. High is what the full transformer calls a role: "
-        "0.4 or more. In a random model all cells would be pale.",
-        figure,
-        data=pd.DataFrame(values, labels, [f"head {index + 1}" for index in range(count)]),
+        "0.4 or more. In a random model all cells would be pale. A click on a cell shows where "
+        "that head looks.",
+        map_of_heads(values),
+        data=table_of_heads(values),
     )
+
+
+def map_of_heads(values: np.ndarray) -> Figure:
+    """Return a map of the scores of all heads [layers, H], a row a layer."""
+    labels = [[str(index + 1) for index in range(size)] for size in values.shape]
+    # below chance a head does something else
+    figure = figures.small_map(
+        np.maximum(values, 0), (labels[0], labels[1]), ("layer", "head"), "score", 1.0
+    )
+    figure.update_yaxes(scaleanchor=None)  # 30 rows of 9 square cells would leave a gap
+    return from_zero(figure, 1.0)
+
+
+def table_of_heads(values: np.ndarray) -> pd.DataFrame:
+    """Return the scores of all heads [layers, H] as a table."""
+    layers, count = values.shape
+    rows = [str(index + 1) for index in range(layers)]
+    return pd.DataFrame(values, rows, [f"head {index + 1}" for index in range(count)])
+
+
+def show_head(run: Run, view: View, row: int, column: int) -> dict[str, str]:
+    """Return what a click on the map of heads sets: the head whose attention is shown."""
+    return {"shown": head_id(row, column)}
+
+
+def show_pair(run: Run, view: View, row: int, column: int) -> dict[str, str]:
+    """Return what a click on the map of pairs sets: the induction head's attention is shown."""
+    return {"shown": run.names("strongest")[columns_shown(run)[column]]}
 
 
 def one(run: Run, view: View) -> Panel:
@@ -106,8 +127,8 @@ def one(run: Run, view: View) -> Panel:
         "The attention of one head on the text shown; its first token is the model's start token. "
         "Each row shows where one token looks. An induction head has a stripe where the text "
         "repeats: it looks at what followed the same token before. A previous-token head has one "
-        "beside the diagonal. Many heads look at the start token where they find nothing. Choose "
-        "another head and text under “View”.",
+        "beside the diagonal. Many heads look at the start token where they find nothing. Click "
+        "on a cell of the map of heads to see another; “View” has other texts.",
         figures.small_attention(attention(run, view), tokens).update_layout(margin={"l": WORDS}),
     )
 
@@ -155,9 +176,7 @@ def pairs(run: Run, view: View) -> Panel:
     columns = run.names("strongest")
     first, second = run.names("best")
     best = float(recalls[rows.index(first), columns.index(second)])
-    shown = [*range(min(COLUMNS, len(columns)))]
-    if columns.index(second) not in shown:
-        shown[-1] = columns.index(second)
+    shown = columns_shown(run)
     figure = _pairs_map(recalls[:, shown], rows, [columns[index] for index in shown])
     return Panel(
         f"{first} and {second} recall {best / chance(run):.0f} times chance",
@@ -170,6 +189,15 @@ def pairs(run: Run, view: View) -> Panel:
         figure,
         data=pd.DataFrame(recalls, rows, columns),
     )
+
+
+def columns_shown(run: Run) -> list[int]:
+    """Return the indices of the induction heads in the map of pairs, that of the best pair among
+    them."""
+    columns = run.names("strongest")
+    shown = [*range(min(COLUMNS, len(columns)))]
+    best = columns.index(run.names("best")[1])
+    return shown if best in shown else [*shown[:-1], best]
 
 
 def _pairs_map(recalls: np.ndarray, rows: list[str], columns: list[str]) -> Figure:

@@ -1,0 +1,169 @@
+"""A text of the visitor's own, read by a planted model: what is shown of it against the same
+computed another way, grafts against what they must do, and one model in memory at a time."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from icl_core import registry
+from icl_core.contract.experiment import CannotDraw, Run
+from icl_core.contract.knobs import knobs_of
+from icl_core.papers.birth.pretrained import repeated, texts
+from icl_core.papers.birth.pretrained.draw import own_text
+from icl_core.papers.birth.pretrained.load_run import scores
+from icl_core.papers.birth.pretrained.planted import LetterTokens, planted
+from icl_core.papers.birth.pretrained.readers.model import forward
+from icl_core.papers.birth.pretrained.run import compute
+from icl_core.papers.birth.pretrained.settings import Config, View
+from icl_core.papers.birth.pretrained.typed.grafts import constructed_map, grafted, random_heads
+from icl_core.papers.birth.pretrained.typed.reading import losses_after, of_view, read_now
+from icl_core.papers.birth.pretrained.typed.resident import Busy, Resident
+from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
+from pages.ui.stage.one_number import chosen_fields
+from tests.recorder import Recorder
+
+TOKENS = LetterTokens()
+TEXT = "mXk7 bQzmXk7 bQz"  # eight different characters, twice
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    """The planted model, measured on few tokens."""
+    config = Config(length=16, sequences=2, asked=40, own=TEXT)
+    return Run(config, compute(config, Recorder()))
+
+
+def test_a_text_read_now_is_what_a_run_records_of_it(run):
+    reading = of_view(run, View(typed=TEXT))
+    assert reading.tokens == run.names("text/own")
+    np.testing.assert_allclose(reading.losses, run["text/own/loss"][-1], atol=1e-2)
+    np.testing.assert_array_equal(reading.packed, run["text/own/attention"])
+    for layer in range(4):
+        view = View(typed=TEXT, snapshot=layer)
+        np.testing.assert_allclose(
+            losses_after(run, view), run["text/own/loss"][layer], rtol=1e-2, atol=1e-2
+        )
+
+
+def test_scores_on_a_text_said_twice_are_those_of_repeated_tokens(run):
+    ids = torch.tensor([[TOKENS.start, *TOKENS.encode(TEXT)]])
+    maps = forward(planted(), ids, keep=True).attention
+    measures = dict(zip(repeated.MEASURES, repeated.head_scores(maps, ids), strict=True))
+    reading = of_view(run, View(typed=TEXT))
+    np.testing.assert_allclose(reading.scores("previous"), measures["previous"], atol=0.01)
+    beyond = (measures["followers"] - measures["even"]) / (1 - measures["even"])
+    np.testing.assert_allclose(reading.scores("followers"), beyond, atol=0.01)
+
+
+def test_without_a_text_the_recorded_sentence_is_shown_and_no_model_is_read(run, monkeypatch):
+    monkeypatch.setattr(own_text, "losses_after", losses_after)
+    monkeypatch.setattr(Resident, "borrow", lambda *_: pytest.fail("a model was read"))
+    for draw in (own_text.losses, own_text.heads, own_text.one, own_text.grafts):
+        assert "Your own text" not in draw(run, View()).caption
+    assert of_view(run, View()).tokens == run.names("text/sentence")
+    with pytest.raises(CannotDraw, match="a graft needs the weights"):
+        own_text.grafts(run, View(graft="zero"))
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [("a", "2 to 256 tokens, got 1"), ("é" * 1200, "2048 bytes, got 2400"), ("ab" * 129, "258")],
+)
+def test_texts_that_are_too_long_or_short_are_refused(run, text, match):
+    with pytest.raises(CannotDraw, match=match):
+        of_view(run, View(typed=text))
+
+
+def test_a_text_in_which_nothing_comes_twice_has_no_induction(run):
+    view = View(typed="abcdefg")
+    with pytest.raises(CannotDraw, match="no token comes twice"):
+        own_text.heads(run, view)
+    assert own_text.heads(run, replace(view, typed_score="previous")).figure is not None
+    table = own_text.grafts(run, replace(view, graft="mean")).table
+    assert table is not None and table["said again"].isna().all()
+
+
+def test_where_constructed_heads_look():
+    ids = torch.tensor([0, 3, 5, 3, 5, 3])
+    back = constructed_map(ids, PREVIOUS)
+    assert back.argmax(1).tolist() == [0, 0, 1, 2, 3, 4] and back.max(1).values.eq(1).all()
+    copies = constructed_map(ids, INDUCTION)
+    assert copies[:3].argmax(1).tolist() == [0, 0, 0]  # nothing has come before
+    assert copies[3].tolist() == [0, 0, 1, 0, 0, 0]
+    assert copies[4].tolist() == [0, 0, 0, 1, 0, 0]
+    assert copies[5].tolist() == [0, 0, 0.5, 0, 0.5, 0]
+
+
+def test_the_construction_does_what_planted_heads_do_and_zero_does_not(run):
+    again = slice(9, None)
+    whole = of_view(run, View(typed=TEXT)).losses[again].mean()
+    view = View(typed=TEXT, grafted="pair")
+    constructed = grafted(run, replace(view, graft="constructed"))
+    assert abs(constructed.losses[again].mean() - whole) < 0.2
+    zero = grafted(run, replace(view, graft="zero"))
+    assert zero.losses[again].mean() > whole + 2 > zero.random[again].mean() + 1
+
+
+def test_random_heads_are_none_of_those_that_are_measured(run):
+    heads = run.names("strongest")[:2]
+    others = random_heads(run, heads)
+    assert len(others) == 2 and others == random_heads(run, heads)
+    assert not {*others} & {*run.names("strongest"), *run.names("previous")}
+
+
+def test_one_model_is_in_memory_for_one_visitor_and_is_freed():
+    opened = []
+
+    def open_model(key):
+        opened.append(key)
+        return planted(), TOKENS
+
+    resident = Resident(open_model, idle=600, patience=0)
+    with (
+        resident.borrow("a"),
+        pytest.raises(Busy, match="another visitor"),
+        resident.borrow("a"),
+    ):
+        pass
+    with resident.borrow("a"):
+        pass
+    resident.free_if_idle()
+    assert opened == ["a"] and resident.key == "a"
+    with resident.borrow("b"):
+        pass
+    assert opened == ["a", "b"] and resident.key == "b"
+    resident = Resident(open_model, idle=0, patience=0)
+    with resident.borrow("a"):
+        pass
+    resident.free_if_idle()
+    assert resident.key == ""
+
+
+def test_a_click_on_a_map_of_heads_shows_the_head(run):
+    experiment = registry.experiment("birth.pretrained")
+    drawings = {each.name: each for each in experiment.drawings}
+    heads = drawings["heads"]
+    assert chosen_fields(heads, run, View(), "heads:3:2") == {"shown": "3.2"}
+    assert chosen_fields(drawings["own_heads"], run, View(), "own_heads:1:4") == {
+        "typed_head": "1.4"
+    }
+    assert chosen_fields(drawings["pairs"], run, View(), "pairs:1:1") == {
+        "shown": run.names("strongest")[0]
+    }
+    for cell in ("heads", "heads:1", "heads:0:1", "heads:x:1", "heads:1:2:3", "pairs:1:99"):
+        drawing = drawings[cell.partition(":")[0]]
+        assert chosen_fields(drawing, run, View(), cell) == {}
+    for drawing in experiment.drawings:
+        if drawing.clicked:
+            fields = drawing.clicked(run, View(), 0, 0)
+            assert fields.keys() <= knobs_of(View).keys()
+
+
+def test_a_text_is_read_once_for_all_drawings(run):
+    read_now.cache_clear()
+    for draw in (own_text.losses, own_text.heads, own_text.one):
+        draw(run, View(typed=TEXT))
+    assert read_now.cache_info().misses == 1
+    assert scores(run, "previous").shape == (3, 4) and texts.MOST == 256
