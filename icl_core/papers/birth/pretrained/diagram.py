@@ -1,7 +1,9 @@
 """A language model as a diagram: the two heads and what they leave in the stream."""
 
+from dataclasses import replace
+
 from icl_core.contract.diagram import Arrow, Box, Diagram
-from icl_core.papers.birth.pretrained.settings import MODELS, SIZES, Config
+from icl_core.papers.birth.pretrained.settings import MODELS, SERIES, SIZES, Config
 
 LOW = 270.0  # the height of the residual stream
 HIGH = 110.0  # that of what reads from it and writes to it
@@ -12,6 +14,9 @@ SAY = (
     "its own token among these notes and reads out what stands there. Every part reads the stream "
     "under a norm; none of the weights is trained here."
 )
+
+SAY_SERIES = "Along the bottom runs the residual stream of the model at every checkpoint. "
+OPENS_SERIES = {"losses": "series_losses", "pairs": "series_heads", "one": "series_heads"}
 
 
 def pretrained_diagram(config: Config) -> Diagram:
@@ -39,4 +44,7 @@ def pretrained_diagram(config: Config) -> Diagram:
         ]
         last = total.name
     said = SAY.format(MODELS[config.model], layers, heads)
+    if config.model == SERIES:
+        said = SAY_SERIES + SAY.partition(". ")[2].partition(". ")[2]
+        boxes = tuple(replace(box, opens=OPENS_SERIES.get(box.opens, "")) for box in boxes)
     return Diagram(said, boxes, (*arrows, Arrow(last, "W_U")))

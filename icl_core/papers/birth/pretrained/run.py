@@ -11,8 +11,9 @@ from icl_core.papers.birth.pretrained.readers.model import Pass, Reader, forward
 from icl_core.papers.birth.pretrained.readers.tokens import Tokens
 from icl_core.papers.birth.pretrained.recall import Head
 from icl_core.papers.birth.pretrained.repeated import CHOOSING, DRAWS, generator_of
-from icl_core.papers.birth.pretrained.settings import Config
-from icl_core.papers.birth.pretrained.sources import open_model
+from icl_core.papers.birth.pretrained.series.measure import compute_series
+from icl_core.papers.birth.pretrained.settings import SERIES, Config
+from icl_core.papers.birth.pretrained.sources import open_model, path_of
 from icl_core.papers.birth.shared import probes
 
 # heads of either kind among which pairs are asked for
@@ -43,8 +44,10 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     text/…                          see `texts.record`
 
     and `snapshot/step`, the layers. Heads are chosen on a draw of their own: `names/strongest`,
-    `names/previous` and `names/best`.
+    `names/previous` and `names/best`. Of a series of checkpoints see `compute_series`.
     """
+    if config.model == SERIES:
+        return compute_series(config, path_of(SERIES), progress)
     progress.enter("reading the model")
     model, tokens = open_model(config.model)
     progress.enter("choosing heads")

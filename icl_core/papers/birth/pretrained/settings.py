@@ -8,12 +8,14 @@ ASKED = "what is asked"
 REPEATS = "repetition"
 SMOLLM2 = "smollm2"
 PLANTED = "planted"
+SERIES = "series"
 MODELS = {
     SMOLLM2: "SmolLM2-135M-Instruct, 4 bits",
     "gpt2": "GPT-2, 124M",
     "pythia-70m": "Pythia-70M",
     "pythia-160m": "Pythia-160M",
     PLANTED: "a planted head, 12 heads",
+    SERIES: "a series of checkpoints",
 }
 # millions of parameters, and numbers of tokens, of layers and of heads per layer
 SIZES = {
@@ -22,6 +24,7 @@ SIZES = {
     "pythia-70m": (71, 50_304, 6, 8),
     "pythia-160m": (163, 50_304, 12, 12),
     PLANTED: (1, 63, 3, 4),
+    SERIES: (163, 50_304, 12, 12),  # at most, as for Pythia-160M
 }
 TEXTS = {
     "random": "random tokens, twice",

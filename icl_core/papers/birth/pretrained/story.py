@@ -23,6 +23,7 @@ MEMORIES = "The memories"
 TOKENS = "Token by token"
 HEADS = "Heads in numbers"
 TYPED = "Your own text"
+FILES = "The files"
 HALF = 0.5
 EXAMPLE = Example(
     (

@@ -1,0 +1,146 @@
+"""A series of checkpoints: a planted model whose weights grow from random ones, its heads over
+the steps, and files that are not what their names say."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from icl_core import registry
+from icl_core.contract.experiment import STAGE, Run
+from icl_core.papers.birth.pretrained import repeated
+from icl_core.papers.birth.pretrained.draw import over_steps
+from icl_core.papers.birth.pretrained.planted import CHARACTERS, LetterTokens, planted
+from icl_core.papers.birth.pretrained.readers import safetensors_folder
+from icl_core.papers.birth.pretrained.readers.checks import BadModel
+from icl_core.papers.birth.pretrained.readers.model import forward
+from icl_core.papers.birth.pretrained.run import compute
+from icl_core.papers.birth.pretrained.series import checkpoints
+from icl_core.papers.birth.pretrained.settings import Config, View
+from tests.recorder import Recorder
+
+SETTINGS = {
+    "model_type": "gpt2", "n_embd": 256, "n_layer": 3, "n_head": 4, "n_positions": 512,
+    "n_inner": 64, "vocab_size": len(CHARACTERS), "tie_word_embeddings": False,
+}  # fmt: skip
+SHARES = {"step0": 0.0, "step20": 0.5, "step100": 0.85, "checkpoint-1000": 1.0}
+CONFIG = Config(model="series", length=16, sequences=1)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The folder that ICL_MODELS names, with a series whose weights grow to a planted model's."""
+    monkeypatch.setenv("ICL_MODELS", str(tmp_path))
+    monkeypatch.setattr(safetensors_folder, "JsonTokens", lambda *_: LetterTokens())
+    last = planted("gpt2").weights
+    generator = torch.Generator().manual_seed(1)
+    first = {
+        name: 0.02 * torch.randn(each.shape, generator=generator) for name, each in last.items()
+    }
+    for name, share in SHARES.items():
+        path = tmp_path / "series" / name
+        path.mkdir(parents=True)
+        (path / "config.json").write_text(json.dumps(SETTINGS))
+        save_file(
+            {key: torch.lerp(first[key], last[key], share) for key in last},
+            path / "model.safetensors",
+        )
+    return tmp_path / "series"
+
+
+def measured() -> Run:
+    return Run(CONFIG, compute(CONFIG, Recorder()))
+
+
+def test_heads_appear_on_the_clock_of_the_steps(folder):
+    run = measured()
+    assert run.snapshot_steps == [0, 20, 100, 1000]
+    previous = over_steps.scores(run, "previous")[:, 0, 1]
+    induction = over_steps.scores(run, "followers")[:, 2, 2]
+    assert previous[0] < 0.3 and induction[0] < 0.1
+    # the last checkpoint is the planted model, measured on the same draws
+    inputs = repeated.sequences(LetterTokens(), 1, 16, repeated.generator_of(0, 0, 0))
+    maps = forward(planted("gpt2"), inputs, keep=True).attention
+    expected = repeated.head_scores(maps, inputs)
+    np.testing.assert_allclose(run["series/scores"][-1, 0], expected, atol=1e-5)
+    assert previous[-1] > 0.8 and induction[-1] > 0.8
+    steps = over_steps.milestones(run)
+    assert 0 < steps["previous token"] <= steps["induction"] <= 1000
+    first, second = run["series/halves"].mean(1).T
+    assert abs(first[0] - second[0]) < 0.5 and second[-1] < 1 < first[-1]
+    assert run.names("remarks") == [""] * 4
+    assert (
+        registry.experiment("birth.pretrained")
+        .headline(run, View(snapshot=0))
+        .startswith("After 0 steps")
+    )
+
+
+def test_the_last_checkpoint_is_the_model_that_was_saved(folder):
+    model, tokens = safetensors_folder.read(folder / "checkpoint-1000")
+    ids = torch.tensor([[tokens.start, *tokens.encode("abcabc")]])
+    difference = forward(model, ids).logits - forward(planted("gpt2"), ids).logits
+    assert difference.abs().max() < 1e-5
+
+
+def test_every_drawing_of_a_series_applies_and_draws(folder):
+    run = measured()
+    experiment = registry.experiment("birth.pretrained")
+    drawings = [each for each in experiment.drawings if each.applies(CONFIG)]
+    assert 2 <= sum(each.place == STAGE for each in drawings) <= 6
+    for each in drawings:
+        panel = each.panel(run, View(snapshot=1))
+        assert panel.figure is not None or panel.table is not None
+    assert experiment.diagram is not None
+    opened = {box.opens for box in experiment.diagram(CONFIG).boxes} - {""}
+    assert opened <= {each.name for each in drawings}
+
+
+def test_equal_files_and_steps_that_lie_are_named(folder):
+    shutil.copytree(folder / "step20", folder / "step60")  # as in issue 205
+    early = load_file(folder / "step100" / "model.safetensors")
+    last = load_file(folder / "checkpoint-1000" / "model.safetensors")
+    early["wte.weight"] = last["wte.weight"]  # as in issue 206
+    save_file(early, folder / "step100" / "model.safetensors")
+    (folder / "step0" / "trainer_state.json").write_text(json.dumps({"global_step": 7}))
+    run = measured()
+    remarks = dict(zip(run.snapshot_steps, run.names("remarks"), strict=True))
+    assert remarks[20] == "the same file as step 60" and remarks[60] == "the same file as step 20"
+    assert remarks[100].startswith("1 of ") and remarks[100].endswith("tensors as at step 1000")
+    assert remarks[0] == "it states step 7"
+    panel = over_steps.files(run, View())
+    assert panel.title == "5 of 5 checkpoints are not what their names say"
+
+
+def test_tensors_that_never_change_are_no_remark():
+    frozen = {"frozen": "f"}
+    tensors = [frozen | {"moving": str(index)} for index in range(3)]
+    assert checkpoints.remarks([0, 1, 2], list("abc"), tensors, [None] * 3) == ["", "", ""]
+    constant = checkpoints.tensor_digests({"bias": torch.zeros(4), "gain": torch.ones(4)})
+    assert constant == {}
+
+
+@pytest.mark.parametrize(
+    ("names", "match"),
+    [
+        (["step1"], "2 to 40 folders .* got 1"),
+        (["model", "notes"], "2 to 40 folders .* got 0"),
+        (["step1", "checkpoint-1"], "must be that of one checkpoint"),
+        ([f"step{step}" for step in range(41)], "got 41"),
+    ],
+)
+def test_folders_that_hold_no_series_are_refused(tmp_path, names, match):
+    for name in names:
+        (tmp_path / name).mkdir()
+    with pytest.raises(BadModel, match=match):
+        checkpoints.listed(tmp_path)
+
+
+def test_a_checkpoint_of_another_model_is_refused(folder):
+    path = folder / "step20"
+    (path / "config.json").write_text(json.dumps(SETTINGS | {"n_head": 2}))
+    with pytest.raises(BadModel, match="must be of one model, got step20"):
+        measured()
