@@ -66,10 +66,8 @@ def appear(run: Run, view: View) -> Panel:
         at=run.step(view),
         height=figures.SEAT,
     )
-    when = milestones(run)
-    parts = [f"{kind} at step {step:,.0f}" for kind, step in when.items()]
     return Panel(
-        f"A head appears: {', '.join(parts)}" if parts else "No head of either kind appears",
+        _when(milestones(run)),
         "The largest score of any head in each checkpoint, as the map of heads has them: attention "
         "on the token before, and on what followed the same token before. The second kind needs "
         "the first: it should not appear earlier. If training only made all heads a little "
@@ -77,6 +75,17 @@ def appear(run: Run, view: View) -> Panel:
         figures.seated(figure),
         data=pd.DataFrame({"step": steps} | {KINDS[name]: line for name, line in best.items()}),
     )
+
+
+def _when(steps: dict[str, float]) -> str:
+    """Return when heads appear, in words."""
+    if not steps:
+        return "No head of either kind appears"
+    if len(steps) == 1:
+        kind, step = next(iter(steps.items()))
+        return f"Only one kind of head appears, at step {step:,.0f}: {kind}"
+    previous, induction = (steps[kind] for kind in KINDS.values())
+    return f"Heads appear at steps {previous:,.0f} and {induction:,.0f}"
 
 
 def heads(run: Run, view: View) -> Panel:
