@@ -10,17 +10,23 @@ import torch
 from icl_core import registry
 from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.contract.knobs import knobs_of
-from icl_core.papers.birth.pretrained import repeated, texts
+from icl_core.papers.birth.pretrained import repeated, sources, texts
 from icl_core.papers.birth.pretrained.draw import own_text
-from icl_core.papers.birth.pretrained.load_run import scores
+from icl_core.papers.birth.pretrained.load_run import half_losses, scores
 from icl_core.papers.birth.pretrained.planted import LetterTokens, planted
-from icl_core.papers.birth.pretrained.readers.model import forward
+from icl_core.papers.birth.pretrained.readers.model import Change, forward
 from icl_core.papers.birth.pretrained.run import compute
-from icl_core.papers.birth.pretrained.settings import Config, View
-from icl_core.papers.birth.pretrained.typed.grafts import constructed_map, grafted, random_heads
+from icl_core.papers.birth.pretrained.settings import SMOLLM2, Config, View
+from icl_core.papers.birth.pretrained.typed.grafts import (
+    constructed_map,
+    grafted,
+    looking,
+    random_heads,
+)
 from icl_core.papers.birth.pretrained.typed.reading import losses_after, of_view, read_now
 from icl_core.papers.birth.pretrained.typed.resident import Busy, Resident
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
+from icl_core.runs import store
 from pages.ui.stage.one_number import chosen_fields
 from tests.recorder import Recorder
 
@@ -167,3 +173,34 @@ def test_a_text_is_read_once_for_all_drawings(run):
         draw(run, View(typed=TEXT))
     assert read_now.cache_info().misses == 1
     assert scores(run, "previous").shape == (3, 4) and texts.MOST == 256
+
+
+@pytest.mark.long
+def test_the_construction_in_the_heads_of_a_real_model():
+    """What the README says of it, on the draws of the shipped run: with the paper's attention in
+    the place of the twelve strongest heads the second half costs less than with their own."""
+    if sources._path(SMOLLM2) is None:
+        pytest.skip("the weights of SmolLM2 are not here")
+    pytest.importorskip("gguf")
+    header = next(
+        each
+        for each in store.default().headers()
+        if each.experiment == "birth.pretrained" and each.config["model"] == SMOLLM2
+    )
+    run = store.default().load(header)
+    heads = {}
+    for name in run.names("strongest")[:12]:
+        layer, number = name.split(".")
+        heads[int(layer), int(number)] = INDUCTION
+    model, tokens = sources.open_model(SMOLLM2)
+    constructed = []
+    for draw in range(repeated.DRAWS):
+        generator = repeated.generator_of(0, draw, 0)
+        inputs = repeated.sequences(tokens, 4, 32, generator)
+        outcome = forward(model, inputs, keep=True)
+        change = Change(attention=looking(heads, inputs[0]))  # all sequences repeat alike
+        logits = repeated.changed_logits(model, outcome, list(heads), change)
+        constructed.append(repeated.losses(logits, inputs).second)
+    _, second = half_losses(run)
+    assert np.mean(constructed) == pytest.approx(1.7, abs=0.05)
+    assert second.mean() == pytest.approx(3.76, abs=0.05)

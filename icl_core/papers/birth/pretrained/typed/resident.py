@@ -13,7 +13,7 @@ from icl_core.papers.birth.pretrained.readers.tokens import Tokens
 from icl_core.papers.birth.pretrained.sources import open_model
 
 IDLE = 600.0  # seconds without a text, after which the model is freed
-PATIENCE = 5.0  # seconds for which a visitor waits for the text of another
+PATIENCE = 10.0  # seconds for which a visitor waits for another: to open a model takes most of them
 
 
 class Busy(BadSetting):
@@ -48,7 +48,7 @@ class Resident:
         """Give the model of a config's key, for one visitor at a time; another model is freed
         first. Raises `Busy` while another visitor has it, and `BadModel` if it cannot be opened."""
         if not self._lock.acquire(timeout=self._patience):
-            raise Busy("the model is reading the text of another visitor: try again in a moment")
+            raise Busy("another visitor opens the model or has a text read: try again in a moment")
         try:
             if self._timer is not None:
                 self._timer.cancel()
