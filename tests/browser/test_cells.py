@@ -169,3 +169,20 @@ def test_cells_are_kept_side_by_side_and_in_the_link(server: str, window: Window
     expect(other.locator(".st-key-kept-1 h3")).to_have_count(0)
     bad = go(window(), f"{server}/birth?drawer=Numbers&kept=w_k2:2:3,w_k2:0:1")
     expect(bad.get_by_text("kept must be a row from 1 to")).to_be_visible()
+
+
+def test_a_click_on_the_map_of_a_language_model_shows_the_head(server: str, window: Window) -> None:
+    link = f"{server}/birth?experiment=pretrained&preset=planted&drawer=Your+own+text"
+    tab = go(window(), link)
+    tab.mouse.click(*place(tab, "heads", 0, 1))
+    title = tab.locator(".st-key-seat-one h3")
+    expect(title).to_have_text("Head 1.2 finds the previous token")
+    assert parse_qs(urlsplit(tab.url).query)["shown"] == ["1.2"]
+    assert asked(tab) == ""  # no number is explained there
+    expect(tab.locator(".st-key-drawer .st-key-panel-half-own_one h3")).to_contain_text("Head 3.3")
+    chart = tab.locator(".st-key-panel-half-own_heads .nsewdrag").first
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    assert box is not None
+    chart.click(position={"x": box["width"] / 8, "y": box["height"] / 6})  # 1.1 of 3 by 4
+    expect(tab.locator(".st-key-drawer .st-key-panel-half-own_one h3")).to_contain_text("Head 1.1")

@@ -54,7 +54,7 @@ SINGLE = (
     Drawing("losses", stage.losses, READ),
     Drawing("lens", lens.curve, READ),
     Drawing("one", stage.one, (*READ, "shown"), moving=False),
-    Drawing("heads", stage.heads, ("score",), moving=False, clicked=stage.show_head),
+    Drawing("heads", stage.heads, ("score", "shown"), moving=False, clicked=stage.show_head),
     Drawing("without", stage.without, (), moving=False),
     Drawing("pairs", stage.pairs, (), moving=False, clicked=stage.show_pair),
     Drawing("own_losses", own_text.losses, (*OWN, *GRAFT), TYPED),
@@ -62,7 +62,7 @@ SINGLE = (
     Drawing(
         "own_heads",
         own_text.heads,
-        (*OWN, "typed_score"),
+        (*OWN, "typed_score", "typed_head"),
         TYPED,
         moving=False,
         clicked=own_text.show_head,

@@ -87,8 +87,8 @@ def heads(run: Run, view: View) -> Panel:
         "the same token earlier in this text, as far as that is beyond even attention (induction), "
         "or on the token before (previous token). High is 0.4 or more. In few tokens a head may "
         "score high by accident; the map on the stage is measured on random tokens. A click on a "
-        "cell shows where that head looks.",
-        map_of_heads(values).update_layout(height=420),
+        "cell shows where that head looks; it is then outlined.",
+        map_of_heads(values, place_of(run, _head(run, view))).update_layout(height=420),
         data=table_of_heads(values),
     )
 
@@ -98,10 +98,15 @@ def show_head(run: Run, view: View, row: int, column: int) -> dict[str, str]:
     return {"typed_head": head_id(row, column)}
 
 
+def _head(run: Run, view: View) -> str:
+    """Return the id of the head whose attention is shown."""
+    return view.typed_head or run.names("strongest")[0]
+
+
 def one(run: Run, view: View) -> Panel:
     """Draw where one head looks on the text."""
     reading = of_view(run, view)
-    name = view.typed_head or run.names("strongest")[0]
+    name = _head(run, view)
     attention = reading.attention(*place_of(run, name))[:SHOWN, :SHOWN]
     again = float(attention[:, 0].mean())
     return Panel(

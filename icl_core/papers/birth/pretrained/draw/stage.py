@@ -8,7 +8,8 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
 from icl_core.figures import Curve
-from icl_core.figures.map_grid import NONE_TO_ALL
+from icl_core.figures.map_grid import NONE_TO_ALL, Subplot
+from icl_core.figures.outlines import outlines
 from icl_core.figures.style import colourscale
 from icl_core.papers.birth.pretrained.load_run import (
     DOES,
@@ -29,6 +30,7 @@ from icl_core.papers.birth.pretrained.settings import SCORES, TEXTS, View
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
 
 COLUMNS = 12  # induction heads in the map of pairs: all would leave its rows no room
+CELL = 14  # pixels of a cell in the map of heads
 IDS = 62  # pixels left of a map for ids of heads
 WORDS = 84  # and for tokens
 LABELS = {"previous": PREVIOUS, "followers": INDUCTION}
@@ -82,19 +84,22 @@ def heads(run: Run, view: View) -> Panel:
         "before (previous token): the measures of the full transformer's heads, on random tokens "
         "that come twice, means over five draws. High is what the full transformer calls a role: "
         "0.4 or more. In a random model all cells would be pale. A click on a cell shows where "
-        "that head looks.",
-        map_of_heads(values),
+        "that head looks; it is then outlined.",
+        map_of_heads(values, place_of(run, head_shown(run, view))),
         data=table_of_heads(values),
     )
 
 
-def map_of_heads(values: np.ndarray) -> Figure:
-    """Return a map of the scores of all heads [layers, H], a row a layer."""
+def map_of_heads(values: np.ndarray, shown: tuple[int, int] | None = None) -> Figure:
+    """Return a map of the scores of all heads [layers, H], a row a layer. The head `shown`, its
+    layer and number counted from 0, is outlined."""
     labels = [[str(index + 1) for index in range(size)] for size in values.shape]
     # below chance a head does something else
     figure = figures.small_map(
         np.maximum(values, 0), (labels[0], labels[1]), ("layer", "head"), "score", 1.0
     )
+    if shown is not None:
+        figure.add_shapes(outlines([(*shown, "correct output")], CELL, Subplot()))
     figure.update_yaxes(scaleanchor=None)  # 30 rows of 9 square cells would leave a gap
     return from_zero(figure, 1.0)
 
