@@ -221,7 +221,7 @@ def _prepare_server() -> None:
 
     The time and the last digit of what a view computes must not depend on the number of cores.
     """
-    device.precision()  # refused here and now, if it is none
+    device.wanted_precision()  # refused here and now, if it is none
     device.keep_imports()
     late_imports.once_imported("torch", device.set_threads)
     late_imports.once_imported("torch", device.keep_imports)
