@@ -31,7 +31,7 @@ from pages.ui.story import glossary, lesson
 RUN_BYTES = 128 * 2**20  # of the tensors of the runs kept for all visitors
 _ORIGINS = {
     "shipped": "Shipped with the app",
-    "atlas": "Shipped with the app, with few snapshots",
+    "atlas": "Shipped with the app, as part of its atlas",
 }
 
 
