@@ -18,6 +18,7 @@ from icl_core.command.printing import print_json
 from icl_core.contract.experiment import CannotDraw, Panel
 from icl_core.contract.suggestion import did_you_mean
 from icl_core.jobs import queue
+from icl_core.machine import device
 from icl_core.runs import store
 
 FAST = ["--set", "steps=20", "d=3"]
@@ -344,6 +345,7 @@ def test_no_control_characters_and_no_bar_where_it_is_piped(capfd):
 
 def test_of_a_stored_run_it_is_said_with_which_precision_it_was_made(capsys, monkeypatch):
     assert main(["run", TOY, *FAST]) == 0 and capsys.readouterr().err == ""
-    monkeypatch.setenv("ICL_PRECISION", "highest")
+    made = device.precision()
+    monkeypatch.setenv("ICL_PRECISION", "high")
     assert main(["run", TOY, *FAST]) == 0
-    assert "made at precision medium" in capsys.readouterr().err
+    assert f"made at precision {made}" in capsys.readouterr().err

@@ -41,6 +41,21 @@ def test_the_environments_gpu_is_the_only_one(three_gpus, monkeypatch):
     assert device.current_device() == torch.device("cuda:1") and device.workers() == 1
 
 
+@pytest.mark.parametrize("rows", [16, 64, 256])
+def test_products_are_exact_on_a_cpu_unless_asked_otherwise(monkeypatch, rows):
+    """Where the processor has bfloat16 tiles "medium" is not."""
+    monkeypatch.delenv("ICL_PRECISION", raising=False)
+    monkeypatch.setenv("ICL_DEVICE", "cpu")
+    generator = torch.Generator().manual_seed(1)
+    one, other = torch.randn(2, rows, rows, generator=generator)
+    expected = one.double() @ other.double()
+    torch.set_float32_matmul_precision(device.precision())
+    error = ((one @ other).double() - expected).abs().max() / expected.abs().max()
+    assert error < 1e-5
+    monkeypatch.setenv("ICL_PRECISION", "medium")
+    assert device.precision() == "medium"
+
+
 def test_products_are_exact_on_a_gpu_unless_asked_otherwise(three_gpus, monkeypatch):
     assert device.precision() == "highest"
     monkeypatch.setenv("ICL_PRECISION", "high")

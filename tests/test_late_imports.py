@@ -47,15 +47,11 @@ def test_what_is_named_imports_nothing() -> None:
 
 def test_each_use_imports_the_library() -> None:
     uses = (
-        "torch.Generator().manual_seed(1)",
         "Tensor.backward",
-        "torch.float32",
         "torch.__version__",
         "class Own(Tensor): pass\n        assert issubclass(Own, torch.Tensor)",
         "import torch.utils.data",
-        "import torch.nn as nn; nn.Linear",
         "from torch import float32",
-        "from torch.autograd import grad",
         "with torch.no_grad(): pass",
         "import torch.nn.functional as F; F.relu(torch.zeros(1))",
     )

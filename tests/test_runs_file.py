@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+import json
 import os
 import stat
 import subprocess
@@ -31,22 +32,21 @@ def test_equal_runs_give_equal_bytes_and_the_digest_ignores_time():
     assert digest({"a": rows}, RECORD) != digest({"a": columns}, RECORD)
 
 
-def test_another_process_writes_the_same_bytes():
+def test_another_process_writes_the_same_bytes(tmp_path):
+    np.savez(tmp_path / "tensors.npz", **TENSORS)
     code = (
-        "import hashlib; from test_runs_file import RECORD, TENSORS, pack\n"
-        "print(hashlib.sha256(pack(TENSORS, RECORD)).hexdigest())"
+        "import hashlib, json, sys, numpy as np; from icl_core.runs.file import pack\n"
+        "packed = pack(dict(np.load(sys.argv[1])), json.loads(sys.argv[2]))\n"
+        "print(hashlib.sha256(packed).hexdigest())"
     )
-    path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
-    said = {
-        subprocess.run(
-            [sys.executable, "-c", code],
-            env={**os.environ, "PYTHONPATH": path},
-            check=True,
-            capture_output=True,
-        ).stdout.decode()
-        for _ in range(2)
-    }
-    assert said == {hashlib.sha256(pack(TENSORS, RECORD)).hexdigest() + "\n"}
+    printed = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "tensors.npz"), json.dumps(RECORD)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONHASHSEED": "1"},
+        check=True,
+        capture_output=True,
+    ).stdout.decode()
+    assert printed == hashlib.sha256(pack(TENSORS, RECORD)).hexdigest() + "\n"
 
 
 def test_what_is_not_contiguous_is_written_as_it_is(tmp_path):

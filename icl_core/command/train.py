@@ -49,14 +49,16 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _other_circumstances(header: "Header") -> list[str]:
-    """Return a sentence if a stored run was made with another precision, or on another device, than
-    a new one would be."""
-    made = header.info.get("precision", ""), header.info.get("device", "")
-    if not all(made) or made == (device.precision(), device.describe()):
+    """Return a sentence if a stored run was made with another precision than is asked for, or on
+    another device than a new one would be."""
+    precision = header.info.get("precision", "")
+    made_on = header.info.get("device", "")
+    wanted = device.wanted_precision() or precision
+    if not precision or not made_on or (precision, made_on) == (wanted, device.describe()):
         return []
     return [
-        f"This run was made at precision {made[0]} on {made[1]}; ICL_PRECISION and ICL_DEVICE hold "
-        "for new runs."
+        f"This run was made at precision {precision} on {made_on}; ICL_PRECISION and ICL_DEVICE "
+        "hold for new runs."
     ]
 
 

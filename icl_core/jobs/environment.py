@@ -28,7 +28,7 @@ def check() -> None:
     """Raise `BadSetting` if this process names a device or a precision that there is not: the
     requester is told, and not their worker."""
     device.is_gpu()
-    device.precision()
+    device.wanted_precision()
 
 
 def of_request(value: Any) -> Environment:

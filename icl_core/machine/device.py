@@ -16,11 +16,13 @@ import torch
 from icl_core.contract.knobs import BadSetting, TooLarge
 from icl_core.machine import containers, late_imports, malloc
 
-# "medium", the default on a CPU, lets torch compute a float32 product in two bfloat16 parts where
-# that is faster. On CPUs without bfloat16 tiles the error stays that of float32
-# (`python -m tests.bench birth --all` prints it). On CUDA "medium" and "high" mean TF32, with 10
-# bits of precision, which changes results; "highest" is the default there.
+# "medium" lets torch compute a float32 product of parts in bfloat16 where the processor has such
+# products. Some keep the error of float32, and are faster; with bfloat16 tiles, as of Intel's AMX,
+# the error is 2e-3, and products of 32 to 64 rows take four times as long. On CUDA "medium" and
+# "high" mean TF32, with 10 bits of precision.
 PRECISIONS = ("medium", "high", "highest")
+ROWS = 64  # of the product that shows what "medium" is here
+INEXACT = 1e-5  # a relative error beyond float32's, which is below 1e-6 for this product
 
 SMALL_RUN = 100 * 2**20  # bytes of memory of a run of classroom size
 
@@ -151,14 +153,34 @@ def _cores() -> int:
     return cores
 
 
-def precision() -> str:
-    """Return the precision of float32 products: that of `ICL_PRECISION`, else the device's default.
-    Raises `BadSetting` if `ICL_PRECISION` is none of PRECISIONS."""
-    default = "highest" if is_gpu() else "medium"
-    name = os.environ.get("ICL_PRECISION") or default
-    if name not in PRECISIONS:
+def wanted_precision() -> str:
+    """Return the precision that `ICL_PRECISION` asks for, "" if it asks for none. Imports no torch.
+    Raises `BadSetting` if it is none of PRECISIONS."""
+    name = os.environ.get("ICL_PRECISION", "")
+    if name and name not in PRECISIONS:
         raise BadSetting(f"ICL_PRECISION must be one of {', '.join(PRECISIONS)}, got {name!r:.80}")
     return name
+
+
+def precision() -> str:
+    """Return the precision of float32 products: that of `ICL_PRECISION`, else "medium" on a CPU
+    where it is as exact as "highest", and "highest" elsewhere. Imports torch unless it is asked
+    for. Raises `BadSetting` as `wanted_precision` does."""
+    return wanted_precision() or ("highest" if is_gpu() or not _medium_is_exact() else "medium")
+
+
+@cache
+def _medium_is_exact() -> bool:
+    """Return whether products at "medium" have the error of float32 on this processor."""
+    generator = torch.Generator().manual_seed(0)
+    factors = torch.randn(2, ROWS, ROWS, generator=generator)
+    expected = factors[0].double() @ factors[1].double()
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("medium")
+    product = factors[0] @ factors[1]
+    torch.set_float32_matmul_precision(before)
+    error = (product.double() - expected).abs().max() / expected.abs().max()
+    return float(error) < INEXACT
 
 
 def set_threads(threads: int = 1) -> None:

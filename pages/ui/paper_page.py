@@ -31,7 +31,7 @@ from pages.ui.story import glossary, lesson
 RUN_BYTES = 128 * 2**20  # of the tensors of the runs kept for all visitors
 _ORIGINS = {
     "shipped": "Shipped with the app",
-    "atlas": "Shipped with the app, with few snapshots",
+    "atlas": "Shipped with the app, as part of its atlas",
 }
 
 
@@ -221,7 +221,7 @@ def _prepare_server() -> None:
 
     The time and the last digit of what a view computes must not depend on the number of cores.
     """
-    device.precision()  # refused here and now, if it is none
+    device.wanted_precision()  # refused here and now, if it is none
     device.keep_imports()
     late_imports.once_imported("torch", device.set_threads)
     late_imports.once_imported("torch", device.keep_imports)

@@ -81,8 +81,8 @@ def says(tab: Page, text: str) -> None:
 def test_a_tour_leads_through_the_beats_of_a_paper_by_one_key(
     server: str, window: Window, paper: str
 ) -> None:
-    """Of the last paper through all, of the others from the last but one experiment on: that what
-    their beats speak of is there, a test of the scripts says. On a phone, where the story's line
+    """From the last but one experiment on: that what the beats of all speak of is there, a test of
+    the scripts says. On a phone, where the story's line
     sticks to the window's top, it covers no panel that it speaks of."""
     found = registry.papers()[paper]
     names = found.tour or tuple(found.experiments)
@@ -91,9 +91,8 @@ def test_a_tour_leads_through_the_beats_of_a_paper_by_one_key(
         for name in names
         for beat in registry.experiment(f"{paper}.{name}").story.beats
     ]
-    if paper != PAPERS[-1]:
-        before = [at for at, (name, _) in enumerate(stops) if name == names[-2]]
-        stops = stops[before[-1] :]
+    before = [at for at, (name, _) in enumerate(stops) if name == names[-2]]
+    stops = stops[before[-1] :]
     name, first = stops[0]
     drawer = quote_plus(first.drawer)
     tab = window()

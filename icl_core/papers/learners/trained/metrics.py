@@ -13,6 +13,7 @@ from icl_core.papers.learners.trained.load_run import (
 
 STRAIGHT = ("linear-steps", "memformer")  # answer by ⟨ŵ, x⟩
 LAYERS = 4
+ROUNDING = 1e-12  # with as many pairs as features and no noise Bayes leaves no more than this
 
 
 def measure(run: Run) -> list[Metric]:
@@ -41,7 +42,7 @@ def measure(run: Run) -> list[Metric]:
             unfinished=_unfinished(run, "memformer"),
         ),
     ]
-    if bayes > 0:
+    if bayes > ROUNDING:
         error = float(run["evaluated/error"][best]) / bayes
         metrics.append(Metric(claims.BAYES, float(share[best]) / bayes, error))
     return metrics

@@ -86,6 +86,5 @@ PRESETS = (
         Config(d=5, n=20, noise=0.0, covariance="isotropic"),
         "More features, more tokens, as many steps: who still learns?",
         "Beyond the paper",
-        shipped=False,
     ),
 )
