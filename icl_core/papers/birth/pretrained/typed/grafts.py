@@ -9,6 +9,7 @@ trained heads do that find nothing.
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from icl_core.papers.birth.pretrained.load_run import head_id, place_of, scores
 from icl_core.papers.birth.pretrained.readers.model import Change, Maps, Reader
 from icl_core.papers.birth.pretrained.recall import Head
 from icl_core.papers.birth.pretrained.settings import View
-from icl_core.papers.birth.pretrained.typed.reading import Reading, costs, of_view
+from icl_core.papers.birth.pretrained.typed.reading import KEPT, Reading, costs, read_now
 from icl_core.papers.birth.pretrained.typed.resident import RESIDENT
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, following
 
@@ -88,11 +89,16 @@ def grafted(run: Run, view: View) -> Grafted:
     graft needs the weights."""
     if not view.typed:
         raise CannotDraw("a graft needs the weights: type a text of your own first")
-    heads = heads_of(run, view)
-    reading = of_view(run, view)
+    return _grafted(run, view.typed, view.graft, tuple(heads_of(run, view)))
+
+
+@lru_cache(maxsize=KEPT)  # two drawings show it
+def _grafted(run: Run, text: str, graft: str, names: tuple[str, ...]) -> Grafted:
+    heads = list(names)
+    reading = read_now(run.config.model, text)
     with RESIDENT.borrow(run.config.model) as (model, _):
         sets = (heads, random_heads(run, heads))
-        losses = [_losses(run, view.graft, model, reading, names) for names in sets]
+        losses = [_losses(run, graft, model, reading, each) for each in sets]
     return Grafted(heads, *losses)
 
 
