@@ -1,10 +1,12 @@
 """The library: runs from Python, in the same store and queue as all others."""
 
+import io
 import json
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -13,6 +15,7 @@ from house import house_that_trains
 
 import icl_core as icl
 from icl_core import cli
+from icl_core.jobs import terminal
 from icl_core.runs import store
 
 ROOT = Path(__file__).parents[1]
@@ -110,6 +113,8 @@ def test_a_run_that_keeps_no_earlier_weights_says_so():
 
 
 def test_trains_what_is_not_stored_and_sweeps(tmp_path, monkeypatch):
+    monkeypatch.setattr("icl_core.jobs.terminal._PAUSE", 0.0)
+    monkeypatch.setattr("icl_core.sweeps.terminal.PAUSE", 0.0)
     with house_that_trains(tmp_path, monkeypatch):
         walk = icl.run(TOY, steps=20)
         assert walk.config.steps == 20 and store.default().find(TOY, walk.config) is not None
@@ -117,6 +122,20 @@ def test_trains_what_is_not_stored_and_sweeps(tmp_path, monkeypatch):
         assert list(table["steps"]) == [20, 30] and set(table["status"]) == {"done"}
         for claim, row in walk.metrics.iterrows():
             assert table.loc[0, claim] == row["value"]
+
+
+def test_a_notebook_has_a_progress_bar_where_a_file_has_none(monkeypatch):
+    """Its stderr is no terminal; without ipywidgets the bar is a line of text."""
+    kernel = SimpleNamespace(kernel=object())
+    monkeypatch.setattr(terminal, "find_spec", lambda name: None)
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with terminal._bar("birth.induction") as bar:
+        assert bar.disable
+    ipython = SimpleNamespace(get_ipython=lambda: kernel)
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    with terminal._bar("birth.induction") as bar:
+        assert not bar.disable
+    assert "birth.induction" in sys.stderr.getvalue()
 
 
 def test_compare_has_the_difference_and_its_error(run):

@@ -2,6 +2,7 @@
 
    mount(root, data, tell) draws it into `root` and returns { update, end }. `data` holds
      title, steps, headlines    one headline a step
+     config                     Plotly's
      at                         the index of the step shown first
      panels                     of each: title, caption, note, titles (one a step, or a single one), figure (Plotly's,
                                 at the first step) and frames (one a step; empty for a panel that does not move)
@@ -44,8 +45,7 @@ export function mount(root, data, tell = () => {}, plotly = window.Plotly) {
   });
   for (const panel of panels) {
     // only now: the places have their widths when all of them stand
-    const config = { responsive: true, displaylogo: false };
-    panel.drawn = plotly.newPlot(panel.chart, panel.figure.data, panel.figure.layout, config);
+    panel.drawn = plotly.newPlot(panel.chart, panel.figure.data, panel.figure.layout, data.config);
   }
 
   const show = async (index) => {
