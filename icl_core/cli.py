@@ -1,7 +1,7 @@
 """The command line: everything but the dashboard.
 
-list · show, run, sweep, figure EXPERIMENT · a command for each kind of document FILE · claims ·
-build · gallery · verify, report · work
+list · show, run, sweep, figure, stage, organism EXPERIMENT · a command for each kind of document
+FILE · claims · build · gallery · verify, report · work
 
 The commands are in `icl_core.command`, whose README says what they print.
 """
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
 
-from icl_core.command import collect, explain, figure, keep, train, verify
+from icl_core.command import collect, explain, export, figure, keep, train, verify
 from icl_core.command.experiment_options import Command
 from icl_core.command.guard import BAD_VALUE, DONE, EXIT_CODES, FAILED
 from icl_core.contract.knobs import BadSetting
@@ -101,7 +101,7 @@ def _parsers(program: str) -> tuple[Parser, dict[str, Parser]]:
         commands[name].set_defaults(command=command)
         return commands[name]
 
-    for module in (explain, train, figure, keep, collect, verify):
+    for module in (explain, train, figure, export, keep, collect, verify):
         module.add_commands(add)
     work = add("work", _work, "train what was asked for; started by the dashboard when needed")
     work.add_argument("--once", action="store_true", help="one job at most")

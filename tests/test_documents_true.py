@@ -23,7 +23,7 @@ RENAMED = re.compile(r"^\| `([\w/]+/)` \| (.*) \|$", re.MULTILINE)
 ABSENT = {  # examples, files of an experiment, what is made while the dashboard runs
     "some/folder", "artifacts/cache", "draw/", "runs/", "request.json",
     "settings.py", "claims.py", "metrics.py", "train.py", "run.py", "draw.py", "story.py",
-    "draw/explanations.py", "__init__.py",
+    "draw/explanations.py", "__init__.py", "config.json", "tokenizer.json", "organism.json",
 }  # fmt: skip
 
 

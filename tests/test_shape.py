@@ -126,7 +126,7 @@ LAYERS = (
     ("findings",),
     ("jobs",),
     ("cluster", "sweeps", "verification"),
-    ("build",),
+    ("build", "library"),
     ("command",),
     ("cli", "__main__"),
 )

@@ -46,7 +46,7 @@ def _figure(options: argparse.Namespace) -> int:
     from icl_core.jobs.terminal import train_or_load
     from icl_core.runs import store
 
-    _check_out(options.out)
+    check_file(options.out, ENDINGS)
     experiment, preset, config = experiment_and_config(options)
     drawings = [drawing for drawing in experiment.drawings if drawing.applies(config)]
     if options.drawing is not None:
@@ -68,15 +68,16 @@ def _figure(options: argparse.Namespace) -> int:
     headline = _drawn("the headline", lambda: experiment.headline(run, view), problems)
     if panels:
         write = export.json_text if options.out.suffix == ".json" else export.html_text
-        _write(options.out, write(experiment.title, headline or "", panels))
+        write_text(options.out, write(experiment.title, headline or "", panels))
     print_problems(problems)
     return FAILED if problems else DONE
 
 
-def _check_out(path: Path) -> None:
-    """Raise `BadSetting` unless a file can be written there: before anything is trained for it."""
-    if path.suffix not in ENDINGS:
-        raise BadSetting(f"--out must end in {' or '.join(ENDINGS)}, got {str(path)!r:.200}")
+def check_file(path: Path, endings: tuple[str, ...]) -> None:
+    """Raise `BadSetting` unless a file of one of the `endings` can be written there, before
+    anything is trained for it."""
+    if path.suffix not in endings:
+        raise BadSetting(f"--out must end in {' or '.join(endings)}, got {str(path)!r:.200}")
     if path.is_dir():
         raise BadSetting(f"--out must be a file, got the folder {str(path)!r:.200}")
     if not path.parent.is_dir():
@@ -107,7 +108,8 @@ def _drawn(what: str, draw: Callable[[], T], problems: list[str]) -> T | None:
         return None
 
 
-def _write(path: Path, text: str) -> None:
+def write_text(path: Path, text: str) -> None:
+    """Write a file; raises `Failed` where that is impossible."""
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as problem:

@@ -45,10 +45,17 @@ def parse(settings_class: type, raw: Mapping[str, str], base: Any = None) -> Any
     """
     knobs = knobs_of(settings_class)
     raw = {current_name(knobs, name): text for name, text in raw.items()}
-    unknown = [name for name in raw if name not in knobs]
+    named = {name: knobs[name].parse(name, text) for name, text in raw.items() if name in knobs}
+    return changed(settings_class, raw | named, base)
+
+
+def changed(settings_class: type, named: Mapping[str, Any], base: Any = None) -> Any:
+    """Return a settings instance from values by field name, as `parse` does from texts."""
+    knobs = knobs_of(settings_class)
+    named = {current_name(knobs, name): value for name, value in named.items()}
+    unknown = [name for name in named if name not in knobs]
     if unknown:
         raise no_setting(unknown[0], knobs)
-    named = {name: knobs[name].parse(name, text) for name, text in raw.items()}
     if base is not None:
         others = values(base)
     else:

@@ -64,6 +64,7 @@ CONFIG: dict[str, Any] = {
         "autoScale2d",
         "select2d",
         "lasso2d",
+        "sendChartToCloud",  # uploads the chart
     ],
     "toImageButtonOptions": {"format": "png", "scale": 2},
 }

@@ -5,9 +5,11 @@ import math
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 from tqdm import tqdm
@@ -53,7 +55,8 @@ def interruptible() -> Iterator[None]:
     """Let Ctrl-C raise `KeyboardInterrupt`, for what has to be tidied, where it would end the
     command at once (`icl_core.command.guard`)."""
     handler = signal.getsignal(signal.SIGINT)
-    if handler is signal.SIG_IGN:  # as in a shell's background
+    is_main = threading.current_thread() is threading.main_thread()
+    if handler is signal.SIG_IGN or not is_main:  # as in a shell's background, a script's thread
         yield
         return
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -75,8 +78,7 @@ def submit(experiment_id: str, config: Any) -> str:
 def _watch(key: str, experiment_id: str) -> None:
     """Show the progress of a job until it ends. Raises `Failed` if it is not done then."""
     printed: set[str] = set()
-    # disable=None: no bar into a file
-    with tqdm(desc=experiment_id, unit="step", file=sys.stderr, disable=None) as bar:
+    with _bar(experiment_id) as bar:
         while (state := queue.state(key)) is not None and not state.ended:
             spawn.ensure_workers()
             queue.watch(key, f"terminal-{os.getpid()}")
@@ -90,6 +92,20 @@ def _watch(key: str, experiment_id: str) -> None:
     if state is not None and state.status != "done":
         end = "was cancelled" if state.status == CANCELLED else "failed: "
         raise Failed(f"the training {end}{state.message}")
+
+
+def _bar(title: str) -> tqdm:
+    """Return a progress bar for a terminal; in a notebook its widget, or a line of text where the
+    package ipywidgets is missing."""
+    ipython = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if ipython is None or not hasattr(ipython, "kernel"):
+        # disable=None: no bar into a file
+        return tqdm(desc=title, unit="step", file=sys.stderr, disable=None)
+    if find_spec("ipywidgets"):
+        from tqdm.notebook import tqdm as widget
+
+        return widget(desc=title, unit="step")
+    return tqdm(desc=title, unit="step", file=sys.stderr)
 
 
 def print_obstacle(states: list[queue.JobState], printed: set[str]) -> None:

@@ -15,6 +15,7 @@ from icl_core.contract import knobs
 from icl_core.contract.experiment import STAGE
 from icl_core.contract.publication import software_bibtex
 from icl_core.contract.setting_names import file_stem
+from icl_core.findings import stage_page
 from icl_core.machine import folders
 from icl_core.runs import store
 from icl_core.runs.header import stored_settings, typed_config
@@ -86,6 +87,10 @@ def _exports(setting: Setting, header: Header) -> None:
     st.download_button(
         "Settings (JSON)", settings, f"{stem}.json", key="settings as JSON", on_click="ignore"
     )
+    page = partial(_stage_page, setting, header)
+    st.download_button(
+        "Stage with its clock (HTML)", page, f"{stem}.html", key="stage page", on_click="ignore"
+    )
     with st.expander("Cite the paper and this software (BibTeX)"):
         st.code(bibtex(setting, header), language="bibtex", wrap_lines=True)
     with st.expander("Python that reads the file"):
@@ -93,6 +98,14 @@ def _exports(setting: Setting, header: Header) -> None:
         st.code(snippet(setting, config, name), language="python")
         st.caption("Without it, numbers and tensors:")
         st.code(plain_snippet(name), language="python")
+
+
+def _stage_page(setting: Setting, header: Header) -> str:
+    """Return the stage of the run on screen, in the view on screen, as a page of its own."""
+    run = store.default().load(header)
+    if run is None:
+        raise FileNotFoundError(f"the run {header.key} is no longer in {header.path}")
+    return stage_page.html_text(setting.id, run, setting.view)
 
 
 def settings_of(setting: Setting, config: Any) -> dict[str, Any]:

@@ -22,6 +22,9 @@ from icl_core.papers.birth.shared.memories import memory_tokens
 from icl_core.papers.birth.shared.probes import divergence, early_positions, recall
 from icl_core.papers.birth.shared.task import Task
 
+# whether a pair's reading is compared along its row or its column (`shared.probes.recalled`)
+OVER = {"W_O2": "queries", "W_K2": "keys", "W_K1": "keys"}
+
 
 @torch.no_grad()
 def recalls(weights: Weights, task: Task, heads: int) -> dict[str, float]:
@@ -30,26 +33,35 @@ def recalls(weights: Weights, task: Task, heads: int) -> dict[str, float]:
 
     Empty unless there are two layers: only then it is known what each matrix must store.
     """
+    S = readings(weights, task, heads)
+    if not S:
+        return {}
+    early = early_positions(task.T) - 1  # pairs among the early positions
+    values = {name: _best(S[name], over) for name, over in OVER.items()}
+    values["W_K1_early"] = _best(S["W_K1"][:, :early, :early], OVER["W_K1"])
+    if "W_in2" in weights:
+        characters = weights["W_E"]  # (N, d)
+        hidden = F.relu(characters @ weights["W_in2"].T) @ weights["W_out2"].T  # (N, d)
+        values["kl_W_F"] = divergence(hidden @ weights["W_U"].T, task)
+    return values
+
+
+@torch.no_grad()
+def readings(weights: Weights, task: Task, heads: int) -> dict[str, Float[Tensor, "heads n n"]]:
+    """Return the readings of W_O2 (all heads together, outputs are rows), W_K2 and W_K1 (of each
+    head, queries are rows); nothing unless there are two layers."""
     if layers_of(weights) != 2:
         return {}
     characters = weights["W_E"]  # (N, d)
     positions = weights["P"]  # (T, d)
-    early = early_positions(task.T) - 1  # pairs among the early positions
     queries = characters[memory_tokens(task).to(characters.device)]  # (n, d)
     copies = queries @ (weights["W_O1"] @ weights["W_V1"]).T  # (n, d)
-    previous = scores(weights, 1, positions[1:], positions[:-1], heads)  # (heads, T - 1, T - 1)
-    # (N, N), outputs are rows
-    outputs = weights["W_U"] @ weights["W_O2"] @ weights["W_V2"] @ characters.T
-    values = {
-        "W_O2": recall(outputs, "queries"),
-        "W_K2": _best(scores(weights, 2, queries, copies, heads)),
-        "W_K1": _best(previous),
-        "W_K1_early": _best(previous[:, :early, :early]),
+    outputs = weights["W_U"] @ weights["W_O2"] @ weights["W_V2"] @ characters.T  # (N, N)
+    return {
+        "W_O2": outputs[None],
+        "W_K2": scores(weights, 2, queries, copies, heads),
+        "W_K1": scores(weights, 1, positions[1:], positions[:-1], heads),
     }
-    if "W_in2" in weights:
-        hidden = F.relu(characters @ weights["W_in2"].T) @ weights["W_out2"].T  # (N, d)
-        values["kl_W_F"] = divergence(hidden @ weights["W_U"].T, task)
-    return values
 
 
 def scores(
@@ -69,6 +81,6 @@ def scores(
     return by_head("W_Q", queries) @ by_head("W_K", keys).mT
 
 
-def _best(scores: Float[Tensor, "heads n n"]) -> float:
+def _best(S: Float[Tensor, "heads n n"], over: str) -> float:
     """Return the recall of the best head."""
-    return max(recall(head, "keys") for head in scores)
+    return max(recall(head, over) for head in S)

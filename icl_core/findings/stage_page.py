@@ -1,0 +1,119 @@
+"""The stage of a run with its clock, as one page that needs neither a server nor a network: Plotly
+and the player (`figures/browser/player.js`) are within it."""
+
+import html
+import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from icl_core import figures, registry
+from icl_core.contract.experiment import STAGE, CannotDraw, Drawing, Experiment, Panel, Run
+from icl_core.contract.knobs import knobs_of, values
+from icl_core.figures.frames import clock_frames
+
+_BROWSER = Path(figures.__file__).parent / "browser"
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<style>{css}</style><script>{plotly}</script></head>
+<body><main></main>
+<script type="application/json" id="settings">{settings}</script>
+<script type="application/json" id="stage">{stage}</script>
+<script type="module">
+{player}
+mount(document.querySelector("main"), JSON.parse(document.getElementById("stage").textContent));
+</script></body></html>
+"""
+HEIGHT = 760  # pixels of the stage in a notebook
+
+
+def html_text(experiment_id: str, run: Run, view: Any) -> str:
+    """Return the page of a run's stage, whose clock begins at the snapshot that the view shows. It
+    also holds the settings of run and view, as JSON.
+
+    Raises `CannotDraw` if no panel of the stage can be drawn.
+    """
+    from plotly.offline import get_plotlyjs
+
+    experiment = registry.experiment(experiment_id)
+    settings = {
+        "experiment": experiment_id,
+        "version": registry.version(experiment_id),
+        "settings": values(run.config),
+        "view": values(view),
+        "digest": run.digest,
+    }
+    return _PAGE.format(
+        title=html.escape(experiment.title),
+        css=_read("player.css"),
+        plotly=get_plotlyjs(),
+        settings=_json(settings),
+        stage=_json(stage_data(experiment, run, view)),
+        player=_read("player.js"),
+    )
+
+
+def in_notebook(page: str) -> str:
+    """Return a frame that holds a page, for a notebook's output: it runs offline, and also in the
+    notebook's static HTML."""
+    source = html.escape(page, quote=True)
+    style = f"width: 100%; height: {HEIGHT}px; border: 0; background: #fff"
+    return f'<iframe title="stage" srcdoc="{source}" style="{style}"></iframe>'
+
+
+def stage_data(experiment: Experiment, run: Run, view: Any) -> dict[str, Any]:
+    """Return what the player draws: titles, headlines, steps and panels with their frames (see
+    player.js). Raises `CannotDraw` if no panel of the stage can be drawn."""
+    moves = bool(run.snapshot_steps) and "snapshot" in knobs_of(experiment.view)
+    views = [view]
+    if moves:
+        views = [replace(view, snapshot=index) for index in range(len(run.snapshot_steps))]
+    panels: list[dict[str, Any]] = []
+    for drawing in experiment.drawings:
+        if drawing.place == STAGE and drawing.applies(run.config):
+            moving = views if drawing.moving else [view]
+            panels.extend(_panel(drawing, run, moving))
+    if not panels:
+        raise CannotDraw("Nothing of this run's stage can be drawn.")
+    return {
+        "title": experiment.title,
+        "steps": run.snapshot_steps if moves else [],
+        "headlines": [experiment.headline(run, each) for each in views],
+        "at": run.snapshot_at(view) if moves else 0,
+        "config": figures.CONFIG,
+        "panels": panels,
+    }
+
+
+def _panel(drawing: Drawing, run: Run, views: list[Any]) -> list[dict[str, Any]]:
+    """Return a drawing's panel at each view as one for the player; none if it is a table, or cannot
+    be drawn."""
+    try:
+        states = [drawing.panel(run, view) for view in views]
+    except CannotDraw:
+        return []
+    shown = [panel.figure.to_dict() for panel in states if panel.figure is not None]
+    if not shown:
+        return []
+    last: Panel = states[-1]
+    panel = {
+        "titles": [state.title for state in states],
+        "caption": last.caption,
+        "note": last.note,
+        "wide": drawing.wide,
+        "figure": shown[0],
+        "frames": clock_frames(shown) if len(shown) > 1 else [],
+    }
+    return [panel]
+
+
+def _json(value: Any) -> str:
+    """Return JSON that can stand in a script of a page: no text in it can end the script."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
+
+
+@cache
+def _read(name: str) -> str:
+    return (_BROWSER / name).read_text(encoding="utf-8")

@@ -1,0 +1,94 @@
+"""A model organism: GPT-2's layout gives the run's logits, and its JSON what its probes say."""
+
+import json
+
+import pytest
+import torch
+
+from icl_core import cli, registry
+from icl_core.contract.knobs import BadSetting
+from icl_core.contract.run import Run
+from icl_core.papers.birth.pretrained.readers import gpt2
+from icl_core.papers.birth.pretrained.readers.config_file import shape_of
+from icl_core.papers.birth.pretrained.readers.model import forward as read_forward
+from icl_core.papers.birth.shared.full.model import forward, initialise
+from icl_core.papers.birth.shared.full.probes import recalls
+from icl_core.papers.birth.shared.task import sample
+from icl_core.papers.birth.shared.train import task_of
+from icl_core.papers.birth.transformer.load_run import final_weights, last_heads
+from icl_core.papers.birth.transformer.organism import gpt2_tensors, organism
+from icl_core.runs import store
+
+PRESET = "figure 11"
+
+
+def shipped() -> Run:
+    header = store.default().preset("birth.transformer", PRESET)
+    assert header is not None
+    run = store.default().load(header)
+    assert run is not None
+    return run
+
+
+def test_gpt2_gives_the_logits_of_a_trained_run():
+    run = shipped()
+    made = organism(run)
+    shape = shape_of(dict(made.config))
+    assert gpt2.expected(shape) == {name: array.shape for name, array in made.tensors.items()}
+    weights = {name: torch.from_numpy(array) for name, array in made.tensors.items()}
+    inputs = sample(task_of(run.config), 2, torch.Generator().manual_seed(0)).inputs
+    logits = read_forward(gpt2.GPT2(shape, weights), inputs).logits
+    with torch.no_grad():
+        expected = forward(final_weights(run), inputs, run.config.heads).logits
+    torch.testing.assert_close(logits, expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("mlp", [True, False])
+def test_gpt2_gives_the_logits_of_any_shape(mlp):
+    """Gains and biases of layer norm are drawn, so that none is in another's place."""
+    generator = torch.Generator().manual_seed(1)
+    weights = initialise(20, 16, 12, 3, generator, mlp=mlp, layer_norm=True)
+    for name, tensor in weights.items():
+        if name.startswith(("gain_", "bias_")):
+            weights[name] = tensor + 0.3 * torch.randn(16, generator=generator)
+    settings = {"model_type": "gpt2", "n_layer": 3, "n_head": 4, "n_embd": 16, "vocab_size": 20}
+    settings |= {"n_positions": 12, "activation_function": "relu", "tie_word_embeddings": False}
+    tensors = {name: torch.from_numpy(array) for name, array in gpt2_tensors(weights).items()}
+    inputs = torch.randint(20, (3, 12), generator=generator)
+    logits = read_forward(gpt2.GPT2(shape_of(settings), tensors), inputs).logits
+    torch.testing.assert_close(logits, forward(weights, inputs, 4).logits, rtol=0, atol=1e-5)
+
+
+def test_what_is_known_is_what_the_runs_probes_say():
+    run = shipped()
+    known = json.loads(json.dumps(organism(run).known, allow_nan=False))
+    task = task_of(run.config)
+    measured = recalls(final_weights(run), task, run.config.heads)
+    assert known["matrices"].keys() == {"W_O2", "W_K2", "W_K1"}
+    for name, matrix in known["matrices"].items():
+        assert matrix["recall"] == measured[name]
+        shares = [pair["recalled"] for pair in matrix["pairs"]]
+        assert sum(shares) / len(shares) == pytest.approx(measured[name])
+        # the curve was measured before the weights were rounded to half precision
+        assert measured[name] == pytest.approx(run[f"curve/recall_{name}"][0, -1], abs=0.02)
+        if matrix["half_from_step"] is not None:
+            after = run["curve/step"] >= matrix["half_from_step"]
+            assert (run[f"curve/recall_{name}"][0, after] >= 0.5).all()
+    assert [head["role"] for head in known["heads"]] == [head.role for head in last_heads(run)]
+    assert all(head["from_step"] in run.snapshot_steps for head in known["heads"])
+
+
+def test_the_command_writes_four_files(tmp_path):
+    words = ["organism", "birth.transformer", "--preset", PRESET, "--out", str(tmp_path / "new")]
+    assert cli.main(words) == 0
+    names = {path.name for path in (tmp_path / "new").iterdir()}
+    assert names == {"model.safetensors", "config.json", "tokenizer.json", "organism.json"}
+    tokens = json.loads((tmp_path / "new/tokenizer.json").read_text(encoding="utf-8"))
+    known = json.loads((tmp_path / "new/organism.json").read_text(encoding="utf-8"))
+    assert list(tokens["model"]["vocab"]) == known["characters"]
+
+
+def test_without_layer_norm_it_is_no_gpt2():
+    experiment = registry.experiment("birth.transformer")
+    with pytest.raises(BadSetting, match="layer_norm must be true"):
+        organism(Run(experiment.presets[0].config, {}))
