@@ -272,7 +272,7 @@ def _difference_panel(
     assert difference is not None
     name, first = compared.names[place], compared.names[0]
     return Panel(
-        f"{name} minus {first}: {difference.mean:.2g} a cell",
+        f"{name} minus {first}: {difference.mean:.2g} a cell on average",
         f"Each cell is the number of {name} minus that of {first}; the title has the mean of its "
         f"magnitude. Grey is no difference. The scale, {limit:.2g} to either side, is that of all "
         "differences of this panel over the whole film.",

@@ -115,7 +115,7 @@ def _recoloured(
             copy["fillcolor"] = own
         elif curve in dashes and _width(trace) < widest:  # what stands behind the main curve
             copy["opacity"] = 0.4
-        if trace.get("name"):
+        if curve in dashes and "name" in trace:
             copy["name"] = name if len(dashes) < 2 else f"{name}: {curve}"
         traces.append(Trace(**copy))
     return traces

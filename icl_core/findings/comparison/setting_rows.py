@@ -7,7 +7,7 @@ from typing import Any
 
 from icl_core.contract.knobs import Knob, knobs_of, main_knobs
 
-LONGEST = 36  # characters of a run's short name
+LONGEST = 24  # characters of a run's short name
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def short_names(configs: Sequence[Any]) -> list[str]:
     fields = knobs_of(type(configs[0]))
     together = [""] * len(configs)
     for field in differing(configs):
-        said = [_said(fields[field], getattr(config, field)) for config in configs]
+        said = [_short(fields[field], getattr(config, field)) for config in configs]
         joined = [", ".join(filter(None, pair)) for pair in zip(together, said, strict=True)]
         together = joined
         for names in (said, joined):
@@ -78,6 +78,11 @@ def _said(knob: Knob, value: Any) -> str:
     """Return a setting with its value: "K = 5", "freeze W_K¹: on"."""
     between = ": " if knob.kind == "toggle" else " = "
     return f"{knob.symbol}{between}{_value(knob, value)}"
+
+
+def _short(knob: Knob, value: Any) -> str:
+    """Return a setting with its value; a choice's value says by itself what it is."""
+    return _value(knob, value) if knob.kind == "choice" else _said(knob, value)
 
 
 def _value(knob: Knob, value: Any) -> str:

@@ -61,7 +61,7 @@ def _too_few(headers: Sequence[Header]) -> None:
     if not headers:
         st.markdown(_WHAT)
         return
-    st.markdown("**Compare it with** the run that has")
+    st.markdown("**Compare it with** a run with")
     compare_links.links(headers[0], headers)
 
 
@@ -123,7 +123,11 @@ def _more_curves(name: str, compared: Compared) -> Sequence[PackedScene]:
 def _clock(compared: Compared, run: str) -> None:
     clock = compared.clock
     headlines = [_headline(compared, place) for place in range(len(clock.places))]
-    labels = tuple(f"{step:+d} steps" for step in clock.places) if clock.milestone else ()
+    labels = (
+        tuple(f"{step:+d} steps" if step else "0 steps" for step in clock.places)
+        if clock.milestone
+        else ()
+    )
     playback.show_clock(
         _CLOCK,
         run,

@@ -58,7 +58,7 @@ def metrics(headers: Sequence[Header], names: Sequence[str]) -> None:
     _table("Metrics, with their standard errors", heads, body)
     st.caption(
         "After ± stands the standard error, over seeds or tasks; a dash where a run has one seed "
-        "and no error of its own. A difference in bold is not zero with 95 % confidence, by "
+        "and no error of its own. A difference in bold is not zero with 95% confidence, by "
         "Welch's test, which takes the runs as independent."
     )
 

@@ -12,6 +12,7 @@ from pages.ui.look import menu
 from pages.ui.look.escape import escape_markdown
 
 OFFERED = 8  # neighbours of a run
+MOST_SAID = 2  # differing settings that a link names; one with more names the run
 PAGE = "compare"
 
 
@@ -30,7 +31,7 @@ def offer(header: Header) -> None:
     )
     if popover.open:
         with popover:
-            st.markdown("**Compare with** the run that has")
+            st.markdown("**Compare with** a run with")
             links(header, [header])
             menu.link(PAGE, "another run …", fields([header]))
 
@@ -45,6 +46,10 @@ def links(header: Header, chosen: Sequence[Header]) -> None:
     ]
     for neighbour in neighbours[:OFFERED]:
         query = fields([*chosen, neighbour.header])
-        menu.link(PAGE, escape_markdown(neighbour.differs), query)
+        label = neighbour.differs
+        if neighbour.count > MOST_SAID:
+            title = chosen_runs.title_of(neighbour.header)
+            label = f"{title} ({neighbour.count} settings differ)"
+        menu.link(PAGE, escape_markdown(label), query)
     if not neighbours:
         st.markdown("There is no other run of this experiment yet.")
