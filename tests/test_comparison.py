@@ -40,7 +40,7 @@ def compared(names: str, milestone: str = "") -> Compared:
     runs = tuple(run for header in headers if (run := store.default().load(header)))
     short = setting_rows.short_names([run.config for run in runs])
     clock = common_clock.clock_of(experiment, runs, milestone)
-    is_other = bool(films.other_shapes(runs))
+    is_other = bool(films.other_sizes(runs))
     return Compared(experiment, runs, tuple(short), clock, is_other)
 
 
@@ -154,9 +154,10 @@ def test_runs_of_another_width_show_curves_and_say_why():
     of_width = {header.config["d"]: header for header in headers}
     names = ";".join(of_width[d].key for d in (32, 64))
     both = compared(names)
-    assert "d = 32 and d = 64" in films.other_shapes(both.runs)
-    assert [each.name for each in films.stage_drawings(both)] == ["accuracy"]
-    assert films.other_shapes(compared("random 1;random 5").runs) == ""
+    assert "d = 32 and d = 64" in films.other_sizes(both.runs)
+    scenes = {each.name: films.scene(both, each) for each in films.stage_drawings(both)}
+    assert [name for name, scene in scenes.items() if scene is not None] == ["accuracy"]
+    assert films.other_sizes(compared("random 1;random 5").runs) == ""
 
 
 # ---- curves

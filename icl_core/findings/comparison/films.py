@@ -8,11 +8,14 @@ from typing import Any
 from icl_core.contract.experiment import STAGE, CannotDraw, Drawing, Experiment, Panel
 from icl_core.contract.figure import Figure
 from icl_core.contract.knobs import knobs_of
-from icl_core.contract.run import Run
+from icl_core.contract.run import PER_SNAPSHOT, Run
 from icl_core.findings.comparison import map_difference, overlaid_curves
 from icl_core.findings.comparison.common_clock import CommonClock
 from icl_core.findings.comparison.map_difference import Difference
+from icl_core.findings.comparison.setting_rows import differing
 
+_MODEL = ("snapshot", "frozen", "final")  # first parts of the names of a model's tensors
+_NO_SIZES = ("seed", "seeds", "steps")
 LONGEST_TITLE = 64  # characters of a title that joins the runs' titles
 
 
@@ -58,7 +61,7 @@ class Compared:
     runs        two to four of them
     names       a short name for each
     clock       their clock
-    curves_only whether their matrices have different shapes, see `other_shapes`
+    curves_only whether their models have different sizes, see `other_sizes`
     """
 
     experiment: Experiment
@@ -80,47 +83,42 @@ class Compared:
         return view if are_same else replace(view, **{typed.field: examples[0]})
 
 
-def other_shapes(runs: Sequence[Run]) -> str:
-    """Return a sentence if the runs' matrices have different shapes, else an empty string. It names
-    the settings that give the shapes."""
+def other_sizes(runs: Sequence[Run]) -> str:
+    """Return a sentence if the runs' models have other sizes, such as another width d; else an
+    empty string. A size is a whole-number setting whose value is in the shape of a tensor of each
+    run's model, and that shape differs."""
     shapes = [
         {
-            name: run.tensors[name].shape[1:]
-            for name in run.tensors
-            if name.startswith("snapshot/") and run.tensors[name].ndim > 2
+            name: tensor.shape[name.split("/")[0] in PER_SNAPSHOT :]
+            for name, tensor in run.tensors.items()
+            if name.split("/")[0] in _MODEL and name != "snapshot/step"
         }
         for run in runs
     ]
     common = set.intersection(*(set(each) for each in shapes))
     different = [name for name in common if len({each[name] for each in shapes}) > 1]
-    if not different:
-        return ""
-    knobs = knobs_of(type(runs[0].config))
     causes: list[str] = []
-    for field, knob in knobs.items():
+    for field in differing([run.config for run in runs], without=_NO_SIZES):
+        knob = knobs_of(type(runs[0].config))[field]
         values = [getattr(run.config, field) for run in runs]
-        is_size = all(
-            any(value in each[name] for name in different)
-            for value, each in zip(values, shapes, strict=True)
+        are_sizes = knob.kind == "slider" and any(
+            all(value in each[name] for value, each in zip(values, shapes, strict=True))
+            for name in different
         )
-        if is_size and len(set(values)) > 1:
+        if are_sizes:
             said = [f"{knob.symbol} = {value}" for value in dict.fromkeys(values)]
             causes.append(" and ".join(said))
-    sizes = f" ({'; '.join(causes)})" if causes else ""
+    if not causes:
+        return ""
     return (
-        f"The matrices of these runs have different shapes{sizes}, so that a cell of one has no "
-        "counterpart in another. You see their curves and their metrics."
+        f"These runs have models of different sizes ({'; '.join(causes)}), so that a cell of one "
+        "has no counterpart in another. You see their curves and their metrics."
     )
 
 
 def stage_drawings(compared: Compared) -> list[Drawing]:
-    """Return the drawings of the stage that all runs have; only curves where the runs' matrices
-    have different shapes."""
-    return [
-        drawing
-        for drawing in _drawings_of(compared)
-        if drawing.place == STAGE and (drawing.live or not compared.curves_only)
-    ]
+    """Return the drawings of the stage that all runs have."""
+    return [drawing for drawing in _drawings_of(compared) if drawing.place == STAGE]
 
 
 def drawer_curves(compared: Compared) -> list[Drawing]:
@@ -150,7 +148,7 @@ def left_out(compared: Compared) -> int:
 
 def scene(compared: Compared, drawing: Drawing) -> Scene | None:
     """Return the films of a drawing; None where one of the runs has nothing to draw, where its
-    panel is a table, or where it is no curves and only curves are compared. Colours and axes have
+    panel is a table, or a map where only curves are compared. Colours and axes have
     one scale for all runs."""
     try:
         films = [_film(compared, drawing, place) for place in range(len(compared.runs))]
@@ -164,7 +162,8 @@ def scene(compared: Compared, drawing: Drawing) -> Scene | None:
         figure.layout["meta"] = {**figure.layout.get("meta", {}), "needs": [0, 0]}
     if overlaid_curves.can_overlay([each[-1] for each in figures]):
         return Scene((_overlaid(compared, drawing, films),))
-    if compared.curves_only:
+    have_maps = any(map_difference.maps_of(each[-1]) for each in figures)
+    if have_maps and compared.curves_only:
         return None
     map_difference.share_scales([figure for each in figures for figure in each])
     named = tuple(

@@ -70,7 +70,7 @@ def _comparison(headers: Sequence[Header], runs: Sequence[Run]) -> None:
     experiment = registry.experiment(headers[0].experiment)
     names = setting_rows.short_names([run.config for run in runs])
     tables.settings(headers, names)
-    why = films.other_shapes(runs)
+    why = films.other_sizes(runs)
     if why:
         st.info(escape_markdown(why))
     milestone = choice.milestone(common_clock.common_milestones(experiment, runs))

@@ -57,9 +57,9 @@ def metrics(headers: Sequence[Header], names: Sequence[str]) -> None:
         body += f"<tr><th scope='row'>{escape(row.label)}</th>{cells}</tr>"
     _table("Metrics, with their standard errors", heads, body)
     st.caption(
-        "After ± stands the standard error, over seeds or tasks; a dash where a run has one seed "
-        "and no error of its own. A difference in bold is not zero with 95% confidence, by "
-        "Welch's test, which takes the runs as independent."
+        "After ± stands the standard error, over seeds or tasks, where it is known: of a single "
+        "seed it often is not. A difference in bold is not zero with 95% confidence, by Welch's "
+        "test, which takes the runs as independent."
     )
 
 
@@ -78,7 +78,8 @@ def _cell(number: Number | None, sign: str) -> str:
     text = formats.number(number.value)
     if sign and number.value > 0:
         text = sign + text
-    text += f" ± {formats.number(number.error, 2)}" if number.error is not None else " ± –"
+    if number.error is not None:
+        text += f" ± {formats.number(number.error, 2)}"
     text = f"<strong>{text}</strong>" if number.certain else text
     return f"<td class='numbers'>{text}</td>"
 
