@@ -8,13 +8,12 @@ from typing import Any
 from icl_core.contract.experiment import STAGE, CannotDraw, Drawing, Experiment, Panel
 from icl_core.contract.figure import Figure
 from icl_core.contract.knobs import knobs_of
-from icl_core.contract.run import PER_SNAPSHOT, Run
+from icl_core.contract.run import Run
 from icl_core.findings.comparison import map_difference, overlaid_curves
 from icl_core.findings.comparison.common_clock import CommonClock
 from icl_core.findings.comparison.map_difference import Difference
 from icl_core.findings.comparison.setting_rows import differing
 
-_MODEL = ("snapshot", "frozen", "final")  # first parts of the names of a model's tensors
 _NO_SIZES = ("seed", "seeds", "steps")
 LONGEST_TITLE = 64  # characters of a title that joins the runs' titles
 
@@ -61,7 +60,7 @@ class Compared:
     runs        two to four of them
     names       a short name for each
     clock       their clock
-    curves_only whether their models have different sizes, see `other_sizes`
+    curves_only whether they differ in size, see `other_sizes`
     """
 
     experiment: Experiment
@@ -84,14 +83,14 @@ class Compared:
 
 
 def other_sizes(runs: Sequence[Run]) -> str:
-    """Return a sentence if the runs' models have other sizes, such as another width d; else an
-    empty string. A size is a whole-number setting whose value is in the shape of a tensor of each
-    run's model, and that shape differs."""
+    """Return a sentence if the runs have other sizes, such as another width d; else an empty
+    string. A size is d, N, or a setting whose value is in the shape of a matrix of each run's
+    snapshots, where that shape differs."""
     shapes = [
         {
-            name: tensor.shape[name.split("/")[0] in PER_SNAPSHOT :]
+            name: tensor.shape[1:]
             for name, tensor in run.tensors.items()
-            if name.split("/")[0] in _MODEL and name != "snapshot/step"
+            if name.startswith("snapshot/") and tensor.ndim > 2
         }
         for run in runs
     ]
@@ -105,14 +104,14 @@ def other_sizes(runs: Sequence[Run]) -> str:
             all(value in each[name] for value, each in zip(values, shapes, strict=True))
             for name in different
         )
-        if are_sizes:
+        if are_sizes or field in ("d", "N"):
             said = [f"{knob.symbol} = {value}" for value in dict.fromkeys(values)]
             causes.append(" and ".join(said))
     if not causes:
         return ""
     return (
-        f"These runs have models of different sizes ({'; '.join(causes)}), so that a cell of one "
-        "has no counterpart in another. You see their curves and their metrics."
+        f"These runs differ in size ({'; '.join(causes)}), so that a cell of one has no "
+        "counterpart in another. You see their curves and their metrics."
     )
 
 

@@ -61,7 +61,7 @@ def _too_few(headers: Sequence[Header]) -> None:
     if not headers:
         st.markdown(_WHAT)
         return
-    st.markdown("**Compare it with** a run with")
+    st.markdown("**Compare it with**")
     compare_links.links(headers[0], headers)
 
 

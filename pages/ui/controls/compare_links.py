@@ -31,7 +31,7 @@ def offer(header: Header) -> None:
     )
     if popover.open:
         with popover:
-            st.markdown("**Compare with** a run with")
+            st.markdown("**Compare with**")
             links(header, [header])
             menu.link(PAGE, "another run …", fields([header]))
 
