@@ -193,7 +193,7 @@ PAGE_LAYERS = (
     ("controls",),
     ("claims",),
     ("stage",),
-    ("front", "runs", "paper_page"),
+    ("front", "runs", "compare", "paper_page"),
 )
 
 

@@ -77,7 +77,7 @@ def small_map(
     column_links = row_identities(column_kind, labels[1], width, block)
     rows = distinct_names(labels[0], height)
     columns = distinct_names(labels[1], width)
-    scale = diverging(limit) | {"showscale": True, "colorbar": _bar(value, [-limit, 0, limit])}
+    scale = signed_scale(value, limit)
     matrix, rows, columns = block_means_of(matrix, rows, columns)
     row_labels = _block_labels(rows, block)
     column_labels = _block_labels(columns, block)
@@ -169,6 +169,12 @@ def _predictions(rows: Sequence[str], predictions: Predictions, side: float) -> 
     return Trace(x=x, y=list(rows), mode="text", text=texts, textfont=font, **hover)
 
 
+def signed_scale(value: str, limit: float) -> dict[str, Any]:
+    """Return a colour axis from -limit to limit with its bar at the right; `value` is what a number
+    is."""
+    return diverging(limit) | {"showscale": True, "colorbar": _bar(value, [-limit, 0, limit])}
+
+
 def _bar(title: str, ticks: Sequence[float]) -> dict[str, Any]:
     """Return a colour bar at the right, whose ticks are in units of a power of ten if they are very
     small or large: there is room for six letters."""
@@ -205,7 +211,7 @@ def small_maps(
     Only the left one has labels of its rows. `written` writes the number into every cell; it is for
     a few rows and columns.
     """
-    scale = diverging(limit) | {"showscale": True, "colorbar": _bar(value, [-limit, 0, limit])}
+    scale = signed_scale(value, limit)
     margin = {**MARGIN, "t": 20}
     figure = Figure(layout=layout(300, margin, showlegend=False, coloraxis=scale))
     pitch = (1 + BETWEEN) / len(matrices)  # from the left edge of a map to that of the next

@@ -1,7 +1,6 @@
 """The page of a paper, the same for every paper."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 
 import streamlit as st
 
@@ -17,18 +16,26 @@ from icl_core.machine import device, late_imports, limits
 from icl_core.runs import store
 from icl_core.runs.header import Header, typed_config
 from pages.ui.claims import verdicts
-from pages.ui.controls import auto_train, sharing, sidebar, train_longer, training, uploads, widgets
+from pages.ui.controls import (
+    auto_train,
+    compare_links,
+    loaded_runs,
+    sharing,
+    sidebar,
+    train_longer,
+    training,
+    uploads,
+    widgets,
+)
 from pages.ui.controls.training import Pending
 from pages.ui.link import address, kept_answers, lesson_rules, same_tab_links
 from pages.ui.link.address import Setting
 from pages.ui.look import formats, menu
 from pages.ui.look.escape import escape_markdown
 from pages.ui.look.memory_fault import say_if_memory_ends
-from pages.ui.look.sized_cache import keep_by_size
 from pages.ui.stage import drawers, stage
 from pages.ui.story import glossary, lesson
 
-RUN_BYTES = 128 * 2**20  # of the tensors of the runs kept for all visitors
 _ORIGINS = {
     "shipped": "Shipped with the app",
     "atlas": "Shipped with the app, as part of its atlas",
@@ -48,7 +55,7 @@ def show(name: str) -> None:
     kept_answers.restore()
     exact = None if setting.refused else store.default().find(setting.id, setting.config)
     shown = exact or store.default().nearest(setting.id, setting.config)
-    run = _load(shown) if shown else None
+    run = loaded_runs.load(shown) if shown else None
     pending = _pending(setting, exact, shown)
     summaries = _summaries(setting, shown)
     with tools:
@@ -89,6 +96,8 @@ def _tools(setting: Setting, shown: Header | None) -> None:
     lesson.leave_button(setting)
     # The menu is drawn anew when it is opened: below it the page is a fragment, and what the link
     # holds may have changed there since.
+    if shown is not None and setting.lesson is None:
+        compare_links.offer(shown)
     with st.popover("Link ⋯", help="Share and export", key="more", on_change="rerun"):
         sharing.tools(setting, shown)
 
@@ -195,24 +204,6 @@ def _main(
     else:
         # If the setting is refused, the last valid one is shown, and not faded.
         stage.show(setting, run, summaries, pending)
-
-
-def _load(header: Header) -> Run | None:
-    """Return a run; None if its file is damaged or gone.
-
-    A failure is not cached: trained again, the run has the same digest.
-    """
-    with suppress(LookupError):
-        return _cached_run(header.digest, header)
-    return None
-
-
-@keep_by_size(RUN_BYTES, lambda run: sum(array.nbytes for array in run.tensors.values()))
-def _cached_run(digest: str, header: Header) -> Run:
-    run = store.default().load(header)
-    if run is None:
-        raise LookupError(f"the run {header.key} is damaged or gone")
-    return run
 
 
 @st.cache_resource(show_spinner=False)

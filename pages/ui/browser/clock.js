@@ -254,8 +254,9 @@ class Clock {
     const last = this.data.steps.length - 1;
     this.index = Math.max(0, Math.min(last, index));
     this.track.value = this.index;
-    this.track.setAttribute("aria-valuetext", `step ${this.data.steps[this.index]} of ${this.data.steps[last]}`);
-    this.output.textContent = `${this.data.steps[this.index]} of ${this.data.steps[last]}`;
+    const where = this.data.labels?.[this.index] ?? `${this.data.steps[this.index]} of ${this.data.steps[last]}`;
+    this.track.setAttribute("aria-valuetext", `step ${where}`);
+    this.output.textContent = where;
     this.headline.textContent = this.data.headlines[this.index];
     this.fitHeadline();
     this.draw();

@@ -11,8 +11,19 @@ const remove = (name, kind, part) => {
   else stage.panels.delete(name);
 };
 
+/* Frames and titles for every place of the clock, of a panel that shows some of its states at several places. */
+const inOrder = ({ order, frames, titles, ...message }) => {
+  if (!order) return { ...message, frames, titles };
+  const at = (state, snapshot) => {
+    const { layout, ...frame } = frames[state];
+    return { ...frame, layout: { ...layout, meta: { ...layout.meta, snapshot } } };
+  };
+  return { ...message, frames: order.map(at), titles: order.map((state) => titles[state]) };
+};
+
 export default function ({ data }) {
-  const message = data instanceof Uint8Array ? JSON.parse(new TextDecoder().decode(data)) : data;
+  const sent = data instanceof Uint8Array ? JSON.parse(new TextDecoder().decode(data)) : data;
+  const message = sent.whole ? sent : inOrder(sent);
   const { name, film } = message;
   const kind = message.whole ? "whole" : "frames";
   const panel = stage.panels.get(name);

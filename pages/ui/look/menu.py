@@ -55,6 +55,7 @@ def _page_names() -> list[str]:
     """Return the names of the files in pages/ in the menu's order."""
     order = ["gallery", *registry.papers(), "learners", "lessons", "claims", "runs"]
     names = [path.stem for path in sorted((_HOME / "pages").glob("[!_]*.py"))]
+    names.remove("compare")  # every stage and the page of runs lead there
     return sorted(names, key=lambda name: order.index(name) if name in order else len(order))
 
 

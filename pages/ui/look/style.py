@@ -48,16 +48,20 @@ def theme() -> Theme:
 def apply(projector: bool = False) -> None:
     """Add the CSS to the page; on a `projector` all is larger, and what a lecture does not need is
     hidden."""
+    css = page_css(_PAGE + "".join(_wide_figure_css(place) for place in _WIDE_PLACES) + _SCRIPT)
+    st.html(f"<style>{css}{_PROJECTOR if projector else ''}</style>")
+
+
+def page_css(css: str) -> str:
+    """Return CSS with the colours of the visitor's theme in the place of their names."""
     name = "dark" if is_dark() else "light"
-    css = _PAGE + "".join(_wide_figure_css(place) for place in _WIDE_PLACES) + _SCRIPT
     # Streamlit has no CSS variable for the sidebar's colour. What sticks to the sidebar's end must
     # cover what scrolls under it.
     css = css.replace("SIDEBAR", st.get_option(f"theme.{name}.secondaryBackgroundColor"))
     css = css.replace("BACKGROUND", st.get_option(f"theme.{name}.backgroundColor"))
     css = css.replace("FAINT", "#A6ADB8" if is_dark() else "#5C6470")
     css = css.replace("ON_PRIMARY", "#0E1117" if is_dark() else "#FFFFFF")
-    css = css.replace("LINK", st.get_option(f"theme.{name}.linkColor"))
-    st.html(f"<style>{css}{_PROJECTOR if projector else ''}</style>")
+    return css.replace("LINK", st.get_option(f"theme.{name}.linkColor"))
 
 
 def _wide_figure_css(place: str) -> str:

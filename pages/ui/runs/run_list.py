@@ -12,8 +12,10 @@ import streamlit as st
 from icl_core import registry
 from icl_core.contract.knobs import BadSetting, knobs_of
 from icl_core.findings import run_table
+from icl_core.findings.comparison import chosen_runs
 from icl_core.findings.run_table import RunGroup, RunRow
 from icl_core.runs import owners, store
+from pages.ui.controls import compare_links
 from pages.ui.link import address, visitors
 from pages.ui.look import formats, menu
 from pages.ui.look.escape import escape_markdown
@@ -110,11 +112,27 @@ def _table(rows: Sequence[RunRow], claim: str) -> None:
     if len(rows) == 1:
         chosen = list(rows)
     if not chosen:
-        st.caption("Choose runs at the left end of their lines to open, download or delete them.")
+        st.caption(
+            "Choose runs at the left end of their lines to open, compare, download or delete them."
+        )
+    _compare(chosen)
     for row in chosen[:MOST_CHOSEN]:
         _actions(row)
     if len(chosen) > MOST_CHOSEN:
         st.caption(f"{len(chosen) - MOST_CHOSEN} more are chosen.")
+
+
+def _compare(rows: Sequence[RunRow]) -> None:
+    """Draw the link that compares the chosen runs, or why they cannot be compared."""
+    if len(rows) < 2:
+        return
+    if len({row.header.experiment for row in rows}) > 1:
+        st.caption("Runs of one experiment can be compared; these are of several.")
+    elif len(rows) > chosen_runs.MOST:
+        st.caption(f"At most {chosen_runs.MOST} runs can be compared.")
+    else:
+        query = compare_links.fields([row.header for row in rows])
+        menu.link(compare_links.PAGE, f"Compare these {len(rows)} runs", query)
 
 
 def _first_columns(rows: Sequence[RunRow]) -> dict[str, list[Any]]:
@@ -155,6 +173,7 @@ def _actions(row: RunRow) -> None:
         paper, name = header.experiment.split(".")
         fields = address.run_fields(header.experiment, header.config)
         menu.link(paper, "Open", {"experiment": name, **fields})
+        menu.link(compare_links.PAGE, "Compare with …", compare_links.fields([header]))
         if header.origin != "atlas":
             file = f"{header.experiment}-{header.digest[:8]}.safetensors"
             st.download_button(

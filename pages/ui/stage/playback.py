@@ -45,6 +45,7 @@ class ClockOptions:
     beat        the beat that it plays to its step, once
     marks       names of the panels that are outlined; the first one is scrolled into sight
     reveal      whether the open drawer is scrolled into sight, once
+    labels      what it says of each snapshot, where that is not its step
     """
 
     headline: bool = True
@@ -54,6 +55,7 @@ class ClockOptions:
     beat: str = ""
     marks: tuple[str, ...] = ()
     reveal: bool = False
+    labels: tuple[str, ...] = ()
 
 
 def show_clock(
@@ -130,8 +132,14 @@ def tag_figure(panel: Panel, film: str, snapshot: int | None = None) -> Panel:
     return panel
 
 
-def pack_states(name: str, run: str, film: str, panels: Sequence[Panel]) -> bytes:
-    """Return, as JSON, what the panel called `name` shows at each snapshot of a run."""
+def pack_states(
+    name: str, run: str, film: str, panels: Sequence[Panel], order: Sequence[int] = ()
+) -> bytes:
+    """Return, as JSON, what the panel called `name` shows at each snapshot of a run.
+
+    order  for each place of the clock the index of the panel that it shows; empty if the panels are
+           one for each place
+    """
     figures = [panel.figure.to_dict() for panel in panels if panel.figure is not None]
     states = {
         "name": name,
@@ -140,6 +148,8 @@ def pack_states(name: str, run: str, film: str, panels: Sequence[Panel]) -> byte
         "titles": [panel.title for panel in panels],
         "frames": clock_frames(figures),
     }
+    if order:
+        states["order"] = list(order)
     return json.dumps(states, allow_nan=False).encode()
 
 

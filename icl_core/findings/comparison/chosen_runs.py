@@ -1,0 +1,132 @@
+"""Which runs are compared: read from the text of an address, written into one, and the runs that
+are nearest to a given one."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from icl_core import registry
+from icl_core.contract import settings_io
+from icl_core.contract.setting_names import setting_line
+from icl_core.findings.comparison import setting_rows
+from icl_core.runs.header import Header, typed_config
+from icl_core.runs.store import Store
+
+MOST = 4  # runs that are compared
+BETWEEN = ";"  # between the runs of an address, as names of presets hold commas
+_ORIGINS = ("shipped", "local", "atlas")  # which of several runs as near is offered first
+
+
+@dataclass(frozen=True)
+class ChosenRuns:
+    """The runs that an address asks for, without repeats, and sentences about those that it cannot
+    have."""
+
+    headers: tuple[Header, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A run that another may be compared with.
+
+    header   the run's
+    count    how many settings differ, seeds aside
+    differs  which ones, in words: "K = 5 instead of 1"
+    """
+
+    header: Header
+    count: int
+    differs: str
+
+
+def name_of(header: Header) -> str:
+    """Return a run's name in an address: its preset's if it is shipped for one, else its key."""
+    presets = header.info.get("presets") or ()
+    return presets[0] if header.origin == "shipped" and presets else header.key
+
+
+def title_of(header: Header) -> str:
+    """Return a run's title: its preset's if it is shipped for one, else its settings."""
+    experiment = registry.experiment(header.experiment)
+    name = name_of(header)
+    titles = {preset.name: preset.full_title for preset in experiment.presets}
+    if name in titles:
+        return titles[name]
+    line = setting_line(typed_config(header), experiment.presets[0].config)
+    return f"{line} (atlas)" if header.origin == "atlas" else line
+
+
+def to_text(headers: Iterable[Header]) -> str:
+    """Return the text of an address that `read` reads back."""
+    return BETWEEN.join(name_of(header) for header in headers)
+
+
+def read(store: Store, experiment_id: str, text: str) -> ChosenRuns:
+    """Return the runs that `text` names by preset or key, at most MOST of them.
+
+    What cannot be compared is left out and said in a sentence: a run that is not here, one of
+    another experiment, one that is named twice, and those beyond MOST. Raises `BadSetting` for an
+    unknown experiment.
+    """
+    headers = store.every(experiment_id)
+    by_name = {header.key: header for header in reversed(headers)}
+    by_name |= {name_of(header): header for header in reversed(headers)}
+    chosen: dict[str, Header] = {}
+    warnings: list[str] = []
+    names = [name.strip() for name in text.split(BETWEEN) if name.strip()]
+    for name in names:
+        header = by_name.get(name)
+        if header is None:
+            warnings.append(_missing(store, experiment_id, name))
+        elif header.key in chosen:
+            warnings.append(f"The run {name!r:.80} is named twice. It is shown once.")
+        else:
+            chosen[header.key] = header
+    if len(chosen) > MOST:
+        warnings.append(
+            f"At most {MOST} runs are compared, got {len(chosen)}. You see the first {MOST}."
+        )
+    return ChosenRuns(tuple(chosen.values())[:MOST], tuple(warnings))
+
+
+def _missing(store: Store, experiment_id: str, name: str) -> str:
+    """Return why there is no run of that name to compare."""
+    experiment = registry.experiment(experiment_id)
+    other = next((each for each in store.headers() if each.key == name), None)
+    if other is not None:
+        title = registry.experiment(other.experiment).title
+        return (
+            f"The run {name!r:.80} is one of “{title}”, not of “{experiment.title}”. Only runs of "
+            "one experiment are compared."
+        )
+    if name in {preset.name for preset in experiment.presets}:
+        return (
+            f"The preset {name!r:.80} of “{experiment.title}” has no run here yet. Open it and "
+            "train it."
+        )
+    return (
+        f"There is no run {name!r:.80} of “{experiment.title}” here: it was deleted, dropped to "
+        "make room, or never made on this computer."
+    )
+
+
+def nearest(store: Store, header: Header) -> list[Neighbour]:
+    """Return all other runs of the experiment, those with the fewest differing settings first;
+    of several the shipped ones, then those whose values are nearest."""
+    settings = registry.experiment(header.experiment).config
+    config = typed_config(header)
+    neighbours: dict[str, tuple[tuple[int, int, float], Neighbour]] = {}
+    for other in store.every(header.experiment):
+        if other.key == header.key or other.key in neighbours:
+            continue
+        other_config = typed_config(other)
+        count = len(setting_rows.differing((config, other_config), without=("seeds",)))
+        order = (
+            count,
+            _ORIGINS.index(other.origin),
+            settings_io.distance(settings, header.config, other.config),
+        )
+        differs = setting_rows.instead_of(other_config, config)
+        neighbours[other.key] = order, Neighbour(other, count, differs)
+    ordered = sorted(neighbours.values(), key=lambda each: each[0])
+    return [neighbour for _, neighbour in ordered]

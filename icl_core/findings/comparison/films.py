@@ -1,0 +1,278 @@
+"""The panels of a stage for several runs: each run's film, the film of its difference from the
+first one, or one film of all their curves."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from icl_core.contract.experiment import STAGE, CannotDraw, Drawing, Experiment, Panel
+from icl_core.contract.figure import Figure
+from icl_core.contract.knobs import knobs_of
+from icl_core.contract.run import Run
+from icl_core.findings.comparison import map_difference, overlaid_curves
+from icl_core.findings.comparison.common_clock import CommonClock
+from icl_core.findings.comparison.map_difference import Difference
+from icl_core.findings.comparison.setting_rows import differing
+
+_NO_SIZES = ("seed", "seeds", "steps")
+LONGEST_TITLE = 64  # characters of a title that joins the runs' titles
+
+
+@dataclass(frozen=True, eq=False)
+class Film:
+    """A panel over the clock.
+
+    name    its seat's name, unique on the page
+    states  the different panels that it shows
+    order   for each place of the clock the index of its state
+    """
+
+    name: str
+    states: tuple[Panel, ...]
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """What becomes of one drawing: one film of all runs' curves, or a film a run.
+
+    runs         a film a run, or one of all runs
+    differences  for each run but the first the film of its maps minus the first run's; empty if
+                 there are no maps, or no cell of one run has its counterpart in another
+    note         why there are no differences, where one might expect them
+    """
+
+    runs: tuple[Film, ...]
+    differences: tuple[Film, ...] = ()
+    note: str = ""
+
+    @property
+    def films(self) -> tuple[Film, ...]:
+        """All of its films."""
+        return (*self.runs, *self.differences)
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """What is compared.
+
+    experiment  the runs' experiment
+    runs        two to four of them
+    names       a short name for each
+    clock       their clock
+    curves_only whether they differ in size, see `other_sizes`
+    """
+
+    experiment: Experiment
+    runs: tuple[Run, ...]
+    names: tuple[str, ...]
+    clock: CommonClock
+    curves_only: bool = False
+
+    @property
+    def view(self) -> Any:
+        """The view in which all runs are drawn: the first preset's. Where the stage shows an
+        example of a text, and the runs have different ones, all read the first run's."""
+        view = self.experiment.view(**self.experiment.presets[0].view)
+        typed = self.experiment.typed
+        if typed is None:
+            return view
+        examples = [typed.example(run, view) for run in self.runs]
+        are_same = len(set(examples)) == 1
+        return view if are_same else replace(view, **{typed.field: examples[0]})
+
+
+def other_sizes(runs: Sequence[Run]) -> str:
+    """Return a sentence if the runs have other sizes, such as another width d; else an empty
+    string. A size is d, N, or a setting whose value is in the shape of a matrix of each run's
+    snapshots, where that shape differs."""
+    shapes = [
+        {
+            name: tensor.shape[1:]
+            for name, tensor in run.tensors.items()
+            if name.startswith("snapshot/") and tensor.ndim > 2
+        }
+        for run in runs
+    ]
+    common = set.intersection(*(set(each) for each in shapes))
+    different = [name for name in common if len({each[name] for each in shapes}) > 1]
+    causes: list[str] = []
+    for field in differing([run.config for run in runs], without=_NO_SIZES):
+        knob = knobs_of(type(runs[0].config))[field]
+        values = [getattr(run.config, field) for run in runs]
+        are_sizes = knob.kind == "slider" and any(
+            all(value in each[name] for value, each in zip(values, shapes, strict=True))
+            for name in different
+        )
+        if are_sizes or field in ("d", "N"):
+            said = [f"{knob.symbol} = {value}" for value in dict.fromkeys(values)]
+            causes.append(" and ".join(said))
+    if not causes:
+        return ""
+    return (
+        f"These runs differ in size ({'; '.join(causes)}), so that a cell of one has no "
+        "counterpart in another. You see their curves and their metrics."
+    )
+
+
+def stage_drawings(compared: Compared) -> list[Drawing]:
+    """Return the drawings of the stage that all runs have."""
+    return [drawing for drawing in _drawings_of(compared) if drawing.place == STAGE]
+
+
+def drawer_curves(compared: Compared) -> list[Drawing]:
+    """Return the curves in drawers that all runs have."""
+    return [each for each in _drawings_of(compared) if each.live and each.place != STAGE]
+
+
+def _drawings_of(compared: Compared) -> list[Drawing]:
+    configs = [run.config for run in compared.runs]
+    return [
+        drawing
+        for drawing in compared.experiment.drawings
+        if all(drawing.applies(config) for config in configs)
+    ]
+
+
+def left_out(compared: Compared) -> int:
+    """Return how many panels of the stage only some of the runs have."""
+    configs = [run.config for run in compared.runs]
+    counts = [
+        sum(drawing.applies(config) for config in configs)
+        for drawing in compared.experiment.drawings
+        if drawing.place == STAGE
+    ]
+    return sum(0 < count < len(configs) for count in counts)
+
+
+def scene(compared: Compared, drawing: Drawing) -> Scene | None:
+    """Return the films of a drawing; None where one of the runs has nothing to draw, where its
+    panel is a table, or a map where only curves are compared. Colours and axes have
+    one scale for all runs."""
+    try:
+        films = [_film(compared, drawing, place) for place in range(len(compared.runs))]
+    except CannotDraw:
+        return None
+    figures = [_figures(film) for film in films]
+    if not all(figures):
+        return None
+    for figure in [figure for each in figures for figure in each]:
+        # all seats of a comparison have one size
+        figure.layout["meta"] = {**figure.layout.get("meta", {}), "needs": [0, 0]}
+    if overlaid_curves.can_overlay([each[-1] for each in figures]):
+        return Scene((_overlaid(compared, drawing, films),))
+    have_maps = any(map_difference.maps_of(each[-1]) for each in figures)
+    if have_maps and compared.curves_only:
+        return None
+    map_difference.share_scales([figure for each in figures for figure in each])
+    named = tuple(
+        replace(
+            film,
+            states=tuple(replace(each, title=f"{name} · {each.title}") for each in film.states),
+        )
+        for film, name in zip(films, compared.names, strict=True)
+    )
+    if not all(map_difference.maps_of(each[-1]) for each in figures):
+        return Scene(named)
+    return _with_differences(compared, drawing, films, named)
+
+
+def _figures(film: Film) -> list[Figure]:
+    """Return the figures of a film's states; none if one is a table."""
+    figures = [panel.figure for panel in film.states if panel.figure is not None]
+    return figures if len(figures) == len(film.states) else []
+
+
+def _film(compared: Compared, drawing: Drawing, place: int) -> Film:
+    """Return one run's film: its own snapshots that the clock shows. Raises `CannotDraw`."""
+    run = compared.runs[place]
+    view = compared.view
+    moves = drawing.moving and not drawing.is_still(run, view) and run.snapshot_steps
+    shown = compared.clock.shown[place] if moves else (len(run.snapshot_steps) - 1,)
+    snapshots = sorted(set(shown))
+    states: list[Panel] = []
+    for snapshot in snapshots:
+        has_clock = "snapshot" in knobs_of(type(view)) and run.snapshot_steps
+        own = replace(view, snapshot=snapshot) if has_clock else view
+        states.append(drawing.panel(run, own))
+    order = [snapshots.index(snapshot) for snapshot in shown]
+    if len(order) == 1:
+        order *= len(compared.clock.places)
+    return Film(f"{drawing.name} {place + 1}", tuple(states), tuple(order))
+
+
+def _together(
+    films: Sequence[Film], make: Callable[[tuple[int, ...]], Any]
+) -> tuple[list[Any], tuple[int, ...]]:
+    """Return what `make` makes of each different combination of the films' states, and for each
+    place of the clock the index of its combination."""
+    combinations = list(zip(*(film.order for film in films), strict=True))
+    different = list(dict.fromkeys(combinations))
+    index = {combination: number for number, combination in enumerate(different)}
+    return [make(each) for each in different], tuple(index[each] for each in combinations)
+
+
+def _overlaid(compared: Compared, drawing: Drawing, films: Sequence[Film]) -> Film:
+    """Return the film of all runs' curves in one figure."""
+    clock = compared.clock
+
+    def panel(states: tuple[int, ...]) -> Panel:
+        shown = [film.states[state] for film, state in zip(films, states, strict=True)]
+        figures = [each.figure for each in shown if each.figure is not None]
+        titles = zip(compared.names, [each.title for each in shown], strict=True)
+        title = " · ".join(f"{name}: {own}" for name, own in titles)
+        if len(title) > LONGEST_TITLE:
+            title = overlaid_curves.what_is_drawn(figures[0]) or title
+        return Panel(
+            title,
+            f"One colour a run; where a run has several curves, one line style each. "
+            f"{shown[0].caption}",
+            overlaid_curves.overlaid(figures, compared.names, clock.starts, clock.milestone),
+        )
+
+    states, order = _together(films, panel)
+    return Film(drawing.name, tuple(states), order)
+
+
+def _with_differences(
+    compared: Compared, drawing: Drawing, films: Sequence[Film], named: tuple[Film, ...]
+) -> Scene:
+    """Return the scene of maps with the films of their differences, all on one scale."""
+    first = films[0]
+    made: list[tuple[list[Difference | None], tuple[int, ...]]] = []
+    for film in films[1:]:
+
+        def difference(states: tuple[int, ...], film: Film = film) -> Difference | None:
+            one, other = first.states[states[0]].figure, film.states[states[1]].figure
+            return one and other and map_difference.difference_of(one, other)
+
+        made.append(_together((first, film), difference))
+    every = [each for differences, _ in made for each in differences]
+    if any(each is None for each in every):
+        title = first.states[-1].title
+        note = f"“{title}”: the maps have different rows or columns, so that there is no difference"
+        return Scene(named, note=f"{note} to show.")
+    limit = map_difference.common_limit([each for each in every if each is not None])
+    difference_films = tuple(
+        Film(
+            f"{drawing.name} {place + 2} minus 1",
+            tuple(_difference_panel(compared, each, place + 1, limit) for each in differences),
+            order,
+        )
+        for place, (differences, order) in enumerate(made)
+    )
+    return Scene(named, difference_films)
+
+
+def _difference_panel(
+    compared: Compared, difference: Difference | None, place: int, limit: float
+) -> Panel:
+    assert difference is not None
+    name, first = compared.names[place], compared.names[0]
+    return Panel(
+        f"{name} minus {first}: {difference.mean:.2g} a cell on average",
+        f"Each cell is the number of {name} minus that of {first}; the title has the mean of its "
+        f"magnitude. Grey is no difference. The scale, {limit:.2g} to either side, is that of all "
+        "differences of this panel over the whole film.",
+        difference.figure(limit),
+    )

@@ -1,0 +1,221 @@
+"""The page that compares up to four runs of one experiment under one clock."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import streamlit as st
+
+from icl_core import registry
+from icl_core.contract.experiment import Run
+from icl_core.findings.comparison import common_clock, films, setting_rows
+from icl_core.findings.comparison.common_clock import CommonClock
+from icl_core.findings.comparison.films import Compared
+from icl_core.runs.header import Header
+from pages.ui.compare import choice, packed, tables
+from pages.ui.compare.packed import Packed, PackedFilm, PackedScene
+from pages.ui.controls import compare_links, loaded_runs
+from pages.ui.link import address, pending_address, same_tab_links
+from pages.ui.look import formats, menu
+from pages.ui.look.chart import seat_chart
+from pages.ui.look.escape import escape_markdown
+from pages.ui.look.memory_fault import say_if_memory_ends
+from pages.ui.look.style import page_css, theme
+from pages.ui.stage import playback
+from pages.ui.stage.playback import ClockOptions
+
+_CSS = (Path(__file__).parents[1] / "browser" / "compare.css").read_text(encoding="utf-8")
+_CLOCK = "clock of a comparison"
+_WHAT = (
+    "Up to four runs of one experiment beside each other, under one clock: their panels, the maps "
+    "of their differences, their curves in one figure, and their metrics. Choose an experiment and "
+    "two runs, or open “Compare …” above any stage."
+)
+
+
+@say_if_memory_ends
+def show() -> None:
+    """Draw the page."""
+    menu.frame("Compare")
+    st.html(f"<style>{page_css(_CSS)}</style>")
+    st.title("Compare", anchor=False)
+    experiment_id, headers = choice.read()
+    choice.draw(experiment_id, headers)
+    if len(headers) < 2:
+        _too_few(headers)
+    else:
+        runs = [(header, loaded_runs.load(header)) for header in headers]
+        here = [(header, run) for header, run in runs if run is not None]
+        if len(here) < len(runs):
+            st.warning("The file of one of these runs is damaged or gone. It is left out.")
+        if len(here) < 2:
+            _too_few([header for header, _ in here])
+        else:
+            _comparison([header for header, _ in here], [run for _, run in here])
+    same_tab_links.listen()
+
+
+def _too_few(headers: Sequence[Header]) -> None:
+    """Draw what the page is for and, beside a single run, the runs nearest to it."""
+    if not headers:
+        st.markdown(_WHAT)
+        return
+    st.markdown("**Compare it with**")
+    compare_links.links(headers[0], headers)
+
+
+def _comparison(headers: Sequence[Header], runs: Sequence[Run]) -> None:
+    """Draw everything of two or more runs."""
+    experiment = registry.experiment(headers[0].experiment)
+    names = setting_rows.short_names([run.config for run in runs])
+    tables.settings(headers, names)
+    why = films.other_sizes(runs)
+    if why:
+        st.info(escape_markdown(why))
+    milestone = choice.milestone(common_clock.common_milestones(experiment, runs))
+    clock = common_clock.clock_of(experiment, runs, milestone)
+    compared = Compared(experiment, tuple(runs), tuple(names), clock, bool(why))
+    _played(compared, " ".join(run.digest for run in runs))
+    tables.metrics(headers, names)
+
+
+@st.fragment
+def _played(compared: Compared, digests: str) -> None:
+    """Draw the clock and the panels that it moves."""
+    name = f"{digests} {compared.clock.milestone} {theme()}"
+    content = packed.pack(name, compared, films.stage_drawings(compared), theme())
+    places = len(compared.clock.places)
+    compared = replace(compared, clock=content.clock)
+    with st.container(key="compare-clock"):
+        _clock(compared, packed.run_name(name))
+    place = st.container(key="films")
+    beside = [scene for scene in content.scenes if len(scene.runs) > 1]
+    for index, scene in enumerate(beside):
+        _beside(scene, index)
+        if scene.note:
+            st.caption(escape_markdown(scene.note))
+    _curves("stage", content.scenes)
+    _caption(compared, content, places)
+    scenes = [*content.scenes, *_more_curves(name, compared)]
+    with place:
+        for film in [film for scene in scenes for film in (*scene.runs, *scene.differences)]:
+            if film.states:
+                playback.send_states(film.name, film.states)
+
+
+def _more_curves(name: str, compared: Compared) -> Sequence[PackedScene]:
+    """Draw the curves of the drawers, once they are asked for, and return them."""
+    drawings = films.drawer_curves(compared)
+    if not drawings:
+        return ()
+    box = st.expander(
+        "More curves", compared.curves_only, key="compare: more curves", on_change="rerun"
+    )
+    if not box.open:
+        return ()
+    more = packed.pack(f"{name}\nmore curves", compared, drawings, theme())
+    with box:
+        _curves("more", more.scenes)
+    return more.scenes
+
+
+def _clock(compared: Compared, run: str) -> None:
+    clock = compared.clock
+    headlines = [_headline(compared, place) for place in range(len(clock.places))]
+    labels = (
+        tuple(f"{step:+d} steps" if step else "0 steps" for step in clock.places)
+        if clock.milestone
+        else ()
+    )
+    playback.show_clock(
+        _CLOCK,
+        run,
+        clock.places,
+        headlines,
+        _place(clock),
+        _on_rest,
+        ClockOptions(labels=labels),
+        {clock.milestone: 0} if clock.milestone else {},
+    )
+
+
+def _place(clock: CommonClock) -> int:
+    """Return the place of the clock that the address asks for; else the milestone, or the end."""
+    text = st.query_params.get(choice.STEP, "")
+    digits = text.removeprefix("-")
+    if digits.isdecimal() and len(digits) < address.STEP_DIGITS:
+        step = int(text)
+    else:
+        step = 0 if clock.milestone else clock.places[-1]
+    return max(0, bisect_right(clock.places, step) - 1)
+
+
+def _on_rest() -> None:
+    """Write the step at which the clock has come to rest into the address."""
+    step = playback.resting_step(_CLOCK)
+    if step is not None:
+        pending_address.change({choice.STEP: str(step)})
+
+
+def _headline(compared: Compared, place: int) -> str:
+    """Return which snapshot each run shows at a place of the clock."""
+    clock = compared.clock
+    parts = []
+    for name, run, shown in zip(compared.names, compared.runs, clock.shown, strict=True):
+        if run.snapshot_steps:
+            parts.append(f"{name} at step {run.snapshot_steps[shown[place]]}")
+    if not parts:
+        return "These runs have no snapshots: you see their ends."
+    step = clock.places[place]
+    if not clock.milestone:
+        return f"Step {step}: {'; '.join(parts)}"
+    side = "before" if step < 0 else "after"
+    when = f"{abs(step)} steps {side} {clock.milestone}" if step else f"All reach {clock.milestone}"
+    return f"{when}: {'; '.join(parts)}"
+
+
+def _beside(scene: PackedScene, index: int) -> None:
+    """Draw a panel of each run, and their differences: of two runs in the same row, of more in the
+    next one, each under its run."""
+    count = len(scene.runs)
+    columns = 3 if count == 2 and scene.differences else count
+    with st.container(key=f"stage-compare-{index}-x{columns}"):
+        for film in scene.runs:
+            _seat(film)
+        if scene.differences and count > 2:
+            with st.container(key=f"seat-none-{index}"):
+                st.caption("Under each run: its difference from this one.")
+        for film in scene.differences:
+            _seat(film)
+
+
+def _curves(name: str, scenes: Sequence[PackedScene]) -> None:
+    """Draw the curves of all runs, a figure each."""
+    curves = [scene.runs[0] for scene in scenes if len(scene.runs) == 1]
+    if curves:
+        with st.container(key=f"stage-compare-{name}-x2"):
+            for film in curves:
+                _seat(film)
+
+
+def _seat(film: PackedFilm) -> None:
+    with st.container(key=f"seat-{film.name}"), st.container():
+        seat_chart(film.panel, film.name)
+
+
+def _caption(compared: Compared, content: Packed, places: int) -> None:
+    """Draw what holds for all panels; `places` is how many the clock had before some were left
+    out."""
+    sentences = [
+        "Each run shows its latest snapshot not beyond the clock. Differences are taken from the "
+        "first run, and all of a panel's have one scale over the whole film.",
+        f"The frames take {formats.file_size(content.size)}.",
+    ]
+    kept = len(content.clock.places)
+    if kept < places:
+        sentences.append(f"To keep them small the clock stops at {kept} of {places} places.")
+    count = films.left_out(compared)
+    if count:
+        sentences.append(f"Left out, as only some of these runs have them: {count} panels.")
+    st.caption(" ".join(sentences))

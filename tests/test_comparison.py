@@ -1,0 +1,306 @@
+"""Runs beside each other: which ones, their clock, the films of their differences, their metrics,
+and the page that plays them."""
+
+import json
+
+import numpy as np
+import pytest
+from test_links import at, opened, titles
+
+from icl_core import registry
+from icl_core.contract import knobs
+from icl_core.contract.knobs import BadSetting
+from icl_core.figures import small_map
+from icl_core.figures.stage_seat import KEY
+from icl_core.findings.comparison import (
+    chosen_runs,
+    common_clock,
+    films,
+    map_difference,
+    metric_rows,
+    overlaid_curves,
+    setting_rows,
+)
+from icl_core.findings.comparison.common_clock import aligned, thinned
+from icl_core.findings.comparison.films import Compared
+from icl_core.runs import store
+from icl_core.runs.header import typed_config
+from icl_core.statistics.difference import error_of_difference, is_certain
+from pages.ui.compare import packed
+from pages.ui.look.style import Theme
+
+INDUCTION = "birth.induction"
+LIGHT = Theme(dark=False, projector=False)
+
+
+def compared(names: str, milestone: str = "") -> Compared:
+    """What the page compares for these runs of the induction head."""
+    experiment = registry.experiment(INDUCTION)
+    headers = chosen_runs.read(store.default(), INDUCTION, names).headers
+    runs = tuple(run for header in headers if (run := store.default().load(header)))
+    short = setting_rows.short_names([run.config for run in runs])
+    clock = common_clock.clock_of(experiment, runs, milestone)
+    is_other = bool(films.other_sizes(runs))
+    return Compared(experiment, runs, tuple(short), clock, is_other)
+
+
+def drawing(name: str):
+    every = registry.experiment(INDUCTION).drawings
+    return next(each for each in every if each.name == name)
+
+
+# ---- the clock
+
+
+def test_each_run_shows_its_latest_snapshot_not_beyond_the_clock():
+    clock = aligned([[0, 10, 30], [0, 20]], [0, 0])
+    assert clock.places == (0, 10, 20, 30)
+    assert clock.shown == ((0, 1, 1, 2), (0, 0, 1, 1))
+
+
+def test_by_a_milestone_all_runs_reach_it_at_zero():
+    clock = aligned([[0, 10, 30], [0, 20]], [12, 20], "half")
+    assert clock.places == (-20, -12, -2, 0, 18)
+    # before its beginning a run shows its first snapshot
+    assert clock.shown == ((0, 0, 1, 1, 2), (0, 0, 0, 1, 1))
+
+
+def test_the_clock_of_shipped_runs_agrees_with_a_search():
+    both = compared("random 1;random 5", "W_K¹ early")
+    steps = common_clock.common_milestones(both.experiment, both.runs)["W_K¹ early"]
+    assert both.clock.starts == steps and 0 in both.clock.places
+    for run, start, shown in zip(both.runs, steps, both.clock.shown, strict=True):
+        for place, index in zip(both.clock.places, shown, strict=True):
+            past = [step for step in run.snapshot_steps if step <= place + start]
+            assert run.snapshot_steps[index] == max(past, default=run.snapshot_steps[0])
+
+
+def test_a_thinned_clock_keeps_both_ends_and_the_milestone():
+    steps = list(range(0, 1000, 7))
+    clock = aligned([steps, steps], [301, 400], "half")
+    few = thinned(clock, 10)
+    assert len(few.places) <= 10 and 0 in few.places
+    assert (few.places[0], few.places[-1]) == (clock.places[0], clock.places[-1])
+    index = clock.places.index(few.places[4])
+    assert [each[4] for each in few.shown] == [each[index] for each in clock.shown]
+    assert thinned(clock, 10**6) == clock
+
+
+def test_a_milestone_that_one_run_has_not_reached_is_not_offered():
+    both = compared("random 1;random 5")
+    reached = [set(both.experiment.milestones(run)) for run in both.runs]
+    names = common_clock.common_milestones(both.experiment, both.runs)
+    assert set(names) == reached[0] & reached[1] != reached[0] | reached[1]
+    assert common_clock.clock_of(both.experiment, both.runs, "W_O²").milestone == ""
+
+
+# ---- the maps of differences
+
+
+def map_of(cells: list[list[float]], rows: list[str]):
+    return small_map(cells, (rows, ["x", "y"]), ("row", "column"), "score", 5.0)
+
+
+def test_a_difference_is_exact_and_needs_the_same_rows_and_columns():
+    first = map_of([[1.0, np.nan], [2.0, -4.0]], ["a", "b"])
+    second = map_of([[1.5, 3.0], [-1.0, 4.0]], ["a", "b"])
+    difference = map_difference.difference_of(first, second)
+    assert difference is not None
+    np.testing.assert_array_equal(difference.cells[0], [[0.5, np.nan], [-3.0, 8.0]])
+    assert difference.mean == pytest.approx((0.5 + 3 + 8) / 3)
+    assert map_difference.common_limit([difference]) == 8.0
+    figure = difference.figure(9.0)
+    axis = figure.layout["coloraxis"]
+    assert (axis["cmin"], axis["cmax"]) == (-9.0, 9.0)
+    other = map_of([[1.5, 3.0], [-1.0, 4.0]], ["a", "c"])
+    assert map_difference.difference_of(first, other) is None
+
+
+def test_a_film_of_differences_subtracts_what_the_clock_shows_on_one_scale():
+    both = compared("random 1;random 5")
+    w_o2 = drawing("w_o2")
+    scene = films.scene(both, w_o2)
+    assert scene is not None and len(scene.runs) == 2 and len(scene.differences) == 1
+    film = scene.differences[0]
+    largest = 0.0
+    scales = set()
+    for place in (0, 3, 9, len(both.clock.places) - 1):
+        maps = [
+            w_o2.panel(run, both.experiment.view(snapshot=shown[place])).figure.data[0]["z"]
+            for run, shown in zip(both.runs, both.clock.shown, strict=True)
+        ]
+        figure = film.states[film.order[place]].figure
+        np.testing.assert_array_equal(figure.data[0]["z"], maps[1] - maps[0])
+    for panel in film.states:
+        largest = max(largest, float(np.abs(panel.figure.data[0]["z"]).max()))
+        scales.add(panel.figure.layout["coloraxis"]["cmax"])
+    assert scales == {largest}
+    shared = {
+        panel.figure.layout["coloraxis"]["cmax"] for run in scene.runs for panel in run.states
+    }
+    assert len(shared) == 1
+
+
+def test_predictions_beside_a_map_have_no_difference():
+    scene = films.scene(compared("random 1;random 5"), drawing("second"))
+    assert scene is not None
+    figure = scene.differences[0].states[-1].figure
+    assert [trace["type"] for trace in figure.data] == ["heatmap"]
+    assert len(figure.layout["xaxis"]["categoryarray"]) == figure.data[0]["z"].shape[1]
+
+
+def test_runs_of_another_width_show_curves_and_say_why():
+    headers = store.default().atlases.headers(INDUCTION).values()
+    of_width = {header.config["d"]: header for header in headers}
+    names = ";".join(of_width[d].key for d in (32, 64))
+    both = compared(names)
+    assert "d = 32 and d = 64" in films.other_sizes(both.runs)
+    scenes = {each.name: films.scene(both, each) for each in films.stage_drawings(both)}
+    assert [name for name, scene in scenes.items() if scene is not None] == ["accuracy"]
+    for names in ("random 1;random 5", "order;order, paper size"):  # another K, another T
+        assert films.other_sizes(compared(names).runs) == ""
+
+
+# ---- curves
+
+
+def test_curves_have_a_colour_a_run_and_count_from_the_milestone():
+    both = compared("random 1;random 5", "W_K¹ early")
+    panels = [drawing("memories").panel(run, both.view).figure for run in both.runs]
+    assert overlaid_curves.can_overlay(panels)
+    starts = both.clock.starts
+    figure = overlaid_curves.overlaid(panels, both.names, starts, both.clock.milestone)
+    lines = [trace for trace in figure.data if trace.get("name", "").endswith(": W_O²")]
+    assert [line["name"] for line in lines] == ["K = 1: W_O²", "K = 5: W_O²"]
+    colours = [line["line"]["color"] for line in lines]
+    assert colours == [overlaid_curves.run_colour(place) for place in (0, 1)]
+    assert lines[0]["line"]["dash"] == lines[1]["line"]["dash"]
+    own = [trace for trace in figure.data if trace.get("name", "").startswith("K = 1: ")]
+    dashes = {trace["line"]["dash"] for trace in own}
+    assert len(dashes) == 4  # one for each of W_O², W_K², W_K¹ early, W_K¹ all
+    for line, run, start in zip(lines, both.runs, starts, strict=True):
+        np.testing.assert_array_equal(line["x"], run["curve/step"] - start)
+    assert figure.layout["xaxis"]["title"]["text"] == "steps since W_K¹ early"
+    assert any(each.get("name") == KEY for each in figure.layout["annotations"])
+
+
+# ---- which runs
+
+
+def test_an_address_names_runs_by_preset_or_key_and_is_read_back():
+    headers = chosen_runs.read(store.default(), INDUCTION, "random 3, paper size; random 5").headers
+    assert [chosen_runs.name_of(each) for each in headers] == ["random 3, paper size", "random 5"]
+    text = chosen_runs.to_text(headers)
+    by_key = ";".join(header.key for header in headers)
+    for again in (text, by_key):
+        assert chosen_runs.read(store.default(), INDUCTION, again) == (
+            chosen_runs.ChosenRuns(headers, ())
+        )
+
+
+def test_what_cannot_be_compared_is_said():
+    other = store.default().headers("gdssm.layer")[0]
+    cases = {
+        "random 1;nowhere": "There is no run 'nowhere' of “The induction head” here",
+        f"random 1;{other.key}": "Only runs of one experiment are compared.",
+        "random 1;random 1": "The run 'random 1' is named twice. It is shown once.",
+    }
+    for text, said in cases.items():
+        chosen = chosen_runs.read(store.default(), INDUCTION, text)
+        assert len(chosen.headers) == 1 and len(chosen.warnings) == 1
+        assert said in chosen.warnings[0]
+    many = "random 1;random 3;random 5;fastest;order"
+    chosen = chosen_runs.read(store.default(), INDUCTION, many)
+    assert len(chosen.headers) == 4
+    assert chosen.warnings == ("At most 4 runs are compared, got 5. You see the first 4.",)
+    with pytest.raises(BadSetting):
+        chosen_runs.read(store.default(), "birth.nothing", "random 1")
+
+
+def test_the_nearest_runs_differ_by_the_fewest_settings():
+    header = store.default().preset(INDUCTION, "random 1")
+    assert header is not None
+    neighbours = chosen_runs.nearest(store.default(), header)
+    counts = [each.count for each in neighbours]
+    assert counts == sorted(counts)
+    first = [chosen_runs.name_of(each.header) for each in neighbours[:2]]
+    assert first == ["random 3", "random 5"]
+    assert neighbours[1].differs == "K = 5 instead of 1"
+    own = knobs.values(typed_config(header))
+    for each in neighbours:
+        others = knobs.values(typed_config(each.header))
+        assert each.count == sum(own[name] != others[name] for name in own if name != "seeds")
+
+
+def test_settings_that_differ_come_first_and_name_the_runs():
+    configs = [
+        preset.config
+        for preset in registry.experiment(INDUCTION).presets
+        if preset.name in ("random 1", "random 5")
+    ]
+    rows = setting_rows.rows(configs)
+    assert rows[0].texts == ("1", "5") and [row.differs for row in rows].count(True) == 1
+    assert setting_rows.short_names(configs) == ["K = 1", "K = 5"]
+    assert setting_rows.short_names([configs[0], configs[0]]) == ["run 1", "run 2"]
+
+
+# ---- metrics
+
+
+def test_the_error_of_a_difference_is_welchs():
+    assert error_of_difference(3.0, 4.0) == 5.0
+    assert error_of_difference(3.0, None) is None
+    # equal errors of five seeds each have 8 degrees of freedom, Student's t 2.306
+    edge = 2.306 * 2**0.5
+    assert is_certain(edge + 0.01, (1.0, 1.0), (5, 5))
+    assert not is_certain(edge - 0.01, (1.0, 1.0), (5, 5))
+    # one error alone leaves its own 4 degrees of freedom, 2.776
+    assert not is_certain(2.7, (1.0, 0.0), (5, 5)) and is_certain(2.8, (1.0, 0.0), (5, 5))
+    assert is_certain(2.0, (1.0, 0.0), (None, None)) and not is_certain(9.0, (1.0, None), (5, 5))
+
+
+def test_metrics_stand_beside_each_other_with_their_difference():
+    headers = chosen_runs.read(store.default(), INDUCTION, "random 1;random 5").headers
+    records = [{each["claim"]: each for each in header.info["metrics"]} for header in headers]
+    claims = {claim.label: claim.id for claim in registry.experiment(INDUCTION).claims}
+    rows = metric_rows.rows(headers)
+    assert rows
+    for row in rows:
+        one, other = (record.get(claims[row.label]) for record in records)
+        (difference,) = row.differences
+        if one and other and difference:
+            assert difference.value == other["value"] - one["value"]
+
+
+# ---- the page
+
+
+def test_frames_beyond_the_limit_are_thinned(monkeypatch):
+    both = compared("random 1;random 5")
+    chosen = [drawing("w_o2")]
+    whole = packed.pack("whole", both, chosen, LIGHT)
+    monkeypatch.setattr(packed, "MOST_BYTES", whole.size // 3)
+    less = packed.pack("less", both, chosen, LIGHT)
+    assert less.size <= whole.size // 3
+    assert 2 <= len(less.clock.places) < len(whole.clock.places) == len(both.clock.places)
+    film = less.scenes[0].differences[0]
+    states = json.loads(film.states)
+    assert len(states["order"]) == len(less.clock.places)
+    assert len(states["frames"]) == max(states["order"]) + 1
+
+
+def test_the_page_shows_every_run_and_difference_at_the_step_of_the_address():
+    app = opened("compare", f"experiment={INDUCTION}&runs=random 1;random 5&step=100")
+    assert not app.exception and not app.warning
+    shown = titles(app)
+    assert sum(title.startswith("K = 5 minus K = 1") for title in shown) == 5
+    both = compared("random 1;random 5")
+    steps = both.clock.places
+    assert steps[at(app)] == max(step for step in steps if step <= 100)
+
+
+def test_bad_addresses_are_said_once():
+    app = opened("compare", f"experiment={INDUCTION}&runs=random 1;nowhere")
+    assert not app.exception and len(app.warning) == 1
+    app = opened("compare", "experiment=birth.inductoin")
+    assert not app.exception and len(app.warning) == 1
