@@ -1,6 +1,7 @@
 """A series of checkpoints: a planted model whose weights grow from random ones, its heads over
 the steps, and files that are not what their names say."""
 
+import hashlib
 import json
 import shutil
 
@@ -144,3 +145,23 @@ def test_a_checkpoint_of_another_model_is_refused(folder):
     (path / "config.json").write_text(json.dumps(SETTINGS | {"n_head": 2}))
     with pytest.raises(BadModel, match="must be of one model, got step20"):
         measured()
+
+
+def test_a_file_has_the_digest_of_its_bytes_and_is_no_series(tmp_path):
+    for name in ("step1.gguf", "step2.gguf"):
+        (tmp_path / name).write_bytes(name.encode())
+    one, other = (checkpoints.file_digest(each.path) for each in checkpoints.listed(tmp_path))
+    assert one == hashlib.sha256(b"step1.gguf").hexdigest()[: checkpoints.DIGITS] != other
+    with pytest.raises(BadModel, match="must be a folder of checkpoints, got the file step1"):
+        checkpoints.listed(tmp_path / "step1.gguf")
+
+
+def test_equal_tensors_in_other_files_are_named():
+    tensors = [{"a": "1", "b": "2"}] * 2
+    remarks = checkpoints.remarks([1, 2], ["x", "y"], tensors, [None, None])
+    assert remarks == ["all tensors as at step 2", "all tensors as at step 1"]
+
+
+def test_the_clock_reaches_the_last_of_as_many_checkpoints_as_there_may_be():
+    assert View(snapshot=checkpoints.MOST - 1).snapshot == checkpoints.MOST - 1
+    assert View().snapshot >= checkpoints.MOST - 1

@@ -1,6 +1,7 @@
 """A text of the visitor's own, read by a planted model: what is shown of it against the same
 computed another way, grafts against what they must do, and one model in memory at a time."""
 
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from icl_core.papers.birth.pretrained import repeated, sources, texts
 from icl_core.papers.birth.pretrained.draw import own_text
 from icl_core.papers.birth.pretrained.load_run import half_losses, scores
 from icl_core.papers.birth.pretrained.planted import LetterTokens, planted
+from icl_core.papers.birth.pretrained.readers.checks import BadModel
 from icl_core.papers.birth.pretrained.readers.model import Change, forward
 from icl_core.papers.birth.pretrained.run import compute
 from icl_core.papers.birth.pretrained.settings import SMOLLM2, Config, View
@@ -204,3 +206,16 @@ def test_the_construction_in_the_heads_of_a_real_model():
     _, second = half_losses(run)
     assert np.mean(constructed) == pytest.approx(1.7, abs=0.05)
     assert second.mean() == pytest.approx(3.76, abs=0.05)
+
+
+def test_more_tokens_than_the_model_has_positions_are_refused(monkeypatch):
+    short = planted("gpt2")
+    monkeypatch.setattr(short, "shape", replace(short.shape, T=20))
+    module = sys.modules[compute.__module__]
+    monkeypatch.setattr(module, "open_model", lambda _: (short, TOKENS))
+    with pytest.raises(BadModel, match="L must be at most 9 for a model of 20 positions, got 16"):
+        compute(Config(length=16), Recorder())
+    monkeypatch.setattr(sources, "open_model", lambda _: (short, TOKENS))
+    read_now.cache_clear()
+    with pytest.raises(CannotDraw, match="must have 2 to 19 tokens, got 20"):
+        read_now("another", "abcdefghijabcdefghij")

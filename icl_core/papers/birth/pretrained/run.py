@@ -7,6 +7,7 @@ import torch
 
 from icl_core.contract.experiment import Progress, names
 from icl_core.papers.birth.pretrained import copying, recall, repeated, texts
+from icl_core.papers.birth.pretrained.readers.checks import BadModel
 from icl_core.papers.birth.pretrained.readers.model import Pass, Reader, forward
 from icl_core.papers.birth.pretrained.readers.tokens import Tokens
 from icl_core.papers.birth.pretrained.recall import Head
@@ -50,6 +51,11 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
         return compute_series(config, path_of(SERIES), progress)
     progress.enter("reading the model")
     model, tokens = open_model(config.model)
+    if 2 * config.length + 1 > model.shape.T:
+        raise BadModel(
+            f"L must be at most {(model.shape.T - 1) // 2} for a model of {model.shape.T} "
+            f"positions, got {config.length}"
+        )
     progress.enter("choosing heads")
     chosen = Chosen(model, tokens, config)
     draws = []

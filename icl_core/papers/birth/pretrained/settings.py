@@ -94,7 +94,7 @@ class Config:
 class View:
     """What is drawn of a model."""
 
-    snapshot: int = slider("after layer", 0, 31, default=31)
+    snapshot: int = slider("after layer", 0, 100, default=100)
     passage: str = choice("text", TEXTS, default="random")
     score: str = choice("heads coloured by", SCORES, default="followers")
     shown: str = text("head shown, as layer.head (empty: the strongest)", 6, default="")

@@ -19,10 +19,11 @@ SHOWN = 11  # random tokens, said twice: as many as a map on the stage has room 
 
 
 def recorded(
-    tokens: Tokens, generator: torch.Generator, own: str = ""
+    tokens: Tokens, generator: torch.Generator, own: str = "", most: int = MOST
 ) -> dict[str, Int[Tensor, "T"]]:
-    """Return the texts by name, each after the start token; a visitor's `own` if there is one.
-    Raises `BadModel` for characters that the model has no tokens for."""
+    """Return the texts by name, each after the start token; a visitor's `own`, of which the first
+    `most` tokens are read, if there is one. Raises `BadModel` for characters that the model has no
+    tokens for."""
     letters = {}
     for letter in dict.fromkeys(PATTERN):
         letters[letter] = tokens.encode(letter)[0]
@@ -33,7 +34,7 @@ def recorded(
         "pattern": [letters[letter] for letter in PATTERN],
     }
     if own:
-        texts["own"] = tokens.encode(own)[:MOST]
+        texts["own"] = tokens.encode(own)[:most]
     return {name: torch.tensor([tokens.start, *text]) for name, text in texts.items()}
 
 
@@ -52,7 +53,8 @@ def record(
     """
     arrays = {}
     ids: list[int] = []  # of all tokens that are said
-    for name, text in recorded(tokens, generator, own).items():
+    most = min(MOST, model.shape.T - 1)  # the start token has a position, too
+    for name, text in recorded(tokens, generator, own, most).items():
         outcome = forward(model, text[None], keep=True)
         read = [_lens(model, stream[0], text) for stream in outcome.streams]
         losses, said, probabilities = (np.stack(parts) for parts in zip(*read, strict=True))

@@ -45,7 +45,7 @@ def headline(run: Run, view: View) -> str:
     best = {measure: scores(run, measure)[at].max() for measure in KINDS}
     return (
         f"After {run.step(view):,} steps one head has {best['previous']:.0%} of its attention on "
-        f"the token before, and one {best['followers']:.0%} on what followed."
+        f"the token before; the best induction score is {best['followers']:.2f}."
     )
 
 
@@ -85,7 +85,7 @@ def _when(steps: dict[str, float]) -> str:
         kind, step = next(iter(steps.items()))
         return f"Only one kind of head appears, at step {step:,.0f}: {kind}"
     previous, induction = (steps[kind] for kind in KINDS.values())
-    return f"Heads appear at steps {previous:,.0f} and {induction:,.0f}"
+    return f"Previous token at step {previous:,.0f}, induction at {induction:,.0f}"
 
 
 def heads(run: Run, view: View) -> Panel:

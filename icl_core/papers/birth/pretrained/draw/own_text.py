@@ -29,15 +29,16 @@ def losses(run: Run, view: View) -> Panel:
         Curve("in the end", positions, reading.losses, "trained"),
         Curve(f"after layer {layer_shown(run, view)}", positions, at, "floor", "dot"),
     ]
+    largest = float(reading.losses.max())
     if view.graft != NONE:
         changed = grafted(run, view)
+        largest = max(largest, float(changed.losses.max()), float(changed.random.max()))
         curves |= {"with the graft": changed.losses, "random heads": changed.random}
         series += [
             Curve("with the graft", positions, changed.losses, "construction"),
             Curve("in random heads", positions, changed.random, "seed", "dash"),
         ]
-    top = 1.2 * max(float(line.max()) for name, line in curves.items() if name[:5] != "after")
-    figure = figures.curves(series, "token", "loss in nats", y_range=(0, top))
+    figure = figures.curves(series, "token", "loss in nats", y_range=(0, 1.2 * largest))
     labels = token_labels(reading.tokens[1:])
     figure.update_xaxes(**_ticks(labels))
     return Panel(
@@ -108,9 +109,9 @@ def one(run: Run, view: View) -> Panel:
     reading = of_view(run, view)
     name = _head(run, view)
     attention = reading.attention(*place_of(run, name))[:SHOWN, :SHOWN]
-    again = float(attention[:, 0].mean())
+    at_start = float(reading.attention(*place_of(run, name))[1:, 0].mean())
     return Panel(
-        f"Head {name} has {again:.0%} of its attention on the start token",
+        f"Head {name} has {at_start:.0%} of its attention on the start token",
         f"{_source(run, view)} Each row shows where one token looks"
         f"{_first_tokens(reading)}. A head that finds nothing looks at the start token, the first "
         "column. An induction head has a stripe where the text repeats itself, a previous-token "

@@ -37,33 +37,37 @@ class Checkpoint(NamedTuple):
 
 
 def listed(folder: Path) -> list[Checkpoint]:
-    """Return the checkpoints of a folder by their steps. Raises `BadModel` if there are fewer than
-    two, or too many, or two of one step."""
-    found: dict[int, Path] = {}
+    """Return the checkpoints of a folder by their steps. Raises `BadModel` if it is none, if there
+    are fewer than two, or too many, or two of one step."""
+    if not folder.is_dir():
+        raise BadModel(f"a series must be a folder of checkpoints, got the file {folder.name:.60}")
+    paths: dict[int, Path] = {}
     for path in sorted(folder.iterdir()):
         match = STEP.search(path.name)
         if match is None or not (path.is_dir() or path.suffix == ".gguf"):
             continue
         step = int(match[1])
-        if step in found:
+        if step in paths:
             raise BadModel(
-                f"a step must be that of one checkpoint, got {found[step].name:.60} and "
+                f"a step must be that of one checkpoint, got {paths[step].name:.60} and "
                 f"{path.name:.60}"
             )
-        found[step] = path
-    if not 2 <= len(found) <= MOST:
+        paths[step] = path
+    if not 2 <= len(paths) <= MOST:
         raise BadModel(
             f"a series must have 2 to {MOST} folders or GGUF files with their steps in their "
-            f"names, such as step1000, got {len(found)}"
+            f"names, such as step1000, got {len(paths)}"
         )
-    return [Checkpoint(step, found[step]) for step in sorted(found)]
+    return [Checkpoint(step, paths[step]) for step in sorted(paths)]
 
 
 def file_digest(path: Path) -> str:
     """Return the digest of a checkpoint's files of weights."""
     digest = hashlib.sha256()
-    files = sorted(each for each in path.iterdir() if each.suffix in WEIGHTS)
-    for each in files if path.is_dir() else [path]:
+    files = [path]
+    if path.is_dir():
+        files = sorted(each for each in path.iterdir() if each.suffix in WEIGHTS)
+    for each in files:
         with each.open("rb") as file:
             while chunk := file.read(CHUNK):
                 digest.update(chunk)
@@ -104,7 +108,7 @@ def remarks(
     stated   the steps that they state
     """
     frozen = {name for name in tensors[0] if len({each.get(name) for each in tensors}) == 1}
-    found: list[str] = []
+    sentences: list[str] = []
     for index, step in enumerate(steps):
         reasons = []
         if stated[index] not in (None, step):
@@ -112,8 +116,8 @@ def remarks(
         for other in range(len(steps)):
             if other != index and (reason := _shared(index, other, files, tensors, frozen)):
                 reasons.append(reason.format(steps[other]))
-        found.append("; ".join(reasons))
-    return found
+        sentences.append("; ".join(reasons))
+    return sentences
 
 
 def _shared(
@@ -124,9 +128,11 @@ def _shared(
     frozen: set[str],
 ) -> str:
     """Return what two checkpoints have in common that they should not; empty if nothing. Tensors
-    that are the same in all of the series were not trained."""
+    that are the same in all of the series were not trained, unless all of a checkpoint's are."""
     if files[index] == files[other]:
         return "the same file as step {}"
+    if tensors[index] == tensors[other]:
+        return "all tensors as at step {}"
     moving = tensors[index].keys() - frozen
     equal = [name for name in moving if tensors[index][name] == tensors[other].get(name)]
     if not equal:

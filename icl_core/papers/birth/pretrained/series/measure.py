@@ -41,7 +41,7 @@ def compute_series(config: Config, folder: Path, progress: Progress) -> dict[str
         stated.append(checkpoints.stated_step(path))
     steps = [each.step for each in every]
     return {
-        "snapshot/step": np.array(steps, np.float32),
+        "snapshot/step": np.array(steps),
         "series/scores": np.stack(scores).astype(np.float32),
         "series/halves": np.stack(halves).astype(np.float32),
         "names/measures": names(repeated.MEASURES),

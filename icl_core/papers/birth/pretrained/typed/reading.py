@@ -104,8 +104,9 @@ def read_now(model_key: str, text: str) -> Reading:
         raise CannotDraw(f"a text must have at most {BYTES} bytes, got {size}")
     with RESIDENT.borrow(model_key) as (model, tokens):
         encoded = tokens.encode(text)
-        if not 1 < len(encoded) <= texts.MOST:
-            raise CannotDraw(f"a text must have 2 to {texts.MOST} tokens, got {len(encoded)}")
+        most = min(texts.MOST, model.shape.T - 1)  # the start token has a position, too
+        if not 1 < len(encoded) <= most:
+            raise CannotDraw(f"a text must have 2 to {most} tokens, got {len(encoded)}")
         ids = torch.tensor([tokens.start, *encoded])
         outcome = forward(model, ids[None], keep=True)
         labels = [tokens.decode(token) for token in ids.tolist()]
