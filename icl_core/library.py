@@ -19,10 +19,10 @@ import pandas as pd
 
 from icl_core import registry
 from icl_core.contract import settings_io
-from icl_core.contract.experiment import Experiment
+from icl_core.contract.experiment import CannotDraw, Experiment
 from icl_core.contract.knobs import BadSetting, unknown_name, values
 from icl_core.findings import findings, stage_page
-from icl_core.findings.opened import OpenedRun
+from icl_core.findings.opened import OpenedRun, open_run
 from icl_core.jobs.state import Failed
 from icl_core.jobs.terminal import train_or_load
 from icl_core.machine import device
@@ -34,7 +34,18 @@ from icl_core.sweeps.sweep import Sweep
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-WEIGHTS = ("frozen", "final")  # first parts of the names of weights that stand without a snapshot
+
+__all__ = [
+    "BadSetting",
+    "CannotDraw",
+    "Comparison",
+    "Failed",
+    "LibraryRun",
+    "compare",
+    "open_run",
+    "run",
+    "sweep",
+]
 
 
 def run(experiment_id: str, preset: str | None = None, **settings: Any) -> "LibraryRun":
@@ -191,34 +202,35 @@ class LibraryRun(OpenedRun):
         return pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("claim")
 
     def weights(self, step: int | None = None) -> dict[str, np.ndarray]:
-        """Return the model's tensors by name, float32: of the last snapshot not beyond a training
-        `step`, or after the training.
+        """Return the tensors that the run keeps of its model by name, float32: those of the last
+        snapshot not beyond a training `step`, or those after the training. What an experiment
+        measures at every snapshot is among them.
 
-        A run that holds no snapshots of its weights gives those after the training only. Raises
-        `BadSetting` for an earlier step of such a run.
+        Raises `BadSetting` for a negative step, and for an earlier one than the last where the run
+        keeps no earlier weights.
         """
-        tensors = self.run.tensors
-        held = [name[9:] for name in tensors if name.startswith("snapshot/")]
-        held = [name for name in held if name != "step"]
-        if step is not None and not held and step < max(self.steps, default=0):
-            raise BadSetting(
-                f"step must be the last, {max(self.steps)}, as this run keeps no earlier weights; "
-                f"got {step}"
-            )
         if step is not None and step < 0:
             raise BadSetting(f"step must be 0 or more, got {step}")
-        weights = {}
-        for name, array in tensors.items():
-            kind, _, rest = name.partition("/")
-            if kind in WEIGHTS:
-                weights[rest] = np.asarray(array, np.float32)
         last = max(self.steps, default=0)
-        if held and (step is not None and step < last):
-            snapshot = max(index for index, at in enumerate(self.steps) if at <= max(step, 0))
-            weights |= {name: self.run.snapshot(name, snapshot) for name in held}
-        elif held:
-            weights = {name: self.run.snapshot(name, -1) for name in held} | weights
-        return weights
+        moving = self._tensors("snapshot").keys() - {"step"}
+        if step is None or step >= last:
+            after = {name: self.run.snapshot(name, -1) for name in sorted(moving)}
+            return after | self._tensors("frozen") | self._tensors("final")
+        if not moving or self._tensors("final").keys() - moving:
+            raise BadSetting(
+                f"step must be the last, {last}, as this run keeps no earlier weights; got {step}"
+            )
+        snapshot = max(index for index, at in enumerate(self.steps) if at <= step)
+        before = {name: self.run.snapshot(name, snapshot) for name in sorted(moving)}
+        return self._tensors("frozen") | before
+
+    def _tensors(self, kind: str) -> dict[str, np.ndarray]:
+        """Return the run's tensors whose names begin with a kind, without it."""
+        return {
+            name.removeprefix(f"{kind}/"): np.asarray(array, np.float32)
+            for name, array in self.run.tensors.items()
+            if name.startswith(f"{kind}/")
+        }
 
     def html(self) -> str:
         """Return the stage with its clock as one page that needs no server and no network."""

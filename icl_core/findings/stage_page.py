@@ -80,6 +80,7 @@ def stage_data(experiment: Experiment, run: Run, view: Any) -> dict[str, Any]:
     return {
         "title": experiment.title,
         "steps": run.snapshot_steps if moves else [],
+        "clock": knobs_of(experiment.view)["snapshot"].label if moves else "",
         "headlines": [experiment.headline(run, each) for each in views],
         "at": run.snapshot_at(view) if moves else 0,
         "config": figures.CONFIG,

@@ -2,6 +2,7 @@
 computed another way, grafts against what they must do, and one model in memory at a time."""
 
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -209,13 +210,13 @@ def test_the_construction_in_the_heads_of_a_real_model():
 
 
 def test_more_tokens_than_the_model_has_positions_are_refused(monkeypatch):
-    short = planted("gpt2")
-    monkeypatch.setattr(short, "shape", replace(short.shape, T=20))
+    whole = planted("gpt2")
+    short = replace(whole, shape=replace(whole.shape, T=20))
     module = sys.modules[compute.__module__]
     monkeypatch.setattr(module, "open_model", lambda _: (short, TOKENS))
     with pytest.raises(BadModel, match="L must be at most 9 for a model of 20 positions, got 16"):
         compute(Config(length=16), Recorder())
-    monkeypatch.setattr(sources, "open_model", lambda _: (short, TOKENS))
-    read_now.cache_clear()
+    reading = sys.modules[read_now.__module__]
+    monkeypatch.setattr(reading.RESIDENT, "borrow", lambda _: nullcontext((short, TOKENS)))
     with pytest.raises(CannotDraw, match="must have 2 to 19 tokens, got 20"):
-        read_now("another", "abcdefghijabcdefghij")
+        read_now("short", "abcdefghijabcdefghij")

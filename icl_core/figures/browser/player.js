@@ -1,12 +1,12 @@
-/* A run's stage with its clock, in a plain page, in a notebook's frame, or wherever there are a root and Plotly.
+/* A run's stage with its clock, in a plain page or in a notebook's frame; the page has loaded Plotly.
 
-   mount(root, data, tell) draws it into `root` and returns { update, end }. `data` holds
+   mount(root, data) draws it into `root`. `data` holds
      title, steps, headlines    one headline a step
+     clock                      what the clock counts, such as "training step"
      config                     Plotly's
      at                         the index of the step shown first
      panels                     of each: title, caption, note, titles (one a step, or a single one), figure (Plotly's,
-                                at the first step) and frames (one a step; empty for a panel that does not move)
-   `tell` is called with the index of the step when the clock comes to rest. */
+                                at the first step) and frames (one a step; empty for a panel that does not move) */
 
 const MILLISECONDS = 400; // from step to step as it plays
 
@@ -18,7 +18,8 @@ const element = (parent, tag, text = "", name = "") => {
   return child;
 };
 
-export function mount(root, data, tell = () => {}, plotly = window.Plotly) {
+export function mount(root, data) {
+  const { Plotly } = window;
   let at = data.at;
   let timer = 0;
   root.replaceChildren();
@@ -29,7 +30,7 @@ export function mount(root, data, tell = () => {}, plotly = window.Plotly) {
   const play = element(clock, "button", "Play");
   const slider = element(clock, "input");
   Object.assign(slider, { type: "range", min: 0, max: Math.max(0, data.steps.length - 1), step: 1, value: at });
-  slider.setAttribute("aria-label", "training step");
+  slider.setAttribute("aria-label", data.clock);
   const step = element(clock, "output");
   clock.hidden = data.steps.length < 2;
 
@@ -45,13 +46,13 @@ export function mount(root, data, tell = () => {}, plotly = window.Plotly) {
   });
   for (const panel of panels) {
     // only now: the places have their widths when all of them stand
-    panel.drawn = plotly.newPlot(panel.chart, panel.figure.data, panel.figure.layout, data.config);
+    panel.drawn = Plotly.newPlot(panel.chart, panel.figure.data, panel.figure.layout, data.config);
   }
 
   const show = async (index) => {
     at = index;
     slider.value = index;
-    step.textContent = data.steps.length ? `step ${data.steps[index]}` : "";
+    step.textContent = data.steps.length ? `${data.clock} ${data.steps[index]}` : "";
     slider.setAttribute("aria-valuetext", step.textContent);
     headline.textContent = data.headlines[index];
     for (const panel of panels) {
@@ -61,7 +62,7 @@ export function mount(root, data, tell = () => {}, plotly = window.Plotly) {
       await panel.drawn;
       if (at !== index) return; // the clock has gone on
       const now = { frame: { duration: 0, redraw: true }, transition: { duration: 0 }, mode: "immediate" };
-      plotly.animate(panel.chart, frame, now).catch(() => {}); // a later step interrupts it
+      Plotly.animate(panel.chart, frame, now).catch(() => {}); // a later step interrupts it
     }
   };
 
@@ -69,7 +70,6 @@ export function mount(root, data, tell = () => {}, plotly = window.Plotly) {
     clearInterval(timer);
     timer = 0;
     play.textContent = "Play";
-    tell(at);
   };
   play.onclick = () => {
     if (timer) return stop();
@@ -84,15 +84,5 @@ export function mount(root, data, tell = () => {}, plotly = window.Plotly) {
     if (timer) stop();
     show(Number(slider.value));
   };
-  slider.onchange = () => tell(at);
   show(at);
-
-  return {
-    update: (index) => show(index),
-    end: () => {
-      clearInterval(timer);
-      for (const { chart } of panels) plotly.purge(chart);
-      root.replaceChildren();
-    },
-  };
 }
