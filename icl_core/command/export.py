@@ -42,7 +42,11 @@ def _stage(options: argparse.Namespace) -> int:
 
 
 def _organism(options: argparse.Namespace) -> int:
+    from icl_core.findings import organism
+
     _check_folder(options.out)
+    _, _, config = experiment_and_config(options)
+    organism.exporter(options.experiment, config)  # refused before anything is trained for it
     try:
         _run(options).export_model(options.out)
     except OSError as problem:

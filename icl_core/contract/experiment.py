@@ -21,7 +21,7 @@ from icl_core.contract.explanation import Map
 from icl_core.contract.figure import Figure, texts_within
 from icl_core.contract.finite import check_texts, finite_headline
 from icl_core.contract.lesson import Lesson
-from icl_core.contract.organism import Organism
+from icl_core.contract.organism import ModelExport
 from icl_core.contract.progress import Cancelled, Diverged, NextTraining, Progress  # noqa: F401
 from icl_core.contract.publication import FollowUp, Publication
 from icl_core.contract.run import CannotDraw, Run, Tensors, compact, names  # noqa: F401
@@ -259,7 +259,7 @@ class Experiment:
                 follows from the config, such as frozen embeddings
     typed       the text that the visitor types above the stage
     replaced    what the view can put in place of parts of the model
-    organism    takes a run and returns its model for other tools; None if it is not exported
+    export      how its runs' models are written for other tools; None if they are not
     """
 
     name: str
@@ -285,7 +285,7 @@ class Experiment:
     preview: Callable[[Any, Tensors], Tensors] = lambda config, tensors: {}
     typed: Typed | None = None
     replaced: Replacements | None = None
-    organism: Callable[[Run], Organism] | None = None
+    export: ModelExport | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "headline", finite_headline(self.headline))

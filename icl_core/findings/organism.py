@@ -10,6 +10,20 @@ from safetensors.numpy import save_file
 from icl_core import registry
 from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import BadSetting
+from icl_core.contract.organism import ModelExport
+
+
+def exporter(experiment_id: str, config: Any) -> ModelExport:
+    """Return how the runs of a config are exported. Raises `BadSetting` if they cannot be."""
+    export = registry.experiment(experiment_id).export
+    if export is None:
+        able = [each for each in registry.experiment_ids() if registry.experiment(each).export]
+        raise BadSetting(
+            f"the experiment must be one whose model can be exported, {', '.join(able)}, got "
+            f"{experiment_id!r}"
+        )
+    export.check(config)
+    return export
 
 
 def write(experiment_id: str, run: Run, folder: Path) -> Path:
@@ -18,19 +32,12 @@ def write(experiment_id: str, run: Run, folder: Path) -> Path:
 
     Raises `BadSetting` for a run that cannot be exported, `OSError` where nothing can be written.
     """
-    organism = registry.experiment(experiment_id).organism
-    if organism is None:
-        able = [each for each in registry.experiment_ids() if registry.experiment(each).organism]
-        raise BadSetting(
-            f"the experiment must be one whose model can be exported, {', '.join(able)}, got "
-            f"{experiment_id!r}"
-        )
-    made = organism(run)
+    model = exporter(experiment_id, run.config).organism(run)
     folder.mkdir(parents=True, exist_ok=True)
-    save_file(dict(made.tensors), folder / "model.safetensors", metadata={"format": "pt"})
-    _write_json(folder / "config.json", made.config)
-    _write_json(folder / "tokenizer.json", made.tokenizer)
-    _write_json(folder / "organism.json", made.known)
+    save_file(dict(model.tensors), folder / "model.safetensors", metadata={"format": "pt"})
+    _write_json(folder / "config.json", model.config)
+    _write_json(folder / "tokenizer.json", model.tokenizer)
+    _write_json(folder / "organism.json", model.known)
     return folder
 
 

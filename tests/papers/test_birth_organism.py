@@ -2,15 +2,19 @@
 
 import json
 
+import numpy as np
 import pytest
 import torch
 
-from icl_core import cli, registry
-from icl_core.contract.knobs import BadSetting
+from icl_core import cli, library
 from icl_core.contract.run import Run
+from icl_core.findings.organism import write
 from icl_core.papers.birth.pretrained.readers import gpt2
 from icl_core.papers.birth.pretrained.readers.config_file import shape_of
 from icl_core.papers.birth.pretrained.readers.model import forward as read_forward
+from icl_core.papers.birth.pretrained.run import compute
+from icl_core.papers.birth.pretrained.settings import Config
+from icl_core.papers.birth.pretrained.sources import open_model
 from icl_core.papers.birth.shared.full.model import forward, initialise
 from icl_core.papers.birth.shared.full.probes import recalls
 from icl_core.papers.birth.shared.task import sample
@@ -18,6 +22,7 @@ from icl_core.papers.birth.shared.train import task_of
 from icl_core.papers.birth.transformer.load_run import final_weights, last_heads
 from icl_core.papers.birth.transformer.organism import gpt2_tensors, organism
 from icl_core.runs import store
+from tests.recorder import Recorder
 
 PRESET = "figure 11"
 
@@ -88,7 +93,29 @@ def test_the_command_writes_four_files(tmp_path):
     assert list(tokens["model"]["vocab"]) == known["characters"]
 
 
-def test_without_layer_norm_it_is_no_gpt2():
-    experiment = registry.experiment("birth.transformer")
-    with pytest.raises(BadSetting, match="layer_norm must be true"):
-        organism(Run(experiment.presets[0].config, {}))
+def test_what_cannot_be_exported_is_refused_before_it_is_trained(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(library, "load", None)
+    for experiment, message in (
+        ("birth.transformer", "layer_norm must be true for an export"),
+        ("gdssm.layer", "must be one whose model can be exported, birth.transformer"),
+    ):
+        assert cli.main(["organism", experiment, "--out", str(tmp_path / "new")]) != 0
+        assert message in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_experiment_on_language_models_reads_what_is_exported(tmp_path, monkeypatch):
+    pytest.importorskip("tokenizers")
+    run = shipped()
+    write("birth.transformer", run, tmp_path / "gpt2")
+    monkeypatch.setenv("ICL_MODELS", str(tmp_path))
+    model, tokens = open_model("gpt2")
+    characters = run.names("characters")
+    assert [tokens.decode(token) for token in tokens.ordinary[:5]] == [
+        characters[token] for token in tokens.ordinary[:5]
+    ]
+    assert tokens.encode("the") == [characters.index(letter) for letter in "the"]
+    config = Config(model="gpt2", length=8, sequences=1, asked=20)
+    measured = compute(config, Recorder())
+    assert np.isfinite(measured["repeated/loss"]).all()
+    assert measured["heads/scores"].shape[-2:] == (model.shape.layers, model.shape.heads)

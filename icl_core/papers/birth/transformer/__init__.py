@@ -25,7 +25,7 @@ from icl_core.papers.birth.transformer.draw import (
 )
 from icl_core.papers.birth.transformer.load_run import heads_shown, of_role
 from icl_core.papers.birth.transformer.metrics import measure, milestones
-from icl_core.papers.birth.transformer.organism import organism
+from icl_core.papers.birth.transformer.organism import EXPORT
 from icl_core.papers.birth.transformer.settings import PRESETS, Config, View
 from icl_core.papers.birth.transformer.story import CURVES, ONE, REPLACE, SINGLE, STORY
 from icl_core.papers.birth.transformer.train import EVALUATIONS, compute, one_layer
@@ -129,5 +129,5 @@ EXPERIMENT = Experiment(
     story=STORY,
     picture=("doing",),
     diagram=transformer_diagram,
-    organism=organism,
+    export=EXPORT,
 )

@@ -14,7 +14,7 @@ import torch
 from icl_core import registry
 from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import BadSetting
-from icl_core.contract.organism import Organism
+from icl_core.contract.organism import ModelExport, Organism
 from icl_core.contract.settings_io import to_stored
 from icl_core.papers.birth.shared.full.model import WIDER, Weights, layers_of
 from icl_core.papers.birth.shared.full.probes import OVER, readings, recalls
@@ -32,12 +32,16 @@ STORES = {
 }
 
 
-def organism(run: Run) -> Organism:
-    """Return the model organism of a run's first seed. Raises `BadSetting` without layer norm."""
-    if not run.config.layer_norm:
+def check(config: Any) -> None:
+    """Raise `BadSetting` for a model without layer norm."""
+    if not config.layer_norm:
         raise BadSetting(
             "layer_norm must be true for an export, as GPT-2 has layer norm, got False"
         )
+
+
+def organism(run: Run) -> Organism:
+    """Return the model organism of a run's first seed, which has layer norm."""
     weights = final_weights(run)
     task = task_of(run.config)
     return Organism(gpt2_tensors(weights), _config(run.config, task), _tokenizer(task), known(run))
@@ -139,10 +143,10 @@ def _half_from(run: Run, name: str) -> int | None:
 def _heads(run: Run) -> list[dict[str, Any]]:
     """Return of every head what it does after the training, how much, and the first snapshot's step
     from which it does it to the end."""
-    shown = [heads_shown(run, index) for index in range(len(run.snapshot_steps))]
+    by_snapshot = [heads_shown(run, index) for index in range(len(run.snapshot_steps))]
     heads = []
-    for index, head in enumerate(shown[-1]):
-        other = [at for at, every in enumerate(shown) if every[index].role != head.role]
+    for index, head in enumerate(by_snapshot[-1]):
+        other = [at for at, every in enumerate(by_snapshot) if every[index].role != head.role]
         layer, number = head.name.split(".")
         heads.append(
             {
@@ -200,3 +204,6 @@ def _tokenizer(task: Task) -> dict[str, Any]:
         "decoder": {"type": "Fuse"},
         "model": {"type": "BPE", "vocab": vocabulary, "merges": []},
     }
+
+
+EXPORT = ModelExport(check, organism)
