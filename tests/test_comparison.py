@@ -2,13 +2,15 @@
 and the page that plays them."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_links import at, opened, titles
+from test_links import at, clock_data, opened, titles
 
 from icl_core import registry
 from icl_core.contract import knobs
+from icl_core.contract.experiment import CannotDraw
 from icl_core.contract.knobs import BadSetting
 from icl_core.figures import small_map
 from icl_core.figures.stage_seat import KEY
@@ -184,6 +186,23 @@ def test_curves_have_a_colour_a_run_and_count_from_the_milestone():
     assert any(each.get("name") == KEY for each in figure.layout["annotations"])
 
 
+def test_a_caption_that_differs_says_whose_it_is():
+    both = compared("random 1;random 5")
+    memories = drawing("memories")
+
+    def captioned(run, view):
+        return replace(memories.draw(run, view), caption=f"K is {run.config.K}.")
+
+    scene = films.scene(both, replace(memories, draw=captioned))
+    assert scene is not None
+    assert scene.runs[0].states[0].caption.endswith("style each. Of K = 1: K is 1.")
+    same = replace(
+        memories, draw=lambda run, view: replace(memories.draw(run, view), caption="Look.")
+    )
+    scene = films.scene(both, same)
+    assert scene is not None and scene.runs[0].states[0].caption.endswith("style each. Look.")
+
+
 # ---- which runs
 
 
@@ -203,7 +222,7 @@ def test_what_cannot_be_compared_is_said():
     cases = {
         "random 1;nowhere": "There is no run 'nowhere' of “The induction head” here",
         f"random 1;{other.key}": "Only runs of one experiment are compared.",
-        "random 1;random 1": "The run 'random 1' is named twice. It is shown once.",
+        "random 1;random 1": "A run that is named several times is shown once.",
     }
     for text, said in cases.items():
         chosen = chosen_runs.read(store.default(), INDUCTION, text)
@@ -212,9 +231,45 @@ def test_what_cannot_be_compared_is_said():
     many = "random 1;random 3;random 5;fastest;order"
     chosen = chosen_runs.read(store.default(), INDUCTION, many)
     assert len(chosen.headers) == 4
-    assert chosen.warnings == ("At most 4 runs are compared, got 5. You see the first 4.",)
+    assert chosen.warnings == ("At most 4 runs are compared, got 5. The last ones are left out.",)
     with pytest.raises(BadSetting):
         chosen_runs.read(store.default(), "birth.nothing", "random 1")
+
+
+def test_a_long_link_looks_through_the_runs_once_and_says_what_is_left_out_once(monkeypatch):
+    headers = store.default().headers()
+    calls = []
+
+    def counted(experiment_id=None):
+        calls.append(experiment_id)
+        return [each for each in headers if experiment_id in (None, each.experiment)]
+
+    monkeypatch.setattr(store.default(), "headers", counted)
+    names = [f"nowhere {number}" for number in range(50)]
+    chosen = chosen_runs.read(store.default(), INDUCTION, ";".join(["random 1", *names, *names]))
+    assert [chosen_runs.name_of(each) for each in chosen.headers] == ["random 1"]
+    assert calls.count(None) == 1
+    assert chosen.warnings[-2:] == (
+        "A run that is named several times is shown once.",
+        "At most 4 runs are compared, got 51. The last ones are left out.",
+    )
+    assert len(chosen.warnings) == 6  # four of them for the missing names that were looked for
+
+
+def test_a_preset_names_its_run_made_here_and_every_preset_its_shipped_one(tmp_path):
+    own = store.Store(tmp_path / "shipped", tmp_path / "local")
+    one, other = registry.experiment(INDUCTION).presets[:2]
+    tensors = {"curve/step": np.arange(2)}
+    missing = chosen_runs.read(own, INDUCTION, one.name)
+    assert not missing.headers and "has no run here yet" in missing.warnings[0]
+    more_seeds = own.save(INDUCTION, replace(one.config, seeds=3), tensors, {})
+    info = {"presets": [other.name, "its second name"]}
+    shipped = own.ship(INDUCTION, other.config, tensors, info)
+    chosen = chosen_runs.read(own, INDUCTION, f"{one.name};its second name")
+    assert [each.key for each in chosen.headers] == [more_seeds.key, shipped.key]
+    assert chosen.warnings == ()
+    again = chosen_runs.read(own, INDUCTION, f"{other.name};its second name")
+    assert len(again.headers) == 1 and len(again.warnings) == 1
 
 
 def test_the_nearest_runs_differ_by_the_fewest_settings():
@@ -257,6 +312,33 @@ def test_the_error_of_a_difference_is_welchs():
     # one error alone leaves its own 4 degrees of freedom, 2.776
     assert not is_certain(2.7, (1.0, 0.0), (5, 5)) and is_certain(2.8, (1.0, 0.0), (5, 5))
     assert is_certain(2.0, (1.0, 0.0), (None, None)) and not is_certain(9.0, (1.0, None), (5, 5))
+    # without any spread only rounding is no difference
+    assert not is_certain(1e-12, (0.0, 0.0), (5, 5)) and is_certain(1e-3, (0.0, 0.0), (5, 5))
+
+
+def test_records_without_a_count_have_a_value_a_seed():
+    header = store.default().preset(INDUCTION, "random 1")
+    assert header is not None
+    claim = registry.experiment(INDUCTION).claims[0].id
+
+    def certain(value: float, seeds: int, more: dict[str, int | None]) -> bool:
+        headers = [
+            replace(
+                header,
+                config=header.config | {"seeds": seeds},
+                info={"metrics": [{"claim": claim, "value": each, "error": 1.0, **more}]},
+            )
+            for each in (0.0, value)
+        ]
+        (row,) = metric_rows.rows(headers)
+        (difference,) = row.differences
+        return difference is not None and difference.certain
+
+    # of three seeds each: 4 degrees of freedom, Student's t 2.776; of known spreads 1.960
+    edge, known = 2.776 * 2**0.5, 1.960 * 2**0.5
+    assert certain(edge + 0.01, 3, {}) and not certain(edge - 0.01, 3, {})
+    assert certain(known + 0.01, 3, {"count": None}) and certain(known + 0.01, 1, {})
+    assert not certain(edge - 0.01, 1, {"count": 3})
 
 
 def test_metrics_stand_beside_each_other_with_their_difference():
@@ -287,6 +369,32 @@ def test_frames_beyond_the_limit_are_thinned(monkeypatch):
     states = json.loads(film.states)
     assert len(states["order"]) == len(less.clock.places)
     assert len(states["frames"]) == max(states["order"]) + 1
+
+
+def test_further_curves_keep_the_clock_and_what_cannot_be_drawn_is_counted(monkeypatch):
+    both = compared("random 1;random 5")
+    memories = drawing("memories")
+
+    def of_the_first(run, view):
+        if run is both.runs[1]:
+            raise CannotDraw("nothing here")
+        return memories.draw(run, view)
+
+    monkeypatch.setattr(packed, "MOST_BYTES", 1)
+    stage = packed.pack("two places", both, [memories, replace(memories, draw=of_the_first)], LIGHT)
+    assert len(stage.clock.places) == 2 and len(stage.scenes) == 1 and stage.left_out == 1
+    thin = replace(both, clock=thinned(both.clock, 5))
+    more = packed.pack_more("five places", thin, [memories], LIGHT)
+    assert more.clock is thin.clock and more.size > 1 and more.left_out == 0
+    assert len(json.loads(more.films[0].states)["order"]) == 5
+
+
+def test_the_clock_says_what_it_counts():
+    app = opened("compare", "experiment=learners.prompt&runs=short;two&step=3")
+    assert not app.exception and not app.warning
+    assert clock_data(app)["headlines"][at(app)].startswith("Pairs read 3: ")
+    units = {id: common_clock.unit_of(registry.experiment(id)) for id in (INDUCTION, "birth.data")}
+    assert set(units.values()) == {"training step"}
 
 
 def test_the_page_shows_every_run_and_difference_at_the_step_of_the_address():

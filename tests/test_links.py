@@ -5,6 +5,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qsl, quote
 
 import pytest
@@ -35,12 +36,17 @@ def titles(app: AppTest) -> list[str]:
     )
 
 
-def at(app: AppTest) -> int:
-    """The snapshot at which the clock stands."""
-    clock = next(
+def clock_data(app: AppTest) -> dict[str, Any]:
+    """What the clock is given."""
+    component = next(
         each for each in app.get("bidi_component") if each.proto.component_name == "icl_clock"
     )
-    return json.loads(clock.proto.json)["at"]
+    return json.loads(component.proto.json)
+
+
+def at(app: AppTest) -> int:
+    """The snapshot at which the clock stands."""
+    return clock_data(app)["at"]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,10 @@
 """The difference of two means with its standard error, and how many of these make it certain."""
 
+import math
+
 from icl_core.statistics.over_seeds import certain_from
+
+_ROUNDING = 1e-9  # a difference as small is one of rounding
 
 
 def error_of_difference(first: float | None, second: float | None) -> float | None:
@@ -21,7 +25,12 @@ def is_certain(
             spread is known
 
     The degrees of freedom are those of Welch and Satterthwaite, rounded down: to the safe side.
+    Where all values behind a mean are the same, such as an accuracy of 1 for every seed, its error
+    is 0. Of two such means any difference beyond rounding is certain, as the test knows no spread
+    but that of these values.
     """
+    if math.isclose(difference, 0.0, abs_tol=_ROUNDING):
+        return False
     error = error_of_difference(*errors)
     if error is None:
         return False

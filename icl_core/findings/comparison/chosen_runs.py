@@ -1,7 +1,7 @@
 """Which runs are compared: read from the text of an address, written into one, and the runs that
 are nearest to a given one."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from icl_core import registry
@@ -41,8 +41,13 @@ class Neighbour:
 
 def name_of(header: Header) -> str:
     """Return a run's name in an address: its preset's if it is shipped for one, else its key."""
-    presets = header.info.get("presets") or ()
-    return presets[0] if header.origin == "shipped" and presets else header.key
+    presets = _presets_of(header)
+    return presets[0] if presets else header.key
+
+
+def _presets_of(header: Header) -> tuple[str, ...]:
+    """Return the names of the presets that a run is shipped for."""
+    return tuple(header.info.get("presets") or ()) if header.origin == "shipped" else ()
 
 
 def title_of(header: Header) -> str:
@@ -64,35 +69,54 @@ def to_text(headers: Iterable[Header]) -> str:
 def read(store: Store, experiment_id: str, text: str) -> ChosenRuns:
     """Return the runs that `text` names by preset or key, at most MOST of them.
 
-    What cannot be compared is left out and said in a sentence: a run that is not here, one of
-    another experiment, one that is named twice, and those beyond MOST. Raises `BadSetting` for an
-    unknown experiment.
+    A preset without a shipped run names the run of it that was trained here. What cannot be
+    compared is left out and said in a sentence: a run that is not here, and one of another
+    experiment. One sentence is for all names of a run that is named before, and one for those
+    beyond MOST. Raises `BadSetting` for an unknown experiment.
     """
-    headers = store.every(experiment_id)
-    by_name = {header.key: header for header in reversed(headers)}
-    by_name |= {name_of(header): header for header in reversed(headers)}
+    by_name = _by_name(store, experiment_id)
+    presets = {preset.name: preset for preset in registry.experiment(experiment_id).presets}
+    every_name = [name.strip() for name in text.split(BETWEEN) if name.strip()]
+    different = list(dict.fromkeys(every_name))
+    names = different[: MOST + 1]  # one more than are shown, as one of them may be missing
     chosen: dict[str, Header] = {}
-    warnings: list[str] = []
-    names = [name.strip() for name in text.split(BETWEEN) if name.strip()]
+    missing: list[str] = []
     for name in names:
         header = by_name.get(name)
+        if header is None and name in presets:
+            header = store.find(experiment_id, presets[name].config)
         if header is None:
-            warnings.append(_missing(store, experiment_id, name))
-        elif header.key in chosen:
-            warnings.append(f"The run {name!r:.80} is named twice. It is shown once.")
+            missing.append(name)
         else:
-            chosen[header.key] = header
-    if len(chosen) > MOST:
+            chosen.setdefault(header.key, header)
+    warnings = _missing(store, experiment_id, missing)
+    if len(every_name) > len(different) or len(names) > len(chosen) + len(missing):
+        warnings.append("A run that is named several times is shown once.")
+    if len(different) > len(names) or len(chosen) > MOST:
         warnings.append(
-            f"At most {MOST} runs are compared, got {len(chosen)}. You see the first {MOST}."
+            f"At most {MOST} runs are compared, got {len(different)}. The last ones are left out."
         )
     return ChosenRuns(tuple(chosen.values())[:MOST], tuple(warnings))
 
 
-def _missing(store: Store, experiment_id: str, name: str) -> str:
-    """Return why there is no run of that name to compare."""
+def _by_name(store: Store, experiment_id: str) -> dict[str, Header]:
+    """Return the runs of an experiment by key and, the shipped ones, by each of their presets."""
+    by_name: dict[str, Header] = {}
+    for header in reversed(store.every(experiment_id)):  # of several the first is the preferred one
+        by_name |= dict.fromkeys((header.key, *_presets_of(header)), header)
+    return by_name
+
+
+def _missing(store: Store, experiment_id: str, names: Sequence[str]) -> list[str]:
+    """Return for each name why there is no run of that name to compare."""
+    by_key = {header.key: header for header in store.headers()} if names else {}
+    return [_why_missing(experiment_id, name, by_key.get(name)) for name in names]
+
+
+def _why_missing(experiment_id: str, name: str, other: Header | None) -> str:
+    """Return why there is no run of that name to compare; `other` is the run of another experiment
+    whose key it is."""
     experiment = registry.experiment(experiment_id)
-    other = next((each for each in store.headers() if each.key == name), None)
     if other is not None:
         title = registry.experiment(other.experiment).title
         return (

@@ -1,10 +1,12 @@
-"""One clock for several runs: by training step, or by the steps since a milestone of each run."""
+"""One clock for several runs: by training step, or what else the experiment's clock counts, or by
+the steps since a milestone of each run."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from icl_core.contract.experiment import Experiment
+from icl_core.contract.knobs import knobs_of
 from icl_core.contract.run import Run
 
 
@@ -37,6 +39,12 @@ def aligned(
     return CommonClock(tuple(places), tuple(shown), tuple(starts), milestone)
 
 
+def unit_of(experiment: Experiment) -> str:
+    """Return what an experiment's clock counts, such as "training step" or "pairs read"."""
+    snapshot = knobs_of(experiment.view).get("snapshot")
+    return snapshot.label if snapshot else "training step"
+
+
 def common_milestones(experiment: Experiment, runs: Sequence[Run]) -> dict[str, tuple[int, ...]]:
     """Return the milestones that all runs have reached: for each name the step of each run, rounded
     to a whole one."""
@@ -51,7 +59,7 @@ def common_milestones(experiment: Experiment, runs: Sequence[Run]) -> dict[str, 
 def clock_of(experiment: Experiment, runs: Sequence[Run], milestone: str = "") -> CommonClock:
     """Return the clock of runs by a milestone of theirs; by training step if one of them has not
     reached it, or if there is none of that name."""
-    has_clock = "snapshot" in getattr(experiment.view, "__dataclass_fields__", {})
+    has_clock = "snapshot" in knobs_of(experiment.view)
     steps = [run.snapshot_steps if has_clock else [] for run in runs]
     starts = common_milestones(experiment, runs).get(milestone)
     if starts is None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from icl_core.contract.experiment import STAGE, CannotDraw, Drawing, Experiment, Panel
+from icl_core.contract.experiment import STAGE, Drawing, Experiment, Panel
 from icl_core.contract.figure import Figure
 from icl_core.contract.knobs import knobs_of
 from icl_core.contract.run import Run
@@ -105,8 +105,8 @@ def other_sizes(runs: Sequence[Run]) -> str:
             for name in different
         )
         if are_sizes or field in ("d", "N"):
-            said = [f"{knob.symbol} = {value}" for value in dict.fromkeys(values)]
-            causes.append(" and ".join(said))
+            texts = [f"{knob.symbol} = {value}" for value in dict.fromkeys(values)]
+            causes.append(" and ".join(texts))
     if not causes:
         return ""
     return (
@@ -135,7 +135,7 @@ def _drawings_of(compared: Compared) -> list[Drawing]:
 
 
 def left_out(compared: Compared) -> int:
-    """Return how many panels of the stage only some of the runs have."""
+    """Return how many panels of the stage only some of the runs have, by their settings."""
     configs = [run.config for run in compared.runs]
     counts = [
         sum(drawing.applies(config) for config in configs)
@@ -146,13 +146,10 @@ def left_out(compared: Compared) -> int:
 
 
 def scene(compared: Compared, drawing: Drawing) -> Scene | None:
-    """Return the films of a drawing; None where one of the runs has nothing to draw, where its
-    panel is a table, or a map where only curves are compared. Colours and axes have
-    one scale for all runs."""
-    try:
-        films = [_film(compared, drawing, place) for place in range(len(compared.runs))]
-    except CannotDraw:
-        return None
+    """Return the films of a drawing; None where its panel is a table, or a map where only curves
+    are compared. Colours and axes have one scale for all runs. Raises `CannotDraw` where one of the
+    runs has nothing to draw."""
+    films = [_film(compared, drawing, place) for place in range(len(compared.runs))]
     figures = [_figures(film) for film in films]
     if not all(figures):
         return None
@@ -188,14 +185,15 @@ def _film(compared: Compared, drawing: Drawing, place: int) -> Film:
     run = compared.runs[place]
     view = compared.view
     moves = drawing.moving and not drawing.is_still(run, view) and run.snapshot_steps
-    shown = compared.clock.shown[place] if moves else (len(run.snapshot_steps) - 1,)
-    snapshots = sorted(set(shown))
+    last = len(run.snapshot_steps) - 1
+    snapshots_of_clock = compared.clock.shown[place] if moves else (last,)
+    snapshots = sorted(set(snapshots_of_clock))
     states: list[Panel] = []
     for snapshot in snapshots:
         has_clock = "snapshot" in knobs_of(type(view)) and run.snapshot_steps
         own = replace(view, snapshot=snapshot) if has_clock else view
         states.append(drawing.panel(run, own))
-    order = [snapshots.index(snapshot) for snapshot in shown]
+    order = [snapshots.index(snapshot) for snapshot in snapshots_of_clock]
     if len(order) == 1:
         order *= len(compared.clock.places)
     return Film(f"{drawing.name} {place + 1}", tuple(states), tuple(order))
@@ -217,16 +215,18 @@ def _overlaid(compared: Compared, drawing: Drawing, films: Sequence[Film]) -> Fi
     clock = compared.clock
 
     def panel(states: tuple[int, ...]) -> Panel:
-        shown = [film.states[state] for film, state in zip(films, states, strict=True)]
-        figures = [each.figure for each in shown if each.figure is not None]
-        titles = zip(compared.names, [each.title for each in shown], strict=True)
+        panels = [film.states[state] for film, state in zip(films, states, strict=True)]
+        figures = [each.figure for each in panels if each.figure is not None]
+        titles = zip(compared.names, [each.title for each in panels], strict=True)
         title = " · ".join(f"{name}: {own}" for name, own in titles)
         if len(title) > LONGEST_TITLE:
             title = overlaid_curves.what_is_drawn(figures[0]) or title
+        is_common = len({each.caption for each in panels}) == 1
+        whose = "" if is_common else f"Of {compared.names[0]}: "
         return Panel(
             title,
-            f"One colour a run; where a run has several curves, one line style each. "
-            f"{shown[0].caption}",
+            "One colour a run; where a run has several curves, one line style each. "
+            f"{whose}{panels[0].caption}",
             overlaid_curves.overlaid(figures, compared.names, clock.starts, clock.milestone),
         )
 
@@ -239,15 +239,15 @@ def _with_differences(
 ) -> Scene:
     """Return the scene of maps with the films of their differences, all on one scale."""
     first = films[0]
-    made: list[tuple[list[Difference | None], tuple[int, ...]]] = []
+    pairs: list[tuple[list[Difference | None], tuple[int, ...]]] = []
     for film in films[1:]:
 
         def difference(states: tuple[int, ...], film: Film = film) -> Difference | None:
             one, other = first.states[states[0]].figure, film.states[states[1]].figure
             return one and other and map_difference.difference_of(one, other)
 
-        made.append(_together((first, film), difference))
-    every = [each for differences, _ in made for each in differences]
+        pairs.append(_together((first, film), difference))
+    every = [each for differences, _ in pairs for each in differences]
     if any(each is None for each in every):
         title = first.states[-1].title
         note = f"“{title}”: the maps have different rows or columns, so that there is no difference"
@@ -259,7 +259,7 @@ def _with_differences(
             tuple(_difference_panel(compared, each, place + 1, limit) for each in differences),
             order,
         )
-        for place, (differences, order) in enumerate(made)
+        for place, (differences, order) in enumerate(pairs)
     )
     return Scene(named, difference_films)
 

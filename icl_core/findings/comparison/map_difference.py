@@ -66,10 +66,10 @@ class Difference:
         layout = dict(self.base.layout)
         traces: list[Trace] = []
         for trace, cells in zip(maps_of(self.base), self.cells, strict=True):
-            kept = {name: value for name, value in trace.items() if name not in ("text", "z")}
-            hover = f"difference · {kept.get('hovertemplate', '%{z:.3g}<extra></extra>')}"
-            kept |= {"coloraxis": "coloraxis", "hovertemplate": hover}
-            traces.append(Trace("heatmap").update(kept, z=cells))
+            properties = {name: value for name, value in trace.items() if name not in ("text", "z")}
+            hover = f"difference · {properties.get('hovertemplate', '%{z:.3g}<extra></extra>')}"
+            properties |= {"coloraxis": "coloraxis", "hovertemplate": hover}
+            traces.append(Trace("heatmap").update(properties, z=cells))
             _crop(layout, trace)
         for name in [name for name in layout if name.startswith("coloraxis")]:
             del layout[name]

@@ -58,16 +58,37 @@ def rows(headers: Sequence[Header]) -> list[MetricRow]:
             numbers = tuple(
                 record and Number(record["value"], record["error"]) for record in measured
             )
-            differences = tuple(_difference(record, measured[0]) for record in measured[1:])
+            counts = [
+                record and _count(record, header)
+                for record, header in zip(measured, headers, strict=True)
+            ]
+            differences = tuple(
+                _difference((measured[0], record), (counts[0], count))
+                for record, count in zip(measured[1:], counts[1:], strict=True)
+            )
             metric_rows.append(MetricRow(claim.label, numbers, differences))
     return metric_rows
 
 
-def _difference(record: dict[str, Any] | None, first: dict[str, Any] | None) -> Number | None:
-    """Return a record's number minus the first one's."""
-    if record is None or first is None:
+def _count(record: dict[str, Any], header: Header) -> int | None:
+    """Return the number of independent values behind a record's error, None for so many that their
+    spread is known. A record of before, without that number, has one value a seed where its run
+    has several seeds."""
+    if "count" in record:
+        return record["count"]
+    seeds = header.config.get("seeds", 1)
+    return seeds if seeds > 1 else None
+
+
+def _difference(
+    records: tuple[dict[str, Any] | None, dict[str, Any] | None],
+    counts: tuple[int | None, int | None],
+) -> Number | None:
+    """Return the second record's number minus the first one's; `counts` are the numbers of values
+    behind them."""
+    first, second = records
+    if first is None or second is None:
         return None
-    difference = record["value"] - first["value"]
-    errors = record["error"], first["error"]
-    counts = record.get("count"), first.get("count")
+    difference = second["value"] - first["value"]
+    errors = first["error"], second["error"]
     return Number(difference, error_of_difference(*errors), is_certain(difference, errors, counts))

@@ -13,7 +13,7 @@ from icl_core.figures.style import INK, LAYERS, TO_DARK, colour
 RUN_COLOURS = ("trained", "construction", LAYERS[1], LAYERS[2])
 _DASHES = ("solid", "dash", "dot", "dashdot")  # of the curves of a run, where it has several
 MOST_CURVES = len(_DASHES)
-STEPS = "training step"  # how the title of an axis of steps begins
+STEPS = "training step"  # the title of an axis of steps
 _MARKER = "step shown"
 
 

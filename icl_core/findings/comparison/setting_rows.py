@@ -65,10 +65,10 @@ def short_names(configs: Sequence[Any]) -> list[str]:
     fields = knobs_of(type(configs[0]))
     together = [""] * len(configs)
     for field in differing(configs):
-        said = [_short(fields[field], getattr(config, field)) for config in configs]
-        joined = [", ".join(filter(None, pair)) for pair in zip(together, said, strict=True)]
+        texts = [_short(fields[field], getattr(config, field)) for config in configs]
+        joined = [", ".join(filter(None, pair)) for pair in zip(together, texts, strict=True)]
         together = joined
-        for names in (said, joined):
+        for names in (texts, joined):
             if len(set(names)) == len(names) and max(map(len, names)) <= LONGEST:
                 return names
     return [f"run {number + 1}" for number in range(len(configs))]

@@ -81,14 +81,14 @@ def _runs_changed(key: str) -> None:
     pending_address.change({RUNS: text} if text else {}, drop=(RUNS, STEP))
 
 
-def milestone(names: Mapping[str, object]) -> str:
-    """Draw the choice of the clock and return it: one of the milestones' `names`, or "" for the
-    training step."""
+def milestone(names: Mapping[str, object], unit: str) -> str:
+    """Draw the choice of the clock and return it: one of the milestones' `names`, or "" for what
+    the experiment's clock counts, its `unit`."""
     asked = st.query_params.get(BY, "")
     if asked and asked not in names:
         st.warning(
             f"These runs have no milestone {escape_markdown(repr(asked)[:80])} in common. The "
-            "clock goes by training step."
+            f"clock goes by {unit}."
         )
     value = asked if asked in names else ""
     if not names:
@@ -100,7 +100,7 @@ def milestone(names: Mapping[str, object]) -> str:
         "Clock",
         options,
         default=value,
-        format_func=lambda name: f"by {name}" if name else "by training step",
+        format_func=lambda name: f"by {name or unit}",
         required=True,
         help="A milestone is a mark of an experiment's own clock: the step at which a part of the "
         "mechanism first appears, such as half of a memory's pairs being right. By a milestone "

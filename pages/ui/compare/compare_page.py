@@ -73,7 +73,8 @@ def _comparison(headers: Sequence[Header], runs: Sequence[Run]) -> None:
     why = films.other_sizes(runs)
     if why:
         st.info(escape_markdown(why))
-    milestone = choice.milestone(common_clock.common_milestones(experiment, runs))
+    milestones = common_clock.common_milestones(experiment, runs)
+    milestone = choice.milestone(milestones, common_clock.unit_of(experiment))
     clock = common_clock.clock_of(experiment, runs, milestone)
     compared = Compared(experiment, tuple(runs), tuple(names), clock, bool(why))
     _played(compared, " ".join(run.digest for run in runs))
@@ -96,28 +97,31 @@ def _played(compared: Compared, digests: str) -> None:
         if scene.note:
             st.caption(escape_markdown(scene.note))
     _curves("stage", content.scenes)
-    _caption(compared, content, places)
-    scenes = [*content.scenes, *_more_curves(name, compared)]
+    caption = st.container()
+    more = _more_curves(name, compared)
+    packs = [content, more] if more else [content]
+    with caption:
+        _caption(compared, packs, places)
     with place:
-        for film in [film for scene in scenes for film in (*scene.runs, *scene.differences)]:
+        for film in [film for pack in packs for film in pack.films]:
             if film.states:
                 playback.send_states(film.name, film.states)
 
 
-def _more_curves(name: str, compared: Compared) -> Sequence[PackedScene]:
+def _more_curves(name: str, compared: Compared) -> Packed | None:
     """Draw the curves of the drawers, once they are asked for, and return them."""
     drawings = films.drawer_curves(compared)
     if not drawings:
-        return ()
+        return None
     box = st.expander(
         "More curves", compared.curves_only, key="compare: more curves", on_change="rerun"
     )
     if not box.open:
-        return ()
-    more = packed.pack(f"{name}\nmore curves", compared, drawings, theme())
+        return None
+    more = packed.pack_more(name, compared, drawings, theme())
     with box:
         _curves("more", more.scenes)
-    return more.scenes
+    return more
 
 
 def _clock(compared: Compared, run: str) -> None:
@@ -161,15 +165,17 @@ def _on_rest() -> None:
 def _headline(compared: Compared, place: int) -> str:
     """Return which snapshot each run shows at a place of the clock."""
     clock = compared.clock
+    unit = common_clock.unit_of(compared.experiment)
+    unit_of_run = f"{unit} " if clock.milestone else ""  # else the sentence begins with it
     parts = []
-    for name, run, shown in zip(compared.names, compared.runs, clock.shown, strict=True):
+    for name, run, snapshots in zip(compared.names, compared.runs, clock.shown, strict=True):
         if run.snapshot_steps:
-            parts.append(f"{name} at step {run.snapshot_steps[shown[place]]}")
+            parts.append(f"{name} at {unit_of_run}{run.snapshot_steps[snapshots[place]]}")
     if not parts:
         return "These runs have no snapshots: you see their ends."
     step = clock.places[place]
     if not clock.milestone:
-        return f"Step {step}: {'; '.join(parts)}"
+        return f"{unit[:1].upper()}{unit[1:]} {step}: {'; '.join(parts)}"
     side = "before" if step < 0 else "after"
     when = f"{abs(step)} steps {side} {clock.milestone}" if step else f"All reach {clock.milestone}"
     return f"{when}: {'; '.join(parts)}"
@@ -204,18 +210,18 @@ def _seat(film: PackedFilm) -> None:
         seat_chart(film.panel, film.name)
 
 
-def _caption(compared: Compared, content: Packed, places: int) -> None:
-    """Draw what holds for all panels; `places` is how many the clock had before some were left
-    out."""
+def _caption(compared: Compared, packs: Sequence[Packed], places: int) -> None:
+    """Draw what holds for all panels of all packs; `places` is how many the clock had before some
+    were left out."""
     sentences = [
         "Each run shows its latest snapshot not beyond the clock. Differences are taken from the "
         "first run, and all of a panel's have one scale over the whole film.",
-        f"The frames take {formats.file_size(content.size)}.",
+        f"The frames take {formats.file_size(sum(pack.size for pack in packs))}.",
     ]
-    kept = len(content.clock.places)
-    if kept < places:
-        sentences.append(f"To keep them small the clock stops at {kept} of {places} places.")
-    count = films.left_out(compared)
+    remaining = len(compared.clock.places)
+    if remaining < places:
+        sentences.append(f"To keep them small the clock stops at {remaining} of {places} places.")
+    count = films.left_out(compared) + sum(pack.left_out for pack in packs)
     if count:
-        sentences.append(f"Left out, as only some of these runs have them: {count} panels.")
+        sentences.append(f"Panels left out, as not all of these runs have them: {count}.")
     st.caption(" ".join(sentences))

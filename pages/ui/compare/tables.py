@@ -57,9 +57,10 @@ def metrics(headers: Sequence[Header], names: Sequence[str]) -> None:
         body += f"<tr><th scope='row'>{escape(row.label)}</th>{cells}</tr>"
     _table("Metrics, with their standard errors", heads, body)
     st.caption(
-        "After ± stands the standard error, over seeds or tasks, where it is known: of a single "
-        "seed it often is not. A difference in bold is not zero with 95% confidence, by Welch's "
-        "test, which takes the runs as independent."
+        "After ± stands the standard error, where it is known. With several seeds it is over "
+        "seeds. With one seed it is over tasks or prompts alone: bold then says nothing about "
+        "other seeds. A difference in bold is not zero with 95% confidence, by Welch's test, which "
+        "takes the runs as independent."
     )
 
 
