@@ -110,6 +110,7 @@ def _recoloured(
         if "color" in marker:
             colours = marker["color"]
             marker["color"] = own if isinstance(colours, str) else _same(colours, own)
+            marker["showscale"] = False  # a colour is a run now, and no value
         copy |= {"line": line, "marker": marker} if marker else {"line": line}
         if "fillcolor" in trace:
             copy["fillcolor"] = own
