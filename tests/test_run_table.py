@@ -262,7 +262,7 @@ def test_the_address_chooses_the_runs_and_a_button_shows_all_again():
     )
     assert values == sorted(values, reverse=True) and len(values) == len(rows) > 1
     next(each for each in app.button if each.label == "Show all runs").click().run()
-    assert len(app.dataframe[0].value) == len(shipped_rows())
+    assert len(app.dataframe[0].value) == len(run_table.all_rows(store.default()))
     app = opened("runs", "where=d=63")
     assert "No run has these settings." in [each.value for each in app.markdown]
     app = opened("runs", "experiment=birth.inductoin")
@@ -272,7 +272,8 @@ def test_the_address_chooses_the_runs_and_a_button_shows_all_again():
 def test_a_group_opens_its_runs(monkeypatch):
     app = opened("runs", "experiment=gdssm.layer&group=f")
     groups = app.dataframe[0].value
-    whole = [row for row in shipped_rows() if row.header.experiment == "gdssm.layer"]
+    every = run_table.all_rows(store.default())
+    whole = [row for row in every if row.header.experiment == "gdssm.layer"]
     assert groups["Runs"].sum() == len(whole)
     assert list(groups["Group"]) == run_table.texts_of(whole, "f")
     written: list[dict[str, str]] = []
