@@ -83,7 +83,8 @@ def _when(steps: dict[str, float]) -> str:
         return "No head of either kind appears"
     if len(steps) == 1:
         kind, step = next(iter(steps.items()))
-        return f"Only one kind of head appears, at step {step:,.0f}: {kind}"
+        other = next(each for each in KINDS.values() if each != kind)
+        return f"{kind.capitalize()} at step {step:,.0f}, no {other}"
     previous, induction = (steps[kind] for kind in KINDS.values())
     return f"Previous token at step {previous:,.0f}, induction at {induction:,.0f}"
 
