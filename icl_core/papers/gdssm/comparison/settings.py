@@ -69,7 +69,6 @@ PRESETS = (  # first the one with time to learn: a class's tells who is quick, n
         "step now?",
         "Figures",
         seeds=5,
-        shipped=False,
     ),
     Preset(
         "1-D, bias",
