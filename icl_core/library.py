@@ -19,10 +19,12 @@ import pandas as pd
 
 from icl_core import registry
 from icl_core.contract import settings_io
-from icl_core.contract.experiment import CannotDraw, Experiment
+from icl_core.contract.experiment import CannotDraw as CannotDraw
+from icl_core.contract.experiment import Experiment
 from icl_core.contract.knobs import BadSetting, unknown_name, values
 from icl_core.findings import findings, stage_page
-from icl_core.findings.opened import OpenedRun, open_run
+from icl_core.findings.opened import OpenedRun
+from icl_core.findings.opened import open_run as open_run
 from icl_core.jobs.state import Failed
 from icl_core.jobs.terminal import train_or_load
 from icl_core.machine import device
@@ -33,19 +35,6 @@ from icl_core.sweeps.sweep import Sweep
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-
-__all__ = [
-    "BadSetting",
-    "CannotDraw",
-    "Comparison",
-    "Failed",
-    "LibraryRun",
-    "compare",
-    "open_run",
-    "run",
-    "sweep",
-]
 
 
 def run(experiment_id: str, preset: str | None = None, **settings: Any) -> "LibraryRun":

@@ -68,8 +68,8 @@ def card(experiment_id: str) -> Card | None:
 def title(experiment_id: str) -> str:
     """Return an experiment's title: that of its card, as importing all experiments takes a second,
     or where it has none, its own."""
-    drawn = card(experiment_id)
-    return drawn.title if drawn else registry.experiment(experiment_id).title
+    own_card = card(experiment_id)
+    return own_card.title if own_card else registry.experiment(experiment_id).title
 
 
 def can_draw(experiment_id: str) -> bool:

@@ -95,8 +95,8 @@ def _panel(drawing: Drawing, run: Run, views: list[Any]) -> list[dict[str, Any]]
         states = [drawing.panel(run, view) for view in views]
     except CannotDraw:
         return []
-    shown = [panel.figure.to_dict() for panel in states if panel.figure is not None]
-    if not shown:
+    pictures = [panel.figure.to_dict() for panel in states if panel.figure is not None]
+    if not pictures:
         return []
     last: Panel = states[-1]
     panel = {
@@ -104,8 +104,8 @@ def _panel(drawing: Drawing, run: Run, views: list[Any]) -> list[dict[str, Any]]
         "caption": last.caption,
         "note": last.note,
         "wide": drawing.wide,
-        "figure": shown[0],
-        "frames": clock_frames(shown) if len(shown) > 1 else [],
+        "figure": pictures[0],
+        "frames": clock_frames(pictures) if len(pictures) > 1 else [],
     }
     return [panel]
 

@@ -61,8 +61,8 @@ def thin(tensors: Tensors) -> dict[str, np.ndarray]:
     Few snapshots are kept, unless they hold nothing but their steps; large tensors are stored in
     half precision where that hardly shows.
     """
-    kept = [name for name in tensors if name.split("/")[0] in PER_SNAPSHOT]
-    few = tensors if kept == ["snapshot/step"] else thinned(tensors, SNAPSHOTS)
+    moving = [name for name in tensors if name.split("/")[0] in PER_SNAPSHOT]
+    few = tensors if moving == ["snapshot/step"] else thinned(tensors, SNAPSHOTS)
     size = sum(array.nbytes for name, array in few.items() if name.startswith("snapshot/"))
     if size > MOST:
         few = thinned(few, FEWER)

@@ -18,7 +18,10 @@ from pages.ui.link.widget_events import set_widget, widget_arguments
 from pages.ui.look import menu
 from pages.ui.look.escape import escape_markdown
 
-EXPERIMENT, RUNS, BY, STEP = "experiment", "runs", "by", "step"
+EXPERIMENT = "experiment"
+RUNS = "runs"
+BY = "by"
+STEP = "step"
 _PAGE = "compare"  # what the keys of the widgets begin with
 
 

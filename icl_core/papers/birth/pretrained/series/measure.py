@@ -24,7 +24,11 @@ def compute_series(config: Config, folder: Path, progress: Progress) -> dict[str
     and by checkpoint `names/files`, `names/digests` and `names/remarks`, what is wrong with it.
     """
     every = checkpoints.listed(folder)
-    scores, halves, digests, tensors, stated = [], [], [], [], []
+    scores = []
+    halves = []
+    digests = []
+    tensors = []
+    stated = []
     for number, (step, path) in enumerate(every, 1):
         progress.enter(f"step {step:,}, {number} of {len(every)}")
         model, tokens = sources.read(path)
