@@ -11,6 +11,7 @@ Runs come from the same store and the same queue as those of the dashboard and t
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,8 @@ from icl_core.sweeps.sweep import Sweep
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+
+    from icl_core.findings.stage_widget import StageWidget
 
 
 def run(experiment_id: str, preset: str | None = None, **settings: Any) -> "LibraryRun":
@@ -225,9 +228,23 @@ class LibraryRun(OpenedRun):
         """Return the stage with its clock as one page that needs no server and no network."""
         return stage_page.html_text(self.header.experiment, self.run, self.view())
 
-    def _repr_html_(self) -> str:
-        """Return the stage with its clock for a notebook."""
-        return stage_page.in_notebook(self.html())
+    def widget(self) -> "StageWidget":
+        """Return the stage with its clock as a notebook's widget, whose `step` is the clock's.
+
+        Raises `BadSetting` without the package `anywidget`.
+        """
+        if find_spec("anywidget") is None:
+            raise BadSetting("a widget needs the package anywidget: pip install anywidget")
+        from icl_core.findings.stage_widget import StageWidget
+
+        return StageWidget(self.header.experiment, self.run, self.view())
+
+    def _repr_mimebundle_(self, **_: Any) -> Any:
+        """Return the stage with its clock for a notebook: a widget, or a frame with a page of its
+        own without the package `anywidget`."""
+        if find_spec("anywidget") is None:
+            return {"text/html": stage_page.in_notebook(self.html()), "text/plain": repr(self)}
+        return self.widget()._repr_mimebundle_()
 
     def export_model(self, folder: str | Path) -> Path:
         """Write the model as a model organism into a folder, which is made, and return it.

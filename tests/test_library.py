@@ -152,7 +152,7 @@ def test_compare_has_the_difference_and_its_error(run):
     assert (icl.compare(other, other).metrics["difference"] == 0).all()
 
 
-def test_the_stage_as_a_page_holds_every_snapshot_and_asks_no_server(run, tmp_path):
+def test_the_stage_as_a_page_holds_every_snapshot_and_asks_no_server(run, tmp_path, monkeypatch):
     page = run.html()
     held = {}
     for name in ("settings", "stage"):
@@ -165,7 +165,11 @@ def test_the_stage_as_a_page_holds_every_snapshot_and_asks_no_server(run, tmp_pa
     moving = [panel for panel in stage["panels"] if panel["frames"]]
     assert moving and all(len(panel["frames"]) == len(run.steps) for panel in moving)
     assert not re.search(r'<(script|link)[^>]*(src|href)="http', page)
-    assert "srcdoc=" in run._repr_html_()
+    assert "widget-view" in str(run._repr_mimebundle_())
+    monkeypatch.setattr("icl_core.library.find_spec", lambda name: None)  # without anywidget
+    assert "srcdoc=" in run._repr_mimebundle_()["text/html"]
+    with pytest.raises(icl.BadSetting, match="pip install anywidget"):
+        run.widget()
     out = tmp_path / "stage.html"
     words = ["stage", "birth.induction", "--set", "d=64", "K=3", "--out", str(out)]
     assert cli.main(words) == 0 and out.read_text(encoding="utf-8") == page

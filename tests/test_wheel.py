@@ -54,6 +54,7 @@ def test_it_holds_the_core_and_beside_it_the_dashboard_and_nothing_else(wheel):
     names = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert names == expected
     assert "icl_core/py.typed" in names and "icl_dashboard/pages/ui/browser/clock.js" in names
+    assert "icl_core/figures/browser/transport.js" in names
     assert wheel.read("icl_dashboard/launch.py") == (ROOT / "pages/ui/launch.py").read_bytes()
 
 
@@ -67,10 +68,11 @@ def test_it_gives_one_command_and_needs_what_the_requirements_name(wheel):
         (ROOT / "requirements.txt").read_text().split()
     )
     cluster = (ROOT / "icl_core" / "cluster" / "requirements-dask.txt").read_text().split()
+    notebook = (ROOT / "icl_core" / "requirements-notebook.txt").read_text().split()
     folder = ROOT / "icl_core" / "papers" / "birth" / "pretrained"
     pretrained = (folder / "requirements.txt").read_text().split()
     extra = [line.partition(";")[0] for line in needed if "extra ==" in line]
-    assert extra == [*cluster, *pretrained]
+    assert extra == [*cluster, *notebook, *pretrained]
 
 
 INSTALLED = """

@@ -3,6 +3,27 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from icl_core.contract.experiment import Panel
+
+
+def domains(layout: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the domain of each axis of a layout. Plotly.js overwrites it for square-celled maps,
+    and the browser restores it (film.js)."""
+    return {
+        name: axis["domain"] for name, axis in layout.items() if "axis" in name and "domain" in axis
+    }
+
+
+def tag_figure(panel: Panel, film: str, snapshot: int | None = None) -> Panel:
+    """Write into the panel's figure which film it is of and which snapshot it shows, for the
+    browser, and return the panel."""
+    if panel.figure is not None:
+        meta: dict[str, Any] = {"film": film}
+        if snapshot is not None:
+            meta["snapshot"] = snapshot
+        panel.figure.update_layout(meta={**meta, "domains": domains(panel.figure.layout)})
+    return panel
+
 
 def clock_frames(figures: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return a plotly frame for each state of a figure, as `Figure.to_dict` returns it.

@@ -1,19 +1,11 @@
 """A figure in the form that Streamlit accepts."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from plotly.basedatatypes import BaseFigure
 
 from icl_core.contract.figure import Figure
-
-
-def domains(layout: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the domain of each axis of a layout. Plotly.js overwrites it for square-celled maps,
-    and the page restores it (maps.js)."""
-    return {
-        name: axis["domain"] for name, axis in layout.items() if "axis" in name and "domain" in axis
-    }
+from icl_core.figures.frames import domains
 
 
 class StreamlitFigure(BaseFigure):

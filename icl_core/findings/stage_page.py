@@ -1,19 +1,17 @@
 """The stage of a run with its clock, as one page that needs neither a server nor a network: Plotly
-and the player (`figures/browser/player.js`) are within it."""
+and the stage's script (`figures/browser/stage.js`) are within it."""
 
 import html
 import json
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from icl_core import figures, registry
 from icl_core.contract.experiment import STAGE, CannotDraw, Drawing, Experiment, Panel, Run
 from icl_core.contract.knobs import knobs_of, values
-from icl_core.figures.frames import clock_frames
+from icl_core.figures import browser_files
+from icl_core.figures.frames import clock_frames, tag_figure
 
-_BROWSER = Path(figures.__file__).parent / "browser"
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -22,8 +20,9 @@ _PAGE = """<!doctype html>
 <script type="application/json" id="settings">{settings}</script>
 <script type="application/json" id="stage">{stage}</script>
 <script type="module">
-{player}
-mount(document.querySelector("main"), JSON.parse(document.getElementById("stage").textContent));
+{script}
+const stage = JSON.parse(document.getElementById("stage").textContent);
+new Stage(document.querySelector("main"), stage, window, () => {{}});
 </script></body></html>
 """
 HEIGHT = 760  # pixels of the stage in a notebook
@@ -47,11 +46,11 @@ def html_text(experiment_id: str, run: Run, view: Any) -> str:
     }
     return _PAGE.format(
         title=html.escape(experiment.title),
-        css=_read("player.css"),
+        css=style(),
         plotly=get_plotlyjs(),
         settings=_json(settings),
         stage=_json(stage_data(experiment, run, view)),
-        player=_read("player.js"),
+        script=script(),
     )
 
 
@@ -63,9 +62,19 @@ def in_notebook(page: str) -> str:
     return f'<iframe title="stage" srcdoc="{source}" style="{style}"></iframe>'
 
 
+def script() -> str:
+    """Return the script of a stage with its clock."""
+    return browser_files.film_script() + browser_files.read("stage.js")
+
+
+def style() -> str:
+    """Return the CSS of a stage with its clock."""
+    return browser_files.read("transport.css") + browser_files.read("stage.css")
+
+
 def stage_data(experiment: Experiment, run: Run, view: Any) -> dict[str, Any]:
-    """Return what the player draws: titles, headlines, steps and panels with their frames (see
-    player.js). Raises `CannotDraw` if no panel of the stage can be drawn."""
+    """Return what the script draws: titles, headlines, steps and panels with their frames (see
+    stage.js). Raises `CannotDraw` if no panel of the stage can be drawn."""
     moves = bool(run.snapshot_steps) and "snapshot" in knobs_of(experiment.view)
     views = [view]
     if moves:
@@ -81,6 +90,7 @@ def stage_data(experiment: Experiment, run: Run, view: Any) -> dict[str, Any]:
         "title": experiment.title,
         "steps": run.snapshot_steps if moves else [],
         "clock": knobs_of(experiment.view)["snapshot"].label if moves else "",
+        "ticks": [(step, name) for name, step in experiment.milestones(run).items()],
         "headlines": [experiment.headline(run, each) for each in views],
         "at": run.snapshot_at(view) if moves else 0,
         "config": figures.CONFIG,
@@ -89,17 +99,19 @@ def stage_data(experiment: Experiment, run: Run, view: Any) -> dict[str, Any]:
 
 
 def _panel(drawing: Drawing, run: Run, views: list[Any]) -> list[dict[str, Any]]:
-    """Return a drawing's panel at each view as one for the player; none if it is a table, or cannot
+    """Return a drawing's panel at each view as one for the script; none if it is a table, or cannot
     be drawn."""
     try:
-        states = [drawing.panel(run, view) for view in views]
+        panels = [drawing.panel(run, view) for view in views]
     except CannotDraw:
         return []
+    states = [tag_figure(panel, drawing.name, index) for index, panel in enumerate(panels)]
     pictures = [panel.figure.to_dict() for panel in states if panel.figure is not None]
     if not pictures:
         return []
     last: Panel = states[-1]
     panel = {
+        "name": drawing.name,
         "titles": [state.title for state in states],
         "caption": last.caption,
         "note": last.note,
@@ -113,8 +125,3 @@ def _panel(drawing: Drawing, run: Run, views: list[Any]) -> list[dict[str, Any]]
 def _json(value: Any) -> str:
     """Return JSON that can stand in a script of a page: no text in it can end the script."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
-
-
-@cache
-def _read(name: str) -> str:
-    return (_BROWSER / name).read_text(encoding="utf-8")

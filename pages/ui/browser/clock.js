@@ -1,56 +1,28 @@
 /* The page's only clock. It moves every panel of the stage to one snapshot of the training, without the server, and
    tells the server where it comes to rest. What a panel shows at each snapshot is in `window.iclStage`, which the
-   components of the panels fill (frames.js). */
+   components of the panels fill (frames.js). Its bar and its motion are those of every stage (transport.js). */
 
-const INTERVAL = 420; // milliseconds for a snapshot at normal speed
 const SETTLE = 800; // milliseconds until new charts have found their size
 const PATIENCE = 6000; // milliseconds until Streamlit's charts have left `window.Plotly`
 const DELAY = 60; // milliseconds without a change of the page after which the charts are looked at
-const SPEEDS = [1, 2, 0.5];
 const SMALLEST_TYPE = 0.75; // of the headline in one line, as a share of its usual type
-const INPUTS = "input, textarea, select, [contenteditable], [role=slider], [role=listbox], [role=combobox]";
 
 const stage = (window.iclStage ??= { panels: new Map() });
 
-class Clock {
+class Clock extends Transport {
   constructor(root) {
-    this.findParts(root);
-    this.index = 0; // of the snapshot shown
+    super(root.querySelector(".clock"), root.querySelector(".headline"));
+    this.menu = root.querySelector(".menu");
+    this.menu.onclick = () => document.body.classList.toggle("icl-menu"); // it stays from page to page
     this.resting = undefined; // index where the clock rested last, or where the server put it
     this.data = null; // of the server
     this.sentAt = null; // when the last rest was sent that the server has not answered yet
-    this.speedIndex = 0;
-    this.timer = 0; // of playing
-    this.until = Infinity; // index at which playing ends
-    this.moving = false; // playing, or the track is dragged
-    this.drawing = new Set(); // names of the panels that are being drawn
     this.target = null; // names of panels of which one is to be scrolled into sight
     this.held = null; // "drawer", or names of panels: scrolled into sight, kept there while the page grows
     this.reached = null; // those that a box of the diagram has just asked for
     this.drawerOpens = false; // the last click opens a drawer
     this.pressed = false; // a pointer is down
     this.listen();
-  }
-
-  findParts(root) {
-    const find = (query) => root.querySelector(query);
-    this.headline = find(".headline");
-    this.bar = find(".clock");
-    this.menu = find(".menu");
-    this.play = find(".play");
-    this.track = find("input");
-    this.ticks = find(".ticks");
-    this.output = find("output");
-    this.speed = find(".speed");
-    this.menu.onclick = () => document.body.classList.toggle("icl-menu"); // it stays from page to page
-    this.play.onclick = () => (this.timer ? this.rest() : this.start());
-    find(".back").onclick = () => this.move(this.index - 1);
-    find(".on").onclick = () => this.move(this.index + 1);
-    this.speed.onclick = () => this.changeSpeed();
-    this.track.oninput = () => this.drag();
-    for (const end of ["change", "pointerup", "pointercancel", "blur"]) {
-      this.track.addEventListener(end, () => this.rest());
-    }
   }
 
   listen() {
@@ -97,13 +69,10 @@ class Clock {
     }
     this.data = data;
     this.send = send;
-    this.track.max = data.steps.length - 1;
-    this.bar.hidden = data.steps.length < 2;
+    this.take(data);
     this.menu.toggleAttribute("data-projector", data.projector);
     this.bar.toggleAttribute("data-still", data.still);
     this.headline.toggleAttribute("data-still", !data.headline);
-    this.drawTicks(data.ticks);
-    this.label();
     if (isOtherRun) this.stop();
     if (follows) this.resting = data.at;
     if (!window.Plotly) this.plainTimer ??= window.setTimeout(() => this.becomePlain(), PATIENCE);
@@ -123,15 +92,6 @@ class Clock {
     else if (share < 1) style.fontSize = `${1.25 * share}rem`;
   }
 
-  /* Play to a snapshot, from the start if it lies behind; show it at once to a visitor who wants no motion. */
-  playTo(index) {
-    this.stop();
-    if (index === this.index || index === 0 || calm()) return this.show(index);
-    if (index < this.index) this.show(0);
-    this.start();
-    this.until = index;
-  }
-
   /* If Streamlit's charts have not left plotly.js within reach, have the server draw the clock's snapshot. */
   becomePlain() {
     if (window.Plotly) return this.draw();
@@ -139,88 +99,17 @@ class Clock {
     this.send("plain", true);
   }
 
-  /* Where among the snapshots a step lies: 2.5 is halfway between those of index 2 and 3. */
-  place(step) {
-    const { steps } = this.data;
-    const next = Math.max(1, steps.findIndex((other) => other >= step));
-    return next - 1 + (step - steps[next - 1]) / Math.max(1, steps[next] - steps[next - 1]);
+  /* A film waits for panels that are being drawn, and while a chart fills the screen. */
+  waits() {
+    return this.drawing.size > 0 || covered();
   }
 
-  /* The index of the first snapshot at which `step` has been reached. */
-  reachedAt(step) {
-    const index = this.data.steps.findIndex((other) => other >= step);
-    return index < 0 ? this.data.steps.length - 1 : index;
-  }
-
-  drawTicks(ticks) {
-    const last = Math.max(1, this.data.steps.length - 1);
-    const inOrder = [...ticks].sort(([first], [second]) => first - second);
-    const marks = inOrder.map(([step, text]) => {
-      const tick = document.createElement("button");
-      tick.type = "button";
-      tick.textContent = text;
-      tick.style.left = `${(100 * this.place(step)) / last}%`;
-      const shown = this.data.steps[this.reachedAt(step)];
-      const place = shown === step ? `step ${step}` : `step ${shown}, the first shown from ${Math.round(step)} on`;
-      tick.title = `Go to ${place}`;
-      tick.setAttribute("aria-label", `${text}, ${place}`);
-      tick.onclick = () => this.move(this.reachedAt(step));
-      return tick;
-    });
-    this.ticks.replaceChildren(...marks);
-  }
-
-  label() {
-    this.play.textContent = this.timer ? "❚❚" : "▶";
-    this.play.setAttribute("aria-label", this.timer ? "Stop" : "Play");
-    const speed = SPEEDS[this.speedIndex];
-    this.speed.textContent = speed === 0.5 ? "½×" : `${speed}×`;
-    this.speed.setAttribute("aria-label", `Speed: ${speed}`);
-  }
-
-  changeSpeed() {
-    this.speedIndex = (this.speedIndex + 1) % SPEEDS.length;
-    if (this.timer) this.start();
-    this.label();
-  }
-
-  drag() {
-    this.stop();
-    this.moving = true;
-    this.show(Number(this.track.value));
-  }
-
-  start() {
-    window.clearInterval(this.timer);
-    if (this.index >= this.data.steps.length - 1) this.show(0);
-    this.timer = window.setInterval(() => this.tick(), INTERVAL / SPEEDS[this.speedIndex]);
-    this.until = Infinity;
-    this.moving = true;
-    this.label();
-  }
-
-  tick() {
-    if (document.hidden) return; // the film goes on once it is seen
-    if (this.drawing.size || covered()) return; // so a slow machine shows every snapshot, only later
-    this.show(this.index + 1);
-    if (this.index >= Math.min(this.until, this.data.steps.length - 1)) this.rest();
-  }
-
-  stop() {
-    window.clearInterval(this.timer);
-    this.timer = 0;
-    this.moving = false;
-    this.label();
-  }
-
-  /* Stop, and tell the server where. */
-  rest() {
-    this.stop();
-    this.draw(); // in full what was only painted
+  /* Tell the server where. */
+  rested() {
     if (this.resting === this.index) return;
     this.resting = this.index;
     this.sentAt = Date.now(); // so that the same step, sent again after Back, differs from the last one
-    this.send("step", [this.data.steps[this.index], this.sentAt, location.search]);
+    this.send("step", [this.steps[this.index], this.sentAt, location.search]);
   }
 
   /* After the browser's Back the clock goes back, too. A rest on its way may be lost, and is not waited for. */
@@ -232,34 +121,16 @@ class Clock {
     this.show(this.resting);
   }
 
-  move(index) {
-    this.show(index);
-    this.rest();
-  }
-
   key(event) {
-    const plays = event.key === " " && event.target === this.track; // a click leaves the focus on the track
-    if (event.ctrlKey || event.metaKey || event.altKey || (event.target.closest?.(INPUTS) && !plays)) return;
+    if (this.isTyped(event)) return;
     if (event.key === "m" && this.data.projector) this.menu.click();
-    if (event.key.startsWith("Page")) return turn(event);
-    const direction = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (this.bar.hidden || this.data.still || covered()) return;
-    if (direction) this.move(this.index + direction);
-    else if (event.key === " " && !event.target.closest?.("button, a, summary")) this.play.click();
-    else return;
-    event.preventDefault();
+    if (event.key.startsWith("Page")) turn(event);
+    else if (!this.data.still && !covered()) this.takeKey(event);
   }
 
   show(index) {
-    const last = this.data.steps.length - 1;
-    this.index = Math.max(0, Math.min(last, index));
-    this.track.value = this.index;
-    const where = this.data.labels?.[this.index] ?? `${this.data.steps[this.index]} of ${this.data.steps[last]}`;
-    this.track.setAttribute("aria-valuetext", `step ${where}`);
-    this.output.textContent = where;
-    this.headline.textContent = this.data.headlines[this.index];
+    super.show(index);
     this.fitHeadline();
-    this.draw();
   }
 
   /* Look at the page once it has stopped changing. */
@@ -352,26 +223,19 @@ class Clock {
 
   /* Bring one panel to the snapshot of the clock, and to its film if the chart shows another's. */
   async bring(name, panel, plot) {
-    const index = this.index;
-    const { film, snapshot } = plot.layout.meta ?? {};
+    const { film } = plot.layout.meta ?? {};
     if (film === undefined || this.drawing.has(name)) return; // a chart without a film shows a run in training
     const isOtherFilm = film !== panel.film;
-    const isThere = snapshot === index && (this.moving || !plot.iclPainted);
-    if (isOtherFilm ? !panel.whole : isThere || !panel.frames?.[index]) return;
-    this.drawing.add(name);
-    try {
-      plot.iclPainted = !isOtherFilm && this.moving && paint(plot, panel.frames[index]);
+    const isThere = isAt(plot, this.index, this.moving);
+    if (isOtherFilm ? !panel.whole : isThere || !panel.frames?.[this.index]) return;
+    await this.drawOne(name, async (index) => {
       if (isOtherFilm) await replace(plot, panel, index);
-      else if (!plot.iclPainted) await window.Plotly.update(plot, ...changes(panel.frames[index]));
+      else await showFrame(plot, panel.frames[index], this.moving);
       const title = document.querySelector(`[data-title="${CSS.escape(name)}"]`);
       if (title && panel.titles?.[index]) title.textContent = panel.titles[index];
-    } catch (error) {
-      if (error) console.warn(`The panel ${name} was not drawn:`, error);
-    } finally {
-      this.drawing.delete(name);
-    }
-    // the clock may have moved, or another film have come, while this one was drawn
-    if (index !== this.index || panel.film !== stage.panels.get(name)?.film) this.draw();
+    });
+    // another film may have come while this one was drawn
+    if (panel.film !== stage.panels.get(name)?.film) this.draw();
   }
 
   end() {

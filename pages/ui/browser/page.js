@@ -5,12 +5,6 @@ const chart = (name) => {
   const end = CSS.escape(name.replaceAll(" ", "-"));
   return document.querySelector(`[class~="st-key-chart-${end}"] .js-plotly-plot`);
 };
-const inSight = (element) => {
-  const box = element.getBoundingClientRect();
-  return box.bottom > 0 && box.top < window.innerHeight;
-};
-/* Whether the visitor's system asks for no motion. */
-const calm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 const scrolling = () => (calm() ? "auto" : "smooth");
 /* Whether a click on `target` opens a drawer, and does not close the one that is open. */
 const opensDrawer = (target) =>

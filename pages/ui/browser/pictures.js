@@ -35,7 +35,7 @@ function panelOf(plot) {
 /* The SVG of a chart with its title and the setting above it, on the page's background. */
 async function pictureOf(plot, title, setting) {
   const { data, layout } = structuredClone({ data: plot.data, layout: plot.layout });
-  // plotly.js has written into the domains what its square cells take of them: see maps.js
+  // plotly.js has written into the domains what its square cells take of them: see film.js
   for (const [axis, domain] of Object.entries(layout.meta?.domains ?? {})) layout[axis] = { ...layout[axis], domain };
   const { width, height } = plot.getBoundingClientRect();
   const options = { format: "svg", width, height, imageDataOnly: true };

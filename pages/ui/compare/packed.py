@@ -7,6 +7,7 @@ from hashlib import blake2b
 
 from icl_core.contract.experiment import CannotDraw, Drawing, Panel
 from icl_core.contract.figure import Figure
+from icl_core.figures.frames import tag_figure
 from icl_core.findings.comparison import films
 from icl_core.findings.comparison.common_clock import CommonClock, thinned
 from icl_core.findings.comparison.films import Compared, Film, Scene
@@ -124,11 +125,11 @@ def _packed_film(run: str, film: Film, theme: Theme) -> PackedFilm:
     panel = _copy(styled[film.order[-1]])
     last = len(film.order) - 1
     if len(styled) == 1:
-        return PackedFilm(film.name, playback.tag_figure(panel, film_id), b"")
-    states = [playback.tag_figure(each, film_id, index) for index, each in enumerate(styled)]
+        return PackedFilm(film.name, tag_figure(panel, film_id), b"")
+    states = [tag_figure(each, film_id, index) for index, each in enumerate(styled)]
     return PackedFilm(
         film.name,
-        playback.tag_figure(panel, film_id, last),
+        tag_figure(panel, film_id, last),
         playback.pack_states(film.name, run, film_id, states, film.order),
     )
 

@@ -8,6 +8,7 @@ import streamlit as st
 
 from icl_core import figures, registry
 from icl_core.contract.experiment import CannotDraw, Opening, Panel, Run
+from icl_core.figures.frames import tag_figure
 from icl_core.runs import store
 from pages.ui.look import menu
 from pages.ui.look.chart import seat_chart
@@ -117,5 +118,5 @@ def _draw_seat(film: str, name: str, run: Run, opening: Opening, dark: bool) -> 
     for index in range(len(run.snapshot_steps)):
         panel = opening.panels[name](run, index)
         figure = panel.figure and figures.themed(panel.figure, dark)
-        panels.append(playback.tag_figure(replace(panel, figure=figure), film, index))
+        panels.append(tag_figure(replace(panel, figure=figure), film, index))
     return _Seat(name, panels, playback.pack_states(name, film, film, panels))

@@ -12,12 +12,13 @@ from urllib.parse import parse_qsl, urlencode
 
 import streamlit as st
 
+from icl_core.figures import browser_files
 from pages.ui.link import pending_address
 
 _BROWSER = Path(__file__).parents[1] / "browser"
-_JS = "".join(
+_JS = browser_files.read("plotly_parts.js") + "".join(
     (_BROWSER / name).read_text(encoding="utf-8")
-    for name in ("back.js", "offline.js", "figures.js", "plotly_parts.js", "drag.js", "stays.js")
+    for name in ("back.js", "offline.js", "figures.js", "drag.js", "stays.js")
 )
 _STAYS = st.components.v2.component("icl_stays", html="<span hidden></span>", js=_JS)
 _KEY = "stays"

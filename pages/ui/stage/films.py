@@ -15,6 +15,7 @@ import streamlit as st
 
 from icl_core.contract import knobs
 from icl_core.contract.experiment import Drawing, Panel, Run
+from icl_core.figures.frames import tag_figure
 from icl_core.figures.streamlit_figure import StreamlitFigure
 from pages.ui.link.address import Setting
 from pages.ui.look.chart import SeatedChart, seat_chart
@@ -127,7 +128,7 @@ def _last_panel(
     """Return a panel at the last snapshot."""
     last = len(_run.snapshot_steps) - 1
     panel = panels.draw(_run, _drawing, view_at(_view, last) if _moving else _view, _theme)
-    return playback.tag_figure(panel, _film_id(name), last if _moving else None)
+    return tag_figure(panel, _film_id(name), last if _moving else None)
 
 
 @keep_by_size(FIGURE_BYTES, len)
@@ -152,7 +153,7 @@ def _states(
     shown = []
     for index in range(len(run.snapshot_steps) - 1 if moving else 0):
         panel = panels.draw(run, drawing, view_at(view, index), theme)
-        shown.append(playback.tag_figure(panel, _film_id(name), index))
+        shown.append(tag_figure(panel, _film_id(name), index))
     shown.append(_last_panel(name, run, drawing, view, theme, moving))
     titles = [panel.title for panel in shown]
     return titles, playback.pack_states(drawing.name, run_name(run), _film_id(name), shown)

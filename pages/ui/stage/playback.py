@@ -14,8 +14,8 @@ from urllib.parse import parse_qsl
 import streamlit as st
 
 from icl_core.contract.experiment import Panel
+from icl_core.figures import browser_files
 from icl_core.figures.frames import clock_frames
-from icl_core.figures.streamlit_figure import domains
 from pages.ui.link import pending_address
 
 _BROWSER = Path(__file__).parents[1] / "browser"
@@ -25,9 +25,10 @@ def _read(name: str) -> str:
     return (_BROWSER / name).read_text(encoding="utf-8")
 
 
-_JS = _read("page.js") + _read("plotly_parts.js") + _read("maps.js") + _read("clock.js")
+_JS = browser_files.film_script() + _read("page.js") + _read("films.js") + _read("clock.js")
+_CSS = browser_files.read("transport.css") + _read("clock.css")
 _CLOCK = st.components.v2.component(
-    "icl_clock", html=_read("clock.html"), css=_read("clock.css"), js=_JS, isolate_styles=False
+    "icl_clock", html=_read("clock.html"), css=_CSS, js=_JS, isolate_styles=False
 )
 _FRAMES = st.components.v2.component(
     "icl_frames", html="<span hidden></span>", js=_read("frames.js")
@@ -119,17 +120,6 @@ def _rest(key: str) -> tuple[int | None, int | None, str]:
 
 def _clock_state(key: str) -> Mapping[str, Any]:
     return st.session_state.get(key) or {}
-
-
-def tag_figure(panel: Panel, film: str, snapshot: int | None = None) -> Panel:
-    """Write into the panel's figure which film it is of and which snapshot it shows, for the
-    browser, and return the panel."""
-    if panel.figure is not None:
-        meta: dict[str, Any] = {"film": film}
-        if snapshot is not None:
-            meta["snapshot"] = snapshot
-        panel.figure.update_layout(meta={**meta, "domains": domains(panel.figure.layout)})
-    return panel
 
 
 def pack_states(

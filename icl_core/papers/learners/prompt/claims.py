@@ -111,16 +111,18 @@ NORMALISED = ours(
     at={"covariance": "isotropic", "noise": 0.0, "d": 5, "n": 20},
     at_most=0.5,
 )
+# The first one that a home has measured is its headline among the runs: a ratio that differs from
+# home to home, not one of the identities.
 ALL = (
     ONE_STEP,
+    CORRECTING,
+    NORMALISED,
+    WORTH,
+    KNOWN_COVARIANCE,
     NOTHING,
     RECURSIVE,
     RIDGE,
     LEAST,
     TWICE,
     EXACT,
-    KNOWN_COVARIANCE,
-    WORTH,
-    CORRECTING,
-    NORMALISED,
 )
