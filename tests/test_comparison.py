@@ -381,8 +381,11 @@ def test_further_curves_keep_the_clock_and_what_cannot_be_drawn_is_counted(monke
         return memories.draw(run, view)
 
     monkeypatch.setattr(packed, "MOST_BYTES", 1)
-    stage = packed.pack("two places", both, [memories, replace(memories, draw=of_the_first)], LIGHT)
-    assert len(stage.clock.places) == 2 and len(stage.scenes) == 1 and stage.left_out == 1
+    half = replace(memories, name="of the first", draw=of_the_first)
+    stage = packed.pack("two places", both, [memories, half], LIGHT)
+    assert len(stage.clock.places) == 2 and stage.left_out == 1
+    assert [bool(scene.films) for scene in stage.scenes] == [True, False]
+    assert packed.fitting("two places", both).clock == stage.clock  # the next visitor's at once
     thin = replace(both, clock=thinned(both.clock, 5))
     more = packed.pack_more("five places", thin, [memories], LIGHT)
     assert more.clock is thin.clock and more.size > 1 and more.left_out == 0

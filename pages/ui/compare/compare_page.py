@@ -2,7 +2,6 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import streamlit as st
@@ -85,18 +84,29 @@ def _comparison(headers: Sequence[Header], runs: Sequence[Run]) -> None:
 def _played(compared: Compared, digests: str) -> None:
     """Draw the clock and the panels that it moves."""
     name = f"{digests} {compared.clock.milestone} {theme()}"
-    content = packed.pack(name, compared, films.stage_drawings(compared), theme())
     places = len(compared.clock.places)
-    compared = replace(compared, clock=content.clock)
+    compared = packed.fitting(name, compared)
+    drawings = films.stage_drawings(compared)
     with st.container(key="compare-clock"):
         _clock(compared, packed.run_name(name))
     place = st.container(key="films")
-    beside = [scene for scene in content.scenes if len(scene.runs) > 1]
-    for index, scene in enumerate(beside):
-        _beside(scene, index)
-        if scene.note:
-            st.caption(escape_markdown(scene.note))
-    _curves("stage", content.scenes)
+    beside = st.container()
+    curves = st.container()
+    grid = None  # of the curves, once there are some
+    # each scene is drawn as soon as it is packed: the browser draws one while the next is packed
+    for scene, drawing in zip(
+        packed.scenes(name, compared, drawings, theme()), drawings, strict=True
+    ):
+        if len(scene.runs) > 1:
+            with beside:
+                _beside(scene, drawing.name)
+        elif scene.runs:
+            grid = grid or curves.container(key="stage-compare-stage-x2")
+            with grid:
+                _seat(scene.runs[0])
+    content = packed.pack(name, compared, drawings, theme())
+    if content.clock != compared.clock:
+        st.rerun()  # the frames were too many: with fewer places
     caption = st.container()
     more = _more_curves(name, compared)
     packs = [content, more] if more else [content]
@@ -119,8 +129,10 @@ def _more_curves(name: str, compared: Compared) -> Packed | None:
     if not box.open:
         return None
     more = packed.pack_more(name, compared, drawings, theme())
-    with box:
-        _curves("more", more.scenes)
+    with box, st.container(key="stage-compare-more-x2"):
+        for scene in more.scenes:
+            for film in scene.runs:
+                _seat(film)
     return more
 
 
@@ -181,28 +193,21 @@ def _headline(compared: Compared, place: int) -> str:
     return f"{when}: {'; '.join(parts)}"
 
 
-def _beside(scene: PackedScene, index: int) -> None:
+def _beside(scene: PackedScene, name: str) -> None:
     """Draw a panel of each run, and their differences: of two runs in the same row, of more in the
     next one, each under its run."""
     count = len(scene.runs)
     columns = 3 if count == 2 and scene.differences else count
-    with st.container(key=f"stage-compare-{index}-x{columns}"):
+    with st.container(key=f"stage-compare-{name}-x{columns}"):
         for film in scene.runs:
             _seat(film)
         if scene.differences and count > 2:
-            with st.container(key=f"seat-none-{index}"):
+            with st.container(key=f"seat-none-{name}"):
                 st.caption("Under each run: its difference from this one.")
         for film in scene.differences:
             _seat(film)
-
-
-def _curves(name: str, scenes: Sequence[PackedScene]) -> None:
-    """Draw the curves of all runs, a figure each."""
-    curves = [scene.runs[0] for scene in scenes if len(scene.runs) == 1]
-    if curves:
-        with st.container(key=f"stage-compare-{name}-x2"):
-            for film in curves:
-                _seat(film)
+    if scene.note:
+        st.caption(escape_markdown(scene.note))
 
 
 def _seat(film: PackedFilm) -> None:

@@ -1,23 +1,25 @@
 """Films of a comparison, packed for the browser: drawn once for all visitors, and at most
 MOST_BYTES of frames for the stage."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+
+from cachetools import LRUCache
 
 from icl_core.contract.experiment import CannotDraw, Drawing, Panel
 from icl_core.contract.figure import Figure
 from icl_core.figures.frames import tag_figure
 from icl_core.findings.comparison import films
 from icl_core.findings.comparison.common_clock import CommonClock, thinned
-from icl_core.findings.comparison.films import Compared, Film, Scene
+from icl_core.findings.comparison.films import Compared, Film
 from pages.ui.look.sized_cache import keep_by_size
 from pages.ui.look.style import Theme
 from pages.ui.stage import panels, playback
 
 MOST_BYTES = 12 * 10**6  # of the frames of a stage
-KEPT_BYTES = 96 * 2**20  # of the frames of stages that are kept for all visitors
-KEPT_BYTES_OF_MORE = 24 * 2**20  # of those of further curves
+KEPT_BYTES = 120 * 2**20  # of the frames of comparisons that are kept for all visitors
+KEPT_CLOCKS = 1000  # comparisons of which it is known how many places their clock can have
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,30 +38,18 @@ class PackedFilm:
 
 @dataclass(frozen=True, eq=False)
 class PackedScene:
-    """A scene for the browser; see `films.Scene`."""
+    """A scene for the browser; see `films.Scene`. It has no films where nothing is to be drawn;
+    `is_left_out` where that is because one of the runs has nothing to draw."""
 
-    runs: tuple[PackedFilm, ...]
-    differences: tuple[PackedFilm, ...]
-    note: str
-
-
-@dataclass(frozen=True, eq=False)
-class Packed:
-    """What a page plays.
-
-    clock     the clock, without the places that had to be left out
-    scenes    the panels
-    left_out  how many drawings are not among them, as not all runs have something to draw
-    """
-
-    clock: CommonClock
-    scenes: tuple[PackedScene, ...]
-    left_out: int = 0
+    runs: tuple[PackedFilm, ...] = ()
+    differences: tuple[PackedFilm, ...] = ()
+    note: str = ""
+    is_left_out: bool = False
 
     @property
-    def films(self) -> list[PackedFilm]:
+    def films(self) -> tuple[PackedFilm, ...]:
         """All of its films."""
-        return [film for scene in self.scenes for film in (*scene.runs, *scene.differences)]
+        return (*self.runs, *self.differences)
 
     @property
     def size(self) -> int:
@@ -67,25 +57,72 @@ class Packed:
         return sum(len(film.states) for film in self.films)
 
 
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """What a page plays.
+
+    clock   the clock, without the places that had to be left out
+    scenes  the panels, one for each drawing
+    """
+
+    clock: CommonClock
+    scenes: tuple[PackedScene, ...]
+
+    @property
+    def left_out(self) -> int:
+        """How many drawings have no panel, as not all runs have something to draw."""
+        return sum(scene.is_left_out for scene in self.scenes)
+
+    @property
+    def films(self) -> list[PackedFilm]:
+        """All of its films."""
+        return [film for scene in self.scenes for film in scene.films]
+
+    @property
+    def size(self) -> int:
+        """The bytes of its frames."""
+        return sum(scene.size for scene in self.scenes)
+
+
+_places: LRUCache[str, int] = LRUCache(KEPT_CLOCKS)  # how many fit, by the comparison's name
+
+
 def run_name(name: str) -> str:
     """Return the browser's name for a comparison that is cached as `name`."""
     return blake2b(name.encode(), digest_size=8).hexdigest()
 
 
-@keep_by_size(KEPT_BYTES, lambda packed: packed.size)
+def fitting(name: str, compared: Compared) -> Compared:
+    """Return a comparison with the places of its clock that fit, as far as `pack` has found out."""
+    count = _places.get(name)
+    if count is None:
+        return compared
+    return replace(compared, clock=thinned(compared.clock, count))
+
+
+def scenes(
+    name: str, compared: Compared, drawings: Sequence[Drawing], theme: Theme
+) -> Iterator[PackedScene]:
+    """Yield a scene for each drawing, whatever its frames take, as soon as it is packed. `name`
+    names all that the comparison depends on but the places of its clock."""
+    for drawing in drawings:
+        key = f"{name} {len(compared.clock.places)} {drawing.name}"
+        yield _scene(key, name, compared, drawing, theme)
+
+
 def pack(name: str, compared: Compared, drawings: Sequence[Drawing], theme: Theme) -> Packed:
     """Return the stage of a comparison for the browser. Where its frames would take more than
-    MOST_BYTES, places of the clock are left out, evenly. `name` names all that the result depends
-    on."""
+    MOST_BYTES, places of the clock are left out, evenly. `name` as in `scenes`."""
+    compared = fitting(name, compared)
     packed = _pack(name, compared, drawings, theme)
     while packed.size > MOST_BYTES and len(packed.clock.places) > 2:
-        fitting = int(len(packed.clock.places) * 0.95 * MOST_BYTES / packed.size)
-        shorter = replace(compared, clock=thinned(packed.clock, fitting))
+        count = int(len(packed.clock.places) * 0.95 * MOST_BYTES / packed.size)
+        shorter = replace(compared, clock=thinned(packed.clock, count))
         packed = _pack(name, shorter, drawings, theme)
+        _places[name] = len(packed.clock.places)
     return packed
 
 
-@keep_by_size(KEPT_BYTES_OF_MORE, lambda packed: packed.size)
 def pack_more(name: str, compared: Compared, drawings: Sequence[Drawing], theme: Theme) -> Packed:
     """Return further drawings of a comparison, which the clock of its stage moves: at all places of
     the clock that `pack` has returned under this name, whatever the frames take."""
@@ -93,21 +130,18 @@ def pack_more(name: str, compared: Compared, drawings: Sequence[Drawing], theme:
 
 
 def _pack(name: str, compared: Compared, drawings: Sequence[Drawing], theme: Theme) -> Packed:
+    return Packed(compared.clock, tuple(scenes(name, compared, drawings, theme)))
+
+
+@keep_by_size(KEPT_BYTES, lambda scene: scene.size)
+def _scene(key: str, name: str, compared: Compared, drawing: Drawing, theme: Theme) -> PackedScene:
     run = run_name(name)
-    scenes: list[PackedScene] = []
-    left_out = 0
-    for drawing in drawings:
-        try:
-            scene = films.scene(compared, drawing)
-        except CannotDraw:
-            left_out += 1
-            continue
-        if scene is not None:
-            scenes.append(_packed_scene(run, scene, theme))
-    return Packed(compared.clock, tuple(scenes), left_out)
-
-
-def _packed_scene(run: str, scene: Scene, theme: Theme) -> PackedScene:
+    try:
+        scene = films.scene(compared, drawing)
+    except CannotDraw:
+        return PackedScene(is_left_out=True)
+    if scene is None:
+        return PackedScene()
     return PackedScene(
         _packed_films(run, scene.runs, theme),
         _packed_films(run, scene.differences, theme),
