@@ -53,8 +53,8 @@ def _other_circumstances(header: "Header") -> list[str]:
     another device than a new one would be."""
     precision = header.info.get("precision", "")
     made_on = header.info.get("device", "")
-    wanted = device.wanted_precision() or precision
-    if not precision or not made_on or (precision, made_on) == (wanted, device.describe()):
+    precision_here = device.wanted_precision() or precision
+    if not precision or not made_on or (precision, made_on) == (precision_here, device.describe()):
         return []
     return [
         f"This run was made at precision {precision} on {made_on}; ICL_PRECISION and ICL_DEVICE "

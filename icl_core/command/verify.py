@@ -71,18 +71,18 @@ def _verify(options: argparse.Namespace) -> int:
     runs = store.default()
     if options.all:
         rows = claim_rows.all_rows(runs)
-        chosen = verify.that_fit(rows, options.under)
-        left = len(rows) - len(chosen)
-        print(f"{len(chosen)} claims are verified, {left} do not fit.", file=sys.stderr)
+        fitting = verify.that_fit(rows, options.under)
+        left = len(rows) - len(fitting)
+        print(f"{len(fitting)} claims are verified, {left} do not fit.", file=sys.stderr)
     else:
-        chosen = [claim_rows.row_of(runs, name) for name in options.claim]
+        fitting = [claim_rows.row_of(runs, name) for name in options.claim]
     if options.wait:
         from icl_core.verification import background
 
-        with background.turn(chosen):
-            outcomes = _carry_out(chosen, options)
+        with background.turn(fitting):
+            outcomes = _carry_out(fitting, options)
     else:
-        outcomes = _carry_out(chosen, options)
+        outcomes = _carry_out(fitting, options)
     if options.json:
         print_json([outcome.row() for outcome in outcomes])
     return exit_code(outcomes)
@@ -144,14 +144,14 @@ def _shown_on(bar: Any) -> Callable[[str, int, int], None]:
     """Return what shows the progress of a run on a bar."""
     shown = [""]
 
-    def told(name: str, done: int, total: int) -> None:
+    def on_step(name: str, done: int, total: int) -> None:
         if shown[0] != name:
             shown[0] = name
             bar.reset(total)
             bar.set_description(name, refresh=False)
         bar.update(done - bar.n)
 
-    return told
+    return on_step
 
 
 def line(outcome: "Outcome") -> str:

@@ -57,10 +57,10 @@ def _finite_means(curve: np.ndarray) -> np.ndarray:
 
 def _svg(means: np.ndarray, dark: bool) -> str:
     """Return the picture of a curve's means [evaluations]."""
-    chosen = np.linspace(0, len(means) - 1, min(len(means), _MOST_POINTS)).round().astype(int)
+    indices = np.linspace(0, len(means) - 1, min(len(means), _MOST_POINTS)).round().astype(int)
     span = float(np.ptp(means)) or 1.0
-    heights = (means[chosen] - means.min()) / span  # 0 to 1
-    across = np.linspace(_EDGE, WIDTH - _EDGE, len(chosen))
+    heights = (means[indices] - means.min()) / span  # 0 to 1
+    across = np.linspace(_EDGE, WIDTH - _EDGE, len(indices))
     down = HEIGHT - _EDGE - heights * (HEIGHT - 2 * _EDGE)
     colour = COLOURS["trained"]
     if dark:

@@ -69,14 +69,14 @@ def _read(file: Path, file_stamp: tuple[int, int]) -> dict[str, dict[str, str]]:
 def write(store: Store, experiment_ids: list[str]) -> None:
     """Find the panels of the claims of experiments anew, and write them beside those of others."""
     file = path(store)
-    known: dict[str, dict[str, str]] = {}
+    panels: dict[str, dict[str, str]] = {}
     with suppress(OSError, ValueError):
-        known = json.loads(file.read_bytes())
+        panels = json.loads(file.read_bytes())
     for experiment_id in experiment_ids:
-        known[experiment_id] = find(store, experiment_id)
-    known = {each: known[each] for each in registry.experiment_ids() if each in known}
+        panels[experiment_id] = find(store, experiment_id)
+    panels = {each: panels[each] for each in registry.experiment_ids() if each in panels}
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+    file.write_text(json.dumps(panels, indent=1) + "\n", encoding="utf-8")
 
 
 def find(store: Store, experiment_id: str) -> dict[str, str]:
@@ -84,17 +84,17 @@ def find(store: Store, experiment_id: str) -> dict[str, str]:
     claim's id; claims that no panel draws are left out."""
     experiment = registry.experiment(experiment_id)
     panels: dict[str, str] = {}
-    seen: set[str] = set()
+    earlier: set[str] = set()
     for header in _in_order(store, experiment):
         values = {record["claim"] for record in header.info["metrics"] if record["value"]}
-        if not values - seen:
+        if not values - earlier:
             continue
         run = store.load(header)
         if run is None:
             continue
         for claim, panel in _panels(experiment, run).items():
             panels.setdefault(claim, panel)
-        seen |= values
+        earlier |= values
     return {claim.id: panels[claim.id] for claim in experiment.claims if claim.id in panels}
 
 

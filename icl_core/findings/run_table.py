@@ -285,9 +285,9 @@ def ordered(rows: Iterable[RunRow], by: str, falling: bool, claim: str = "") -> 
         return getattr(row, by)
 
     valued = [(value(row), row) for row in rows]
-    known = [each for each in valued if each[0] not in (None, "")]
-    known.sort(key=lambda each: each[0], reverse=falling)
-    return [row for _, row in known] + [row for found, row in valued if found in (None, "")]
+    with_value = [each for each in valued if each[0] not in (None, "")]
+    with_value.sort(key=lambda each: each[0], reverse=falling)
+    return [row for _, row in with_value] + [row for found, row in valued if found in (None, "")]
 
 
 # What the rows can be grouped by beside a setting.

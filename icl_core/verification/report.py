@@ -57,14 +57,15 @@ class Entry:
     commands: tuple[str, ...]
 
 
-def entries(store: Store, told: Callable[[str], object] = lambda name: None) -> Iterator[Entry]:
-    """Yield an entry for every claim, in the order of the pages; `told` hears each claim's name."""
+def entries(store: Store, on_claim: Callable[[str], object] = lambda name: None) -> Iterator[Entry]:
+    """Yield an entry for every claim, in the order of the pages; `on_claim` is called with the name
+    of each."""
     rows = claim_rows.all_rows(store)
     last = records.all_records(rows)
-    drawn = _Figures(store)
+    figures = _Figures(store)
     for row in rows:
-        told(row.name)
-        svg, caption = drawn.of(row)
+        on_claim(row.name)
+        svg, caption = figures.of(row)
         protocol = _protocol(row, last.get(row.name))
         yield Entry(row, tuple(protocol), svg, caption, tuple(_commands(row)))
 

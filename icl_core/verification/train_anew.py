@@ -15,7 +15,7 @@ from icl_core.runs.file import digest
 from icl_core.runs.header import Header, new_record, typed_config
 from icl_core.runs.store import Store
 
-Told = Callable[[int, int], None]  # takes the steps that are done, and all
+OnStep = Callable[[int, int], None]  # takes the steps that are done, and all
 
 
 class OutOfTime(BaseException):
@@ -33,7 +33,7 @@ class TrainedAnew:
     is_same: bool | None
 
 
-def train_anew(header: Header, store: Store, deadline: float, told: Told) -> TrainedAnew:
+def train_anew(header: Header, store: Store, deadline: float, on_step: OnStep) -> TrainedAnew:
     """Train the run of a header anew and measure it.
 
     `deadline` is a time of `time.monotonic`, at which it raises `OutOfTime`. Raises what the
@@ -43,7 +43,7 @@ def train_anew(header: Header, store: Store, deadline: float, told: Told) -> Tra
     config = typed_config(header)
     device.set_threads(1)
     start = time.monotonic()
-    tensors = experiment.run(config, _Progress(deadline, told))
+    tensors = experiment.run(config, _Progress(deadline, on_step))
     shipped = store.shipped_runs(header.experiment)
     records = findings.measure(experiment, Run(config, tensors, {}, shipped=shipped))
     return TrainedAnew(tuple(records), time.monotonic() - start, _is_same(header, store, tensors))
@@ -63,9 +63,9 @@ def _is_same(header: Header, store: Store, tensors: Tensors) -> bool | None:
 class _Progress:
     """The `Progress` of a training that keeps nothing and stops at a deadline."""
 
-    def __init__(self, deadline: float, told: Told) -> None:
+    def __init__(self, deadline: float, on_step: OnStep) -> None:
         self._deadline = deadline
-        self._told = told
+        self._on_step = on_step
 
     def resume(self) -> Tensors | None:
         """See `Progress` in the contract."""
@@ -100,7 +100,7 @@ class _Progress:
     ) -> None:
         """See `Progress` in the contract. Raises `OutOfTime`."""
         self._check()
-        self._told(done, total)
+        self._on_step(done, total)
 
     def _check(self) -> None:
         if time.monotonic() > self._deadline:

@@ -26,7 +26,7 @@ NOT_VERIFIED = "not verified"
 ROUNDING = 1e-4  # of a number, by which another computer's may differ
 _NO_LIMIT = math.inf
 
-Told = Callable[[str, int, int], None]  # takes a run in words, the steps that are done, and all
+OnStep = Callable[[str, int, int], None]  # takes a run in words, the steps that are done, and all
 
 
 @dataclass(frozen=True)
@@ -72,11 +72,14 @@ class _Trained:
 
 
 def verify(
-    rows: Sequence[ClaimRow], store: Store, seconds: float = _NO_LIMIT, told: Told | None = None
+    rows: Sequence[ClaimRow],
+    store: Store,
+    seconds: float = _NO_LIMIT,
+    on_step: OnStep | None = None,
 ) -> Iterable[Outcome]:
     """Verify claims and yield an outcome for each, in the order in which their runs are trained.
 
-    Each run is trained once, and all end within `seconds`. `told` hears of the progress.
+    Each run is trained once, and all end within `seconds`. `on_step` is called as they go on.
     """
     deadline = time.monotonic() + seconds
     trained: dict[str, _Trained] = {}
@@ -90,7 +93,7 @@ def verify(
             header = finding.header
             assert header is not None
             if header.key not in trained:
-                trained[header.key] = _train(header, store, deadline, told)
+                trained[header.key] = _train(header, store, deadline, on_step)
             outcomes.append(compared(row.name, finding, trained[header.key]))
         yield _worst(outcomes)
 
@@ -130,26 +133,26 @@ def that_fit(rows: Sequence[ClaimRow], seconds: float) -> list[ClaimRow]:
     """Return the claims whose runs are expected to be trained within `seconds` all together: those
     of the shortest runs first. A run counts once."""
     possible = [row for row in rows if not refusal(row)]
-    known: set[str] = set()
+    counted: set[str] = set()
     fitting: list[ClaimRow] = []
-    left = seconds
+    free = seconds
     for row in sorted(possible, key=estimated_seconds):
         headers = [finding.header for finding in runs_of(row) if finding.header is not None]
-        new = [header for header in headers if header.key not in known]
+        new = [header for header in headers if header.key not in counted]
         needed = sum(run_seconds(header) or math.inf for header in new)
-        if needed <= left:
-            left -= needed
-            known |= {header.key for header in new}
+        if needed <= free:
+            free -= needed
+            counted |= {header.key for header in new}
             fitting.append(row)
     return fitting
 
 
-def _train(header: Header, store: Store, deadline: float, told: Told | None) -> _Trained:
+def _train(header: Header, store: Store, deadline: float, on_step: OnStep | None) -> _Trained:
     name = f"{header.experiment} ({', '.join(header.info.get('presets') or (header.key,))})"
 
     def report(done: int, total: int) -> None:
-        if told is not None:
-            told(name, done, total)
+        if on_step is not None:
+            on_step(name, done, total)
 
     try:
         return _Trained(train_anew(header, store, deadline, report))

@@ -79,7 +79,7 @@ def read(store: Store, experiment_id: str, text: str) -> ChosenRuns:
     every_name = [name.strip() for name in text.split(BETWEEN) if name.strip()]
     different = list(dict.fromkeys(every_name))
     names = different[: MOST + 1]  # one more than are shown, as one of them may be missing
-    chosen: dict[str, Header] = {}
+    headers: dict[str, Header] = {}
     missing: list[str] = []
     for name in names:
         header = by_name.get(name)
@@ -88,15 +88,15 @@ def read(store: Store, experiment_id: str, text: str) -> ChosenRuns:
         if header is None:
             missing.append(name)
         else:
-            chosen.setdefault(header.key, header)
+            headers.setdefault(header.key, header)
     warnings = _missing(store, experiment_id, missing)
-    if len(every_name) > len(different) or len(names) > len(chosen) + len(missing):
+    if len(every_name) > len(different) or len(names) > len(headers) + len(missing):
         warnings.append("A run that is named several times is shown once.")
-    if len(different) > len(names) or len(chosen) > MOST:
+    if len(different) > len(names) or len(headers) > MOST:
         warnings.append(
             f"At most {MOST} runs are compared, got {len(different)}. The last ones are left out."
         )
-    return ChosenRuns(tuple(chosen.values())[:MOST], tuple(warnings))
+    return ChosenRuns(tuple(headers.values())[:MOST], tuple(warnings))
 
 
 def _by_name(store: Store, experiment_id: str) -> dict[str, Header]:

@@ -35,8 +35,8 @@ def aligned(
     shows its only state throughout."""
     own = [[step - start for step in each] for each, start in zip(steps, starts, strict=True)]
     places = sorted(set().union(*own, [0] if milestone or not any(own) else []))
-    shown = [tuple(max(0, bisect_right(each, place) - 1) for place in places) for each in own]
-    return CommonClock(tuple(places), tuple(shown), tuple(starts), milestone)
+    snapshots = [tuple(max(0, bisect_right(each, place) - 1) for place in places) for each in own]
+    return CommonClock(tuple(places), tuple(snapshots), tuple(starts), milestone)
 
 
 def unit_of(experiment: Experiment) -> str:
@@ -74,12 +74,12 @@ def thinned(clock: CommonClock, count: int) -> CommonClock:
     count = max(2, count)
     if last < count:
         return clock
-    chosen = {round(index * last / (count - 1)) for index in range(count)}
+    remaining = {round(index * last / (count - 1)) for index in range(count)}
     if clock.milestone:
         zero = min(range(last + 1), key=lambda index: abs(clock.places[index]))
-        nearest = min(chosen - {0, last} or chosen, key=lambda index: abs(index - zero))
-        chosen = chosen - {nearest} | {zero, 0, last}
-    indices = sorted(chosen)
+        nearest = min(remaining - {0, last} or remaining, key=lambda index: abs(index - zero))
+        remaining = remaining - {nearest} | {zero, 0, last}
+    indices = sorted(remaining)
     return replace(
         clock,
         places=tuple(clock.places[index] for index in indices),

@@ -32,14 +32,14 @@ def show() -> None:
     rows = claim_rows.all_rows(store.default())
     counts = claim_rows.counted(rows)
     verdicts.bars({menu.short_title(name): counts.get(name, {}) for name in registry.papers()})
-    chosen = _filter(rows)
+    choice = _filter(rows)
     _claim(rows)
-    shown = [row for row in rows if chosen.takes(row)]
+    matches = [row for row in rows if choice.takes(row)]
     for paper in registry.papers():
-        of_paper = [row for row in shown if row.paper == paper]
+        of_paper = [row for row in matches if row.paper == paper]
         if of_paper:
             _section(paper, of_paper)
-    if not shown:
+    if not matches:
         st.markdown("No claim is of this kind and verdict.")
         st.button("Show all claims", on_click=_clear, type="primary")
     st.caption(
@@ -56,7 +56,7 @@ def _filter(rows: list[ClaimRow]) -> ClaimFilter:
     """Draw the filters and return what the address asks for."""
     present = {row.summary.verdict for row in rows}
     all_verdicts = [verdict for verdict in verdicts.MARKS if verdict in present]
-    chosen = ClaimFilter(
+    choice = ClaimFilter(
         filters.names(PAPER, registry.papers()),
         filters.names(EXPERIMENT, registry.experiment_ids()),
         filters.names(KIND, verdicts.KINDS),
@@ -65,19 +65,19 @@ def _filter(rows: list[ClaimRow]) -> ClaimFilter:
     titles = {
         each: registry.experiment(each).title
         for each in registry.experiment_ids()
-        if not chosen.papers or each.partition(".")[0] in chosen.papers
+        if not choice.papers or each.partition(".")[0] in choice.papers
     }
     with st.container(key="claim-filters"):
-        filters.several(_PAGE, "Paper", PAPER, registry.papers(), menu.short_title, chosen.papers)
+        filters.several(_PAGE, "Paper", PAPER, registry.papers(), menu.short_title, choice.papers)
         filters.several(
-            _PAGE, "Experiment", EXPERIMENT, titles, titles.__getitem__, chosen.experiments
+            _PAGE, "Experiment", EXPERIMENT, titles, titles.__getitem__, choice.experiments
         )
         kinds = verdicts.KINDS
-        filters.several(_PAGE, "Kind", KIND, kinds, kinds.__getitem__, chosen.kinds)
+        filters.several(_PAGE, "Kind", KIND, kinds, kinds.__getitem__, choice.kinds)
         filters.several(
-            _PAGE, "Verdict", VERDICT, all_verdicts, verdicts.mark_verdict, chosen.verdicts
+            _PAGE, "Verdict", VERDICT, all_verdicts, verdicts.mark_verdict, choice.verdicts
         )
-    return chosen
+    return choice
 
 
 def _clear() -> None:

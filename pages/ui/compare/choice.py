@@ -33,13 +33,13 @@ def read() -> tuple[str, tuple[Header, ...]]:
         return "", ()
     try:
         registry.experiment(experiment_id)
-        chosen = chosen_runs.read(store.default(), experiment_id, st.query_params.get(RUNS, ""))
+        choice = chosen_runs.read(store.default(), experiment_id, st.query_params.get(RUNS, ""))
     except BadSetting as problem:
         st.warning(escape_markdown(sentence(str(problem))))
         return "", ()
-    for warning in chosen.warnings:
+    for warning in choice.warnings:
         st.warning(escape_markdown(warning))
-    return experiment_id, chosen.headers
+    return experiment_id, choice.headers
 
 
 def draw(experiment_id: str, headers: Sequence[Header]) -> None:
@@ -87,13 +87,13 @@ def _runs_changed(key: str) -> None:
 def milestone(names: Mapping[str, object], unit: str) -> str:
     """Draw the choice of the clock and return it: one of the milestones' `names`, or "" for what
     the experiment's clock counts, its `unit`."""
-    asked = st.query_params.get(BY, "")
-    if asked and asked not in names:
+    requested = st.query_params.get(BY, "")
+    if requested and requested not in names:
         st.warning(
-            f"These runs have no milestone {escape_markdown(repr(asked)[:80])} in common. The "
+            f"These runs have no milestone {escape_markdown(repr(requested)[:80])} in common. The "
             f"clock goes by {unit}."
         )
-    value = asked if asked in names else ""
+    value = requested if requested in names else ""
     if not names:
         return ""
     key = f"{_PAGE}: clock"

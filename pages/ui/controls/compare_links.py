@@ -38,11 +38,9 @@ def offer(header: Header) -> None:
 
 def links(header: Header, chosen: Sequence[Header]) -> None:
     """Draw a link to each of the nearest runs of `header`, which adds it to the `chosen` ones."""
-    taken = {each.key for each in chosen}
+    keys = {each.key for each in chosen}
     neighbours = [
-        each
-        for each in chosen_runs.nearest(store.default(), header)
-        if each.header.key not in taken
+        each for each in chosen_runs.nearest(store.default(), header) if each.header.key not in keys
     ]
     for neighbour in neighbours[:OFFERED]:
         query = fields([*chosen, neighbour.header])

@@ -109,14 +109,14 @@ def narrow(choice: Choice, group: str, value: str) -> None:
 def draw(choice: Choice, rows: Sequence[RunRow]) -> None:
     """Draw the widgets. `rows` are all runs; what is offered of settings and numbers is what those
     of the chosen papers, experiments and origins have."""
-    chosen = choice.filter
-    wide = RunFilter(chosen.papers, chosen.experiments, chosen.origins)
+    current = choice.filter
+    wide = RunFilter(current.papers, current.experiments, current.origins)
     offered = run_table.filtered(rows, wide)
     with st.container(key="run-filters"):
-        filters.several(_PAGE, "Paper", PAPER, registry.papers(), menu.short_title, chosen.papers)
-        titles = _experiment_titles(chosen.papers)
+        filters.several(_PAGE, "Paper", PAPER, registry.papers(), menu.short_title, current.papers)
+        titles = _experiment_titles(current.papers)
         filters.several(
-            _PAGE, "Experiment", EXPERIMENT, titles, titles.__getitem__, chosen.experiments
+            _PAGE, "Experiment", EXPERIMENT, titles, titles.__getitem__, current.experiments
         )
         filters.several(
             _PAGE,
@@ -124,15 +124,15 @@ def draw(choice: Choice, rows: Sequence[RunRow]) -> None:
             ORIGIN,
             run_table.ORIGINS,
             run_table.ORIGINS.__getitem__,
-            chosen.origins,
+            current.origins,
         )
-        labels = {name: name for name in chosen.where} | run_table.settings_of(offered)
-        _settings(labels, chosen.where)
-        for name, texts in chosen.where.items():
+        labels = {name: name for name in current.where} | run_table.settings_of(offered)
+        _settings(labels, current.where)
+        for name, texts in current.where.items():
             values = dict.fromkeys([*run_table.texts_of(offered, name), *texts])
-            _values(labels[name], name, values, chosen.where)
-        for name in _pending_settings(chosen.where, labels):
-            _values(labels[name], name, run_table.texts_of(offered, name), chosen.where)
+            _values(labels[name], name, values, current.where)
+        for name in _pending_settings(current.where, labels):
+            _values(labels[name], name, run_table.texts_of(offered, name), current.where)
         filters.one(_PAGE, "Order", SORT, SORT_TITLES, choice.sort, "-date")
         groups = GROUP_TITLES | {name: label for name, label in labels.items() if label}
         group = choice.group if choice.group in groups else ""

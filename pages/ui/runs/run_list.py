@@ -46,22 +46,22 @@ _MOST_HEIGHT = 12  # rows that are seen without scrolling in the table
 def show(choice: Choice, rows: Sequence[RunRow]) -> None:
     """Draw the runs that the address asks for, of all `rows`."""
     if choice.run:
-        shown = [row for row in rows if row.header.key == choice.run]
+        matches = [row for row in rows if row.header.key == choice.run]
     else:
-        shown = run_table.filtered(rows, choice.filter)
-    if not shown:
+        matches = run_table.filtered(rows, choice.filter)
+    if not matches:
         return _nothing(choice, bool(rows))
-    of_all = f"{len(shown)} of " if len(shown) < len(rows) else ""
+    of_all = f"{len(matches)} of " if len(matches) < len(rows) else ""
     count = f"{of_all}{len(rows)} run{'s' * (len(rows) != 1)}"
     with st.container(horizontal=True, vertical_alignment="center", key="run-count"):
         st.markdown(f"**{count}**")
         if not choice.is_open:
             st.button("Show all runs", on_click=run_filters.clear, type="tertiary")
-    if choice.group and (choice.group in run_table.GROUPS or choice.group in shown[0].values):
-        return _groups(choice, shown)
+    if choice.group and (choice.group in run_table.GROUPS or choice.group in matches[0].values):
+        return _groups(choice, matches)
     sort = choice.sort.removeprefix("-")
     falling = choice.sort.startswith("-")
-    _table(run_table.ordered(shown, sort, falling, choice.number), choice.number)
+    _table(run_table.ordered(matches, sort, falling, choice.number), choice.number)
 
 
 def _nothing(choice: Choice, are_runs: bool) -> None:
@@ -108,18 +108,18 @@ def _table(rows: Sequence[RunRow], claim: str) -> None:
             placeholder="–",
             alt="The runs, a line each. Choose lines to open, download or delete their runs.",
         )
-    chosen = [rows[index] for index in event["selection"]["rows"] if index < len(rows)]
+    selection = [rows[index] for index in event["selection"]["rows"] if index < len(rows)]
     if len(rows) == 1:
-        chosen = list(rows)
-    if not chosen:
+        selection = list(rows)
+    if not selection:
         st.caption(
             "Choose runs at the left end of their lines to open, compare, download or delete them."
         )
-    _compare(chosen)
-    for row in chosen[:MOST_CHOSEN]:
+    _compare(selection)
+    for row in selection[:MOST_CHOSEN]:
         _actions(row)
-    if len(chosen) > MOST_CHOSEN:
-        st.caption(f"{len(chosen) - MOST_CHOSEN} more are chosen.")
+    if len(selection) > MOST_CHOSEN:
+        st.caption(f"{len(selection) - MOST_CHOSEN} more are chosen.")
 
 
 def _compare(rows: Sequence[RunRow]) -> None:
@@ -255,6 +255,6 @@ def _group_claim(group: RunGroup, claim: str) -> str:
 
 
 def _open_group(key: str, choice: Choice, groups: Sequence[RunGroup]) -> None:
-    chosen = st.session_state[key]["selection"]["rows"]
-    if chosen and chosen[0] < len(groups):
-        run_filters.narrow(choice, choice.group, groups[chosen[0]].value)
+    selection = st.session_state[key]["selection"]["rows"]
+    if selection and selection[0] < len(groups):
+        run_filters.narrow(choice, choice.group, groups[selection[0]].value)
