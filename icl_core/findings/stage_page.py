@@ -79,11 +79,12 @@ def stage_data(experiment: Experiment, run: Run, view: Any) -> dict[str, Any]:
     views = [view]
     if moves:
         views = [replace(view, snapshot=index) for index in range(len(run.snapshot_steps))]
+    at = run.snapshot_at(view) if moves else 0
     panels: list[dict[str, Any]] = []
     for drawing in experiment.drawings:
         if drawing.place == STAGE and drawing.applies(run.config):
             moving = views if drawing.moving else [view]
-            panels.extend(_panel(drawing, run, moving))
+            panels.extend(_panel(drawing, run, moving, at))
     if not panels:
         raise CannotDraw("Nothing of this run's stage can be drawn.")
     return {
@@ -92,15 +93,15 @@ def stage_data(experiment: Experiment, run: Run, view: Any) -> dict[str, Any]:
         "clock": knobs_of(experiment.view)["snapshot"].label if moves else "",
         "ticks": [(step, name) for name, step in experiment.milestones(run).items()],
         "headlines": [experiment.headline(run, each) for each in views],
-        "at": run.snapshot_at(view) if moves else 0,
+        "at": at,
         "config": figures.CONFIG,
         "panels": panels,
     }
 
 
-def _panel(drawing: Drawing, run: Run, views: list[Any]) -> list[dict[str, Any]]:
-    """Return a drawing's panel at each view as one for the script; none if it is a table, or cannot
-    be drawn."""
+def _panel(drawing: Drawing, run: Run, views: list[Any], at: int) -> list[dict[str, Any]]:
+    """Return a drawing's panel at each view as one for the script, drawn at the snapshot `at`; none
+    if it is a table, or cannot be drawn."""
     try:
         panels = [drawing.panel(run, view) for view in views]
     except CannotDraw:
@@ -116,7 +117,7 @@ def _panel(drawing: Drawing, run: Run, views: list[Any]) -> list[dict[str, Any]]
         "caption": last.caption,
         "note": last.note,
         "wide": drawing.wide,
-        "figure": pictures[0],
+        "figure": pictures[min(at, len(pictures) - 1)],
         "frames": clock_frames(pictures) if len(pictures) > 1 else [],
     }
     return [panel]

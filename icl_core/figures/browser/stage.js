@@ -8,7 +8,8 @@
      config                     Plotly's
      at                         the index of the snapshot shown first
      panels                     of each: name, titles (one a snapshot, or a single one), caption, note, wide, figure
-                                (Plotly's, at the first snapshot) and frames (one a snapshot; none if it does not move) */
+                                (Plotly's, at the snapshot shown first) and frames (one a snapshot; none if it does
+                                not move) */
 
 const element = (parent, tag, text = "", name = "") => {
   const child = document.createElement(tag);
@@ -45,11 +46,11 @@ class Stage extends Transport {
     this.show(data.at);
   }
 
-  drawPanels({ panels, config }) {
+  drawPanels({ panels, config, at }) {
     const places = element(this.root, "div", "", "panels");
     this.panels = panels.map((panel) => {
       const place = element(places, "section", "", panel.wide ? "wide" : "");
-      const heading = element(place, "h2", panel.titles[0]);
+      const heading = element(place, "h2", panel.titles[Math.min(at, panel.titles.length - 1)]);
       const plot = element(place, "div", "", "chart");
       element(place, "p", panel.caption);
       if (panel.note) element(place, "p", panel.note, "note");
