@@ -19,6 +19,10 @@ os.environ["ICL_CACHE_DIR"] = OWN.name
 os.environ.setdefault(
     "ICL_PAPERS", str(ROOT / "tests" / "papers_extra")
 )  # before the registry looks for papers
+# Processes find the bytecode of those before them, whatever the environment says: compiling the
+# project takes as long as the rest of its import.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 os.environ["OMP_NUM_THREADS"] = (
     "1"  # of what the tests start too: threads that share a core wait for each other
 )

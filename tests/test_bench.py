@@ -16,15 +16,18 @@ def test_every_benchmark_has_rows(name):
 
 
 @pytest.mark.parametrize(
-    "step",
+    "loop",
     [
-        authors.birth(make_task(K=2, T=32), d=8, batch=2),
-        authors.memformers(d=5, n=4, layers=2, batch=3, eigenvalues=(1.0, 1.0, 0.25, 0.0625, 1.0)),
-        authors.gdssm(f=3, N=4, batch=2),
+        lambda: authors.birth(make_task(K=2, T=32), d=8, batch=2),
+        lambda: authors.memformers(
+            d=5, n=4, layers=2, batch=3, eigenvalues=(1.0, 1.0, 0.25, 0.0625, 1.0)
+        ),
+        lambda: authors.gdssm(f=3, N=4, batch=2),
     ],
     ids=["birth", "memformers", "gdssm"],
 )
-def test_the_authors_loops_take_steps(step):
+def test_the_authors_loops_take_steps(loop):
+    step = loop()
     step()
     step()
 

@@ -25,7 +25,7 @@ from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.task import sample
 from icl_core.papers.gdssm.shared.typed_points import points
 from icl_core.papers.gdssm.sizes.settings import layer_of, sizes_of
-from tests.drawn import without_nan
+from tests.drawn import checked, without_nan
 from tests.recorder import Recorder
 
 KINDS = {
@@ -105,7 +105,7 @@ def check(panel: Panel):
     if panel.figure is None:
         assert panel.table is not None
     else:
-        panel.figure.plotly().to_json()
+        checked(panel.figure)
 
 
 def draw_all(experiment, run, view):
@@ -161,7 +161,7 @@ def test_a_run_that_is_still_going_is_drawn(experiment, run):
                 partial = Run(whole_run.config, tensors, finished=False)
                 panel = drawing.draw(partial, experiment.EXPERIMENT.view())
                 assert panel.title and panel.figure is not None
-                panel.figure.plotly().to_json()
+                checked(panel.figure)
 
 
 LEAST = {

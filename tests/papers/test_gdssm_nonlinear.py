@@ -28,7 +28,7 @@ from icl_core.papers.gdssm.shared import construction, gradient_descent, multi_l
 from icl_core.papers.gdssm.shared.task import Tasks, interleaved, sample, sample_sine, windows
 from icl_core.runs import store
 from icl_core.statistics import median
-from tests.drawn import without_nan, without_words
+from tests.drawn import checked, without_nan, without_words
 from tests.recorder import Interrupted, Recorder
 
 LINEAR, STATE, LINEAR_GATE, MLP, MLP_GATE = (
@@ -264,7 +264,7 @@ def test_every_drawing_metric_and_headline(changes):
         for drawing in experiment.drawings:
             panel = drawing.draw(run, view)
             assert panel.title and len(panel.caption) > 40 and panel.figure is not None
-            panel.figure.plotly().to_json()
+            checked(panel.figure)
         without_nan(experiment, run, view)
         assert experiment.headline(run, view).endswith(".")
     assert all(np.isfinite(metric.value) for metric in experiment.metrics(run))
@@ -287,7 +287,7 @@ def test_a_run_that_is_still_going_is_drawn():
                 panel = drawing.draw(Run(run.config, tensors, finished=False), View())
                 assert panel.title and panel.figure is not None
                 without_words(panel)
-                panel.figure.plotly().to_json()
+                checked(panel.figure)
 
 
 def test_what_is_refused(monkeypatch):

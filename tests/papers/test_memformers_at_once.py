@@ -10,25 +10,34 @@ import torch
 from icl_core import registry
 from icl_core.contract.experiment import NextTraining
 from icl_core.machine import device
-from icl_core.papers.memformers.shared import batched_trainings, experts
+from icl_core.papers.memformers.shared import batched_trainings, experts, task, test_set
 from icl_core.papers.memformers.shared.experts import Case, Heads
 from icl_core.papers.memformers.shared.task import Batch
 from icl_core.training import batched
 from icl_core.training.phases import Phase
 from tests.recorder import Interrupted, Recorder
 
+STEPS, KILLED = 12, 5  # of a training, and those after which it is killed
 # experiment, preset, what is smaller, and how many programs of how many trainings there are
 RUNS = {
-    "methods": ("lfom", {"steps": 30, "layers": 3}, [6]),
-    "methods of five kinds": ("all", {"steps": 30, "layers": 2}, [8]),
+    "methods": ("lfom", {"steps": STEPS, "layers": 3}, [6]),
+    "methods of five kinds": ("all", {"steps": STEPS, "layers": 2}, [8]),
     "methods behind first phases": (
         "all",
-        {"steps": 30, "layers": 2, "first_steps": 20},
+        {"steps": STEPS, "layers": 2, "first_steps": 10},
         [8],
     ),
-    "variances": ("one covariance", {"steps": 30, "gate_steps": 10, "gate_prompts": 64}, [3]),
-    "learned": ("to the end", {"steps": 30, "layers": 3}, [3, 3, 3, 3]),
+    "variances": ("one covariance", {"steps": STEPS, "gate_steps": 10, "gate_prompts": 64}, [3]),
+    "learned": ("to the end", {"steps": STEPS, "layers": 3}, [3, 3, 3, 3]),
 }
+
+
+@pytest.fixture(autouse=True)
+def few_prompts(monkeypatch):
+    """Few to draw batches from and to be judged on: it is the digits that are compared."""
+    for name in ("PROMPTS", "WATCHED", "BLOCK"):
+        monkeypatch.setattr(test_set, name, 2**9)
+    monkeypatch.setattr(task, "FEWEST", 2**12)
 
 
 @pytest.fixture(autouse=True)
@@ -108,7 +117,7 @@ def test_every_training_has_the_digits_that_it_has_alone(case, monkeypatch, outc
 def test_a_program_that_is_killed_goes_on_to_the_same_digits():
     experiment, config = setting("methods")
     whole = experiment.run(config, Watched())
-    killed = Watched(stop=6 * 12)  # twelve steps of each
+    killed = Watched(stop=6 * KILLED)  # these steps of each
     with pytest.raises(Interrupted):
         experiment.run(config, killed)
     assert same(experiment.run(config, Watched(saved=killed.saved)), whole)
@@ -162,22 +171,22 @@ def test_who_has_other_digits_is_trained_alone(monkeypatch, outcomes):
 
 def test_what_is_resumed_counts_from_the_first_report_on():
     experiment, config = setting("methods")
-    killed = Watched(stop=6 * 12)
+    killed = Watched(stop=6 * KILLED)
     with pytest.raises(Interrupted):
         experiment.run(config, killed)
     again = Watched(saved=killed.saved)
     experiment.run(config, again)
-    assert again.reports[0][0] == 6 * 12
+    assert again.reports[0][0] == 6 * KILLED
     steps = [done for done, _, _ in again.reports]
-    assert steps == sorted(steps) and steps[-1] == 6 * 30
+    assert steps == sorted(steps) and steps[-1] == 6 * STEPS
 
 
 def test_a_program_that_is_stopped_is_saved_once():
     experiment, config = setting("methods")
-    killed = Watched(stop=6 * 12)
+    killed = Watched(stop=6 * KILLED)
     with pytest.raises(Interrupted):
         experiment.run(config, killed)
-    assert len([done for done, _, _ in killed.reports if done >= 6 * 12]) == 1
+    assert len([done for done, _, _ in killed.reports if done >= 6 * KILLED]) == 1
 
 
 @pytest.mark.parametrize("start", ["even", "ones", "last"])

@@ -19,6 +19,7 @@ from icl_core.papers.memformers.shared.draw import preconditioner, training
 from icl_core.papers.memformers.shared.load_run import iterates, parameters_at, prompt_of, root_of
 from icl_core.papers.memformers.shared.task import Batch, roots
 from icl_core.papers.memformers.shared.variants import VARIANTS
+from tests.drawn import checked
 from tests.recorder import Recorder
 
 DRAWINGS = {
@@ -85,7 +86,7 @@ def drawn(run: Run, view: View):
 
 def check(panel: Panel):
     assert panel.title and panel.caption and panel.figure is not None
-    panel.figure.plotly().to_json()
+    checked(panel.figure)
     assert "nan" not in (panel.title + panel.note).lower()
 
 

@@ -23,6 +23,7 @@ from icl_core.papers.memformers.shared.task import Batch, integrated
 from icl_core.papers.memformers.variances import settings as scales
 from icl_core.papers.memformers.variances import test_time as variances_test_time
 from icl_core.papers.memformers.variances.test_time import heads_at
+from tests.drawn import checked
 from tests.recorder import Interrupted, Recorder
 
 TINY = {
@@ -316,7 +317,7 @@ def draw_live(experiment, run):
 
 def check(panel: Panel):
     assert panel.title and len(panel.caption) > 40 and panel.figure is not None
-    panel.figure.plotly().to_json()
+    checked(panel.figure)
     assert "nan" not in (panel.title + panel.note).lower()
 
 

@@ -24,6 +24,7 @@ from icl_core.papers.memformers.shared import variants
 from icl_core.papers.memformers.shared.load_run import parameters_at, root_of
 from icl_core.papers.memformers.shared.task import roots
 from icl_core.papers.memformers.shared.token_form import forward
+from tests.drawn import checked
 from tests.recorder import Recorder
 
 PLAIN = Config(variant="gd++", d=3, n=12, layers=3, spectrum="isotropic", seeds=1)
@@ -196,7 +197,7 @@ def test_panels_draw_at_every_depth_and_snapshot(trained):
             for panel in panels:
                 assert panel.figure is not None and panel.data is not None
                 assert "nan" not in panel.title
-                panel.figure.plotly().to_json()
+                checked(panel.figure)
 
 
 def test_models_have_nouns_in_sentences():

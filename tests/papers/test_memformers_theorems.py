@@ -24,6 +24,7 @@ from icl_core.papers.memformers.theorems.draw.number_text import power
 from icl_core.papers.memformers.theorems.identities import apart, by_tokens
 from icl_core.papers.memformers.theorems.metrics import expected, slope
 from icl_core.papers.memformers.theorems.settings import METHODS, Config, View
+from tests.drawn import checked
 from tests.recorder import Recorder
 
 SIZES = [
@@ -253,7 +254,7 @@ def test_every_drawing_draws_whatever_the_size(config):
             panel = drawing.draw(run, View(method=method, prompt=11, batch=1000))
             assert panel.title and len(panel.caption) > 40
             if panel.figure is not None:
-                panel.figure.plotly()
+                checked(panel.figure)
     assert EXPERIMENT.headline(run, View()).endswith(".")
     assert {metric.claim for metric in EXPERIMENT.metrics(run)} <= set(EXPERIMENT.claims)
 
