@@ -103,7 +103,10 @@ def experiment_ids() -> list[str]:
 
 def lessons() -> dict[str, tuple[Paper, Lesson]]:
     """Return the lessons by name, each with its paper. Imports no experiment."""
-    return {paper.lesson.name: (paper, paper.lesson) for paper in papers().values() if paper.lesson}
+    by_name: dict[str, tuple[Paper, Lesson]] = {}
+    for paper in papers().values():
+        by_name |= {lesson.name: (paper, lesson) for lesson in paper.lessons}
+    return by_name
 
 
 def version(experiment_id: str) -> int:

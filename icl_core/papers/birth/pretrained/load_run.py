@@ -60,6 +60,17 @@ def role_of(run: Run, layer: int, number: int) -> str:
     )
 
 
+def attention_lost(run: Run) -> np.ndarray:
+    """Return how much less attention each of `names/readers` has on what followed, with the mean
+    output in the place of each of `names/previous`, [previous, readers], means over draws."""
+    measure = run.names("measures").index("followers")
+    whole = []
+    for name in run.names("readers"):
+        layer, number = place_of(run, name)
+        whole.append(float(run["heads/scores"][:, measure, layer, number].mean()))
+    return np.array(whole) - run["patch/followers"].mean(0)
+
+
 def roles(run: Run) -> dict[str, str]:
     """Return what every head does, by its id."""
     layers, heads = run["heads/scores"].shape[2:]
