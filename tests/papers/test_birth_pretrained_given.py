@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save
+from streamlit.testing.v1 import AppTest
 
 gguf = pytest.importorskip("gguf")
 tokenizers = pytest.importorskip("tokenizers")
@@ -235,8 +236,15 @@ def test_a_header_with_any_byte_changed_is_read_or_refused(content, tmp_path):
             gguf_header.read(path)
 
 
-def test_a_file_is_given_on_the_page(own_house, content, tmp_path):
+def opened_group() -> AppTest:
+    """The page, with the group of settings open in which a file is given."""
     app = opened("birth", PAGE)
+    app.session_state["birth.pretrained:group what is asked"] = True
+    return app.run()
+
+
+def test_a_file_is_given_on_the_page(own_house, content, tmp_path):
+    app = opened_group()
     assert any("weights must be a GGUF file of your own" in each.value for each in app.warning)
     uploader = next(each for each in app.file_uploader if "GGUF" in each.label)
     uploader.set_value(("torch.bin", pickle.dumps([1]), "")).run()
@@ -256,7 +264,7 @@ def test_a_file_is_given_on_the_page(own_house, content, tmp_path):
 
 def test_a_read_only_server_takes_no_file_and_says_so(own_house, content, monkeypatch):
     monkeypatch.setenv("ICL_READ_ONLY", "1")
-    app = opened("birth", PAGE)
+    app = opened_group()
     assert not any("GGUF" in each.label for each in app.file_uploader)
     said = "Weights: none given. This server is read-only: it takes no file."
     assert said in [each.value for each in app.caption]

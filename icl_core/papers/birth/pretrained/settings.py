@@ -1,12 +1,15 @@
 """Which model is measured and on what, what is drawn of it, and the settings to begin with."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from icl_core.contract.experiment import Preset
-from icl_core.contract.knobs import BadSetting, choice, document, settings, slider, text
+from icl_core.contract.knobs import DIGEST, BadSetting, choice, document, settings, slider, text
 from icl_core.machine import device
 from icl_core.papers.birth.pretrained import given
+from icl_core.papers.birth.pretrained.model_folder import place_of
+from icl_core.papers.birth.pretrained.series import checkpoints
 
 ASKED = "what is asked"
 REPEATS = "repetition"
@@ -58,6 +61,15 @@ GRAFTED = {"strongest": "the strongest heads", "pair": "the best pair", "one": "
 SCORES = {"followers": "induction", "previous": "previous token"}
 
 
+def _content_here() -> str:
+    """Return the digest of the series of checkpoints that is on this computer; empty if there is
+    none."""
+    folder = place_of(SERIES)
+    with suppress(BadSetting, OSError):  # it says why when it is to be measured
+        return checkpoints.content_of(folder) if folder else ""
+    return ""
+
+
 def _weights_field() -> Any:
     """Return the field of a visitor's file, which matters where such a model is chosen."""
     return document(
@@ -79,7 +91,7 @@ def _about(chosen: Mapping[str, Any]) -> str:
 class Config:
     """A language model, and the random tokens on which it is measured, in five draws."""
 
-    MAIN = ("model", "weights", "length", "asked")
+    MAIN = ("model", "length", "asked")
 
     model: str = choice(
         "model",
@@ -108,7 +120,21 @@ class Config:
         added=True,
         help="recorded beside the others: choose it under “View”",
     )
+    content: str = text(
+        "the checkpoints, by their digest",
+        16,
+        default="",
+        group=ASKED,
+        added=True,
+        shown_if="is_series",
+        help="empty: those that the folder holds now",
+    )
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
+
+    @property
+    def is_series(self) -> bool:
+        """Whether a series of checkpoints is measured."""
+        return self.model == SERIES
 
     @property
     def is_given(self) -> bool:
@@ -131,13 +157,19 @@ class Config:
         return Size(model.parameters / 1e6, N, model.shape.layers, model.shape.heads)
 
     def check(self) -> None:
-        """Refuse a file that is not here, and a model that does not fit the memory: its weights in
-        single precision with the largest of them twice, the logits and maps of a draw, and the
-        streams of all tokens asked for."""
+        """Name the checkpoints that are in the folder now, where none are named: a run is kept
+        under them. Refuse a file that is not here, and a model that does not fit the memory: its
+        weights in single precision with the largest of them twice, the logits and maps of a draw,
+        and the streams of all tokens asked for."""
+        if self.is_series and not self.content:
+            object.__setattr__(self, "content", _content_here())
+        if self.content and not DIGEST.fullmatch(self.content):
+            raise BadSetting(
+                f"content must be a digest of 16 digits from 0 to f, or empty, got {self.content!r}"
+            )
         if self.is_given and not self.weights:
             raise BadSetting(
-                "weights must be a GGUF file of your own, got none: give one under “Weights” in "
-                "the settings"
+                "weights must be a GGUF file of your own, got none: give one under “What is asked”"
             )
         millions, N, layers, heads = self.size
         positions = self.sequences * (2 * self.length + 1)
