@@ -49,7 +49,7 @@ def document_kinds() -> dict[str, DocumentKind]:
     """Return the kinds of documents that settings of the papers take, by name.
 
     A kind that cannot be imported, and one whose name an earlier paper has taken, is left out, with
-    a message in the log. No experiment is imported.
+    a message in the log. No experiment is imported but one whose folder holds the kind.
     """
     kinds: dict[str, DocumentKind] = {}
     for paper_name, paper in papers().items():
@@ -57,7 +57,8 @@ def document_kinds() -> dict[str, DocumentKind]:
             try:
                 if name in kinds:
                     raise ValueError(f"{name} must be a kind of document of one paper, got two")
-                kinds[name] = _value(f"{paper_name}.{module}", "KIND")
+                with device.no_memory_check():  # as for experiments
+                    kinds[name] = _value(f"{paper_name}.{module}", "KIND")
             except Exception:  # as for papers
                 _log.exception("the documents %s of the paper %s are left out", name, paper_name)
     return kinds
@@ -102,7 +103,10 @@ def experiment_ids() -> list[str]:
 
 def lessons() -> dict[str, tuple[Paper, Lesson]]:
     """Return the lessons by name, each with its paper. Imports no experiment."""
-    return {paper.lesson.name: (paper, paper.lesson) for paper in papers().values() if paper.lesson}
+    by_name: dict[str, tuple[Paper, Lesson]] = {}
+    for paper in papers().values():
+        by_name |= {lesson.name: (paper, lesson) for lesson in paper.lessons}
+    return by_name
 
 
 def version(experiment_id: str) -> int:

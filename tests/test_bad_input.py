@@ -271,7 +271,7 @@ READERS = {
     "ICL_PRECISION": device.precision,
     "ICL_COMPILE": compiled.wanted,
     "ICL_MODELS": lambda: sources._path("gpt2"),
-    "ICL_MAX_GIVEN": lambda: documents._check_room(5, "visitor"),
+    "ICL_MAX_GIVEN": lambda: documents._check_room(5, "visitor", []),
 }
 SAID = [word for word in NASTY if "\x00" not in word]
 

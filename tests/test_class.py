@@ -176,13 +176,15 @@ def test_a_run_and_a_text_are_deleted_by_who_asked_for_them(runs, monkeypatch) -
     with pytest.raises(BadSetting, match=OTHERS):
         documents.delete(kept, "b")
     monkeypatch.setenv("ICL_MAX_GIVEN", str(kept.size + 1))
-    with pytest.raises(BadSetting, match=r"your texts, matrices and points may take 0\.0 MiB here"):
+    with pytest.raises(
+        BadSetting, match=r"your texts, matrices, weights and points may take 0\.0 MiB here"
+    ):
         documents.keep("text", count("other words"), "a")
     documents.keep("text", count("other words"), "b")
     monkeypatch.setattr(
         runs, "limit", documents.SHARE * sum(each.size for each in documents.all_documents())
     )
-    with pytest.raises(BadSetting, match="all texts, matrices and points may take"):
+    with pytest.raises(BadSetting, match="all texts, matrices, weights and points may take"):
         documents.keep("text", count("third"))
     documents.delete(kept, "a")
     assert len(documents.all_documents()) == 1

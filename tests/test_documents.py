@@ -150,7 +150,12 @@ def test_a_kind_that_is_broken_or_declared_twice_is_left_out(monkeypatch, caplog
     declared = {"points": "none", "text": "points", "numbers": "points"}
     papers = {**registry.papers(), "toy": dataclasses.replace(paper, documents=declared)}
     monkeypatch.setattr(registry, "papers", lambda: papers)
-    assert list(registry.document_kinds.__wrapped__()) == ["text", "matrices", "numbers"]
+    assert list(registry.document_kinds.__wrapped__()) == [
+        "text",
+        "matrices",
+        "weights",
+        "numbers",
+    ]
     messages = [record.message for record in caplog.records]
     assert messages == [
         f"the documents {name} of the paper toy are left out" for name in ("points", "text")

@@ -21,6 +21,7 @@ class DocumentKind:
     documents; and `digest`, the 16 hexadecimal digits that name these bytes.
 
     largest      bytes of a file at most
+    most         how many are kept at most: the oldest makes room for another; 0 for any number
     read         the bytes of a file to a document; `BadSetting` says what was wrong with them
     describe     a document in sentences, for whoever gave it
     path_of      the file of the document with a digest, in the kind's own folder within
@@ -60,6 +61,7 @@ class DocumentKind:
     upload: str
     instructions: str
     paste: str = ""
+    most: int = 0
 
     def check_size(self, size: int) -> None:
         """Raise `BadSetting` if a file of `size` bytes is too large, before it is read."""

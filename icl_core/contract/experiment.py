@@ -332,7 +332,7 @@ class Paper:
     tour          the experiments of a tour through the paper, in its order; empty for all
     highlights    its part of the tour through all papers: names of an experiment and of a beat
     bridge        the sentence that leads from the paper before to the first highlight
-    lesson        a lesson on one of its experiments
+    lessons       lessons, each on one of its experiments
     publication   what it is on arXiv, and how to cite it; None for a paper of the tests
     follow_ups    later papers that go on from it or speak against it
     errata        what is misprinted in it, a sentence each, with what is right
@@ -360,7 +360,7 @@ class Paper:
     tour: tuple[str, ...] = ()
     highlights: tuple[tuple[str, str], ...] = ()
     bridge: str = ""
-    lesson: Lesson | None = None
+    lessons: tuple[Lesson, ...] = ()
     publication: Publication | None = None
     follow_ups: tuple[FollowUp, ...] = ()
     errata: tuple[str, ...] = ()

@@ -89,7 +89,8 @@ class Note:
 
 @dataclass(frozen=True)
 class Lesson:
-    """A lesson: `PAPER.lesson`, opened by `lesson=<name>` in the address of the paper's page.
+    """A lesson: one of `PAPER.lessons`, opened by `lesson=<name>` in the address of the paper's
+    page.
 
     name        its id in links
     title       its title

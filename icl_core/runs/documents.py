@@ -1,4 +1,4 @@
-"""Documents that visitors gave: counts of texts, and matrices. They are stored on this computer.
+"""Documents that visitors gave, stored on this computer: counts of texts, matrices and weights.
 
 Each belongs to the visitors who gave it, who can list and delete it. All documents together take at
 most a quarter of ICL_CACHE_LIMIT, those of one visitor of a page ICL_MAX_GIVEN.
@@ -57,7 +57,10 @@ def keep(of: str, document: Any, visitor: str = "", name: str = "") -> str:
             f"{obstacle} must be a folder that this user may write to; ICL_CACHE_DIR names another"
         )
     if not path.exists():
-        _check_room(len(document.content), visitor)
+        oldest = _too_many(of, kind)
+        _check_room(len(document.content), visitor, oldest)
+        for former in oldest:
+            _delete_whole(former)
     owners.add(document.digest, visitor)
     write_whole(path, document.content)
     if name:
@@ -105,9 +108,16 @@ def _content(kind: DocumentKind, path: Path) -> bytes:
         ) from problem
 
 
-def _check_room(size: int, visitor: str) -> None:
-    """Raise `BadSetting` if there is no room for another document of `size` bytes."""
-    documents = all_documents()
+def _too_many(of: str, kind: DocumentKind) -> list[Document]:
+    """Return the oldest documents of a kind, which another one of it makes too many."""
+    here = [document for document in all_documents() if document.of == of]
+    return here[kind.most - 1 :] if kind.most else []
+
+
+def _check_room(size: int, visitor: str, without: list[Document]) -> None:
+    """Raise `BadSetting` if there is no room for another document of `size` bytes, once those
+    `without` are gone."""
+    documents = [document for document in all_documents() if document not in without]
     sizes = [document.size for document in documents]
     *plurals, last = (kind.plural for kind in registry.document_kinds().values())
     names = f"{', '.join(plurals)} and {last}" if plurals else last
@@ -154,6 +164,10 @@ def delete(document: Document, visitor: str | None = None) -> None:
     if owners.other_owners(document.digest, visitor):
         owners.remove(document.digest, visitor)
         return
+    _delete_whole(document)
+
+
+def _delete_whole(document: Document) -> None:
     document.path.unlink(missing_ok=True)
     _name_file(document.path).unlink(missing_ok=True)
     owners.remove_all(document.digest)

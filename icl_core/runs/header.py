@@ -83,7 +83,7 @@ class Header:
 
     @cached_property
     def _names_documents(self) -> bool:
-        """Whether the settings name a visitor's text or matrices, which may be deleted any time."""
+        """Whether the settings name a visitor's document, which may be deleted any time."""
         knobs = knobs_of(type(self._typed))
         return any(
             knob.kind == "document" and getattr(self._typed, name) for name, knob in knobs.items()

@@ -1,4 +1,4 @@
-"""The visitors who asked for a run, or gave a text or matrices.
+"""The visitors who asked for a run, or gave a document.
 
 Only they, and whoever is at the machine, can delete it. A visitor is a name of letters, digits and
 hyphens; the command line's is empty. In the functions, `item` is the key of a run or the digest of

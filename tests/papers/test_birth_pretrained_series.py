@@ -4,10 +4,12 @@ the steps, and files that are not what their names say."""
 import hashlib
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from house import house
 from safetensors.torch import load_file, save_file
 
 from icl_core import registry
@@ -98,6 +100,45 @@ def test_every_drawing_of_a_series_applies_and_draws(folder):
     assert experiment.diagram is not None
     opened = {box.opens for box in experiment.diagram(CONFIG).boxes} - {""}
     assert opened <= {each.name for each in drawings}
+
+
+def test_a_run_is_kept_under_what_the_folder_holds(folder, tmp_path, monkeypatch):
+    with house(tmp_path / "house", monkeypatch) as runs:
+        first = Config(model="series", length=16, sequences=1)
+        runs.save("birth.pretrained", first, {"x": np.zeros(2)}, {"metrics": []})
+        assert runs.find("birth.pretrained", replace(first)) is not None
+        # another folder of the same names and settings
+        last = load_file(folder / "checkpoint-1000" / "model.safetensors")
+        last["wte.weight"][0, 0] += 1
+        other = tmp_path / "other"
+        shutil.copytree(folder, other / "series")
+        save_file(last, other / "series" / "checkpoint-1000" / "model.safetensors")
+        monkeypatch.setenv("ICL_MODELS", str(other))
+        second = Config(model="series", length=16, sequences=1)
+        assert runs.find("birth.pretrained", second) is None
+        with pytest.raises(BadModel, match=f"digest {first.content}, .* others: {second.content}"):
+            compute(first, Recorder())
+        # a copy is the same series, under the digest's setting or none, here or gone
+        copied = tmp_path / "copied"
+        shutil.copytree(folder, copied / "series")
+        monkeypatch.setenv("ICL_MODELS", str(copied))
+        same = Config(model="series", length=16, sequences=1)
+        assert same == first and runs.find("birth.pretrained", same) is not None
+        monkeypatch.delenv("ICL_MODELS")
+        assert Config(model="series", length=16, sequences=1).content == ""
+        assert runs.find("birth.pretrained", replace(first)) is not None
+        # where no series is measured nothing of this is stored
+        assert replace(first, model="planted") == Config(length=16, sequences=1)
+
+
+@pytest.mark.parametrize("changed", ["config.json", "tokenizer.json", "trainer_state.json", "step"])
+def test_all_that_decides_a_run_is_in_its_digest(folder, changed):
+    before = checkpoints.content_of(folder)
+    if changed == "step":
+        (folder / "step20").rename(folder / "step21")
+    else:
+        (folder / "step20" / changed).write_text(json.dumps(SETTINGS | {"n": 7}))
+    assert checkpoints.content_of(folder) != before
 
 
 def test_equal_files_and_steps_that_lie_are_named(folder):

@@ -5,7 +5,7 @@ import datetime
 
 from icl_core.contract.experiment import Paper
 from icl_core.contract.publication import FollowUp, Publication
-from icl_core.papers.birth.lesson import LESSON
+from icl_core.papers.birth import lesson, pretrained_lesson
 from icl_core.papers.birth.picture import OPENING, draw
 
 PAPER = Paper(
@@ -173,7 +173,7 @@ PAPER = Paper(
         "pretrained",
     ),
     highlights=tuple(("induction", beat) for beat in ("start", "output", "back", "find", "zero")),
-    lesson=LESSON,
+    lessons=(lesson.LESSON, pretrained_lesson.LESSON),
     publication=Publication(
         title="Birth of a Transformer: A Memory Viewpoint",
         authors=(
@@ -299,7 +299,11 @@ PAPER = Paper(
         "induction.one-layer": "transformer.full-one-layer",
         "induction.bigram-does-not": "data.bigram-fails-elsewhere",
     },
-    documents={"text": "shared.text_counts", "matrices": "shared.own_matrices"},
+    documents={
+        "text": "shared.text_counts",
+        "matrices": "shared.own_matrices",
+        "weights": "pretrained.given",
+    },
     order=1,
     mathematics=r"""
 Tokens $z_t$ enter as $x_t = w_E(z_t) + p_t$, random vectors that are nearly orthogonal. A memory of

@@ -230,7 +230,7 @@ PAPER = Paper(
         ("comparison", "close"),
     ),
     bridge="This model reads once and keeps one table of numbers, its state.",
-    lesson=LESSON,
+    lessons=(LESSON,),
     learners="learners",
     order=3,
     mathematics=r"""

@@ -133,7 +133,7 @@ PAPER = Paper(
         ("convergence", "found"),
     ),
     bridge="Can a model also compute with what it reads?",
-    lesson=LESSON,
+    lessons=(LESSON,),
     learners="learners",
     order=2,
     mathematics=r"""

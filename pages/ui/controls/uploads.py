@@ -7,7 +7,7 @@ import streamlit as st
 
 from icl_core import registry
 from icl_core.contract import knobs
-from icl_core.contract.document import DocumentKind
+from icl_core.contract.document import DocumentKind, digest_of
 from icl_core.contract.knobs import BadSetting, Knob, NotHere
 from icl_core.figures.character_labels import isolated
 from icl_core.machine import limits
@@ -15,6 +15,9 @@ from icl_core.runs import documents
 from pages.ui.link import address, visitors
 from pages.ui.link.address import Setting
 from pages.ui.look.escape import escape_markdown
+from pages.ui.look.sized_cache import keep_by_size
+
+READ_BYTES = 256 * 2**20  # of the documents that were read last, by all visitors
 
 
 def draw(setting: Setting, field: str, knob: Knob, value: str, locked: bool) -> None:
@@ -35,6 +38,7 @@ def draw(setting: Setting, field: str, knob: Knob, value: str, locked: bool) -> 
             st.caption(kind.instructions)
             _back(setting, field, knob, value)
     elif not locked:
+        st.caption(f"{label}. This server is read-only: it takes no file.")
         _back(setting, field, knob, value)
     if value and knob.about:
         try:
@@ -48,7 +52,9 @@ def _ask(kind: DocumentKind, key: str) -> tuple[bytes | None, str]:
     None if nothing was."""
     largest = kind.largest // 2**20  # MB
     if not kind.paste:
-        file = st.file_uploader(kind.upload, key=f"{key}:file", max_upload_size=largest)
+        # a new field once a file is in use: the server holds what is in the field
+        number = st.session_state.get(f"{key}:number", 0)
+        file = st.file_uploader(kind.upload, key=f"{key}:file {number}", max_upload_size=largest)
         return (None, "") if file is None else (file.getvalue(), file.name)
     event = {"on_change": _note_last, "args": (key,)}
     pasted = st.text_area(
@@ -82,7 +88,8 @@ def _offer_use(
     """Draw what is in a document and a button to use it, or why it cannot be used."""
     kind = registry.document_kinds()[knob.of]
     try:
-        document = _read(knob.of, content)
+        with st.spinner("The file is read and checked …"):
+            document = _read(f"{knob.of} {digest_of(content)}", knob.of, content)
     except BadSetting as problem:
         st.warning(f"{escape_markdown(problem)}. Nothing has changed.")
         return
@@ -102,8 +109,8 @@ def _offer_use(
         )
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _read(of: str, content: bytes) -> Any:
+@keep_by_size(READ_BYTES, lambda document: len(document.content))
+def _read(name: str, of: str, content: bytes) -> Any:
     return registry.document_kinds()[of].read(content)
 
 
@@ -111,6 +118,8 @@ def _use(setting: Setting, field: str, knob: Knob, document: Any, file_name: str
     try:
         digest = documents.keep(knob.of, document, visitors.name(), file_name)
         take(setting, field, knob, digest)
+        number = f"{setting.id}:{field}:number"
+        st.session_state[number] = st.session_state.get(number, 0) + 1
     except (OSError, BadSetting) as problem:
         st.error(f"It cannot be kept: {escape_markdown(problem)}.")
 

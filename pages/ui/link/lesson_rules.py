@@ -17,15 +17,15 @@ LOCKED = "Set by the lesson."
 
 
 def requested_lesson(paper: Paper, warnings: list[str]) -> Lesson | None:
-    """Return the paper's lesson if the address asks for it.
+    """Return the lesson of the paper that the address asks for; None if it asks for none.
 
     Another lesson's name, or another experiment beside it, adds a sentence to `warnings`.
     """
     name = st.query_params.get("lesson")
-    lesson = paper.lesson
     if name is None:
         return None
-    if lesson is None or name != lesson.name:
+    lesson = next((each for each in paper.lessons if each.name == name), None)
+    if lesson is None:
         lessons = ", ".join(
             f"{other} ({its_paper.title.split(':')[0]})"
             for other, (its_paper, _) in registry.lessons().items()

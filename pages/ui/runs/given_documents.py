@@ -1,5 +1,5 @@
-"""The documents that visitors gave, counts of texts and matrices, on the page of runs: which runs
-use them, and a button that deletes them."""
+"""The documents that visitors gave, counts of texts, matrices and weights, on the page of runs:
+which runs use them, and a button that deletes them."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -29,8 +29,8 @@ def show(runs: Mapping[str, Mapping[str, Any]]) -> None:
     st.header(f"Given by you ({len(listed)})", anchor=False)
     if not listed:
         st.markdown(
-            "None yet. A text or matrices that you choose in an experiment's settings are listed "
-            "here."
+            "None yet. A text, matrices or weights that you choose in an experiment's settings are "
+            "listed here."
         )
     job_configs = [job.config for job in queue.states() if not job.ended]
     for document in listed:

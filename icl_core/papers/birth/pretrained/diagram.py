@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from icl_core.contract.diagram import Arrow, Box, Diagram
-from icl_core.papers.birth.pretrained.settings import MODELS, SERIES, SIZES, Config
+from icl_core.papers.birth.pretrained.settings import MODELS, SERIES, Config
 
 LOW = 270.0  # the height of the residual stream
 HIGH = 110.0  # that of what reads from it and writes to it
@@ -21,7 +21,7 @@ OPENS_SERIES = {"losses": "series_losses", "pairs": "series_heads", "one": "seri
 
 def pretrained_diagram(config: Config) -> Diagram:
     """Return the model of a config."""
-    _, _, layers, heads = SIZES[config.model]
+    _, _, layers, heads = config.size
     boxes = (
         Box("x", "w_E", 70, LOW, "given", "token", "losses", width=110),
         Box("previous", "previous token", 260, HIGH, "given", "writes W_O W_V", "pairs", width=150),

@@ -7,7 +7,7 @@ import numpy as np
 from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.contract.printable import printable
 from icl_core.figures.character_labels import isolated
-from icl_core.papers.birth.pretrained.settings import SIZES, View
+from icl_core.papers.birth.pretrained.settings import View
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, beyond, role
 
 MAPPED = 48  # tokens of an attention map on the stage
@@ -26,7 +26,7 @@ def half_losses(run: Run) -> tuple[np.ndarray, np.ndarray]:
 
 def asked_count(run: Run) -> int:
     """Return how many tokens memories were asked for."""
-    return min(run.config.asked, SIZES[run.config.model][1] - 1)
+    return min(run.config.asked, run.config.size.N - 1)
 
 
 def chance(run: Run) -> float:
@@ -58,6 +58,17 @@ def role_of(run: Run, layer: int, number: int) -> str:
     return role(
         measures["previous"], measures["followers"], measures["even"], measures["uniformity"]
     )
+
+
+def attention_lost(run: Run) -> np.ndarray:
+    """Return how much less attention each of `names/readers` has on what followed, with the mean
+    output in the place of each of `names/previous`, [previous, readers], means over draws."""
+    measure = run.names("measures").index("followers")
+    whole = []
+    for name in run.names("readers"):
+        layer, number = place_of(run, name)
+        whole.append(float(run["heads/scores"][:, measure, layer, number].mean()))
+    return np.array(whole) - run["patch/followers"].mean(0)
 
 
 def roles(run: Run) -> dict[str, str]:

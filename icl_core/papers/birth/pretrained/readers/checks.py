@@ -79,8 +79,7 @@ def check_shape(shape: Shape) -> None:
 def check_tensors(
     wanted: Mapping[str, tuple[int, ...]], given: Mapping[str, tuple[int, ...]]
 ) -> None:
-    """Refuse a file whose tensors have other names or shapes, and one too large for this machine's
-    free memory."""
+    """Refuse a file whose tensors have other names or shapes, and one of too many parameters."""
     missing = sorted(wanted.keys() - given.keys())
     unknown = sorted(given.keys() - wanted.keys())
     if missing or unknown:
@@ -91,19 +90,24 @@ def check_tensors(
     for name, size in wanted.items():
         if given[name] != size:
             raise BadModel(f"{name} must have shape {size}, got {given[name]}")
-    parameters = sum(int(np.prod(size)) for size in wanted.values())
+    parameters = parameters_of(wanted)
     if parameters > PARAMETERS:
         raise BadModel(
             f"a model may have {PARAMETERS / 1e6:.0f} million parameters, got "
             f"{parameters / 1e6:.0f} million"
         )
-    check_room(parameters, max(int(np.prod(size)) for size in wanted.values()))
 
 
-def check_room(parameters: int, largest: int) -> None:
+def parameters_of(tensors: Mapping[str, tuple[int, ...]]) -> int:
+    """Return how many numbers tensors of these shapes hold."""
+    return sum(int(np.prod(size)) for size in tensors.values())
+
+
+def check_room(tensors: Mapping[str, tuple[int, ...]]) -> None:
     """Refuse a model that does not fit the free memory in single precision, with its largest tensor
     twice while it is read."""
-    needed = 4 * (parameters + largest) + BESIDE
+    largest = max(int(np.prod(size)) for size in tensors.values())
+    needed = 4 * (parameters_of(tensors) + largest) + BESIDE
     free = device.release()
     if needed > free:
         raise BadModel(

@@ -1,27 +1,29 @@
-"""A model in one GGUF file, which the package `gguf` reads and turns into single precision. Files
-of Llama's shape are read; they hold rows of queries and keys in another order, which is undone."""
+"""A model in one GGUF file, whose numbers the package `gguf` turns into single precision. Files of
+Llama's shape are read; they hold rows of queries and keys in another order, which is undone."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core.papers.birth.pretrained.readers import llama
+from icl_core.papers.birth.pretrained.readers import gguf_header, llama
 from icl_core.papers.birth.pretrained.readers.checks import (
     BadModel,
     check_file,
+    check_room,
     check_shape,
     check_tensors,
     finite,
 )
+from icl_core.papers.birth.pretrained.readers.gguf_header import Stored
 from icl_core.papers.birth.pretrained.readers.model import Shape
 from icl_core.papers.birth.pretrained.readers.tokens import GgufTokens
 
 ARCHITECTURES = ("llama",)
 TYPES = ("F32", "F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K")
-COUNT = 10_000  # tensors, and entries of metadata
 # the file's names of a layer's tensors, and Llama's
 NAMES = {
     "attn_norm": "input_layernorm",
@@ -42,90 +44,67 @@ WHOLE = {
 COMPUTED = ("rope_freqs.weight",)  # which follow from the settings
 
 
+class Opened(NamedTuple):
+    """What a file holds, of which no tensor has been read: its tensors by Llama's names, where they
+    are in the file and how their numbers are stored; its size, and its tokens."""
+
+    path: Path
+    tensors: Mapping[str, Stored]
+    shape: Shape
+    tokens: GgufTokens
+
+
 def read(path: Path) -> tuple[llama.Llama, GgufTokens]:
     """Return the model of a file, and its tokens. Raises `BadModel`."""
-    _check_beginning(path)
-    file = _parsed(path)
-    fields = Fields(file)
-    shape = shape_of(fields, {tensor.name for tensor in file.tensors})
+    file = opened(path)
+    check_room(llama.expected(file.shape))
+    weights = {name: _weight(file, tensor) for name, tensor in file.tensors.items()}
+    return llama.Llama(file.shape, weights), file.tokens
+
+
+def checked(path: Path) -> Opened:
+    """Return what a file holds, after every tensor has been read and let go. Raises `BadModel`."""
+    file = opened(path)
+    check_room(llama.expected(file.shape))
+    for tensor in file.tensors.values():
+        _weight(file, tensor)
+    return file
+
+
+def opened(path: Path) -> Opened:
+    """Return what a file holds, without its tensors. Raises `BadModel`."""
+    check_file(path)
+    header = gguf_header.read(path)
+    fields = Fields(header.entries)
+    shape = shape_of(fields, {tensor.name for tensor in header.tensors})
     check_shape(shape)
-    given = {}
-    for tensor in file.tensors:
-        if tensor.name in COMPUTED:
-            continue
-        if tensor.tensor_type.name not in TYPES:
-            raise BadModel(
-                f"{tensor.name[:80]} must be stored as one of {', '.join(TYPES)}, got "
-                f"{tensor.tensor_type.name}"
-            )
-        # the file counts dimensions from the last
-        given[name_of(tensor.name)] = tuple(map(int, reversed(tensor.shape)))
-    check_tensors(llama.expected(shape), given)
-    tokens = GgufTokens(fields, shape.N)
-    weights = {}
-    for tensor in file.tensors:
-        if tensor.name not in COMPUTED:
-            weights[name_of(tensor.name)] = _weight(tensor, shape)
-    return llama.Llama(shape, weights), tokens
+    tensors = {
+        name_of(tensor.name): tensor for tensor in header.tensors if tensor.name not in COMPUTED
+    }
+    check_tensors(llama.expected(shape), {name: tensor.shape for name, tensor in tensors.items()})
+    for tensor in tensors.values():
+        end = tensor.at + int(np.prod(_byte_shape(tensor)))
+        if end > path.stat().st_size:
+            raise BadModel(f"{path.name} must have {end} bytes, got {path.stat().st_size}: cut off")
+    return Opened(path, tensors, shape, GgufTokens(fields, shape.N))
 
 
 class Fields:
     """The metadata of a file by name."""
 
-    def __init__(self, file: Any) -> None:
-        self._fields = file.fields
+    def __init__(self, entries: Mapping[str, Any]) -> None:
+        self._entries = entries
 
     def get(self, name: str, kind: type | tuple[type, ...], default: Any = None) -> Any:
         """Return an entry of a kind; `default` if there is none. Raises `BadModel` without a
         default and for another kind."""
-        field = self._fields.get(name)
-        if field is None and default is not None:
+        if name not in self._entries and default is not None:
             return default
-        try:
-            value = None if field is None else field.contents()
-        except (ValueError, IndexError, TypeError):  # among them text that is none
-            value = None
-        if not isinstance(value, kind):
+        value = self._entries.get(name)
+        is_whole = not isinstance(value, list) or None not in value
+        if not isinstance(value, kind) or not is_whole:
             raise BadModel(f"the file's entry {name} must be given and whole, got {value!r:.60}")
         return value
-
-
-def _check_beginning(path: Path) -> None:
-    """Refuse what does not begin as GGUF of version 2 or 3 does, with counts within bounds."""
-    check_file(path)
-    with path.open("rb") as file:
-        beginning = file.read(24)
-    if beginning[:4] != b"GGUF" or len(beginning) < 24:
-        raise BadModel(f"{path.name} must begin with GGUF, got {beginning[:4]!r}")
-    version = int.from_bytes(beginning[4:8], "little")
-    counts = (int.from_bytes(beginning[at : at + 8], "little") for at in (8, 16))
-    if version not in (2, 3) or max(counts) > COUNT:
-        raise BadModel(
-            f"{path.name} must be GGUF of version 2 or 3 with at most {COUNT} tensors, got version "
-            f"{version}, or it is damaged"
-        )
-
-
-def _parsed(path: Path) -> Any:
-    """Return the package's view of a file, which maps it into memory and allocates no tensor."""
-    try:
-        from gguf import GGUFReader  # pyright: ignore[reportMissingImports]
-    except ImportError:
-        raise BadModel(
-            "a GGUF file needs the package gguf: pip install -r "
-            "icl_core/papers/birth/pretrained/requirements.txt"
-        ) from None
-    try:
-        file = GGUFReader(path)
-        last = max(tensor.data_offset + tensor.n_bytes for tensor in file.tensors)
-    except Exception as problem:  # whatever the package stumbles over
-        raise BadModel(
-            f"{path.name} is cut off or damaged: its list of tensors cannot be read "
-            f"({type(problem).__name__})"
-        ) from problem
-    if last > path.stat().st_size:
-        raise BadModel(f"{path.name} must have {last} bytes, got {path.stat().st_size}: cut off")
-    return file
 
 
 def shape_of(fields: Fields, tensors: set[str]) -> Shape:
@@ -171,16 +150,44 @@ def name_of(name: str) -> str:
     return name
 
 
-def _weight(tensor: Any, shape: Shape) -> Tensor:
-    """Return a tensor in single precision, its rows in Llama's order."""
-    from gguf import dequantize  # pyright: ignore[reportMissingImports]
+def _byte_shape(tensor: Stored) -> tuple[int, ...]:
+    """Return a tensor's shape with the bytes of a row last. Raises `BadModel` for numbers that are
+    stored as is not known."""
+    try:
+        from gguf import GGML_QUANT_SIZES  # pyright: ignore[reportMissingImports]
+        from gguf import GGMLQuantizationType as Kind  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        raise BadModel(
+            "a GGUF file needs the package gguf: pip install -r "
+            "icl_core/papers/birth/pretrained/requirements.txt"
+        ) from None
+    kinds = {int(Kind[name]): name for name in TYPES}
+    if tensor.kind not in kinds:
+        named = Kind(tensor.kind).name if tensor.kind in list(Kind) else tensor.kind
+        raise BadModel(
+            f"{tensor.name[:80]} must be stored as one of {', '.join(TYPES)}, got {named}"
+        )
+    numbers, size = GGML_QUANT_SIZES[Kind(tensor.kind)]  # of a block, and its bytes
+    if tensor.shape[-1] % numbers:
+        raise BadModel(
+            f"rows of {tensor.name[:80]} must have a multiple of {numbers} numbers, stored as "
+            f"{kinds[tensor.kind]}, got {tensor.shape[-1]}"
+        )
+    return (*tensor.shape[:-1], tensor.shape[-1] // numbers * size)
 
-    values = dequantize(tensor.data, tensor.tensor_type)
-    values = finite(tensor.name, values.reshape(tuple(reversed(tensor.shape.tolist()))))
+
+def _weight(file: Opened, tensor: Stored) -> Tensor:
+    """Return a tensor in single precision, its rows in Llama's order."""
+    from gguf import GGMLQuantizationType, dequantize  # pyright: ignore[reportMissingImports]
+
+    shape = _byte_shape(tensor)
+    content = np.memmap(file.path, np.uint8, "r", offset=tensor.at, shape=shape)
+    values = dequantize(content, GGMLQuantizationType(tensor.kind)).reshape(tensor.shape)
+    finite(tensor.name, values)
     if ".attn_q." in tensor.name:
-        values = in_halves(values, shape.heads)
+        values = in_halves(values, file.shape.heads)
     elif ".attn_k." in tensor.name:
-        values = in_halves(values, shape.key_heads)
+        values = in_halves(values, file.shape.key_heads)
     return torch.from_numpy(np.array(values, np.float32))  # a copy: the file is closed
 
 

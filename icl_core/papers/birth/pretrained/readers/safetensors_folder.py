@@ -15,6 +15,7 @@ from icl_core.papers.birth.pretrained.readers.checks import (
     PICKLED,
     BadModel,
     check_file,
+    check_room,
     check_shape,
     check_tensors,
     finite,
@@ -55,6 +56,7 @@ def read(folder: Path) -> tuple[Reader, JsonTokens]:
                 continue  # a copy of W_E
             listed[short] = (path, name, entry)
     check_tensors(wanted, {name: tuple(entry["shape"]) for name, (_, _, entry) in listed.items()})
+    check_room(wanted)
     tokens = JsonTokens(folder / "tokenizer.json", shape.N, settings.get("bos_token_id"))
     weights = {name: _weight(path, full) for name, (path, full, _) in listed.items()}
     return reader(shape, weights), tokens

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -72,6 +73,30 @@ def file_digest(path: Path) -> str:
             while chunk := file.read(CHUNK):
                 digest.update(chunk)
     return digest.hexdigest()[:DIGITS]
+
+
+def content_of(folder: Path) -> str:
+    """Return the digest of all that a series is: the steps, and the files of weights, settings and
+    tokens of each checkpoint. Folders of equal content have equal digests. Raises `BadModel` if it
+    is no series."""
+    digest = hashlib.sha256()
+    for step, path in listed(folder):
+        files = [path]
+        if path.is_dir():
+            files = [each for each in path.iterdir() if each.suffix in (*WEIGHTS, ".json")]
+        for each in sorted(files):
+            status = each.stat()
+            content = _content(each, (status.st_mtime_ns, status.st_size, status.st_ino))
+            digest.update(f"{step} {each.suffix} {content}\n".encode())
+    return digest.hexdigest()[:DIGITS]
+
+
+@lru_cache(maxsize=1024)
+def _content(path: Path, stamp: tuple[int, int, int]) -> str:
+    """Return the digest of a file; `stamp`, its time, size and number, tells it from a later
+    one."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def tensor_digests(weights: Weights) -> dict[str, str]:

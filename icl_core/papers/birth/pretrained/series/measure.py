@@ -23,6 +23,12 @@ def compute_series(config: Config, folder: Path, progress: Progress) -> dict[str
 
     and by checkpoint `names/files`, `names/digests` and `names/remarks`, what is wrong with it.
     """
+    here = checkpoints.content_of(folder)
+    if config.content and config.content != here:
+        raise BadModel(
+            f"the checkpoints must be those with the digest {config.content}, and the folder "
+            f"{folder.name:.60} holds others: {here}"
+        )
     every = checkpoints.listed(folder)
     scores = []
     halves = []

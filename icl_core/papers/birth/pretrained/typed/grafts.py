@@ -95,8 +95,8 @@ def grafted(run: Run, view: View) -> Grafted:
 @lru_cache(maxsize=KEPT)  # two drawings show it
 def _grafted(run: Run, text: str, graft: str, names: tuple[str, ...]) -> Grafted:
     heads = list(names)
-    reading = read_now(run.config.model, text)
-    with RESIDENT.borrow(run.config.model) as (model, _):
+    reading = read_now(run.config.source, text)
+    with RESIDENT.borrow(run.config.source) as (model, _):
         sets = (heads, random_heads(run, heads))
         losses = [_losses(run, graft, model, reading, each) for each in sets]
     return Grafted(heads, *losses)

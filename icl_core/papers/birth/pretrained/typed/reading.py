@@ -80,7 +80,7 @@ class Reading:
 
 def of_view(run: Run, view: View) -> Reading:
     """Return what the run's model makes of the visitor's text, or has made of the recorded one."""
-    return read_now(run.config.model, view.typed) if view.typed else recorded(run)
+    return read_now(run.config.source, view.typed) if view.typed else recorded(run)
 
 
 def recorded(run: Run) -> Reading:
@@ -96,13 +96,13 @@ def recorded(run: Run) -> Reading:
 
 @lru_cache(maxsize=KEPT)
 @torch.no_grad()
-def read_now(model_key: str, text: str) -> Reading:
+def read_now(source: str, text: str) -> Reading:
     """Return what a model makes of a text. Raises `CannotDraw` for one that is too long, and
     `BadSetting` if the model is not here, cannot be read, or is in use."""
     size = len(text.encode(errors="surrogatepass"))
     if size > BYTES:
         raise CannotDraw(f"a text must have at most {BYTES} bytes, got {size}")
-    with RESIDENT.borrow(model_key) as (model, tokens):
+    with RESIDENT.borrow(source) as (model, tokens):
         encoded = tokens.encode(text)
         most = min(texts.MOST, model.shape.T - 1)  # the start token has a position, too
         if not 1 < len(encoded) <= most:
@@ -127,5 +127,5 @@ def losses_after(run: Run, view: View) -> Float[np.ndarray, "after"]:
     if not view.typed:
         return run[f"text/{RECORDED}/loss"][at].astype(np.float32)
     reading = of_view(run, view)
-    with RESIDENT.borrow(run.config.model) as (model, _):
+    with RESIDENT.borrow(run.config.source) as (model, _):
         return costs(model.unembed(reading.streams[at][0]), reading.ids)

@@ -1,0 +1,148 @@
+"""A GGUF file of weights that a visitor gives. It is checked whole, tensor by tensor, before it is
+kept under its digest; nothing is kept of a file that is refused."""
+
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from tempfile import mkdtemp
+
+from icl_core.contract.document import DocumentKind, digest_of
+from icl_core.contract.knobs import BadSetting, NotHere
+from icl_core.machine.folders import cache_folder
+from icl_core.papers.birth.pretrained.readers import gguf_file, llama
+from icl_core.papers.birth.pretrained.readers.checks import BadModel, parameters_of
+from icl_core.papers.birth.pretrained.series.checkpoints import file_digest
+
+LARGEST = 200 * 2**20  # bytes
+KEPT = 2  # files
+UNNAMED = "the file"  # its name while it is checked, which sentences say
+CHECKED = ".checked-"  # begins the name of the folder that it is then in
+LEFT = 3600.0  # seconds after which such a folder is of a process that was killed
+
+
+class GivenModel:
+    """A file of weights, whose `content` is read only where it is asked for.
+
+    digest      names its content
+    shape       the size of its model
+    ordinary    how many of its tokens stand for text
+    parameters  how many numbers its tensors hold
+    """
+
+    def __init__(self, digest: str, file: gguf_file.Opened, content: bytes | None = None) -> None:
+        self.digest = digest
+        self.shape = file.shape
+        self.ordinary = len(file.tokens.ordinary)
+        self.parameters = parameters_of(llama.expected(file.shape))
+        self._content = content
+
+    @property
+    def content(self) -> bytes:
+        """The bytes of the file."""
+        return path_of(self.digest).read_bytes() if self._content is None else self._content
+
+
+def read(content: bytes) -> GivenModel:
+    """Return what a file holds, once all of it has been checked. Raises `BadSetting`."""
+    KIND.check_size(len(content))
+    if _is_safetensors(content):
+        raise BadModel(
+            "a safetensors file alone holds no settings and no tokens: put it into a folder with "
+            "config.json and tokenizer.json, which the variable ICL_MODELS names, or convert the "
+            "model to GGUF"
+        )
+    try:
+        with _folder() as folder:
+            (folder / UNNAMED).write_bytes(content)
+            file = gguf_file.checked(folder / UNNAMED)
+    except OSError as problem:
+        raise BadModel(f"the file cannot be checked here: {problem.strerror}") from problem
+    return GivenModel(digest_of(content), file, content)
+
+
+def _is_safetensors(content: bytes) -> bool:
+    """Return whether a file begins with the length of a list in braces, as safetensors does."""
+    return int.from_bytes(content[:8], "little") <= len(content) and content[8:9] == b"{"
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """Give a folder for a file that is checked, which is deleted afterwards; so are those that a
+    killed process has left."""
+    parent = path_of("").parent
+    for each in (parent.parent, parent):  # for their owner alone
+        each.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for former in parent.glob(f"{CHECKED}*"):
+        if time.time() - former.stat().st_mtime > LEFT:
+            shutil.rmtree(former, ignore_errors=True)
+    folder = mkdtemp(prefix=CHECKED, dir=parent)
+    try:
+        yield Path(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def describe(model: GivenModel) -> list[str]:
+    """Return what was read of a file, in sentences for whoever gave it."""
+    shape = model.shape
+    return [
+        f"Shape of Llama: {shape.layers} layers of {shape.heads} heads, d = {shape.d}, N = "
+        f"{shape.N:,} tokens; {model.parameters / 1e6:,.1f} million parameters."
+    ]
+
+
+def path_of(digest: str) -> Path:
+    """Return the file of the weights with this digest, whether it is there or not."""
+    return cache_folder() / "weights" / f"{digest}.gguf"
+
+
+def load(digest: str) -> GivenModel:
+    """Return what the file with this digest holds; `NotHere` if it is not kept on this computer, or
+    cannot be read here."""
+    try:
+        status = path_of(digest).stat()
+        return _load(path_of(digest), (status.st_mtime_ns, status.st_size))
+    except OSError as problem:
+        raise NotHere(
+            f"the weights {digest} must be a file that was given on this computer, got one that "
+            "is not here: give it again"
+        ) from problem
+    except BadSetting as problem:
+        raise NotHere(f"the weights {digest} cannot be read: {problem}") from problem
+
+
+@lru_cache(maxsize=KEPT)
+def _load(path: Path, stamp: tuple[int, int]) -> GivenModel:
+    """Return what a file holds; `stamp`, its time and size, tells it from a later one."""
+    KIND.check_size(stamp[1])
+    if file_digest(path) != path.stem:
+        raise BadModel("the file must be as it was kept, got another: give it again")
+    return GivenModel(path.stem, gguf_file.opened(path))
+
+
+KIND = DocumentKind(
+    title="Weights",
+    subject="a file of weights",
+    largest=LARGEST,
+    most=KEPT,
+    read=read,
+    describe=describe,
+    path_of=path_of,
+    load=load,
+    plural="weights",
+    are="weights are",
+    this="these weights",
+    in_use="These weights are in use.",
+    away="The weights {} are not on this computer.",
+    command="check a GGUF file of a language model of yours and keep it; prints the setting",
+    file=f"at most {LARGEST // 2**20} MB",
+    upload=f"Choose a GGUF file, up to {LARGEST // 2**20} MB",
+    instructions="A GGUF file of the shape of Llama, its numbers stored as "
+    f"{', '.join(gguf_file.TYPES)}. All of it is checked, which takes seconds; nothing in it is "
+    "run. The last two files that were given are kept on this computer. A model as safetensors "
+    "needs its settings and tokens beside it: name its folder by `ICL_MODELS` where the dashboard "
+    "starts.",
+)

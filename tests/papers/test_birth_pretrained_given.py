@@ -1,0 +1,273 @@
+"""A GGUF file that a visitor gives: it opens like the models that are here, and of a file that
+cannot be read a sentence is said and nothing is kept. Skipped without
+tests/requirements-pretrained.txt."""
+
+import os
+import pickle
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save
+from streamlit.testing.v1 import AppTest
+
+gguf = pytest.importorskip("gguf")
+tokenizers = pytest.importorskip("tokenizers")
+
+from house import house  # noqa: E402
+from test_links import opened  # noqa: E402
+
+from icl_core import registry  # noqa: E402
+from icl_core.cli import main  # noqa: E402
+from icl_core.contract.experiment import Run  # noqa: E402
+from icl_core.contract.knobs import BadSetting, NotHere  # noqa: E402
+from icl_core.contract.settings_io import parse  # noqa: E402
+from icl_core.machine import device  # noqa: E402
+from icl_core.papers.birth.pretrained import given  # noqa: E402
+from icl_core.papers.birth.pretrained.planted import CHARACTERS, planted  # noqa: E402
+from icl_core.papers.birth.pretrained.readers import gguf_file, gguf_header  # noqa: E402
+from icl_core.papers.birth.pretrained.run import compute  # noqa: E402
+from icl_core.papers.birth.pretrained.settings import GIVEN, Config, View  # noqa: E402
+from icl_core.papers.birth.pretrained.typed.reading import of_view  # noqa: E402
+from icl_core.papers.birth.pretrained.typed.resident import RESIDENT  # noqa: E402
+from icl_core.runs import documents  # noqa: E402
+from tests.recorder import Recorder  # noqa: E402
+
+SMALL = {"length": 16, "sequences": 1, "asked": 40}
+PAGE = "experiment=pretrained&preset=planted&model=given"
+
+
+def interleaved(rows: np.ndarray, heads: int) -> np.ndarray:
+    """Rows of which each head's planes of rotation lie half a head apart, side by side."""
+    return rows.reshape(heads, 2, -1, rows.shape[-1]).swapaxes(1, 2).reshape(rows.shape)
+
+
+def written(path: Path, architecture: str = "llama", **changed: np.ndarray) -> bytes:
+    """The planted model of Llama's shape as a GGUF file, with a token for every byte; tensors
+    `changed` by the file's names, in place of theirs."""
+    model = planted("llama")
+    shape = model.shape
+    alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    letters = [*CHARACTERS[:-1], "Ġ"]  # the last one is the space
+    others = [letter for letter in alphabet if letter not in letters]
+    pair = others[:2]
+    others.append("".join(pair))
+    writer = gguf.GGUFWriter(path, architecture)
+    writer.add_block_count(shape.layers)
+    writer.add_context_length(shape.T)
+    writer.add_embedding_length(shape.d)
+    writer.add_feed_forward_length(shape.hidden)
+    writer.add_head_count(shape.heads)
+    writer.add_key_length(shape.d_H)
+    writer.add_layer_norm_rms_eps(shape.epsilon)
+    writer.add_rope_freq_base(shape.base)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("default")
+    writer.add_token_list([*letters, *others])
+    writer.add_token_types([3, *[1] * (len(letters) - 1), *[3] * len(others)])
+    writer.add_token_merges([" ".join(pair)])
+    writer.add_bos_token_id(0)
+    names = {gguf_file.name_of(name): name for name in gguf_file.WHOLE}
+    for layer in range(shape.layers):
+        file_names = [f"blk.{layer}.{name}.weight" for name in gguf_file.NAMES]
+        names |= {gguf_file.name_of(name): name for name in file_names}
+    for name, weight in model.weights.items():
+        values = weight.numpy()
+        if name in ("model.embed_tokens.weight", "lm_head.weight"):
+            values = np.concatenate([values, np.zeros((len(others), shape.d), np.float32)])
+        if ".q_proj." in name or ".k_proj." in name:
+            values = interleaved(values, shape.heads)
+        values = changed.get(names[name], values)
+        writer.add_tensor(names[name], np.ascontiguousarray(values))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def content(tmp_path_factory) -> bytes:
+    return written(tmp_path_factory.mktemp("given") / "model.gguf")
+
+
+@pytest.fixture
+def own_house(tmp_path, monkeypatch):
+    with house(tmp_path, monkeypatch) as runs:
+        yield runs
+
+
+def files(runs) -> list[str]:
+    """The names of all that is kept of weights, folders included."""
+    folder = runs.local / "weights"
+    return sorted(path.name for path in folder.rglob("*"))
+
+
+def test_a_file_opens_like_the_models_that_are_here(own_house, content):
+    digest = documents.keep("weights", given.read(content))
+    config = Config(model=GIVEN, weights=digest, **SMALL)
+    assert config.size.layers == 3 and config.size.heads == 4 and config.size.N == 64
+    run = Run(config, compute(config, Recorder()))
+    known = compute(Config(**SMALL), Recorder())
+    # the same heads: all but what is said, where there are more tokens
+    for name in ("names/strongest", "names/previous", "names/best"):
+        np.testing.assert_array_equal(run[name], known[name])
+    for name in ("heads/scores", "best/recall"):
+        np.testing.assert_allclose(run[name], known[name], atol=1e-4)
+    experiment = registry.experiment("birth.pretrained")
+    for drawing in experiment.drawings:
+        if drawing.applies(config):
+            assert drawing.panel(run, View()).title
+    # the visitor's text is read by this file's model, not by the planted one
+    reading = of_view(run, View(typed="mXk7 bQzmXk7 bQz"))
+    assert len(reading.losses) == 16 and RESIDENT.key == digest
+
+
+def test_a_file_is_named_by_its_content_alone(own_house, content, tmp_path, capsys):
+    outside = sorted(tmp_path.rglob("*"))
+    digest = documents.keep("weights", given.read(content), name="../../x.gguf")
+    assert files(own_house) == [f"{digest}.gguf", f"{digest}.name"]
+    new = [path for path in tmp_path.rglob("*") if path not in outside]
+    assert all(own_house.local in (path, *path.parents) for path in new)
+    assert documents.name_of("weights", digest) == "../../x.gguf"
+    path = tmp_path / "mine.gguf"
+    path.write_bytes(content)
+    assert main(["weights", str(path)]) == 0
+    assert f"--set weights={digest}" in capsys.readouterr().out
+    assert parse(Config, {"weights": digest}).model == GIVEN
+
+
+def test_the_oldest_of_three_files_makes_room(own_house, tmp_path):
+    digests = []
+    for number in range(3):
+        norm = np.full(256, 1 + number, np.float32)
+        content = written(tmp_path / "model.gguf", **{"output_norm.weight": norm})
+        digests.append(documents.keep("weights", given.read(content), "a", f"{number}.gguf"))
+        os.utime(given.path_of(digests[-1]), (number, number))
+    assert files(own_house) == sorted(
+        f"{digest}.{ending}" for digest in digests[1:] for ending in ("gguf", "name")
+    )
+    with pytest.raises(NotHere, match="got one that is not here: give it again"):
+        Config(model=GIVEN, weights=digests[0])
+    # one that is given again is no third one
+    documents.keep("weights", given.read(content))
+    assert given.load(digests[1]) and given.load(digests[2])
+
+
+class Bomb:
+    def __reduce__(self):
+        return os.mkdir, ("unpickled",)
+
+
+def nan(path: Path) -> bytes:
+    return written(path, **{"output_norm.weight": np.full(256, np.nan, np.float32)})
+
+
+def endless(content: bytes) -> bytes:
+    """A list of a hundred million bytes, which the file has."""
+    entry = b"\x01\0\0\0\0\0\0\0x" + (9).to_bytes(4, "little") + (0).to_bytes(4, "little")
+    begin = content[:8] + (0).to_bytes(8, "little") + (1).to_bytes(8, "little")
+    return begin + entry + (10**8).to_bytes(8, "little") + bytes(10**8)
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda content, path: b"", "must begin with GGUF, got 0 bytes"),
+        (lambda content, path: b"x" * 100, "must begin with GGUF, got b'xxxx'"),
+        (lambda content, path: content[: len(content) // 2], "bytes, got .*: cut off"),
+        (lambda content, path: content[:500], "cut off or damaged: its lists leave it"),
+        (lambda content, path: content[:200] + b"\xff" * 8 + content[208:], "damaged"),
+        (lambda content, path: endless(content), "may have 1,000,000 items together, got 100,"),
+        (lambda content, path: nan(path), "output_norm.weight must hold finite numbers"),
+        (lambda content, path: written(path, "qwen2"), "'qwen2' is not known in GGUF; known: lla"),
+        (lambda content, path: pickle.dumps(Bomb()), "is pickled, and to open such a file may run"),
+        (lambda content, path: save({"x": torch.ones(3)}), "holds no settings and no tokens"),
+        (
+            lambda content, path: written(path, **{"blk.0.attn_v.weight": np.ones((8, 256), "f4")}),
+            r"self_attn.v_proj.weight must have shape \(256, 256\), got \(8, 256\)",
+        ),
+    ],
+)
+def test_of_a_file_that_is_refused_nothing_is_kept(own_house, content, tmp_path, change, match):
+    refused = change(content, tmp_path / "changed.gguf")
+    with pytest.raises(BadSetting, match=match):
+        given.read(refused)
+    assert files(own_house) == [] and not Path("unpickled").exists()
+
+
+def test_a_file_that_is_too_large_is_not_even_written(own_house, content, monkeypatch):
+    monkeypatch.setattr(Path, "write_bytes", lambda *_: pytest.fail("it was written"))
+    with pytest.raises(BadSetting, match=r"at most 209,715,200 bytes \(200 MB\), got 209,715,201"):
+        given.read(bytes(given.LARGEST + 1))
+    monkeypatch.undo()
+    # and what does not fit the memory is not read
+    monkeypatch.setattr(device, "release", lambda: 2**20)
+    monkeypatch.setattr(gguf_file, "_weight", lambda *_: pytest.fail("a tensor was read"))
+    with pytest.raises(BadSetting, match="GiB of memory"):
+        given.read(content)
+
+
+def test_a_file_that_has_changed_since_is_not_opened(own_house, content):
+    digest = documents.keep("weights", given.read(content))
+    given.path_of(digest).write_bytes(content[:-4] + b"\1\1\1\1")
+    with pytest.raises(NotHere, match="must be as it was kept, got another: give it again"):
+        given.load(digest)
+
+
+def test_what_a_killed_check_has_left_is_deleted(own_house, content):
+    left = own_house.local / "weights" / ".checked-left"
+    left.mkdir(parents=True)
+    (left / "the file").write_bytes(b"x")
+    given.read(content)
+    assert left.exists()  # another visitor's, perhaps
+    os.utime(left, (0, 0))
+    given.read(content)
+    assert files(own_house) == []
+
+
+def test_a_header_with_any_byte_changed_is_read_or_refused(content, tmp_path):
+    path = tmp_path / "changed.gguf"
+    for at in range(24, 3000, 41):
+        path.write_bytes(content[:at] + b"\xff" + content[at + 1 :])
+        with suppress(BadSetting):
+            gguf_header.read(path)
+
+
+def opened_group() -> AppTest:
+    """The page, with the group of settings open in which a file is given."""
+    app = opened("birth", PAGE)
+    app.session_state["birth.pretrained:group what is asked"] = True
+    return app.run()
+
+
+def test_a_file_is_given_on_the_page(own_house, content, tmp_path):
+    app = opened_group()
+    assert any("weights must be a GGUF file of your own" in each.value for each in app.warning)
+    uploader = next(each for each in app.file_uploader if "GGUF" in each.label)
+    uploader.set_value(("torch.bin", pickle.dumps([1]), "")).run()
+    assert any("is pickled" in each.value for each in app.warning)
+    uploader = next(each for each in app.file_uploader if "GGUF" in each.label)
+    uploader.set_value(("../../mine.gguf", content, "")).run()
+    assert any("3 layers of 4 heads" in each.value for each in app.markdown)
+    assert files(own_house) == []  # until it is used
+    next(each for each in app.button if each.label == "Use these weights").click().run()
+    assert not app.exception
+    digest = "".join(app.query_params["weights"])
+    assert files(own_house) == [f"{digest}.gguf", f"{digest}.name"]
+    assert any("3 layers of 4 heads" in each.value for each in app.caption)
+    # the field is a new one, and holds no file
+    assert next(each for each in app.file_uploader if "GGUF" in each.label).value is None
+
+
+def test_a_read_only_server_takes_no_file_and_says_so(own_house, content, monkeypatch):
+    monkeypatch.setenv("ICL_READ_ONLY", "1")
+    app = opened_group()
+    assert not any("GGUF" in each.label for each in app.file_uploader)
+    said = "Weights: none given. This server is read-only: it takes no file."
+    assert said in [each.value for each in app.caption]
+    with pytest.raises(BadSetting, match="this server is read-only"):
+        documents.keep("weights", given.read(content))
+    assert files(own_house) == []
