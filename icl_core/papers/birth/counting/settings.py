@@ -60,7 +60,7 @@ class View:
 
 
 CLASSROOM = Config()
-LONGER = replace(CLASSROOM, T=128, steps=400)
+LONGER = replace(CLASSROOM, T=128)
 
 PRESETS = (
     Preset(

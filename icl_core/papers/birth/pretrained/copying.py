@@ -30,8 +30,8 @@ def directly(model: Reader, head: Head, every: Asked) -> float:
     The last norm has the scale of the mean stream.
     """
     stream = every.streams[-1].mean(0)  # (d,)
-    plain = model.unembed(stream[None])[:, every.tokens]  # (1, n)
-    moved = model.unembed(stream + SMALL * written(model, head, every))[:, every.tokens]
+    plain = model.unembed(stream[None], every.tokens)  # (1, n)
+    moved = model.unembed(stream + SMALL * written(model, head, every), every.tokens)
     # (n, n): rows are the tokens written of, columns the logits
     return recall((moved - plain).T, "keys")
 

@@ -66,27 +66,46 @@ def scores(
 ) -> Float[Tensor, "n n"]:
     """Return the score between the query of every token (rows) and what `previous` has written of
     every token (columns), in nats."""
-    layer, number = induction
+    queries = _queries(model, induction, every, offset)
+    return _scores(model, queries, induction, written(model, previous, every))
+
+
+def _queries(model: Reader, head: Head, every: Asked, offset: int) -> Float[Tensor, "n d_H"]:
+    """Return the query of every token at the position `offset`."""
+    layer, number = head
     r = model.read(layer, every.streams[layer - 1][None])  # (1, n, d)
     queries = model.queries(layer, r)[0, number - 1]  # (n, d_H)
-    copies = model.read_part(layer, written(model, previous, every))[None]  # (1, n, d)
-    keys = model.keys(layer, copies)[0, number - 1]  # (n, d_H)
-    count = len(queries)
-    queries = model.rotate(queries, torch.full((count,), offset))
-    keys = model.rotate(keys, torch.zeros(count, dtype=torch.long))
+    return model.rotate(queries, torch.full((len(queries),), offset))
+
+
+def _scores(
+    model: Reader,
+    queries: Float[Tensor, "n d_H"],
+    head: Head,
+    copies: Float[Tensor, "n d"],
+) -> Float[Tensor, "n n"]:
+    """Return the score between the queries of a head (rows) and what another head has written at
+    position 0 (columns)."""
+    layer, number = head
+    keys = model.keys(layer, model.read_part(layer, copies)[None])[0, number - 1]  # (n, d_H)
+    keys = model.rotate(keys, torch.zeros(len(keys), dtype=torch.long))
     return queries @ keys.T / model.shape.d_H**0.5
 
 
+@torch.no_grad()
 def of_pairs(
     model: Reader, previous: list[Head], induction: list[Head], every: Asked, offset: int
 ) -> Float[np.ndarray, "previous induction"]:
     """Return the recall of every pair of heads; NaN where the induction head is not in a later
     layer."""
     recalls = np.full((len(previous), len(induction)), np.nan, np.float32)
+    queries = [_queries(model, head, every, offset) for head in induction]
     for row, first in enumerate(previous):
+        copies = written(model, first, every)
         for column, second in enumerate(induction):
             if first[0] < second[0]:
-                recalls[row, column] = recall(scores(model, first, second, every, offset), "keys")
+                read = _scores(model, queries[column], second, copies)
+                recalls[row, column] = recall(read, "keys")
     return recalls
 
 

@@ -31,9 +31,9 @@ class View:
 
 
 HEADS = Config()
-ONE_HEAD = replace(HEADS, heads=1)
-FIXED = replace(ONE_HEAD, triggers="fixed", steps=400)
-ONE_LAYER = replace(FIXED, layers=1, learning_rate=0.005, steps=800)
+ONE_HEAD = replace(HEADS, heads=1, steps=300)
+FIXED = replace(ONE_HEAD, triggers="fixed", steps=200)
+ONE_LAYER = replace(FIXED, layers=1, learning_rate=0.005, steps=600)
 # Section 3 and Appendix E, with the layer norm that the authors' code has by default: without it
 # their rate diverges with embeddings N(0, 1), and with N(0, 1/d) no head had formed after 1000
 # batches of 64.

@@ -143,10 +143,13 @@ class GPT2:
         hidden = ACTIVATIONS[self.shape.activation](self._linear(r, f"h.{layer - 1}.mlp.c_fc"))
         return self._linear(hidden, f"h.{layer - 1}.mlp.c_proj")  # from (batch, T, hidden)
 
-    def unembed(self, x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch N"]:
-        """Return the logits of the next token."""
+    def unembed(
+        self, x: Float[Tensor, "*batch d"], tokens: Int[Tensor, "n"] | None = None
+    ) -> Float[Tensor, "*batch logits"]:
+        """Return the logits of the next token: of all, or of some `tokens`."""
         name = "wte.weight" if self.shape.tied else "lm_head.weight"
-        return self._norm(x, "ln_f") @ self.weights[name].T
+        W_U = self.weights[name] if tokens is None else self.weights[name][tokens]
+        return self._norm(x, "ln_f") @ W_U.T
 
     def _third(self, layer: int, r: Float[Tensor, "batch T d"], index: int) -> HeadOutputs:
         """Return queries, keys or values: the first, second or last third of one product."""

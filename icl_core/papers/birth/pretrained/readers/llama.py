@@ -124,10 +124,13 @@ class Llama:
         hidden = gate * (r @ self._part(layer, "mlp.up_proj").T)
         return hidden @ self._part(layer, "mlp.down_proj").T
 
-    def unembed(self, x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch N"]:
-        """Return the logits of the next token."""
+    def unembed(
+        self, x: Float[Tensor, "*batch d"], tokens: Int[Tensor, "n"] | None = None
+    ) -> Float[Tensor, "*batch logits"]:
+        """Return the logits of the next token: of all, or of some `tokens`."""
         name = "model.embed_tokens.weight" if self.shape.tied else "lm_head.weight"
-        return self._norm(x, "model.norm.weight") @ self.weights[name].T
+        W_U = self.weights[name] if tokens is None else self.weights[name][tokens]
+        return self._norm(x, "model.norm.weight") @ W_U.T
 
     def _part(self, layer: int, name: str) -> Tensor:
         return self.weights[f"model.layers.{layer - 1}.{name}.weight"]

@@ -134,10 +134,13 @@ class NeoX:
         hidden = F.gelu(self._linear(r, layer, "mlp.dense_h_to_4h"))  # (batch, T, hidden)
         return self._linear(hidden, layer, "mlp.dense_4h_to_h")
 
-    def unembed(self, x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch N"]:
-        """Return the logits of the next token."""
+    def unembed(
+        self, x: Float[Tensor, "*batch d"], tokens: Int[Tensor, "n"] | None = None
+    ) -> Float[Tensor, "*batch logits"]:
+        """Return the logits of the next token: of all, or of some `tokens`."""
         name = "gpt_neox.embed_in.weight" if self.shape.tied else "embed_out.weight"
-        return self._norm(x, "final_layer_norm") @ self.weights[name].T
+        W_U = self.weights[name] if tokens is None else self.weights[name][tokens]
+        return self._norm(x, "final_layer_norm") @ W_U.T
 
     def _third(self, layer: int, r: Float[Tensor, "batch T d"], index: int) -> HeadOutputs:
         """Return queries, keys or values: of every head's three the one with this index."""
