@@ -43,7 +43,8 @@ def pretrained_diagram(config: Config) -> Diagram:
             Arrow(name, total.name, ((total.x, HIGH),)),
         ]
         last = total.name
-    said = SAY.format(MODELS[config.model], layers, heads)
+    name = MODELS[config.model]
+    said = SAY.format(f"{name[:1].upper()}{name[1:]}", layers, heads)
     if config.model == SERIES:
         said = SAY_SERIES + SAY.partition(". ")[2].partition(". ")[2]
         boxes = tuple(replace(box, opens=OPENS_SERIES.get(box.opens, "")) for box in boxes)
