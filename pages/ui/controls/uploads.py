@@ -9,6 +9,7 @@ from icl_core import registry
 from icl_core.contract import knobs
 from icl_core.contract.document import DocumentKind, digest_of
 from icl_core.contract.knobs import BadSetting, Knob, NotHere
+from icl_core.contract.sentence import sentence
 from icl_core.figures.character_labels import isolated
 from icl_core.machine import limits
 from icl_core.runs import documents
@@ -91,12 +92,12 @@ def _offer_use(
         with st.spinner("The file is read and checked …"):
             document = _read(f"{knob.of} {digest_of(content)}", knob.of, content)
     except BadSetting as problem:
-        st.warning(f"{escape_markdown(problem)}. Nothing has changed.")
+        st.warning(f"{escape_markdown(sentence(str(problem)))} Nothing has changed.")
         return
     if file_name:  # the browser may have refused a later file, of which the server hears nothing
         st.markdown(f"Of {isolated(escape_markdown(file_name))}:")
-    for sentence in kind.describe(document):
-        st.markdown(escape_markdown(sentence))
+    for line in kind.describe(document):
+        st.markdown(escape_markdown(line))
     if document.digest == value:
         st.markdown(kind.in_use)
     else:

@@ -73,9 +73,15 @@ def _content_here() -> str:
 def _weights_field() -> Any:
     """Return the field of a visitor's file, which matters where such a model is chosen."""
     return document(
-        "weights", "none given", of="weights", group=ASKED, added=True, shown_if="is_given",
-        fit=_fit, about=_about,
-    )  # fmt: skip
+        "weights",
+        "none given",
+        of="weights",
+        group=ASKED,
+        added=True,
+        shown_if="is_given",
+        fit=_fit,
+        about=_about,
+    )
 
 
 def _fit(chosen: Mapping[str, Any]) -> dict[str, Any]:
