@@ -12,7 +12,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Error,
+    Page,
+    sync_playwright,
+)
 
 from tests import chromium
 
@@ -126,22 +133,50 @@ def profile(browser: Browser, server: str) -> BrowserContext:
 
 
 @pytest.fixture
-def window(browser: Browser, profile: BrowserContext) -> Iterator[Callable[..., Page]]:
-    """Opens a window of given width and colours; at the end of the test none may have logged an
-    error."""
-    pages, errors = [], []
+def errors() -> Iterator[list[str]]:
+    """What the windows of a test have logged as errors: nothing, at its end."""
+    errors: list[str] = []
+    yield errors
+    assert not errors
+
+
+@pytest.fixture
+def hear(errors: list[str]) -> Iterator[Callable[[Page], None]]:
+    """Note the errors of a window until the test ends."""
+    heard: list[Page] = []
 
     def complain(message: ConsoleMessage) -> None:
         if message.type == "error" and not message.location.get("url", "").endswith(PROBES):
             errors.append(f"{message.text} {message.location.get('url', '')}")
+
+    def fail(error: Error) -> None:
+        errors.append(str(error))
+
+    def listen(page: Page) -> None:
+        page.on("console", complain)
+        page.on("pageerror", fail)
+        heard.append(page)
+
+    yield listen
+    for page in heard:
+        page.remove_listener("console", complain)
+        page.remove_listener("pageerror", fail)
+
+
+@pytest.fixture
+def window(
+    browser: Browser, profile: BrowserContext, hear: Callable[[Page], None]
+) -> Iterator[Callable[..., Page]]:
+    """Opens a window of given width and colours; at the end of the test none may have logged an
+    error."""
+    pages: list[Page] = []
 
     def opened(width: int = 1400, colours: str = "light", **options: str | dict[str, str]) -> Page:
         page = browser.new_page(**options) if options else profile.new_page()
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=colours, reduced_motion="reduce")  # type: ignore[arg-type]
         page.set_default_timeout(DEADLINE * 1000)
-        page.on("console", complain)
-        page.on("pageerror", lambda error: errors.append(str(error)))
+        hear(page)
         pages.append(page)
         return page
 
@@ -150,7 +185,49 @@ def window(browser: Browser, profile: BrowserContext) -> Iterator[Callable[..., 
         page.close()
     profile.clear_cookies()
     profile.pages[0].evaluate("localStorage.clear()")
-    assert not errors
+
+
+@pytest.fixture(scope="session")
+def kept() -> dict[tuple[int, str], Page]:
+    """The windows that stay open from test to test, by their width and colours."""
+    return {}
+
+
+@pytest.fixture
+def shown(
+    request: pytest.FixtureRequest,
+    server: str,
+    profile: BrowserContext,
+    kept: dict[tuple[int, str], Page],
+    hear: Callable[[Page], None],
+) -> Iterator[Callable[..., Page]]:
+    """Show an address of the dashboard in a window that stays open from test to test, without
+    another load, which takes most of the time of a short test. The visit goes on, with all that its
+    session keeps, such as whether settings train by themselves: who needs a new one, or a load,
+    opens a `window`. A test that fails leaves no window."""
+    from driver import go, visit
+
+    failed = request.session.testsfailed
+
+    def at(address: str, width: int = 1400, colours: str = "light") -> Page:
+        page = kept.get((width, colours)) or profile.new_page()
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=colours, reduced_motion="reduce")  # type: ignore[arg-type]
+        page.set_default_timeout(DEADLINE * 1000)
+        hear(page)
+        if (width, colours) not in kept:
+            kept[width, colours] = page
+            return go(page, f"{server}{address}")
+        page.mouse.move(0, 0)
+        page.evaluate("document.activeElement?.blur()")  # keys are the clock's, as after a load
+        return visit(page, address)
+
+    yield at
+    if request.session.testsfailed > failed:
+        while kept:
+            kept.popitem()[1].close()
+    profile.clear_cookies()
+    profile.pages[0].evaluate("localStorage.clear()")
 
 
 def until(condition: Callable[[], bool], what: str, seen: Callable[[], str] = str) -> None:

@@ -28,12 +28,14 @@ def test_a_page_goes_on_with_a_new_server_from_the_first_move(
     serve: Callable[..., str], servers: dict[str, Popen], browser: Browser
 ) -> None:
     address = serve()
-    tab = browser.new_page()  # a window of the others' would count what it complains of
+    other = browser.new_page()  # a window of the others' would count what it complains of
+    go(other, f"{address}/claims")  # the first page of a server, opened by its link
+    expect(other.get_by_role("heading", name="What the papers claim")).to_be_visible()
+    other.wait_for_load_state("networkidle")  # what it has not loaded yet it could not load later
+    tab = browser.new_page()
     go(tab, f"{address}/toy?at_once=false&d=12")
     expect(tab.get_by_role("slider", name="inputs d")).to_be_enabled()
-    tab.wait_for_load_state("networkidle")  # what it has not loaded yet it could not load any more
-    other = browser.new_page()
-    go(other, f"{address}/claims").wait_for_load_state("networkidle")
+    tab.wait_for_load_state("networkidle")
     for page in (tab, other):
         page.locator(".offline").wait_for(state="attached")  # now it hears that a server is gone
     servers[address].kill()

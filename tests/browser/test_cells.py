@@ -71,9 +71,9 @@ def field(tab: Page, name: str) -> Locator:
 
 
 def test_the_row_under_the_pointer_is_outlined_in_every_map_and_a_click_opens_its_number(
-    server: str, window: Window
+    shown: Window,
 ) -> None:
-    tab = go(window(), f"{server}/birth")
+    tab = shown("/birth")
 
     def pointed() -> bool:  # at the second t of hotshots, wherever it stands while the page settles
         point(tab, "second", 6, 3)
@@ -125,8 +125,8 @@ def test_the_row_under_the_pointer_is_outlined_in_every_map_and_a_click_opens_it
     expect(tab.locator(".icl-links")).to_have_count(0)
 
 
-def test_the_keyboard_reaches_every_cell(server: str, window: Window) -> None:
-    tab = go(window(), f"{server}/birth?drawer=Numbers&cell=w_k2:2:3")
+def test_the_keyboard_reaches_every_cell(shown: Window) -> None:
+    tab = shown("/birth?drawer=Numbers&cell=w_k2:2:3")
     title = tab.locator(".st-key-one-number h3")
     before = title.inner_text()
     field(tab, "Row").press("ArrowUp")
@@ -152,8 +152,8 @@ def test_a_touch_outlines_nothing_until_it_taps(server: str, window: Window) -> 
     )
 
 
-def test_cells_are_kept_side_by_side_and_in_the_link(server: str, window: Window) -> None:
-    tab = go(window(), f"{server}/birth?drawer=Numbers&cell=w_k2:2:3")
+def test_cells_are_kept_side_by_side_and_in_the_link(window: Window, shown: Window) -> None:
+    tab = shown("/birth?drawer=Numbers&cell=w_k2:2:3")
     first = tab.locator(".st-key-one-number h3").first.inner_text()
     tab.get_by_role("button", name="Keep it, to compare").click()
     reached(tab, "**kept=w_k2*2*3*")
@@ -167,13 +167,12 @@ def test_cells_are_kept_side_by_side_and_in_the_link(server: str, window: Window
     expect(other.locator(".st-key-kept-0 h3")).to_have_text(first)
     other.locator(".st-key-kept-0").get_by_role("button", name="Let it go").click()
     expect(other.locator(".st-key-kept-1 h3")).to_have_count(0)
-    bad = go(window(), f"{server}/birth?drawer=Numbers&kept=w_k2:2:3,w_k2:0:1")
+    bad = shown("/birth?drawer=Numbers&kept=w_k2:2:3,w_k2:0:1")
     expect(bad.get_by_text("kept must be a row from 1 to")).to_be_visible()
 
 
-def test_a_click_on_the_map_of_a_language_model_shows_the_head(server: str, window: Window) -> None:
-    link = f"{server}/birth?experiment=pretrained&preset=planted&drawer=Your+own+text"
-    tab = go(window(), link)
+def test_a_click_on_the_map_of_a_language_model_shows_the_head(shown: Window) -> None:
+    tab = shown("/birth?experiment=pretrained&preset=planted&drawer=Your+own+text")
     tab.mouse.click(*place(tab, "heads", 0, 1))
     title = tab.locator(".st-key-seat-one h3")
     expect(title).to_have_text("Head 1.2 finds the previous token")

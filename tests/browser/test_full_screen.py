@@ -5,7 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from conftest import until
-from driver import go, reached, settled
+from driver import reached, settled
 from playwright.sync_api import Locator, Page, expect
 
 Window = Callable[..., Page]
@@ -36,9 +36,9 @@ def enlarge(plot: Locator) -> None:
 @pytest.mark.parametrize("colours", ["light", "dark"])
 @pytest.mark.parametrize("place", ["[class*='st-key-chart-first']", ".st-key-drawer"])
 def test_a_chart_fills_the_screen_and_comes_back_as_it_was(
-    server: str, window: Window, place: str, colours: str
+    shown: Window, place: str, colours: str
 ) -> None:
-    tab = go(window(colours=colours), f"{server}/birth?drawer=Graft")
+    tab = shown("/birth?drawer=Graft", colours=colours)
     plot = tab.locator(f"{place} .js-plotly-plot").first
     plot.scroll_into_view_if_needed()
     tab.locator(".headline").filter(has_text=".").wait_for()
@@ -74,8 +74,8 @@ def test_a_chart_fills_the_screen_and_comes_back_as_it_was(
     expect(title).to_have_count(0)
 
 
-def test_a_map_keeps_its_size_when_the_window_changes_twice(server: str, window: Window) -> None:
-    tab = go(window(), f"{server}/birth")
+def test_a_map_keeps_its_size_when_the_window_changes_twice(shown: Window) -> None:
+    tab = shown("/birth")
     plot = tab.locator("[class*='st-key-chart-first'] .js-plotly-plot")
     tab.locator(".headline").filter(has_text=".").wait_for()
     tab.keyboard.press("ArrowLeft")  # what moves it brings a layout of its own
@@ -87,10 +87,10 @@ def test_a_map_keeps_its_size_when_the_window_changes_twice(server: str, window:
     until(lambda: plot.evaluate(SIZE) == before, "it is what it was")
 
 
-def test_what_explains_a_panel_can_be_pointed_at(server: str, window: Window) -> None:
-    tab = window()
+def test_what_explains_a_panel_can_be_pointed_at(shown: Window) -> None:
+    tab = shown("/birth")
     tab.set_viewport_size({"width": 1366, "height": 768})
-    settled(go(tab, f"{server}/birth"))
+    settled(tab)
     for mark in tab.locator('[class*="st-key-seat-"] .caption').all():
         mark.hover()  # only if nothing else would receive it
 
@@ -98,10 +98,8 @@ def test_what_explains_a_panel_can_be_pointed_at(server: str, window: Window) ->
 @pytest.mark.parametrize(
     "page", ["birth", "memformers", "gdssm", "birth?drawer=All+curves", "gdssm?drawer=All+curves"]
 )
-def test_the_tools_of_a_chart_cover_nothing_that_is_drawn(
-    server: str, window: Window, page: str
-) -> None:
-    tab = go(window(), f"{server}/{page}")
+def test_the_tools_of_a_chart_cover_nothing_that_is_drawn(shown: Window, page: str) -> None:
+    tab = shown(f"/{page}")
     tab.locator(".st-key-drawer .main-svg" if "drawer" in page else ".main-svg").first.wait_for()
     settled(tab)
     found = tab.locator(".js-plotly-plot").evaluate_all(TOOLS)

@@ -23,11 +23,9 @@ def enter(tab: Page, number: int, text: str) -> None:
 
 
 @pytest.mark.parametrize("name", LESSONS)
-def test_a_lesson_opens_from_its_page_with_less_on_it(
-    server: str, window: Window, name: str
-) -> None:
+def test_a_lesson_opens_from_its_page_with_less_on_it(shown: Window, name: str) -> None:
     paper, lesson = LESSONS[name]
-    tab = go(window(), f"{server}/lessons")
+    tab = shown("/lessons")
     card = tab.locator(f".st-key-lesson-{name}")
     expect(card).to_contain_text("You will be able to")
     expect(card).to_contain_text(f"/{paper.name}?experiment={lesson.experiment}&lesson={name}")
@@ -90,8 +88,8 @@ def test_a_prediction_comes_before_what_it_is_about(server: str, window: Window)
     expect(on).to_be_enabled()
 
 
-def test_a_lesson_that_is_not_here_is_told(server: str, window: Window) -> None:
-    tab = go(window(), f"{server}/birth?lesson=learned-steps")
+def test_a_lesson_that_is_not_here_is_told(shown: Window) -> None:
+    tab = shown("/birth?lesson=learned-steps")
     told = tab.get_by_test_id("stAlert")
     expect(told).to_contain_text(
         "There is no lesson 'learned-steps' on this page; the lessons are "
@@ -100,8 +98,8 @@ def test_a_lesson_that_is_not_here_is_told(server: str, window: Window) -> None:
     expect(tab.get_by_role("button", name="Leave the lesson")).to_have_count(0)
 
 
-def test_a_matrix_of_the_diagram_opens_its_panel(server: str, window: Window) -> None:
-    tab = go(window(), f"{server}/memformers?experiment=methods&drawer=The+model")
+def test_a_matrix_of_the_diagram_opens_its_panel(shown: Window) -> None:
+    tab = shown("/memformers?experiment=methods&drawer=The+model")
     diagram = tab.locator(".diagram")
     expect(diagram.locator("image")).to_have_count(4)
     diagram.get_by_role("button", name="register R₂").press("Enter")

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable
 
-from driver import go
 from playwright.sync_api import Page, expect
 
 Window = Callable[..., Page]
 
 
-def test_every_method_comes_with_one_click(server: str, window: Window) -> None:
-    tab = go(window(), f"{server}/memformers?drawer=Every+method")
+def test_every_method_comes_with_one_click(shown: Window) -> None:
+    tab = shown("/memformers?drawer=Every+method")
     panel = tab.locator(".st-key-panel-wide-depth")
     legend = panel.locator(".legendtext")
     expect(legend.filter(has_text="Nesterov")).to_have_count(0)

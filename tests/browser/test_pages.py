@@ -37,17 +37,18 @@ Window = Callable[..., Page]
 @pytest.mark.parametrize("width, colours", [(1400, "light"), (390, "dark")])
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page or "start")
 def test_a_page_is_drawn_accessible_and_not_too_wide(
-    server: str, window: Window, page: str, width: int, colours: str
+    shown: Window, page: str, width: int, colours: str
 ) -> None:
-    tab = go(window(width, colours), f"{server}/{page}")
+    tab = shown(f"/{page}", width, colours)
     expect(tab.get_by_role("heading", level=1)).to_be_visible()
     expect(tab.get_by_test_id("stException")).to_have_count(0)
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     main = tab.get_by_test_id("stMain")
     assert main.evaluate("element => element.scrollWidth - element.clientWidth") <= 0
     assert tab.evaluate(CUT) == []
-    tab.add_style_tag(content=STILL)
+    style = tab.add_style_tag(content=STILL)
     report = Axe().run(tab, options=RULES)
+    style.evaluate("style => style.remove()")
     assert report.violations_count == 0, report.generate_report()
 
 
@@ -89,8 +90,8 @@ def test_a_name_that_is_not_ours_gets_no_websocket(server: str, host: str, statu
     connection.close()
 
 
-def test_the_menu_leads_to_every_page(server: str, window: Window) -> None:
-    tab = go(window(), server)
+def test_the_menu_leads_to_every_page(shown: Window) -> None:
+    tab = shown("/")
     links = tab.locator(".st-key-pages").get_by_role("link")
     expect(links).to_have_count(len(PAGES) - 1)  # stages lead to the page that compares runs
     for index in range(len(PAGES) - 1):
@@ -98,22 +99,18 @@ def test_the_menu_leads_to_every_page(server: str, window: Window) -> None:
         expect(tab.get_by_test_id("stException")).to_have_count(0)
 
 
-@pytest.mark.parametrize(
-    "page", ["memformers", "claims"]
-)  # of runs and the toy other tests open the first page
 def test_a_page_opens_by_its_link_on_a_fresh_server(
-    serve: Callable[[], str], window: Window, page: str
+    serve: Callable[[], str], window: Window
 ) -> None:
-    tab = go(window(), f"{serve()}/{page}")
+    """Runs, claims and the toy are the first page of a server in other tests."""
+    tab = go(window(), f"{serve()}/memformers")
     expect(tab.get_by_role("heading", level=1)).to_be_visible()
     expect(tab.get_by_text("Page not found")).to_have_count(0)
     expect(tab.get_by_test_id("stException")).to_have_count(0)
 
 
-def test_claims_stand_in_a_table_and_a_chosen_verdict_leaves_its_claims(
-    server: str, window: Window
-) -> None:
-    tab = go(window(), f"{server}/claims?verdict=holds&paper=gdssm")
+def test_claims_stand_in_a_table_and_a_chosen_verdict_leaves_its_claims(shown: Window) -> None:
+    tab = shown("/claims?verdict=holds&paper=gdssm")
     claims = tab.locator(".claim-table tr:has(td)")
     expect(claims).not_to_have_count(0)
     expect(claims.filter(has_not_text="✓ holds")).to_have_count(0)
@@ -126,10 +123,8 @@ def test_claims_stand_in_a_table_and_a_chosen_verdict_leaves_its_claims(
     expect(claims.filter(has_text="✓ holds").first).to_be_visible()
 
 
-def test_a_claim_opens_the_stage_at_its_setting_with_its_panel_outlined(
-    server: str, window: Window
-) -> None:
-    tab = go(window(), f"{server}/claims?experiment=birth.steps")
+def test_a_claim_opens_the_stage_at_its_setting_with_its_panel_outlined(shown: Window) -> None:
+    tab = shown("/claims?experiment=birth.steps")
     link = tab.get_by_role("link", name="Open W_O² recall on the stage")
     assert "marks=recalls" in (link.get_attribute("href") or "")
     link.click()
