@@ -244,7 +244,9 @@ class LibraryRun(OpenedRun):
         own without the package `anywidget`."""
         if find_spec("anywidget") is None:
             return {"text/html": stage_page.in_notebook(self.html()), "text/plain": repr(self)}
-        return self.widget()._repr_mimebundle_()
+        bundle = self.widget()._repr_mimebundle_()
+        contents, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
+        return {**(contents or {}), "text/plain": repr(self)}, metadata
 
     def export_model(self, folder: str | Path) -> Path:
         """Write the model as a model organism into a folder, which is made, and return it.

@@ -361,8 +361,13 @@ def test_frames_beyond_the_limit_are_thinned(monkeypatch):
     both = compared("random 1;random 5")
     chosen = [drawing("w_o2")]
     whole = packed.pack("whole", both, chosen, LIGHT)
-    monkeypatch.setattr(packed, "MOST_BYTES", whole.size // 3)
-    less = packed.pack("less", both, chosen, LIGHT)
+    for share in (2, 5, 9, 3):  # some of them are thinned twice
+        monkeypatch.setattr(packed, "MOST_BYTES", whole.size // share)
+        less = packed.pack(f"less {share}", both, chosen, LIGHT)
+        fitting = packed.fitting(f"less {share}", both)  # what the next visitor sees
+        assert fitting.clock == less.clock
+        (scene,) = packed.scenes(f"less {share}", fitting, chosen, LIGHT)
+        assert scene is less.scenes[0]
     assert less.size <= whole.size // 3
     assert 2 <= len(less.clock.places) < len(whole.clock.places) == len(both.clock.places)
     film = less.scenes[0].differences[0]

@@ -6,11 +6,12 @@ import streamlit as st
 
 from icl_core.contract.experiment import Panel
 from icl_core.contract.figure import Figure
+from icl_core.figures.frames import tag_figure
 from pages.ui.stage import films, playback
 
 
 def panel(value: float) -> Panel:
-    return playback.tag_figure(
+    return tag_figure(
         Panel("title", figure=Figure().add_scatter(y=[1.0, value]), caption="caption"), "film", 0
     )
 

@@ -165,7 +165,9 @@ def test_the_stage_as_a_page_holds_every_snapshot_and_asks_no_server(run, tmp_pa
     moving = [panel for panel in stage["panels"] if panel["frames"]]
     assert moving and all(len(panel["frames"]) == len(run.steps) for panel in moving)
     assert not re.search(r'<(script|link)[^>]*(src|href)="http', page)
-    assert "widget-view" in str(run._repr_mimebundle_())
+    contents, _ = run._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in contents
+    assert contents["text/plain"] == repr(run)
     monkeypatch.setattr("icl_core.library.find_spec", lambda name: None)  # without anywidget
     assert "srcdoc=" in run._repr_mimebundle_()["text/html"]
     with pytest.raises(icl.BadSetting, match="pip install anywidget"):

@@ -31,6 +31,11 @@ class StageWidget(anywidget.AnyWidget):
         super().__init__(stage=json.dumps(data, allow_nan=False), index=data["at"])
         self.on_msg(self._send_plotly)
 
+    @traitlets.validate("index")
+    def _within(self, proposal: Any) -> int:
+        """Return the index of the snapshot nearest to one that is asked for."""
+        return max(0, min(len(self._steps) - 1, proposal["value"]))
+
     @property
     def step(self) -> int:
         """The training step of the snapshot shown; 0 of a run without a clock."""

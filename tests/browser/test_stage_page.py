@@ -13,6 +13,7 @@ import icl_core as icl
 
 SNAPSHOTS = """[...document.querySelectorAll('.icl-stage .chart')].map(
     (chart) => chart.layout?.meta?.snapshot)"""
+PAINTED = "[...document.querySelectorAll('.icl-stage .chart')].map((chart) => chart.iclPainted)"
 # A notebook's side of a widget: its traits, and a kernel that sends plotly.js when it is asked.
 NOTEBOOK = """<!doctype html><meta charset="utf-8"><main></main><script type="module">
 import widget from "/widget.js";
@@ -72,6 +73,7 @@ def test_a_plain_page_has_the_clock_of_the_dashboard(window, run, tmp_path: Path
     page.keyboard.press("Space")  # it plays to the end and rests there
     until(lambda: page.locator(".clock input").input_value() == str(last), "the end")
     until(lambda: page.locator(".play").get_attribute("aria-label") == "Play", "rest")
+    until(lambda: not any(page.evaluate(PAINTED)), "at rest all is drawn in full")
 
 
 def test_a_widget_and_its_notebook_follow_each_other(window, run):
@@ -107,6 +109,8 @@ def test_a_widgets_step_is_the_last_snapshot_not_beyond_it(run):
     assert widget.step == run.steps[-1]
     widget.step = run.steps[3] + 1
     assert (widget.index, widget.step) == (3, run.steps[3])
+    widget.index = 999
+    assert widget.step == run.steps[-1]
     widget.step = -5
     assert widget.step == run.steps[0]
     assert json.loads(widget.stage)["steps"] == run.steps

@@ -83,10 +83,11 @@ class Stage extends Transport {
 
   /* Bring every panel in sight to the snapshot of the clock; the others follow when they come into sight. */
   draw() {
-    for (const panel of this.panels ?? []) {
-      const { plot, frames, heading, titles, name } = panel;
-      const isReady = plot.layout && frames[this.index] && inSight(plot);
-      if (!isReady || isAt(plot, this.index, this.moving)) continue;
+    if (document.hidden) return;
+    // where they are is read of all charts before any is changed: the browser lays the page out once
+    const seen = (this.panels ?? []).filter(({ plot }) => plot.layout && inSight(plot));
+    for (const { plot, frames, heading, titles, name } of seen) {
+      if (!frames[this.index] || isAt(plot, this.index, this.moving)) continue;
       this.drawOne(name, async (index) => {
         await showFrame(plot, frames[index], this.moving);
         heading.textContent = titles[Math.min(index, titles.length - 1)];
@@ -101,19 +102,18 @@ class Stage extends Transport {
   }
 }
 
-/* Have Plotly in the page: a notebook sends its source once, as no page around it has to. */
-const loadPlotly = (model) => {
-  window.iclPlotly ??= new Promise((resolve) => {
+/* Have Plotly in the page: the notebook's kernel sends its source to the stages that ask while there is none. */
+const loadPlotly = (model) =>
+  new Promise((resolve) => {
     if (window.Plotly) return resolve();
-    model.on("msg:custom", (_, buffers) => {
-      const script = element(document.head, "script", new TextDecoder().decode(buffers[0]));
-      script.remove();
+    const take = (_, buffers) => {
+      model.off("msg:custom", take);
+      if (!window.Plotly) element(document.head, "script", new TextDecoder().decode(buffers[0])).remove();
       resolve();
-    });
+    };
+    model.on("msg:custom", take);
     model.send("plotly");
   });
-  return window.iclPlotly;
-};
 
 /* Draw the stage of an anywidget; its `index` follows the clock, and the clock follows it. */
 const render = async ({ model, el }) => {

@@ -188,10 +188,11 @@ class Transport {
     this.draw();
   }
 
-  /* Draw a panel by `draw`, unless it is being drawn; draw all again if the clock has moved meanwhile. */
+  /* Draw a panel by `draw`, unless it is being drawn; draw all again if the clock has moved meanwhile, or has come to
+     rest, where what was only painted is drawn in full. */
   async drawOne(name, draw) {
     if (this.drawing.has(name)) return;
-    const index = this.index;
+    const { index, moving } = this;
     this.drawing.add(name);
     try {
       await draw(index);
@@ -200,6 +201,6 @@ class Transport {
     } finally {
       this.drawing.delete(name);
     }
-    if (index !== this.index) this.draw();
+    if (index !== this.index || moving !== this.moving) this.draw();
   }
 }

@@ -4,6 +4,7 @@ MOST_BYTES of frames for the stage."""
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from threading import Lock
 
 from cachetools import LRUCache
 
@@ -19,7 +20,7 @@ from pages.ui.stage import panels, playback
 
 MOST_BYTES = 12 * 10**6  # of the frames of a stage
 KEPT_BYTES = 120 * 2**20  # of the frames of comparisons that are kept for all visitors
-KEPT_CLOCKS = 1000  # comparisons of which it is known how many places their clock can have
+KEPT_CLOCKS = 1000  # comparisons of which it is known which places their clock can have
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +85,8 @@ class Packed:
         return sum(scene.size for scene in self.scenes)
 
 
-_places: LRUCache[str, int] = LRUCache(KEPT_CLOCKS)  # how many fit, by the comparison's name
+_clocks: LRUCache[str, CommonClock] = LRUCache(KEPT_CLOCKS)  # those that fit, by the name
+_lock = Lock()  # of the clocks
 
 
 def run_name(name: str) -> str:
@@ -94,10 +96,8 @@ def run_name(name: str) -> str:
 
 def fitting(name: str, compared: Compared) -> Compared:
     """Return a comparison with the places of its clock that fit, as far as `pack` has found out."""
-    count = _places.get(name)
-    if count is None:
-        return compared
-    return replace(compared, clock=thinned(compared.clock, count))
+    with _lock:
+        return replace(compared, clock=_clocks.get(name, compared.clock))
 
 
 def scenes(
@@ -106,7 +106,7 @@ def scenes(
     """Yield a scene for each drawing, whatever its frames take, as soon as it is packed. `name`
     names all that the comparison depends on but the places of its clock."""
     for drawing in drawings:
-        key = f"{name} {len(compared.clock.places)} {drawing.name}"
+        key = f"{name} {compared.clock.places} {drawing.name}"
         yield _scene(key, name, compared, drawing, theme)
 
 
@@ -119,7 +119,8 @@ def pack(name: str, compared: Compared, drawings: Sequence[Drawing], theme: Them
         count = int(len(packed.clock.places) * 0.95 * MOST_BYTES / packed.size)
         shorter = replace(compared, clock=thinned(packed.clock, count))
         packed = _pack(name, shorter, drawings, theme)
-        _places[name] = len(packed.clock.places)
+        with _lock:
+            _clocks[name] = packed.clock
     return packed
 
 
