@@ -9,7 +9,8 @@ import numpy as np
 
 from icl_core.contract.figure import Figure
 
-FREE = {"text", "hovertext", "name", "ticktext", "x", "y", "customdata", "legendgroup"}
+# the properties that hold data and texts
+FREE = {"text", "hovertext", "name", "ticktext", "x", "y", "z", "customdata", "legendgroup", "meta"}
 _checked: set[Hashable] = set()
 WORDS = re.compile(r"\b(nan|inf|infinity)\b", re.IGNORECASE)
 
@@ -23,15 +24,17 @@ def checked(figure: Figure) -> None:
         _checked.add(form)
 
 
-def _form(value: Any) -> Hashable:
-    """What of a figure plotly may refuse: names of properties, kinds of values, chosen words."""
+def _form(value: Any, free: bool = False) -> Hashable:
+    """What of a figure plotly may refuse: names of properties, chosen words and numbers, lengths of
+    lists; of data, which are `free`, the kinds of values alone."""
     if isinstance(value, dict):
-        return tuple((key, None if key in FREE else _form(inner)) for key, inner in value.items())
+        return tuple((key, _form(inner, free or key in FREE)) for key, inner in value.items())
     if isinstance(value, list | tuple):
-        return tuple(dict.fromkeys(_form(inner) for inner in value))
+        forms = [_form(inner, free) for inner in value]
+        return tuple(dict.fromkeys(forms)) if free else tuple(forms)
     if isinstance(value, np.ndarray):
         return value.dtype.kind, value.ndim
-    return value if isinstance(value, str) else type(value)
+    return type(value) if free else (type(value), value)
 
 
 def numbers_of(values) -> np.ndarray:

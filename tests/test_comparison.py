@@ -364,7 +364,7 @@ def test_frames_beyond_the_limit_are_thinned(monkeypatch):
     for share in (2, 5, 9, 3):  # some of them are thinned twice
         monkeypatch.setattr(packed, "MOST_BYTES", whole.size // share)
         less = packed.pack(f"less {share}", both, chosen, LIGHT)
-        fitting = packed.fitting(f"less {share}", both)  # what the next visitor sees
+        fitting = packed.with_fitting_clock(f"less {share}", both)  # what the next visitor sees
         assert fitting.clock == less.clock
         (scene,) = packed.scenes(f"less {share}", fitting, chosen, LIGHT)
         assert scene is less.scenes[0]
@@ -390,7 +390,9 @@ def test_further_curves_keep_the_clock_and_what_cannot_be_drawn_is_counted(monke
     stage = packed.pack("two places", both, [memories, half], LIGHT)
     assert len(stage.clock.places) == 2 and stage.left_out == 1
     assert [bool(scene.films) for scene in stage.scenes] == [True, False]
-    assert packed.fitting("two places", both).clock == stage.clock  # the next visitor's at once
+    assert (
+        packed.with_fitting_clock("two places", both).clock == stage.clock
+    )  # the next visitor's at once
     thin = replace(both, clock=thinned(both.clock, 5))
     more = packed.pack_more("five places", thin, [memories], LIGHT)
     assert more.clock is thin.clock and more.size > 1 and more.left_out == 0

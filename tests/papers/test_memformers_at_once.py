@@ -35,8 +35,9 @@ RUNS = {
 @pytest.fixture(autouse=True)
 def few_prompts(monkeypatch):
     """Few to draw batches from and to be judged on: it is the digits that are compared."""
-    for name in ("PROMPTS", "WATCHED", "BLOCK"):
-        monkeypatch.setattr(test_set, name, 2**9)
+    # two blocks of prompts, and one of the batches of a thousand whose losses are kept
+    for name, count in (("PROMPTS", 2**10), ("WATCHED", 2**9), ("BLOCK", 2**9)):
+        monkeypatch.setattr(test_set, name, count)
     monkeypatch.setattr(task, "FEWEST", 2**12)
 
 

@@ -85,7 +85,7 @@ def _played(compared: Compared, digests: str) -> None:
     """Draw the clock and the panels that it moves."""
     name = f"{digests} {compared.clock.milestone} {theme()}"
     places = len(compared.clock.places)
-    compared = packed.fitting(name, compared)
+    compared = packed.with_fitting_clock(name, compared)
     drawings = films.stage_drawings(compared)
     with st.container(key="compare-clock"):
         _clock(compared, packed.run_name(name))
@@ -93,10 +93,14 @@ def _played(compared: Compared, digests: str) -> None:
     beside = st.container()
     curves = st.container()
     grid = None  # of the curves, once there are some
+    size = 0  # bytes of frames
     # each scene is drawn as soon as it is packed: the browser draws one while the next is packed
     for scene, drawing in zip(
         packed.scenes(name, compared, drawings, theme()), drawings, strict=True
     ):
+        size += scene.size
+        if size > packed.MOST_BYTES:
+            break  # it is packed with fewer places, and drawn anew
         if len(scene.runs) > 1:
             with beside:
                 _beside(scene, drawing.name)

@@ -94,7 +94,7 @@ def run_name(name: str) -> str:
     return blake2b(name.encode(), digest_size=8).hexdigest()
 
 
-def fitting(name: str, compared: Compared) -> Compared:
+def with_fitting_clock(name: str, compared: Compared) -> Compared:
     """Return a comparison with the places of its clock that fit, as far as `pack` has found out."""
     with _lock:
         return replace(compared, clock=_clocks.get(name, compared.clock))
@@ -113,7 +113,7 @@ def scenes(
 def pack(name: str, compared: Compared, drawings: Sequence[Drawing], theme: Theme) -> Packed:
     """Return the stage of a comparison for the browser. Where its frames would take more than
     MOST_BYTES, places of the clock are left out, evenly. `name` as in `scenes`."""
-    compared = fitting(name, compared)
+    compared = with_fitting_clock(name, compared)
     packed = _pack(name, compared, drawings, theme)
     while packed.size > MOST_BYTES and len(packed.clock.places) > 2:
         count = int(len(packed.clock.places) * 0.95 * MOST_BYTES / packed.size)

@@ -25,7 +25,7 @@ def _read(name: str) -> str:
     return (_BROWSER / name).read_text(encoding="utf-8")
 
 
-_JS = browser_files.film_script() + _read("page.js") + _read("films.js") + _read("clock.js")
+_JS = browser_files.film_script() + _read("page.js") + _read("charts.js") + _read("clock.js")
 _CSS = browser_files.read("transport.css") + _read("clock.css")
 _CLOCK = st.components.v2.component(
     "icl_clock", html=_read("clock.html"), css=_CSS, js=_JS, isolate_styles=False
