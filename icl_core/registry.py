@@ -49,7 +49,7 @@ def document_kinds() -> dict[str, DocumentKind]:
     """Return the kinds of documents that settings of the papers take, by name.
 
     A kind that cannot be imported, and one whose name an earlier paper has taken, is left out, with
-    a message in the log. No experiment is imported but one whose folder holds the kind.
+    a message in the log. No experiment is imported.
     """
     kinds: dict[str, DocumentKind] = {}
     for paper_name, paper in papers().items():

@@ -162,10 +162,11 @@ def test_a_kind_that_is_broken_or_declared_twice_is_left_out(monkeypatch, caplog
     ]
 
 
-def test_kinds_of_documents_are_read_without_torch():
+def test_kinds_of_documents_are_read_without_torch_and_without_an_experiment():
     code = (
         "import sys\nfrom icl_core import registry\nassert registry.document_kinds()\n"
-        "assert 'torch._C' not in sys.modules"
+        "assert 'torch._C' not in sys.modules\n"
+        "assert not any(registry.imported(each) for each in registry.experiment_ids())"
     )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 

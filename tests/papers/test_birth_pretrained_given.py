@@ -25,6 +25,7 @@ from icl_core.contract.experiment import Run  # noqa: E402
 from icl_core.contract.knobs import BadSetting, NotHere  # noqa: E402
 from icl_core.contract.settings_io import parse  # noqa: E402
 from icl_core.machine import device  # noqa: E402
+from icl_core.papers.birth import weights_file  # noqa: E402
 from icl_core.papers.birth.pretrained import given  # noqa: E402
 from icl_core.papers.birth.pretrained.planted import CHARACTERS, planted  # noqa: E402
 from icl_core.papers.birth.pretrained.readers import gguf_file, gguf_header  # noqa: E402
@@ -145,7 +146,7 @@ def test_the_oldest_of_three_files_makes_room(own_house, tmp_path):
         norm = np.full(256, 1 + number, np.float32)
         content = written(tmp_path / "model.gguf", **{"output_norm.weight": norm})
         digests.append(documents.keep("weights", given.read(content), "a", f"{number}.gguf"))
-        os.utime(given.path_of(digests[-1]), (number, number))
+        os.utime(weights_file.path_of(digests[-1]), (number, number))
     assert files(own_house) == sorted(
         f"{digest}.{ending}" for digest in digests[1:] for ending in ("gguf", "name")
     )
@@ -201,7 +202,7 @@ def test_of_a_file_that_is_refused_nothing_is_kept(own_house, content, tmp_path,
 def test_a_file_that_is_too_large_is_not_even_written(own_house, content, monkeypatch):
     monkeypatch.setattr(Path, "write_bytes", lambda *_: pytest.fail("it was written"))
     with pytest.raises(BadSetting, match=r"at most 209,715,200 bytes \(200 MB\), got 209,715,201"):
-        given.read(bytes(given.LARGEST + 1))
+        given.read(bytes(weights_file.LARGEST + 1))
     monkeypatch.undo()
     # and what does not fit the memory is not read
     monkeypatch.setattr(device, "release", lambda: 2**20)
@@ -212,7 +213,7 @@ def test_a_file_that_is_too_large_is_not_even_written(own_house, content, monkey
 
 def test_a_file_that_has_changed_since_is_not_opened(own_house, content):
     digest = documents.keep("weights", given.read(content))
-    given.path_of(digest).write_bytes(content[:-4] + b"\1\1\1\1")
+    weights_file.path_of(digest).write_bytes(content[:-4] + b"\1\1\1\1")
     with pytest.raises(NotHere, match="must be as it was kept, got another: give it again"):
         given.load(digest)
 

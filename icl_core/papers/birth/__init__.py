@@ -302,7 +302,7 @@ PAPER = Paper(
     documents={
         "text": "shared.text_counts",
         "matrices": "shared.own_matrices",
-        "weights": "pretrained.given",
+        "weights": "weights_file",
     },
     order=1,
     mathematics=r"""

