@@ -227,19 +227,23 @@ def test_killed_workers_are_resumed_and_the_file_is_the_same(runs, tmp_path, mon
     reached = read_record(kept)["step"]
     assert first < reached < 12_000
 
-    from_checkpoint = []
+    from_checkpoint = []  # where a training begins, and whether it got tensors to go on from
     resume = JobProgress.resume
-    monkeypatch.setattr(
-        JobProgress, "resume", lambda self: from_checkpoint.append(self.first_step) or resume(self)
-    )
+
+    def noted(self):
+        tensors = resume(self)
+        from_checkpoint.append((self.first_step, bool(tensors)))
+        return tensors
+
+    monkeypatch.setattr(JobProgress, "resume", noted)
     assert worker.work(once=True, slots=9) == 1
-    assert queue.state(key).status == "done" and from_checkpoint == [reached]
+    assert queue.state(key).status == "done" and from_checkpoint == [(reached, True)]
     interrupted = content(runs.find(TOY, wanted).path)
 
     with house(tmp_path / "other", monkeypatch) as other:
         queue.submit(TOY, wanted)
         assert worker.work(once=True, slots=9) == 1
-        assert from_checkpoint == [reached, 0]
+        assert from_checkpoint == [(reached, True), (0, False)]
         assert content(other.find(TOY, wanted).path) == interrupted
 
 
