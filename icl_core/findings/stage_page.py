@@ -68,8 +68,11 @@ def script() -> str:
 
 
 def style() -> str:
-    """Return the CSS of a stage with its clock."""
-    return browser_files.read("transport.css") + browser_files.read("stage.css")
+    """Return the CSS of a stage with its clock. It holds within the stage alone, so that a notebook
+    around it keeps its own."""
+    return (
+        f".icl-stage {{ {browser_files.read('transport.css')} }}\n{browser_files.read('stage.css')}"
+    )
 
 
 def stage_data(experiment: Experiment, run: Run, view: Any) -> dict[str, Any]:
