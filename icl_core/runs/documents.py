@@ -16,11 +16,12 @@ from icl_core.contract.document import DocumentKind
 from icl_core.contract.knobs import DIGEST, BadSetting
 from icl_core.contract.printable import printable
 from icl_core.machine import limits
-from icl_core.runs import local, owners, store
+from icl_core.runs import database, local, owners, store
 from icl_core.runs.disk import files_of, unwritable, write_note, write_whole
 
 SHARE = 4  # all documents may take 1 / SHARE of the cache's limit
 MOST_OF_A_NAME = 60  # characters
+ENDED = ("done", "failed", "cancelled")  # jobs, as their rows say
 GIVEN = "256MiB"  # for the documents of one visitor, unless ICL_MAX_GIVEN says otherwise
 
 
@@ -56,13 +57,14 @@ def keep(of: str, document: Any, visitor: str = "", name: str = "") -> str:
         raise OSError(
             f"{obstacle} must be a folder that this user may write to; ICL_CACHE_DIR names another"
         )
+    oldest: list[Document] = []
     if not path.exists():
         oldest = _too_many(of, kind)
         _check_room(len(document.content), visitor, oldest)
-        for former in oldest:
-            _delete_whole(former)
     owners.add(document.digest, visitor)
     write_whole(path, document.content)
+    for former in oldest:  # only now: a full disk must not take both
+        _delete_whole(former)
     if name:
         write_note(_name_file(path), " ".join(name.split())[:MOST_OF_A_NAME])
     return document.digest
@@ -109,9 +111,17 @@ def _content(kind: DocumentKind, path: Path) -> bytes:
 
 
 def _too_many(of: str, kind: DocumentKind) -> list[Document]:
-    """Return the oldest documents of a kind, which another one of it makes too many."""
+    """Return the oldest documents of a kind, which another one of it makes too many; without those
+    that a job waits for or reads."""
     here = [document for document in all_documents() if document.of == of]
-    return here[kind.most - 1 :] if kind.most else []
+    oldest = here[kind.most - 1 :] if kind.most else []
+    return [document for document in oldest if not _has_job(document)]
+
+
+def _has_job(document: Document) -> bool:
+    """Return whether a job that has not ended names the document."""
+    statement = "SELECT key FROM jobs WHERE status NOT IN (?, ?, ?) AND instr(config, ?)"
+    return bool(database.look(statement, *ENDED, document.digest))
 
 
 def _check_room(size: int, visitor: str, without: list[Document]) -> None:

@@ -4,8 +4,11 @@ tests/requirements-pretrained.txt."""
 
 import os
 import pickle
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,18 +27,22 @@ from icl_core.cli import main  # noqa: E402
 from icl_core.contract.experiment import Run  # noqa: E402
 from icl_core.contract.knobs import BadSetting, NotHere  # noqa: E402
 from icl_core.contract.settings_io import parse  # noqa: E402
+from icl_core.jobs import queue, state  # noqa: E402
 from icl_core.machine import device  # noqa: E402
 from icl_core.papers.birth import weights_file  # noqa: E402
-from icl_core.papers.birth.pretrained import given  # noqa: E402
+from icl_core.papers.birth.pretrained import given, recall  # noqa: E402
 from icl_core.papers.birth.pretrained.planted import CHARACTERS, planted  # noqa: E402
 from icl_core.papers.birth.pretrained.readers import gguf_file, gguf_header  # noqa: E402
+from icl_core.papers.birth.pretrained.readers.checks import BadModel, NoRoom  # noqa: E402
 from icl_core.papers.birth.pretrained.run import compute  # noqa: E402
 from icl_core.papers.birth.pretrained.settings import GIVEN, Config, View  # noqa: E402
 from icl_core.papers.birth.pretrained.typed.reading import of_view  # noqa: E402
 from icl_core.papers.birth.pretrained.typed.resident import RESIDENT  # noqa: E402
 from icl_core.runs import documents  # noqa: E402
+from pages.ui.controls import uploads  # noqa: E402
 from tests.recorder import Recorder  # noqa: E402
 
+N = 258  # tokens of the file: a start token, one for every byte, and a pair
 SMALL = {"length": 16, "sequences": 1, "asked": 40}
 PAGE = "experiment=pretrained&preset=planted&model=given"
 
@@ -45,9 +52,15 @@ def interleaved(rows: np.ndarray, heads: int) -> np.ndarray:
     return rows.reshape(heads, 2, -1, rows.shape[-1]).swapaxes(1, 2).reshape(rows.shape)
 
 
-def written(path: Path, architecture: str = "llama", **changed: np.ndarray) -> bytes:
+def written(
+    path: Path,
+    architecture: str = "llama",
+    entries: Mapping[str, tuple[str, Any]] | None = None,
+    **changed: np.ndarray,
+) -> bytes:
     """The planted model of Llama's shape as a GGUF file, with a token for every byte; tensors
-    `changed` by the file's names, in place of theirs."""
+    `changed` by the file's names, in place of theirs, and `entries` of the metadata, each with the
+    format's name of its type."""
     model = planted("llama")
     shape = model.shape
     alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
@@ -82,6 +95,8 @@ def written(path: Path, architecture: str = "llama", **changed: np.ndarray) -> b
             values = interleaved(values, shape.heads)
         values = changed.get(names[name], values)
         writer.add_tensor(names[name], np.ascontiguousarray(values))
+    for name, (kind, value) in (entries or {}).items():
+        writer.kv_data[0][name] = gguf.GGUFValue(value, gguf.GGUFValueType[kind])
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -140,7 +155,11 @@ def test_a_file_is_named_by_its_content_alone(own_house, content, tmp_path, caps
     assert parse(Config, {"weights": digest}).model == GIVEN
 
 
-def test_the_oldest_of_three_files_makes_room(own_house, tmp_path):
+def fail(*_: object) -> None:
+    raise OSError("the disk is full")
+
+
+def test_the_oldest_of_three_files_makes_room(own_house, tmp_path, monkeypatch):
     digests = []
     for number in range(3):
         norm = np.full(256, 1 + number, np.float32)
@@ -152,14 +171,54 @@ def test_the_oldest_of_three_files_makes_room(own_house, tmp_path):
     )
     with pytest.raises(NotHere, match="got one that is not here: give it again"):
         Config(model=GIVEN, weights=digests[0])
+    # what cannot be written takes the place of none
+    other = given.read(written(tmp_path / "other.gguf", **{"output_norm.weight": norm + 1}))
+    with monkeypatch.context() as full:
+        full.setattr(documents, "write_whole", fail)
+        with pytest.raises(OSError, match="the disk is full"):
+            documents.keep("weights", other)
+    assert given.load(digests[1]) and given.load(digests[2])
     # one that is given again is no third one
     documents.keep("weights", given.read(content))
     assert given.load(digests[1]) and given.load(digests[2])
 
 
+def test_a_file_that_a_job_waits_for_stays(own_house, tmp_path):
+    digests = []
+    for number in range(4):
+        norm = np.full(256, 1 + number, np.float32)
+        content = written(tmp_path / "model.gguf", **{"output_norm.weight": norm})
+        digests.append(documents.keep("weights", given.read(content)))
+        os.utime(weights_file.path_of(digests[-1]), (number, number))
+        if number == 0:
+            config = Config(model=GIVEN, weights=digests[0], **SMALL)
+            key = queue.submit("birth.pretrained", config)
+        if number == 2:
+            assert files(own_house) == sorted(f"{digest}.gguf" for digest in digests)
+            queue.cancel(key)
+    assert files(own_house) == sorted(f"{digest}.gguf" for digest in digests[2:])
+    assert documents.ENDED == state.ENDED
+
+
 class Bomb:
     def __reduce__(self):
         return os.mkdir, ("unpickled",)
+
+
+def entry(path: Path, name: str, kind: str, value: Any) -> bytes:
+    return written(path, entries={name: (kind, value)})
+
+
+def long_text(content: bytes) -> bytes:
+    """An entry of a text of 40 million bytes, which the file has."""
+    begin = content[:8] + (0).to_bytes(8, "little") + (1).to_bytes(8, "little")
+    kind = b"\x01\0\0\0\0\0\0\0x" + (8).to_bytes(4, "little")
+    return begin + kind + (4 * 10**7).to_bytes(8, "little") + bytes(4 * 10**7)
+
+
+def ordinary(count: int) -> list[int]:
+    """The kinds of the file's tokens, of which so many stand for text."""
+    return [3, *[1] * count, *[3] * (N - 1 - count)]
 
 
 def nan(path: Path) -> bytes:
@@ -189,6 +248,31 @@ def endless(content: bytes) -> bytes:
         (
             lambda content, path: written(path, **{"blk.0.attn_v.weight": np.ones((8, 256), "f4")}),
             r"self_attn.v_proj.weight must have shape \(256, 256\), got \(8, 256\)",
+        ),
+        (lambda content, path: long_text(content), "may have 33,554,432 bytes together, got 40,"),
+        (
+            lambda content, path: entry(path, "general.alignment", "FLOAT32", 32.0),
+            "general.alignment must be a power of two, got 32.0",
+        ),
+        (
+            lambda content, path: entry(path, "llama.attention.key_length", "UINT32", 63),
+            "the width of a head must be even, got 63",
+        ),
+        (
+            lambda content, path: entry(path, "tokenizer.ggml.merges", "ARRAY", [1, 2]),
+            r"list tokenizer.ggml.merges must hold texts in UTF-8 alone, got \[1, 2\]",
+        ),
+        (
+            lambda content, path: entry(path, "tokenizer.ggml.tokens", "ARRAY", [1] * N),
+            "list tokenizer.ggml.tokens must hold texts",
+        ),
+        (
+            lambda content, path: entry(path, "tokenizer.ggml.token_type", "ARRAY", [1.0] * N),
+            "list tokenizer.ggml.token_type must hold whole numbers",
+        ),
+        (
+            lambda content, path: entry(path, "tokenizer.ggml.token_type", "ARRAY", ordinary(19)),
+            "at least 20 tokens must stand for text, got 19",
         ),
     ],
 )
@@ -227,6 +311,65 @@ def test_what_a_killed_check_has_left_is_deleted(own_house, content):
     os.utime(left, (0, 0))
     given.read(content)
     assert files(own_house) == []
+
+
+def test_a_check_that_ends_meanwhile_takes_its_folder_along(own_house, content, monkeypatch):
+    monkeypatch.setattr(Path, "glob", lambda folder, _: iter([folder / ".checked-gone"]))
+    assert given.read(content).shape.layers == 3
+
+
+def test_one_file_at_a_time_is_checked_against_the_free_memory(own_house, content, monkeypatch):
+    checked = gguf_file.checked
+    locked = []
+
+    def watched(path):
+        locked.append(given._checking.locked())
+        return checked(path)
+
+    monkeypatch.setattr(gguf_file, "checked", watched)
+    given.read(content)
+    assert locked == [True] and not given._checking.locked()
+
+
+def test_a_model_without_a_pair_of_heads_is_refused(content, tmp_path, monkeypatch):
+    path = tmp_path / "model.gguf"
+    path.write_bytes(content)
+    file = gguf_file.opened(path)
+    for layers, heads in ((1, 12), (2, 1)):
+        shape = replace(file.shape, layers=layers, heads=heads)
+        with pytest.raises(BadSetting, match=f"a pair of heads .* got {layers} of {heads} heads"):
+            given._check_enough(file._replace(shape=shape))
+    # and one that has layers enough, whose heads come in the other order
+    monkeypatch.setattr(recall, "of_pairs", lambda *_: np.full((4, 4), np.nan))
+    with pytest.raises(BadSetting, match="there is no pair to measure"):
+        compute(Config(**SMALL), Recorder())
+
+
+def test_a_model_of_the_fewest_tokens_is_measured(own_house, tmp_path):
+    fewest = ("ARRAY", ordinary(given.ORDINARY))
+    content = written(tmp_path / "model.gguf", entries={"tokenizer.ggml.token_type": fewest})
+    digest = documents.keep("weights", given.read(content))
+    config = Config(model=GIVEN, weights=digest, length=48, sequences=1, asked=40)
+    run = Run(config, compute(config, Recorder()))
+    for drawing in registry.experiment("birth.pretrained").drawings:
+        if drawing.applies(config):
+            assert drawing.panel(run, View()).title
+
+
+def test_a_refused_file_is_not_checked_again_but_one_without_room_is(monkeypatch):
+    calls = []
+
+    def read(content):
+        calls.append(content)
+        raise (NoRoom if content == b"large" else BadModel)("it is refused")
+
+    kinds = {"weights": replace(weights_file.KIND, read=read)}
+    monkeypatch.setattr(registry, "document_kinds", lambda: kinds)
+    for content in (b"refused by a test", b"large"):
+        for _ in range(2):
+            with pytest.raises(BadSetting, match="it is refused"):
+                uploads._read("weights", content)
+    assert calls == [b"refused by a test", b"large", b"large"]
 
 
 def test_a_header_with_any_byte_changed_is_read_or_refused(content, tmp_path):

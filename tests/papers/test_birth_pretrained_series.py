@@ -188,6 +188,18 @@ def test_a_checkpoint_of_another_model_is_refused(folder):
         measured()
 
 
+def test_a_folder_called_like_a_file_is_no_part_of_a_checkpoint(folder):
+    content = checkpoints.content_of(folder)
+    digest = checkpoints.file_digest(folder / "step20")
+    for name in ("x.json", "x.safetensors"):
+        (folder / "step20" / name).mkdir()
+    assert checkpoints.content_of(folder) == content
+    assert checkpoints.file_digest(folder / "step20") == digest
+    # of several files, each counts
+    shutil.copy(folder / "step20" / "model.safetensors", folder / "step20" / "y.safetensors")
+    assert checkpoints.file_digest(folder / "step20") != digest
+
+
 def test_a_file_has_the_digest_of_its_bytes_and_is_no_series(tmp_path):
     for name in ("step1.gguf", "step2.gguf"):
         (tmp_path / name).write_bytes(name.encode())

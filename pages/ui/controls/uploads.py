@@ -90,7 +90,7 @@ def _offer_use(
     kind = registry.document_kinds()[knob.of]
     try:
         with st.spinner("The file is read and checked …"):
-            document = _read(f"{knob.of} {digest_of(content)}", knob.of, content)
+            document = _read(knob.of, content)
     except BadSetting as problem:
         st.warning(f"{escape_markdown(sentence(str(problem)))} Nothing has changed.")
         return
@@ -110,9 +110,27 @@ def _offer_use(
         )
 
 
-@keep_by_size(READ_BYTES, lambda document: len(document.content))
-def _read(name: str, of: str, content: bytes) -> Any:
-    return registry.document_kinds()[of].read(content)
+def _read(of: str, content: bytes) -> Any:
+    outcome = _outcome(f"{of} {digest_of(content)}", of, content)
+    if isinstance(outcome, str):
+        raise BadSetting(outcome)
+    return outcome
+
+
+def _size(outcome: Any) -> int:
+    return len(outcome if isinstance(outcome, str) else outcome.content)
+
+
+@keep_by_size(READ_BYTES, _size)
+def _outcome(name: str, of: str, content: bytes) -> Any:
+    """Return the document, or why it is refused: a page that is drawn again does not read it again.
+    Raises `NotHere` where that may be otherwise the next time."""
+    try:
+        return registry.document_kinds()[of].read(content)
+    except NotHere:
+        raise
+    except BadSetting as problem:
+        return str(problem)  # the exception would keep the content, too
 
 
 def _use(setting: Setting, field: str, knob: Knob, document: Any, file_name: str) -> None:

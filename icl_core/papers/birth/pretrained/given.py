@@ -4,21 +4,25 @@ kept under its digest; nothing is kept of a file that is refused."""
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from tempfile import mkdtemp
+from threading import Lock
 
 from icl_core.contract.document import digest_of
 from icl_core.contract.knobs import BadSetting, NotHere
 from icl_core.papers.birth.pretrained.readers import gguf_file, llama
-from icl_core.papers.birth.pretrained.readers.checks import BadModel, parameters_of
+from icl_core.papers.birth.pretrained.readers.checks import BadModel, NoRoom, parameters_of
 from icl_core.papers.birth.pretrained.series.checkpoints import file_digest
 from icl_core.papers.birth.weights_file import KEPT, KIND, path_of
 
+ORDINARY = 20  # tokens that stand for text, at least: as many as are asked for at least
+HEADS = 3  # at least: a third of them are looked at further
 UNNAMED = "the file"  # its name while it is checked, which sentences say
 CHECKED = ".checked-"  # begins the name of the folder that it is then in
 LEFT = 3600.0  # seconds after which such a folder is of a process that was killed
+_checking = Lock()  # two files at once would be checked against the same free memory
 
 
 class GivenModel:
@@ -53,12 +57,26 @@ def read(content: bytes) -> GivenModel:
             "model to GGUF"
         )
     try:
-        with _folder() as folder:
+        with _checking, _folder() as folder:
             (folder / UNNAMED).write_bytes(content)
             file = gguf_file.checked(folder / UNNAMED)
     except OSError as problem:
-        raise BadModel(f"the file cannot be checked here: {problem.strerror}") from problem
+        raise NoRoom(f"the file cannot be checked here: {problem.strerror}") from problem
+    _check_enough(file)
     return GivenModel(digest_of(content), file, content)
+
+
+def _check_enough(file: gguf_file.Opened) -> None:
+    """Refuse a model of which too little could be measured."""
+    ordinary = len(file.tokens.ordinary)
+    if ordinary < ORDINARY:
+        raise BadModel(f"at least {ORDINARY} tokens must stand for text, got {ordinary}")
+    shape = file.shape
+    if shape.layers < 2 or shape.layers * shape.heads < HEADS:
+        raise BadModel(
+            f"a pair of heads needs at least 2 layers and {HEADS} heads in all, got "
+            f"{shape.layers} of {shape.heads} heads"
+        )
 
 
 def _is_safetensors(content: bytes) -> bool:
@@ -74,8 +92,9 @@ def _folder() -> Iterator[Path]:
     for each in (parent.parent, parent):  # for their owner alone
         each.mkdir(mode=0o700, parents=True, exist_ok=True)
     for former in parent.glob(f"{CHECKED}*"):
-        if time.time() - former.stat().st_mtime > LEFT:
-            shutil.rmtree(former, ignore_errors=True)
+        with suppress(FileNotFoundError):  # another check has ended meanwhile
+            if time.time() - former.stat().st_mtime > LEFT:
+                shutil.rmtree(former, ignore_errors=True)
     folder = mkdtemp(prefix=CHECKED, dir=parent)
     try:
         yield Path(folder)

@@ -97,6 +97,11 @@ class Chosen:
         self.counts = [number for number in COUNTS if number <= len(self.strongest)]
         asked = _asked(config, model, tokens, CHOOSING)
         pairs = recall.of_pairs(model, self.previous, self.strongest, asked, recall.AT)
+        if np.isnan(pairs).all():
+            raise BadModel(
+                "of this model's heads, none that looks at the token before is in a layer before "
+                "one that looks at what followed: there is no pair to measure"
+            )
         row, column = np.unravel_index(np.nanargmax(pairs), pairs.shape)
         self.best = (self.previous[row], self.strongest[column])
 

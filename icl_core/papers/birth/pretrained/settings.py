@@ -111,7 +111,7 @@ class Config:
     sequences: int = slider("sequences per draw", 1, 8, default=4, group=ASKED)
     asked: int = slider(
         "tokens that memories are asked for, n",
-        20,
+        given.ORDINARY,
         1000,
         default=500,
         step=20,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from icl_core.contract.knobs import BadSetting
+from icl_core.contract.knobs import BadSetting, NotHere
 from icl_core.machine import device
 from icl_core.papers.birth.pretrained.readers.model import Shape
 
@@ -24,6 +24,10 @@ LISTED = 3  # names in a sentence
 
 class BadModel(BadSetting):
     """A model that cannot be read; the message is a sentence."""
+
+
+class NoRoom(BadModel, NotHere):
+    """A model for which there is no room just now."""
 
 
 def check_file(path: Path) -> None:
@@ -110,7 +114,7 @@ def check_room(tensors: Mapping[str, tuple[int, ...]]) -> None:
     needed = 4 * (parameters_of(tensors) + largest) + BESIDE
     free = device.release()
     if needed > free:
-        raise BadModel(
+        raise NoRoom(
             f"the model needs {needed / 2**30:.1f} GiB of memory, and {free / 2**30:.1f} GiB are "
             "free"
         )

@@ -101,10 +101,17 @@ class Fields:
         if name not in self._entries and default is not None:
             return default
         value = self._entries.get(name)
-        is_whole = not isinstance(value, list) or None not in value
-        if not isinstance(value, kind) or not is_whole:
+        if not isinstance(value, kind):
             raise BadModel(f"the file's entry {name} must be given and whole, got {value!r:.60}")
         return value
+
+    def items(self, name: str, kind: type) -> list[Any]:
+        """Return the items of a list, all of one kind: str, in UTF-8, or int. Raises `BadModel`."""
+        items = self.get(name, list)
+        if not all(type(item) is kind for item in items):
+            what = "texts in UTF-8" if kind is str else "whole numbers"
+            raise BadModel(f"the file's list {name} must hold {what} alone, got {items!r:.60}")
+        return items
 
 
 def shape_of(fields: Fields, tensors: set[str]) -> Shape:
@@ -122,6 +129,8 @@ def shape_of(fields: Fields, tensors: set[str]) -> Shape:
     if not 1 <= heads <= d:
         raise BadModel(f"heads per layer must be 1 to {d}, got {heads}")
     d_H = fields.get("llama.attention.key_length", int, d // heads)
+    if d_H % 2:  # the rows of queries and keys come in planes of two
+        raise BadModel(f"the width of a head must be even, got {d_H}")
     return Shape(
         "llama",
         layers=fields.get("llama.block_count", int),

@@ -19,6 +19,7 @@ from icl_core.papers.birth.pretrained.readers.checks import BadModel
 BEGINNING = 24  # bytes before the first entry
 VERSIONS = (2, 3)
 COUNT = 10_000  # tensors, and entries
+TEXTS = 32 * 2**20  # bytes of all texts together
 ITEMS = 1_000_000  # of all lists together: tokens, their kinds and scores, and the pairs to merge
 DIMENSIONS = 4
 ALIGNMENT = 32
@@ -77,6 +78,7 @@ class _Cursor:
         self._content = content
         self._at = BEGINNING
         self._items = 0
+        self._bytes = 0
 
     def header(self, entries: int, tensors: int) -> Header:
         """Return the header from here on."""
@@ -88,7 +90,7 @@ class _Cursor:
             by_name[name] = self._entry()
         listed = [self._tensor() for _ in range(tensors)]
         alignment = by_name.get("general.alignment", ALIGNMENT)
-        if alignment not in [2**power for power in range(16)]:
+        if type(alignment) is not int or alignment not in [2**power for power in range(16)]:
             raise BadModel(f"general.alignment must be a power of two, got {alignment!r:.20}")
         first = -(-self._at // alignment) * alignment
         return Header(by_name, [each._replace(at=first + each.at) for each in listed])
@@ -124,6 +126,11 @@ class _Cursor:
 
     def _text(self) -> bytes:
         (length,) = self._numbers("Q")
+        self._bytes += length
+        if self._bytes > TEXTS:
+            raise BadModel(
+                f"its texts may have {TEXTS:,} bytes together, got {self._bytes:,} or more"
+            )
         return self._numbers(f"{length}s")[0]
 
     def _numbers(self, form: str) -> tuple[Any, ...]:

@@ -66,9 +66,9 @@ class GgufTokens(_ByPackage):
                 f"tokens must be of the kind gpt2 with one of {', '.join(SPLITS)}, got "
                 f"{model!r:.20} with {split!r:.20}"
             )
-        texts = fields.get("tokenizer.ggml.tokens", list)
-        kinds = fields.get("tokenizer.ggml.token_type", list)
-        merges = fields.get("tokenizer.ggml.merges", list)
+        texts = fields.items("tokenizer.ggml.tokens", str)
+        kinds = fields.items("tokenizer.ggml.token_type", int)
+        merges = fields.items("tokenizer.ggml.merges", str)
         if len(kinds) != N or any(merge.count(" ") != 1 for merge in merges):
             raise BadModel(
                 f"the file must give the kinds of {N} tokens, and pairs to merge: it is damaged"

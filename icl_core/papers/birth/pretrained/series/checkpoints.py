@@ -26,7 +26,6 @@ STEP = re.compile(r"(?:step|checkpoint)[-_]?(\d{1,9})(?!\d)", re.IGNORECASE)
 MOST = 40  # checkpoints of a series
 WEIGHTS = (".safetensors", ".gguf")
 STATE = "trainer_state.json"  # which `transformers` writes beside a checkpoint, with its step
-CHUNK = 2**20  # bytes
 DIGITS = 16  # of a digest
 
 
@@ -63,16 +62,11 @@ def listed(folder: Path) -> list[Checkpoint]:
 
 
 def file_digest(path: Path) -> str:
-    """Return the digest of a checkpoint's files of weights."""
-    digest = hashlib.sha256()
-    files = [path]
-    if path.is_dir():
-        files = sorted(each for each in path.iterdir() if each.suffix in WEIGHTS)
-    for each in files:
-        with each.open("rb") as file:
-            while chunk := file.read(CHUNK):
-                digest.update(chunk)
-    return digest.hexdigest()[:DIGITS]
+    """Return the digest of a checkpoint's files of weights: of one file, that of its bytes."""
+    digests = [_digest(each) for each in _files(path, WEIGHTS)]
+    if len(digests) == 1:
+        return digests[0][:DIGITS]
+    return hashlib.sha256("".join(digests).encode()).hexdigest()[:DIGITS]
 
 
 def content_of(folder: Path) -> str:
@@ -81,18 +75,26 @@ def content_of(folder: Path) -> str:
     is no series."""
     digest = hashlib.sha256()
     for step, path in listed(folder):
-        files = [path]
-        if path.is_dir():
-            files = [each for each in path.iterdir() if each.suffix in (*WEIGHTS, ".json")]
-        for each in sorted(files):
-            status = each.stat()
-            content = _content(each, (status.st_mtime_ns, status.st_size, status.st_ino))
-            digest.update(f"{step} {each.suffix} {content}\n".encode())
+        for each in _files(path, (*WEIGHTS, ".json")):
+            digest.update(f"{step} {each.suffix} {_digest(each)}\n".encode())
     return digest.hexdigest()[:DIGITS]
 
 
+def _files(path: Path, endings: Sequence[str]) -> list[Path]:
+    """Return a checkpoint's files with these endings; of one that is a file, itself."""
+    if not path.is_dir():
+        return [path]
+    return sorted(each for each in path.iterdir() if each.suffix in endings and each.is_file())
+
+
+def _digest(path: Path) -> str:
+    """Return the digest of a file, all of it."""
+    status = path.stat()
+    return _stamped_digest(path, (status.st_mtime_ns, status.st_size, status.st_ino))
+
+
 @lru_cache(maxsize=1024)
-def _content(path: Path, stamp: tuple[int, int, int]) -> str:
+def _stamped_digest(path: Path, stamp: tuple[int, int, int]) -> str:
     """Return the digest of a file; `stamp`, its time, size and number, tells it from a later
     one."""
     with path.open("rb") as file:
