@@ -31,6 +31,10 @@ CUT = """() => [...document.querySelectorAll('.stPlotlyChart')].filter(plot =>
 ).map(plot => plot.closest('[class*=st-key-panel-], [class*=st-key-seat-]'))
 .map(box => box?.querySelector('h3')?.textContent)"""
 
+# Whether each line of a script that is higher than its place can have the keys.
+SCROLLED_BY_KEYS = """() => [...document.querySelectorAll('.st-key-says')].every(line =>
+    line.scrollHeight <= line.clientHeight || line.tabIndex === 0)"""
+
 Window = Callable[..., Page]
 
 
@@ -46,6 +50,7 @@ def test_a_page_is_drawn_accessible_and_not_too_wide(
     main = tab.get_by_test_id("stMain")
     assert main.evaluate("element => element.scrollWidth - element.clientWidth") <= 0
     assert tab.evaluate(CUT) == []
+    tab.wait_for_function(SCROLLED_BY_KEYS)
     style = tab.add_style_tag(content=STILL)
     report = Axe().run(tab, options=RULES)
     style.evaluate("style => style.remove()")
