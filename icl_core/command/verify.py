@@ -71,18 +71,18 @@ def _verify(options: argparse.Namespace) -> int:
     runs = store.default()
     if options.all:
         rows = claim_rows.all_rows(runs)
-        fitting = verify.that_fit(rows, options.under)
-        left = len(rows) - len(fitting)
-        print(f"{len(fitting)} claims are verified, {left} do not fit.", file=sys.stderr)
+        selection = verify.that_fit(rows, options.under)
+        remaining = len(rows) - len(selection)
+        print(f"{len(selection)} claims are verified, {remaining} do not fit.", file=sys.stderr)
     else:
-        fitting = [claim_rows.row_of(runs, name) for name in options.claim]
+        selection = [claim_rows.row_of(runs, name) for name in options.claim]
     if options.wait:
         from icl_core.verification import background
 
-        with background.turn(fitting):
-            outcomes = _carry_out(fitting, options)
+        with background.turn(selection):
+            outcomes = _carry_out(selection, options)
     else:
-        outcomes = _carry_out(fitting, options)
+        outcomes = _carry_out(selection, options)
     if options.json:
         print_json([outcome.row() for outcome in outcomes])
     return exit_code(outcomes)

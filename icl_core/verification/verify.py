@@ -133,16 +133,16 @@ def that_fit(rows: Sequence[ClaimRow], seconds: float) -> list[ClaimRow]:
     """Return the claims whose runs are expected to be trained within `seconds` all together: those
     of the shortest runs first. A run counts once."""
     possible = [row for row in rows if not refusal(row)]
-    counted: set[str] = set()
+    keys: set[str] = set()
     fitting: list[ClaimRow] = []
-    free = seconds
+    seconds_left = seconds
     for row in sorted(possible, key=estimated_seconds):
         headers = [finding.header for finding in runs_of(row) if finding.header is not None]
-        new = [header for header in headers if header.key not in counted]
+        new = [header for header in headers if header.key not in keys]
         needed = sum(run_seconds(header) or math.inf for header in new)
-        if needed <= free:
-            free -= needed
-            counted |= {header.key for header in new}
+        if needed <= seconds_left:
+            seconds_left -= needed
+            keys |= {header.key for header in new}
             fitting.append(row)
     return fitting
 

@@ -5,7 +5,9 @@ from icl_core.contract.experiment import Run
 from icl_core.contract.lesson import EXPERIMENTS, PRESETS, SETTINGS, TRAIN, Exercise, Lesson, Note
 from icl_core.contract.story import Try
 
-MEMORIES, HEADS, TYPED = "The memories", "Heads in numbers", "Your own text"
+MEMORIES = "The memories"
+HEADS = "Heads in numbers"
+TYPED = "Your own text"
 WORKING = 15  # minutes
 
 
@@ -60,7 +62,8 @@ def _why_rise(run: Run) -> str:
 
 
 def _needed(run: Run) -> str:
-    """The previous-token head without which another loses most attention on what followed."""
+    """Return the previous-token head without which another head loses most attention on what
+    followed."""
     from icl_core.papers.birth.pretrained.load_run import attention_lost
 
     lost = attention_lost(run)
@@ -68,6 +71,7 @@ def _needed(run: Run) -> str:
 
 
 def _looks_back(run: Run) -> float:
+    """Return the attention of that head on the previous token, in percent."""
     from icl_core.papers.birth.pretrained.load_run import place_of, scores
 
     return 100 * float(scores(run, "previous")[place_of(run, _needed(run))])

@@ -62,7 +62,7 @@ KIND = DocumentKind(
     upload=f"Choose a GGUF file, up to {LARGEST // 2**20} MB",
     instructions="A GGUF file of the shape of Llama, its numbers stored as "
     f"{', '.join(TYPES)}. All of it is checked, which takes seconds; nothing in it is "
-    "run. The last two files that were given are kept on this computer. A model as safetensors "
+    f"run. The last {KEPT} files that were given are kept on this computer. A model as safetensors "
     "needs its settings and tokens beside it: name its folder by `ICL_MODELS` where the dashboard "
     "starts.",
 )

@@ -44,8 +44,8 @@ def pretrained_diagram(config: Config) -> Diagram:
         ]
         last = total.name
     name = MODELS[config.model]
-    said = SAY.format(f"{name[:1].upper()}{name[1:]}", layers, heads)
+    sentence = SAY.format(f"{name[:1].upper()}{name[1:]}", layers, heads)
     if config.model == SERIES:
-        said = SAY_SERIES + SAY.partition(". ")[2].partition(". ")[2]
+        sentence = SAY_SERIES + SAY.partition(". ")[2].partition(". ")[2]
         boxes = tuple(replace(box, opens=OPENS_SERIES.get(box.opens, "")) for box in boxes)
-    return Diagram(said, boxes, (*arrows, Arrow(last, "W_U")))
+    return Diagram(sentence, boxes, (*arrows, Arrow(last, "W_U")))

@@ -104,8 +104,8 @@ def of_pairs(
         copies = written(model, first, every)
         for column, second in enumerate(induction):
             if first[0] < second[0]:
-                read = _scores(model, queries[column], second, copies)
-                recalls[row, column] = recall(read, "keys")
+                scores = _scores(model, queries[column], second, copies)
+                recalls[row, column] = recall(scores, "keys")
     return recalls
 
 
