@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from icl_core import registry
 from icl_core.contract.experiment import CannotDraw, Run
@@ -16,7 +17,7 @@ from icl_core.papers.learners.prompt.draw.style import STYLES
 from icl_core.papers.learners.prompt.groups import GROUPS, MEMBERS
 from icl_core.papers.learners.prompt.run import compute
 from icl_core.papers.learners.prompt.settings import Config, View
-from icl_core.papers.learners.shared import typed_points
+from icl_core.papers.learners.shared import references, typed_points
 
 
 class Silent:
@@ -136,3 +137,12 @@ def test_a_larger_x_keeps_the_target(two):
     run = _run(clean)
     one, four = (load_run.shown(run, View(scale=scale)).learned["sum"] for scale in (1.0, 2.0))
     np.testing.assert_allclose(four, 4 * one, rtol=1e-9)
+
+
+def test_streams_of_prompts_are_different_ones():
+    firsts = {
+        tuple(torch.rand(4, generator=references.stream(number, seed)).tolist())
+        for number in range(15)
+        for seed in (0, 1, 99_999)
+    }
+    assert len(firsts) == 45

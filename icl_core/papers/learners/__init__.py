@@ -19,7 +19,7 @@ PAPER = Paper(
         "which recurrent layers change their state. Each is tuned by one rule, for one "
         "distribution of prompts, its home, and measured by one ruler."
     ),
-    experiments={"prompt": 1, "trained": 1, "rotation": 1, "diversity": 1, "memory": 1},
+    experiments={"prompt": 2, "trained": 2, "rotation": 1, "diversity": 1, "memory": 2},
     glossary=(
         ("home", "home", "the distribution of prompts for which every rule is tuned"),
         ("w", "ŵ", "a learner's weights: it answers a query x by ⟨ŵ, x⟩"),

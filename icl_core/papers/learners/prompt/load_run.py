@@ -14,6 +14,7 @@ from icl_core.learners.untrained import Learner, least_squares, posterior_covari
 from icl_core.papers.learners.prompt.groups import MEMBERS
 from icl_core.papers.learners.prompt.run import SETTINGS
 from icl_core.papers.learners.prompt.settings import View
+from icl_core.papers.learners.shared import references
 from icl_core.papers.learners.shared.typed_points import pairs
 
 STREAM = 3  # of the seeds of the prompts that are shown; others tune and test
@@ -104,8 +105,7 @@ def _shown(run: Run, number: int, scale: float, text: str) -> Shown:
     home = run.config.home
     steps = run.config.steps
     typed = pairs(text)
-    seed = 2**32 * STREAM + 1000 * run.config.seed + number
-    drawn = sample(home, 1, torch.Generator().manual_seed(seed))
+    drawn = sample(home, 1, references.stream(STREAM, 1000 * run.config.seed + number))
     prompt = _typed(typed, drawn) if typed else _scaled(drawn, scale)
     learned = {
         learner.id: weights(learner, prompt, settings_of(run, learner.id), home, steps)[..., 0]

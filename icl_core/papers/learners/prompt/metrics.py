@@ -1,7 +1,6 @@
 """A number for each claim, read off a run."""
 
 import numpy as np
-import torch
 
 from icl_core.contract.experiment import Metric, Run
 from icl_core.learners import changes, tuning
@@ -10,6 +9,7 @@ from icl_core.learners.learner_table import BY_ID
 from icl_core.learners.untrained import weights
 from icl_core.papers.learners.prompt import claims
 from icl_core.papers.learners.prompt.load_run import learners_of, place, settings_of, share_left
+from icl_core.papers.learners.shared import references
 from icl_core.statistics.over_seeds import mean_and_error
 
 PROMPTS, STREAM, RIDGE = 64, 4, 0.3  # of the comparison of two forms of ridge
@@ -45,7 +45,7 @@ def _over_closed_form(run: Run) -> tuple[float, float]:
     """Return what one step leaves over its closed form, with its standard error: over more prompts
     than the run has, at the rate that was tuned."""
     home = run.config.home
-    prompts = sample(home, MANY, torch.Generator().manual_seed(2**32 * STREAM + 1))
+    prompts = sample(home, MANY, references.stream(STREAM, 1))
     shares = tuning.exact_errors(
         BY_ID["sum"], prompts, settings_of(run, "sum"), home, run.config.steps, every=False
     )
@@ -92,7 +92,7 @@ def _apart_from_ridge(run: Run) -> float:
     the same λ, over fresh prompts and all lengths from one pair on."""
     home = run.config.home
     steps = run.config.steps
-    prompts = sample(home, PROMPTS, torch.Generator().manual_seed(2**32 * STREAM))
+    prompts = sample(home, PROMPTS, references.stream(STREAM, 0))
     ridge = weights(BY_ID["ridge"], prompts, {"ridge": RIDGE}, home, steps)
     recursive = {"ridge": RIDGE * home.n, "decay": 1.0}
     states = weights(BY_ID["recursive"], prompts, recursive, home, steps)

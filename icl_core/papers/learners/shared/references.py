@@ -45,5 +45,9 @@ def mean_and_error(shares: Tensor) -> tuple[np.ndarray, np.ndarray]:
 
 
 def stream(number: int, seed: int) -> torch.Generator:
-    """Return the generator of one of several streams of prompts of a seed."""
-    return torch.Generator().manual_seed(2**32 * number + seed)
+    """Return the generator of one of several streams of prompts of a seed.
+
+    `number` is below 15 and `seed` below 2**28: of a larger seed torch takes the lower 32 bits
+    alone.
+    """
+    return torch.Generator().manual_seed(2**28 * (number + 1) + seed)
