@@ -38,16 +38,18 @@ def _why_times(run: Run) -> str:
     )
 
 
-def _steps_of_delta(run: Run) -> float:
+def _nearest_to_delta(run: Run) -> tuple[str, float]:
+    """Return the reference that the delta rule acts most like, and how far it is from it."""
     distances = run["who/reference"][run.names("learners").index("delta")]
-    nearest = run.names("references")[int(distances.argmin())]
-    return float(nearest.rpartition(" ")[2])
+    nearest = int(distances.argmin())
+    return run.names("references")[nearest], float(distances[nearest])
 
 
-def _why_steps(run: Run) -> str:
+def _why_like(run: Run) -> str:
+    name, distance = _nearest_to_delta(run)
     return (
-        f"{_steps_of_delta(run):.0f}. It corrects after every pair, so that it can use each in "
-        "full; but it is not that method, since it depends on the order of the pairs."
+        f"{distance:.3f}. It acts most like {name}. It corrects after every pair, so that it can "
+        "use each in full; but it is not that method, since it depends on the order of the pairs."
     )
 
 
@@ -74,11 +76,12 @@ EXERCISES = (
     ),
     Exercise(
         "delta",
-        "The delta rule acts most like gradient descent of how many steps? Exactly.",
-        "steps",
-        _steps_of_delta,
-        0.0,
-        _why_steps,
+        "How far is the delta rule from the method that it acts most like? Mean squared "
+        "difference, as a share of the error of predicting zero, within 0.002.",
+        "as a share",
+        lambda run: _nearest_to_delta(run)[1],
+        0.002,
+        _why_like,
         "Open “Who is who”, and read its row.",
     ),
 )
