@@ -12,7 +12,7 @@ from house import house
 
 from icl_core import registry
 from icl_core.contract.experiment import Cancelled, Diverged
-from icl_core.jobs import queue, table, worker
+from icl_core.jobs import queue, spawn, table, worker
 from icl_core.jobs.folder import Job
 from icl_core.jobs.job_progress import JobProgress
 from icl_core.machine import device
@@ -376,7 +376,9 @@ def test_jobs_of_one_shape_are_taken_at_once_and_each_is_a_run_of_its_own(runs, 
 
 
 def test_two_workers_share_what_waits(runs, monkeypatch):
+    """This one leaves half to the other, which is not started here: it would take its half."""
     monkeypatch.setattr(device, "idle_cores", lambda: 2)
+    monkeypatch.setattr(spawn, "ensure_workers", lambda slots: 0)
     keys = ask(0.02, 0.1, 0.003, 0.004)
     assert worker.work(once=True, slots=2) == 2 and sorted(statuses(keys)) == [
         "done",
