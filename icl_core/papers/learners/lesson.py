@@ -48,8 +48,8 @@ def _nearest_to_delta(run: Run) -> tuple[str, float]:
 def _why_like(run: Run) -> str:
     name, distance = _nearest_to_delta(run)
     return (
-        f"{distance:.3f}. It acts most like {name}. It corrects after every pair, so that it can "
-        "use each in full; but it is not that method, since it depends on the order of the pairs."
+        f"It is {distance:.3f} away from {name}. It corrects after every pair, so that it can use "
+        "each in full; but it is not that method, since it depends on the order of the pairs."
     )
 
 
@@ -67,10 +67,10 @@ EXERCISES = (
     Exercise(
         "larger",
         "Let every x be twice as large as the rules were tuned for. How many times what Bayes "
-        "leaves does one step leave? Within 20.",
+        "leaves does one step leave? Within 100.",
         "times",
         _times_bayes,
-        20.0,
+        100.0,
         _why_times,
         "Open “Break it”, with the scale of x, and point at the line of one step at α = 2.",
     ),

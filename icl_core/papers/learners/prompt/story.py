@@ -33,7 +33,7 @@ EXAMPLE = Example(
         APART,
         ("(0.2, −0.3)", "query"),
     ),
-    "−0.025",
+    "−0.25",
 )
 WHO = ("sum", "recursive", "delta")
 FIXED, FREE = ("sum", "gd", "delta"), ("unit", "recursive", "cg")
@@ -168,7 +168,8 @@ STORY = Story(
         ),
         Beat(
             "breaks",
-            "The right end is four times the x of home: lines above 1 are worse than saying zero.",
+            "The right end is four times the x of home. The axis is in times of what Bayes leaves: "
+            "point at a line for how often.",
             at=LAST,
             drawer="Break it",
             marks=("broken",),

@@ -51,8 +51,8 @@ def _by_layer(run: Run, view: View, case: str) -> Panel:
     floor, conjugate = (significant(share(run, f"{of}/{case}", layer), 2) for of in METHODS)
     caption = {
         "fixed": "Σ is the same in every prompt, and every method steps along Σ⁻¹. The best fixed "
-        "steps, which a trained linear transformer with memory comes to, follow conjugate "
-        "gradient closely.",
+        "steps, which a trained linear transformer with memory comes to, begin close to "
+        "conjugate gradient and fall behind with every further layer.",
         "rotated": "Every prompt has eigenvectors of its own, so that nothing can be known of them "
         "beforehand. One rate must do for steep and for flat directions. Conjugate gradient reads "
         "them off the prompt, and leaves the others behind.",

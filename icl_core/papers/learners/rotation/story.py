@@ -51,8 +51,8 @@ def _after_said(run: Run, view: Any) -> str:
         for name in ("floor/fixed", "floor/rotated", "conjugate/rotated")
     )
     return (
-        f"They leave {rotated} and not {fixed}; conjugate gradient leaves {conjugate} as before. "
-        "It was knowledge of Σ that led."
+        f"They leave {rotated} and not {fixed}; conjugate gradient without Σ leaves {conjugate} in "
+        "both. It was knowledge of Σ that led."
     )
 
 
@@ -93,7 +93,7 @@ STORY = Story(
         ),
         Beat(
             "after",
-            "In the middle every prompt is rotated: nothing is known but the eigenvalues.",
+            "Now every prompt is rotated: nothing is known but the eigenvalues.",
             marks=("rotated", "lead"),
             ask=AFTER,
         ),

@@ -20,14 +20,15 @@ from icl_core.papers.learners.trained.settings import Config
 
 BETWEEN = (" ", "")
 EXAMPLE = Example(
-    (("(0.5, 1)", "x"), BETWEEN, ("2", "y"), BETWEEN, ("(0.2, −0.3)", "query")), "−0.1"
+    (("(0.5, 1)", "x"), BETWEEN, ("2", "y"), BETWEEN, ("(0.2, −0.3)", "query")), "−0.25"
 )
 
 
 def _task(config: Config) -> str:
+    noise = f" with noise of {config.noise:g}" if config.noise else ""
     return (
-        f"A prompt shows {config.n} pairs of x, with {config.d} features, and y = ⟨w*, x⟩, and "
-        "asks for the y of a new x. Twelve models of two papers learn it from the same prompts."
+        f"A prompt shows {config.n} pairs of x, with {config.d} features, and y = ⟨w*, x⟩{noise}, "
+        "and asks for the y of a new x. Twelve models of two papers learn it from the same prompts."
     )
 
 

@@ -86,9 +86,10 @@ def on_average(run: Run, view: View) -> Panel:
     return Panel(
         f"On average one step leaves {one}, Bayes {share_text(share_left(run, 'bayes'))}",
         "Means over prompts of home; the settings are right for the last pair. Rules that correct "
-        "what they hold fall faster than a sum. Nothing is below Bayes. With noise conjugate "
-        "gradient and least squares peak where there are about as many pairs as features: S is "
-        "then nearly singular. A band is one standard error.",
+        "what they hold fall faster than a sum; but with unit keys a pair with a small x and a "
+        "noisy y makes a large step, which may spoil the mean. Nothing is below Bayes. With noise "
+        "conjugate gradient and least squares peak where there are about as many pairs as "
+        "features: S is then nearly singular. A band is one standard error.",
         figure,
         data=pd.DataFrame({"pairs": x} | {curve.name: curve.y for curve in series}).round(6),
     )
@@ -235,21 +236,31 @@ def broken(run: Run, view: View) -> Panel:
         if float(share[place(run, learner.id)].max()) > 1.0
     ]
     return Panel(
-        f"{capitalised(CHANGED[kind])}: {len(worse)} of {len(members(run, view))} become worse "
-        "than zero",
-        "Every learner keeps the settings of home, and one thing changes. "
-        + (
-            "The error is taken over that of Bayes, which alone knows of the change and leaves the "
-            "least possible; only which features matter it does not know. "
-            if has_noise
-            else "Without noise Bayes leaves nothing, and the error is taken over that of "
-            "predicting zero. "
-        )
-        + "A fixed learning rate breaks where x grows: steps become too long. Unit keys and "
-        "solvers do not care for the scale."
-        + (" Dots are the closed form of one step." if theory is not None else ""),
+        f"{capitalised(CHANGED[kind])}: {len(worse)} of {len(members(run, view))} are somewhere "
+        "worse than zero",
+        _broken_caption(has_noise, theory is not None),
         figure,
         data=pd.DataFrame({CHANGED[kind]: at} | {curve.name: curve.y for curve in series}).round(6),
+    )
+
+
+def _broken_caption(has_noise: bool, has_theory: bool) -> str:
+    """Return what to see where one thing is not as at home."""
+    over = (
+        "The error is taken over that of Bayes, which alone knows of the change and leaves the "
+        "least possible; only which features matter it does not know. A fixed learning rate breaks "
+        "where x grows: steps become too long. Bayes gains by a larger x, and a line that rises "
+        "here may still fall in what it leaves. "
+        if has_noise
+        else "Without noise Bayes leaves nothing, and the error is taken over that of predicting "
+        "zero. A fixed learning rate breaks where x grows: steps become too long. Unit keys and "
+        "solvers do not care for the scale. "
+    )
+    return (
+        "Every learner keeps the settings of home, and one thing changes. "
+        + over
+        + "The title counts who leaves more than predicting zero at any value of the axis."
+        + (" Dots are the closed form of one step." if has_theory else "")
     )
 
 

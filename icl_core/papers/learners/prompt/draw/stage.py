@@ -65,8 +65,8 @@ def errors(run: Run, view: View) -> Panel:
         else f"Zero weights leave {texts[0]}",
         "The error on this prompt after each pair, over that of predicting zero on prompts of "
         "home. A line at the bottom has less than 0.0001, one that leaves at the top more than 10. "
-        "Solvers fall at once when pairs suffice, states fall pair by pair. No line is below Bayes "
-        "on average; on one prompt it may be.",
+        "Solvers fall at once when pairs suffice for the noise, states fall pair by pair. No line "
+        "is below Bayes on average; on one prompt it may be.",
         figures.seated(figure, figures.WIDE),
         data=pd.DataFrame(
             {"pairs": x} | {learner.id: prompt.errors[learner.id] for learner in members(run, view)}

@@ -89,7 +89,7 @@ def certificate(run: Run, view: View) -> Panel:
                 "width": str(learner.width(run.config.d, run.config.n)),
                 "tasks seen": f"{seen:,}",
                 "left": f"{share:.3f} ± {error:.3f}{badge}",
-                "fell in the last tenth": f"{100 * fall(run, learner.id):.0f}%",
+                "fell in the last tenth": f"{round(100 * fall(run, learner.id))}%",
                 "acts most like": f"{like.name}, {like.distance:.3f} ± {like.error:.3f} away",
             }
         )

@@ -42,12 +42,15 @@ def errors(run: Run, view: View) -> Panel:
         at=at,
         height=figures.SEAT,
     )
-    below = sum(float(np.interp(at, steps, curve.y)) < share_of(run, "GD 1") for curve in series)
+    share = run["snapshot/share"][run.snapshot_at(view)]  # [learners]
+    below = int((share < share_of(run, "GD 1")).sum())
     return Panel(
         f"Step {at:,}: {below} of {len(series)} learners are below one step",
         "The error on fresh prompts, over that of predicting zero, while each learner trains on "
         "the same distribution. Look for plateaus at 1: a learner that has not found which token "
-        "is to be multiplied with which predicts zero.",
+        "is to be multiplied with which predicts zero. The title counts on the prompts of the "
+        "lines and tables; the curves are of others, on which a learner may lie a little higher "
+        "or lower.",
         figures.seated(figure, figures.WIDE),
         data=pd.DataFrame({"step": steps} | {curve.name: curve.y for curve in series}).round(5),
     )
