@@ -77,7 +77,6 @@ PRESETS = (  # first the one with time to learn: a class's tells who is quick, n
         "The tokens hold the products, and the read-ins have a bias: does it change who is there?",
         "Paper's setting",
         seeds=5,
-        shipped=False,
     ),
     Preset(
         "N-D plain",
