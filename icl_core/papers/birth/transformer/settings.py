@@ -105,9 +105,14 @@ PAPER = (
     ),
 )
 
+THREE_SEEDS = ("one layer, paper size",)  # all others have one
+
 
 def _presets(rows: tuple, group: str) -> tuple[Preset, ...]:
-    return tuple(Preset(name, title, config, about, group) for name, title, config, about in rows)
+    return tuple(
+        Preset(name, title, config, about, group, seeds=3 if name in THREE_SEEDS else 1)
+        for name, title, config, about in rows
+    )
 
 
 PRESETS = (
