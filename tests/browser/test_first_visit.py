@@ -15,17 +15,17 @@ def test_a_first_visit_takes_less_than_three_megabytes(
 ) -> None:
     """One of two does: on a busy machine a browser may ask twice for a file that is on its way."""
     address = f"{server}/{page_name}"
-    sent = _first_visit(browser, address)
-    if sent >= MOST:
-        sent = _first_visit(browser, address)
-    assert 1_000_000 < sent < MOST
+    size = _first_visit(browser, address)
+    if size >= MOST:
+        size = _first_visit(browser, address)
+    assert 1_000_000 < size < MOST
 
 
 def _first_visit(browser: Browser, address: str) -> int:
     """Return how many bytes a browser receives that has nothing yet."""
     page = browser.new_page()
-    received = dashboard.Wire(page)
+    wire = dashboard.Wire(page)
     go(page, address)
     page.wait_for_load_state("networkidle")
     page.close()
-    return received.http + received.socket
+    return wire.http + wire.socket

@@ -10,7 +10,7 @@ from icl_core.papers.learners.rotation.settings import Config
 
 BETWEEN = (" ", "")
 EXAMPLE = Example(
-    (("(0.5, 1)", "x"), BETWEEN, ("2", "y"), BETWEEN, ("(0.2, −0.3)", "query")), "−0.1"
+    (("(0.5, 1)", "x"), BETWEEN, ("2", "y"), BETWEEN, ("(0.2, −0.3)", "query")), "−0.25"
 )
 
 

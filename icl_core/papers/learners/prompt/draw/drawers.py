@@ -246,20 +246,19 @@ def broken(run: Run, view: View) -> Panel:
 
 def _broken_caption(has_noise: bool, has_theory: bool) -> str:
     """Return what to see where one thing is not as at home."""
-    over = (
+    unit = (
         "The error is taken over that of Bayes, which alone knows of the change and leaves the "
-        "least possible; only which features matter it does not know. A fixed learning rate breaks "
-        "where x grows: steps become too long. Bayes gains by a larger x, and a line that rises "
-        "here may still fall in what it leaves. "
+        "least possible; only which features matter it does not know. It gains by a larger x, so "
+        "that a line that rises here may still fall in what it leaves. "
         if has_noise
         else "Without noise Bayes leaves nothing, and the error is taken over that of predicting "
-        "zero. A fixed learning rate breaks where x grows: steps become too long. Unit keys and "
-        "solvers do not care for the scale. "
+        "zero. Unit keys and solvers do not care for the scale. "
     )
     return (
         "Every learner keeps the settings of home, and one thing changes. "
-        + over
-        + "The title counts who leaves more than predicting zero at any value of the axis."
+        + unit
+        + "A fixed learning rate breaks where x grows: steps become too long. "
+        "The title counts who leaves more than predicting zero at any value of the axis."
         + (" Dots are the closed form of one step." if has_theory else "")
     )
 
