@@ -28,6 +28,7 @@ from icl_core.runs.store import Header
 from icl_core.sweeps import atlas
 
 LARGE = 2**20  # bytes of snapshots
+LARGE_MODELS = 2**18  # bytes of the models of other seeds
 FEWER = 12  # snapshots of a large run that opens no page
 
 
@@ -225,10 +226,20 @@ def _ship(wanted: WantedRun) -> Header:
 
 
 def _lean(wanted: WantedRun, tensors: Tensors) -> Tensors:
-    """Return the tensors that are shipped: of a large run that opens no page, fewer snapshots."""
-    opens_page = registry.experiment(wanted.experiment).presets[0].name in wanted.presets
-    size = sum(array.nbytes for name, array in tensors.items() if name.startswith("snapshot/"))
-    return tensors if opens_page or size < LARGE else thinned(tensors, FEWER)
+    """Return the tensors that are shipped: of a large run that opens no page, fewer snapshots and
+    the model of the first seed alone."""
+    if registry.experiment(wanted.experiment).presets[0].name in wanted.presets:
+        return tensors
+    if _size(tensors, "snapshot/") >= LARGE:
+        tensors = thinned(tensors, FEWER)
+    if _size(tensors, "seed/") < LARGE_MODELS:
+        return tensors
+    return {name: array for name, array in tensors.items() if not name.startswith("seed/")}
+
+
+def _size(tensors: Tensors, prefix: str) -> int:
+    """Return the bytes of the tensors whose names begin with a prefix."""
+    return sum(array.nbytes for name, array in tensors.items() if name.startswith(prefix))
 
 
 def _prune(ids: list[str], wanted: list[WantedRun]) -> None:

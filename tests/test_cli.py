@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from house import EXTRA, ROOT, TOY, house_that_trains, wait_for
+from recorder import Recorder
 
 from icl_core import build, registry
 from icl_core.cli import main
@@ -263,6 +265,21 @@ def test_build_ships_every_preset_skips_what_is_there_and_prunes(capsys, runs):
     before = {header.path: header.path.stat().st_mtime_ns for header in headers.values()}
     assert main(["build", TOY, "--jobs", "2"]) == 0
     assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+def test_build_leaves_the_models_of_further_seeds_out_of_a_large_run(runs, monkeypatch):
+    """That of the run that opens the page keeps them."""
+    monkeypatch.setattr(build, "LARGE_MODELS", 256)
+    opening, other = registry.experiment(TOY).presets
+    further = {"seed/2/final/W": np.zeros((8, 8), np.float32)}
+    for preset, seeds in ((opening, 2), (other, 1)):
+        config = dataclasses.replace(preset.config, seeds=seeds)
+        tensors = registry.experiment(TOY).run(config, Recorder())
+        runs.save(TOY, config, {**tensors, **further}, {"seconds": 1})
+    assert main(["build", TOY]) == 0
+    loaded = {header.info["presets"][0]: runs.load(header) for header in runs.headers(TOY)}
+    assert loaded[opening.name].seeds_held == 2 and loaded[other.name].seeds_held == 1
+    assert loaded[other.name].config.seeds == 1 and "curve/loss" in loaded[other.name].tensors
 
 
 def test_build_replaces_a_damaged_file(runs):

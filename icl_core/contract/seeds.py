@@ -2,8 +2,8 @@
 
 Where a model's seeds are the first axis of its tensors a drawing reads the row of the seed shown.
 Where seeds are trained one after the other, a run holds the first one's model under plain names,
-and what the stage needs of the others as `seed/<number>/<name>`; numbers count from 1. Shipped
-runs, and those of before, hold the first seed alone. No torch.
+and what the stage needs of the others as `seed/<number>/<name>`; numbers count from 1. Large
+shipped runs, and those of before, hold the first seed alone. No torch.
 """
 
 from collections.abc import Mapping

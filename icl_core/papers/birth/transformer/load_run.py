@@ -10,9 +10,8 @@ import torch
 
 from icl_core.contract.experiment import Run
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, UNIFORM, beyond, role
-from icl_core.papers.birth.shared.full.head_scores import passes
 from icl_core.papers.birth.shared.full.model import forward
-from icl_core.papers.birth.shared.full.where_read import OneBack, one_back
+from icl_core.papers.birth.shared.full.where_read import PROBED, OneBack, one_back, one_back_of
 from icl_core.papers.birth.shared.train import held_out, task_of
 
 DOES = {
@@ -21,7 +20,6 @@ DOES = {
     UNIFORM: "spreads evenly",
 }
 MIXED = "does neither"
-POSITIONS = 2**13  # held-out positions on which the heads of a trained model are probed
 KINDS = {PREVIOUS: "layer 1", INDUCTION: "layer 2"}  # colours
 
 
@@ -116,14 +114,9 @@ def one_back_at(run: Run, snapshot: int) -> OneBack:
 
 @lru_cache(maxsize=8)
 def one_back_after_training(run: Run) -> OneBack:
-    """Return `one_back` of the trained model on POSITIONS held-out positions, [heads]."""
-    weights = final_weights(run)
-    batch = held_out(task_of(run.config), POSITIONS // run.config.T, "cpu")
-    maps = []
-    with torch.no_grad():
-        for _, _, outcome in passes(weights, batch, run.config.heads):
-            maps.append(torch.cat(outcome.attention, 1))  # (chunk, all heads, T, T)
-    return one_back(torch.cat(maps), batch.in_context, run.config.heads)
+    """Return `one_back` of the trained model on PROBED held-out positions, [heads]."""
+    batch = held_out(task_of(run.config), PROBED // run.config.T, "cpu")
+    return one_back_of(final_weights(run), batch, run.config.heads)
 
 
 @lru_cache(maxsize=8)

@@ -4,7 +4,6 @@ accuracy counts."""
 import numpy as np
 
 from icl_core.contract.experiment import Claim, Metric, Run
-from icl_core.contract.seeds import of_seed
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, role
 from icl_core.papers.birth.shared.full.where_read import OneBack
 from icl_core.papers.birth.transformer import claims
@@ -63,13 +62,14 @@ def _one_layer(run: Run) -> Metric:
 
 def where_read(run: Run) -> OneBack:
     """Return what every head does where the next layer reads, after the training,
-    [seeds, heads]."""
-    seeds = range(1, 1 + len(run["evaluated/previous"]))
-    measured = [one_back_after_training(of_seed(run, number)) for number in seeds]
-    return OneBack(
-        np.stack([seed.attention for seed in measured]),
-        np.stack([seed.strongest for seed in measured]),
-    )
+    [seeds, heads].
+
+    Runs of one seed that were shipped before it was measured in training hold the weights instead.
+    """
+    if "evaluated/strongest" in run.tensors:
+        return OneBack(run["evaluated/where_read"], run["evaluated/strongest"])
+    measured = one_back_after_training(run)
+    return OneBack(measured.attention[None], measured.strongest[None])  # (1, heads)
 
 
 def roles(run: Run) -> list[list[str]]:

@@ -16,6 +16,7 @@ from icl_core.papers.birth.shared.full.head_scores import head_names, look
 from icl_core.papers.birth.shared.full.probes import recalls
 from icl_core.papers.birth.shared.full.settings import EVALUATIONS, Config
 from icl_core.papers.birth.shared.full.train import begun, problem
+from icl_core.papers.birth.shared.full.where_read import PROBED, one_back_of
 from icl_core.papers.birth.shared.seeds import seed_models
 from icl_core.papers.birth.shared.train import EVALUATED, WATCHED, held_out, task_of
 from icl_core.papers.birth.transformer.measurements import attending, example_readings, head_effects
@@ -206,6 +207,10 @@ def _evaluated(config: Config, final: dict[str, Tensor]) -> dict[str, np.ndarray
     """Return what a model achieves on the test set, and what its heads do there, [heads]."""
     measures, behaviour = look(final, held_out(task_of(config), EVALUATED), config.heads)
     by_head = {name: value.cpu() for name, value in behaviour._asdict().items()}
+    if config.layers > 1:
+        batch = held_out(task_of(config), PROBED // config.T)
+        back = one_back_of(final, batch, config.heads)
+        by_head |= {"where_read": back.attention, "strongest": back.strongest}
     return {
         f"evaluated/{name}": np.asarray(value, np.float32)
         for name, value in {**measures, **by_head}.items()

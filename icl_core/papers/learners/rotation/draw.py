@@ -105,7 +105,8 @@ def lead(run: Run, view: View) -> Panel:
     )
     ahead, behind = (float(curve.y[layer - 1]) for curve in series)
     return Panel(
-        f"Plain CG: {significant(ahead, 2)} × the steps with Σ, {significant(behind, 2)} × rotated",
+        f"What plain CG leaves is {significant(ahead, 2)} × the steps with Σ, "
+        f"{significant(behind, 2)} × rotated",
         "How many times more plain conjugate gradient leaves than the best fixed steps: above 1 "
         "the steps lead. With a known Σ they lead for some layers, because they know what "
         "conjugate gradient has to find out. Without they never do.",

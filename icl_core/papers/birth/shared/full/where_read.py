@@ -10,8 +10,15 @@ much of its attention is there.
 from typing import NamedTuple
 
 import numpy as np
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
+
+from icl_core.papers.birth.shared.full.head_scores import passes
+from icl_core.papers.birth.shared.full.model import Weights
+from icl_core.papers.birth.shared.task import Batch
+
+PROBED = 2**13  # held-out positions on which the heads of a trained model are probed
 
 
 class OneBack(NamedTuple):
@@ -24,6 +31,15 @@ class OneBack(NamedTuple):
 
     attention: Float[np.ndarray, "*snapshots heads"]
     strongest: Float[np.ndarray, "*snapshots heads"]
+
+
+@torch.no_grad()
+def one_back_of(weights: Weights, batch: Batch, heads: int) -> OneBack:
+    """Return `one_back` of a model at the in-context queries of a batch, [layers × heads]."""
+    maps = []
+    for _, _, outcome in passes(weights, batch, heads):
+        maps.append(torch.cat(outcome.attention, 1))  # (chunk, layers × heads, T, T)
+    return one_back(torch.cat(maps), batch.in_context, heads)
 
 
 def one_back(
