@@ -132,9 +132,9 @@ WHO = Question(
     _who,
     _who_said,
     "A step takes two products: y with x, and that with the query. S5 multiplies only behind its "
-    "state, which holds fewer numbers than the prompt. Mamba has places for both, but here its "
-    "read-in has no bias, and its norm hides how large y is (“What each can see”). Griffin's "
-    "second block sees it.",
+    "state, which holds fewer numbers than the prompt. Mamba has places for both. Without a bias "
+    "in its read-in its norm hides how large y is (“What each can see”); with one it comes to one "
+    "step at f = 3. Griffin's second block sees the size either way.",
     (HEADLINE, "ends", "training", "products", "parameters", "rates"),
 )
 FEWER = Question(

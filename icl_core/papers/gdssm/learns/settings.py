@@ -109,7 +109,6 @@ PRESETS = (
         "now, and at which width?",
         "Figures",
         seeds=3,
-        shipped=False,
     ),
     Preset(
         "1-D",
