@@ -134,7 +134,7 @@ WHO = Question(
     "A step takes two products: y with x, and that with the query. S5 multiplies only behind its "
     "state, which holds fewer numbers than the prompt. Mamba has places for both. Without a bias "
     "in its read-in its norm hides how large y is (“What each can see”); with one it comes to one "
-    "step at f = 3. Griffin's second block sees the size either way.",
+    "step at f = 3. Griffin's second block sees it.",
     (HEADLINE, "ends", "training", "products", "parameters", "rates"),
 )
 FEWER = Question(
