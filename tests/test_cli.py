@@ -277,9 +277,9 @@ def test_build_leaves_the_models_of_further_seeds_out_of_a_large_run(runs, monke
         tensors = registry.experiment(TOY).run(config, Recorder())
         runs.save(TOY, config, {**tensors, **further}, {"seconds": 1})
     assert main(["build", TOY]) == 0
-    loaded = {header.info["presets"][0]: runs.load(header) for header in runs.headers(TOY)}
-    assert loaded[opening.name].seeds_held == 2 and loaded[other.name].seeds_held == 1
-    assert loaded[other.name].config.seeds == 1 and "curve/loss" in loaded[other.name].tensors
+    by_preset = {header.info["presets"][0]: runs.load(header) for header in runs.headers(TOY)}
+    assert by_preset[opening.name].seeds_held == 2 and by_preset[other.name].seeds_held == 1
+    assert by_preset[other.name].config.seeds == 1 and "curve/loss" in by_preset[other.name].tensors
 
 
 def test_build_replaces_a_damaged_file(runs):

@@ -25,7 +25,7 @@ from icl_core.papers.birth.transformer.load_run import (
     of_role,
 )
 from icl_core.papers.birth.transformer.measurements import example
-from icl_core.papers.birth.transformer.metrics import milestones, roles
+from icl_core.papers.birth.transformer.metrics import milestones, roles, where_read
 from icl_core.papers.birth.transformer.settings import Config
 from icl_core.papers.birth.transformer.train import compute
 from icl_core.runs import store
@@ -55,6 +55,18 @@ def whole(few: None) -> dict[str, np.ndarray]:
 @cache
 def _whole() -> dict[str, np.ndarray]:
     return compute(SMALL, Recorder())
+
+
+def test_what_heads_do_is_measured_in_training_as_from_the_weights(whole):
+    """Of both seeds; runs of before hold the weights alone."""
+    measured = ("evaluated/where_read", "evaluated/strongest")
+    weights = {name: array for name, array in whole.items() if name not in measured}
+    trained = where_read(Run(SMALL, whole))
+    before = where_read(Run(SMALL, weights))
+    assert trained.strongest.shape == (2, 4)
+    np.testing.assert_allclose(trained.strongest, before.strongest, atol=1e-6)
+    np.testing.assert_allclose(trained.attention, before.attention, atol=1e-6)
+    assert np.abs(trained.attention[0] - trained.attention[1])[:2].max() > 1e-3
 
 
 def shipped(preset: str) -> Run:

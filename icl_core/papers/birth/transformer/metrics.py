@@ -4,6 +4,7 @@ accuracy counts."""
 import numpy as np
 
 from icl_core.contract.experiment import Claim, Metric, Run
+from icl_core.contract.seeds import of_seed
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, role
 from icl_core.papers.birth.shared.full.where_read import OneBack
 from icl_core.papers.birth.transformer import claims
@@ -64,12 +65,16 @@ def where_read(run: Run) -> OneBack:
     """Return what every head does where the next layer reads, after the training,
     [seeds, heads].
 
-    Runs of one seed that were shipped before it was measured in training hold the weights instead.
+    Runs of before it was measured in training hold the weights of every seed instead.
     """
     if "evaluated/strongest" in run.tensors:
         return OneBack(run["evaluated/where_read"], run["evaluated/strongest"])
-    measured = one_back_after_training(run)
-    return OneBack(measured.attention[None], measured.strongest[None])  # (1, heads)
+    numbers = range(1, 1 + len(run["evaluated/previous"]))
+    seeds = [one_back_after_training(of_seed(run, number)) for number in numbers]
+    return OneBack(
+        np.stack([seed.attention for seed in seeds]),
+        np.stack([seed.strongest for seed in seeds]),
+    )
 
 
 def roles(run: Run) -> list[list[str]]:
