@@ -472,7 +472,7 @@ def test_points_and_lists_are_read():
         (sizes.Config, {"pairs": "-3"}, "pairs must be whole numbers from 1 to 80, got '-3'"),
         (Config, {"r": 0.0}, "r must be a number from 0.1 to 4.0, got 0"),
         (sizes.Config, {"pairs": "5, x"}, "pairs must be whole numbers from 1 to 80, got 'x'"),
-        (sizes.Config, {"features": "31"}, "features must be whole numbers from 1 to 30, got '31'"),
+        (sizes.Config, {"features": "41"}, "features must be whole numbers from 1 to 40, got '41'"),
         (sizes.Config, {"pairs": ""}, "pairs must be 1 to 6 whole numbers, got 0"),
         (corrections.Config, {"f": 1}, "f must be a whole number from 2 to 20, got 1"),
         (corrections.View, {"times": 3.5}, "times must be a number from -1.0 to 3.0, got 3.5"),

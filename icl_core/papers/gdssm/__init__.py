@@ -16,8 +16,9 @@ PAPER = Paper(
     "of gradient descent.",
     introduction=(
         "A prompt holds N examples (x, y) of a linear function, and a query x. A recurrent layer "
-        "reads them one after the other and adds y xᵀ to its state. Up to its sign, that sum is "
-        "the gradient of a linear model's loss. Multiplied with the query, it is one step of "
+        "reads them one after the other and adds y xᵀ, the table of all products of an entry of y "
+        "with an entry of x, to its state. Up to its sign, that sum is the gradient of a linear "
+        "model's loss. Multiplied with the query, it is one step of "
         "gradient descent, taken in one pass and without keeping the examples. Trained from "
         "random weights, the layer finds this step: its loss comes within 0.1% of it. (Version 3 "
         "of the paper calls the layer GRIL.)"

@@ -1,6 +1,7 @@
 """What the paper says of other models, and what is found here. The paper's words are held against
 its own setting, f = N = 10, and the models as their authors build them."""
 
+from dataclasses import replace
 from functools import partial
 
 from icl_core.contract.experiment import Claim
@@ -12,9 +13,11 @@ NORMED = ("authors", "code")
 # what was added to the settings later, where a claim holds whether it is on or off
 HOWEVER = {"bias": EITHER, "curriculum": EITHER, "dense": EITHER, "heads": "4", "layers": 1}
 BUILT = {"form": "authors", "width": 1.0, "norm": NORMED, "seeds": range(3, 6), **HOWEVER}
-PAPERS = {**SIZE, **BUILT}
+# the paper trains on all features from the start, with a loss at the query alone
+PAPERS = {**SIZE, **BUILT, "curriculum": False, "dense": False}
+GARG = {"model": "N-D", "bias": True, "curriculum": True, "dense": True}
 # a GD-SSM has one step length, which cannot be the best one after every number of pairs
-AT_THE_QUERY = {**PAPERS, "dense": False}
+AT_THE_QUERY = {**PAPERS, "curriculum": EITHER}
 SMALL = {
     "model": "N-D",
     "f": 3,
@@ -215,5 +218,33 @@ S5_STATE = theory(
 
 SMALL_ONES = (SMALL_TRANSFORMER, SMALL_MAMBA, PLAIN_MAMBA, SMALL_GRIFFIN)
 STRUGGLE = (S5, MAMBA, GRIFFIN, LINEAR_ONE, GATED, SOFTMAX_ONE)
+
+
+def _with_curriculum(claim: Claim) -> Claim:
+    """Return the claim for models that are trained with a curriculum and a loss at every x."""
+    return replace(
+        claim,
+        id=f"{claim.id}-with-a-curriculum",
+        label=f"with a curriculum: {claim.label}",
+        text=(
+            "Trained as Garg et al. (2022) train, on few features first and with a loss at every "
+            f"x: {claim.text}"
+        ),
+        at={**PAPERS, **GARG},
+    )
+
+
+# by the claim for models that are trained as the paper trains
+WITH_CURRICULUM = {claim: _with_curriculum(claim) for claim in (*STRUGGLE, TRANSFORMER, SOFTMAX)}
 EXACT = (LINEAR_EXACT, S5_EXACT, S5_STATE)
-ALL = (REACHES, TWO, *STRUGGLE, TRANSFORMER, SOFTMAX, *SMALL_ONES, PRODUCTS_GIVEN, *EXACT)
+ALL = (
+    REACHES,
+    TWO,
+    *STRUGGLE,
+    TRANSFORMER,
+    SOFTMAX,
+    *WITH_CURRICULUM.values(),
+    *SMALL_ONES,
+    PRODUCTS_GIVEN,
+    *EXACT,
+)

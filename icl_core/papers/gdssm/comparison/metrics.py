@@ -90,6 +90,8 @@ def _beside_one_step(run: Run, claim: Claim, of: Entry) -> Metric:
         reason = (
             seeds_near(run, of) if not near else MAKES_IT.get(claim, "") if has_products else ""
         )
+    if run.config.curriculum and run.config.dense:
+        claim = claims.WITH_CURRICULUM.get(claim, claim)
     return Metric(claim, value, error, "" if near else unfinished(run, of), reason, len(off))
 
 

@@ -59,7 +59,6 @@ PRESETS = (  # first the one with time to learn: a class's tells who is quick, n
         "the read-in. Who has left predicting zero?",
         "Paper's setting",
         seeds=3,
-        shipped=False,
     ),
     Preset(
         "N-D, bias",
@@ -82,7 +81,7 @@ PRESETS = (  # first the one with time to learn: a class's tells who is quick, n
         "N-D plain",
         "f = 3, N = 5, plain models",
         replace(SMALL, form="plain"),
-        "One layer each, no norm, equal parameters: does the order stay the same?",
+        "No norm, no feed-forward layers, equal parameters: does the order stay the same?",
         "Beyond the paper",
         seeds=5,
     ),

@@ -132,9 +132,9 @@ WHO = Question(
     _who,
     _who_said,
     "A step takes two products: y with x, and that with the query. S5 multiplies only behind its "
-    "state, which holds fewer numbers than the prompt. Mamba has places for both. Without a bias "
-    "in its read-in its norm hides how large y is (“What each can see”); with one it comes to one "
-    "step at f = 3. Griffin's second block sees it.",
+    "state, smaller than the prompt. Mamba has places for both. Without a bias in its "
+    "read-in its norm hides how large y is (“What each can see”); with one, three of five seeds "
+    "come to one step at f = 3. Griffin's second block sees it.",
     (HEADLINE, "ends", "training", "products", "parameters", "rates"),
 )
 FEWER = Question(
@@ -175,6 +175,12 @@ STORY = Story(
             "Ten dimensions, nothing given, as in Figure 6: which models have left predicting "
             "zero?",
             preset="paper size",
+            marks=("ends",),
+        ),
+        Try(
+            "Ten dimensions with few of them first, a loss at every x and a bias: which models "
+            "have left predicting zero now?",
+            preset="Figure 6, with a curriculum",
             marks=("ends",),
         ),
         Try(

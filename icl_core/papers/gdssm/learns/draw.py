@@ -41,7 +41,8 @@ def by_width(run: Run, view: Any) -> Panel:
         "Loss at the end, as a multiple of the loss of one step, on the same fresh tasks. A "
         f"mean over seeds within {percent(NEAR - 1)} of 1 reaches it. Width 1 is about the room "
         "that x, y and the positions need. If a line falls to 1 towards the right, the model "
-        "was too narrow; if it levels off above 1, it lacks something else, or tasks."
+        "was too narrow; if it levels off above 1, it lacks something else, or tasks. "
+        "(Without a bias S5, Mamba and the gated delta network do not see the size of y.)"
         + _own(run)
         + _lost(run, found),
         figure,

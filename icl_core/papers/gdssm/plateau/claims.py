@@ -5,11 +5,10 @@ from functools import partial
 from icl_core.contract.experiment import Claim
 
 SETTING = {
-    "features": "2, 3, 4, 5",
-    "models": "linear-2, softmax-2",
-    "form": "authors",
-    "bias": True,
-    "width": 1.0,
+    "features": "2, 3, 4",
+    "models": "softmax-2",
+    "form": "plain",
+    "parameters": 2000,
     "seeds": range(3, 6),
 }
 found = partial(Claim, kind="ours", source="not in the paper", at=SETTING)

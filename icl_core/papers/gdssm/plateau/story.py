@@ -67,8 +67,9 @@ def _curves(run: Run, view: Any) -> str:
 def _close(run: Run, view: Any) -> str:
     return (
         "You have seen a plateau hide what a model can learn. The paper's Figure 6 has f = 10: "
-        "there a model that still predicts zero after millions of tasks may lack an order of "
-        "tasks, not an architecture. Garg et al. (2022) trained all theirs with a curriculum."
+        "there a model that still predicts zero after millions of tasks may lack a way of "
+        "training, not an architecture. Garg et al. (2022) trained all theirs on few features "
+        "first, with a loss at every x."
     )
 
 

@@ -113,9 +113,9 @@ def _against(run: Run, view: Any, name: str, title: str, caption: str, named: bo
     return Panel(
         f"From {name} = {x[0]} to {x[-1]} the {'share' if view.relative else 'loss'} goes from "
         f"{first} to {last}",
-        f"{caption} All are within {percent(away)} of the closed form. To remove the noise of the "
-        "tasks, a dot is the closed form times the ratio of trained to constructed on the same "
-        "tasks.",
+        f"{caption} All are within {percent(away)} of the closed form. To remove what differs by "
+        "chance between test tasks, a dot is the closed form times the ratio of trained to "
+        "constructed on the same tasks.",
         figures.seated(figure.update_layout(showlegend=named), figures.HALF),
         data=pd.DataFrame(
             {name: x, "trained": trained.mean(0), "closed form": run["baseline/expected"][order]}

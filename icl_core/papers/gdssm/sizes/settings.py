@@ -50,7 +50,7 @@ class Config:
 def sizes_of(config: Config) -> list[tuple[int, int]]:
     """Return every (f, N) that is trained, each once: first those of equal f."""
     pairs = whole_numbers("pairs", config.pairs, 6, 1, 80)
-    features = whole_numbers("features", config.features, 5, 1, 30)
+    features = whole_numbers("features", config.features, 5, 1, 40)
     return list(dict.fromkeys([*((BASE, N) for N in pairs), *((f, BASE) for f in features)]))
 
 
@@ -76,6 +76,14 @@ PRESETS = (
         "Figure 2 C: vector labels",
         Config(),
         f"All lie on the closed form. Either f or N is {BASE}.",
+        "Figures",
+        seeds=5,
+    ),
+    Preset(
+        "to forty",
+        "Figure 2 C, to forty features",
+        Config(pairs="10", features="5, 10, 20, 30, 40"),
+        "Twice as many features, towards the fifty of the authors: do all stay on the closed form?",
         "Figures",
         seeds=5,
     ),

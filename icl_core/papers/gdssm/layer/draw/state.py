@@ -23,6 +23,11 @@ from icl_core.papers.gdssm.shared.task import Tasks
 
 TYPICAL = -1  # the prompts that say how large a sum usually is; none of them can be looked at
 PROMPTS = 16  # of those
+# of the prompt that the stage's task shows
+EXAMPLE = (
+    " In the example of the task the sum is 0.4 · 0.2 + (−1)(−0.5) = 0.58; times η/N, times "
+    "0.3, it is what the step predicts."
+)
 GRADIENT = "minus N times the gradient at zero, by automatic differentiation"
 # What the state is compared with, by whether it is the curvature: the sum, its name, its rows, and
 # how it is made.
@@ -126,7 +131,7 @@ def draw(run: Run, view: Any) -> Panel:
     return Panel(
         f"After {t} of {run.config.N} pairs the state is {percent(state.away[t - 1])} off the "
         f"{word}",
-        _caption(run, origin),
+        _caption(run, origin) + EXAMPLE * (state.names is SUMS[False]),
         figure,
         data=pd.DataFrame(
             {"pairs": range(1, len(state.away) + 1), "relative difference": state.away}

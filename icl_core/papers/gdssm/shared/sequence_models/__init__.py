@@ -18,7 +18,8 @@ A model has a hidden `width` and a `state`, the size of what it carries from tok
     softmax_transformer  the same, but the state is a cache that grows
 
 `authors` holds them as their authors build them. `plain` holds what is left without norms,
-feed-forward layers and heads: one layer each, made equal in its number of parameters by its state.
+feed-forward layers and heads: one layer of each but Griffin, which has one block of each of its two
+kinds; all made equal in their numbers of parameters by their states.
 Each file has `parameters` (random, with a leading axis of seeds), `forward` (all tokens at once,
 for training, of one seed) and `recur` (token by token, the oracle). A new model is its files and a
 line in the table below.

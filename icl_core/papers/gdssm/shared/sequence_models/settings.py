@@ -103,7 +103,16 @@ class Setting:
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
     bias: bool = bias_knob("by_authors")
-    heads: str = choice("heads", HEADS, default="4", group=MODEL, shown_if="by_authors", added=True)
+    heads: str = choice(
+        "heads",
+        HEADS,
+        default="4",
+        group=MODEL,
+        shown_if="by_authors",
+        added=True,
+        help="the hidden numbers are shared among them: at f = N = 10 each of four has 8, fewer "
+        "than an x",
+    )
     layers: int = slider(
         "layers of the recurrent models",
         1,

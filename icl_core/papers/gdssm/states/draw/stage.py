@@ -53,8 +53,9 @@ def losses(run: Run, view: Any) -> Panel:
         f"Delta rule {delta}, least squares {squares} of one step",
         "A bar is a rule as it is written, with its best settings; 1 is one step of gradient "
         "descent without drift. All states hold f × f numbers, only that of least squares twice "
-        "as many. The bars are exact. A dot is the same rule trained in the window, at the step "
-        "shown; it should come down to the top of its bar.",
+        "as many. The bars are exact, but for least squares, which is a mean over "
+        "prompts. A dot is the same rule trained in the window, at the step shown; it should come "
+        "down to the top of its bar.",
         figures.seated(figure, figures.HALF),
         data=pd.DataFrame({"rule": labels, "as written": exact, "trained": trained}).round(4),
     )
