@@ -105,7 +105,7 @@ PAPER = (
     ),
 )
 
-THREE_SEEDS = ("one layer, paper size",)  # all others have one
+THREE_SEEDS = ("one layer, paper size", "one layer, fixed, paper size")  # others have one
 
 
 def _presets(rows: tuple, group: str) -> tuple[Preset, ...]:
