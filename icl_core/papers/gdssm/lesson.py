@@ -4,18 +4,17 @@ from icl_core.contract.experiment import Run
 from icl_core.contract.lesson import EXPERIMENTS, PRESETS, Exercise, Lesson, Note
 from icl_core.contract.story import Try
 
-GRAFT, BESIDE, CURVES, MODEL, POINTS = (
-    "Graft",
-    "Trained beside constructed",
-    "All curves",
-    "The model",
-    "Your own points",
-)
+GRAFT = "Graft"
+BESIDE = "Trained beside constructed"
+CURVES = "All curves"
+MODEL = "The model"
+POINTS = "Your own points"
 TEST_SCALE = 3.0  # the test scale that is asked for
 WORKING = 15  # minutes
 
 
 def _rate(run: Run) -> float:
+    """Return η/N of the construction, the best one on the tasks that were evaluated."""
     return float(run["constructed/beta"][0])
 
 
@@ -29,7 +28,7 @@ def _best(run: Run) -> str:
 
 
 def _without_decay(run: Run) -> tuple[float, float]:
-    """The loss as trained, and with A at zero, as the drawer Graft measures them."""
+    """Return the loss as trained, and with A at zero, as the drawer Graft measures them."""
     from icl_core.papers.gdssm.layer.draw.grafts import after
     from icl_core.papers.gdssm.layer.settings import View
 
@@ -55,6 +54,7 @@ def _losses(run: Run) -> tuple[float, float]:
 
 
 def _excess(run: Run) -> float:
+    """Return the first of these losses over the second."""
     step, zero = _losses(run)
     return step / zero
 

@@ -8,12 +8,10 @@ from icl_core.figures import Curve
 
 
 def draw(run: Run) -> Panel:
-    """Loss over training with its floor, from a shipped run."""
-    x, floor, zero = (
-        run["curve/step"],
-        float(run["baseline/expected"][0]),
-        float(run["baseline/zero"][0]),
-    )
+    """Draw the loss over training with its floor, from a shipped run."""
+    x = run["curve/step"]
+    floor = float(run["baseline/expected"][0])
+    zero = float(run["baseline/zero"][0])
     beside = float(run["watched/constructed"][0])
     trained = Curve("trained", x, run["curve/loss"])
     series = [Curve("constructed", x[[0, -1]], [beside, beside], "construction"), trained]
@@ -32,7 +30,7 @@ def draw(run: Run) -> Panel:
 
 
 def _name(kind: str, x: float, y: float, side: str) -> dict[str, Any]:
-    """A curve's name beside it."""
+    """Return the annotation that names a curve, beside it."""
     where = {"xanchor": side, "yanchor": "bottom", "yshift": 4}
     return {
         "text": kind,

@@ -108,7 +108,8 @@ def _model(run: Run, prefix: str) -> LayerND:
 
 def weights(run: Run, view: Any) -> Panel:
     """Draw Q and q of the first seed beside the construction, scale and sign normalised away."""
-    ours, theirs = normalised(run, "final"), normalised(run, "constructed")
+    ours = normalised(run, "final")
+    theirs = normalised(run, "constructed")
     learned, constructed = (np.vstack([layer["Q"][0], layer["q"][0]]) for layer in (ours, theirs))
     maps = {"learned": learned, "constructed": constructed, "difference": learned - constructed}
     rows = [*(f"Q {name}" for name in NAMES), "q"]

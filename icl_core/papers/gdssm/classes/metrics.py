@@ -23,11 +23,13 @@ def measure(run: Run) -> list[Metric]:
 def normalised(run: Run, prefix: str) -> dict[str, np.ndarray]:
     """Return Q / Q[y, x] and q / q[next x], which the model's freedom of scale and sign leaves
     alone, [seeds, ...]."""
-    Q, q = run[f"{prefix}/Q"], run[f"{prefix}/q"]
+    Q = run[f"{prefix}/Q"]
+    q = run[f"{prefix}/q"]
     return {"Q": Q / Q[:, 1:2, 0:1], "q": q / q[:, 2:]}
 
 
 def weights_off(run: Run) -> dict[str, float]:
     """Return how far the farthest entry of each part is from the construction."""
-    ours, theirs = normalised(run, "final"), normalised(run, "constructed")
+    ours = normalised(run, "final")
+    theirs = normalised(run, "constructed")
     return {name: float(np.abs(ours[name] - theirs[name]).max()) for name in ours}

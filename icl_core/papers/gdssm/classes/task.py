@@ -52,10 +52,13 @@ def step_logits(tasks: Tasks, centred: bool = False) -> Float[Tensor, "K tasks"]
 def best_rate(tasks: Tasks) -> float:
     """Return the rate of one step with the least cross-entropy on these tasks, which is convex in
     it."""
-    logits, label = step_logits(tasks).double(), tasks.y[-1].double()
-    low, high = 0.0, 3 * ZOOMED * tasks.N
+    logits = step_logits(tasks).double()
+    label = tasks.y[-1].double()
+    low = 0.0
+    high = 3 * ZOOMED * tasks.N
     for _ in range(60):
-        a, b = low + (high - low) / 3, high - (high - low) / 3
+        a = low + (high - low) / 3
+        b = high - (high - low) / 3
         if cross_entropy(a * logits, label) < cross_entropy(b * logits, label):
             high = b
         else:

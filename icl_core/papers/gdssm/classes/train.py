@@ -19,7 +19,8 @@ from icl_core.papers.gdssm.shared.task import Tasks
 from icl_core.training import loop, phases, several_seeds
 
 EVALUATIONS = 5, 30  # every so many steps at first, and so many of these
-WATCHED, TEST_SET = 2**11, 2**15  # held-out tasks
+WATCHED = 2**11  # held-out tasks of the curves
+TEST_SET = 2**15  # of the end
 CEILING = 1e4  # a loss above it counts as diverged
 
 
@@ -51,9 +52,11 @@ def initial(config: Config) -> LayerND:
 
 def _train(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
     """Train one model from start to end, or on from `resumed`."""
-    weights, at = initial(config), loop.evaluations(config.steps, *EVALUATIONS)
+    weights = initial(config)
+    at = loop.evaluations(config.steps, *EVALUATIONS)
     state = loop.train(problem(config, weights), config.steps, at, resumed, report, keep=False)
-    tasks, watched = held_out(config, TEST_SET), held_out(config, WATCHED)
+    tasks = held_out(config, TEST_SET)
+    watched = held_out(config, WATCHED)
     constructed = task.constructed(config, tasks).to(device.current_device())
     ours, theirs = (models.predict(layer, tasks) for layer in (weights, constructed))
     label = tasks.y[-1]

@@ -51,12 +51,11 @@ ROOM = 40  # characters of a headline for names
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: who reaches gradient descent."""
-    models, (_, one, _) = entries(run), levels(run)
-    best, near = (
-        min(models, key=lambda each: each.loss),
-        [each for each in models if each.loss <= NEAR * one],
-    )
+    """Return what you see: who reaches gradient descent."""
+    models = entries(run)
+    _, one, _ = levels(run)
+    best = min(models, key=lambda entry: entry.loss)
+    near = [entry for entry in models if entry.loss <= NEAR * one]
     if not np.isfinite(best.loss):
         return "Every training diverged."
     after = f"after {run.config.steps:,} steps"
@@ -65,28 +64,28 @@ def headline(run: Run, view: View) -> str:
         return (
             f"No model reaches one step of gradient descent {after}; the best is {away} above it."
         )
-    named = " and ".join(each.model.short for each in near)
-    said = named if len(named) <= ROOM else f"{len(near)} of {len(models)} models"
+    names = " and ".join(entry.model.short for entry in near)
+    who = names if len(names) <= ROOM else f"{len(near)} of {len(models)} models"
     verb = "reaches" if len(near) == 1 else "reach"
-    return f"{said} {verb} one step of gradient descent, to within {percent(NEAR - 1)}, {after}."
+    return f"{who} {verb} one step of gradient descent, to within {percent(NEAR - 1)}, {after}."
 
 
 def cost(config: Config) -> float:
-    """Giga-operations, forward and back; a step of so small a model costs at least a twentieth of
-    one."""
-    seen = [
+    """Return the giga-operations, forward and back; a step of so small a model costs at least a
+    twentieth of one."""
+    step_costs = [
         6
         * config.batch
         * config.positions
-        * (3 * each.size.parameters + config.positions * 40)
+        * (3 * learner.size.parameters + config.positions * 40)
         / 1e9
-        for each in learners(config)
-    ]
+        for learner in learners(config)
+    ]  # of one seed of each model
     watching = EVALUATIONS * (config.seeds + 1) * 2**11 / config.batch / 3
     shares = [(config.tuning, len(config.rates)), (config.steps, config.seeds)]
     return sum(
-        steps * (0.05 + rows * one) for one in seen for steps, rows in shares
-    ) + watching * sum(seen)
+        steps * (0.05 + rows * step_cost) for step_cost in step_costs for steps, rows in shares
+    ) + watching * sum(step_costs)
 
 
 EXPERIMENT = Experiment(

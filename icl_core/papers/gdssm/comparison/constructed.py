@@ -22,10 +22,14 @@ from icl_core.papers.gdssm.shared.task import Tasks, constructed_tokens
 
 
 def linear_attention(f: int, N: int, eta: float) -> Parameters:
-    """The weights, of one seed, float64; width 2f + 2, keys and values of size f."""
-    width, eye = 2 * f + 2, torch.eye(2 * f + 2, dtype=torch.float64)
-    constant, answer = eye[2 * f], eye[2 * f + 1]
+    """Return the weights that take the step at rate `eta`, of one seed, float64; the width is
+    2f + 2, keys and values are of size f."""
+    width = 2 * f + 2
+    eye = torch.eye(width, dtype=torch.float64)
+    constant = eye[2 * f]
+    answer = eye[2 * f + 1]
     first = torch.eye(f, dtype=torch.float64)[0]  # of the f numbers of a value one is used
+    first_output = torch.eye(2 * f, dtype=torch.float64)[0]  # of the 2f outputs: the answer
     return {
         "W_in": eye[: 2 * f],  # (2f, width)
         "P": constant.expand(N, width).clone(),
@@ -33,36 +37,34 @@ def linear_attention(f: int, N: int, eta: float) -> Parameters:
         "W_Q": eye[None, :, f : 2 * f],  # x_{t+1}
         "W_V": torch.outer(constant, first)[None] * eta / N,
         "W_O": torch.outer(first, answer)[None],  # (1, f, width)
-        "W_out": torch.outer(
-            answer, torch.eye(2 * f, dtype=torch.float64)[0]
-        ),  # (width, 2f): the first is the answer
+        "W_out": torch.outer(answer, first_output),  # (width, 2f)
     }
 
 
 def predictions(p: Parameters, tasks: Tasks) -> Float[Tensor, "tasks"]:
-    """A plain linear transformer's, of one seed's parameters."""
+    """Return the predictions of a plain linear transformer with one seed's parameters."""
     return linear_transformer.forward(p, constructed_tokens(tasks).movedim(-1, 0))[:, -1, 0]
 
 
 def products(p: Parameters) -> Float[Tensor, "width width"]:
-    """M, (2f, 2f): the prediction holds sum_t c_t^T M_t c_N, and M is the mean of M_t over the
-    positions.
+    """Return M, (2f, 2f): the prediction holds sum_t c_t^T M_t c_N, and M is the mean of M_t over
+    the positions.
 
     In one part of it value and token's position meet key and token, in the other value and token
     meet the key and its position. What is left of the prediction multiplies three tokens, or a
     position twice.
     """
-    a = (p["W_V"][0] @ p["W_O"][0] @ p["W_out"])[
-        :, 0
-    ]  # (width,): what a value adds to the prediction
-    scores = (
-        p["W_K"][0] @ p["W_Q"][0].mT @ p["W_in"].mT
-    )  # (width, 2f): of whatever stands at t, against c_N
-    constant, keys = (p["P"] @ a).mean(), (p["P"] @ scores).mean(0)  # of the positions alone
-    return constant * p["W_in"] @ scores + torch.outer(p["W_in"] @ a, keys)
+    # (width,): what a value adds to the prediction
+    value = (p["W_V"][0] @ p["W_O"][0] @ p["W_out"])[:, 0]
+    # (width, 2f): of whatever stands at t, against c_N
+    scores = p["W_K"][0] @ p["W_Q"][0].mT @ p["W_in"].mT
+    # of the positions alone
+    constant = (p["P"] @ value).mean()
+    keys = (p["P"] @ scores).mean(0)  # (2f,)
+    return constant * p["W_in"] @ scores + torch.outer(p["W_in"] @ value, keys)
 
 
 def of_products(M: Tensor, tasks: Tasks) -> Float[Tensor, "tasks"]:
-    """sum_t c_t^T M c_N alone."""
+    """Return sum_t c_t^T M c_N alone, the part of a prediction that `M` makes."""
     tokens = constructed_tokens(tasks)  # (N, 2f, tasks)
     return (tokens.sum(0) * (M @ tokens[-1])).sum(0)

@@ -27,7 +27,8 @@ def signed_tasks(f: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     W = torch.randn(f, f, generator=generator, dtype=torch.float64)
     x, query = 2 * torch.rand(2, f, generator=generator, dtype=torch.float64) - 1
     of_W, of_x, of_query = torch.tensor(SIGNS, dtype=torch.float64).T[..., None]  # (8, 1) each
-    y, label = W @ x, W @ query
+    y = W @ x
+    label = W @ query
     return of_x * x, of_W * of_x * y, of_query * query, of_W * of_query * label
 
 
@@ -60,11 +61,14 @@ def of_linear_model(f: int, products_given: bool) -> float:
     x, y, query, label = signed_tasks(f)
     if not products_given:
         return correlation(torch.cat([x, y, query], 1), label)
-    scalar, wanted = y[:, :1], label[:, :1]  # of the first row of W alone
-    return correlation(torch.cat([x * scalar, x, query], 1), wanted)
+    # of the first row of W alone, (8, 1) each
+    first_y = y[:, :1]
+    first_label = label[:, :1]
+    return correlation(torch.cat([x * first_y, x, query], 1), first_label)
 
 
 def _with_one(token: Float[Tensor, "8 f"]) -> Float[Tensor, "8 more"]:
+    """Return a token with a 1 behind its entries, the constant of a position, (8, f + 1)."""
     return torch.cat([token, torch.ones_like(token[:, :1])], 1)
 
 
@@ -74,8 +78,8 @@ def share_held_by_s5(f: int, width: int, positions: int) -> float:
     S5 of that width: the rank of the map from tokens to state, which is linear, over its
     inputs."""
     shape = Shape(f, width, 1, positions, norm=False)
-    drawn = s5.parameters(shape, [torch.Generator().manual_seed(0)])
-    p = {name: tensor[0].double() for name, tensor in drawn.items()}
+    parameters = s5.parameters(shape, [torch.Generator().manual_seed(0)])
+    p = {name: tensor[0].double() for name, tensor in parameters.items()}
     A, B = s5.discretised(p)
     powers = A[:, None] ** torch.arange(positions - 1, -1, -1)  # (state, T)
     into = B @ p["W_in"].mT.to(B.dtype)  # (state, f)

@@ -27,49 +27,54 @@ class Entry:
 
     @property
     def loss(self) -> float:
-        """The mean over the seeds."""
+        """Return the mean over the seeds."""
         return float(self.losses.mean())
 
 
 def entries(run: Run) -> list[Entry]:
-    """Every model of a finished run, in order."""
-    baselines, found, sizes = run.names("baselines"), curves(run), ("layers", "parameters", "width")
-    held = zip(
+    """Return every model of a finished run, in order."""
+    baselines = run.names("baselines")
+    curve_by_id = curves(run)
+    rows = zip(
         run.names("models"),
-        *(run[f"size/{size}"] for size in sizes),
+        run["size/layers"],
+        run["size/parameters"],
+        run["size/width"],
         run["evaluated/loss"].T,
         strict=True,
     )
     return [
         Entry(
-            place,
-            model(id),
-            int(layers),
-            id in baselines,
-            int(parameters),
-            int(width),
-            losses,
-            found.get(id),
+            place=place,
+            model=model(id),
+            layers=int(layers),
+            baseline=id in baselines,
+            parameters=int(parameters),
+            width=int(width),
+            losses=losses,
+            curve=curve_by_id.get(id),
         )
-        for place, (id, layers, parameters, width, losses) in enumerate(held)
+        for place, (id, layers, parameters, width, losses) in enumerate(rows)
     ]
 
 
 def curves(run: Run) -> dict[str, np.ndarray]:
-    """The losses [seeds, evaluations] of every model that has a curve, by id; also of a run that is
-    still going."""
+    """Return the losses [seeds, evaluations] of every model that has a curve, by id; also of a run
+    that is still going."""
     ids = run.names("models") if "names/models" in run.tensors else []
-    return {
-        each: np.asarray(run[f"curve/{each}"]) for each in ids if f"curve/{each}" in run.tensors
-    }
+    return {id: np.asarray(run[f"curve/{id}"]) for id in ids if f"curve/{id}" in run.tensors}
 
 
 def tasks_seen(run: Run) -> int:
-    """Fresh tasks that each seed of each model was trained on."""
+    """Return the number of fresh tasks that each seed of each model was trained on."""
     return run.config.steps * run.config.batch
 
 
 def beside_the_paper(run: Run) -> str:
-    """The tasks seen beside the paper's, in a sentence."""
-    seen, papers = tasks_seen(run) / 1e6, PAPERS_TASKS / 1e6
-    return f"Each has seen {seen:.2g} million tasks; the paper trains on up to {papers:g} million."
+    """Return a sentence that says the tasks seen beside the paper's."""
+    tasks = tasks_seen(run) / 1e6
+    papers_tasks = PAPERS_TASKS / 1e6
+    return (
+        f"Each has seen {tasks:.2g} million tasks; the paper trains on up to {papers_tasks:g} "
+        "million."
+    )

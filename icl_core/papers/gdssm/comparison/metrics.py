@@ -43,7 +43,8 @@ MAKES_IT = {  # where the tokens hold the products
 
 
 def measure(run: Run) -> list[Metric]:
-    """GD-SSM at its worst seed, the baselines as means over theirs; what holds exactly."""
+    """Measure the GD-SSM at its worst seed, the baselines as means over their seeds, and what holds
+    exactly."""
     models_of_run = entries(run)
     own = [entry for entry in models_of_run if not entry.baseline]
     has_products = run.config.model == "1-D"
@@ -59,7 +60,7 @@ def measure(run: Run) -> list[Metric]:
 
 
 def _exact(config: Config) -> list[Metric]:
-    """What the setting allows no model to do, computed without a run."""
+    """Measure what the setting allows no model to do; this needs no run."""
     has_products = config.model == "1-D"
     metrics = [Metric(claims.S5_EXACT, exact.of_linear_model(config.f, has_products))]
     if not has_products:
@@ -71,18 +72,21 @@ def _exact(config: Config) -> list[Metric]:
 
 
 def _reaches(run: Run, claim: Claim, own: Entry, steps: str) -> Metric:
-    """A GD-SSM at its worst seed beside gradient descent of so many steps."""
+    """Measure a GD-SSM at its worst seed beside gradient descent of so many steps, "one" or
+    "two"."""
     off = own.losses / run[f"baseline/{steps}"] - 1
-    worst, ended = float(off[np.abs(off).argmax()]), end(run, own.curve)
-    fell = ended.fall.mean() > MATTERS * watched(run)[1]
-    return Metric(claim, worst, unfinished=ended.why if fell and claim.slack(worst) < 0 else "")
+    worst = float(off[np.abs(off).argmax()])
+    ending = end(run, own.curve)
+    fell = ending.fall.mean() > MATTERS * watched(run)[1]
+    return Metric(claim, worst, unfinished=ending.why if fell and claim.slack(worst) < 0 else "")
 
 
 def _beside_one_step(run: Run, claim: Claim, of: Entry) -> Metric:
-    """A model beside one step, as the mean over seeds; undecided where it is not near but might
-    have come there."""
+    """Measure a model beside one step, as the mean over seeds; undecided where it is not near but
+    might have come there."""
     off = of.losses / run["baseline/one"] - 1  # [seeds]
-    value, near = float(off.mean()), off.mean() <= NEAR - 1
+    value = float(off.mean())
+    near = off.mean() <= NEAR - 1
     error = standard_error(off) if np.isfinite(off).all() else None
     reason = ""
     if claim.slack(value) < 0:
@@ -96,25 +100,27 @@ def _beside_one_step(run: Run, claim: Claim, of: Entry) -> Metric:
 
 
 def unfinished(run: Run, of: Entry) -> str:
-    """Why a model cannot be told to be far from one step, with the tasks seen. Empty if it can."""
+    """Say why a model cannot be told to be far from one step, with the tasks seen. Empty if it
+    can."""
     why = undecided(run, of.curve) or at_the_edge(run, of)
     return f"{of.model.label}: {why} {beside_the_paper(run)}" if why else ""
 
 
 def at_the_edge(run: Run, of: Entry) -> str:
-    """That a model trained at the largest or the smallest rate that was tried, and might do better
-    beyond it."""
-    rate, tried = run["chosen/rate"][of.place], run["tuned/rate"]
-    if run["chosen/decided"][of.place] <= 0 or rate not in tried[[0, -1]]:
+    """Say that a model trained at the largest or the smallest rate that was tried, and might do
+    better beyond it. Empty if it did not, or where no rate was better than another."""
+    rate = run["chosen/rate"][of.place]
+    rates = run["tuned/rate"]
+    if run["chosen/decided"][of.place] <= 0 or rate not in rates[[0, -1]]:
         return ""
     return (
-        f"Its learning rate, {rate:g}, is the {'largest' if rate == tried[-1] else 'smallest'} "
+        f"Its learning rate, {rate:g}, is the {'largest' if rate == rates[-1] else 'smallest'} "
         "that was tried."
     )
 
 
 def seeds_near(run: Run, of: Entry) -> str:
-    """How many seeds of a model are as good as one step, in a sentence."""
+    """Say how many seeds of a model are as good as one step."""
     near = of.losses <= NEAR * run["baseline/one"]  # [seeds]
     return (
         "It is the mean over seeds. Seeds that come within 5% of one step or beyond: "

@@ -11,7 +11,8 @@ from icl_core.papers.gdssm.shared.sequence_models import train
 from icl_core.papers.gdssm.shared.sequence_models.all_models import learners
 from icl_core.papers.gdssm.shared.task import Tasks
 
-LEAST, MOST = 0.2, 5.2  # the factors
+LEAST = 0.2  # the smallest factor
+MOST = 5.2  # the largest
 PROMPTS = 64
 BLIND = 1e-3  # a relative change below it is that of the norm's ε
 
@@ -23,8 +24,8 @@ def changes(config: Config, bias: bool) -> dict[str, float]:
     generator = torch.Generator().manual_seed(1)
     tasks = train.tasks(config, PROMPTS, generator).to(torch.float64)
     pairs = tasks.y[:-1]  # (N, n_o, tasks)
-    drawn = torch.rand(len(pairs), 1, PROMPTS, generator=generator, dtype=torch.float64)
-    factors = LEAST + (MOST - LEAST) * drawn.to(pairs.device)
+    uniform = torch.rand(len(pairs), 1, PROMPTS, generator=generator, dtype=torch.float64)
+    factors = LEAST + (MOST - LEAST) * uniform.to(pairs.device)
     scaled = Tasks(tasks.x, torch.cat([factors * pairs, tasks.y[-1:]]))
     changes_by_id = {}
     for learner in learners(replace(config, bias=bias)):

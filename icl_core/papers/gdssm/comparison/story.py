@@ -17,11 +17,12 @@ THREE = ("s5", "mamba", "griffin")
 
 
 def _entry(run: Run, id: str) -> Entry:
-    return next(each for each in entries(run) if each.model.id == id)
+    """Return the model of that id. Raises StopIteration if the run has none."""
+    return next(entry for entry in entries(run) if entry.model.id == id)
 
 
 def _ratio(run: Run, id: str) -> float:
-    """A model's loss over that of one step."""
+    """Return a model's loss over that of one step."""
     return _entry(run, id).loss / levels(run)[1]
 
 
@@ -49,13 +50,15 @@ def _who_said(run: Run, view: Any) -> str:
 
 
 def _arrival(run: Run, id: str) -> float | None:
-    """The step at which the mean of a model's curve first is as good as one step."""
+    """Return the step at which the mean of a model's curve first is as good as one step, None if it
+    never is."""
     curve = _entry(run, id).curve
     assert curve is not None
     return first_at(run["curve/step"], curve.mean(0) <= NEAR * watched(run)[1])
 
 
 def _arrives(run: Run, id: str) -> str:
+    """Say when a model comes to one step."""
     step = _arrival(run, id)
     return "not at all" if step is None else f"at step {step:,.0f}"
 
@@ -70,6 +73,7 @@ def _fall(run: Run, view: Any) -> str:
 
 
 def _sizes(run: Run) -> tuple[int, int]:
+    """Return the parameters of the GD-SSM of one layer and of Griffin."""
     return _entry(run, "gd-ssm-1").parameters, _entry(run, "griffin").parameters
 
 
@@ -96,11 +100,9 @@ def _layers(run: Run, view: Any) -> str:
 
 
 def _close(run: Run, view: Any) -> str:
-    own, there = (
-        _entry(run, "gd-ssm-1"),
-        [each for each in entries(run) if each.baseline and _is_there(run, each)],
-    )
-    times = min(each.parameters for each in there) / own.parameters if there else 1
+    own = _entry(run, "gd-ssm-1")
+    there = [entry for entry in entries(run) if entry.baseline and _is_there(run, entry)]
+    times = min(entry.parameters for entry in there) / own.parameters if there else 1
     return (
         f"On these small tasks {len(there)} other models reach one gradient step, with at least "
         f"{float(f'{times:.2g}'):,.0f} times as many numbers{_later(run, there)}. The paper's "
@@ -109,16 +111,17 @@ def _close(run: Run, view: Any) -> str:
 
 
 def _others(run: Run) -> int:
-    """How many baselines reach one step of gradient descent."""
-    return sum(bool(each.baseline) and _is_there(run, each) for each in entries(run))
+    """Return how many baselines reach one step of gradient descent."""
+    return sum(bool(entry.baseline) and _is_there(run, entry) for entry in entries(run))
 
 
-def _is_there(run: Run, each: Entry) -> bool:
-    return each.loss <= NEAR * levels(run)[1]
+def _is_there(run: Run, entry: Entry) -> bool:
+    """Return whether a model reaches one step of gradient descent."""
+    return entry.loss <= NEAR * levels(run)[1]
 
 
 def _later(run: Run, there: list[Entry]) -> str:
-    """Said if all of them come there after the GD-SSM."""
+    """Say that all of them come there after the GD-SSM. Empty if one does not."""
     own, *others = (
         _arrival(run, id) or np.inf for id in ("gd-ssm-1", *(each.model.id for each in there))
     )

@@ -105,7 +105,7 @@ def _several_features(config: Config) -> bool:
 
 
 def _one_step_1d(config: Config) -> bool:
-    """Whether there is one layer on scalar labels, which has Ψ and Θ."""
+    """Return whether there is one layer on scalar labels, which has Ψ and Θ."""
     return kind_of(config) == "scalar"
 
 

@@ -31,16 +31,16 @@ ROOM = 40  # characters of a headline for names
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: who reaches one step at which width."""
+    """Return what you see: who reaches one step at which width."""
     x = widths(run)
     reached = {id: x[ratios(run, id).mean(0) <= NEAR] for id in run.names("models") if id != OWN}
-    said = [f"{model(id).short} from {at[0]:.2g}" for id, at in reached.items() if len(at)]
+    names = [f"{model(id).short} from {at[0]:.2g}" for id, at in reached.items() if len(at)]
     after = f"after {run.config.steps * run.config.batch:,} tasks"
-    if not said:
+    if not names:
         return f"No other model reaches one step of gradient descent at any width {after}."
-    count = len(said)
-    named = ", ".join(said)
-    which = f": {named}" if len(named) <= ROOM else ""
+    count = len(names)
+    listing = ", ".join(names)
+    which = f": {listing}" if len(listing) <= ROOM else ""
     return (
         f"Wide enough, {count} of {len(reached)} other models match one step of gradient "
         f"descent (within {percent(NEAR - 1)}) {after}{which}."
@@ -48,13 +48,13 @@ def headline(run: Run, view: View) -> str:
 
 
 def cost(config: Config) -> float:
-    """Giga-operations, forward and back; a step of so small a model costs at least a twentieth of
-    one."""
+    """Return the giga-operations, forward and back; a step of so small a model costs at least a
+    twentieth of one."""
     total = 0.0
     for setting, row in zip(settings_of(config), models_by_width(config), strict=True):
-        each = [3 * learner.size.parameters + setting.positions * 40 for learner in row]
-        seen = 6 * config.batch * setting.positions * config.seeds * sum(each) / 1e9
-        total += config.steps * (0.05 * len(row) + seen)
+        a_token = [3 * learner.size.parameters + setting.positions * 40 for learner in row]
+        a_step = 6 * config.batch * setting.positions * config.seeds * sum(a_token) / 1e9
+        total += config.steps * (0.05 * len(row) + a_step)
     return total
 
 

@@ -4,7 +4,7 @@ from functools import partial
 
 from icl_core.contract.experiment import Claim
 
-found = partial(Claim, kind="ours", source="not in the paper, which gives no widths of the others")
+ours = partial(Claim, kind="ours", source="not in the paper, which gives no widths of the others")
 BUILT = {
     "widths": "1/2, 3/4, 1, 3/2, 2",
     "models": "all",
@@ -15,7 +15,7 @@ BUILT = {
 SMALL = {"model": "N-D", "f": 3, "N": 5, **BUILT, "seeds": range(3, 6)}
 GIVEN = {"model": "1-D", "f": 10, "N": 10, **BUILT, "seeds": range(3, 6)}
 
-NARROW = found(
+NARROW = ours(
     id="half-the-width-is-too-narrow",
     label="f = 3, half of 2f + N + 1: best two-layer transformer is above one step by",
     text=(
@@ -25,14 +25,14 @@ NARROW = found(
     at=SMALL,
     at_least=0.05,
 )
-WIDE = found(
+WIDE = ours(
     id="the-full-width-suffices",
     label="f = 3, at 2f + N + 1: best two-layer transformer is above one step by",
     text="With 2f + N + 1 a transformer of two layers reaches one step.",
     at=SMALL,
     at_most=0.05,
 )
-PRODUCTS = found(
+PRODUCTS = ours(
     id="too-narrow-for-the-step",
     label="1-D, half of 2f + N + 1: linear transformer, one layer, is above one step by",
     text=(

@@ -22,19 +22,20 @@ MOST = 1.3  # times predicting zero: what lies beyond is not shown
 
 
 def by_width(run: Run, view: Any) -> Panel:
-    """The end of every training, a line a model."""
-    x, found = widths(run), [model(id) for id in run.names("models")]
+    """Draw the end of every training, a line a model."""
+    x = widths(run)
+    models = [model(id) for id in run.names("models")]
     series = [
         Curve(
             _label(each), x, _shown(run, ratios(run, each.id)), each.colour, each.dash, markers=True
         )
-        for each in found
+        for each in models
     ]
-    figure = _figure(run, series, "width / (2f + N + 1)", found)
-    figure.update_xaxes(tickvals=x, ticktext=[f"{each:.2g}" for each in x])
+    figure = _figure(run, series, "width / (2f + N + 1)", models)
+    figure.update_xaxes(tickvals=x, ticktext=[f"{width:.2g}" for width in x])
     columns = {
-        f"{each:.2g}": [_ratio(ratios(run, m.id)[:, i].mean()) for m in found]
-        for i, each in enumerate(x)
+        f"{width:.2g}": [_ratio(ratios(run, each.id)[:, place].mean()) for each in models]
+        for place, width in enumerate(x)
     }
     return Panel(
         _reached(run),
@@ -44,27 +45,27 @@ def by_width(run: Run, view: Any) -> Panel:
         "was too narrow; if it levels off above 1, it lacks something else, or tasks. "
         "(Without a bias S5, Mamba and the gated delta network do not see the size of y.)"
         + _own(run)
-        + _lost(run, found),
+        + _lost(run, models),
         figure,
-        data=pd.DataFrame({"model": [each.label for each in found]} | columns),
+        data=pd.DataFrame({"model": [each.label for each in models]} | columns),
     )
 
 
 def by_tasks(run: Run, view: Any) -> Panel:
-    """The curves of one width over the tasks seen; also of a run that is still going."""
+    """Draw the curves of one width over the tasks seen; also of a run that is still going."""
     place = {"narrowest": 0, "base": load_run.base_place(run), "widest": -1}[view.shown]
     zero, one, _ = watched(run)
     x = np.asarray(run.tensors.get("curve/step", [0])) * run.config.batch
     ids = run.names("models") if "names/models" in run.tensors else [OWN]
-    rows = {model(id): found / one for id in ids if (found := curve(run, id, place)) is not None}
-    seen = {each: np.minimum(y, MOST * zero / one) for each, y in rows.items()}
-    series = [Curve(_label(each), x, y, each.colour, each.dash) for each, y in seen.items()]
-    shown = settings_of(run.config)[place]
+    rows = {model(id): losses / one for id in ids if (losses := curve(run, id, place)) is not None}
+    clipped = {each: np.minimum(y, MOST * zero / one) for each, y in rows.items()}
+    series = [Curve(_label(each), x, y, each.colour, each.dash) for each, y in clipped.items()]
+    setting = settings_of(run.config)[place]
     return Panel(
         _left(x, rows, zero / one),
-        f"The same trainings at width {shown.hidden}, {shown.hidden / shown.base:.2g} × (2f + N + "
-        f"1), {SHOWN[view.shown]}, against the fresh tasks that each model has seen. Look for "
-        "plateaus: a model that finds the products falls suddenly. One that stays level to the "
+        f"The same trainings at width {setting.hidden}, {setting.hidden / setting.base:.2g} × (2f "
+        f"+ N + 1), {SHOWN[view.shown]}, against the fresh tasks that each model has seen. Look "
+        "for plateaus: a model that finds the products falls suddenly. One that stays level to the "
         "end may only need more tasks; the paper trains on up to 19 million.",
         _figure(
             run, series or [Curve("none yet", x, np.full(len(x), np.nan))], "tasks seen", list(rows)
@@ -75,8 +76,8 @@ def by_tasks(run: Run, view: Any) -> Panel:
     )
 
 
-def _figure(run: Run, series: list[Curve], title: str, found: list[Model]) -> Figure:
-    """Both panels' axes and lines; the models' symbols on what has dots."""
+def _figure(run: Run, series: list[Curve], title: str, models: list[Model]) -> Figure:
+    """Draw the axes and lines of either panel; the models' symbols on what has dots."""
     zero, one, two = levels(run) if run.finished else watched(run)
     lines = [("predicting zero", zero / one, "floor"), ("one step", 1.0, "gradient descent")]
     across = title != "tasks seen"
@@ -84,20 +85,19 @@ def _figure(run: Run, series: list[Curve], title: str, found: list[Model]) -> Fi
         [two / one, *(float(np.nanmin(each.y)) for each in series if np.isfinite(each.y).any())]
     )
     x = widths(run)
-    room = (
-        (0.94 * float(x.min()), 1.06 * float(x.max())) if across else None
-    )  # for the dots at both ends
+    # with room for the dots at both ends
+    limits = (0.94 * float(x.min()), 1.06 * float(x.max())) if across else None
     figure = figures.curves(
         series,
         title,
         "loss over one step",
         log_x=across,
         lines=lines,
-        x_range=room,
+        x_range=limits,
         y_range=(0.95 * min(1.0, lowest), 1.05 * MOST * zero / one),
         height=440,
     )
-    styles = {_label(each): marker(each, 10) for each in found} if across else {}
+    styles = {_label(each): marker(each, 10) for each in models} if across else {}
     for trace in figure.data:
         if trace.get("name") in styles:
             trace.update(marker=styles[trace["name"]])
@@ -107,24 +107,26 @@ def _figure(run: Run, series: list[Curve], title: str, found: list[Model]) -> Fi
 
 
 def _label(model: Model) -> str:
-    """A model's name in the key."""
+    """Return a model's name in the key."""
     return model.short.replace(" transformer", "").replace(" network", "")
 
 
 def _shown(run: Run, rows: np.ndarray) -> np.ndarray:
-    """Within the panel; a training that diverged leaves a gap, which a mean over the other seeds
-    fills."""
+    """Return ratios [seeds, widths] within the panel; a training that diverged leaves a gap, NaN,
+    which a mean over the other seeds fills."""
     zero, one, _ = levels(run)
     return np.where(np.isfinite(rows), np.minimum(rows, MOST * zero / one), np.nan)
 
 
 def _ratio(value: float) -> float | str:
+    """Return a ratio as the table has it."""
     return round(float(value), 3) if np.isfinite(value) else "diverged"
 
 
 def _reached(run: Run) -> str:
-    """Who reaches one step at the narrowest width, and who at the widest."""
-    x, others = widths(run), [id for id in run.names("models") if id != OWN]
+    """Say how many reach one step at the narrowest width, and how many at the widest."""
+    x = widths(run)
+    others = [id for id in run.names("models") if id != OWN]
     near = [sum(ratios(run, id)[:, place].mean() <= NEAR for id in others) for place in (0, -1)]
     if len(x) == 1:
         return f"At width {x[0]:.2g} {near[0]} of {len(others)} models reach one step"
@@ -135,7 +137,7 @@ def _reached(run: Run) -> str:
 
 
 def _left(x: np.ndarray, rows: dict[Model, np.ndarray], zero: float) -> str:
-    """How many models have left predicting zero, and after how many tasks the first."""
+    """Say how many models have left predicting zero, and after how many tasks the first."""
     left = [x[mean_of(y) < 0.9 * zero] for y in rows.values()]
     first = [float(at[0]) for at in left if len(at)]
     if not first:
@@ -145,17 +147,18 @@ def _left(x: np.ndarray, rows: dict[Model, np.ndarray], zero: float) -> str:
 
 
 def _own(run: Run) -> str:
-    """Why the GD-SSM ends where it does, where that is above one step."""
+    """Say why the GD-SSM ends where it does, where that is above one step."""
     ratio = float(ratios(run, OWN).mean())
-    said = " The GD-SSM has no width."
+    no_width = " The GD-SSM has no width."
     if not NEAR < ratio < np.inf:
-        return said
+        return no_width
     return (
-        f"{said} It ends at {ratio:.2f}, which is no defeat: one learning rate, "
+        f"{no_width} It ends at {ratio:.2f}, which is no defeat: one learning rate, "
         f"{run.config.learning_rate:g}, and {run.config.steps:,} steps do not suit all alike."
     )
 
 
-def _lost(run: Run, found: list[Model]) -> str:
-    lost = [each.short for each in found if not np.isfinite(ratios(run, each.id)).all()]
-    return f" Diverged at some width: {', '.join(lost)}." if lost else ""
+def _lost(run: Run, models: list[Model]) -> str:
+    """Say which models diverged at some width. Empty if none did."""
+    names = [each.short for each in models if not np.isfinite(ratios(run, each.id)).all()]
+    return f" Diverged at some width: {', '.join(names)}." if names else ""

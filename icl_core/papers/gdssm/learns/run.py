@@ -44,9 +44,9 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
 
 def models_by_width(config: Config) -> list[list[Learner]]:
     """Return the models of each width, the GD-SSM first."""
-    shown = (OWN, *chosen(config))
+    ids = (OWN, *chosen(config))
     return [
-        [learner for learner in learners(setting) if learner.model.id in shown]
+        [learner for learner in learners(setting) if learner.model.id in ids]
         for setting in settings_of(config)
     ]
 

@@ -17,14 +17,13 @@ WIDEST = -1
 
 
 def _others(run: Run) -> list[str]:
+    """Return the ids of all models but the GD-SSM."""
     return [id for id in run.names("models") if id != OWN]
 
 
 def _task(config: Config) -> str:
-    asked = (
-        f"whose y is asked for (the example has two pairs of y = 2 x, the models have {config.N})"
-    )
-    query = f"The last x is the query, {asked}."
+    example = f"the example has two pairs of y = 2 x, the models have {config.N}"
+    query = f"The last x is the query, whose y is asked for ({example})."
     if config.model == "1-D":
         return (
             "Each token holds the product x y of one example and the x that comes next, so that "
@@ -37,7 +36,7 @@ def _task(config: Config) -> str:
 
 
 def _count_there(run: Run, place: int) -> int:
-    """How many other models reach one step at the width at `place`."""
+    """Return how many other models reach one step at the width at `place`."""
     return sum(ratios(run, id)[:, place].mean() <= NEAR for id in _others(run))
 
 
@@ -47,8 +46,10 @@ def _wider(run: Run, view: Any) -> int:
 
 
 def _wider_said(run: Run, view: Any) -> str:
-    x, count = widths(run), len(_others(run))
-    few, many = _count_there(run, 0), _count_there(run, WIDEST)
+    x = widths(run)
+    count = len(_others(run))
+    few = _count_there(run, 0)
+    many = _count_there(run, WIDEST)
     return (
         f"{few or 'None'} of {count} at width {x[0]:.2g}, {many or 'none'} of {count} at width "
         f"{x[WIDEST]:.2g}."
@@ -56,11 +57,12 @@ def _wider_said(run: Run, view: Any) -> str:
 
 
 def _leaves(run: Run, place: int) -> tuple[int, int]:
-    """The fewest and the most tasks after which other models have left predicting zero at a width,
-    of those that do."""
-    level, tasks = (1 - LEFT) * watched(run)[0], run["curve/step"] * run.config.batch
-    found = [curve(run, id, place) for id in _others(run)]
-    left = [np.flatnonzero(each.mean(0) < level) for each in found if each is not None]
+    """Return the fewest and the most tasks after which other models have left predicting zero at a
+    width, of those that do."""
+    level = (1 - LEFT) * watched(run)[0]
+    tasks = run["curve/step"] * run.config.batch
+    curves = [curve(run, id, place) for id in _others(run)]
+    left = [np.flatnonzero(losses.mean(0) < level) for losses in curves if losses is not None]
     first = [int(tasks[at[0]]) for at in left if len(at)]
     return min(first), max(first)
 
@@ -73,11 +75,10 @@ def _sooner(run: Run, view: Any) -> int:
 
 
 def _sooner_said(run: Run, view: Any) -> str:
-    x, spans = (
-        widths(run),
-        ("{:,} to {:,}".format(*_leaves(run, place)) for place in (base_place(run), WIDEST)),
+    x = widths(run)
+    before, after = (
+        "{:,} to {:,}".format(*_leaves(run, place)) for place in (base_place(run), WIDEST)
     )
-    before, after = spans
     return (
         f"After {before} tasks at width {x[base_place(run)]:.2g}, after {after} at width "
         f"{x[WIDEST]:.2g}."
@@ -85,7 +86,8 @@ def _sooner_said(run: Run, view: Any) -> str:
 
 
 def _own(run: Run, view: Any) -> str:
-    steps, rate = run.config.steps, run.config.learning_rate
+    steps = run.config.steps
+    rate = run.config.learning_rate
     return (
         f"The GD-SSM (circles) ends at {number_text(float(ratios(run, OWN).mean()), 2)} times the "
         f"loss of one step here. This is no defeat: all models share one learning rate, {rate:g}, "

@@ -3,7 +3,7 @@ worst seed; and what the MLP has learned."""
 
 import numpy as np
 
-from icl_core.contract.experiment import Metric, Run
+from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.papers.gdssm.nonlinear.claims import (
     BETTER,
     BETTER_PLAIN,
@@ -14,6 +14,7 @@ from icl_core.papers.gdssm.nonlinear.claims import (
     REACHES,
 )
 from icl_core.papers.gdssm.nonlinear.load_run import learned, model_at
+from icl_core.papers.gdssm.shared.load_run import percent
 from icl_core.statistics import median, trend
 
 LITTLE = 0.01  # of the loss of a model that is compared with another
@@ -28,14 +29,7 @@ def measure(run: Run) -> list[Metric]:
         (BETTER_PLAIN, "linear trained", "linear"),
         (GATE, "linear gate trained", "linear trained"),
     )
-    comparisons = [
-        Metric(
-            claim,
-            *median_over(run, id, other, claim.bound + claim.tolerance),
-            unfinished(run, id, LITTLE) or unfinished(run, other, LITTLE),
-        )
-        for claim, id, other in pairs
-    ]
+    comparisons = [_paired(run, claim, id, other) for claim, id, other in pairs]
     # of the worse wave, seed by seed
     r2 = [learned(model_at(run, "mlp", -1, row)).r2.min() for row in range(run.config.seeds)]
     ideal, line = (float(run[f"baseline/{name}"][0]) for name in ("ideal", "line"))
@@ -49,6 +43,28 @@ def measure(run: Run) -> list[Metric]:
         Metric(LINE, float(run["evaluated/state"].min() / line)),
         Metric(FEATURES, float(min(r2)), unfinished=unfinished(run, "mlp")),
     ]
+
+
+def _paired(run: Run, claim: Claim, id: str, other: str) -> Metric:
+    """Return a claim on two models, measured by the median over pairs of seeds; if it fails over
+    many of them, with how many it holds for."""
+    value, error = median_over(run, id, other, claim.bound + claim.tolerance)
+    why = unfinished(run, id, LITTLE) or unfinished(run, other, LITTLE)
+    fails = claim.slack(value) < 0 and f"many/{id}" in run.tensors
+    reason = _seeds_below(ratios(run, id, other)) if fails else ""
+    return Metric(claim, value, error, why, reason)
+
+
+def _seeds_below(above: np.ndarray) -> str:
+    """Say how many seeds end below the other model, of `above` [seeds], the share that each ends
+    above it."""
+    below = int((above < 0).sum())
+    if not below:
+        return f"None of {len(above)} seeds ends below it."
+    return (
+        f"{below} of {len(above)} seeds end below it, the best by {percent(-above.min())}: the "
+        "weights are there, but most trainings do not come to them."
+    )
 
 
 def losses_of(run: Run, id: str) -> np.ndarray:

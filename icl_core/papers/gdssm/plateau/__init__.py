@@ -34,7 +34,8 @@ from icl_core.papers.gdssm.shared.sequence_models.train import WATCHED
 
 def headline(run: Run, view: View) -> str:
     """Return what you see: after how many tasks the first model leaves, with and without help."""
-    id, f = run.names("models")[0], sizes(run.config)[-1]
+    id = run.names("models")[0]
+    f = sizes(run.config)[-1]
     paper, both = (float(middle(run, id, each)[-1]) for each in ("paper", "both"))
     most = budget(run)
     return (

@@ -29,8 +29,11 @@ APART = 0.06  # of f, between the lines of two recipes, which would lie on each 
 
 def until_left(run: Run, view: Any) -> Panel:
     """Draw a line a recipe and model: the tasks until predicting zero is left, against f."""
-    x, most = sizes(run.config), budget(run)
-    series, dots, rows = [], [], []
+    x = sizes(run.config)
+    most = budget(run)
+    series = []
+    dots = []
+    rows = []
     for id in run.names("models"):
         for place, recipe in enumerate(run.names("recipes")):
             at = np.array(x) + APART * (place - 1.5)
@@ -101,7 +104,8 @@ def _arrows(recipe: str, x: np.ndarray, most: int) -> Trace:
 
 
 def _title(run: Run) -> str:
-    id, most = run.names("models")[0], budget(run)
+    id = run.names("models")[0]
+    most = budget(run)
     paper, both = (float(middle(run, id, recipe)[-1]) for recipe in ("paper", "both"))
     with_both, without = (_counted(tasks, most) for tasks in (both, paper))
     return f"f = {sizes(run.config)[-1]} takes {with_both} tasks with both, {without} without"
@@ -115,7 +119,9 @@ def curves_of_one_size(run: Run, view: Any) -> Panel:
     """Draw the losses of all trainings on one number of features; also of a run that is still
     going."""
     f = sizes(run.config)[-1 if view.shown == "largest" else 0]
-    series, table, leaving = [], {}, 0
+    series = []
+    table = {}
+    leaving = 0
     for id in run.names("models") if "names/models" in run.tensors else []:
         for recipe in run.names("recipes"):
             losses_by_task = curve(run, id, recipe, f)

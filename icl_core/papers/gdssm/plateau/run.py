@@ -26,7 +26,8 @@ from icl_core.papers.gdssm.shared.sequence_models.training_end import LEFT
 from icl_core.training import loop, phases
 from icl_core.training.run_grid import RunGrid, to_longest
 
-EVALUATIONS, WARM_UP = 50, 50  # of a training; steps over which the rate rises to its value
+EVALUATIONS = 50  # of a training
+WARM_UP = 50  # steps over which the rate rises to its value
 
 
 class HasLeft(Exception):
@@ -105,7 +106,8 @@ def until_left(
     with suppress(HasLeft, Diverged):  # what diverges has not left
         loop.train(trained, setting.steps, at, resumed, watched, keep=False)
     recorded = reached.curves()
-    steps, losses = recorded["curve/step"], recorded["curve/loss"]
+    steps = recorded["curve/step"]
+    losses = recorded["curve/loss"]
     below = losses < level  # (seeds, evaluations)
     first = steps[below.argmax(1)] * float(setting.batch)
     return {"step": steps, "loss": losses, "left/tasks": np.where(below.any(1), first, np.inf)}

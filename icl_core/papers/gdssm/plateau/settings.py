@@ -9,7 +9,8 @@ from icl_core.papers.gdssm.shared.sequence_models.settings import FORMS, Setting
 from icl_core.papers.gdssm.shared.settings import MODEL, REPEATS, TASK, TRAINING
 
 BASELINES = tuple(model.id for model in MODELS.values() if model.baseline)
-MOST_FEATURES, MOST_SIZES = 10, 5
+MOST_FEATURES = 10
+MOST_SIZES = 5
 
 # how a model is trained: curriculum, and a loss at every x
 RECIPES = {

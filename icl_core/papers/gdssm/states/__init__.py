@@ -35,7 +35,8 @@ NEAR = 1.05  # times the loss of a rule as written that counts as that rule
 def headline(run: Run, view: View) -> str:
     """Return what you see: how many trained rules are there at the step shown, and what the delta
     rule loses."""
-    exact, trained = over_one_step(run), trained_at_step(run, view).mean(1)
+    exact = over_one_step(run)
+    trained = trained_at_step(run, view).mean(1)
     there = sum(bool(a <= NEAR * b) for a, b in zip(trained, exact, strict=True))
     delta = number_text(float(trained[place(run, "delta")]), 2)
     return (

@@ -28,9 +28,12 @@ from icl_core.papers.gdssm.shared import closed_forms
 from icl_core.papers.gdssm.shared.closed_forms import KAPPA
 
 VARIANCE = closed_forms.variance(1.0)  # of an entry of x ~ U(-1, 1)
-DRAWS, BINS = 2**18, 2**9  # of |x|², for the means of Longhorn's steps; equal shares of them
+DRAWS = 2**18  # of |x|², for the means of Longhorn's steps
+BINS = 2**9  # equal shares of them
 PROMPTS = 2**9, 2**17  # of the means of least squares: at most, and numbers of x at most
-GRID, COARSE, ROUNDS = 401, 61, 6  # points of a search along one axis, of two each; how many grids
+GRID = 401  # points of a search along one axis
+COARSE = 61  # along each of two
+ROUNDS = 6  # how many grids
 DECAYS = np.linspace(0.4, 1.0, 13)  # γ of least squares, among which the best is chosen,
 RIDGES = np.geomspace(1e-3, 1, 10)  # and λ. Without drift the least λ is best, in exact numbers 0
 LARGEST = 1e3  # the largest β |x|² of the implicit step that is tried: it corrects 99.9 %
@@ -79,10 +82,13 @@ def recursion(
     """Return (m, ξ) after 0 to N steps with means u = (u₁, u₂), [N + 1, …] each, where ξ is taken
     with the w of the next pair. `decay` is a, `corrects` is e."""
     u_1, u_2 = u
-    e, c = float(corrects), kept(drift)
-    m, xi = [np.zeros(np.broadcast(u_1, decay).shape)], [np.zeros(np.broadcast(u_1, decay).shape)]
+    e = float(corrects)
+    c = kept(drift)
+    m = [np.zeros(np.broadcast(u_1, decay).shape)]
+    xi = [np.zeros(np.broadcast(u_1, decay).shape)]
     for _ in range(N):
-        m_before, xi_before = m[-1], xi[-1]
+        m_before = m[-1]
+        xi_before = xi[-1]
         m.append(
             decay**2 * (1 - 2 * e * u_1 + e * u_2) * m_before
             + 2 * decay * (u_1 - e * u_2) * xi_before
@@ -147,7 +153,8 @@ def in_batches(f: int, N: int, batch: int) -> tuple[float, float]:
         for n in sizes:
             u_1 = rate * n * VARIANCE
             u_2 = rate**2 * VARIANCE**2 * n * (n + f - 2 + KAPPA)
-            m, xi = (1 - 2 * u_1 + u_2) * m + 2 * (u_1 - u_2) * xi + u_2, (1 - u_1) * xi + u_1
+            m = (1 - 2 * u_1 + u_2) * m + 2 * (u_1 - u_2) * xi + u_2  # of ξ before the batch
+            xi = (1 - u_1) * xi + u_1
         return 1 - 2 * xi + m
 
     (rate,) = _least(loss, ((0.0, 2 / (VARIANCE * (batch + f - 2 + KAPPA))),), GRID)
@@ -266,6 +273,8 @@ def imitation(rule: Rule, settings: Tuned, x: Tensor, shrunk: float, scaled: boo
         """Return E tr W_one W_otherᵀ over W and prompts."""
         return float((together * torch.einsum("tfp,sfp->tsp", one, other)).sum((0, 1)).mean())
 
-    own, crossed, wanted = inner(v, v), inner(v, step), inner(step, step)
+    own = inner(v, v)
+    crossed = inner(v, step)
+    wanted = inner(step, step)
     gain = crossed / own if scaled else 1.0
     return float(np.sqrt(max(0.0, gain**2 * own - 2 * gain * crossed + wanted) / wanted))

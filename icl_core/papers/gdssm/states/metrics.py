@@ -24,14 +24,16 @@ from icl_core.papers.gdssm.states.load_run import (
     written_at,
 )
 
-PROMPTS, MOST = 2**15, 2**21  # on which a closed form is tried: at most, and numbers of x at most
+PROMPTS = 2**15  # on which a closed form is tried, at most
+MOST = 2**21  # numbers of x in them, at most
 ONE_MATRIX = tuple(id for id, rule in rules.RULES.items() if len(rule.matrices) == 1)
 
 
 def measure(run: Run) -> list[Metric]:
     """Measure the claims: of the rules as written, exact or over prompts; of the trained ones, the
     worst seed, or a mean over seeds."""
-    trained, config = trained_over_one_step(run), run.config
+    trained = trained_over_one_step(run)
+    config = run.config
     ratio = run["evaluated/trained"] / run["evaluated/constructed"][:, None] - 1
     single = [place(run, id) for id in ONE_MATRIX]
     share = run["drift/share"][:, run["drift/at"].tolist().index(config.drift)]

@@ -18,7 +18,8 @@ from icl_core.training import loop, phases, several_seeds
 from icl_core.training.several_seeds import padded
 
 EVALUATIONS = 5, 30  # every so many steps at first, and so many of these
-WATCHED, TEST_SET = 2**10, 2**13  # tasks of the curves, and of the end
+WATCHED = 2**10  # tasks of the curves
+TEST_SET = 2**13  # of the end
 PART = 2**10  # tasks that are evaluated at a time
 CEILING = 1e4  # times the loss of predicting zero
 DRIFTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)
@@ -169,7 +170,9 @@ def tuned(rule: Rule, config: Config) -> expected.Tuned:
 
 def exact(config: Config) -> dict[str, np.ndarray]:
     """Return what every rule loses, at the drift of the config and at others, without training."""
-    f, N, drift = config.f, config.N, config.drift
+    f = config.f
+    N = config.N
+    drift = config.drift
     x = expected.prompts(f, N)
     drifts = sorted({*DRIFTS, drift})
     every = {rule.id: _over_drifts(rule, f, N, x, drifts) for rule in RULES.values()}

@@ -18,7 +18,8 @@ from icl_core.papers.gdssm.shared.task import Tasks, apply, interleaved, sample,
 Weights = dict[str, Tensor]  # by name [seeds, 3] or [seeds]
 POINTS = ("key", "value", "query")
 LOGARITHMS = ("ridge",)  # of numbers that are trained by their logarithm; Longhorn's rate too
-SMALL, FREE = 0.1, 0.5  # standard deviations of the first coefficients, and of a key without length
+SMALL = 0.1  # standard deviation of the first coefficients
+FREE = 0.5  # of those of a key without length
 FIRST_RIDGE = 0.01
 
 
@@ -98,7 +99,9 @@ def as_written(rule: Rule, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     gain     [seeds], by which the prediction is scaled; part of the rate where a rule adds
     """
     key, value, query = (weights[name] for name in POINTS)
-    c, d, e = key[:, 0], value[:, 1], query[:, 2]
+    c = key[:, 0]
+    d = value[:, 1]
+    e = query[:, 2]
     window = torch.stack((key / c[:, None], value / d[:, None], query / e[:, None]), 1)
     numbers = settings_of(rule, weights)
     if rule.id in ("sum", "decayed"):

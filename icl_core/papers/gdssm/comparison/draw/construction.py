@@ -21,12 +21,12 @@ NAMES = ("trained", "built by hand", "GD-SSM's construction")
 
 
 def applies(config: Config) -> bool:
-    """Whether the run keeps the weights that are shown."""
+    """Return whether the run keeps the weights that are shown."""
     return train.is_kept(config, "linear-1")
 
 
 def by_hand(run: Run, view: Any) -> Panel:
-    """M of all three on one scale."""
+    """Draw M of all three on one scale. Raises `CannotDraw` where the transformer diverged."""
     weights = {
         name: torch.tensor(array, dtype=torch.float64) for name, array in final(run.tensors).items()
     }
@@ -34,20 +34,19 @@ def by_hand(run: Run, view: Any) -> Panel:
         raise CannotDraw(
             "The linear transformer of one layer diverged: there are no weights to show."
         )
-    tasks = train.held_out(run.config, train.TEST_SET).to(
-        "cpu", torch.float64
-    )  # where the weights of a file are
+    # on the CPU, where the weights of a file are
+    tasks = train.held_out(run.config, train.TEST_SET).to("cpu", torch.float64)
     eta = construction.best_eta(tasks)
     maps = _maps(weights, run.config.f, run.config.N, eta)
-    alone = constructed.of_products(torch.from_numpy(maps["trained"]), tasks)[None]
-    said = float(loss(alone, tasks.y[-1])) / float(run["baseline/one"][0])
+    predictions = constructed.of_products(torch.from_numpy(maps["trained"]), tasks)[None]
+    ratio = float(loss(predictions, tasks.y[-1])) / float(run["baseline/one"][0])
     trained = float(
         run["evaluated/loss"][0, run.names("models").index("linear-1")] / run["baseline/one"][0]
     )
     f = run.config.f
     halves = [f"xy {i + 1}" for i in range(f)] + [f"x' {i + 1}" for i in range(f)]
     return Panel(
-        f"By its products alone the trained linear transformer has {said:.2f} times the loss of "
+        f"By its products alone the trained linear transformer has {ratio:.2f} times the loss of "
         "one step",
         "How each half of a token [x y, next x] is multiplied with each half of the last one. The "
         "step is η/N on the diagonal of the upper right and nothing elsewhere: the key is x y, "
@@ -66,21 +65,21 @@ def by_hand(run: Run, view: Any) -> Panel:
 
 
 def _maps(weights: dict[str, Tensor], f: int, N: int, eta: float) -> dict[str, np.ndarray]:
-    """M of the trained transformer, of the one built by hand and of the GD-SSM's construction, [2f,
-    2f] each."""
+    """Return M of the trained transformer, of the one built by hand and of the GD-SSM's
+    construction, by name, [2f, 2f] each."""
     layer = construction.layer_1d(f, N, eta)
-    theirs = layer.beta[0] * layer.Psi[0].mT @ layer.Theta[0]
-    found = (
+    matrices = (
         constructed.products(weights),
         constructed.products(constructed.linear_attention(f, N, eta)),
-        theirs,
+        layer.beta[0] * layer.Psi[0].mT @ layer.Theta[0],
     )
-    return {name: M.double().numpy() for name, M in zip(NAMES, found, strict=True)}
+    return {name: M.double().numpy() for name, M in zip(NAMES, matrices, strict=True)}
 
 
 def _table(maps: dict[str, np.ndarray], halves: list[str]) -> pd.DataFrame:
-    """One row a number."""
-    rows, columns = np.repeat(halves, len(halves)), np.tile(halves, len(halves))
+    """Return the maps as a table, one row a number."""
+    rows = np.repeat(halves, len(halves))
+    columns = np.tile(halves, len(halves))
     return pd.DataFrame(
-        {"token t": rows, "last": columns} | {n: M.ravel().round(4) for n, M in maps.items()}
+        {"token t": rows, "last": columns} | {name: M.ravel().round(4) for name, M in maps.items()}
     )

@@ -23,21 +23,21 @@ LEAST = 0.9  # log10 of the fewest parameters shown
 
 
 def parameters(run: Run, view: Any) -> Panel:
-    """Loss against the number of parameters."""
-    loss, sizes = run["evaluated/loss"].mean(0), run["size/parameters"]
-    shown, most = style.limits(run, loss), float(np.log10(sizes.max())) + 0.25
-    found, ticks = (
-        entries(run),
-        {"tickvals": [10, 100, 1000, 10000], "ticktext": ["10", "100", "1,000", "10,000"]},
-    )
-    finite = [each for each in found if np.isfinite(each.loss)]
+    """Draw the loss against the number of parameters, a dot a model."""
+    loss = run["evaluated/loss"].mean(0)  # (models,)
+    sizes = run["size/parameters"]
+    limits = style.limits(run, loss)
+    most = float(np.log10(sizes.max())) + 0.25
+    models = entries(run)
+    finite = [entry for entry in models if np.isfinite(entry.loss)]
     figure = Figure(
-        [_dot(each, shown[1]) for each in finite], layout(380, {"t": 26}, showlegend=False)
+        [_dot(entry, limits[1]) for entry in finite], layout(380, {"t": 26}, showlegend=False)
     )
+    ticks = {"tickvals": [10, 100, 1000, 10000], "ticktext": ["10", "100", "1,000", "10,000"]}
     figure.update_xaxes(axis("parameters (log scale)", type="log", range=[LEAST, most], **ticks))
-    figure.update_yaxes(axis("loss at the query", range=list(shown)))
-    _names(run, figure, [each for each in finite if not each.baseline], (shown[1], most))
-    labels = [each.model.label for each in found]
+    figure.update_yaxes(axis("loss at the query", range=list(limits)))
+    _names(run, figure, [entry for entry in finite if not entry.baseline], (limits[1], most))
+    labels = [entry.model.label for entry in models]
     return Panel(
         "{} parameters against {}".format(*style.counts(run)),
         "The GD-SSM multiplies tokens with each other and keeps the sum. With that built in, "
@@ -49,43 +49,47 @@ def parameters(run: Run, view: Any) -> Panel:
     )
 
 
-def _dot(each: Entry, edge: float) -> Trace:
-    """A model that stayed finite; one too far off stands at the edge, as an arrow."""
-    at, more = (edge, {"symbol": "triangle-up"}) if each.loss > edge else (each.loss, {})
-    hover = f"{each.model.label}: %{{x}} parameters, loss {each.loss:.4g}<extra></extra>"
+def _dot(entry: Entry, edge: float) -> Trace:
+    """Return the dot of a model that stayed finite; one too far off stands at the edge, as an
+    arrow."""
+    is_beyond = entry.loss > edge
+    at = edge if is_beyond else entry.loss
+    arrow = {"symbol": "triangle-up"} if is_beyond else {}
+    hover = f"{entry.model.label}: %{{x}} parameters, loss {entry.loss:.4g}<extra></extra>"
     dot = Trace(
-        x=[each.parameters], y=[at], mode="markers", name=each.model.label, hovertemplate=hover
+        x=[entry.parameters], y=[at], mode="markers", name=entry.model.label, hovertemplate=hover
     )
-    return dot.update(marker=marker(each.model, 12, **more), cliponaxis=False)
+    return dot.update(marker=marker(entry.model, 12, **arrow), cliponaxis=False)
 
 
 def _names(run: Run, figure: Figure, own: list[Entry], edges: tuple[float, float]) -> None:
-    """Names the lines, away from the GD-SSM's dots; these, each towards the side that has more
-    room; the others."""
+    """Write names: of the lines, away from the GD-SSM's dots; of these, each towards the side that
+    has more room; of the others. `edges` are the largest loss shown and log10 of the most
+    parameters."""
     edge, most = edges
     across = references(style.lines(*levels(run)))
-    if np.log10(entries(run)[0].parameters) > LEAST + 0.35 * (
-        most - LEAST
-    ):  # the dot of one layer, near its line
+    one_layer = np.log10(entries(run)[0].parameters)  # its dot is near its line
+    if one_layer > LEAST + 0.35 * (most - LEAST):
         across["annotations"] = [text | {"x": 0.01} for text in across["annotations"]]
     figure.update_layout(across)
-    for each in own:
-        x, y = np.log10(each.parameters), min(each.loss, edge)
+    for entry in own:
+        x = np.log10(entry.parameters)
+        y = min(entry.loss, edge)
         side = {"xanchor": "right" if 2 * x > LEAST + most else "left", "font": {"size": TICKS}}
-        clear = {
-            "yanchor": "top",
-            "yshift": -6,
-        }  # of the names of the lines, which stand above them
-        figure.add_annotation(x=x, y=y, text=each.model.label, showarrow=False, **side, **clear)
+        # clear of the names of the lines, which stand above them
+        below = {"yanchor": "top", "yshift": -6}
+        figure.add_annotation(x=x, y=y, text=entry.model.label, showarrow=False, **side, **below)
     figure.add_annotation(**note("the others", 1, 1, xanchor="right", yanchor="bottom"))
 
 
 def learning_rates(run: Run, view: Any) -> Panel:
-    """The loss at every learning rate that was tried, the chosen one with a ring."""
-    models, x, tuned = [each.model for each in entries(run)], run["tuned/rate"], run["tuned/loss"]
+    """Draw the loss at every learning rate that was tried, the chosen one with a ring."""
+    models = [entry.model for entry in entries(run)]
+    x = run["tuned/rate"]
+    losses = run["tuned/loss"]  # (models, rates)
     decided = run["chosen/decided"] > 0
     edge = int(np.isin(run["chosen/rate"][decided], x[[0, -1]]).sum())
-    columns = {f"{rate:g}": style.column(tuned[:, i]) for i, rate in enumerate(x)}
+    columns = {f"{rate:g}": style.column(losses[:, i]) for i, rate in enumerate(x)}
     return Panel(
         f"{len(x)} rates tried with every model, for {run.config.tuning:,} steps each",
         "One seed, with the same tasks and steps at every rate. A ring marks the rate that then "
@@ -93,17 +97,17 @@ def learning_rates(run: Run, view: Any) -> Panel:
         "was not tried"
         + (f": here {edge} of {len(models)}." if edge else "; here none.")
         + _undecided(
-            [each.short for each, is_one in zip(models, decided, strict=True) if not is_one]
+            [model.short for model, is_one in zip(models, decided, strict=True) if not is_one]
         ),
         _tuned(run, models),
-        data=pd.DataFrame({"model": [each.label for each in models]} | columns),
+        data=pd.DataFrame({"model": [model.label for model in models]} | columns),
         note="Colours are those of the models' names in the first panel."
         + style.diverged_sentence(_lost(run, models)),
     )
 
 
 def _undecided(names: list[str]) -> str:
-    """Which models have no rate of their own, in a sentence."""
+    """Say which models have no rate of their own. Empty if all have one."""
     if not names:
         return ""
     return (
@@ -113,17 +117,17 @@ def _undecided(names: list[str]) -> str:
 
 
 def _tuned(run: Run, models: list[Model]) -> Figure:
-    x, tuned, zero = (
-        run["tuned/rate"],
-        run["tuned/loss"],
-        train.levels(run.config, train.TUNED_ON)[0],
-    )
-    styled = zip(models, tuned, strict=True)
+    """Draw a line a model over the learning rates, with a ring at the chosen one."""
+    x = run["tuned/rate"]
+    losses = run["tuned/loss"]  # (models, rates)
+    zero = train.levels(run.config, train.TUNED_ON)[0]
     series = [
-        Curve(each.label, x, row, each.colour, each.dash, markers=True) for each, row in styled
+        Curve(model.label, x, row, model.colour, model.dash, markers=True)
+        for model, row in zip(models, losses, strict=True)
     ]
-    seen = np.minimum(tuned, 1.3 * zero)
-    low, high = min(zero, float(seen.min())), max(zero, float(seen.max()))
+    clipped = np.minimum(losses, 1.3 * zero)
+    low = min(zero, float(clipped.min()))
+    high = max(zero, float(clipped.max()))
     room = 0.1 * (high - low)  # for a ring at either end
     figure = figures.curves(
         series,
@@ -135,23 +139,21 @@ def _tuned(run: Run, models: list[Model]) -> Figure:
         lines=[("predicting zero", zero, "floor")],
     )
     ring = {"size": 18, "color": "rgba(0,0,0,0)", "line": {"color": INK, "width": 2}}
-    chosen = run["chosen/rate"]
-    ringed = [
+    points = [
         (rate, float(row[x == rate][0]))
-        for rate, row in zip(chosen, tuned, strict=True)
+        for rate, row in zip(run["chosen/rate"], losses, strict=True)
         if np.isfinite(rate)
     ]
-    at = np.array([each for each in ringed if np.isfinite(each[1])]).reshape(
-        -1, 2
-    )  # not where all diverged
+    finite = [point for point in points if np.isfinite(point[1])]  # not where all diverged
+    at = np.array(finite).reshape(-1, 2)
     figure.add_trace(Trace(x=at[:, 0], y=at[:, 1], mode="markers", marker=ring, hoverinfo="skip"))
     figure.update_layout(showlegend=False)
-    return figure.update_xaxes(tickvals=x, ticktext=[f"{each:g}" for each in x])
+    return figure.update_xaxes(tickvals=x, ticktext=[f"{rate:g}" for rate in x])
 
 
 def _lost(run: Run, models: list[Model]) -> Iterator[str]:
-    """The learning rates that diverged: "Mamba at 0.01 and 0.03", "S5 at every rate"."""
-    for each, row in zip(models, ~np.isfinite(run["tuned/loss"]), strict=True):
+    """Yield the learning rates that diverged: "Mamba at 0.01 and 0.03", "S5 at every rate"."""
+    for model, row in zip(models, ~np.isfinite(run["tuned/loss"]), strict=True):
         if row.any():
-            at = " and ".join(f"{rate:g}" for rate in run["tuned/rate"][row])
-            yield f"{each.short} at {'every rate' if row.all() else at}"
+            rates = " and ".join(f"{rate:g}" for rate in run["tuned/rate"][row])
+            yield f"{model.short} at {'every rate' if row.all() else rates}"

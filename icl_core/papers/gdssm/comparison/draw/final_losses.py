@@ -23,11 +23,12 @@ NAMES = 66  # pixels above the plot, for the names of the reference lines
 
 
 def ends(run: Run, view: Any) -> Panel:
-    """The loss of every model at the end, every seed a dot."""
+    """Draw the loss of every model at the end, every seed a dot."""
     return Panel(
         _reached(run),
         "Every seed is a dot; a number after a name counts layers, and Griffin is "
-        f"{_blocks(run)} blocks.{_layers(run)}{_all_queries(run)} "
+        f"{_blocks(run)} blocks.{_layers(run)}{_all_queries(run)}"
+        f"{_two_steps(run)} "
         "Models on or left of the grey line match one step of gradient "
         f"descent (mean over seeds within {percent(NEAR - 1)}). A model that learned nothing "
         "from its prompt lies at predicting zero. If a training had not come to its end, this "
@@ -40,21 +41,32 @@ def ends(run: Run, view: Any) -> Panel:
 
 
 def _blocks(run: Run) -> str:
-    """Of Griffin: in the plain form one of each kind."""
+    """Say how many blocks Griffin has; in the plain form one of each kind."""
     if run.config.layers > 1:
         return f"{run.config.layers} groups of three"
     return "a group of " + ("two" if run.config.plain else "three")
 
 
 def _layers(run: Run) -> str:
-    """That the other recurrent models have several layers, where they have."""
+    """Say that the other recurrent models have several layers. Empty if they have one."""
     if run.config.layers == 1:
         return ""
     return f" S5, Mamba and the gated delta network have {run.config.layers} layers."
 
 
+def _two_steps(run: Run) -> str:
+    """Say where Figure 4 C's GD-SSM of two layers is. Empty where the tokens are not its."""
+    if run.config.model != "1-D":
+        return ""
+    return (
+        " The GD-SSM of two layers of the paper's Figure 4 C is not here, as the tokens [x y, next "
+        "x] allow no second step: it is a preset of “One layer, one step of gradient descent”."
+    )
+
+
 def _all_queries(run: Run) -> str:
-    """Why a GD-SSM does not reach its step where all queries count."""
+    """Say why a GD-SSM does not reach its step where all queries count. Empty where they do
+    not."""
     if not run.config.dense:
         return ""
     return (
@@ -65,28 +77,30 @@ def _all_queries(run: Run) -> str:
 
 
 def _rows(run: Run) -> Figure:
-    """A row a model, the first on top."""
-    found, shown = entries(run), style.limits(run, run["evaluated/loss"])
-    rows = len(found)
-    dots = [_dots(run, each, shown[1]) for each in found]
+    """Draw a row a model, the first on top."""
+    models = entries(run)
+    limits = style.limits(run, run["evaluated/loss"])
+    rows = len(models)
+    dots = [_dots(run, entry, limits[1]) for entry in models]
     figure = Figure(dots, layout(120 + 40 * rows, showlegend=False))
     _lines(run, figure)
-    for each in style.diverged(run):
+    for entry in style.diverged(run):
         here = {"x": 1, "xref": "paper", "xanchor": "right", "yanchor": "middle", "bgcolor": PAPER}
-        figure.add_annotation(text="diverged", showarrow=False, y=each.place, **here)
-    for each in found:
-        ending = ends_of.end(run, each.curve).word
+        figure.add_annotation(text="diverged", showarrow=False, y=entry.place, **here)
+    for entry in models:
+        ending = ends_of.end(run, entry.curve).word
         if ending not in (ends_of.FLAT, ends_of.LOST):  # a training that decides nothing
-            figure.add_annotation(**_ending(each, ending, shown))
-    ticks = [_keyed(each.model) for each in found]
-    figure.update_xaxes(axis("loss at the query", range=list(shown), showgrid=False))
+            figure.add_annotation(**_ending(entry, ending, limits))
+    ticks = [_keyed(entry.model) for entry in models]
+    figure.update_xaxes(axis("loss at the query", range=list(limits), showgrid=False))
     figure.update_yaxes(axis(range=[rows - 0.5, -0.5], tickvals=list(range(rows)), ticktext=ticks))
     figure = figures.seated(figure)
     return figure.update_layout(margin={"t": NAMES})
 
 
 def _keyed(model: Model) -> str:
-    """A model's name beside its symbol in the colour by which its curve is known."""
+    """Return a model's name beside its symbol in the colour by which its curve is known, as
+    HTML."""
     name = (
         model.short.replace(" transformer", " transf.")
         .removesuffix(" layer")
@@ -95,18 +109,19 @@ def _keyed(model: Model) -> str:
     return f'{name} <span style="color:{colour(model.colour)}">{LINES[model.dash][0]}</span>'
 
 
-def _ending(each: Entry, ending: str, limits: tuple[float, float]) -> dict[str, Any]:
-    """How a training ended, beside its dots: at their left if they are in the right half."""
-    seen = np.minimum(each.losses[np.isfinite(each.losses)], limits[1])
-    is_right = seen.mean() > sum(limits) / 2
+def _ending(entry: Entry, ending: str, limits: tuple[float, float]) -> dict[str, Any]:
+    """Return the annotation that says how a training ended, beside its dots: at their left if they
+    are in the right half."""
+    losses = np.minimum(entry.losses[np.isfinite(entry.losses)], limits[1])
+    is_right = losses.mean() > sum(limits) / 2
     side = {"xanchor": "right", "xshift": -9} if is_right else {"xanchor": "left", "xshift": 9}
-    where = {"x": float(seen.min() if is_right else seen.max()), "y": each.place}
+    where = {"x": float(losses.min() if is_right else losses.max()), "y": entry.place}
     look = {"font": {"size": TICKS, "color": FAINT}, "bgcolor": PAPER, "showarrow": False}
     return {"text": ending, **where, **side, **look}
 
 
 def _lines(run: Run, figure: Figure) -> None:
-    """The reference lines with their names above the plot, one over the other."""
+    """Draw the reference lines with their names above the plot, one over the other."""
     for level, (label, value, kind) in enumerate(style.lines(*levels(run))):
         left = level == 0  # the line of predicting zero is the rightmost
         line = {"color": colour(kind), "width": 2, "dash": DASHES[kind]}
@@ -124,54 +139,63 @@ def _lines(run: Run, figure: Figure) -> None:
         figure.add_annotation(text=label, showarrow=False, **where, **side)
 
 
-def _dots(run: Run, each: Entry, edge: float) -> Trace:
-    """One model's seeds in its row, with what they are beside others; one too far off stands at the
-    edge, an arrow."""
-    seen = np.isfinite(each.losses)
-    losses, spread = (
-        each.losses[seen],
-        np.linspace(-0.12, 0.12, len(seen)) if len(seen) > 1 else np.zeros(1),
-    )
-    dot = marker(
-        each.model, 11, symbol=np.where(losses > edge, "triangle-right", each.model.symbol).tolist()
-    )
+def _dots(run: Run, entry: Entry, edge: float) -> Trace:
+    """Return one model's seeds in its row, with what they are beside others; one too far off stands
+    at the edge, an arrow."""
+    finite = np.isfinite(entry.losses)
+    losses = entry.losses[finite]
+    seeds = len(finite)
+    spread = np.linspace(-0.12, 0.12, seeds) if seeds > 1 else np.zeros(1)
+    symbols = np.where(losses > edge, "triangle-right", entry.model.symbol).tolist()
     dots = Trace(
-        x=np.minimum(losses, edge), y=each.place + spread[seen], mode="markers", marker=dot
+        x=np.minimum(losses, edge),
+        y=entry.place + spread[finite],
+        mode="markers",
+        marker=marker(entry.model, 11, symbol=symbols),
     )
     about = "<br>".join(
-        f"{name} {value}" for name, value in _hover_values(run, each).items() if value is not None
+        f"{name} {value}" for name, value in _hover_values(run, entry).items() if value is not None
     )
-    hover = [f"{each.model.label}: {value:.4g}<br>{about}" for value in losses]
+    hover = [f"{entry.model.label}: {value:.4g}<br>{about}" for value in losses]
     return dots.update(
-        name=each.model.label, cliponaxis=False, text=hover, hovertemplate="%{text}<extra></extra>"
+        name=entry.model.label, cliponaxis=False, text=hover, hovertemplate="%{text}<extra></extra>"
     )
 
 
-def _hover_values(run: Run, each: Entry) -> dict[str, Any]:
-    """What stands beside a model's loss."""
-    end = ends_of.end(run, each.curve)
-    fell = 100 * (end.fall / each.curve[:, -1] if each.curve is not None else end.fall)  # percent
-    spread = f" ± {fell.std(ddof=1):.2g} (standard deviation over seeds)" if len(fell) > 1 else ""
+def _hover_values(run: Run, entry: Entry) -> dict[str, Any]:
+    """Return what stands beside a model's loss, by name; None where there is nothing to say."""
+    end = ends_of.end(run, entry.curve)
+    fall = 100 * (end.fall / entry.curve[:, -1] if entry.curve is not None else end.fall)  # percent
+    spread = f" ± {fall.std(ddof=1):.2g} (standard deviation over seeds)" if len(fall) > 1 else ""
     return {
-        "parameters": each.parameters,
-        "width": each.width or None,
-        "width / (2f + N + 1)": round(each.width / run.config.base, 2) or None,
+        "parameters": entry.parameters,
+        "width": entry.width or None,
+        "width / (2f + N + 1)": round(entry.width / run.config.base, 2) or None,
         "tasks seen": load_run.tasks_seen(run),
         "fall over the last tenth of the rate, percent": (
-            f"{fell.mean():.2g}{spread}" if np.isfinite(fell).all() else None
+            f"{fall.mean():.2g}{spread}" if np.isfinite(fall).all() else None
         ),
         "ended": end.word,
     }
 
 
 def _table(run: Run) -> pd.DataFrame:
-    found, mean = entries(run), run["evaluated/loss"].mean(0)
-    rows = [_hover_values(run, each) for each in found]
+    """Return one row a model: its loss as a mean over the seeds, the median and the best seed over
+    the loss of one step, and what stands beside it."""
+    models = entries(run)
+    losses = run["evaluated/loss"]  # (seeds, models)
+    mean = losses.mean(0)
+    one = float(run["baseline/one"][0])
+    # where one seed ends far from the others a mean tells little
+    of_seeds = {"median of the seeds": np.median(losses, 0), "best seed": losses.min(0)}
+    over_seeds = of_seeds if len(losses) > 1 else {}
+    rows = [_hover_values(run, entry) for entry in models]
     return pd.DataFrame(
         {
-            "model": [each.model.label for each in found],
+            "model": [entry.model.label for entry in models],
             "loss": style.column(mean, 4),
-            "over one step": style.column(mean / float(run["baseline/one"][0]), 4),
+            "over one step": style.column(mean / one, 4),
+            **{name: style.column(each / one, 4) for name, each in over_seeds.items()},
             **{name: [row[name] for row in rows] for name in rows[0]},
             "state": [size or None for size in run["size/state"]],
             "rate": style.column(run["chosen/rate"], missing="none"),
@@ -180,13 +204,14 @@ def _table(run: Run) -> pd.DataFrame:
 
 
 def _reached(run: Run) -> str:
-    found = entries(run)
-    near = [each for each in found if each.loss <= NEAR * run["baseline/one"][0]]
-    said = (
+    """Say how many models reach one step of gradient descent."""
+    models = entries(run)
+    near = [entry for entry in models if entry.loss <= NEAR * run["baseline/one"][0]]
+    who = (
         "No model"
         if not near
         else "All models"
-        if len(near) == len(found)
-        else f"{len(near)} of {len(found)}"
+        if len(near) == len(models)
+        else f"{len(near)} of {len(models)}"
     )
-    return f"{said} reach{'es' * (len(near) in (0, 1))} one step of gradient descent"
+    return f"{who} reach{'es' * (len(near) in (0, 1))} one step of gradient descent"

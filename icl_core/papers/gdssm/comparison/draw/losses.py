@@ -17,14 +17,13 @@ from icl_core.papers.gdssm.shared.sequence_models.training_end import watched
 
 
 def training(run: Run, view: Any) -> Panel:
-    """The loss of every model over its training; also of a run that is still going."""
-    x, losses = (
-        np.asarray(run.tensors.get("curve/step", [0])),
-        {model(id): y for id, y in curves(run).items()},
-    )
+    """Draw the loss of every model over its training; also of a run that is still going."""
+    x = np.asarray(run.tensors.get("curve/step", [0]))
+    losses = {model(id): y for id, y in curves(run).items()}
     means = {each.label: mean_of(rows) for each, rows in losses.items()}
     levels = watched(run)
-    lost = [_when(x, losses, each.model) for each in style.diverged(run)] if run.finished else []
+    diverged = style.diverged(run) if run.finished else []
+    divergences = [_when(x, losses, entry.model) for entry in diverged]
     partial_title = (
         f"{len(losses)} of {len(run.names('models'))} models so far"
         if losses
@@ -35,14 +34,15 @@ def training(run: Run, view: Any) -> Panel:
         f"Means over the seeds, on {train.WATCHED[1]} held-out tasks{_elsewhere(run)}. Look for "
         "plateaus: a model that finds the products falls suddenly, and one that does not stays "
         "level. Slow learners may still be improving. Colours are those of the names in the panel "
-        "beside." + style.diverged_sentence(lost),
+        "beside." + style.diverged_sentence(divergences),
         _falling(x, losses, levels, view.single_seeds, not run.finished),
         data=pd.DataFrame({"step": x} | {label: mean.round(4) for label, mean in means.items()}),
     )
 
 
 def _elsewhere(run: Run) -> str:
-    """Why the reference lines are not where the panel beside has them."""
+    """Say why the reference lines are not where the panel beside has them. Empty while the run is
+    still going."""
     if not run.finished:
         return ""
     here, there = (f"{each[1]:.3f}" for each in (watched(run), ends_of.levels(run)))
@@ -59,7 +59,7 @@ def _falling(
     single_seeds: bool,
     legend: bool,
 ) -> Figure:
-    """A curve a model, and one a seed behind it if asked for."""
+    """Draw a curve a model, and one a seed behind it if asked for."""
     single = [
         Curve(f"{each.label}, seed {i + 1}", x, row, each.colour, "dot")
         for each, rows in losses.items()
@@ -82,19 +82,19 @@ def _falling(
 
 
 def _when(x: np.ndarray, losses: dict[Model, np.ndarray], lost: Model) -> str:
-    """A model that diverged, with the last step at which it was seen."""
+    """Return the name of a model that diverged, with the last step at which a loss was finite."""
     if lost not in losses:
         return f"{lost.short} at every rate"
     return f"{lost.short} after step {int(x[np.isfinite(losses[lost]).any(0)][-1]):,}"
 
 
 def _late(x: np.ndarray, means: dict[str, np.ndarray], zero: float) -> str:
-    """Who left the plateau when: the first evaluation at which a tenth of predicting zero is
+    """Say who left the plateau when: the first evaluation at which a tenth of predicting zero is
     gained."""
     under = {name: x[mean < 0.9 * zero] for name, mean in means.items()}
     left = {name: int(steps[0]) for name, steps in under.items() if len(steps)}
     if not left:
         return "No model leaves predicting zero"
-    order, never = sorted(left, key=left.__getitem__), len(means) - len(left)
-    first = order[0]
+    first = min(left, key=left.__getitem__)
+    never = len(means) - len(left)
     return f"First there is {first}, by step {left[first]:,}" + f"; {never} never" * (never > 0)

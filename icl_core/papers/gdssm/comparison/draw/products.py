@@ -51,11 +51,12 @@ SCALAR = {  # where their products with the query are made, if the token gives t
 
 
 def products_panel(run: Run, view: Any) -> Panel:
-    """A row a model: where it makes the products of tokens, and what it ended at."""
-    given, one = run.config.model == "1-D", levels(run)[1]
+    """Tabulate a row a model: where it makes the products of tokens, and what it ended at."""
+    has_products = run.config.model == "1-D"
+    one = levels(run)[1]
     rows = [
-        (each.model.label, *_where(run.config, each.model.id), each.loss / one)
-        for each in entries(run)
+        (entry.model.label, *_where(run.config, entry.model.id), entry.loss / one)
+        for entry in entries(run)
     ]
     table = pd.DataFrame(
         {
@@ -67,7 +68,7 @@ def products_panel(run: Run, view: Any) -> Panel:
     )
     return Panel(
         "One product to make: what is given with the query"
-        if given
+        if has_products
         else "Two products to make: y with x, and that with the query",
         "One step predicts (η/N) ∑ y_t (x_t · query). Any recurrence can keep a sum over tokens. "
         "The products need a place in the architecture: a gate, attention, or tokens that hold "
@@ -78,10 +79,11 @@ def products_panel(run: Run, view: Any) -> Panel:
 
 
 def _where(config: Config, id: str) -> tuple[str, str]:
-    """The two places of a model; dashes for one that is not told of here."""
+    """Return the two places of a model; dashes for one that is not told of here."""
     first, second = _of(WHERE | (PLAIN if config.plain else {}), id) or ("–", "–")
     return (GIVEN, _of(SCALAR, id) or second) if config.model == "1-D" else (first, second)
 
 
 def _of(table: dict[str, Any], id: str) -> Any:
-    return next((found for name, found in table.items() if id.startswith(name)), None)
+    """Return a model's row of a table by ids or their beginnings, None if it has none."""
+    return next((row for name, row in table.items() if id.startswith(name)), None)

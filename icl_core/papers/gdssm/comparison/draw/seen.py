@@ -24,13 +24,16 @@ def applies(config: Config) -> bool:
 
 def size_of_y(run: Run, view: Any) -> Panel:
     """Draw a row a model: the change of its prediction without a bias and with one."""
-    without, having = changes(run.config, False), changes(run.config, True)
-    models = [entry.model for entry in entries(run) if entry.baseline and entry.model.id in without]
-    rows = [(model, without[model.id], having[model.id]) for model in models]
+    without_bias = changes(run.config, False)
+    with_bias = changes(run.config, True)
+    models = [
+        entry.model for entry in entries(run) if entry.baseline and entry.model.id in without_bias
+    ]
+    rows = [(model, without_bias[model.id], with_bias[model.id]) for model in models]
     blind = [model.short for model, before, _ in rows if before < BLIND]
-    counted = f"{len(blind)} of {len(rows)} models cannot see how large y is"
+    count = f"{len(blind)} of {len(rows)} models cannot see how large y is"
     return Panel(
-        f"Without a bias {counted}" if blind else "Every model can see how large y is",
+        f"Without a bias {count}" if blind else "Every model can see how large y is",
         f"Every y of a prompt is multiplied by a factor of its own, from {LEAST:g} to {MOST:g}. "
         "The relative change of the prediction is shown, with weights freshly drawn and not "
         "trained: open symbols without a bias in the read-in, filled ones with it."
@@ -74,14 +77,14 @@ def _rows(rows: list[tuple[Any, float, float]]) -> Figure:
     for place, (model, before, after) in enumerate(rows):
         ends = np.maximum([before, after], LOWEST)
         line = {"color": FAINT, "width": 1}
-        joined = {"mode": "lines", "line": line, "hoverinfo": "skip"}
-        figure.add_trace(Trace(x=ends, y=[place, place], name=model.label, **joined))
+        look = {"mode": "lines", "line": line, "hoverinfo": "skip"}
+        figure.add_trace(Trace(x=ends, y=[place, place], name=model.label, **look))
         for name, value, filled in (("without", before, False), ("with", after, True)):
             symbol = model.symbol.removesuffix("-open") + ("" if filled else "-open")
             hover = f"{model.label}, {name} a bias: {value:.2g}<extra></extra>"
             dot = Trace(x=[max(value, LOWEST)], y=[place], mode="markers", hovertemplate=hover)
-            look = marker(model, 12, symbol=symbol, color=colour(model.colour))
-            figure.add_trace(dot.update(marker=look, name=f"{model.label}, {name} a bias"))
+            symbol_look = marker(model, 12, symbol=symbol, color=colour(model.colour))
+            figure.add_trace(dot.update(marker=symbol_look, name=f"{model.label}, {name} a bias"))
     powers = [f"10<sup>{power}</sup>".replace("-", "−") for power in EXPONENTS]
     ticks = {"tickvals": [10.0**power for power in EXPONENTS], "ticktext": powers}
     span = [EXPONENTS[0] - 0.3, EXPONENTS[-1]]

@@ -19,7 +19,8 @@ from icl_core.papers.gdssm.shared.transformations import (
     response_to_sizes,
 )
 
-TASKS, SEED = 256, 0
+TASKS = 256
+SEED = 0
 BLIND = 1e-3  # a share below which a change is none: rounding gives 1e-4 at most
 SIZES = "each y times its own factor"
 BUILT = "GD-SSM, as constructed"
@@ -36,10 +37,10 @@ def symmetries(run: Run, view: Any) -> Panel:
         device.current_device(), torch.float64
     )
     layer = Layer(config.model, "row", 1, f=config.f, N=config.N)
-    built = any_layer.constructed(layer, tasks).to(device.current_device(), torch.float64)
-    rows = [_row(BUILT, lambda tasks: any_layer.predict(built, tasks)[0], tasks)]
-    held = run.names("models")  # a run holds its models, whatever the table has today
-    models = [learner for learner in learners(config) if learner.model.id in held]
+    construction = any_layer.constructed(layer, tasks).to(device.current_device(), torch.float64)
+    rows = [_row(BUILT, lambda tasks: any_layer.predict(construction, tasks)[0], tasks)]
+    ids = run.names("models")  # a run holds its models, whatever the table has today
+    models = [learner for learner in learners(config) if learner.model.id in ids]
     rows += [_row(learner.model.label, _random(learner), tasks) for learner in models]
     table = pd.DataFrame(rows)
     blind = table.loc[table[SIZES] < BLIND, "model"].tolist()
@@ -68,8 +69,8 @@ def _random(learner: Learner) -> Predict:
 
 def _row(label: str, predict: Predict, tasks: Tasks) -> dict[str, str | float]:
     """Return a model's row of the table; a share that rounding makes is 0."""
-    named = {each.id: each.name for each in TRANSFORMATIONS}
-    shares = {named[id]: share for id, share in departures(predict, tasks).items()}
+    names_by_id = {transformation.id: transformation.name for transformation in TRANSFORMATIONS}
+    shares = {names_by_id[id]: share for id, share in departures(predict, tasks).items()}
     shares[SIZES] = response_to_sizes(predict, tasks)
     return {"model": label} | {
         name: 0.0 if share < BLIND else share for name, share in shares.items()
@@ -77,4 +78,5 @@ def _row(label: str, predict: Predict, tasks: Tasks) -> dict[str, str | float]:
 
 
 def _named(blind: list[str]) -> str:
+    """Say which models are blind. Empty if there are not several."""
     return f", as {', '.join(blind)} are" if len(blind) > 1 else ""

@@ -32,14 +32,16 @@ from icl_core.papers.gdssm.states.load_run import (
 
 FORGETTING = ("decayed", "gated", "squares")
 SIGNS = {"rate": "b", "decay": "a", "ridge": "λ", "gain": "gain"}
-TASKS, SEED = 256, 0
+TASKS = 256
+SEED = 0
 ROUNDING = 1e-4
 SIZES = "each y times its own factor"
 
 
 def table(run: Run, view: Any) -> Panel:
     """Tabulate every rule with its equation, its state, its settings and its losses."""
-    exact, trained = over_one_step(run), trained_over_one_step(run).mean(1)
+    exact = over_one_step(run)
+    trained = trained_over_one_step(run).mean(1)
     f = run.config.f
     rows = [
         {
@@ -55,7 +57,8 @@ def table(run: Run, view: Any) -> Panel:
         for rule in rules_of(run)
     ]
     two = float(run["baseline/two"][0] / run["baseline/one"][0])
-    fixed, scaled = run["imitation/fixed"], run["imitation/scaled"]
+    fixed = run["imitation/fixed"]
+    scaled = run["imitation/scaled"]
     return Panel(
         "One rule for all: the settings that lose least after the last pair",
         "Every rule is tuned for the loss at the query after N pairs. Its prediction may also have "
@@ -117,7 +120,8 @@ def decays(run: Run, view: Any) -> Panel:
 def symmetries(run: Run, view: Any) -> Panel:
     """Draw how far each rule, with its best settings, is from answering as it should when the
     prompt is changed."""
-    f, N = run.config.f, run.config.N
+    f = run.config.f
+    N = run.config.N
     generator = torch.Generator().manual_seed(2**31 + 23)
     tasks = sample(f, N, TASKS, generator).to(torch.float64)
     rows = [_changes(rule, tuned_of(run, rule.id), tasks) for rule in rules_of(run)]

@@ -30,7 +30,8 @@ LIMIT = 1.5  # of the scale of coefficients, however large a quotient is before 
 def losses(run: Run, view: Any) -> Panel:
     """Draw what every rule loses over one step of gradient descent, and the trained one at the
     step."""
-    exact, trained = over_one_step(run), trained_at_step(run, view).mean(1)
+    exact = over_one_step(run)
+    trained = trained_at_step(run, view).mean(1)
     labels = [SHORT[rule.id] for rule in rules_of(run)]
     top = 1.1 * max(1.0, float(exact.max()))
     figure = figures.bars(
@@ -63,7 +64,8 @@ def losses(run: Run, view: Any) -> Panel:
 
 def window(run: Run, view: Any) -> Panel:
     """Draw the coefficients of the trained rule beside the construction's."""
-    id, rule = view.rule, RULES[view.rule]
+    id = view.rule
+    rule = RULES[id]
     row = min(view.seed_shown, run.config.seeds) - 1
     written = written_at(run, id, run.snapshot_at(view))
     matrix = written["window"][row]
@@ -146,7 +148,8 @@ def batches(run: Run, view: Any) -> Panel:
 
 def drift(run: Run, view: Any) -> Panel:
     """Draw what every rule loses against the drift, tuned at each."""
-    at, share = run["drift/at"], run["drift/share"]
+    at = run["drift/at"]
+    share = run["drift/share"]
     ids = [*run.names("rules"), KALMAN.id]
     series = [Curve(SHORT[id], at, row, *STYLES[id]) for id, row in zip(ids, share, strict=True)]
     nearest = int(np.abs(at - (run.config.drift or SHOWN_DRIFT)).argmin())
