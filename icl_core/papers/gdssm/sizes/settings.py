@@ -82,7 +82,7 @@ PRESETS = (
     Preset(
         "to forty",
         "Figure 2 C, to forty features",
-        Config(pairs="10", features="5, 10, 20, 30, 40"),
+        Config(features="5, 10, 20, 30, 40"),
         "Twice as many features, towards the fifty of the authors: do all stay on the closed form?",
         "Figures",
         seeds=5,

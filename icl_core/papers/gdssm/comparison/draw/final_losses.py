@@ -110,12 +110,17 @@ def _keyed(model: Model) -> str:
 
 
 def _ending(entry: Entry, ending: str, limits: tuple[float, float]) -> dict[str, Any]:
-    """Return the annotation that says how a training ended, beside its dots: at their left if they
-    are in the right half."""
+    """Return the annotation that says how a training ended, beside its largest losses: at the left
+    of those in the right half, which have no room at their right."""
     losses = np.minimum(entry.losses[np.isfinite(entry.losses)], limits[1])
-    is_right = losses.mean() > sum(limits) / 2
-    side = {"xanchor": "right", "xshift": -9} if is_right else {"xanchor": "left", "xshift": 9}
-    where = {"x": float(losses.min() if is_right else losses.max()), "y": entry.place}
+    in_right_half = losses[losses > sum(limits) / 2]
+    if len(in_right_half):
+        x = in_right_half.min()
+        side = {"xanchor": "right", "xshift": -9}
+    else:
+        x = losses.max()
+        side = {"xanchor": "left", "xshift": 9}
+    where = {"x": float(x), "y": entry.place}
     look = {"font": {"size": TICKS, "color": FAINT}, "bgcolor": PAPER, "showarrow": False}
     return {"text": ending, **where, **side, **look}
 
