@@ -48,29 +48,28 @@ class Config:
 
 
 def chosen(config: Config) -> tuple[str, ...]:
-    """The ids of the models that are trained beside the GD-SSM, in the order of the table."""
-    asked = pieces(config.models.lower())
-    if asked == [ALL]:
+    """Return the ids of the models that are trained beside the GD-SSM, in the order of the table.
+    Raises `BadSetting` where the list names none or one that is not there."""
+    names = pieces(config.models.lower())
+    if names == [ALL]:
         return BASELINES
-    unknown = [name for name in asked if name not in BASELINES]
-    if unknown or not asked:
-        wanted = f"{ALL}, or some of {', '.join(BASELINES)}"
-        raise BadSetting(f"models must be {wanted}, got {', '.join(unknown)!r:.60}")
-    return tuple(name for name in BASELINES if name in asked)
+    unknown = [name for name in names if name not in BASELINES]
+    if unknown or not names:
+        choices = f"{ALL}, or some of {', '.join(BASELINES)}"
+        raise BadSetting(f"models must be {choices}, got {', '.join(unknown)!r:.60}")
+    return tuple(name for name in BASELINES if name in names)
 
 
 def settings_of(config: Config) -> list[Setting]:
-    """How the models of each width are trained, the narrowest first, each width once."""
+    """Return how the models of each width are trained, the narrowest first, each width once. Raises
+    `BadSetting`."""
     shared = {
         name: getattr(config, name)
         for name in ("model", "f", "N", "norm", "batch", "steps", "seed", "seeds", "bias")
     }
     factors = sorted(numbers("widths", config.widths, 1, 7, 0.25, 4.0))
-    return list(
-        {
-            made.hidden: made for made in (Setting(width=factor, **shared) for factor in factors)
-        }.values()
-    )
+    all_settings = [Setting(width=factor, **shared) for factor in factors]
+    return list({setting.hidden: setting for setting in all_settings}.values())
 
 
 SHOWN = {"narrowest": "the narrowest", "base": "nearest to 2f + N + 1", "widest": "the widest"}
@@ -107,6 +106,23 @@ PRESETS = (
         Config(model="N-D", widths=FIVE, batch=128, steps=9_000, bias=True),
         "The read-ins have a bias, so that a norm does not hide the size of y: which lines reach 1 "
         "now, and at which width?",
+        "Figures",
+        seeds=3,
+    ),
+    Preset(
+        "S5's own norm",
+        "S5 with the norm of its code",
+        Config(
+            model="N-D",
+            widths=FIVE,
+            models="s5",
+            norm="code",
+            batch=128,
+            steps=9_000,
+            bias=True,
+        ),
+        "Its code norms over tasks and tokens, which hides no size. Does S5 come nearer to one "
+        "step than with the norm of the others?",
         "Figures",
         seeds=3,
     ),
