@@ -286,9 +286,9 @@ def test_the_first_to_leave_predicting_zero_is_named_and_who_never_does_is_count
     later = np.array([1.0, 1.0, 0.5])
     assert (
         first_to_leave(x, {"A": later, "B": falling, "C": level}, 1.0)
-        == "First to leave zero: B, by step 10; 1 never"
+        == "First off zero is B, by step 10; 1 never"
     )
-    assert first_to_leave(x, {"B": falling}, 1.0) == "First to leave zero: B, by step 10"
+    assert first_to_leave(x, {"B": falling}, 1.0) == "First off zero is B, by step 10"
     assert first_to_leave(x, {"A": level}, 1.0) == "No model leaves predicting zero"
 
 

@@ -97,6 +97,4 @@ def _late(x: np.ndarray, means: dict[str, np.ndarray], zero: float) -> str:
         return "No model leaves predicting zero"
     first = min(left, key=left.__getitem__)
     never = len(means) - len(left)
-    return f"First to leave zero: {first}, by step {left[first]:,}" + f"; {never} never" * (
-        never > 0
-    )
+    return f"First off zero is {first}, by step {left[first]:,}" + f"; {never} never" * (never > 0)
