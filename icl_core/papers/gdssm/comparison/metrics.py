@@ -83,7 +83,10 @@ def _reaches(run: Run, claim: Claim, own: Entry, steps: str) -> Metric:
 
 def _beside_one_step(run: Run, claim: Claim, of: Entry) -> Metric:
     """Measure a model beside one step, as the mean over seeds; undecided where it is not near but
-    might have come there."""
+    might have come there. What is claimed of a training with a curriculum has its own claim."""
+    config = run.config
+    if config.curriculum and config.dense and config.model == "N-D":
+        claim = claims.WITH_CURRICULUM.get(claim, claim)
     off = of.losses / run["baseline/one"] - 1  # [seeds]
     value = float(off.mean())
     near = off.mean() <= NEAR - 1
@@ -94,8 +97,6 @@ def _beside_one_step(run: Run, claim: Claim, of: Entry) -> Metric:
         reason = (
             seeds_near(run, of) if not near else MAKES_IT.get(claim, "") if has_products else ""
         )
-    if run.config.curriculum and run.config.dense:
-        claim = claims.WITH_CURRICULUM.get(claim, claim)
     return Metric(claim, value, error, "" if near else unfinished(run, of), reason, len(off))
 
 

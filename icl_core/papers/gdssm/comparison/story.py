@@ -135,7 +135,7 @@ WHO = Question(
     _who,
     _who_said,
     "A step takes two products: y with x, and that with the query. S5 multiplies only behind its "
-    "state, smaller than the prompt. Mamba has places for both. Without a bias in its "
+    "state, which is too small. Mamba has places for both. Without a bias in its "
     "read-in its norm hides how large y is (“What each can see”); with one, three of five seeds "
     "come to one step at f = 3. Griffin's second block sees it.",
     (HEADLINE, "ends", "training", "products", "parameters", "rates"),

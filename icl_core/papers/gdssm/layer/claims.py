@@ -167,9 +167,9 @@ SCALES = Claim(
     label="any α: differs from the closed form by",
     kind="paper",
     text="On tasks of another scale α the trained layer loses as much as a step of gradient "
-    "descent. (The paper: “We see that our model generalises to both cases”. Equal to that step it "
-    "is; a general purpose learning rule it is not, as from √2 times the scale on it is worse than "
-    "predicting zero.)",
+    "descent. (The paper: “We see that our model generalises to both cases”. It does equal that "
+    "step. It is no general-purpose learning rule: from √2 times the scale on, the step is worse "
+    "than predicting zero.)",
     quote="gradient descent show identically loss (in log-scale) when provided input data "
     "different than during training",
     source="Sections 4.1 and 4.2, Figures 1 D and 2 D",

@@ -52,9 +52,9 @@ def cost(config: Config) -> float:
     twentieth of one."""
     total = 0.0
     for setting, row in zip(settings_of(config), models_by_width(config), strict=True):
-        a_token = [3 * learner.size.parameters + setting.positions * 40 for learner in row]
-        a_step = 6 * config.batch * setting.positions * config.seeds * sum(a_token) / 1e9
-        total += config.steps * (0.05 * len(row) + a_step)
+        costs_per_token = [3 * learner.size.parameters + setting.positions * 40 for learner in row]
+        step_cost = 6 * config.batch * setting.positions * config.seeds * sum(costs_per_token) / 1e9
+        total += config.steps * (0.05 * len(row) + step_cost)
     return total
 
 

@@ -42,12 +42,26 @@ def by_width(run: Run, view: Any) -> Panel:
         "Loss at the end, as a multiple of the loss of one step, on the same fresh tasks. A "
         f"mean over seeds within {percent(NEAR - 1)} of 1 reaches it. Width 1 is about the room "
         "that x, y and the positions need. If a line falls to 1 towards the right, the model "
-        "was too narrow; if it levels off above 1, it lacks something else, or tasks. "
-        "(Without a bias S5, Mamba and the gated delta network do not see the size of y.)"
+        "was too narrow; if it levels off above 1, it lacks something else, or tasks."
+        + _blind(run)
         + _own(run)
         + _lost(run, models),
         figure,
         data=pd.DataFrame({"model": [each.label for each in models]} | columns),
+    )
+
+
+def _blind(run: Run) -> str:
+    """Say which models do not see the size of y. Empty if all do: see `seen` of the comparison."""
+    config = run.config
+    if config.bias or config.norm == "none":
+        return ""
+    blind = ("s5", "mamba", "gated-delta") if config.norm == "authors" else ("mamba", "gated-delta")
+    names = [model(id).short for id in blind if id in run.names("models")]
+    return (
+        f" Without a bias in the read-in, hidden from {', '.join(names)}: the size of y."
+        if names
+        else ""
     )
 
 

@@ -46,25 +46,21 @@ def measure(run: Run) -> list[Metric]:
 
 
 def _paired(run: Run, claim: Claim, id: str, other: str) -> Metric:
-    """Return a claim on two models, measured by the median over pairs of seeds; if it fails over
-    many of them, with how many it holds for."""
+    """Measure a claim on two models by the median over pairs of seeds; where it fails over many of
+    them, say for how many it holds."""
     value, error = median_over(run, id, other, claim.bound + claim.tolerance)
     why = unfinished(run, id, LITTLE) or unfinished(run, other, LITTLE)
     fails = claim.slack(value) < 0 and f"many/{id}" in run.tensors
-    reason = _seeds_below(ratios(run, id, other)) if fails else ""
+    reason = _holds_for(ratios(run, id, other), claim) if fails else ""
     return Metric(claim, value, error, why, reason)
 
 
-def _seeds_below(above: np.ndarray) -> str:
-    """Say how many seeds end below the other model, of `above` [seeds], the share that each ends
-    above it."""
-    below = int((above < 0).sum())
-    if not below:
-        return f"None of {len(above)} seeds ends below it."
-    return (
-        f"{below} of {len(above)} seeds end below it, the best by {percent(-above.min())}: the "
-        "weights are there, but most trainings do not come to them."
-    )
+def _holds_for(above: np.ndarray, claim: Claim) -> str:
+    """Say for how many seeds the claim holds, of `above` [seeds], a model's loss over the other's
+    less 1."""
+    count = int((above <= claim.bound + claim.tolerance).sum())
+    best = f", the best of them {percent(-above.min())} below" if above.min() < 0 else ""
+    return f"It holds for {count} of {len(above)} seeds{best}."
 
 
 def losses_of(run: Run, id: str) -> np.ndarray:

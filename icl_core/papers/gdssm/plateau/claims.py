@@ -11,9 +11,9 @@ SETTING = {
     "parameters": 2000,
     "seeds": range(3, 6),
 }
-found = partial(Claim, kind="ours", source="not in the paper", at=SETTING)
+ours = partial(Claim, kind="ours", source="not in the paper", at=SETTING)
 
-GROWS = found(
+GROWS = ours(
     id="the-plateau-grows",
     label="tasks until zero is left at the largest f, over those at the smallest",
     text=(
@@ -23,7 +23,7 @@ GROWS = found(
     ),
     at_least=2.0,
 )
-CURRICULUM = found(
+CURRICULUM = ours(
     id="a-curriculum-shortens-the-plateau",
     label="tasks until zero is left at the largest f: curriculum over none",
     text=(
@@ -32,7 +32,7 @@ CURRICULUM = found(
     ),
     at_most=0.5,
 )
-BOTH = found(
+BOTH = ours(
     id="both-shorten-the-plateau",
     label="tasks until zero is left at the largest f: both over neither",
     text=(

@@ -55,7 +55,7 @@ def _layers(run: Run) -> str:
 
 
 def _two_steps(run: Run) -> str:
-    """Say where Figure 4 C's GD-SSM of two layers is. Empty where the tokens are not its."""
+    """Say where Figure 4 C's GD-SSM of two layers is. Empty on vector labels."""
     if run.config.model != "1-D":
         return ""
     return (
@@ -70,9 +70,9 @@ def _all_queries(run: Run) -> str:
     if not run.config.dense:
         return ""
     return (
-        " All are trained on a loss at every x and evaluated at the last. The GD-SSM has one step "
-        "length, which cannot be the best after every number of pairs, so that it ends a little "
-        "above its step."
+        " All are trained on a loss at every x and evaluated at the last. A GD-SSM has one step "
+        "length a layer, which cannot be the best after every number of pairs: a seed that arrives "
+        "ends a little above its step."
     )
 
 
@@ -110,8 +110,8 @@ def _keyed(model: Model) -> str:
 
 
 def _ending(entry: Entry, ending: str, limits: tuple[float, float]) -> dict[str, Any]:
-    """Return the annotation that says how a training ended, beside its largest losses: at the left
-    of those in the right half, which have no room at their right."""
+    """Return the annotation that says how a training ended: at the left of the dots in the right
+    half, as there is no room at their right, or at the right of all if none is there."""
     losses = np.minimum(entry.losses[np.isfinite(entry.losses)], limits[1])
     in_right_half = losses[losses > sum(limits) / 2]
     if len(in_right_half):
@@ -121,7 +121,9 @@ def _ending(entry: Entry, ending: str, limits: tuple[float, float]) -> dict[str,
         x = losses.max()
         side = {"xanchor": "left", "xshift": 9}
     where = {"x": float(x), "y": entry.place}
-    look = {"font": {"size": TICKS, "color": FAINT}, "bgcolor": PAPER, "showarrow": False}
+    look = {"font": {"size": TICKS, "color": FAINT}, "showarrow": False}
+    if len(in_right_half) in (0, len(losses)):  # where dots lie on both sides it could hide some
+        look["bgcolor"] = PAPER
     return {"text": ending, **where, **side, **look}
 
 
@@ -192,7 +194,11 @@ def _table(run: Run) -> pd.DataFrame:
     mean = losses.mean(0)
     one = float(run["baseline/one"][0])
     # where one seed ends far from the others a mean tells little
-    of_seeds = {"median of the seeds": np.median(losses, 0), "best seed": losses.min(0)}
+    best = np.where(np.isfinite(losses), losses, np.inf).min(0)
+    of_seeds = {
+        "over one step, median seed": np.median(losses, 0),
+        "over one step, best seed": best,
+    }
     over_seeds = of_seeds if len(losses) > 1 else {}
     rows = [_hover_values(run, entry) for entry in models]
     return pd.DataFrame(
@@ -200,7 +206,7 @@ def _table(run: Run) -> pd.DataFrame:
             "model": [entry.model.label for entry in models],
             "loss": style.column(mean, 4),
             "over one step": style.column(mean / one, 4),
-            **{name: style.column(each / one, 4) for name, each in over_seeds.items()},
+            **{name: style.column(values / one, 4) for name, values in over_seeds.items()},
             **{name: [row[name] for row in rows] for name in rows[0]},
             "state": [size or None for size in run["size/state"]],
             "rate": style.column(run["chosen/rate"], missing="none"),

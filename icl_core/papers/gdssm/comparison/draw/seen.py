@@ -31,9 +31,9 @@ def size_of_y(run: Run, view: Any) -> Panel:
     ]
     rows = [(model, without_bias[model.id], with_bias[model.id]) for model in models]
     blind = [model.short for model, before, _ in rows if before < BLIND]
-    count = f"{len(blind)} of {len(rows)} models cannot see how large y is"
+    finding = f"{len(blind)} of {len(rows)} models cannot see how large y is"
     return Panel(
-        f"Without a bias {count}" if blind else "Every model can see how large y is",
+        f"Without a bias {finding}" if blind else "Every model can see how large y is",
         f"Every y of a prompt is multiplied by a factor of its own, from {LEAST:g} to {MOST:g}. "
         "The relative change of the prediction is shown, with weights freshly drawn and not "
         "trained: open symbols without a bias in the read-in, filled ones with it."
