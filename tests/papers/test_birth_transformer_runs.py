@@ -59,8 +59,8 @@ def _whole() -> dict[str, np.ndarray]:
 
 def test_what_heads_do_is_measured_in_training_as_from_the_weights(whole):
     """Of both seeds; runs of before hold the weights alone."""
-    measured = ("evaluated/where_read", "evaluated/strongest")
-    weights = {name: array for name, array in whole.items() if name not in measured}
+    names = ("evaluated/where_read", "evaluated/strongest")
+    weights = {name: array for name, array in whole.items() if name not in names}
     trained = where_read(Run(SMALL, whole))
     before = where_read(Run(SMALL, weights))
     assert trained.strongest.shape == (2, 4)

@@ -62,8 +62,10 @@ def _leaves(run: Run, place: int) -> tuple[int, int]:
     level = (1 - LEFT) * watched(run)[0]
     tasks = run["curve/step"] * run.config.batch
     curves = [curve(run, id, place) for id in _others(run)]
-    left = [np.flatnonzero(losses.mean(0) < level) for losses in curves if losses is not None]
-    first = [int(tasks[at[0]]) for at in left if len(at)]
+    evaluations = [
+        np.flatnonzero(losses.mean(0) < level) for losses in curves if losses is not None
+    ]
+    first = [int(tasks[at[0]]) for at in evaluations if len(at)]
     return min(first), max(first)
 
 
